@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Runs every example to its end, on the bundled server, and looks for what it must have shown.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+unset AZURE_STORAGE_CONNECTION_STRING
+
+check() {
+    local example=$1 output
+    shift
+    output=$(cargo run --locked --quiet --example "$example")
+    echo "$output"
+    for expected in "$@"; do
+        if ! grep -qF -- "$expected" <<<"$output"; then
+            echo "FAILED: $example did not show: $expected" >&2
+            exit 1
+        fi
+    done
+}
+
+check quickstart \
+    'Inserted 1707 earthquakes' \
+    'M 6.4  6 Feb, 15:50 UTC' \
+    '261 people felt it' \
+    'M 5.6  34km SE of Lae, Papua New Guinea' \
+    'merged: 262 people felt it' \
+    'refused: merge entity ("us", "us1000chhc"): 412 UpdateConditionNotSatisfied' \
+    'Deleted the table.'

@@ -1,0 +1,202 @@
+//! The base URL of an account's table service.
+//!
+//! See <https://learn.microsoft.com/rest/api/storageservices/addressing-table-service-resources>.
+
+use std::fmt;
+use std::str::FromStr;
+
+use http::Uri;
+
+/// The URL under which an account's tables are addressed, such as `https://acct.table.core.windows.net` or
+/// `http://127.0.0.1:10002/devstoreaccount1`. Has no trailing slash.
+///
+/// ```
+/// use tablesdk_protocol::Endpoint;
+///
+/// let endpoint: Endpoint = "http://127.0.0.1:10002/devstoreaccount1/".parse()?;
+/// assert_eq!(endpoint.to_string(), "http://127.0.0.1:10002/devstoreaccount1");
+/// assert_eq!(endpoint.account(), Some("devstoreaccount1"));
+/// # Ok::<(), tablesdk_protocol::InvalidEndpointError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Endpoint {
+    url: String,
+    /// Where the path starts in `url`: at its end, for an endpoint of host style.
+    path_start: usize,
+}
+
+impl Endpoint {
+    /// The endpoint from its parts; `path` is empty or starts with a slash.
+    pub fn from_parts(scheme: &str, authority: &str, path: &str) -> Self {
+        let origin = format!("{scheme}://{authority}");
+        let path_start = origin.len();
+        Self {
+            url: origin + path.trim_end_matches('/'),
+            path_start,
+        }
+    }
+
+    /// The URL, without a trailing slash.
+    pub fn as_str(&self) -> &str {
+        &self.url
+    }
+
+    /// The path that precedes every resource: empty for an endpoint of host style, `/account` for one of path style.
+    pub fn path(&self) -> &str {
+        self.url.get(self.path_start..).unwrap_or_default()
+    }
+
+    /// Whether the connection is encrypted.
+    pub fn is_https(&self) -> bool {
+        self.url.starts_with("https://")
+    }
+
+    /// The account that the URL names: the first segment of the path, or else the first label of a host that has
+    /// `.table.` in it. A trailing `-secondary` is no part of it. `None` for a custom domain.
+    pub fn account(&self) -> Option<&str> {
+        let segment = self.path().split('/').find(|segment| !segment.is_empty());
+        let account = segment.or_else(|| {
+            let (_, host) = self.url.split_once("://")?;
+            let (label, rest) = host.split_once('.')?;
+            (rest.starts_with("table.") || rest.contains(".table.")).then_some(label)
+        })?;
+        Some(account.strip_suffix("-secondary").unwrap_or(account))
+    }
+
+    /// The URL of a resource below this endpoint.
+    ///
+    /// # Panics
+    ///
+    /// Never for what [`ResourcePath`](crate::ResourcePath) and
+    /// [`QueryOptions`](crate::operation::QueryOptions) print.
+    pub(crate) fn join(&self, resource: &str) -> Uri {
+        let url = format!("{}/{resource}", self.url);
+        url.parse()
+            .expect("percent-encoded text below a valid endpoint is a URL")
+    }
+}
+
+impl FromStr for Endpoint {
+    type Err = InvalidEndpointError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let uri: Uri = text
+            .trim()
+            .parse()
+            .map_err(|_| InvalidEndpointError::NotAUrl)?;
+        let scheme = uri.scheme_str().ok_or(InvalidEndpointError::NotAUrl)?;
+        if scheme != "http" && scheme != "https" {
+            return Err(InvalidEndpointError::Scheme);
+        }
+        let authority = uri
+            .authority()
+            .ok_or(InvalidEndpointError::NotAUrl)?
+            .as_str();
+        if authority.contains('@') {
+            return Err(InvalidEndpointError::UserInfo);
+        }
+        if uri.query().is_some() {
+            return Err(InvalidEndpointError::Query);
+        }
+        Ok(Self::from_parts(scheme, authority, uri.path()))
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.url)
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.url)
+    }
+}
+
+/// Why a text is no [`Endpoint`]. Never holds the text, which may carry a signature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidEndpointError {
+    /// Not an absolute URL.
+    #[error("not a URL such as https://account.table.core.windows.net")]
+    NotAUrl,
+    /// A scheme other than http and https.
+    #[error("the scheme is neither http nor https")]
+    Scheme,
+    /// A user name or password in front of the host.
+    #[error("it holds a user name or password")]
+    UserInfo,
+    /// A query; a shared access signature is given on its own.
+    #[error("it has a query; give a shared access signature on its own")]
+    Query,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_both_styles() {
+        for (text, url, path, account) in [
+            (
+                "https://acct.table.core.windows.net/",
+                "https://acct.table.core.windows.net",
+                "",
+                Some("acct"),
+            ),
+            (
+                "https://acct-secondary.table.core.windows.net",
+                "https://acct-secondary.table.core.windows.net",
+                "",
+                Some("acct"),
+            ),
+            (
+                "https://acct.z01.table.storage.azure.net",
+                "https://acct.z01.table.storage.azure.net",
+                "",
+                Some("acct"),
+            ),
+            (
+                "http://127.0.0.1:10002/acct//",
+                "http://127.0.0.1:10002/acct",
+                "/acct",
+                Some("acct"),
+            ),
+            (
+                "http://[::1]:10002/acct-secondary",
+                "http://[::1]:10002/acct-secondary",
+                "/acct-secondary",
+                Some("acct"),
+            ),
+            (
+                "https://tables.contoso.example",
+                "https://tables.contoso.example",
+                "",
+                None,
+            ),
+        ] {
+            let endpoint: Endpoint = text.parse().unwrap();
+            assert_eq!(endpoint.as_str(), url);
+            assert_eq!(endpoint.path(), path);
+            assert_eq!(endpoint.account(), account, "{text}");
+        }
+    }
+
+    #[test]
+    fn says_why_it_refuses() {
+        for (text, error) in [
+            ("", InvalidEndpointError::NotAUrl),
+            ("127.0.0.1:10002", InvalidEndpointError::NotAUrl),
+            ("/acct", InvalidEndpointError::NotAUrl),
+            ("ftp://acct", InvalidEndpointError::Scheme),
+            (
+                "https://me:secret@acct.example",
+                InvalidEndpointError::UserInfo,
+            ),
+            ("https://acct.example/?sig=x", InvalidEndpointError::Query),
+        ] {
+            assert_eq!(text.parse::<Endpoint>(), Err(error), "{text}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! ETags and the conditions that name them.
+//!
+//! A client treats an ETag as opaque. The service forms it from the entity's timestamp, which is how this server forms it,
+//! too. See <https://learn.microsoft.com/rest/api/storageservices/update-entity2>.
+
+use std::fmt;
+
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
+
+use crate::Timestamp;
+
+/// The version of an entity, such as `W/"datetime'2021-09-21T01%3A04%3A37.9678478Z'"`. Changes with every write.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct ETag(String);
+
+impl ETag {
+    /// The ETag that the service gives an entity written at that time.
+    pub fn from_timestamp(timestamp: Timestamp) -> Self {
+        let text = timestamp.to_string();
+        Self(format!(
+            "W/\"datetime'{}'\"",
+            utf8_percent_encode(&text, COLON)
+        ))
+    }
+
+    /// Takes the text as it came from the service, without a look into it.
+    pub fn from_opaque(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text, quotes included.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The timestamp inside an ETag of the service's usual form; `None` for any other.
+    pub fn timestamp(&self) -> Option<Timestamp> {
+        let inner = self.0.strip_prefix("W/\"datetime'")?.strip_suffix("'\"")?;
+        percent_decode_str(inner).decode_utf8().ok()?.parse().ok()
+    }
+
+    /// Whether the text has the form of an ETag that the service reads: weak and quoted, one alone.
+    pub fn is_well_formed(&self) -> bool {
+        let inner = ["W/\"", "w/\""]
+            .iter()
+            .find_map(|prefix| self.0.strip_prefix(prefix));
+        let Some(inner) = inner.and_then(|rest| rest.strip_suffix('"')) else {
+            return false;
+        };
+        let mut escaped = false;
+        for c in inner.chars() {
+            match c {
+                '"' if !escaped => return false,
+                _ => escaped = c == '\\' && !escaped,
+            }
+        }
+        // A closing quote that is escaped closes nothing.
+        !escaped
+    }
+}
+
+impl fmt::Display for ETag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for ETag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The condition of a write on an entity that exists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "the protocol has these two conditions"
+)]
+pub enum IfMatch {
+    /// Any version: the write is unconditional.
+    Any,
+    /// That version and no other.
+    ETag(ETag),
+}
+
+impl IfMatch {
+    /// The text of the `If-Match` header.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Any => "*",
+            Self::ETag(etag) => etag.as_str(),
+        }
+    }
+}
+
+const COLON: &AsciiSet = &CONTROLS.add(b':');
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn has_the_form_of_the_service_and_gives_its_timestamp_back() {
+        let at: Timestamp = "2021-09-21T01:04:37.9678478Z".parse().unwrap();
+        let etag = ETag::from_timestamp(at);
+        assert_eq!(
+            etag.as_str(),
+            "W/\"datetime'2021-09-21T01%3A04%3A37.9678478Z'\""
+        );
+        assert_eq!(etag.timestamp(), Some(at));
+        assert!(etag.is_well_formed());
+        assert_eq!(ETag::from_opaque("W/\"0x8D\"").timestamp(), None);
+    }
+
+    #[test]
+    fn only_one_weak_quoted_tag_is_well_formed() {
+        for text in ["W/\"\"", "w/\"x\"", "W/\"0x8D\"", "W/\"a\\\"b\""] {
+            assert!(ETag::from_opaque(text).is_well_formed(), "{text}");
+        }
+        for text in [
+            "",
+            "test",
+            "\"x\"",
+            "W/x",
+            "W/\"x",
+            "W/\"x\",W/\"y\"",
+            "W/\"a\\\"",
+            "W/\"",
+        ] {
+            assert!(!ETag::from_opaque(text).is_well_formed(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! The `$filter` language: a tree, its text, and back.
+//!
+//! Knows nothing of entities: what a filter is true of is decided by whoever evaluates the tree. The words `and`, `or`,
+//! `not`, the six operators, `null`, `NaN`, `INF`, and `true` and `false` in any case are reserved: a property with such
+//! a name can stand in the tree, but its text reads back as something else or not at all.
+//!
+//! See <https://learn.microsoft.com/rest/api/storageservices/querying-tables-and-entities>.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::ops;
+
+use crate::Value;
+
+mod lexer;
+mod parser;
+mod print;
+#[cfg(test)]
+mod tests;
+
+/// A condition on entities.
+///
+/// ```
+/// use tablesdk_protocol::filter::{ComparisonOperator, Filter};
+///
+/// let sales = Filter::comparison("PartitionKey", ComparisonOperator::Equal, "Sales");
+/// let adult = Filter::comparison("Age", ComparisonOperator::GreaterThanOrEqual, 18);
+/// let filter = sales.and(adult.or(!Filter::Property("Minor".to_owned())));
+/// assert_eq!(filter.to_string(), "PartitionKey eq 'Sales' and (Age ge 18 or not (Minor))");
+/// assert_eq!(filter.to_string().parse(), Ok(filter));
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "complete: who evaluates or prints a filter handles every form"
+)]
+pub enum Filter {
+    /// All of these. Two terms or more, none of them an `And`, as [`Filter::and`] and the parser build it.
+    And(Vec<Self>),
+    /// A property against a literal.
+    Comparison(Comparison),
+    /// Every entity, or none.
+    Constant(bool),
+    /// The opposite.
+    Not(Box<Self>),
+    /// At least one of these. Two terms or more, none of them an `Or`, as [`Filter::or`] and the parser build it.
+    Or(Vec<Self>),
+    /// A bare property: true only where it is a Boolean that is true.
+    Property(String),
+}
+
+impl Filter {
+    /// The property, the operator and the literal, in this order.
+    pub fn comparison(
+        property: impl Into<String>,
+        operator: ComparisonOperator,
+        literal: impl Into<Value>,
+    ) -> Self {
+        Self::Comparison(Comparison {
+            property: property.into(),
+            operator,
+            literal: literal.into(),
+        })
+    }
+
+    /// True where both are.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let mut terms = match self {
+            Self::And(terms) => terms,
+            term => vec![term],
+        };
+        match other {
+            Self::And(others) => terms.extend(others),
+            term => terms.push(term),
+        }
+        Self::And(terms)
+    }
+
+    /// True where at least one is.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        let mut terms = match self {
+            Self::Or(terms) => terms,
+            term => vec![term],
+        };
+        match other {
+            Self::Or(others) => terms.extend(others),
+            term => terms.push(term),
+        }
+        Self::Or(terms)
+    }
+}
+
+impl ops::Not for Filter {
+    type Output = Self;
+
+    fn not(self) -> Self {
+        Self::Not(Box::new(self))
+    }
+}
+
+/// A property against a literal, the property on the left. Built by [`Filter::comparison`].
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Comparison {
+    /// The name of the property.
+    pub property: String,
+    /// How the two are compared.
+    pub operator: ComparisonOperator,
+    /// What the property is compared with.
+    pub literal: Value,
+}
+
+/// How a property is compared with a literal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "the service knows these six operators"
+)]
+pub enum ComparisonOperator {
+    /// `eq`.
+    Equal,
+    /// `gt`.
+    GreaterThan,
+    /// `ge`.
+    GreaterThanOrEqual,
+    /// `lt`.
+    LessThan,
+    /// `le`.
+    LessThanOrEqual,
+    /// `ne`.
+    NotEqual,
+}
+
+impl ComparisonOperator {
+    /// The word in the text of a filter.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Equal => "eq",
+            Self::GreaterThan => "gt",
+            Self::GreaterThanOrEqual => "ge",
+            Self::LessThan => "lt",
+            Self::LessThanOrEqual => "le",
+            Self::NotEqual => "ne",
+        }
+    }
+
+    /// The operator that says the same with the two sides exchanged.
+    #[must_use]
+    pub const fn flipped(self) -> Self {
+        match self {
+            Self::Equal => Self::Equal,
+            Self::GreaterThan => Self::LessThan,
+            Self::GreaterThanOrEqual => Self::LessThanOrEqual,
+            Self::LessThan => Self::GreaterThan,
+            Self::LessThanOrEqual => Self::GreaterThanOrEqual,
+            Self::NotEqual => Self::NotEqual,
+        }
+    }
+
+    /// Whether the comparison is true of a property that orders so against the literal.
+    pub const fn matches(self, ordering: Ordering) -> bool {
+        match self {
+            Self::Equal => ordering.is_eq(),
+            Self::GreaterThan => ordering.is_gt(),
+            Self::GreaterThanOrEqual => ordering.is_ge(),
+            Self::LessThan => ordering.is_lt(),
+            Self::LessThanOrEqual => ordering.is_le(),
+            Self::NotEqual => ordering.is_ne(),
+        }
+    }
+
+    fn from_word(word: &str) -> Option<Self> {
+        OPERATORS
+            .into_iter()
+            .find(|operator| operator.as_str() == word)
+    }
+}
+
+/// Why a text is no [`Filter`], and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParseFilterError {
+    offset: usize,
+    kind: ParseFilterErrorKind,
+}
+
+impl ParseFilterError {
+    /// The place in the text, in bytes: the end of what does not fit for a [`Syntax`](ParseFilterErrorKind::Syntax)
+    /// error, the start of what is refused for every other.
+    // SERVICE: "Syntax error at position 7 in 'aaa bbb ccc'.", just behind the word that should have been an operator.
+    pub const fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// What is wrong there.
+    pub const fn kind(&self) -> ParseFilterErrorKind {
+        self.kind
+    }
+
+    /// Whether the service would answer `NotImplemented` instead of `InvalidInput`.
+    pub const fn is_unsupported(&self) -> bool {
+        matches!(self.kind, ParseFilterErrorKind::Unsupported { .. })
+    }
+
+    const fn literal(offset: usize, what: &'static str) -> Self {
+        Self {
+            offset,
+            kind: ParseFilterErrorKind::Literal { what },
+        }
+    }
+
+    const fn syntax(offset: usize, expected: &'static str) -> Self {
+        Self {
+            offset,
+            kind: ParseFilterErrorKind::Syntax { expected },
+        }
+    }
+
+    const fn unsupported(offset: usize, what: &'static str) -> Self {
+        Self {
+            offset,
+            kind: ParseFilterErrorKind::Unsupported { what },
+        }
+    }
+}
+
+impl fmt::Display for ParseFilterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let problem = if self.is_unsupported() {
+            "unsupported filter"
+        } else {
+            "syntax error"
+        };
+        write!(f, "{problem} at position {}: {}", self.offset, self.kind)
+    }
+}
+
+impl std::error::Error for ParseFilterError {}
+
+/// What is wrong with the text of a filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParseFilterErrorKind {
+    /// A literal with the right prefix and the wrong content, such as `guid'xyz'`.
+    #[error("the literal is not {what}")]
+    Literal {
+        /// What the literal should be.
+        what: &'static str,
+    },
+    /// The text is not of the language.
+    #[error("expected {expected}")]
+    Syntax {
+        /// What should stand there.
+        expected: &'static str,
+    },
+    /// More than [`FILTER_DEPTH_MAX`] levels of parentheses and `not`.
+    #[error("nested more than {FILTER_DEPTH_MAX} deep")]
+    TooDeep,
+    /// Of the language, but nothing the service implements.
+    #[error("{what}")]
+    Unsupported {
+        /// What the service does not implement.
+        what: &'static str,
+    },
+}
+
+/// How deep parentheses and `not` may nest in a text. A `not` and the parenthesis right behind it count as one.
+///
+/// It bounds the stack of the parser and of everything that walks a parsed filter.
+pub const FILTER_DEPTH_MAX: usize = 64;
+
+const OPERATORS: [ComparisonOperator; 6] = [
+    ComparisonOperator::Equal,
+    ComparisonOperator::GreaterThan,
+    ComparisonOperator::GreaterThanOrEqual,
+    ComparisonOperator::LessThan,
+    ComparisonOperator::LessThanOrEqual,
+    ComparisonOperator::NotEqual,
+];

@@ -1,0 +1,185 @@
+//! Prints a filter as the text of `$filter`, with no more parentheses than it takes.
+//!
+//! Comparisons bind tighter than `not`, `not` than `and`, `and` than `or`. Text only: percent-encoding for the URL is
+//! not done here. Deliberately knows nothing of the limits of the parser: a tree of any depth prints.
+
+use std::fmt;
+
+use super::{Comparison, ComparisonOperator, Filter};
+use crate::Value;
+
+impl fmt::Display for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_filter(f, self, Binding::Or)
+    }
+}
+
+impl fmt::Display for Comparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} ", self.property, self.operator)?;
+        write_literal(f, &self.literal)
+    }
+}
+
+impl fmt::Display for ComparisonOperator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What joins terms, the loosest first.
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
+enum Binding {
+    Or,
+    And,
+}
+
+fn write_filter(f: &mut fmt::Formatter<'_>, filter: &Filter, within: Binding) -> fmt::Result {
+    match filter {
+        Filter::And(terms) => write_terms(f, terms, Binding::And, within),
+        Filter::Comparison(comparison) => write!(f, "{comparison}"),
+        Filter::Constant(constant) => write!(f, "{constant}"),
+        Filter::Not(negated) => write!(f, "not ({negated})"),
+        Filter::Or(terms) => write_terms(f, terms, Binding::Or, within),
+        Filter::Property(name) => f.write_str(name),
+    }
+}
+
+fn write_terms(
+    f: &mut fmt::Formatter<'_>,
+    terms: &[Filter],
+    binding: Binding,
+    within: Binding,
+) -> fmt::Result {
+    match terms {
+        // All of nothing is true; none of nothing is.
+        [] => write!(f, "{}", binding == Binding::And),
+        [only] => write_filter(f, only, within),
+        _ if binding < within => {
+            f.write_str("(")?;
+            write_terms(f, terms, binding, binding)?;
+            f.write_str(")")
+        }
+        [first, others @ ..] => {
+            write_filter(f, first, binding)?;
+            for term in others {
+                f.write_str(match binding {
+                    Binding::And => " and ",
+                    Binding::Or => " or ",
+                })?;
+                write_filter(f, term, binding)?;
+            }
+            Ok(())
+        }
+    }
+}
+
+fn write_literal(f: &mut fmt::Formatter<'_>, literal: &Value) -> fmt::Result {
+    match literal {
+        Value::Binary(bytes) => {
+            f.write_str("X'")?;
+            for byte in bytes {
+                write!(f, "{byte:02x}")?;
+            }
+            f.write_str("'")
+        }
+        Value::Boolean(value) => write!(f, "{value}"),
+        Value::DateTime(value) => write!(f, "datetime'{value}'"),
+        Value::Double(f64::INFINITY) => f.write_str("INF"),
+        Value::Double(f64::NEG_INFINITY) => f.write_str("-INF"),
+        // `Debug` is the shortest that reads back, always with a point or an exponent, and `NaN` as it should be.
+        Value::Double(value) => write!(f, "{value:?}"),
+        Value::Guid(value) => write!(f, "guid'{value}'"),
+        Value::Int32(value) => write!(f, "{value}"),
+        Value::Int64(value) => write!(f, "{value}L"),
+        Value::String(text) => write!(f, "'{}'", text.replace('\'', "''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::filter::OPERATORS;
+    use crate::{Guid, Timestamp};
+
+    fn property(name: &str) -> Filter {
+        Filter::Property(name.to_owned())
+    }
+
+    #[test]
+    fn prints_trees_that_no_text_reads_as() {
+        let (a, b, c) = (|| property("a"), || property("b"), || property("c"));
+        for (filter, printed) in [
+            (Filter::And(vec![]), "true"),
+            (Filter::Or(vec![]), "false"),
+            (Filter::Or(vec![a().and(b())]).and(c()), "a and b and c"),
+            (
+                Filter::Or(vec![Filter::Or(vec![a().or(b())])]).and(c()),
+                "(a or b) and c",
+            ),
+        ] {
+            assert_eq!(filter.to_string(), printed);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn reads_back_what_it_prints(filter in any_filter()) {
+            let printed = filter.to_string();
+            // Compared as `Debug`, which tells -0.0 from 0.0 and every double from its neighbours, and takes NaN for NaN.
+            prop_assert_eq!(format!("{:?}", printed.parse::<Filter>().unwrap()), format!("{filter:?}"), "{}", printed);
+        }
+    }
+
+    fn any_value() -> impl Strategy<Value = Value> {
+        prop_oneof![
+            any::<Vec<u8>>().prop_map(Value::from),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(
+                |at| Timestamp::from_unix_ticks(at % 100_000_000_000_000_000)
+                    .unwrap()
+                    .into()
+            ),
+            any::<u64>().prop_map(|bits| Value::from(f64::from_bits(bits))),
+            prop::sample::select(vec![
+                f64::NAN,
+                f64::INFINITY,
+                f64::NEG_INFINITY,
+                -0.0,
+                1e16,
+                5e-324,
+                f64::MAX
+            ])
+            .prop_map(Value::from),
+            any::<[u8; 16]>().prop_map(|bytes| Guid::from_bytes(bytes).into()),
+            any::<i32>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            ".{0,9}|['a ]{0,5}".prop_map(Value::from),
+        ]
+    }
+
+    fn any_name() -> impl Strategy<Value = String> {
+        "[a-zé_啊][a-z0-9é_啊]{0,4}"
+            .prop_filter("reserved", |name| name.parse() == Ok(property(name)))
+    }
+
+    fn any_filter() -> impl Strategy<Value = Filter> {
+        let operator = prop::sample::select(OPERATORS.to_vec());
+        let leaf = prop_oneof![
+            4 => (any_name(), operator, any_value())
+                .prop_map(|(name, operator, value)| Filter::comparison(name, operator, value)),
+            1 => any_name().prop_map(Filter::Property),
+            1 => any::<bool>().prop_map(Filter::Constant),
+        ];
+        leaf.prop_recursive(6, 40, 4, |inner| {
+            let terms = || prop::collection::vec(inner.clone(), 2..5);
+            prop_oneof![
+                terms().prop_map(|terms| terms.into_iter().reduce(Filter::and).unwrap()),
+                terms().prop_map(|terms| terms.into_iter().reduce(Filter::or).unwrap()),
+                inner.clone().prop_map(|filter| !filter),
+            ]
+        })
+    }
+}

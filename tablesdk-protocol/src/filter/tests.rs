@@ -1,0 +1,293 @@
+//! The language as a whole. Goal: every text has one meaning, one canonical form or one refusal, and costs no more than
+//! its length. Method: tables of texts, then random text and random soup of tokens.
+
+use std::cmp::Ordering;
+
+use proptest::prelude::*;
+
+use super::ComparisonOperator::{
+    Equal, GreaterThan, GreaterThanOrEqual, LessThan, LessThanOrEqual, NotEqual,
+};
+use super::*;
+
+fn parse(text: &str) -> Filter {
+    text.parse()
+        .unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+fn refusal(text: &str) -> ParseFilterError {
+    text.parse::<Filter>().expect_err(text)
+}
+
+fn property(name: &str) -> Filter {
+    Filter::Property(name.to_owned())
+}
+
+fn is(name: &str, literal: impl Into<Value>) -> Filter {
+    Filter::comparison(name, Equal, literal)
+}
+
+fn assert_reads(text: &str, filter: &Filter, printed: &str) {
+    assert_eq!(&parse(text), filter, "{text}");
+    assert_eq!(filter.to_string(), printed, "{text}");
+    assert_eq!(&parse(printed), filter, "{text}");
+}
+
+#[test]
+fn reads_every_operator_and_flips_a_literal_on_the_left() {
+    for (word, operator, flipped) in [
+        ("eq", Equal, "eq"),
+        ("gt", GreaterThan, "lt"),
+        ("ge", GreaterThanOrEqual, "le"),
+        ("lt", LessThan, "gt"),
+        ("le", LessThanOrEqual, "ge"),
+        ("ne", NotEqual, "ne"),
+    ] {
+        let filter = Filter::comparison("a", operator, 1);
+        let printed = format!("a {word} 1");
+        assert_reads(&printed, &filter, &printed);
+        assert_reads(&format!("1 {flipped} a"), &filter, &printed);
+    }
+}
+
+#[test]
+fn operators_match_the_orderings_they_name() {
+    for (operator, less, equal, greater) in [
+        (Equal, false, true, false),
+        (GreaterThan, false, false, true),
+        (GreaterThanOrEqual, false, true, true),
+        (LessThan, true, false, false),
+        (LessThanOrEqual, true, true, false),
+        (NotEqual, true, false, true),
+    ] {
+        assert_eq!(operator.matches(Ordering::Less), less, "{operator}");
+        assert_eq!(operator.matches(Ordering::Equal), equal, "{operator}");
+        assert_eq!(operator.matches(Ordering::Greater), greater, "{operator}");
+    }
+}
+
+#[test]
+fn reads_every_shape_and_binds_as_the_service_does() {
+    let (a, b, c) = (|| property("a"), || property("b"), || property("c"));
+    for (text, filter, printed) in [
+        ("", Filter::Constant(true), "true"),
+        (" \t", Filter::Constant(true), "true"),
+        ("false", Filter::Constant(false), "false"),
+        ("((a))", a(), "a"),
+        ("_é1", property("_é1"), "_é1"),
+        ("(Age) eq (5)", is("Age", 5), "Age eq 5"),
+        (
+            "((5))lt(Age)",
+            Filter::comparison("Age", GreaterThan, 5),
+            "Age gt 5",
+        ),
+        ("( true )eq(a)", is("a", true), "a eq true"),
+        ("a and b or c", a().and(b()).or(c()), "a and b or c"),
+        ("a or b and c", a().or(b().and(c())), "a or b and c"),
+        ("(a or b) and c", a().or(b()).and(c()), "(a or b) and c"),
+        ("a and (b and c)", a().and(b()).and(c()), "a and b and c"),
+        ("a or(b)or c", a().or(b()).or(c()), "a or b or c"),
+        ("not a and b", (!a()).and(b()), "not (a) and b"),
+        ("not (a) and b", (!a()).and(b()), "not (a) and b"),
+        ("not(a and b)", !a().and(b()), "not (a and b)"),
+        ("not a eq 1", !is("a", 1), "not (a eq 1)"),
+        ("not (a) eq 1", !is("a", 1), "not (a eq 1)"),
+        ("not not a", !!a(), "not (not (a))"),
+        ("  a \n eq\t1 ", is("a", 1), "a eq 1"),
+        (
+            "(a eq 1)and(b eq 2)",
+            is("a", 1).and(is("b", 2)),
+            "a eq 1 and b eq 2",
+        ),
+        (
+            "(true and a eq 1) or b",
+            Filter::Constant(true).and(is("a", 1)).or(b()),
+            "true and a eq 1 or b",
+        ),
+        // Words with a meaning in one place only are names in all others.
+        (
+            "in eq 1 and mod eq 2",
+            is("in", 1).and(is("mod", 2)),
+            "in eq 1 and mod eq 2",
+        ),
+        (
+            "guid eq 1 and X",
+            is("guid", 1).and(property("X")),
+            "guid eq 1 and X",
+        ),
+    ] {
+        assert_reads(text, &filter, printed);
+    }
+}
+
+#[test]
+fn refuses_what_is_not_of_the_language() {
+    for (text, offset, expected) in [
+        ("aaa bbb ccc", 7, "a comparison operator"),
+        ("5", 1, "a comparison operator"),
+        ("(5)", 3, "a comparison operator"),
+        ("'a' and b", 7, "a comparison operator"),
+        ("not 'a'", 7, "a comparison operator"),
+        ("startswith (a)", 12, "a comparison operator"),
+        ("a EQ 1", 4, "a comparison operator"),
+        ("a = 5", 3, "a comparison operator"),
+        ("a eq", 4, "a property or a literal"),
+        ("a eq \"x\"", 6, "a property or a literal"),
+        ("a and and b", 9, "a property or a literal"),
+        ("eq eq 5", 2, "a property or a literal"),
+        ("a eq not b", 8, "a property or a literal"),
+        ("()", 2, "a property or a literal"),
+        ("é eq ²", 8, "a property or a literal"),
+        ("a eq 1 b", 8, "`and`, `or` or the end of the filter"),
+        ("a eq 1)", 7, "`and`, `or` or the end of the filter"),
+        ("a eq 1 not b", 10, "`and`, `or` or the end of the filter"),
+        ("(a eq 1", 7, "`and`, `or` or a closing parenthesis"),
+        ("((a eq 1) b", 11, "`and`, `or` or a closing parenthesis"),
+        ("a=5", 1, "a blank or a parenthesis"),
+        ("a eq5", 5, "a comparison operator"),
+        ("a eq'5'", 4, "a blank or a parenthesis"),
+        ("'a'eq b", 3, "a blank or a parenthesis"),
+        ("a eq 5x", 6, "a blank or a parenthesis"),
+        ("a eq 5.0L", 8, "a blank or a parenthesis"),
+        ("a eq x'00'", 6, "a blank or a parenthesis"),
+        ("a eq 1and b", 6, "a blank or a parenthesis"),
+        ("a eq -", 6, "a digit"),
+        ("a eq .", 6, "a digit"),
+        ("a eq --1", 6, "a digit"),
+        ("a eq 1e+", 8, "a digit"),
+        ("a eq +1", 6, "a property or a literal"),
+        ("a eq 1e999", 10, "a finite double"),
+        ("a eq 9223372036854775808", 24, "an integer of 64 bits"),
+        ("a eq 9223372036854775808L", 25, "an integer of 64 bits"),
+        ("a eq 'b''", 9, "a closing quote"),
+        ("a eq guid'b", 11, "a closing quote"),
+    ] {
+        assert_eq!(
+            refusal(text),
+            ParseFilterError::syntax(offset, expected),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn refuses_literals_with_the_wrong_content() {
+    for (literal, what) in [
+        ("guid'xyz'", "a GUID"),
+        ("guid''", "a GUID"),
+        ("datetime'yesterday'", "a date and time from 1601 to 9999"),
+        (
+            "datetime'1600-12-31T00:00:00Z'",
+            "a date and time from 1601 to 9999",
+        ),
+        ("X'0'", "pairs of hexadecimal digits"),
+        ("X'0g'", "pairs of hexadecimal digits"),
+        ("binary'é'", "pairs of hexadecimal digits"),
+    ] {
+        let error = refusal(&format!("a eq {literal}"));
+        assert_eq!(error, ParseFilterError::literal(5, what), "{literal}");
+    }
+}
+
+#[test]
+fn refuses_what_the_service_does_not_implement() {
+    for (text, offset, what) in [
+        ("startswith(a,'b')", 0, "a function"),
+        ("a eq 1 and not year(b) eq 2", 15, "a function"),
+        ("a add 1 eq 2", 2, "an operator that does not compare"),
+        ("(a mod 2) eq 0", 3, "an operator that does not compare"),
+        ("a eq 1 sub 1", 7, "an operator that does not compare"),
+        ("a in (1, 2)", 2, "an operator that does not compare"),
+        ("a has 'b'", 2, "an operator that does not compare"),
+        ("b or a eq null", 10, "null"),
+        ("a/any(x: x eq 1)", 1, "a path of properties"),
+        ("c and a eq b", 6, "a comparison of two properties"),
+        ("1 eq 2", 0, "a comparison of two literals"),
+        ("true eq (false)", 0, "a comparison of two literals"),
+        ("(a eq 1) eq true", 0, "a comparison of a condition"),
+        ("true eq (not a)", 0, "a comparison of a condition"),
+        ("a eq 1 eq true", 0, "a comparison of a condition"),
+    ] {
+        let error = refusal(text);
+        assert_eq!(error, ParseFilterError::unsupported(offset, what), "{text}");
+        assert!(error.is_unsupported(), "{text}");
+    }
+}
+
+#[test]
+fn errors_say_where_and_what() {
+    for (text, message) in [
+        (
+            "aaa bbb ccc",
+            "syntax error at position 7: expected a comparison operator",
+        ),
+        (
+            "a eq guid''",
+            "syntax error at position 5: the literal is not a GUID",
+        ),
+        (
+            "(".repeat(65).as_str(),
+            "syntax error at position 64: nested more than 64 deep",
+        ),
+        ("f(a)", "unsupported filter at position 0: a function"),
+    ] {
+        assert_eq!(refusal(text).to_string(), message);
+    }
+}
+
+#[test]
+fn nests_up_to_the_bound_and_no_deeper() {
+    let nested = |opening: &str, closing: &str, depth: usize| {
+        format!("{}a eq 1{}", opening.repeat(depth), closing.repeat(depth))
+    };
+    for (opening, closing) in [
+        ("(", ")"),
+        ("not ", ""),
+        ("not (", ")"),
+        ("not(a or b and (", "))"),
+    ] {
+        let width = opening.matches('(').count().max(1);
+        let deepest = nested(opening, closing, FILTER_DEPTH_MAX / width);
+        let filter = parse(&deepest);
+        assert_eq!(parse(&filter.to_string()), filter);
+        for depth in [FILTER_DEPTH_MAX / width + 1, 10_000] {
+            let error = refusal(&nested(opening, closing, depth));
+            assert_eq!(error.kind(), ParseFilterErrorKind::TooDeep, "{opening}");
+        }
+    }
+}
+
+#[test]
+fn reads_long_texts_in_one_pass() {
+    let Filter::Or(terms) = parse(&vec!["a eq 1"; 5_000].join(" or ")) else {
+        panic!("not one flat `or`");
+    };
+    assert_eq!(terms.len(), 5_000);
+    let group = format!("{}a eq 1{}", "(".repeat(64), ")".repeat(64));
+    parse(&vec![group; 1_000].join("and"));
+    let long = "9".repeat(100_000);
+    assert_eq!(refusal(&format!("a eq {long}")).offset(), 100_005);
+    parse(&format!("a eq 0.{long}"));
+    parse(&format!("a eq '{}'", "''".repeat(50_000)));
+}
+
+proptest! {
+    #[test]
+    fn never_panics_on_any_text(text in ".{0,200}") {
+        let _ = text.parse::<Filter>();
+    }
+
+    #[test]
+    fn whatever_reads_prints_as_it_reads(words in prop::collection::vec(prop::sample::select(SOUP.to_vec()), 0..12)) {
+        let text = words.concat();
+        match text.parse::<Filter>() {
+            Ok(filter) => prop_assert_eq!(parse(&filter.to_string()), filter),
+            Err(error) => prop_assert!(text.is_char_boundary(error.offset()), "{error}"),
+        }
+    }
+}
+
+const SOUP: [&str; 20] = [
+    "(", "(", ")", ")", " ", "a", "é", "not ", "not", " and ", " or ", "or", " eq ", " lt ", "1",
+    "-.5e3", "'b'", "'", "true", " add ",
+];

@@ -1,0 +1,110 @@
+//! `Edm.Guid`: sixteen bytes, printed and read, nothing else. Generating one is the caller's business.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A 128-bit identifier, printed lower-case in the form 8-4-4-4-12.
+///
+/// Ordered as the service orders it: by the bytes in the order they are printed.
+///
+/// ```
+/// use tablesdk_protocol::Guid;
+///
+/// let guid: Guid = "C9DA6455-213D-42C9-9A79-3E9149A57833".parse()?;
+/// assert_eq!(guid.to_string(), "c9da6455-213d-42c9-9a79-3e9149a57833");
+/// # Ok::<(), tablesdk_protocol::ParseGuidError>(())
+/// ```
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Guid([u8; 16]);
+
+impl Guid {
+    /// The identifier with these bytes, in the order they are printed.
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes, in the order they are printed.
+    pub const fn to_bytes(self) -> [u8; 16] {
+        self.0
+    }
+}
+
+impl fmt::Display for Guid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, byte) in self.0.iter().enumerate() {
+            if matches!(index, 4 | 6 | 8 | 10) {
+                f.write_str("-")?;
+            }
+            write!(f, "{byte:02x}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Guid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for Guid {
+    type Err = ParseGuidError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.len() != 36 {
+            return Err(ParseGuidError);
+        }
+        let mut bytes = [0; 16];
+        let mut nibbles = 0_usize;
+        for (index, byte) in text.bytes().enumerate() {
+            if matches!(index, 8 | 13 | 18 | 23) {
+                if byte != b'-' {
+                    return Err(ParseGuidError);
+                }
+                continue;
+            }
+            let digit = char::from(byte).to_digit(16).ok_or(ParseGuidError)?;
+            let digit = u8::try_from(digit).map_err(|_| ParseGuidError)?;
+            let slot = bytes.get_mut(nibbles / 2).ok_or(ParseGuidError)?;
+            *slot = *slot << 4 | digit;
+            nibbles += 1;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+/// The text is not a GUID of the form 8-4-4-4-12.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a GUID such as c9da6455-213d-42c9-9a79-3e9149a57833")]
+pub struct ParseGuidError;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn refuses_other_spellings() {
+        for text in [
+            "",
+            "c9da6455213d42c99a793e9149a57833",
+            "{c9da6455-213d-42c9-9a79-3e9149a57833}",
+            "c9da6455-213d-42c9-9a79-3e9149a5783",
+            "c9da6455-213d-42c9-9a79-3e9149a5783g",
+            "c9da6455-213d-42c9-9a793-e9149a57833",
+            "c9da6455-213d-42c9-9a79-3e9149a578é",
+        ] {
+            assert_eq!(text.parse::<Guid>(), Err(ParseGuidError), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn reads_back_what_it_prints(bytes: [u8; 16]) {
+            let guid = Guid::from_bytes(bytes);
+            prop_assert_eq!(guid.to_string().parse(), Ok(guid));
+            prop_assert_eq!(guid.to_string().to_uppercase().parse(), Ok(guid));
+        }
+    }
+}

@@ -1,0 +1,35 @@
+#![doc = include_str!("../README.md")]
+
+pub mod auth;
+pub mod continuation;
+pub mod filter;
+pub mod limits;
+pub mod operation;
+pub mod wire;
+
+mod clock;
+mod endpoint;
+mod error_code;
+mod etag;
+mod guid;
+mod key;
+mod name;
+mod path;
+mod text;
+mod timestamp;
+mod transport;
+mod value;
+
+pub use clock::Clock;
+pub use endpoint::{Endpoint, InvalidEndpointError};
+pub use error_code::{ErrorCode, ServiceError};
+pub use etag::{ETag, IfMatch};
+pub use guid::{Guid, ParseGuidError};
+pub use key::{EntityKey, KeyError, KeyPartName, KeyProblem, PartitionKey, RowKey};
+pub use name::{
+    PropertyNameProblem, TableName, TableNameError, TableNameProblem, check_property_name,
+};
+pub use path::ResourcePath;
+pub use timestamp::{ParseTimestampError, Timestamp, TimestampRangeError};
+pub use transport::{Delivery, Transport, TransportError, TransportFuture};
+pub use value::{EdmType, UnknownEdmTypeError, Value, ValueRef, compare_utf16};

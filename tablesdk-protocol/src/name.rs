@@ -1,0 +1,232 @@
+//! Names of tables and of properties: parsed once, valid from then on.
+//!
+//! See <https://learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model#table-names>.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::str::FromStr;
+
+use crate::limits::{PROPERTY_NAME_UNITS_MAX, TABLE_NAME_LENGTH_MAX, TABLE_NAME_LENGTH_MIN};
+
+/// The name of a table: 3 to 63 ASCII letters and digits, a letter first, not `tables`.
+///
+/// Keeps its case, but compares without it, as the service does.
+///
+/// ```
+/// use tablesdk_protocol::TableName;
+///
+/// let name: TableName = "Employees".parse()?;
+/// assert_eq!(name, "employees".parse()?);
+/// assert_eq!(name.as_str(), "Employees");
+/// # Ok::<(), tablesdk_protocol::TableNameError>(())
+/// ```
+#[derive(Clone)]
+pub struct TableName(String);
+
+impl TableName {
+    /// Checks the text against the service's rules for table names.
+    ///
+    /// # Errors
+    ///
+    /// When a rule is broken. The service would answer `OutOfRangeInput` for the length and `InvalidResourceName` for
+    /// the rest.
+    pub fn new(text: impl Into<String>) -> Result<Self, TableNameError> {
+        let text = text.into();
+        match Self::problem_of(&text) {
+            Some(problem) => Err(TableNameError { text, problem }),
+            None => Ok(Self(text)),
+        }
+    }
+
+    /// The name in the case it was given.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The name in the case that tables are compared and ordered by.
+    pub fn to_lowercase(&self) -> String {
+        self.0.to_ascii_lowercase()
+    }
+
+    fn problem_of(text: &str) -> Option<TableNameProblem> {
+        let length = text.chars().count();
+        if !(TABLE_NAME_LENGTH_MIN..=TABLE_NAME_LENGTH_MAX).contains(&length) {
+            return Some(TableNameProblem::Length { length });
+        }
+        if let Some(character) = text.chars().find(|c| !c.is_ascii_alphanumeric()) {
+            return Some(TableNameProblem::Character { character });
+        }
+        if let Some(digit) = text.chars().next().filter(char::is_ascii_digit) {
+            return Some(TableNameProblem::LeadingDigit { digit });
+        }
+        text.eq_ignore_ascii_case("tables")
+            .then_some(TableNameProblem::Reserved)
+    }
+}
+
+impl PartialEq for TableName {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.eq_ignore_ascii_case(&other.0)
+    }
+}
+
+impl Eq for TableName {}
+
+impl Hash for TableName {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.to_lowercase().hash(state);
+    }
+}
+
+impl FromStr for TableName {
+    type Err = TableNameError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::new(text)
+    }
+}
+
+impl fmt::Display for TableName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for TableName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+/// A text that cannot name a table.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("table name {text:?}: {problem}")]
+pub struct TableNameError {
+    text: String,
+    problem: TableNameProblem,
+}
+
+impl TableNameError {
+    /// The refused text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The rule it breaks.
+    pub const fn problem(&self) -> TableNameProblem {
+        self.problem
+    }
+}
+
+/// The rule that a refused table name breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TableNameProblem {
+    /// A character that is neither an ASCII letter nor a digit.
+    #[error("the character {character:?} is neither an ASCII letter nor a digit")]
+    Character {
+        /// The first such character.
+        character: char,
+    },
+    /// A digit in front.
+    #[error("it starts with the digit {digit}, not with a letter")]
+    LeadingDigit {
+        /// The digit in front.
+        digit: char,
+    },
+    /// Too short or too long.
+    #[error(
+        "its length of {length} is not from {TABLE_NAME_LENGTH_MIN} to {TABLE_NAME_LENGTH_MAX}"
+    )]
+    Length {
+        /// The length in characters.
+        length: usize,
+    },
+    /// The name `tables`, in any case.
+    #[error("it is reserved by the service")]
+    Reserved,
+}
+
+/// Checks the name of a property: a letter or `_`, then letters, digits and `_` (those of any script), at most 255 UTF-16
+/// units.
+///
+/// # Errors
+///
+/// When a rule is broken. The service would answer `PropertyNameTooLong` or `PropertyNameInvalid`.
+pub fn check_property_name(name: &str) -> Result<(), PropertyNameProblem> {
+    let units = name.encode_utf16().count();
+    if units > PROPERTY_NAME_UNITS_MAX {
+        return Err(PropertyNameProblem::TooLong { units });
+    }
+    let mut characters = name.chars();
+    let first = characters.next().ok_or(PropertyNameProblem::Empty)?;
+    if !(first.is_alphabetic() || first == '_') {
+        return Err(PropertyNameProblem::Character { character: first });
+    }
+    match characters.find(|c| !(c.is_alphanumeric() || *c == '_')) {
+        Some(character) => Err(PropertyNameProblem::Character { character }),
+        None => Ok(()),
+    }
+}
+
+/// The rule that a refused property name breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PropertyNameProblem {
+    /// A character that no property name may have in that place.
+    #[error("the character {character:?} cannot stand there")]
+    Character {
+        /// The first such character.
+        character: char,
+    },
+    /// No character at all.
+    #[error("it is empty")]
+    Empty,
+    /// More than 255 UTF-16 units.
+    #[error(
+        "{units} UTF-16 units are more than the {PROPERTY_NAME_UNITS_MAX} that a property name may have"
+    )]
+    TooLong {
+        /// The length in UTF-16 units.
+        units: usize,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn table_names_follow_the_rules_of_the_service() {
+        for name in ["abc", "People2", "a23", &"x".repeat(63)] {
+            assert!(TableName::new(name).is_ok(), "{name}");
+        }
+        for (name, problem) in [
+            ("", TableNameProblem::Length { length: 0 }),
+            ("ab", TableNameProblem::Length { length: 2 }),
+            (&*"x".repeat(64), TableNameProblem::Length { length: 64 }),
+            ("a-b-c", TableNameProblem::Character { character: '-' }),
+            ("tablé", TableNameProblem::Character { character: 'é' }),
+            ("1abc", TableNameProblem::LeadingDigit { digit: '1' }),
+            ("Tables", TableNameProblem::Reserved),
+        ] {
+            assert_eq!(
+                TableName::new(name).unwrap_err().problem(),
+                problem,
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn property_names_follow_the_rules_of_the_service() {
+        for name in ["a", "_", "_1", "ETag", "啊齄丂狛狜", "naïve_2"] {
+            assert_eq!(check_property_name(name), Ok(()), "{name}");
+        }
+        for name in ["123", "a-b", "a b", "a.b", "", "-"] {
+            assert!(check_property_name(name).is_err(), "{name}");
+        }
+        assert_eq!(check_property_name(&"é".repeat(255)), Ok(()));
+        assert!(check_property_name(&"é".repeat(256)).is_err());
+    }
+}

@@ -1,0 +1,72 @@
+//! Create Table. See <https://learn.microsoft.com/rest/api/storageservices/create-table>.
+
+use bytes::Bytes;
+use http::{Method, Request as HttpRequest, Response as HttpResponse, StatusCode};
+
+use super::QueryOptions;
+use super::message::{self, Answer, Prefer, ReceivedRequest};
+use crate::wire::header::PREFER;
+use crate::wire::json::{self, MetadataLevel};
+use crate::{Endpoint, ErrorCode, ResourcePath, ServiceError, TableName};
+
+/// `POST /Tables`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The name of the new table.
+    pub name: TableName,
+    /// Whether the answer should hold it.
+    pub prefer: Prefer,
+    /// The metadata of the answer. A client always asks for minimal.
+    pub level: MetadataLevel,
+}
+
+impl Request {
+    /// The HTTP request.
+    pub fn encode(&self, endpoint: &Endpoint) -> HttpRequest<Bytes> {
+        let options = QueryOptions::default();
+        let mut builder = message::request(Method::POST, endpoint, &ResourcePath::Tables, &options);
+        if let Some(prefer) = self.prefer.as_str() {
+            builder = builder.header(PREFER, prefer);
+        }
+        message::with_json(builder, json::write_table_name(self.name.as_str()).into())
+    }
+
+    pub(super) fn decode(request: &ReceivedRequest) -> Result<Self, ServiceError> {
+        request.require_json()?;
+        let name = json::read_table_name(&request.body)
+            .map_err(|_| ServiceError::from(ErrorCode::InvalidInput))?
+            .ok_or_else(|| ServiceError::from(ErrorCode::PropertiesNeedValue))?;
+        Ok(Self {
+            name: TableName::new(name)?,
+            prefer: Prefer::from_headers(&request.headers),
+            level: request.metadata_level()?,
+        })
+    }
+}
+
+/// 201 with the table, or 204.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Response {
+    /// The preference that was honoured.
+    pub prefer: Prefer,
+    /// The metadata of the answer.
+    pub level: MetadataLevel,
+    /// The account, for the metadata.
+    pub account: String,
+    /// The table that was created.
+    pub name: TableName,
+}
+
+impl Response {
+    /// The HTTP answer.
+    pub fn encode(&self, endpoint: &Endpoint) -> HttpResponse<Bytes> {
+        let location = format!("{endpoint}/{}", ResourcePath::Table(self.name.clone()));
+        let answer = if self.prefer == Prefer::ReturnNoContent {
+            Answer::empty()
+        } else {
+            let body = json::write_table(self.level, endpoint, &self.account, self.name.as_str());
+            Answer::json(StatusCode::CREATED, self.level, body.into())
+        };
+        answer.created(&location, self.prefer).into_response()
+    }
+}

@@ -1,0 +1,78 @@
+//! Query Entities with both keys: one entity. See <https://learn.microsoft.com/rest/api/storageservices/query-entities>.
+
+use bytes::Bytes;
+use http::{Method, Request as HttpRequest, Response as HttpResponse, StatusCode};
+
+use super::QueryOptions;
+use super::message::{self, Answer, ReceivedRequest};
+use crate::wire::json::MetadataLevel;
+use crate::{ETag, Endpoint, EntityKey, ResourcePath, ServiceError, TableName};
+
+/// `GET /people(PartitionKey='p',RowKey='r')`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The table to read from.
+    pub table: TableName,
+    /// The entity to read.
+    pub key: EntityKey,
+    /// The names of the properties to read; all when `None`.
+    pub select: Option<Vec<String>>,
+    /// The metadata of the answer. A client always asks for minimal.
+    pub level: MetadataLevel,
+}
+
+impl Request {
+    /// The HTTP request.
+    pub fn encode(&self, endpoint: &Endpoint) -> HttpRequest<Bytes> {
+        let resource = ResourcePath::Entity(self.table.clone(), self.key.clone());
+        let mut options = QueryOptions::default();
+        if let Some(select) = &self.select {
+            options.push("$select", select.join(","));
+        }
+        message::without_body(message::request(Method::GET, endpoint, &resource, &options))
+    }
+
+    pub(super) fn decode(
+        table: TableName,
+        key: EntityKey,
+        request: &ReceivedRequest,
+    ) -> Result<Self, ServiceError> {
+        request.options.refuse_unsupported()?;
+        let level = request.metadata_level()?;
+        Ok(Self {
+            table,
+            key,
+            select: request.options.select(),
+            level,
+        })
+    }
+}
+
+/// 200 with the entity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Response {
+    /// The entity's ETag; some backends have it only in the body.
+    pub etag: Option<ETag>,
+    /// The entity as JSON.
+    pub content: Bytes,
+}
+
+impl Response {
+    /// The HTTP answer.
+    pub fn encode(self, level: MetadataLevel) -> HttpResponse<Bytes> {
+        let answer = Answer::json(StatusCode::OK, level, self.content);
+        match &self.etag {
+            Some(etag) => answer.with_etag(etag),
+            None => answer,
+        }
+        .into_response()
+    }
+
+    /// Reads the HTTP answer of a success.
+    pub fn decode(response: HttpResponse<Bytes>) -> Self {
+        Self {
+            etag: message::etag(&response),
+            content: response.into_body(),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Insert Entity. See <https://learn.microsoft.com/rest/api/storageservices/insert-entity>.
+
+use bytes::Bytes;
+use http::{Method, Request as HttpRequest, Response as HttpResponse, StatusCode};
+
+use super::message::{self, Answer, MalformedResponse, Prefer, ReceivedRequest};
+use super::{EntityBody, QueryOptions};
+use crate::wire::header::PREFER;
+use crate::wire::json::MetadataLevel;
+use crate::{ETag, Endpoint, ResourcePath, ServiceError, TableName};
+
+/// `POST /people`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The table to insert into.
+    pub table: TableName,
+    /// The entity, keys included.
+    pub entity: EntityBody,
+    /// Whether the answer should hold it.
+    pub prefer: Prefer,
+    /// The metadata of the answer. A client always asks for minimal.
+    pub level: MetadataLevel,
+}
+
+impl Request {
+    /// The HTTP request.
+    pub fn encode(&self, endpoint: &Endpoint) -> HttpRequest<Bytes> {
+        let resource = ResourcePath::EntitySet(self.table.clone());
+        let options = QueryOptions::default();
+        let mut builder = message::request(Method::POST, endpoint, &resource, &options);
+        if let Some(prefer) = self.prefer.as_str() {
+            builder = builder.header(PREFER, prefer);
+        }
+        message::with_json(builder, self.entity.as_bytes().clone())
+    }
+
+    pub(super) fn decode(
+        table: TableName,
+        request: &ReceivedRequest,
+    ) -> Result<Self, ServiceError> {
+        request.require_json()?;
+        Ok(Self {
+            table,
+            entity: EntityBody::from_bytes(request.body.clone()),
+            prefer: Prefer::from_headers(&request.headers),
+            level: request.metadata_level()?,
+        })
+    }
+}
+
+/// 201 with the entity, or 204.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Response {
+    /// The ETag of the new entity.
+    pub etag: ETag,
+    /// The entity as JSON, if it comes back.
+    pub content: Option<Bytes>,
+}
+
+impl Response {
+    /// The HTTP answer to a request with that preference and level; `location` is the URL of the entity.
+    pub fn encode(
+        self,
+        prefer: Prefer,
+        level: MetadataLevel,
+        location: &str,
+    ) -> HttpResponse<Bytes> {
+        let answer = match self.content {
+            Some(content) => Answer::json(StatusCode::CREATED, level, content),
+            None => Answer::empty(),
+        };
+        answer
+            .with_etag(&self.etag)
+            .created(location, prefer)
+            .into_response()
+    }
+
+    /// Reads the HTTP answer of a success.
+    ///
+    /// # Errors
+    ///
+    /// When the answer has no ETag.
+    pub fn decode(response: HttpResponse<Bytes>) -> Result<Self, MalformedResponse> {
+        let etag = message::require_etag(&response)?;
+        let content = response.into_body();
+        Ok(Self {
+            etag,
+            content: (!content.is_empty()).then_some(content),
+        })
+    }
+}

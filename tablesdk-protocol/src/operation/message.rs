@@ -1,0 +1,203 @@
+//! What the requests and responses of all operations are made of.
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, header, request};
+
+use super::QueryOptions;
+use super::{DATA_SERVICE_VERSION, JSON};
+use crate::wire::header as name;
+use crate::wire::json::MetadataLevel;
+use crate::{ETag, Endpoint, ErrorCode, ResourcePath, ServiceError};
+
+/// A request as the server has it once it knows the account and has read the URL.
+#[derive(Clone, Debug)]
+pub struct ReceivedRequest {
+    /// The method on the wire.
+    pub method: Method,
+    /// What the path addresses.
+    pub resource: ResourcePath,
+    /// The decoded query.
+    pub options: QueryOptions,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The whole body.
+    pub body: Bytes,
+}
+
+impl ReceivedRequest {
+    /// The level of metadata that `$format`, or else `Accept`, asks for.
+    pub(super) fn metadata_level(&self) -> Result<MetadataLevel, ServiceError> {
+        match self.options.get("$format") {
+            Some(format) => MetadataLevel::from_accept(format),
+            None => {
+                let values = self.headers.get_all(header::ACCEPT);
+                let texts: Vec<&str> = values
+                    .iter()
+                    .filter_map(|value| value.to_str().ok())
+                    .collect();
+                MetadataLevel::from_accept(&texts.join(","))
+            }
+        }
+    }
+
+    /// Refuses a body of another type than JSON.
+    pub(super) fn require_json(&self) -> Result<(), ServiceError> {
+        let content_type = self
+            .headers
+            .get(header::CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok());
+        let media_type = content_type
+            .unwrap_or_default()
+            .split(';')
+            .next()
+            .unwrap_or_default();
+        if media_type.trim().eq_ignore_ascii_case(JSON) {
+            Ok(())
+        } else {
+            Err(ErrorCode::MediaTypeNotSupported.into())
+        }
+    }
+}
+
+/// Whether an answer should hold the content of what was created.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "the Prefer header has these values, or is absent"
+)]
+pub enum Prefer {
+    /// No header: the service returns the content.
+    #[default]
+    Unspecified,
+    /// `return-content`.
+    ReturnContent,
+    /// `return-no-content`.
+    ReturnNoContent,
+}
+
+impl Prefer {
+    /// The value of the `Prefer` and `Preference-Applied` headers.
+    pub const fn as_str(self) -> Option<&'static str> {
+        match self {
+            Self::Unspecified => None,
+            Self::ReturnContent => Some("return-content"),
+            Self::ReturnNoContent => Some("return-no-content"),
+        }
+    }
+
+    /// Reads the header. Preferences that the service does not know are no error, as RFC 7240 wants it.
+    pub(super) fn from_headers(headers: &HeaderMap) -> Self {
+        match headers
+            .get(name::PREFER)
+            .and_then(|value| value.to_str().ok())
+        {
+            Some("return-content") => Self::ReturnContent,
+            Some("return-no-content") => Self::ReturnNoContent,
+            _ => Self::Unspecified,
+        }
+    }
+}
+
+/// Starts a request: method, URL, and the headers that all operations have.
+pub(super) fn request(
+    method: Method,
+    endpoint: &Endpoint,
+    resource: &ResourcePath,
+    options: &QueryOptions,
+) -> request::Builder {
+    Request::builder()
+        .method(method)
+        .uri(endpoint.join(&format!("{resource}{options}")))
+        .header(header::ACCEPT, MetadataLevel::Minimal.accept())
+        .header(name::DATA_SERVICE_VERSION, DATA_SERVICE_VERSION)
+}
+
+/// Ends a request without a body.
+pub(super) fn without_body(builder: request::Builder) -> Request<Bytes> {
+    with_body(builder, Bytes::new())
+}
+
+/// Ends a request with a body of JSON.
+pub(super) fn with_json(builder: request::Builder, body: Bytes) -> Request<Bytes> {
+    with_body(builder.header(header::CONTENT_TYPE, JSON), body)
+}
+
+fn with_body(builder: request::Builder, body: Bytes) -> Request<Bytes> {
+    builder
+        .body(body)
+        .expect("method, URL and headers were valid before they came together")
+}
+
+/// An answer with a body of JSON, or without a body.
+#[derive(Clone, Debug)]
+pub(super) struct Answer(Response<Bytes>);
+
+impl Answer {
+    pub(super) fn json(status: http::StatusCode, level: MetadataLevel, body: Bytes) -> Self {
+        let mut response = Response::new(body);
+        *response.status_mut() = status;
+        let content_type = HeaderValue::from_static(level.content_type());
+        response
+            .headers_mut()
+            .insert(header::CONTENT_TYPE, content_type);
+        Self(response)
+    }
+
+    pub(super) fn empty() -> Self {
+        let mut response = Response::new(Bytes::new());
+        *response.status_mut() = http::StatusCode::NO_CONTENT;
+        Self(response)
+    }
+
+    /// Adds a header. A value that no header can hold is left out: all of ours are ASCII.
+    pub(super) fn with(mut self, name: http::HeaderName, value: &str) -> Self {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            self.0.headers_mut().insert(name, value);
+        }
+        self
+    }
+
+    pub(super) fn with_etag(self, etag: &ETag) -> Self {
+        self.with(header::ETAG, etag.as_str())
+    }
+
+    /// The headers of what was created at that URL.
+    pub(super) fn created(self, location: &str, prefer: Prefer) -> Self {
+        let mut answer = self.with(header::LOCATION, location);
+        if prefer == Prefer::ReturnNoContent {
+            answer = answer.with(name::DATA_SERVICE_ID, location);
+        }
+        match prefer.as_str() {
+            Some(applied) => answer.with(name::PREFERENCE_APPLIED, applied),
+            None => answer,
+        }
+    }
+
+    pub(super) fn into_response(self) -> Response<Bytes> {
+        self.0
+    }
+}
+
+/// Reads a header that must be there.
+pub(super) fn require_etag(response: &Response<Bytes>) -> Result<ETag, MalformedResponse> {
+    etag(response).ok_or(MalformedResponse {
+        what: "the ETag header",
+    })
+}
+
+pub(super) fn etag(response: &Response<Bytes>) -> Option<ETag> {
+    text(response, &header::ETAG).map(ETag::from_opaque)
+}
+
+/// Reads a header; an empty one counts as absent.
+pub(super) fn text(response: &Response<Bytes>, name: &http::HeaderName) -> Option<String> {
+    let value = response.headers().get(name)?.to_str().ok()?;
+    (!value.is_empty()).then(|| value.to_owned())
+}
+
+/// An answer of success that lacks what it must have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the answer lacks {what}")]
+pub struct MalformedResponse {
+    pub(super) what: &'static str,
+}

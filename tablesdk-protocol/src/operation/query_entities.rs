@@ -1,0 +1,135 @@
+//! Query Entities: a page of them. See <https://learn.microsoft.com/rest/api/storageservices/query-entities>.
+
+use bytes::Bytes;
+use http::{Method, Request as HttpRequest, Response as HttpResponse, StatusCode};
+
+use super::QueryOptions;
+use super::message::{self, Answer, ReceivedRequest};
+use crate::continuation::EntityContinuation;
+use crate::filter::Filter;
+use crate::wire::header::{X_MS_CONTINUATION_NEXT_PARTITION_KEY, X_MS_CONTINUATION_NEXT_ROW_KEY};
+use crate::wire::json::MetadataLevel;
+use crate::{Endpoint, ErrorCode, ResourcePath, ServiceError, TableName};
+
+/// `GET /people()`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// The table to read from.
+    pub table: TableName,
+    /// Which entities.
+    pub filter: Option<Filter>,
+    /// The names of the properties to read; all when `None`.
+    pub select: Option<Vec<String>>,
+    /// The most entities of this page.
+    pub top: Option<usize>,
+    /// Where this page starts, as the page before told.
+    pub continuation: Option<EntityContinuation>,
+    /// The metadata of the answer. A client always asks for minimal.
+    pub level: MetadataLevel,
+}
+
+impl Request {
+    /// The HTTP request.
+    pub fn encode(&self, endpoint: &Endpoint) -> HttpRequest<Bytes> {
+        let resource = ResourcePath::EntitySet(self.table.clone());
+        let mut options = QueryOptions::default();
+        if let Some(filter) = &self.filter {
+            options.push("$filter", filter.to_string());
+        }
+        if let Some(select) = &self.select {
+            options.push("$select", select.join(","));
+        }
+        if let Some(top) = self.top {
+            options.push("$top", top.to_string());
+        }
+        if let Some(continuation) = &self.continuation {
+            options.push("NextPartitionKey", &continuation.next_partition_key);
+            // Absent stays absent: the service refuses an empty one.
+            if let Some(next_row_key) = &continuation.next_row_key {
+                options.push("NextRowKey", next_row_key);
+            }
+        }
+        message::without_body(message::request(Method::GET, endpoint, &resource, &options))
+    }
+
+    pub(super) fn decode(
+        table: TableName,
+        request: &ReceivedRequest,
+    ) -> Result<Self, ServiceError> {
+        let options = &request.options;
+        options.refuse_unsupported()?;
+        let continuation = match (options.get("NextPartitionKey"), options.get("NextRowKey")) {
+            (None, None) => None,
+            (Some(partition), row) if !partition.is_empty() && row != Some("") => {
+                Some(EntityContinuation {
+                    next_partition_key: partition.to_owned(),
+                    next_row_key: row.map(str::to_owned),
+                })
+            }
+            _ => return Err(ErrorCode::InvalidInput.into()),
+        };
+        Ok(Self {
+            table,
+            filter: parse_filter(options)?,
+            select: options.select(),
+            top: options.top()?,
+            continuation,
+            level: request.metadata_level()?,
+        })
+    }
+}
+
+/// `$filter`; an empty one is none.
+pub(super) fn parse_filter(options: &QueryOptions) -> Result<Option<Filter>, ServiceError> {
+    let Some(text) = options
+        .get("$filter")
+        .filter(|text| !text.trim().is_empty())
+    else {
+        return Ok(None);
+    };
+    match text.parse::<Filter>() {
+        Ok(filter) => Ok(Some(filter)),
+        Err(error) if error.is_unsupported() => Err(ErrorCode::NotImplemented.into()),
+        Err(error) => Err(ServiceError::new(
+            ErrorCode::InvalidInput,
+            format!("Syntax error at position {} in '{text}'.", error.offset()),
+        )),
+    }
+}
+
+/// 200 with a page, and where the next one starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Response {
+    /// The page as JSON.
+    pub content: Bytes,
+    /// Where the next page starts; `None` at the end.
+    pub continuation: Option<EntityContinuation>,
+}
+
+impl Response {
+    /// The HTTP answer.
+    pub fn encode(self, level: MetadataLevel) -> HttpResponse<Bytes> {
+        let mut answer = Answer::json(StatusCode::OK, level, self.content);
+        if let Some(continuation) = &self.continuation {
+            let next = &continuation.next_partition_key;
+            answer = answer.with(X_MS_CONTINUATION_NEXT_PARTITION_KEY, next);
+            if let Some(next) = &continuation.next_row_key {
+                answer = answer.with(X_MS_CONTINUATION_NEXT_ROW_KEY, next);
+            }
+        }
+        answer.into_response()
+    }
+
+    /// Reads the HTTP answer of a success.
+    pub fn decode(response: HttpResponse<Bytes>) -> Self {
+        let next_partition_key = message::text(&response, &X_MS_CONTINUATION_NEXT_PARTITION_KEY);
+        let continuation = next_partition_key.map(|next_partition_key| EntityContinuation {
+            next_partition_key,
+            next_row_key: message::text(&response, &X_MS_CONTINUATION_NEXT_ROW_KEY),
+        });
+        Self {
+            content: response.into_body(),
+            continuation,
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! The query of a URL: its options, decoded, and printed percent-encoded.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use percent_encoding::{percent_decode_str, utf8_percent_encode};
+
+use crate::limits::PAGE_ITEMS_MAX;
+use crate::path::RESERVED;
+use crate::{ErrorCode, ServiceError};
+
+/// The options in the query of a URL, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QueryOptions {
+    pairs: Vec<(Cow<'static, str>, String)>,
+}
+
+impl QueryOptions {
+    /// Reads a query as it is on the wire. A plus sign stands for a space, as in a form.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` when it is not percent-encoded UTF-8.
+    pub fn parse(query: &str) -> Result<Self, ServiceError> {
+        let mut pairs = Vec::new();
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            pairs.push((Cow::Owned(decode(name)?), decode(value)?));
+        }
+        Ok(Self { pairs })
+    }
+
+    /// The first value of an option.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.pairs
+            .iter()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.as_str())
+    }
+
+    /// Adds an option.
+    pub fn push(&mut self, name: &'static str, value: impl Into<String>) {
+        self.pairs.push((Cow::Borrowed(name), value.into()));
+    }
+
+    /// The names in `$select`, each once; `None` for all.
+    pub(super) fn select(&self) -> Option<Vec<String>> {
+        let mut names = Vec::new();
+        for name in self
+            .get("$select")?
+            .split(',')
+            .map(str::trim)
+            .filter(|name| !name.is_empty())
+        {
+            if name == "*" {
+                return None;
+            }
+            if !names.iter().any(|known| known == name) {
+                names.push(name.to_owned());
+            }
+        }
+        (!names.is_empty()).then_some(names)
+    }
+
+    /// `$top`, from 0 to 1,000.
+    pub(super) fn top(&self) -> Result<Option<usize>, ServiceError> {
+        match self.get("$top") {
+            None | Some("") => Ok(None),
+            Some(text) => match text.parse::<usize>() {
+                Ok(top) if top <= PAGE_ITEMS_MAX => Ok(Some(top)),
+                _ => Err(ErrorCode::InvalidInput.into()),
+            },
+        }
+    }
+
+    /// Refuses the options of OData that the service does not have.
+    pub(super) fn refuse_unsupported(&self) -> Result<(), ServiceError> {
+        match self
+            .pairs
+            .iter()
+            .find(|(name, _)| UNSUPPORTED.contains(&name.as_ref()))
+        {
+            Some(_) => Err(ErrorCode::NotImplemented.into()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Prints `?name=value&…`, or nothing.
+impl fmt::Display for QueryOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (name, value)) in self.pairs.iter().enumerate() {
+            let separator = if index == 0 { '?' } else { '&' };
+            write!(
+                f,
+                "{separator}{name}={}",
+                utf8_percent_encode(value, RESERVED)
+            )?;
+        }
+        Ok(())
+    }
+}
+
+fn decode(text: &str) -> Result<String, ServiceError> {
+    let text = text.replace('+', " ");
+    match percent_decode_str(&text).decode_utf8() {
+        Ok(text) => Ok(text.into_owned()),
+        Err(_) => Err(ErrorCode::InvalidInput.into()),
+    }
+}
+
+const UNSUPPORTED: [&str; 6] = [
+    "$count",
+    "$expand",
+    "$inlinecount",
+    "$orderby",
+    "$skip",
+    "$skiptoken",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_every_spelling_that_clients_use() {
+        let options =
+            QueryOptions::parse("%24filter=a%20eq%20'b'&$top=5&&x&$select=+a,b+,a,").unwrap();
+        assert_eq!(options.get("$filter"), Some("a eq 'b'"));
+        assert_eq!(options.top(), Ok(Some(5)));
+        assert_eq!(options.get("x"), Some(""));
+        assert_eq!(options.get("y"), None);
+        assert_eq!(options.select(), Some(vec!["a".to_owned(), "b".to_owned()]));
+        assert_eq!(QueryOptions::parse("$select=").unwrap().select(), None);
+        assert_eq!(QueryOptions::parse("$select=a,*").unwrap().select(), None);
+    }
+
+    #[test]
+    fn refuses_what_the_service_refuses() {
+        for query in [
+            "$top=-1",
+            "$top=1001",
+            "$top=ten",
+            "$top=99999999999999999999",
+        ] {
+            assert!(
+                QueryOptions::parse(query).unwrap().top().is_err(),
+                "{query}"
+            );
+        }
+        assert!(QueryOptions::parse("$filter=%FF").is_err());
+        assert!(
+            QueryOptions::parse("$orderby=a")
+                .unwrap()
+                .refuse_unsupported()
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn prints_what_it_reads_back() {
+        let mut options = QueryOptions::default();
+        assert_eq!(options.to_string(), "");
+        options.push("$filter", "a eq 'é&+='");
+        options.push("$top", "5");
+        assert_eq!(
+            options.to_string(),
+            "?$filter=a%20eq%20%27%C3%A9%26%2B%3D%27&$top=5"
+        );
+        let query = options.to_string();
+        assert_eq!(
+            QueryOptions::parse(query.trim_start_matches('?')),
+            Ok(options)
+        );
+    }
+}

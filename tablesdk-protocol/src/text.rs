@@ -1,0 +1,71 @@
+//! A cursor over text, for the small fixed grammars of this crate. Never slices inside a character.
+
+/// What of a text is still unread.
+pub(crate) struct Cursor<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Cursor<'a> {
+    pub(crate) const fn new(text: &'a str) -> Self {
+        Self { rest: text }
+    }
+
+    pub(crate) const fn is_at_end(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// Reads that literal, if it comes next.
+    pub(crate) fn literal(&mut self, literal: &str) -> bool {
+        match self.rest.strip_prefix(literal) {
+            Some(rest) => {
+                self.rest = rest;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Reads exactly that many ASCII digits, at most nine.
+    pub(crate) fn digits(&mut self, count: usize) -> Option<u32> {
+        let (digits, rest) = self.rest.split_at_checked(count)?;
+        if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        self.rest = rest;
+        digits.parse().ok()
+    }
+
+    /// Reads ASCII bytes for as long as they satisfy the predicate.
+    pub(crate) fn take_while(&mut self, predicate: impl Fn(u8) -> bool) -> &'a str {
+        let end = self
+            .rest
+            .bytes()
+            .position(|byte| !(byte.is_ascii() && predicate(byte)));
+        let (taken, rest) = self
+            .rest
+            .split_at_checked(end.unwrap_or(self.rest.len()))
+            .unwrap_or(("", self.rest));
+        self.rest = rest;
+        taken
+    }
+
+    /// Reads a literal in single quotes, inside which a doubled quote stands for one.
+    pub(crate) fn quoted(&mut self) -> Option<String> {
+        let mut rest = self.rest.strip_prefix('\'')?;
+        let mut text = String::new();
+        loop {
+            let (before, after) = rest.split_once('\'')?;
+            text.push_str(before);
+            match after.strip_prefix('\'') {
+                Some(doubled) => {
+                    text.push('\'');
+                    rest = doubled;
+                }
+                None => {
+                    self.rest = after;
+                    return Some(text);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The seam between the client and whatever carries its requests: a real HTTP stack, a server in the same process, or a
+//! test that loses answers.
+
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+
+use bytes::Bytes;
+use http::{Request, Response};
+
+/// What [`Transport::send`] returns: an answer of any status, or why there is none.
+pub type TransportFuture<'a> =
+    Pin<Box<dyn Future<Output = Result<Response<Bytes>, TransportError>> + Send + 'a>>;
+
+/// Carries one request to the service and brings its answer back, whole.
+///
+/// An implementation neither retries nor follows redirects, and does not change path, query or headers: they are signed.
+pub trait Transport: fmt::Debug + Send + Sync {
+    /// Sends one request. Any status is an `Ok`; an `Err` means that there is no answer.
+    fn send(&self, request: Request<Bytes>) -> TransportFuture<'_>;
+}
+
+/// Why a request got no answer, and whether the service may have seen it.
+#[derive(Debug)]
+pub struct TransportError {
+    delivery: Delivery,
+    source: Box<dyn Error + Send + Sync>,
+}
+
+impl TransportError {
+    /// The request did not leave: no connection could be made.
+    pub fn not_sent(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self {
+            delivery: Delivery::NotSent,
+            source: source.into(),
+        }
+    }
+
+    /// The request left, at least in part: the service may have carried it out.
+    pub fn maybe_sent(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self {
+            delivery: Delivery::MaybeSent,
+            source: source.into(),
+        }
+    }
+
+    /// Whether the service may have seen the request.
+    pub const fn delivery(&self) -> Delivery {
+        self.delivery
+    }
+}
+
+impl fmt::Display for TransportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.delivery {
+            Delivery::NotSent => "the request could not be sent",
+            Delivery::MaybeSent => "the request was sent, but no answer came back",
+        })
+    }
+}
+
+impl Error for TransportError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(self.source.as_ref())
+    }
+}
+
+/// Whether a request without an answer may have reached the service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "a request was possibly sent or it was not"
+)]
+pub enum Delivery {
+    /// Nothing was sent: repeating is safe, whatever the operation.
+    NotSent,
+    /// Something may have been sent: the operation may have been carried out.
+    MaybeSent,
+}

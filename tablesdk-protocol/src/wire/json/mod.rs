@@ -1,0 +1,22 @@
+//! Entities and tables as JSON, at the three levels of metadata: a streaming writer and a streaming reader, without a tree
+//! or a map in between.
+//!
+//! See <https://learn.microsoft.com/rest/api/storageservices/payload-format-for-table-service-operations>.
+
+mod metadata;
+mod reader;
+mod table;
+mod value;
+mod writer;
+
+pub use metadata::MetadataLevel;
+pub use reader::{
+    JsonEntity, JsonError, PropertyError, PropertyProblem, RawProperty, read_entity, read_page,
+};
+pub use table::{
+    TableJsonError, read_table_name, read_tables, write_table, write_table_name, write_tables,
+};
+pub use writer::{EntityFormat, EntityHead, EntityWriter};
+
+/// The properties that every entity has and no user property may be named after.
+pub const SYSTEM_PROPERTIES: [&str; 3] = ["PartitionKey", "RowKey", "Timestamp"];

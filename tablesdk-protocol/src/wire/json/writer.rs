@@ -1,0 +1,368 @@
+//! Entities to JSON: bodies of requests, and answers with one entity or a page.
+
+use bytes::Bytes;
+use percent_encoding::utf8_percent_encode;
+
+use super::MetadataLevel;
+use super::value::{write_string, write_value};
+use crate::path::{KeyLiteral, RESERVED};
+use crate::{ETag, EdmType, Endpoint, Timestamp, ValueRef};
+
+/// Writes an entity as the body of a request, property by property.
+///
+/// Every type that JSON alone does not tell is annotated; doubles, too, since not every backend tells `5.0` from `5`.
+#[derive(Clone, Debug)]
+pub struct EntityWriter {
+    object: ObjectWriter,
+}
+
+impl EntityWriter {
+    /// An entity without properties yet.
+    pub fn new() -> Self {
+        Self {
+            object: ObjectWriter::start(Vec::with_capacity(512)),
+        }
+    }
+
+    /// Adds a property. The caller sees to it that names are valid and not given twice.
+    pub fn property(&mut self, name: &str, value: &ValueRef<'_>) {
+        let edm_type = value.edm_type();
+        if matches!(
+            edm_type,
+            EdmType::Binary | EdmType::DateTime | EdmType::Double | EdmType::Guid | EdmType::Int64
+        ) {
+            self.object.annotation(name, edm_type);
+        }
+        self.object.member(name, value);
+    }
+
+    /// The finished body.
+    pub fn finish(self) -> Bytes {
+        Bytes::from(self.object.end())
+    }
+}
+
+impl Default for EntityWriter {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// How the entities of a table are written into an answer.
+#[derive(Clone, Debug)]
+pub struct EntityFormat<'a> {
+    /// How much metadata to write.
+    pub level: MetadataLevel,
+    /// The base of the URLs in the metadata.
+    pub endpoint: &'a Endpoint,
+    /// The account, for the type's name.
+    pub account: &'a str,
+    /// The table, in the spelling of the request.
+    pub table: &'a str,
+    /// The names to write, each once, in this order; all when `None`. A name that an entity lacks is written as null.
+    pub select: Option<&'a [String]>,
+}
+
+/// What the service knows of an entity beside its properties.
+#[derive(Clone, Copy, Debug)]
+pub struct EntityHead<'a> {
+    /// The entity's partition key.
+    pub partition_key: &'a str,
+    /// The entity's row key.
+    pub row_key: &'a str,
+    /// When it was last written.
+    pub timestamp: Timestamp,
+}
+
+impl EntityFormat<'_> {
+    /// Writes an answer of one entity.
+    pub fn single<'v, I>(&self, head: EntityHead<'_>, properties: I) -> Vec<u8>
+    where
+        I: Iterator<Item = (&'v str, ValueRef<'v>)> + Clone,
+    {
+        let mut object = ObjectWriter::start(Vec::with_capacity(512));
+        if self.level != MetadataLevel::None {
+            object.text("odata.metadata", &self.metadata_url("/@Element"));
+        }
+        self.entity(&mut object, head, properties);
+        object.end()
+    }
+
+    /// Opens an answer of many entities.
+    pub fn page_start(&self) -> Vec<u8> {
+        let mut out = b"{".to_vec();
+        if self.level != MetadataLevel::None {
+            write_string(&mut out, "odata.metadata");
+            out.push(b':');
+            write_string(&mut out, &self.metadata_url(""));
+            out.push(b',');
+        }
+        out.extend_from_slice(b"\"value\":[");
+        out
+    }
+
+    /// Adds an entity to a page.
+    pub fn page_entity<'v, I>(&self, out: &mut Vec<u8>, head: EntityHead<'_>, properties: I)
+    where
+        I: Iterator<Item = (&'v str, ValueRef<'v>)> + Clone,
+    {
+        if out.last() != Some(&b'[') {
+            out.push(b',');
+        }
+        let mut object = ObjectWriter::start(std::mem::take(out));
+        self.entity(&mut object, head, properties);
+        *out = object.end();
+    }
+
+    /// Closes a page.
+    pub fn page_end(mut out: Vec<u8>) -> Vec<u8> {
+        out.extend_from_slice(b"]}");
+        out
+    }
+
+    /// The path of an entity as URLs in answers spell it.
+    pub fn entity_path(&self, head: EntityHead<'_>) -> String {
+        let (partition_key, row_key) = (KeyLiteral(head.partition_key), KeyLiteral(head.row_key));
+        format!(
+            "{}(PartitionKey={partition_key},RowKey={row_key})",
+            self.table
+        )
+    }
+
+    fn metadata_url(&self, suffix: &str) -> String {
+        let Self {
+            endpoint, table, ..
+        } = self;
+        let mut url = format!("{endpoint}/$metadata#{table}{suffix}");
+        if let Some(select) = self.select {
+            url.push_str("&$select=");
+            for (index, name) in select.iter().enumerate() {
+                if index > 0 {
+                    url.push(',');
+                }
+                url.extend(utf8_percent_encode(name, RESERVED));
+            }
+        }
+        url
+    }
+
+    fn entity<'v, I>(&self, object: &mut ObjectWriter, head: EntityHead<'_>, properties: I)
+    where
+        I: Iterator<Item = (&'v str, ValueRef<'v>)> + Clone,
+    {
+        if self.level == MetadataLevel::Full {
+            let path = self.entity_path(head);
+            object.text("odata.type", &format!("{}.{}", self.account, self.table));
+            object.text("odata.id", &format!("{}/{path}", self.endpoint));
+            object.text("odata.etag", ETag::from_timestamp(head.timestamp).as_str());
+            object.text("odata.editLink", &path);
+        } else if self.level == MetadataLevel::Minimal {
+            object.text("odata.etag", ETag::from_timestamp(head.timestamp).as_str());
+        }
+        match self.select {
+            None => {
+                object.text("PartitionKey", head.partition_key);
+                object.text("RowKey", head.row_key);
+                self.timestamp(object, head.timestamp);
+                for (name, value) in properties {
+                    self.property(object, name, &value);
+                }
+            }
+            Some(select) => {
+                for name in select {
+                    match name.as_str() {
+                        "PartitionKey" => object.text(name, head.partition_key),
+                        "RowKey" => object.text(name, head.row_key),
+                        "Timestamp" => self.timestamp(object, head.timestamp),
+                        _ => match properties.clone().find(|(stored, _)| stored == name) {
+                            Some((_, value)) => self.property(object, name, &value),
+                            None => object.null(name),
+                        },
+                    }
+                }
+            }
+        }
+    }
+
+    /// The timestamp's type is told only with full metadata: everybody knows it.
+    fn timestamp(&self, object: &mut ObjectWriter, timestamp: Timestamp) {
+        if self.level == MetadataLevel::Full {
+            object.annotation("Timestamp", EdmType::DateTime);
+        }
+        object.member("Timestamp", &ValueRef::DateTime(timestamp));
+    }
+
+    fn property(&self, object: &mut ObjectWriter, name: &str, value: &ValueRef<'_>) {
+        let annotate = match value {
+            ValueRef::Binary(_)
+            | ValueRef::DateTime(_)
+            | ValueRef::Guid(_)
+            | ValueRef::Int64(_) => true,
+            ValueRef::Double(value) => !value.is_finite(),
+            ValueRef::Boolean(_) | ValueRef::Int32(_) | ValueRef::String(_) => false,
+        };
+        if annotate && self.level != MetadataLevel::None {
+            object.annotation(name, value.edm_type());
+        }
+        object.member(name, value);
+    }
+}
+
+/// A JSON object, member by member.
+#[derive(Clone, Debug)]
+pub(super) struct ObjectWriter {
+    out: Vec<u8>,
+    is_empty: bool,
+}
+
+impl ObjectWriter {
+    /// Opens an object at the end of what is there.
+    pub(super) fn start(mut out: Vec<u8>) -> Self {
+        out.push(b'{');
+        Self {
+            out,
+            is_empty: true,
+        }
+    }
+
+    pub(super) fn text(&mut self, name: &str, text: &str) {
+        self.name(name);
+        write_string(&mut self.out, text);
+    }
+
+    pub(super) fn end(mut self) -> Vec<u8> {
+        self.out.push(b'}');
+        self.out
+    }
+
+    fn null(&mut self, name: &str) {
+        self.name(name);
+        self.out.extend_from_slice(b"null");
+    }
+
+    fn member(&mut self, name: &str, value: &ValueRef<'_>) {
+        self.name(name);
+        write_value(&mut self.out, value);
+    }
+
+    fn annotation(&mut self, name: &str, edm_type: EdmType) {
+        self.separate();
+        // The name of a property needs no escape in JSON: letters, digits and underscores.
+        self.out.push(b'"');
+        self.out.extend_from_slice(name.as_bytes());
+        self.out.extend_from_slice(b"@odata.type\":\"");
+        self.out.extend_from_slice(edm_type.as_str().as_bytes());
+        self.out.push(b'"');
+    }
+
+    fn name(&mut self, name: &str) {
+        self.separate();
+        write_string(&mut self.out, name);
+        self.out.push(b':');
+    }
+
+    fn separate(&mut self) {
+        if !self.is_empty {
+            self.out.push(b',');
+        }
+        self.is_empty = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Value;
+
+    fn properties() -> Vec<(&'static str, Value)> {
+        vec![
+            ("age", Value::Int32(39)),
+            ("sex", Value::from("male")),
+            ("married", Value::Boolean(true)),
+            ("ratio", Value::Double(3.1)),
+            ("evenratio", Value::Double(3.0)),
+            (
+                "birthday",
+                Value::DateTime("1970-10-04T00:00:00Z".parse().unwrap()),
+            ),
+            ("binary", Value::Binary(b"binary".to_vec())),
+            (
+                "clsid",
+                Value::Guid("c9da6455-213d-42c9-9a79-3e9149a57833".parse().unwrap()),
+            ),
+            ("big", Value::Int64(255)),
+            ("nan", Value::Double(f64::NAN)),
+        ]
+    }
+
+    fn written(level: MetadataLevel, select: Option<&[String]>) -> String {
+        let endpoint = "https://acct.table.core.windows.net".parse().unwrap();
+        let format = EntityFormat {
+            level,
+            endpoint: &endpoint,
+            account: "acct",
+            table: "people",
+            select,
+        };
+        let timestamp = "2021-09-21T01:04:37.9678478Z".parse().unwrap();
+        let head = EntityHead {
+            partition_key: "p'k",
+            row_key: "r k",
+            timestamp,
+        };
+        let properties = properties();
+        let properties = properties
+            .iter()
+            .map(|(name, value)| (*name, value.as_ref()));
+        String::from_utf8(format.single(head, properties)).unwrap()
+    }
+
+    #[test]
+    fn full_metadata_has_the_shape_of_the_service() {
+        assert_eq!(
+            written(MetadataLevel::Full, None),
+            r#"{"odata.metadata":"https://acct.table.core.windows.net/$metadata#people/@Element","odata.type":"acct.people","odata.id":"https://acct.table.core.windows.net/people(PartitionKey='p''k',RowKey='r%20k')","odata.etag":"W/\"datetime'2021-09-21T01%3A04%3A37.9678478Z'\"","odata.editLink":"people(PartitionKey='p''k',RowKey='r%20k')","PartitionKey":"p'k","RowKey":"r k","Timestamp@odata.type":"Edm.DateTime","Timestamp":"2021-09-21T01:04:37.9678478Z","age":39,"sex":"male","married":true,"ratio":3.1,"evenratio":3.0,"birthday@odata.type":"Edm.DateTime","birthday":"1970-10-04T00:00:00Z","binary@odata.type":"Edm.Binary","binary":"YmluYXJ5","clsid@odata.type":"Edm.Guid","clsid":"c9da6455-213d-42c9-9a79-3e9149a57833","big@odata.type":"Edm.Int64","big":"255","nan@odata.type":"Edm.Double","nan":"NaN"}"#
+        );
+    }
+
+    #[test]
+    fn minimal_metadata_tells_the_types_that_json_does_not() {
+        assert_eq!(
+            written(MetadataLevel::Minimal, None),
+            r#"{"odata.metadata":"https://acct.table.core.windows.net/$metadata#people/@Element","odata.etag":"W/\"datetime'2021-09-21T01%3A04%3A37.9678478Z'\"","PartitionKey":"p'k","RowKey":"r k","Timestamp":"2021-09-21T01:04:37.9678478Z","age":39,"sex":"male","married":true,"ratio":3.1,"evenratio":3.0,"birthday@odata.type":"Edm.DateTime","birthday":"1970-10-04T00:00:00Z","binary@odata.type":"Edm.Binary","binary":"YmluYXJ5","clsid@odata.type":"Edm.Guid","clsid":"c9da6455-213d-42c9-9a79-3e9149a57833","big@odata.type":"Edm.Int64","big":"255","nan@odata.type":"Edm.Double","nan":"NaN"}"#
+        );
+    }
+
+    #[test]
+    fn no_metadata_leaves_the_values_alone() {
+        assert_eq!(
+            written(MetadataLevel::None, None),
+            r#"{"PartitionKey":"p'k","RowKey":"r k","Timestamp":"2021-09-21T01:04:37.9678478Z","age":39,"sex":"male","married":true,"ratio":3.1,"evenratio":3.0,"birthday":"1970-10-04T00:00:00Z","binary":"YmluYXJ5","clsid":"c9da6455-213d-42c9-9a79-3e9149a57833","big":"255","nan":"NaN"}"#
+        );
+    }
+
+    #[test]
+    fn a_selected_property_that_is_missing_is_null() {
+        let select = ["age".to_owned(), "nope".to_owned(), "RowKey".to_owned()];
+        assert_eq!(
+            written(MetadataLevel::None, Some(&select)),
+            r#"{"age":39,"nope":null,"RowKey":"r k"}"#
+        );
+        assert!(
+            written(MetadataLevel::Minimal, Some(&select))
+                .starts_with(r#"{"odata.metadata":"https://acct.table.core.windows.net/$metadata#people/@Element&$select=age,nope,RowKey","odata.etag""#)
+        );
+    }
+
+    #[test]
+    fn a_request_annotates_every_type_that_could_be_mistaken() {
+        let mut writer = EntityWriter::new();
+        for (name, value) in properties() {
+            writer.property(name, &value.as_ref());
+        }
+        assert_eq!(
+            writer.finish(),
+            r#"{"age":39,"sex":"male","married":true,"ratio@odata.type":"Edm.Double","ratio":3.1,"evenratio@odata.type":"Edm.Double","evenratio":3.0,"birthday@odata.type":"Edm.DateTime","birthday":"1970-10-04T00:00:00Z","binary@odata.type":"Edm.Binary","binary":"YmluYXJ5","clsid@odata.type":"Edm.Guid","clsid":"c9da6455-213d-42c9-9a79-3e9149a57833","big@odata.type":"Edm.Int64","big":"255","nan@odata.type":"Edm.Double","nan":"NaN"}"#
+        );
+    }
+}

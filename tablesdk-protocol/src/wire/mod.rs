@@ -1,0 +1,5 @@
+//! How things look on the wire: header names, JSON payloads, error bodies.
+
+pub mod error_body;
+pub mod header;
+pub mod json;

@@ -1,0 +1,290 @@
+//! The facts of one request: its id, account and endpoint, the time, and what its answer echoes.
+//!
+//! Every answer gets its common headers here, and every error its body. Knows neither credentials nor operations. See
+//! <https://learn.microsoft.com/rest/api/storageservices/common-rest-api-response-headers> for the headers.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Response, header};
+use tablesdk_protocol::limits::CLIENT_REQUEST_ID_BYTES_MAX;
+use tablesdk_protocol::operation::QueryOptions;
+use tablesdk_protocol::wire::error_body;
+use tablesdk_protocol::wire::header::{
+    X_MS_CLIENT_REQUEST_ID, X_MS_ERROR_CODE, X_MS_REQUEST_ID, X_MS_VERSION,
+};
+use tablesdk_protocol::wire::json::MetadataLevel;
+use tablesdk_protocol::{Endpoint, ErrorCode, Guid, ServiceError, Timestamp};
+
+/// What is known of a request before anything is checked.
+#[derive(Clone, Debug)]
+pub(crate) struct Context {
+    account: String,
+    client_request_id: Option<HeaderValue>,
+    endpoint: Endpoint,
+    /// The metadata that the request accepts, for the type of an error's body.
+    level: MetadataLevel,
+    now: Timestamp,
+    request_id: Guid,
+    resource: String,
+    version: Option<HeaderValue>,
+}
+
+impl Context {
+    /// Takes the facts from the head of a request. What is malformed is left out.
+    pub(crate) fn new(head: &Parts, request_id: Guid, now: Timestamp) -> Self {
+        let (account, resource) = split_path(head.uri.path());
+        let headers = &head.headers;
+        Self {
+            account: account.to_owned(),
+            client_request_id: headers
+                .get(X_MS_CLIENT_REQUEST_ID)
+                .filter(|id| is_client_request_id(id))
+                .cloned(),
+            endpoint: Endpoint::from_parts(
+                head.uri.scheme_str().unwrap_or("http"),
+                authority(head),
+                &format!("/{account}"),
+            ),
+            level: accepted_level(head),
+            now,
+            request_id,
+            resource: resource.to_owned(),
+            version: headers
+                .get(X_MS_VERSION)
+                .filter(|version| is_version(version))
+                .cloned(),
+        }
+    }
+
+    /// The account that the path names; whether it exists is not known here.
+    pub(crate) fn account(&self) -> &str {
+        &self.account
+    }
+
+    /// The account's URL as the client spelled it, for the URLs in an answer.
+    pub(crate) const fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// When the request came.
+    pub(crate) const fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// The path below the account, percent-encoded.
+    pub(crate) fn resource(&self) -> &str {
+        &self.resource
+    }
+
+    /// The version of the protocol that the request speaks, such as `2019-02-02`.
+    pub(crate) fn version(&self) -> Option<&str> {
+        self.version.as_ref()?.to_str().ok()
+    }
+
+    /// Refuses a version that is no date. Which date it is makes no difference: all are served alike.
+    pub(crate) fn check_version(&self, headers: &HeaderMap) -> Result<(), ServiceError> {
+        if self.version.is_none() && headers.contains_key(X_MS_VERSION) {
+            return Err(ErrorCode::InvalidHeaderValue.into());
+        }
+        Ok(())
+    }
+
+    /// Adds the headers that every answer has.
+    pub(crate) fn finish(&self, mut response: Response<Bytes>) -> Response<Bytes> {
+        let headers = response.headers_mut();
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        headers.insert(
+            header::X_CONTENT_TYPE_OPTIONS,
+            HeaderValue::from_static("nosniff"),
+        );
+        self.name_server(headers);
+        if let Some(version) = &self.version {
+            headers.insert(X_MS_VERSION, version.clone());
+        }
+        if let Some(id) = &self.client_request_id {
+            headers.insert(X_MS_CLIENT_REQUEST_ID, id.clone());
+        }
+        response
+    }
+
+    /// The answer to a request that an operation refused.
+    // SERVICE: such an answer has its code in the body alone.
+    pub(crate) fn refusal(&self, error: &ServiceError) -> Response<Bytes> {
+        let content_type = HeaderValue::from_static(self.level.content_type());
+        self.finish(self.error_response(error, content_type))
+    }
+
+    /// The answer to a request that did not get past authentication.
+    // SERVICE: the front end answers these. It repeats the code in a header, and echoes neither version nor client's id.
+    pub(crate) fn access_refusal(&self, error: &ServiceError) -> Response<Bytes> {
+        let content_type = HeaderValue::from_static("application/json");
+        let mut response = self.error_response(error, content_type);
+        let headers = response.headers_mut();
+        self.name_server(headers);
+        if let Ok(code) = HeaderValue::from_str(error.code().as_str()) {
+            headers.insert(X_MS_ERROR_CODE, code);
+        }
+        if error.status() == http::StatusCode::UNAUTHORIZED {
+            let challenge = HeaderValue::from_static("SharedKey");
+            headers.insert(header::WWW_AUTHENTICATE, challenge);
+        }
+        response
+    }
+
+    fn error_response(&self, error: &ServiceError, content_type: HeaderValue) -> Response<Bytes> {
+        let body = error_body::write(error, &self.request_id.to_string(), self.now);
+        let mut response = Response::new(Bytes::from(body));
+        *response.status_mut() = error.status();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, content_type);
+        response
+    }
+
+    fn name_server(&self, headers: &mut HeaderMap) {
+        headers.insert(header::SERVER, HeaderValue::from_static(SERVER));
+        if let Ok(id) = HeaderValue::from_str(&self.request_id.to_string()) {
+            headers.insert(X_MS_REQUEST_ID, id);
+        }
+    }
+}
+
+/// Gives every request an id of its own, in the form of a GUID.
+#[derive(Debug)]
+pub(crate) struct RequestIds {
+    /// What tells the requests of this server from those of another.
+    prefix: u64,
+    count: AtomicU64,
+}
+
+impl RequestIds {
+    pub(crate) fn new() -> Self {
+        // The keys of a hasher are random, by the standard library's own source. More is not needed: an id only has to
+        // differ from those in the logs of another server, and nothing trusts it.
+        Self {
+            prefix: RandomState::new().hash_one(()),
+            count: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn next(&self) -> Guid {
+        let count = self.count.fetch_add(1, Ordering::Relaxed);
+        Guid::from_bytes((u128::from(self.prefix) << 64 | u128::from(count)).to_be_bytes())
+    }
+}
+
+/// The account's name, and what follows it. Some clients double slashes.
+fn split_path(path: &str) -> (&str, &str) {
+    let path = path.trim_start_matches('/');
+    path.split_once('/').unwrap_or((path, ""))
+}
+
+/// Host and port as the client spelled them.
+fn authority(head: &Parts) -> &str {
+    let host = head.headers.get(header::HOST);
+    host.and_then(|host| host.to_str().ok())
+        .or_else(|| head.uri.authority().map(http::uri::Authority::as_str))
+        .unwrap_or("localhost")
+}
+
+/// As the operations read it; minimal where they would refuse it.
+fn accepted_level(head: &Parts) -> MetadataLevel {
+    let format = head
+        .uri
+        .query()
+        .and_then(|query| QueryOptions::parse(query).ok())
+        .and_then(|options| options.get("$format").map(str::to_owned));
+    let accept = head.headers.get(header::ACCEPT);
+    let accept = format
+        .as_deref()
+        .or_else(|| accept.and_then(|accept| accept.to_str().ok()));
+    MetadataLevel::from_accept(accept.unwrap_or_default()).unwrap_or_default()
+}
+
+/// At most 1 KiB of visible ASCII.
+fn is_client_request_id(id: &HeaderValue) -> bool {
+    let id = id.as_bytes();
+    !id.is_empty() && id.len() <= CLIENT_REQUEST_ID_BYTES_MAX && id.iter().all(u8::is_ascii_graphic)
+}
+
+/// `YYYY-MM-DD`.
+fn is_version(version: &HeaderValue) -> bool {
+    version
+        .to_str()
+        .is_ok_and(|version| version.len() == 10 && version.parse::<Timestamp>().is_ok())
+}
+
+/// The service's own value, then ours.
+const SERVER: &str = concat!(
+    "Windows-Azure-Table/1.0 tablesdk-server/",
+    env!("CARGO_PKG_VERSION")
+);
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::*;
+
+    fn context(uri: &str, headers: &[(&'static str, &str)]) -> Context {
+        let mut request = Request::get(uri);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let (head, ()) = request.body(()).unwrap().into_parts();
+        Context::new(&head, Guid::default(), Timestamp::UNIX_EPOCH)
+    }
+
+    #[test]
+    fn account_and_endpoint_are_those_of_the_url() {
+        let host = ("host", "127.0.0.1:10002");
+        for (uri, account, resource) in [
+            ("/acct/Tables", "acct", "Tables"),
+            ("//acct//Tables", "acct", "/Tables"),
+            ("/acct", "acct", ""),
+            ("/acct/", "acct", ""),
+            ("/", "", ""),
+            ("http://elsewhere/acct/people()?$top=1", "acct", "people()"),
+        ] {
+            let context = context(uri, &[host]);
+            assert_eq!((context.account(), context.resource()), (account, resource));
+            let endpoint = format!("http://127.0.0.1:10002/{account}");
+            assert_eq!(context.endpoint().as_str(), endpoint.trim_end_matches('/'));
+        }
+        let context = context("http://localhost:7/acct/Tables", &[]);
+        assert_eq!(context.endpoint().as_str(), "http://localhost:7/acct");
+    }
+
+    #[test]
+    fn only_well_formed_values_are_echoed() {
+        let long = "x".repeat(1025);
+        for (id, is_echoed) in [("a-1", true), ("a b", false), (&*long, false), ("", false)] {
+            let context = context("/", &[("x-ms-client-request-id", id)]);
+            assert_eq!(context.client_request_id.is_some(), is_echoed, "{id:.20}");
+        }
+        for (version, is_version) in [
+            ("2019-02-02", true),
+            ("2999-12-31", true),
+            ("2019-13-01", false),
+            ("2019-2-2", false),
+            ("latest", false),
+            ("", false),
+        ] {
+            let headers = [("x-ms-version", version)];
+            let context = context("/", &headers);
+            assert_eq!(context.version().is_some(), is_version, "{version}");
+            let mut headers = HeaderMap::new();
+            headers.insert(X_MS_VERSION, version.parse().unwrap());
+            assert_eq!(context.check_version(&headers).is_ok(), is_version);
+        }
+    }
+
+    #[test]
+    fn ids_differ() {
+        let ids = RequestIds::new();
+        assert_ne!(ids.next(), ids.next());
+        assert_ne!(RequestIds::new().next(), ids.next());
+    }
+}

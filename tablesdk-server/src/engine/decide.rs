@@ -1,0 +1,339 @@
+//! The decision on a command: pure, from what is stored and the time to the writes, or to a rejection.
+//!
+//! Knows no locks, no clock, no HTTP. That the state has not changed when the writes are applied is the engine's business.
+//! See <https://learn.microsoft.com/rest/api/storageservices/update-entity2>.
+
+use tablesdk_protocol::limits::ENTITY_BYTES_MAX;
+use tablesdk_protocol::operation::update_entity::Mode;
+use tablesdk_protocol::{EntityKey, IfMatch, TableName, Timestamp, ValueRef};
+
+use super::layout::{self, Table, TableId};
+use super::merge::merged;
+use super::record::Record;
+use super::size::entity_bytes;
+use super::view::{Entity, Row, View};
+use super::{Action, Change, Command, Failure, Rejection, borrowed};
+use crate::storage::WriteBatch;
+
+/// What has to be written to carry out the command.
+pub(super) fn decide(
+    view: &View,
+    account: &str,
+    command: &Command<'_>,
+    now: Timestamp,
+) -> Result<WriteBatch, Failure> {
+    let mut batch = WriteBatch::default();
+    match command {
+        Command::Change(table, change) => {
+            let table = view.require_table(account, table)?;
+            decide_change(view, table.id, change, now, &mut batch)?;
+        }
+        Command::CreateTable(name) => create_table(view, account, name, &mut batch)?,
+        Command::DeleteTable(name) => delete_table(view, account, name, &mut batch)?,
+    }
+    Ok(batch)
+}
+
+fn create_table(
+    view: &View,
+    account: &str,
+    name: &TableName,
+    batch: &mut WriteBatch,
+) -> Result<(), Failure> {
+    if view.table(account, name)?.is_some() {
+        return Err(Rejection::TableAlreadyExists.into());
+    }
+    let id = view.next_table_id()?;
+    let table = Table {
+        id,
+        name: name.as_str().to_owned(),
+    };
+    batch.put(layout::NEXT_TABLE_ID, layout::table_id_record(id.next()?));
+    batch.put(
+        layout::table_key(account, name),
+        layout::table_record(&table),
+    );
+    Ok(())
+}
+
+// SERVICE: the name of a deleted table stays unusable for about 40 seconds there; here it is free at once.
+fn delete_table(
+    view: &View,
+    account: &str,
+    name: &TableName,
+    batch: &mut WriteBatch,
+) -> Result<(), Failure> {
+    let table = view.table(account, name)?;
+    let id = table.ok_or(Rejection::ResourceNotFound)?.id;
+    batch.delete(layout::table_key(account, name));
+    let (start, end) = (layout::entities_start(id), layout::entities_end(id));
+    for row in view.rows(&start, &end) {
+        batch.delete(row?.into_key());
+    }
+    Ok(())
+}
+
+fn decide_change(
+    view: &View,
+    table: TableId,
+    change: &Change<'_>,
+    now: Timestamp,
+    batch: &mut WriteBatch,
+) -> Result<(), Failure> {
+    let key = change.key;
+    let row = view.entity(table, key)?;
+    let stored = row.as_ref().map(Row::read).transpose()?;
+    let record = match change.action {
+        Action::Delete(if_match) => {
+            check(stored.as_ref(), if_match)?;
+            batch.delete(layout::entity_key(table, key));
+            return Ok(());
+        }
+        Action::Insert(properties) => {
+            if stored.is_some() {
+                return Err(Rejection::EntityAlreadyExists.into());
+            }
+            record(key, now, borrowed(properties))?
+        }
+        Action::Update {
+            mode,
+            if_match,
+            properties,
+        } => {
+            if let Some(if_match) = if_match {
+                check(stored.as_ref(), if_match)?;
+            }
+            match (mode, stored) {
+                (Mode::Merge, Some(stored)) => {
+                    let properties = merged(stored.record(), properties)?;
+                    record(key, now, properties.into_iter())?
+                }
+                (Mode::Replace, _) | (Mode::Merge, None) => record(key, now, borrowed(properties))?,
+            }
+        }
+    };
+    batch.put(layout::entity_key(table, key), record);
+    Ok(())
+}
+
+/// Existence comes first: on a missing entity no ETag is wrong. ETags are compared byte for byte.
+fn check(stored: Option<&Entity<'_>>, if_match: &IfMatch) -> Result<(), Rejection> {
+    match (stored, if_match) {
+        (None, _) => Err(Rejection::ResourceNotFound),
+        (Some(stored), IfMatch::ETag(etag)) if stored.etag() != *etag => {
+            Err(Rejection::UpdateConditionNotSatisfied)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What is stored of an entity that is written now.
+fn record<'v>(
+    key: &EntityKey,
+    now: Timestamp,
+    properties: impl Iterator<Item = (&'v str, ValueRef<'v>)> + Clone,
+) -> Result<Vec<u8>, Rejection> {
+    if entity_bytes(key, properties.clone()) > ENTITY_BYTES_MAX {
+        return Err(Rejection::EntityTooLarge);
+    }
+    Ok(Record::encode(now, properties))
+}
+
+#[cfg(test)]
+mod tests {
+    use tablesdk_protocol::{ETag, Value};
+
+    use super::*;
+    use crate::storage::{MemoryStorage, Storage};
+
+    /// What is stored, and a time that moves with each command.
+    struct State {
+        storage: MemoryStorage,
+        now: Timestamp,
+    }
+
+    impl State {
+        /// With one empty table, `people`.
+        fn new() -> Self {
+            let mut state = Self {
+                storage: MemoryStorage::default(),
+                now: "2024-03-15T10:20:30Z".parse().unwrap(),
+            };
+            state.run(&Command::CreateTable(&name("people"))).unwrap();
+            state
+        }
+
+        fn view(&self) -> View {
+            View::new(self.storage.snapshot())
+        }
+
+        fn run(&mut self, command: &Command<'_>) -> Result<Timestamp, Failure> {
+            self.now = self.now.next();
+            let batch = decide(&self.view(), "acct", command, self.now)?;
+            self.storage.commit(batch).unwrap();
+            Ok(self.now)
+        }
+
+        fn change(&mut self, action: Action<'_>) -> Result<Timestamp, Failure> {
+            let key = &key();
+            self.run(&Command::Change(&name("PEOPLE"), Change { key, action }))
+        }
+
+        fn stored(&self) -> Option<(Timestamp, Vec<(String, Value)>)> {
+            let view = self.view();
+            let table = view.table("acct", &name("people")).unwrap()?;
+            let row = view.entity(table.id, &key()).unwrap()?;
+            let entity = row.read().unwrap();
+            let properties = entity.properties();
+            let properties = properties.map(|(name, value)| (name.to_owned(), value.into_value()));
+            Some((entity.head().timestamp, properties.collect()))
+        }
+    }
+
+    fn name(text: &str) -> TableName {
+        TableName::new(text).unwrap()
+    }
+
+    fn key() -> EntityKey {
+        EntityKey::new("p", "r").unwrap()
+    }
+
+    fn properties(names: &[&str]) -> Vec<(String, Value)> {
+        let properties = names.iter();
+        properties
+            .map(|name| ((*name).to_owned(), Value::from(*name)))
+            .collect()
+    }
+
+    fn update<'a>(
+        mode: Mode,
+        if_match: Option<&'a IfMatch>,
+        properties: &'a [(String, Value)],
+    ) -> Action<'a> {
+        Action::Update {
+            mode,
+            if_match,
+            properties,
+        }
+    }
+
+    fn rejected<T>(rejection: Rejection) -> Result<T, Failure> {
+        Err(Failure::Rejected(rejection))
+    }
+
+    #[test]
+    fn a_condition_holds_as_the_table_of_the_service_says() {
+        let old = properties(&["a", "b"]);
+        let new = properties(&["b", "c"]);
+        let foreign = IfMatch::ETag(ETag::from_opaque("W/\"0x8D\""));
+        for mode in [Mode::Merge, Mode::Replace] {
+            let mut state = State::new();
+            for if_match in [&IfMatch::Any, &foreign] {
+                let result = state.change(update(mode, Some(if_match), &new));
+                assert_eq!(result, rejected(Rejection::ResourceNotFound));
+            }
+            assert_eq!(state.stored(), None);
+
+            let inserted = state.change(update(mode, None, &old)).unwrap();
+            assert_eq!(state.stored(), Some((inserted, old.clone())));
+            let result = state.change(update(mode, Some(&foreign), &new));
+            assert_eq!(result, rejected(Rejection::UpdateConditionNotSatisfied));
+            assert_eq!(state.stored(), Some((inserted, old.clone())));
+
+            let expected = match mode {
+                Mode::Merge => properties(&["a", "b", "c"]),
+                Mode::Replace => new.clone(),
+            };
+            let current = IfMatch::ETag(ETag::from_timestamp(inserted));
+            let updated = state.change(update(mode, Some(&current), &new)).unwrap();
+            assert_eq!(state.stored(), Some((updated, expected.clone())));
+            let result = state.change(update(mode, Some(&current), &new));
+            assert_eq!(result, rejected(Rejection::UpdateConditionNotSatisfied));
+
+            for if_match in [None, Some(&IfMatch::Any)] {
+                let updated = state.change(update(mode, if_match, &new)).unwrap();
+                assert_eq!(state.stored(), Some((updated, expected.clone())));
+            }
+        }
+    }
+
+    #[test]
+    fn an_empty_merge_changes_the_timestamp_alone() {
+        let mut state = State::new();
+        let old = properties(&["a"]);
+        let inserted = state.change(Action::Insert(&old)).unwrap();
+        let merge = update(Mode::Merge, Some(&IfMatch::Any), &[]);
+        let merged = state.change(merge).unwrap();
+        assert!(merged > inserted);
+        assert_eq!(state.stored(), Some((merged, old)));
+    }
+
+    #[test]
+    fn an_insert_needs_a_free_key() {
+        let mut state = State::new();
+        let inserted = state.change(Action::Insert(&properties(&["a"]))).unwrap();
+        let result = state.change(Action::Insert(&properties(&["b"])));
+        assert_eq!(result, rejected(Rejection::EntityAlreadyExists));
+        assert_eq!(state.stored(), Some((inserted, properties(&["a"]))));
+    }
+
+    #[test]
+    fn a_delete_needs_the_version_that_it_names() {
+        let mut state = State::new();
+        let foreign = IfMatch::ETag(ETag::from_opaque("W/\"0x8D\""));
+        for if_match in [&IfMatch::Any, &foreign] {
+            let result = state.change(Action::Delete(if_match));
+            assert_eq!(result, rejected(Rejection::ResourceNotFound));
+        }
+        let inserted = state.change(Action::Insert(&[])).unwrap();
+        let result = state.change(Action::Delete(&foreign));
+        assert_eq!(result, rejected(Rejection::UpdateConditionNotSatisfied));
+        let current = IfMatch::ETag(ETag::from_timestamp(inserted));
+        state.change(Action::Delete(&current)).unwrap();
+        assert_eq!(state.stored(), None);
+    }
+
+    #[test]
+    fn the_size_of_the_result_is_limited() {
+        // 4 + 4 for the keys; each property 8 + 4 for its name, and 4 + 65,536 for its text.
+        let large = |names: std::ops::Range<u8>| -> Vec<(String, Value)> {
+            let text = Value::from("x".repeat(32 * 1024));
+            names
+                .map(|number| (format!("p{}", char::from(b'a' + number)), text.clone()))
+                .collect()
+        };
+        let mut state = State::new();
+        state.change(Action::Insert(&large(0..15))).unwrap();
+        let result = state.change(update(Mode::Replace, None, &large(0..16)));
+        assert_eq!(result, rejected(Rejection::EntityTooLarge));
+        let merge = large(15..16);
+        let result = state.change(update(Mode::Merge, None, &merge));
+        assert_eq!(result, rejected(Rejection::EntityTooLarge));
+        state
+            .change(update(Mode::Replace, None, &large(1..16)))
+            .unwrap();
+    }
+
+    #[test]
+    fn a_deleted_table_takes_its_entities_along() {
+        let mut state = State::new();
+        let result = state.run(&Command::CreateTable(&name("People")));
+        assert_eq!(result, rejected(Rejection::TableAlreadyExists));
+        state.change(Action::Insert(&[])).unwrap();
+
+        state.run(&Command::DeleteTable(&name("PEOPLE"))).unwrap();
+        let result = state.change(Action::Insert(&[]));
+        assert_eq!(result, rejected(Rejection::TableNotFound));
+        let result = state.run(&Command::DeleteTable(&name("people")));
+        assert_eq!(result, rejected(Rejection::ResourceNotFound));
+        let records = state.storage.snapshot();
+        assert_eq!(records.range(b"e", b"f").count(), 0);
+
+        state.run(&Command::CreateTable(&name("People"))).unwrap();
+        assert_eq!(state.stored(), None);
+        let view = state.view();
+        let table = view.table("acct", &name("people")).unwrap().unwrap();
+        assert_eq!((table.id, &*table.name), (TableId(2), "People"));
+        assert_eq!(view.table("other", &name("people")), Ok(None));
+    }
+}

@@ -1,0 +1,215 @@
+//! The rules of tables: what a write needs and does, which entities a query finds.
+//!
+//! Reads work on a snapshot and wait for nobody. Writes are decided one after another, each on the state that the one
+//! before it left, and only then handed to the storage. Knows no HTTP, no JSON and no disk; the time is an argument.
+
+mod decide;
+mod evaluate;
+mod key_range;
+mod layout;
+mod merge;
+mod query;
+mod record;
+mod rejection;
+mod size;
+mod view;
+
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+use tablesdk_protocol::operation::update_entity::Mode;
+use tablesdk_protocol::{EntityKey, IfMatch, TableName, Timestamp, Value, ValueRef};
+
+use crate::stamp::Stamp;
+use crate::storage::Storage;
+
+pub(crate) use evaluate::matches;
+pub(crate) use layout::Table;
+pub(crate) use query::{Position, Query};
+pub(crate) use rejection::{Failure, Rejection};
+pub(crate) use view::View;
+
+/// The tables of all accounts.
+pub(crate) struct Engine {
+    storage: Box<dyn Storage>,
+    /// Held from the look at the state to the commit of what was decided on it: there is one writer at a time.
+    writer: Mutex<Stamp>,
+}
+
+impl Engine {
+    /// The tables in that storage, written at the times of that stamp.
+    pub(crate) fn new(storage: Box<dyn Storage>, stamp: Stamp) -> Self {
+        Self {
+            storage,
+            writer: Mutex::new(stamp),
+        }
+    }
+
+    /// Everything as it is now.
+    pub(crate) fn read(&self) -> View {
+        View::new(self.storage.snapshot())
+    }
+
+    /// Carries out a command on the tables of an account, as a whole or not at all.
+    #[expect(
+        clippy::unused_async,
+        reason = "a durable storage is waited for here, after the writer is released"
+    )]
+    pub(crate) async fn commit(
+        &self,
+        account: &str,
+        command: &Command<'_>,
+    ) -> Result<Outcome, Failure> {
+        // A panic while deciding leaves nothing half done: there is only the last timestamp to protect.
+        let mut stamp = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = stamp.next();
+        let batch = decide::decide(&self.read(), account, command, now)?;
+        self.storage.commit(batch)?;
+        Ok(Outcome { timestamp: now })
+    }
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine")
+            .field("storage", &self.storage)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A write on the tables of an account.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Command<'a> {
+    /// Changes an entity of a table.
+    Change(&'a TableName, Change<'a>),
+    /// Creates a table.
+    CreateTable(&'a TableName),
+    /// Deletes a table and all its entities.
+    DeleteTable(&'a TableName),
+}
+
+/// What happens to one entity.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Change<'a> {
+    /// Which entity.
+    pub(crate) key: &'a EntityKey,
+    /// What happens to it.
+    pub(crate) action: Action<'a>,
+}
+
+/// What can happen to an entity. Properties have been checked, each for itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Action<'a> {
+    /// Deletes it.
+    Delete(&'a IfMatch),
+    /// Inserts it; it must not exist.
+    Insert(&'a [(String, Value)]),
+    /// Replaces it or merges into it. Without a condition it need not exist.
+    Update {
+        /// Whether properties that are not given stay.
+        mode: Mode,
+        /// The version that it must have.
+        if_match: Option<&'a IfMatch>,
+        /// The properties that are given.
+        properties: &'a [(String, Value)],
+    },
+}
+
+/// A command that was carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    /// When: the timestamp of the entity that was written.
+    pub(crate) timestamp: Timestamp,
+}
+
+/// Properties, borrowed one by one.
+pub(crate) fn borrowed(
+    properties: &[(String, Value)],
+) -> impl Iterator<Item = (&str, ValueRef<'_>)> + Clone {
+    properties
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_ref()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tablesdk_protocol::{Clock, ETag};
+
+    use super::*;
+    use crate::stamp::tests::ManualClock;
+    use crate::storage::MemoryStorage;
+
+    /// One conditional write of a counter, on the version that is there now. Whether it was carried out.
+    async fn increment(engine: &Engine, table: &TableName, key: &EntityKey) -> bool {
+        let (etag, count) = {
+            let view = engine.read();
+            let id = view.require_table("acct", table).unwrap().id;
+            let row = view.entity(id, key).unwrap().unwrap();
+            let entity = row.read().unwrap();
+            let Some(ValueRef::Int32(count)) = entity.property("count") else {
+                panic!("the counter is lost");
+            };
+            (entity.etag(), count)
+        };
+        std::thread::yield_now();
+        let properties = [("count".to_owned(), Value::from(count + 1))];
+        let if_match = IfMatch::ETag(etag);
+        let action = Action::Update {
+            mode: Mode::Replace,
+            if_match: Some(&if_match),
+            properties: &properties,
+        };
+        let command = Command::Change(table, Change { key, action });
+        match engine.commit("acct", &command).await {
+            Ok(_) => true,
+            Err(failure) => {
+                let expected = Failure::Rejected(Rejection::UpdateConditionNotSatisfied);
+                assert_eq!(failure, expected);
+                false
+            }
+        }
+    }
+
+    #[test]
+    fn a_version_is_replaced_once_at_most() {
+        let runtime = || {
+            let mut builder = tokio::runtime::Builder::new_current_thread();
+            builder.build().unwrap()
+        };
+        let clock = ManualClock::new("2024-03-15T10:20:30Z") as Arc<dyn Clock>;
+        let engine = Engine::new(Box::new(MemoryStorage::default()), Stamp::new(clock));
+        let table: TableName = "people".parse().unwrap();
+        let key = EntityKey::new("p", "r").unwrap();
+        let zero = [("count".to_owned(), Value::from(0))];
+        runtime().block_on(async {
+            let create = Command::CreateTable(&table);
+            engine.commit("acct", &create).await.unwrap();
+            let action = Action::Insert(&zero);
+            let insert = Command::Change(&table, Change { key: &key, action });
+            engine.commit("acct", &insert).await.unwrap();
+        });
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    runtime().block_on(async {
+                        let mut done = 0;
+                        while done < 200 {
+                            done += usize::from(increment(&engine, &table, &key).await);
+                        }
+                    });
+                });
+            }
+        });
+        let view = engine.read();
+        let id = view.require_table("acct", &table).unwrap().id;
+        let row = view.entity(id, &key).unwrap().unwrap();
+        let entity = row.read().unwrap();
+        assert_eq!(entity.property("count"), Some(ValueRef::Int32(800)));
+        // The clock stood still: each of the 802 commands moved the time by one step.
+        let expected = "2024-03-15T10:20:30.00008Z".parse().unwrap();
+        assert!(entity.head().timestamp > expected);
+        assert_eq!(entity.etag(), ETag::from_timestamp(entity.head().timestamp));
+    }
+}

@@ -1,0 +1,282 @@
+//! An entity's timestamp and properties as packed bytes; see `storage/FORMAT.md`.
+//!
+//! Read in place: properties are handed out one by one, borrowed from the record, and nothing is collected. Knows neither
+//! keys nor JSON. Whatever the bytes are, reading them ends and does not panic.
+
+use std::borrow::Cow;
+
+use tablesdk_protocol::{ETag, Guid, Timestamp, ValueRef};
+
+use crate::storage::StorageError;
+
+/// The stored part of an entity beside its key.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Record<'a> {
+    timestamp: Timestamp,
+    properties: &'a [u8],
+}
+
+impl<'a> Record<'a> {
+    /// Prints a record.
+    pub(crate) fn encode<'v>(
+        timestamp: Timestamp,
+        properties: impl Iterator<Item = (&'v str, ValueRef<'v>)>,
+    ) -> Vec<u8> {
+        let mut out = Vec::with_capacity(256);
+        out.push(VERSION);
+        out.extend_from_slice(&timestamp.unix_ticks().to_be_bytes());
+        for (name, value) in properties {
+            push_property(&mut out, name, &value);
+        }
+        out
+    }
+
+    /// Reads a record, and checks all of it.
+    pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, StorageError> {
+        let record = (|| {
+            let mut reader = Reader { rest: bytes };
+            if reader.array()? != [VERSION] {
+                return None;
+            }
+            let timestamp = Timestamp::from_unix_ticks(i64::from_be_bytes(reader.array()?)).ok()?;
+            let properties = reader.rest;
+            while !reader.rest.is_empty() {
+                reader.property()?;
+            }
+            Some(Self {
+                timestamp,
+                properties,
+            })
+        })();
+        record.ok_or(StorageError::Corrupt { what: "entity" })
+    }
+
+    /// When the entity was last written.
+    pub(crate) const fn timestamp(&self) -> Timestamp {
+        self.timestamp
+    }
+
+    /// The entity's version.
+    pub(crate) fn etag(&self) -> ETag {
+        ETag::from_timestamp(self.timestamp)
+    }
+
+    /// The properties, in order.
+    pub(crate) const fn properties(&self) -> Properties<'a> {
+        Properties {
+            reader: Reader {
+                rest: self.properties,
+            },
+        }
+    }
+
+    /// The value of one property.
+    pub(crate) fn property(&self, name: &str) -> Option<ValueRef<'a>> {
+        self.properties()
+            .find(|(stored, _)| *stored == name)
+            .map(|(_, value)| value)
+    }
+}
+
+/// The properties of a record, borrowed.
+#[derive(Clone, Debug)]
+pub(crate) struct Properties<'a> {
+    reader: Reader<'a>,
+}
+
+impl<'a> Iterator for Properties<'a> {
+    type Item = (&'a str, ValueRef<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        // The whole record was checked, so only its end gives `None`.
+        self.reader.property()
+    }
+}
+
+fn push_property(out: &mut Vec<u8>, name: &str, value: &ValueRef<'_>) {
+    let tag = match value {
+        ValueRef::Binary(_) => BINARY,
+        ValueRef::Boolean(_) => BOOLEAN,
+        ValueRef::DateTime(_) => DATE_TIME,
+        ValueRef::Double(_) => DOUBLE,
+        ValueRef::Guid(_) => GUID,
+        ValueRef::Int32(_) => INT32,
+        ValueRef::Int64(_) => INT64,
+        ValueRef::String(_) => STRING,
+    };
+    out.push(tag);
+    let length = u16::try_from(name.len()).expect("a name has at most 255 characters");
+    out.extend_from_slice(&length.to_be_bytes());
+    out.extend_from_slice(name.as_bytes());
+    match value {
+        ValueRef::Binary(bytes) => push_bytes(out, bytes),
+        ValueRef::Boolean(value) => out.push(u8::from(*value)),
+        ValueRef::DateTime(value) => out.extend_from_slice(&value.unix_ticks().to_be_bytes()),
+        ValueRef::Double(value) => out.extend_from_slice(&value.to_be_bytes()),
+        ValueRef::Guid(value) => out.extend_from_slice(&value.to_bytes()),
+        ValueRef::Int32(value) => out.extend_from_slice(&value.to_be_bytes()),
+        ValueRef::Int64(value) => out.extend_from_slice(&value.to_be_bytes()),
+        ValueRef::String(text) => push_bytes(out, text.as_bytes()),
+    }
+}
+
+fn push_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    let length = u32::try_from(bytes.len()).expect("a value has at most 64 KiB");
+    out.extend_from_slice(&length.to_be_bytes());
+    out.extend_from_slice(bytes);
+}
+
+/// What of a record is still unread.
+#[derive(Clone, Debug)]
+struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    /// Reads a property; `None` at the end, or where there is none.
+    fn property(&mut self) -> Option<(&'a str, ValueRef<'a>)> {
+        let [tag] = self.array()?;
+        let length = u16::from_be_bytes(self.array()?);
+        let name = std::str::from_utf8(self.take(length.into())?).ok()?;
+        let value = match tag {
+            BINARY => ValueRef::Binary(Cow::Borrowed(self.bytes()?)),
+            BOOLEAN => match self.array()? {
+                [0] => ValueRef::Boolean(false),
+                [1] => ValueRef::Boolean(true),
+                _ => return None,
+            },
+            DATE_TIME => {
+                let ticks = i64::from_be_bytes(self.array()?);
+                ValueRef::DateTime(Timestamp::from_unix_ticks(ticks).ok()?)
+            }
+            DOUBLE => ValueRef::Double(f64::from_be_bytes(self.array()?)),
+            GUID => ValueRef::Guid(Guid::from_bytes(self.array()?)),
+            INT32 => ValueRef::Int32(i32::from_be_bytes(self.array()?)),
+            INT64 => ValueRef::Int64(i64::from_be_bytes(self.array()?)),
+            STRING => ValueRef::String(Cow::Borrowed(std::str::from_utf8(self.bytes()?).ok()?)),
+            _ => return None,
+        };
+        Some((name, value))
+    }
+
+    /// Reads a length and as many bytes.
+    fn bytes(&mut self) -> Option<&'a [u8]> {
+        let length = u32::from_be_bytes(self.array()?);
+        self.take(usize::try_from(length).ok()?)
+    }
+
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (array, rest) = self.rest.split_first_chunk()?;
+        self.rest = rest;
+        Some(*array)
+    }
+
+    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.rest.split_at_checked(count)?;
+        self.rest = rest;
+        Some(taken)
+    }
+}
+
+/// The layout that this file prints and reads.
+const VERSION: u8 = 1;
+
+const BINARY: u8 = 1;
+const BOOLEAN: u8 = 2;
+const DATE_TIME: u8 = 3;
+const DOUBLE: u8 = 4;
+const GUID: u8 = 5;
+const INT32: u8 = 6;
+const INT64: u8 = 7;
+const STRING: u8 = 8;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tablesdk_protocol::Value;
+
+    use super::*;
+
+    fn timestamp() -> impl Strategy<Value = Timestamp> {
+        (Timestamp::MIN.unix_ticks()..=Timestamp::MAX.unix_ticks())
+            .prop_map(|ticks| Timestamp::from_unix_ticks(ticks).unwrap())
+    }
+
+    fn value() -> impl Strategy<Value = Value> {
+        prop_oneof![
+            any::<Vec<u8>>().prop_map(Value::Binary),
+            any::<bool>().prop_map(Value::Boolean),
+            timestamp().prop_map(Value::DateTime),
+            any::<f64>()
+                .prop_filter("NaN equals nothing", |value| !value.is_nan())
+                .prop_map(Value::Double),
+            any::<[u8; 16]>().prop_map(|bytes| Value::Guid(Guid::from_bytes(bytes))),
+            any::<i32>().prop_map(Value::Int32),
+            any::<i64>().prop_map(Value::Int64),
+            any::<String>().prop_map(Value::String),
+        ]
+    }
+
+    fn encode(timestamp: Timestamp, properties: &[(String, Value)]) -> Vec<u8> {
+        let properties = properties.iter();
+        Record::encode(
+            timestamp,
+            properties.map(|(name, value)| (name.as_str(), value.as_ref())),
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn reads_back_what_it_prints(
+            at in timestamp(),
+            properties in prop::collection::vec(("\\PC{1,20}", value()), 0..12),
+        ) {
+            let bytes = encode(at, &properties);
+            let record = Record::parse(&bytes).unwrap();
+            prop_assert_eq!(record.timestamp(), at);
+            let read: Vec<_> = record
+                .properties()
+                .map(|(name, value)| (name.to_owned(), value.into_value()))
+                .collect();
+            prop_assert_eq!(&read, &properties);
+            if let Some((name, value)) = properties.first() {
+                prop_assert_eq!(record.property(name), Some(value.as_ref()));
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes: Vec<u8>) {
+            if let Ok(record) = Record::parse(&bytes) {
+                prop_assert!(record.properties().count() <= bytes.len());
+            }
+        }
+
+        #[test]
+        fn damage_is_read_or_refused(
+            properties in prop::collection::vec(("\\PC{1,20}", value()), 1..6),
+            place: prop::sample::Index,
+            byte: u8,
+            end: prop::sample::Index,
+        ) {
+            let mut bytes = encode(Timestamp::UNIX_EPOCH, &properties);
+            let place = place.index(bytes.len());
+            bytes[place] = byte;
+            bytes.truncate(end.index(bytes.len()) + 1);
+            if let Ok(record) = Record::parse(&bytes) {
+                prop_assert!(record.properties().count() <= bytes.len());
+            }
+        }
+    }
+
+    #[test]
+    fn the_layout_is_the_one_in_the_documentation() {
+        let properties = [("age".to_owned(), Value::Int32(39))];
+        let bytes = encode(Timestamp::from_unix_ticks(258).unwrap(), &properties);
+        assert_eq!(bytes, b"\x01\0\0\0\0\0\0\x01\x02\x06\0\x03age\0\0\0\x27");
+        let mut future = bytes.clone();
+        future[0] = 2;
+        for damaged in [&bytes[..bytes.len() - 1], &bytes[..5], &[], &future] {
+            assert!(Record::parse(damaged).is_err(), "{damaged:?}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What the engine refuses: the caller's fault, one variant for one code of the service.
+//!
+//! A failure of the storage is our fault and another type; the two meet in [`Failure`] and part again in the answer. Knows
+//! codes, but no messages and no statuses.
+
+use tablesdk_protocol::{ErrorCode, ServiceError};
+
+use crate::storage::StorageError;
+
+/// A command that the rules of tables forbid. Nothing was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rejection {
+    /// Insert of a key that exists.
+    EntityAlreadyExists,
+    /// More than 1 MiB, as the service counts.
+    EntityTooLarge,
+    /// The entity, or the table to delete, does not exist.
+    // SERVICE: both have this code, although the documentation gives each one of its own.
+    ResourceNotFound,
+    /// Create of a name that exists in any case.
+    TableAlreadyExists,
+    /// An operation on the entities of a missing table.
+    TableNotFound,
+    /// More than 252 properties.
+    TooManyProperties,
+    /// The entity has another ETag.
+    UpdateConditionNotSatisfied,
+}
+
+impl Rejection {
+    /// The service's code.
+    pub(crate) const fn code(self) -> ErrorCode {
+        match self {
+            Self::EntityAlreadyExists => ErrorCode::EntityAlreadyExists,
+            Self::EntityTooLarge => ErrorCode::EntityTooLarge,
+            Self::ResourceNotFound => ErrorCode::ResourceNotFound,
+            Self::TableAlreadyExists => ErrorCode::TableAlreadyExists,
+            Self::TableNotFound => ErrorCode::TableNotFound,
+            Self::TooManyProperties => ErrorCode::TooManyProperties,
+            Self::UpdateConditionNotSatisfied => ErrorCode::UpdateConditionNotSatisfied,
+        }
+    }
+}
+
+impl From<Rejection> for ServiceError {
+    fn from(rejection: Rejection) -> Self {
+        rejection.code().into()
+    }
+}
+
+/// Why a command was not carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// The caller's fault.
+    Rejected(Rejection),
+    /// Our fault.
+    Storage(StorageError),
+}
+
+impl From<Rejection> for Failure {
+    fn from(rejection: Rejection) -> Self {
+        Self::Rejected(rejection)
+    }
+}
+
+impl From<StorageError> for Failure {
+    fn from(error: StorageError) -> Self {
+        Self::Storage(error)
+    }
+}
+
+impl From<Failure> for ServiceError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Rejected(rejection) => rejection.into(),
+            Failure::Storage(error) => error.into(),
+        }
+    }
+}
+
+/// Says nothing of what happened: it is no business of the caller.
+impl From<StorageError> for ServiceError {
+    fn from(_: StorageError) -> Self {
+        ErrorCode::InternalError.into()
+    }
+}

@@ -1,0 +1,61 @@
+//! The size of an entity as the service counts it, which is neither its JSON nor its record.
+//!
+//! Nothing of storage or JSON is known here. See
+//! <https://learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model>.
+
+use tablesdk_protocol::{EntityKey, ValueRef};
+
+/// The bytes that the service counts for an entity. The timestamp costs nothing.
+pub(super) fn entity_bytes<'v>(
+    key: &EntityKey,
+    properties: impl Iterator<Item = (&'v str, ValueRef<'v>)>,
+) -> usize {
+    let keys = utf16_bytes(key.partition_key().as_str()) + utf16_bytes(key.row_key().as_str());
+    let properties = properties.map(|(name, value)| 8 + utf16_bytes(name) + value_bytes(&value));
+    4 + keys + properties.sum::<usize>()
+}
+
+fn value_bytes(value: &ValueRef<'_>) -> usize {
+    match value {
+        ValueRef::Binary(bytes) => bytes.len() + 4,
+        ValueRef::Boolean(_) => 1,
+        ValueRef::DateTime(_) | ValueRef::Double(_) | ValueRef::Int64(_) => 8,
+        ValueRef::Guid(_) => 16,
+        ValueRef::Int32(_) => 4,
+        ValueRef::String(text) => utf16_bytes(text) + 4,
+    }
+}
+
+fn utf16_bytes(text: &str) -> usize {
+    text.encode_utf16().count() * 2
+}
+
+#[cfg(test)]
+mod tests {
+    use tablesdk_protocol::{Guid, Timestamp, Value};
+
+    use super::*;
+
+    #[test]
+    fn counts_as_the_formula_says() {
+        let key = EntityKey::new("p😀", "rk").unwrap();
+        for (value, size) in [
+            (Value::Binary(vec![0; 10]), 14),
+            (Value::Boolean(true), 1),
+            (Value::DateTime(Timestamp::UNIX_EPOCH), 8),
+            (Value::Double(1.0), 8),
+            (Value::Guid(Guid::default()), 16),
+            (Value::Int32(1), 4),
+            (Value::Int64(1), 8),
+            (Value::from("né😀"), 12),
+        ] {
+            let property = std::iter::once(("naïve", value.as_ref()));
+            assert_eq!(
+                entity_bytes(&key, property),
+                4 + 10 + 8 + 10 + size,
+                "{value:?}"
+            );
+        }
+        assert_eq!(entity_bytes(&key, std::iter::empty()), 14);
+    }
+}

@@ -1,0 +1,151 @@
+//! Tables and entities in a snapshot of the storage: the layout of keys and records put to use, nothing more.
+//!
+//! What is handed out is borrowed from the stored bytes. Knows neither conditions nor filters nor HTTP.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use tablesdk_protocol::wire::json::EntityHead;
+use tablesdk_protocol::{ETag, EntityKey, TableName, ValueRef};
+
+use super::layout::{self, Table, TableId};
+use super::record::{Properties, Record};
+use super::{Failure, Rejection};
+use crate::storage::{Snapshot, StorageError};
+
+/// The tables of all accounts at one moment.
+#[derive(Debug)]
+pub(crate) struct View {
+    snapshot: Box<dyn Snapshot>,
+}
+
+impl View {
+    pub(super) fn new(snapshot: Box<dyn Snapshot>) -> Self {
+        Self { snapshot }
+    }
+
+    /// The table of that name, in any case.
+    pub(crate) fn table(
+        &self,
+        account: &str,
+        name: &TableName,
+    ) -> Result<Option<Table>, StorageError> {
+        let record = self.snapshot.get(&layout::table_key(account, name))?;
+        record.as_deref().map(layout::read_table).transpose()
+    }
+
+    /// The table whose entities are meant, which must exist.
+    pub(crate) fn require_table(&self, account: &str, name: &TableName) -> Result<Table, Failure> {
+        let table = self.table(account, name)?;
+        table.ok_or_else(|| Rejection::TableNotFound.into())
+    }
+
+    /// The tables of an account from that lower-cased name on, ordered by lower-cased names.
+    pub(crate) fn tables(
+        &self,
+        account: &str,
+        from: &str,
+    ) -> impl Iterator<Item = Result<Table, StorageError>> {
+        let start = layout::table_key_from(account, from);
+        let records = self.snapshot.range(&start, &layout::tables_end(account));
+        records.map(|record| layout::read_table(&record?.1))
+    }
+
+    /// The id that the next new table gets.
+    pub(super) fn next_table_id(&self) -> Result<TableId, StorageError> {
+        match self.snapshot.get(layout::NEXT_TABLE_ID)? {
+            Some(record) => layout::read_table_id(&record),
+            None => Ok(TableId(1)),
+        }
+    }
+
+    /// The entity with that key.
+    pub(crate) fn entity(
+        &self,
+        table: TableId,
+        key: &EntityKey,
+    ) -> Result<Option<Row>, StorageError> {
+        let key = layout::entity_key(table, key);
+        let record = self.snapshot.get(&key)?;
+        Ok(record.map(|record| Row {
+            key: key.into(),
+            record,
+        }))
+    }
+
+    /// The entities whose keys lie in that range of bytes.
+    pub(super) fn rows(
+        &self,
+        start: &[u8],
+        end: &[u8],
+    ) -> impl Iterator<Item = Result<Row, StorageError>> {
+        let records = self.snapshot.range(start, end);
+        records.map(|record| record.map(|(key, record)| Row { key, record }))
+    }
+}
+
+/// An entity as its stored bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    key: Bytes,
+    record: Bytes,
+}
+
+impl Row {
+    /// Reads the bytes.
+    pub(crate) fn read(&self) -> Result<Entity<'_>, StorageError> {
+        let (partition_key, row_key) = layout::read_entity_key(&self.key)?;
+        Ok(Entity {
+            partition_key,
+            row_key,
+            record: Record::parse(&self.record)?,
+        })
+    }
+
+    pub(super) fn into_key(self) -> Bytes {
+        self.key
+    }
+}
+
+/// An entity, borrowed from its stored bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct Entity<'a> {
+    partition_key: Cow<'a, str>,
+    row_key: Cow<'a, str>,
+    record: Record<'a>,
+}
+
+impl<'a> Entity<'a> {
+    /// Key and timestamp.
+    pub(crate) fn head(&self) -> EntityHead<'_> {
+        EntityHead {
+            partition_key: &self.partition_key,
+            row_key: &self.row_key,
+            timestamp: self.record.timestamp(),
+        }
+    }
+
+    /// The version.
+    pub(crate) fn etag(&self) -> ETag {
+        self.record.etag()
+    }
+
+    /// The user's properties, in order.
+    pub(crate) fn properties(&self) -> Properties<'a> {
+        self.record.properties()
+    }
+
+    /// The value of a property, system properties included.
+    pub(crate) fn property(&self, name: &str) -> Option<ValueRef<'_>> {
+        match name {
+            "PartitionKey" => Some(ValueRef::String(Cow::Borrowed(&self.partition_key))),
+            "RowKey" => Some(ValueRef::String(Cow::Borrowed(&self.row_key))),
+            "Timestamp" => Some(ValueRef::DateTime(self.record.timestamp())),
+            _ => self.record.property(name),
+        }
+    }
+
+    pub(super) const fn record(&self) -> &Record<'a> {
+        &self.record
+    }
+}

@@ -1,0 +1,21 @@
+//! Delete Table: the table and all its entities.
+//!
+//! See <https://learn.microsoft.com/rest/api/storageservices/delete-table>. When the space comes back is not known here.
+
+use bytes::Bytes;
+use http::Response as HttpResponse;
+use tablesdk_protocol::ServiceError;
+use tablesdk_protocol::operation::delete_table::{Request, Response};
+
+use crate::context::Context;
+use crate::engine::{Command, Engine};
+
+pub(super) async fn handle(
+    engine: &Engine,
+    context: &Context,
+    request: &Request,
+) -> Result<HttpResponse<Bytes>, ServiceError> {
+    let command = Command::DeleteTable(&request.name);
+    engine.commit(context.account(), &command).await?;
+    Ok(Response.encode())
+}

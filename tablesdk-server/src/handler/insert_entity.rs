@@ -1,0 +1,58 @@
+//! Insert Entity: the entity from the body, unless its key is taken.
+//!
+//! See <https://learn.microsoft.com/rest/api/storageservices/insert-entity>. Knows the order in which an insert is refused,
+//! but not what of it the engine checks again.
+
+use bytes::Bytes;
+use http::Response as HttpResponse;
+use tablesdk_protocol::operation::Prefer;
+use tablesdk_protocol::operation::insert_entity::{Request, Response};
+use tablesdk_protocol::wire::json::{EntityFormat, EntityHead};
+use tablesdk_protocol::{ETag, ResourcePath, ServiceError};
+
+use crate::context::Context;
+use crate::engine::{Action, Change, Command, Engine, borrowed};
+
+pub(super) async fn handle(
+    engine: &Engine,
+    context: &Context,
+    request: Request,
+) -> Result<HttpResponse<Bytes>, ServiceError> {
+    // SERVICE: a body that cannot be read comes first, a missing table second, and only then what the body says.
+    let input = request.entity.read()?;
+    let view = engine.read();
+    view.require_table(context.account(), &request.table)?;
+    drop(view);
+    let key = input.key()?;
+    let properties = input.into_properties()?;
+
+    let change = Change {
+        key: &key,
+        action: Action::Insert(&properties),
+    };
+    let command = Command::Change(&request.table, change);
+    let outcome = engine.commit(context.account(), &command).await?;
+
+    let echo = (request.prefer != Prefer::ReturnNoContent).then(|| {
+        let format = EntityFormat {
+            level: request.level,
+            endpoint: context.endpoint(),
+            account: context.account(),
+            table: request.table.as_str(),
+            select: None,
+        };
+        let head = EntityHead {
+            partition_key: key.partition_key().as_str(),
+            row_key: key.row_key().as_str(),
+            timestamp: outcome.timestamp,
+        };
+        format.single(head, borrowed(&properties)).into()
+    });
+    let response = Response {
+        etag: ETag::from_timestamp(outcome.timestamp),
+        content: echo,
+    };
+    let resource = ResourcePath::Entity(request.table, key);
+    let location = format!("{}/{resource}", context.endpoint());
+    Ok(response.encode(request.prefer, request.level, &location))
+}

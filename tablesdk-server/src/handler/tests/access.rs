@@ -1,0 +1,232 @@
+//! Who is let in, what the others are told, and what every answer has.
+//!
+//! The credentials here are wrong in one way each. What an operation does with a request that was let in is tested beside
+//! this file.
+
+use proptest::prelude::*;
+
+use super::*;
+
+#[test]
+fn both_schemes_and_every_key_of_the_account_are_accepted() {
+    let mut client = Client::new();
+    for key in ["c2VjcmV0", "b3RoZXI="] {
+        client.key = SharedKey::new("acct", key).unwrap();
+        for scheme in [Scheme::SharedKey, Scheme::SharedKeyLite] {
+            for path in [
+                "/acct/Tables",
+                "//acct//Tables?$top=5",
+                "http://h:1/acct/Tables",
+            ] {
+                let mut request = client.request("GET", path, &[], "");
+                client.sign(&mut request, scheme);
+                assert_eq!(client.call(request).status(), 200, "{path} {scheme:?}");
+            }
+        }
+    }
+    // `Date` counts where `x-ms-date` is absent.
+    let date = client.clock.now().to_http_date();
+    let headers = [("x-ms-date", ""), ("date", date.as_str())];
+    assert_eq!(client.send("GET", "Tables", &headers, "").status(), 200);
+}
+
+#[test]
+fn a_credential_that_does_not_hold_is_refused() {
+    let client = Client::new();
+    let signed = |path: &str, headers: &[(&str, &str)]| {
+        let mut request = client.request("GET", path, headers, "");
+        client.sign(&mut request, Scheme::SharedKey);
+        request
+    };
+    let with = |credential: &str| {
+        let headers = [("authorization", credential)];
+        client.request("GET", "/acct/Tables", &headers, "")
+    };
+    let at = |seconds: i64| {
+        let ticks = client.clock.now().unix_ticks() + seconds * 10_000_000;
+        let date = Timestamp::from_unix_ticks(ticks).unwrap().to_http_date();
+        signed("/acct/Tables", &[("x-ms-date", &date)])
+    };
+    let mut other_path = signed("/acct/Tables", &[]);
+    *other_path.uri_mut() = "/acct/people()".parse().unwrap();
+    let mut other_account = signed("/acct/Tables", &[]);
+    *other_account.uri_mut() = "/second/Tables".parse().unwrap();
+    let mut two = with("SharedKey acct:c2ln");
+    two.headers_mut()
+        .append("authorization", HeaderValue::from_static("x y:z"));
+
+    let failed = (403, "AuthenticationFailed");
+    let malformed = (400, "InvalidAuthenticationInfo");
+    let unfinished = (501, "NotImplemented");
+    for (request, expected) in [
+        (with("SharedKey acct:c2ln"), failed),
+        (with("SharedKeyLite acct:c2ln"), failed),
+        (with("SharedKey second:c2ln"), failed),
+        (with("SharedKey nobody:c2ln"), failed),
+        (other_path, failed),
+        (other_account, failed),
+        (at(-901), failed),
+        (at(901), failed),
+        (
+            signed("/acct/Tables", &[("x-ms-date", "yesterday")]),
+            failed,
+        ),
+        (signed("/acct/Tables", &[("x-ms-date", "")]), failed),
+        (client.request("GET", "/acct/Tables", &[], ""), failed),
+        (
+            client.request("GET", "/acct/Tables", &[("x-ms-version", "")], ""),
+            failed,
+        ),
+        (
+            client.request("GET", "/acct/Tables", &[("x-ms-version", "2019-12-12")], ""),
+            (401, "NoAuthenticationInformation"),
+        ),
+        // Whatever else is wrong with it: nobody unknown learns what a URL means.
+        (
+            client.request("GET", "/acct/a/b/c?$filter=%FF", &[], ""),
+            failed,
+        ),
+        (with("SharedKey"), malformed),
+        (with("SharedKey acct"), malformed),
+        (with("SharedKey acct:"), malformed),
+        (with("SharedKey :c2ln"), malformed),
+        (with("Basic acct:c2ln"), malformed),
+        (two, malformed),
+        (with("Bearer token"), unfinished),
+        (
+            client.request("GET", "/acct/Tables?sv=2019-02-02&sig=c2ln", &[], ""),
+            unfinished,
+        ),
+    ] {
+        let text = format!("{} {:?}", request.uri(), request.headers());
+        let response = client.call(request);
+        assert_eq!(status_and_code(&response), expected, "{text}");
+        assert_eq!(header(&response, "x-ms-error-code"), Some(expected.1));
+        assert_eq!(header(&response, "content-type"), Some("application/json"));
+        assert_eq!(header(&response, "x-ms-version"), None);
+        let challenge = header(&response, "www-authenticate");
+        assert_eq!(challenge.is_some(), expected.0 == 401);
+    }
+    for seconds in [-900, 900] {
+        assert_eq!(client.call(at(seconds)).status(), 200);
+    }
+}
+
+#[test]
+fn answers_have_the_common_headers() {
+    let client = Client::new();
+    let id = ("x-ms-client-request-id", "client-1");
+    let found = client.send("GET", "Tables", &[id], "");
+    let missing = client.send("GET", "people()", &[id], "");
+    for response in [&found, &missing] {
+        for (name, value) in [
+            ("cache-control", "no-cache"),
+            ("x-content-type-options", "nosniff"),
+            ("x-ms-version", "2019-02-02"),
+            ("x-ms-client-request-id", "client-1"),
+            (
+                "content-type",
+                "application/json;odata=nometadata;streaming=true;charset=utf-8",
+            ),
+        ] {
+            assert_eq!(header(response, name), Some(value));
+        }
+        let server = header(response, "server").unwrap();
+        assert!(server.starts_with("Windows-Azure-Table/1.0 "), "{server}");
+        assert_eq!(header(response, "x-ms-error-code"), None);
+    }
+    let id = header(&missing, "x-ms-request-id").unwrap();
+    assert_ne!(header(&found, "x-ms-request-id"), Some(id));
+    let expected = format!(
+        r#"{{"odata.error":{{"code":"TableNotFound","message":{{"lang":"en-US","value":"The table specified does not exist.\nRequestId:{id}\nTime:{NOW}"}}}}}}"#
+    );
+    assert_eq!(body(&missing), expected);
+}
+
+#[test]
+fn what_cannot_be_served_is_named() {
+    let client = Client::with_table();
+    for (method, resource, headers, expected) in [
+        (
+            "GET",
+            "Tables",
+            [("x-ms-version", "soon")],
+            (400, "InvalidHeaderValue"),
+        ),
+        ("GET", "", NONE, (400, "InvalidUri")),
+        ("GET", "people/more", NONE, (400, "InvalidUri")),
+        ("GET", "a-b", NONE, (400, "InvalidResourceName")),
+        ("HEAD", "people()", NONE, (405, "MethodNotAllowed")),
+        ("HEAD", "Tables", NONE, (405, "MethodNotAllowed")),
+        ("BREW", "people()", NONE, (405, "MethodNotAllowed")),
+        ("PUT", "Tables", NONE, (405, "MethodNotAllowed")),
+        ("DELETE", "people()", NONE, (405, "MethodNotAllowed")),
+        (
+            "GET",
+            "Tables",
+            [("accept", "application/atom+xml")],
+            (415, "AtomFormatNotSupported"),
+        ),
+        ("GET", "Tables?$filter=%FF", NONE, (400, "InvalidInput")),
+    ] {
+        let response = client.send(method, resource, &headers, "");
+        assert_eq!(status_and_code(&response), expected, "{method} {resource}");
+    }
+    for (method, resource, name) in [
+        ("POST", "$batch", "Entity group transactions"),
+        ("GET", "people?comp=acl", "Stored access policies"),
+        ("PUT", "people?comp=acl", "Stored access policies"),
+        (
+            "GET",
+            "?restype=service&comp=properties",
+            "service properties",
+        ),
+        ("GET", "?restype=service&comp=stats", "statistics"),
+        ("GET", "Tables('people')", "single table"),
+        ("GET", "$metadata", "metadata document"),
+    ] {
+        let response = client.send(method, resource, &[], "");
+        assert_eq!(
+            status_and_code(&response),
+            (501, "NotImplemented"),
+            "{resource}"
+        );
+        assert!(body(&response).contains(name), "{resource}");
+    }
+    let unknown = client.request("GET", "/nobody/Tables", &[], "");
+    assert_eq!(
+        status_and_code(&client.call(unknown)),
+        (404, "ResourceNotFound")
+    );
+}
+
+#[test]
+fn the_front_refuses_in_the_same_form() {
+    let client = Client::new();
+    let request = client.request("PUT", "/acct/people", &[], "");
+    let (head, _) = request.into_parts();
+    let code = tablesdk_protocol::ErrorCode::RequestBodyTooLarge;
+    let response = client.service.refuse(&head, code);
+    assert_eq!(status_and_code(&response), (413, "RequestBodyTooLarge"));
+    assert_eq!(header(&response, "x-ms-version"), Some("2019-02-02"));
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_asked_is_answered(
+        method in "GET|PUT|POST|PATCH|MERGE|DELETE|HEAD|OPTIONS",
+        resource in "(people|Tables|\\$batch|)(\\(|\\(\\)|\\(PartitionKey='[a-z%0-9]{0,4}',RowKey='[a-z']{0,3}'\\))?",
+        query in "(\\$filter|\\$top|\\$select|\\$format|NextPartitionKey|NextRowKey|comp)?=[a-zA-Z0-9%'!()*-]{0,12}",
+        header in "if-match|if-none-match|prefer|accept|x-http-method|x-ms-version|content-type|host",
+        value in "[ -~]{0,12}",
+        body in r#"[{}"\[\]:,a-zA-Z0-9@. -]{0,30}|\{"PartitionKey":"[a-z/]{0,2}","RowKey":"[a-z]{0,2}","[a-z]{0,2}":[0-9.e"]{0,4}\}"#,
+    ) {
+        let client = Client::with_table();
+        let response = client.send(&method, &format!("{resource}?{query}"), &[(&header, value.trim())], &body);
+        let status = response.status().as_u16();
+        prop_assert!((200..500).contains(&status) || status == 501, "{status}");
+        prop_assert!(response.headers().contains_key("x-ms-request-id"));
+    }
+}
+
+const NONE: [(&str, &str); 1] = [("x-unknown", "ignored")];

@@ -1,0 +1,120 @@
+//! Create, query and delete tables.
+//!
+//! The bytes of answers, and every refusal with its code. What becomes of the entities of a deleted table in the storage is
+//! tested in the engine.
+
+use super::*;
+
+#[test]
+fn a_table_is_created_with_or_without_content() {
+    let client = Client::new();
+    let minimal = ("accept", "application/json;odata=minimalmetadata");
+    let created = client.send("POST", "Tables", &[minimal], r#"{"TableName":"People"}"#);
+    assert_eq!(created.status(), 201);
+    let location = "http://127.0.0.1:10002/acct/Tables('People')";
+    assert_eq!(header(&created, "location"), Some(location));
+    assert_eq!(header(&created, "preference-applied"), None);
+    assert_eq!(
+        body(&created),
+        r#"{"odata.metadata":"http://127.0.0.1:10002/acct/$metadata#Tables/@Element","TableName":"People"}"#
+    );
+
+    let prefer = ("prefer", "return-no-content");
+    let created = client.send("POST", "Tables", &[prefer], r#"{"TableName":"cities"}"#);
+    assert_eq!((created.status().as_u16(), body(&created)), (204, ""));
+    let location = "http://127.0.0.1:10002/acct/Tables('cities')";
+    assert_eq!(header(&created, "location"), Some(location));
+    assert_eq!(header(&created, "dataserviceid"), Some(location));
+    assert_eq!(
+        header(&created, "preference-applied"),
+        Some("return-no-content")
+    );
+}
+
+#[test]
+fn a_table_that_cannot_be_created_is_refused() {
+    let client = Client::with_table();
+    for (body, expected) in [
+        (r#"{"TableName":"PEOPLE"}"#, (409, "TableAlreadyExists")),
+        (r#"{"TableName":"a-b-c"}"#, (400, "InvalidResourceName")),
+        (r#"{"TableName":"Tables"}"#, (400, "InvalidResourceName")),
+        (r#"{"TableName":"ab"}"#, (400, "OutOfRangeInput")),
+        (r#"{"TableName":null}"#, (400, "PropertiesNeedValue")),
+        ("{}", (400, "PropertiesNeedValue")),
+        (r#"{"TableName":5}"#, (400, "InvalidInput")),
+        ("{", (400, "InvalidInput")),
+    ] {
+        let response = client.send("POST", "Tables", &[], body);
+        assert_eq!(status_and_code(&response), expected, "{body}");
+    }
+    let text = ("content-type", "text/plain");
+    let response = client.send("POST", "Tables", &[text], r#"{"TableName":"cities"}"#);
+    assert_eq!(status_and_code(&response), (415, "MediaTypeNotSupported"));
+}
+
+#[test]
+fn a_deleted_table_is_gone_with_its_entities() {
+    let client = Client::with_table();
+    let entity = r#"{"PartitionKey":"p","RowKey":"r"}"#;
+    assert_eq!(client.send("POST", "people", &[], entity).status(), 201);
+    let deleted = client.send("DELETE", "Tables('PEOPLE')", &[], "");
+    assert_eq!((deleted.status().as_u16(), body(&deleted)), (204, ""));
+    let again = client.send("DELETE", "Tables('people')", &[], "");
+    assert_eq!(status_and_code(&again), (404, "ResourceNotFound"));
+    let entities = client.send("GET", "people()", &[], "");
+    assert_eq!(status_and_code(&entities), (404, "TableNotFound"));
+    let created = client.send("POST", "Tables", &[], r#"{"TableName":"people"}"#);
+    assert_eq!(created.status(), 201);
+    assert_eq!(
+        body(&client.send("GET", "people()", &[], "")),
+        r#"{"value":[]}"#
+    );
+}
+
+#[test]
+fn tables_are_listed_in_the_order_of_their_lower_cased_names() {
+    let client = Client::new();
+    for name in ["Delta", "charlie", "bravo", "Alpha"] {
+        let body = format!(r#"{{"TableName":"{name}"}}"#);
+        assert_eq!(client.send("POST", "Tables", &[], &body).status(), 201);
+    }
+    let list = |names: &[&str]| {
+        let names: Vec<_> = names
+            .iter()
+            .map(|name| format!(r#"{{"TableName":"{name}"}}"#))
+            .collect();
+        format!(r#"{{"value":[{}]}}"#, names.join(","))
+    };
+    for (query, names) in [
+        ("", &["Alpha", "bravo", "charlie", "Delta"][..]),
+        ("?$filter=TableName%20ge%20'b'", &["bravo", "charlie"]),
+        ("?$filter=TableName%20eq%20'Delta'", &["Delta"]),
+        ("?$filter=false", &[]),
+        ("?$top=0", &[]),
+        ("?$top=4", &["Alpha", "bravo", "charlie", "Delta"]),
+    ] {
+        let page = client.send("GET", &format!("Tables{query}"), &[], "");
+        assert_eq!(body(&page), list(names), "{query}");
+        assert_eq!(header(&page, "x-ms-continuation-nexttablename"), None);
+    }
+    let page = client.send("GET", "Tables?$top=3", &[], "");
+    assert_eq!(body(&page), list(&["Alpha", "bravo", "charlie"]));
+    let next = header(&page, "x-ms-continuation-nexttablename").unwrap();
+    let page = client.send(
+        "GET",
+        &format!("Tables?$top=3&NextTableName={next}"),
+        &[],
+        "",
+    );
+    assert_eq!(body(&page), list(&["Delta"]));
+    for query in [
+        "$top=-1",
+        "$top=1001",
+        "NextTableName=x",
+        "NextTableName=",
+        "$filter=a%20b",
+    ] {
+        let page = client.send("GET", &format!("Tables?{query}"), &[], "");
+        assert_eq!(status_and_code(&page), (400, "InvalidInput"), "{query}");
+    }
+}

@@ -1,0 +1,57 @@
+//! An Azure Table storage server, in memory: inside a test, or standalone for clients of any language.
+//!
+//! # In process
+//!
+//! A server starts on a free port, with an account key of its own, and stops when it is dropped:
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use tablesdk_server::TableServer;
+//!
+//! let server = TableServer::start().await?;
+//! let connection_string = server.connection_string(); // for the client under test
+//! # assert!(connection_string.contains("TableEndpoint=http://127.0.0.1:"));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`TableServer::in_process`] needs no socket: requests reach it through [`TableServer::transport`], also while tokio's
+//! time is paused.
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use bytes::Bytes;
+//! use tablesdk_protocol::Transport as _;
+//! use tablesdk_server::TableServer;
+//!
+//! let server = TableServer::in_process();
+//! let request = http::Request::get(format!("{}/Tables", server.endpoint())).body(Bytes::new())?;
+//! let answer = server.transport().send(request).await?;
+//! assert!(answer.status().is_client_error()); // it is not signed
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! There is no global state: servers share nothing, run on the caller's runtime, read no environment and install nothing.
+//!
+//! # Standalone
+//!
+//! `cargo install tablesdk-server && tablesdk-server` listens on port 10002 with the well-known development account; see
+//! `tablesdk-server --help`.
+
+mod access;
+mod builder;
+mod clock;
+mod context;
+mod engine;
+mod handler;
+mod http;
+mod server;
+mod service;
+mod stamp;
+mod storage;
+
+pub use builder::Builder;
+pub use server::{InProcess, TableServer};

@@ -1,0 +1,605 @@
+//! [`TableServer`]: the handle to a running server, its listening socket and its end.
+//!
+//! Accepts connections and hands each to `http.rs`; everything that a request means happens in the service behind it. All tasks
+//! run on the caller's runtime and belong to the handle: none outlives it.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, StatusCode};
+use tablesdk_protocol::auth::SharedKey;
+use tablesdk_protocol::{ErrorCode, Transport, TransportError, TransportFuture};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{sleep, timeout};
+
+use crate::builder::{Builder, Options};
+use crate::http::{Handler, exceeds_limit, serve, stopped, to_origin_form};
+use crate::service::Service;
+
+/// A table server in this process: on a socket of its own, or without one.
+///
+/// Dropping it stops it at once and frees its port; [`TableServer::shutdown`] answers what has been asked first. Either way
+/// its tables are gone.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> std::io::Result<()> {
+/// use tablesdk_server::TableServer;
+///
+/// let server = TableServer::start().await?;
+/// assert!(server.endpoint().starts_with("http://127.0.0.1:"));
+/// server.shutdown().await
+/// # }
+/// ```
+#[must_use = "a server stops when it is dropped"]
+pub struct TableServer {
+    account: SharedKey,
+    endpoint: String,
+    service: Arc<Service>,
+    stopping: watch::Sender<bool>,
+    front: Option<Front>,
+}
+
+impl TableServer {
+    /// Starts a server on a free port of `127.0.0.1`, with the account `devstoreaccount1` and a random key of its own, so that a
+    /// client that is aimed at the wrong server fails loudly.
+    ///
+    /// # Errors
+    ///
+    /// When no port can be bound.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime with I/O and time enabled.
+    pub async fn start() -> io::Result<Self> {
+        Self::builder().start().await
+    }
+
+    /// Makes a server without a socket, which is reached through [`TableServer::transport`]. It needs no runtime, and works
+    /// while tokio's time is paused.
+    pub fn in_process() -> Self {
+        Self::builder().in_process()
+    }
+
+    /// Chooses address, port, accounts and clock.
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+
+    /// The URL of the first account, for instance `http://127.0.0.1:41234/devstoreaccount1`.
+    ///
+    /// Without a socket it has a host that no name server knows ([RFC 2606]), so that a client without the transport of
+    /// this server reaches nothing, and says in its error what it was aimed at.
+    ///
+    /// [RFC 2606]: https://www.rfc-editor.org/rfc/rfc2606#section-2
+    pub fn endpoint(&self) -> &str {
+        &self.endpoint
+    }
+
+    /// The connection string of the first account. It holds the account's key.
+    pub fn connection_string(&self) -> String {
+        format!(
+            "DefaultEndpointsProtocol=http;AccountName={};AccountKey={};TableEndpoint={};",
+            self.account.account(),
+            self.account.expose().as_str(),
+            self.endpoint
+        )
+    }
+
+    /// Name and key of the first account.
+    pub fn credential(&self) -> SharedKey {
+        self.account.clone()
+    }
+
+    /// Carries requests to this server without a socket, whether it has one or not.
+    pub fn transport(&self) -> InProcess {
+        InProcess {
+            service: Arc::downgrade(&self.service),
+            stopping: self.stopping.subscribe(),
+        }
+    }
+
+    /// The address the server listens on, `None` without a socket.
+    pub fn local_addr(&self) -> Option<SocketAddr> {
+        self.front.as_ref().map(|front| front.local_addr)
+    }
+
+    /// Stops accepting connections, frees the port, answers the requests that have begun, and returns when all connections
+    /// are closed.
+    ///
+    /// Requests through a [`TableServer::transport`] run on the tasks of their callers; they are not waited for.
+    ///
+    /// # Errors
+    ///
+    /// When requests were still unanswered after ten seconds ([`io::ErrorKind::TimedOut`]): they were cut off.
+    pub async fn shutdown(mut self) -> io::Result<()> {
+        self.stopping.send_replace(true);
+        match self.front.take() {
+            Some(front) => front.drained().await,
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) async fn listening(address: SocketAddr, options: Options) -> io::Result<Self> {
+        let in_context = |error: io::Error| {
+            io::Error::new(error.kind(), format!("cannot listen on {address}: {error}"))
+        };
+        let listener = TcpListener::bind(address).await.map_err(in_context)?;
+        let local_addr = listener.local_addr()?;
+        let authority = reachable(local_addr).to_string();
+        let host = HeaderValue::try_from(&authority).map_err(io::Error::other)?;
+
+        let mut server = Self::new(&authority, options);
+        let service = Arc::clone(&server.service);
+        server.front = Some(Front::new(
+            listener,
+            local_addr,
+            host,
+            service,
+            &server.stopping,
+        ));
+        Ok(server)
+    }
+
+    pub(crate) fn without_socket(options: Options) -> Self {
+        Self::new(IN_PROCESS_HOST, options)
+    }
+
+    fn new(authority: &str, options: Options) -> Self {
+        let account = options.accounts.first().cloned();
+        let account = account.expect("the builder gives at least one account");
+        Self {
+            endpoint: format!("http://{authority}/{}", account.account()),
+            account,
+            service: Arc::new(Service::new(options)),
+            stopping: watch::Sender::new(false),
+            front: None,
+        }
+    }
+}
+
+impl Drop for TableServer {
+    fn drop(&mut self) {
+        // Tells transports that outlive the server. The front stops itself.
+        self.stopping.send_replace(true);
+    }
+}
+
+impl fmt::Debug for TableServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TableServer")
+            .field("endpoint", &self.endpoint)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Carries requests to a [`TableServer`] without a socket; made by [`TableServer::transport`].
+///
+/// The server sees what it would see on the wire. Once it stops, every request fails, and none of it was sent. It is
+/// cheap to clone.
+#[derive(Clone)]
+pub struct InProcess {
+    service: Weak<Service>,
+    stopping: watch::Receiver<bool>,
+}
+
+impl Transport for InProcess {
+    fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
+        Box::pin(async move {
+            let service = self.service.upgrade();
+            let Some(service) = service.filter(|_| !*self.stopping.borrow()) else {
+                return Err(TransportError::not_sent(
+                    "the server in this process has stopped",
+                ));
+            };
+            let (mut head, body) = request.into_parts();
+            let is_head = head.method == Method::HEAD;
+            let mut response = match to_origin_form(&mut head, None) {
+                Err(code) => service.refuse(&head, code),
+                Ok(()) if exceeds_limit(body.len()) => {
+                    service.refuse(&head, ErrorCode::RequestBodyTooLarge)
+                }
+                Ok(()) => service.call(Request::from_parts(head, body)).await,
+            };
+            if is_head || response.status() == StatusCode::NO_CONTENT {
+                // As on the wire, where there is no room for a body.
+                *response.body_mut() = Bytes::new();
+            }
+            Ok(response)
+        })
+    }
+}
+
+impl fmt::Debug for InProcess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InProcess").finish_non_exhaustive()
+    }
+}
+
+/// A listening socket and the task that serves its connections. Dropping it ends both.
+struct Front {
+    local_addr: SocketAddr,
+    listener: Arc<Listener>,
+    /// Ends with the number of connections that had to be cut off.
+    task: JoinHandle<usize>,
+}
+
+impl Front {
+    fn new<H: Handler>(
+        listener: TcpListener,
+        local_addr: SocketAddr,
+        host: HeaderValue,
+        handler: Arc<H>,
+        stopping: &watch::Sender<bool>,
+    ) -> Self {
+        let listener = Arc::new(Listener(Mutex::new(Some(listener))));
+        let accepting = accept_all(Arc::clone(&listener), host, handler, stopping.subscribe());
+        Self {
+            local_addr,
+            listener,
+            task: tokio::spawn(accepting),
+        }
+    }
+
+    /// Waits for the end that `stopping` announced.
+    async fn drained(mut self) -> io::Result<()> {
+        self.listener.close();
+        match (&mut self.task).await {
+            Ok(0) => Ok(()),
+            Ok(cut) => Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                format!("requests on {cut} connections were cut off unanswered"),
+            )),
+            Err(error) => Err(io::Error::other(error)),
+        }
+    }
+}
+
+impl Drop for Front {
+    fn drop(&mut self) {
+        self.listener.close();
+        // The connections belong to the task.
+        self.task.abort();
+    }
+}
+
+/// A listener that can be closed from outside the task that accepts from it: an aborted task lets go of what it owns only when
+/// the runtime gets round to it, but the port must be free when the server is dropped.
+struct Listener(Mutex<Option<TcpListener>>);
+
+impl Listener {
+    /// The next connection, `None` once the listener is closed.
+    async fn accept(&self) -> Option<io::Result<TcpStream>> {
+        std::future::poll_fn(|context| match &*self.lock() {
+            Some(listener) => listener
+                .poll_accept(context)
+                .map(|accepted| Some(accepted.map(|(stream, _)| stream))),
+            None => std::task::Poll::Ready(None),
+        })
+        .await
+    }
+
+    fn close(&self) {
+        self.lock().take();
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<TcpListener>> {
+        // Nothing panics while it is held.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Accepts until `stopping`, then waits for the connections. Returns how many had to be cut off.
+async fn accept_all<H: Handler>(
+    listener: Arc<Listener>,
+    host: HeaderValue,
+    handler: Arc<H>,
+    mut stopping: watch::Receiver<bool>,
+) -> usize {
+    let mut connections = JoinSet::new();
+    let stopping_of_connection = stopping.clone();
+    loop {
+        let accepted = tokio::select! {
+            () = stopped(&mut stopping) => break,
+            // Takes in the ends of connections. A panic has cost its own connection, and no more.
+            Some(_) = connections.join_next() => continue,
+            accepted = listener.accept(), if connections.len() < CONNECTIONS_MAX => accepted,
+        };
+        match accepted {
+            None => break,
+            Some(Ok(stream)) => {
+                // A failure means that the other side is gone already, which reading will find out.
+                let _ = stream.set_nodelay(true);
+                let (host, handler) = (host.clone(), Arc::clone(&handler));
+                connections.spawn(serve(stream, host, handler, stopping_of_connection.clone()));
+            }
+            Some(Err(error)) if concerns_one_connection(&error) => {}
+            // Most likely there are too many open files. The connection is still queued, and accepting it would fail at once
+            // again: wait for others to end.
+            Some(Err(_)) => tokio::select! {
+                () = stopped(&mut stopping) => break,
+                () = sleep(ACCEPT_RETRY_DELAY) => {}
+            },
+        }
+    }
+    let _ = timeout(DRAIN_MAX, async {
+        while connections.join_next().await.is_some() {}
+    })
+    .await;
+    let cut = connections.len();
+    connections.shutdown().await;
+    cut
+}
+
+fn concerns_one_connection(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::Interrupted
+    )
+}
+
+/// Where a client on this machine finds a listener: one on all addresses is not reachable under the address of all.
+fn reachable(mut address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() {
+        address.set_ip(match address {
+            SocketAddr::V4(_) => std::net::Ipv4Addr::LOCALHOST.into(),
+            SocketAddr::V6(_) => std::net::Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    address
+}
+
+/// Never resolves, by RFC 2606, and says in error messages what was meant to be reached.
+const IN_PROCESS_HOST: &str = "in-process.invalid";
+/// The most connections at a time; others wait in the listener's queue.
+const CONNECTIONS_MAX: usize = 10_000;
+/// How long to wait after accepting failed for want of resources.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
+/// How long requests under way may take once the server stops.
+const DRAIN_MAX: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use http::Response;
+    use http::request::Parts;
+    use tablesdk_protocol::Delivery;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::sync::Semaphore;
+
+    use super::*;
+
+    /// Answers when it is let; tells when it was asked.
+    struct Gate {
+        asked: Semaphore,
+        open: Semaphore,
+    }
+
+    impl Gate {
+        fn new() -> Arc<Self> {
+            Arc::new(Self {
+                asked: Semaphore::new(0),
+                open: Semaphore::new(0),
+            })
+        }
+    }
+
+    impl Handler for Gate {
+        async fn call(&self, request: Request<Bytes>) -> Response<Bytes> {
+            assert_ne!(request.uri(), "/panic", "a handler that panics");
+            self.asked.add_permits(1);
+            self.open.acquire().await.unwrap().forget();
+            Response::new(Bytes::from_static(b"done"))
+        }
+
+        fn refuse(&self, _: &Parts, _: ErrorCode) -> Response<Bytes> {
+            Response::default()
+        }
+    }
+
+    async fn front_of(handler: Arc<Gate>) -> (Front, watch::Sender<bool>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let local_addr = listener.local_addr().unwrap();
+        let stopping = watch::Sender::new(false);
+        let host = HeaderValue::from_static("h");
+        let front = Front::new(listener, local_addr, host, handler, &stopping);
+        (front, stopping)
+    }
+
+    async fn ask(address: SocketAddr, path: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let head = format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream
+    }
+
+    async fn read_to_end(mut stream: TcpStream) -> String {
+        let mut text = Vec::new();
+        // A reset ends it, too.
+        let _ = stream.read_to_end(&mut text).await;
+        String::from_utf8(text).unwrap()
+    }
+
+    fn get(uri: String) -> Request<Bytes> {
+        Request::get(uri).body(Bytes::new()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn shutdown_answers_what_has_been_asked() {
+        let gate = Gate::new();
+        let (front, stopping) = front_of(Arc::clone(&gate)).await;
+        let address = front.local_addr;
+        let asked = ask(address, "/").await;
+        gate.asked.acquire().await.unwrap().forget();
+
+        stopping.send_replace(true);
+        let drained = tokio::spawn(front.drained());
+        // The port is free at once, the answer comes later.
+        while TcpStream::connect(address).await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+        assert!(!drained.is_finished());
+        gate.open.add_permits(1);
+        let answer = read_to_end(asked).await;
+        assert!(answer.ends_with("done"), "{answer}");
+        drained.await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn shutdown_does_not_wait_for_connections_without_a_request() {
+        let gate = Gate::new();
+        gate.open.add_permits(1);
+        let (front, stopping) = front_of(Arc::clone(&gate)).await;
+        let silent = TcpStream::connect(front.local_addr).await.unwrap();
+        let mut half_open = TcpStream::connect(front.local_addr).await.unwrap();
+        half_open.write_all(b"GET / HT").await.unwrap();
+        // Once this one is served, the two before it have been accepted.
+        let mut idle = ask(front.local_addr, "/").await;
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"done") {
+            answer.push(idle.read_u8().await.unwrap());
+        }
+        stopping.send_replace(true);
+        front.drained().await.unwrap();
+        for stream in [silent, half_open, idle] {
+            assert_eq!(read_to_end(stream).await, "");
+        }
+    }
+
+    #[tokio::test]
+    async fn shutdown_says_when_it_cut_a_request_off() {
+        let gate = Gate::new();
+        let (front, stopping) = front_of(Arc::clone(&gate)).await;
+        let asked = ask(front.local_addr, "/").await;
+        gate.asked.acquire().await.unwrap().forget();
+        tokio::time::pause();
+        stopping.send_replace(true);
+        let error = front.drained().await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        assert_eq!(read_to_end(asked).await, "");
+    }
+
+    #[tokio::test]
+    async fn a_panic_costs_one_connection() {
+        let gate = Gate::new();
+        gate.open.add_permits(1);
+        let (front, _stopping) = front_of(Arc::clone(&gate)).await;
+        let lost = ask(front.local_addr, "/panic").await;
+        assert_eq!(read_to_end(lost).await, "");
+        let mut stream = TcpStream::connect(front.local_addr).await.unwrap();
+        stream.write_all(b"GET / HTTP/1.0\r\n\r\n").await.unwrap();
+        assert!(read_to_end(stream).await.ends_with("done"));
+    }
+
+    #[tokio::test]
+    async fn dropping_ends_connections_and_frees_the_port() {
+        let gate = Gate::new();
+        let (front, _stopping) = front_of(Arc::clone(&gate)).await;
+        let address = front.local_addr;
+        let asked = ask(address, "/").await;
+        gate.asked.acquire().await.unwrap().forget();
+        drop(front);
+        // At once: the task that accepted has not run since.
+        let listener = std::net::TcpListener::bind(address).unwrap();
+        assert_eq!(read_to_end(asked).await, "");
+        drop(listener);
+
+        let server = TableServer::start().await.unwrap();
+        let address = server.local_addr().unwrap();
+        drop(server);
+        std::net::TcpListener::bind(address).unwrap();
+    }
+
+    #[tokio::test]
+    async fn two_servers_share_nothing() {
+        let (one, two) = (
+            TableServer::start().await.unwrap(),
+            TableServer::start().await.unwrap(),
+        );
+        assert_ne!(one.local_addr(), two.local_addr());
+        assert_ne!(one.connection_string(), two.connection_string());
+        for server in [one, two] {
+            let stream = ask(server.local_addr().unwrap(), "/devstoreaccount1/Tables").await;
+            stream.readable().await.unwrap();
+            server.shutdown().await.unwrap();
+            assert!(read_to_end(stream).await.starts_with("HTTP/1.1 4"));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_taken_port_is_named_in_the_error() {
+        let server = TableServer::start().await.unwrap();
+        let address = server.local_addr().unwrap();
+        let builder = TableServer::builder().port(address.port());
+        let error = builder.start().await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+        assert!(error.to_string().contains(&address.to_string()), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_transport_outlives_its_server_and_says_so() {
+        let server = TableServer::in_process();
+        let transport = server.transport();
+        let uri = format!("{}/Tables", server.endpoint());
+        let response = transport.send(get(uri.clone())).await.unwrap();
+        assert!(response.status().is_client_error());
+        drop(server);
+        let error = transport.send(get(uri)).await.unwrap_err();
+        assert_eq!(error.delivery(), Delivery::NotSent);
+    }
+
+    #[tokio::test]
+    async fn a_transport_reaches_a_server_with_a_socket_until_it_shuts_down() {
+        let server = TableServer::start().await.unwrap();
+        let transport = server.transport();
+        let uri = format!("{}/Tables", server.endpoint());
+        assert!(transport.send(get(uri.clone())).await.is_ok());
+        server.shutdown().await.unwrap();
+        let error = transport.send(get(uri)).await.unwrap_err();
+        assert_eq!(error.delivery(), Delivery::NotSent);
+    }
+
+    #[tokio::test]
+    async fn a_transport_has_the_limit_of_the_wire() {
+        let server = TableServer::in_process();
+        let mut request = get(server.endpoint().to_owned());
+        *request.body_mut() = vec![0; 4 * 1024 * 1024 + 1].into();
+        let response = server.transport().send(request).await.unwrap();
+        assert_eq!(response.status(), StatusCode::PAYLOAD_TOO_LARGE);
+    }
+
+    #[test]
+    fn names_itself_without_its_key() {
+        let key = SharedKey::new("acct", "c2VjcmV0").unwrap();
+        let server = TableServer::builder().account(key).in_process();
+        assert_eq!(server.endpoint(), "http://in-process.invalid/acct");
+        assert_eq!(
+            server.connection_string(),
+            "DefaultEndpointsProtocol=http;AccountName=acct;AccountKey=c2VjcmV0;\
+             TableEndpoint=http://in-process.invalid/acct;"
+        );
+        assert_eq!(server.credential().account(), "acct");
+        assert_eq!(server.local_addr(), None);
+        let text = format!("{server:?} {:?}", server.transport());
+        assert!(!text.contains("c2VjcmV0"), "{text}");
+    }
+
+    #[test]
+    fn an_endpoint_is_reachable_from_this_machine() {
+        for (bound, reached) in [
+            ("0.0.0.0:1", "127.0.0.1:1"),
+            ("[::]:1", "[::1]:1"),
+            ("10.0.0.1:1", "10.0.0.1:1"),
+        ] {
+            assert_eq!(reachable(bound.parse().unwrap()).to_string(), reached);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! A request's way through the server, in its order: who asks, for what, and the answer.
+//!
+//! Speaks HTTP messages, but knows no sockets and no runtime: with a socket or without, everything passes through
+//! [`Service::call`]. Nothing a request holds makes it panic.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::request::Parts;
+use http::{Request, Response};
+use tablesdk_protocol::auth::SharedKey;
+use tablesdk_protocol::operation::{QueryOptions, ReceivedRequest};
+use tablesdk_protocol::{Clock, ErrorCode, ResourcePath, ServiceError};
+
+use crate::access::{self, Principal};
+use crate::builder::Options;
+use crate::context::{Context, RequestIds};
+use crate::engine::Engine;
+use crate::handler;
+use crate::stamp::Stamp;
+use crate::storage::MemoryStorage;
+
+/// The table service of some accounts.
+#[derive(Debug)]
+pub(crate) struct Service {
+    /// The keys of each account.
+    accounts: HashMap<String, Vec<SharedKey>>,
+    clock: Arc<dyn Clock>,
+    engine: Engine,
+    request_ids: RequestIds,
+}
+
+impl Service {
+    /// A service without tables. An account that is given twice has two keys.
+    pub(crate) fn new(options: Options) -> Self {
+        let mut accounts: HashMap<String, Vec<SharedKey>> = HashMap::new();
+        for key in options.accounts {
+            let keys = accounts.entry(key.account().to_owned()).or_default();
+            keys.push(key);
+        }
+        let stamp = Stamp::new(Arc::clone(&options.clock));
+        Self {
+            accounts,
+            clock: options.clock,
+            engine: Engine::new(Box::new(MemoryStorage::default()), stamp),
+            request_ids: RequestIds::new(),
+        }
+    }
+
+    /// Answers a request, whose URL is the one on the wire.
+    pub(crate) async fn call(&self, request: Request<Bytes>) -> Response<Bytes> {
+        let (head, body) = request.into_parts();
+        let context = self.context(&head);
+        match self.answer(&context, head, body).await {
+            Ok(response) => context.finish(response),
+            Err(Refusal::Access(error)) => context.access_refusal(&error),
+            Err(Refusal::Operation(error)) => context.refusal(&error),
+        }
+    }
+
+    /// The answer to a request that was refused before it was read to its end.
+    pub(crate) fn refuse(&self, head: &Parts, code: ErrorCode) -> Response<Bytes> {
+        self.context(head).refusal(&code.into())
+    }
+
+    async fn answer(
+        &self,
+        context: &Context,
+        head: Parts,
+        body: Bytes,
+    ) -> Result<Response<Bytes>, Refusal> {
+        context.check_version(&head.headers)?;
+        let Some(keys) = self.accounts.get(context.account()) else {
+            return Err(Refusal::Operation(ErrorCode::ResourceNotFound.into()));
+        };
+        let principal = access::authenticate(keys, context, &head).map_err(Refusal::Access)?;
+        // Only now: what a URL means is no business of somebody unknown.
+        let request = ReceivedRequest {
+            resource: ResourcePath::parse(context.resource())?,
+            options: QueryOptions::parse(head.uri.query().unwrap_or_default())?,
+            method: head.method,
+            headers: head.headers,
+            body,
+        };
+        match principal {
+            Principal::Account => Ok(handler::handle(&self.engine, context, request).await?),
+        }
+    }
+
+    fn context(&self, head: &Parts) -> Context {
+        Context::new(head, self.request_ids.next(), self.clock.now())
+    }
+}
+
+/// Why a request gets no other answer: the two kinds look different on the wire.
+enum Refusal {
+    /// It is not known who asks.
+    Access(ServiceError),
+    /// What is asked for cannot be done.
+    Operation(ServiceError),
+}
+
+impl From<ServiceError> for Refusal {
+    fn from(error: ServiceError) -> Self {
+        Self::Operation(error)
+    }
+}

@@ -1,0 +1,72 @@
+//! The timestamps of writes: taken from the clock, and strictly increasing even where the clock is not.
+//!
+//! Two writes within one tick, or after the clock was set back, still get different timestamps, so that no two versions of
+//! an entity share an ETag. Deliberately never names the system's clock: time enters through
+//! [`Clock`].
+
+use std::sync::Arc;
+
+use tablesdk_protocol::{Clock, Timestamp};
+
+/// Gives out timestamps, each later than the one before. Owned by the one writer.
+#[derive(Debug)]
+pub(crate) struct Stamp {
+    clock: Arc<dyn Clock>,
+    last: Timestamp,
+}
+
+impl Stamp {
+    /// Timestamps by that clock.
+    pub(crate) const fn new(clock: Arc<dyn Clock>) -> Self {
+        Self {
+            clock,
+            last: Timestamp::MIN,
+        }
+    }
+
+    /// The time now, or 100 ns after the last timestamp, whichever is later.
+    pub(crate) fn next(&mut self) -> Timestamp {
+        self.last = self.clock.now().max(self.last.next());
+        self.last
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    /// A clock that stands still until it is set.
+    #[derive(Debug)]
+    pub(crate) struct ManualClock(Mutex<Timestamp>);
+
+    impl ManualClock {
+        pub(crate) fn new(now: &str) -> Arc<Self> {
+            Arc::new(Self(Mutex::new(now.parse().unwrap())))
+        }
+
+        pub(crate) fn set(&self, now: Timestamp) {
+            *self.0.lock().unwrap() = now;
+        }
+    }
+
+    impl Clock for ManualClock {
+        fn now(&self) -> Timestamp {
+            *self.0.lock().unwrap()
+        }
+    }
+
+    #[test]
+    fn timestamps_increase_when_the_clock_does_not() {
+        let clock = ManualClock::new("2024-03-15T10:20:30Z");
+        let mut stamp = Stamp::new(Arc::clone(&clock) as Arc<dyn Clock>);
+        let text = |timestamp: Timestamp| timestamp.to_string();
+        assert_eq!(text(stamp.next()), "2024-03-15T10:20:30Z");
+        assert_eq!(text(stamp.next()), "2024-03-15T10:20:30.0000001Z");
+        clock.set("2024-03-15T09:00:00Z".parse().unwrap());
+        assert_eq!(text(stamp.next()), "2024-03-15T10:20:30.0000002Z");
+        clock.set("2024-03-15T10:20:31Z".parse().unwrap());
+        assert_eq!(text(stamp.next()), "2024-03-15T10:20:31Z");
+    }
+}

@@ -1,0 +1,86 @@
+//! Ordered records under byte keys: what the engine stands on.
+//!
+//! A storage knows neither tables nor entities, neither time nor HTTP. It keeps bytes in the order of their keys, applies a
+//! batch of writes as a whole or not at all, and gives out snapshots that later writes do not change. How keys and records
+//! are laid out is written down in `FORMAT.md`.
+
+mod memory;
+
+use std::fmt;
+
+use bytes::Bytes;
+
+pub(crate) use memory::MemoryStorage;
+
+/// Ordered records, written in atomic batches.
+pub(crate) trait Storage: fmt::Debug + Send + Sync {
+    /// Everything committed so far, as it is now. Cheap: a request takes one for itself.
+    fn snapshot(&self) -> Box<dyn Snapshot>;
+
+    /// Applies a batch as a whole. When it returns, the batch is as durable as this storage makes anything, and every
+    /// later snapshot holds it.
+    fn commit(&self, batch: WriteBatch) -> Result<(), StorageError>;
+}
+
+/// The records as they were at one moment.
+pub(crate) trait Snapshot: fmt::Debug + Send + Sync {
+    /// The record under a key.
+    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StorageError>;
+
+    /// The records from `start` up to but not including `end`, in the order of their keys. Seeks to `start`; reads no
+    /// further than it is asked. Empty when `start` is not before `end`.
+    fn range(&self, start: &[u8], end: &[u8]) -> Records<'_>;
+}
+
+/// Records in the order of their keys.
+pub(crate) type Records<'a> =
+    Box<dyn Iterator<Item = Result<(Bytes, Bytes), StorageError>> + Send + 'a>;
+
+/// Writes that happen together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct WriteBatch {
+    writes: Vec<Write>,
+}
+
+impl WriteBatch {
+    /// Puts a record under a key, in the place of one that may be there.
+    pub(crate) fn put(&mut self, key: impl Into<Bytes>, record: impl Into<Bytes>) {
+        self.writes.push(Write::Put(key.into(), record.into()));
+    }
+
+    /// Removes the record under a key, if there is one.
+    pub(crate) fn delete(&mut self, key: impl Into<Bytes>) {
+        self.writes.push(Write::Delete(key.into()));
+    }
+}
+
+/// In the order in which they were added.
+impl IntoIterator for WriteBatch {
+    type Item = Write;
+    type IntoIter = std::vec::IntoIter<Write>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.writes.into_iter()
+    }
+}
+
+/// One write of a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Write {
+    /// Removes what is under the key.
+    Delete(Bytes),
+    /// Puts the record under the key.
+    Put(Bytes, Bytes),
+}
+
+/// The storage failed: our fault, never the caller's. The caller is told nothing of it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum StorageError {
+    /// Bytes that are not of the form that this server writes.
+    #[error("the stored {what} cannot be read")]
+    Corrupt {
+        /// What kind of key or record it should be.
+        what: &'static str,
+    },
+}

@@ -1,0 +1,77 @@
+//! `create`: Create Table.
+
+use std::future::IntoFuture;
+
+use tablesdk_protocol::ErrorCode;
+use tablesdk_protocol::operation::Prefer;
+use tablesdk_protocol::operation::create_table::Request;
+use tablesdk_protocol::wire::json::MetadataLevel;
+
+use super::ActionFuture;
+use crate::{Error, TableClient};
+
+/// Creates a table. See [`TableClient::create`].
+#[derive(Clone, Debug)]
+#[must_use = "actions do nothing until awaited"]
+pub struct CreateTable {
+    table: TableClient,
+}
+
+impl CreateTable {
+    pub(crate) const fn new(table: TableClient) -> Self {
+        Self { table }
+    }
+
+    /// Takes a table that exists for success: awaiting tells whether it was created.
+    pub fn if_missing(self) -> CreateTableIfMissing {
+        CreateTableIfMissing { create: self }
+    }
+
+    async fn run(self) -> Result<(), Error> {
+        let request = Request {
+            name: self.table.checked_name()?,
+            prefer: Prefer::ReturnNoContent,
+            level: MetadataLevel::Minimal,
+        };
+        let pipeline = &self.table.pipeline;
+        pipeline
+            .send("create table", request.encode(&pipeline.endpoint))
+            .await?;
+        Ok(())
+    }
+}
+
+impl IntoFuture for CreateTable {
+    type Output = Result<(), Error>;
+    type IntoFuture = ActionFuture<'static, ()>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.run())
+    }
+}
+
+/// Creates a table unless it exists. See [`CreateTable::if_missing`].
+#[derive(Clone, Debug)]
+#[must_use = "actions do nothing until awaited"]
+pub struct CreateTableIfMissing {
+    create: CreateTable,
+}
+
+impl CreateTableIfMissing {
+    async fn run(self) -> Result<bool, Error> {
+        match self.create.run().await {
+            Ok(()) => Ok(true),
+            Err(error) if error.code() == Some(&ErrorCode::TableAlreadyExists) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl IntoFuture for CreateTableIfMissing {
+    type Output = Result<bool, Error>;
+    type IntoFuture = ActionFuture<'static, bool>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.run())
+    }
+}

@@ -1,0 +1,69 @@
+//! `delete` and `delete_stored`: Delete Entity.
+
+use std::future::IntoFuture;
+
+use tablesdk_protocol::operation::delete_entity::Request;
+use tablesdk_protocol::{EntityKey, ErrorCode, IfMatch, KeyError};
+
+use super::ActionFuture;
+use crate::{Error, TableClient};
+
+/// Deletes an entity. See [`TableClient::delete`] and [`TableClient::delete_stored`].
+#[derive(Clone, Debug)]
+#[must_use = "actions do nothing until awaited"]
+pub struct DeleteEntity {
+    table: TableClient,
+    key: Result<EntityKey, KeyError>,
+    if_match: IfMatch,
+}
+
+impl DeleteEntity {
+    pub(crate) const fn new(table: TableClient, key: Result<EntityKey, KeyError>) -> Self {
+        Self {
+            table,
+            key,
+            if_match: IfMatch::Any,
+        }
+    }
+
+    pub(crate) fn if_match(mut self, if_match: IfMatch) -> Self {
+        self.if_match = if_match;
+        self
+    }
+
+    async fn run(self) -> Result<bool, Error> {
+        let key = self
+            .key
+            .map_err(|error| Error::input(error).with_operation(OPERATION))?;
+        let request = Request {
+            table: self.table.checked_name()?,
+            key,
+            if_match: self.if_match,
+        };
+        let pipeline = &self.table.pipeline;
+        match pipeline
+            .send(OPERATION, request.encode(&pipeline.endpoint))
+            .await
+        {
+            Ok(_) => Ok(true),
+            // A missing table is an error, a missing entity an answer.
+            Err(error)
+                if error.is_not_found() && error.code() != Some(&ErrorCode::TableNotFound) =>
+            {
+                Ok(false)
+            }
+            Err(error) => Err(error.with_key(&request.key)),
+        }
+    }
+}
+
+impl IntoFuture for DeleteEntity {
+    type Output = Result<bool, Error>;
+    type IntoFuture = ActionFuture<'static, bool>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.run())
+    }
+}
+
+const OPERATION: &str = "delete entity";

@@ -1,0 +1,85 @@
+//! `get`: Query Entities by both keys.
+
+use std::fmt;
+use std::future::IntoFuture;
+use std::marker::PhantomData;
+
+use tablesdk_protocol::operation::get_entity::{Request, Response};
+use tablesdk_protocol::wire::json::{MetadataLevel, read_entity};
+use tablesdk_protocol::{EntityKey, ErrorCode, KeyError};
+
+use super::ActionFuture;
+use crate::entity::{Stored, TableEntity};
+use crate::{Error, TableClient};
+
+/// Reads one entity. See [`TableClient::get`].
+#[must_use = "actions do nothing until awaited"]
+pub struct GetEntity<E> {
+    table: TableClient,
+    key: Result<EntityKey, KeyError>,
+    marker: PhantomData<fn() -> E>,
+}
+
+impl<E: TableEntity> GetEntity<E> {
+    pub(crate) const fn new(table: TableClient, key: Result<EntityKey, KeyError>) -> Self {
+        Self {
+            table,
+            key,
+            marker: PhantomData,
+        }
+    }
+
+    async fn run(self) -> Result<Option<Stored<E>>, Error> {
+        let key = self
+            .key
+            .map_err(|error| Error::input(error).with_operation(OPERATION))?;
+        let request = Request {
+            table: self.table.checked_name()?,
+            key: key.clone(),
+            select: None,
+            level: MetadataLevel::Minimal,
+        };
+        let pipeline = &self.table.pipeline;
+        let response = match pipeline
+            .send(OPERATION, request.encode(&pipeline.endpoint))
+            .await
+        {
+            Ok(response) => response,
+            // A missing table is an error, a missing entity an answer.
+            Err(error)
+                if error.is_not_found() && error.code() != Some(&ErrorCode::TableNotFound) =>
+            {
+                return Ok(None);
+            }
+            Err(error) => return Err(error.with_key(&key)),
+        };
+        let Response { etag, content } = Response::decode(response);
+        let stored = match read_entity(&content) {
+            Ok(entity) => Stored::read(&entity, etag).map_err(Error::response),
+            Err(error) => Err(Error::response(error)),
+        };
+        stored
+            .map(Some)
+            .map_err(|error| error.with_operation(OPERATION).with_key(&key))
+    }
+}
+
+impl<E: TableEntity> IntoFuture for GetEntity<E> {
+    type Output = Result<Option<Stored<E>>, Error>;
+    type IntoFuture = ActionFuture<'static, Option<Stored<E>>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.run())
+    }
+}
+
+impl<E> fmt::Debug for GetEntity<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GetEntity")
+            .field("table", &self.table)
+            .field("key", &self.key)
+            .finish()
+    }
+}
+
+const OPERATION: &str = "get entity";

@@ -1,0 +1,248 @@
+//! `query`: Query Entities.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use futures_util::TryStreamExt as _;
+use tablesdk_protocol::EntityKey;
+use tablesdk_protocol::continuation::EntityContinuation;
+use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
+use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
+use tablesdk_protocol::operation::query_entities::{Request, Response};
+use tablesdk_protocol::wire::json::{JsonEntity, JsonError, MetadataLevel, read_page};
+
+use crate::entity::{EntityError, Partition, TableEntity};
+use crate::query::{EntityStream, Filter, FilterError, Selection, Whole};
+use crate::{Error, TableClient};
+
+/// Reads many entities of type `E`. See [`TableClient::query`].
+///
+/// Conditions add up: each call of [`partition`](Self::partition), [`filter`](Self::filter) and [`odata`](Self::odata)
+/// narrows the query further.
+#[must_use = "a query does nothing until it is read"]
+pub struct QueryEntities<E, S = Whole<E>> {
+    table: TableClient,
+    filter: Result<Option<Tree>, Error>,
+    selection: S,
+    take: Option<usize>,
+    page_size: Option<usize>,
+    entity: PhantomData<fn() -> E>,
+}
+
+impl<E: TableEntity> QueryEntities<E> {
+    pub(crate) const fn new(table: TableClient) -> Self {
+        Self {
+            table,
+            filter: Ok(None),
+            selection: Whole::new(),
+            take: None,
+            page_size: None,
+            entity: PhantomData,
+        }
+    }
+
+    /// Reads only some columns: one, or a tuple of up to eight. The query then yields their values.
+    pub fn select<S: Selection<E>>(
+        self,
+        columns: impl FnOnce(E::Columns) -> S,
+    ) -> QueryEntities<E, S> {
+        QueryEntities {
+            table: self.table,
+            filter: self.filter,
+            selection: columns(E::columns()),
+            take: self.take,
+            page_size: self.page_size,
+            entity: self.entity,
+        }
+    }
+}
+
+impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
+    /// Reads one partition only.
+    pub fn partition(self, partition: impl Into<Partition<E>>) -> Self {
+        let key = partition.into().into_partition_key().map_err(Error::input);
+        self.and(key.map(|key| {
+            let (name, operator) = ("PartitionKey", ComparisonOperator::Equal);
+            Tree::comparison(name, operator, key.into_string())
+        }))
+    }
+
+    /// Reads only what satisfies the filter.
+    pub fn filter(self, filter: impl FnOnce(E::Columns) -> Filter<E>) -> Self {
+        let tree = filter(E::columns()).into_tree();
+        self.and(tree.map_err(Error::input))
+    }
+
+    /// Reads only what satisfies a filter in OData, such as `Salary ge 50000.0 or Name eq 'O''Brien'`: for what columns cannot
+    /// say. Text from outside does not belong into it.
+    pub fn odata(self, text: &str) -> Self {
+        let tree = text.parse::<Tree>();
+        self.and(tree.map_err(|error| {
+            Error::input(FilterError::OData {
+                text: text.to_owned(),
+                error,
+            })
+        }))
+    }
+
+    /// Reads that many entities in all, at most.
+    pub fn take(mut self, count: usize) -> Self {
+        self.take = Some(count);
+        self
+    }
+
+    /// Asks for that many entities a request, from 1 to 1,000. It never limits how many are read in all: that is
+    /// [`take`](Self::take).
+    pub fn page_size(mut self, count: usize) -> Self {
+        if !(1..=PAGE_ITEMS_MAX).contains(&count) {
+            return self.and(Err(Error::input(PageSizeError { count })));
+        }
+        self.page_size = Some(count);
+        self
+    }
+
+    /// The items one by one, in the order of their keys. Pages are fetched as items are consumed.
+    pub fn stream(self) -> EntityStream<S::Item> {
+        let Self {
+            table,
+            filter,
+            selection,
+            take,
+            page_size,
+            ..
+        } = self;
+        let filter = match filter {
+            Ok(filter) => filter,
+            Err(error) => return EntityStream::failed(error.with_operation(OPERATION)),
+        };
+        let query = Arc::new(PagedQuery {
+            table,
+            filter,
+            selection,
+        });
+        EntityStream::follow(take, page_size, move |top, continuation| {
+            let query = Arc::clone(&query);
+            async move { query.page::<E>(top, continuation).await }
+        })
+    }
+
+    /// All items at once.
+    ///
+    /// # Errors
+    ///
+    /// `TableNotFound`; and [`ErrorKind::Response`](crate::ErrorKind::Response) when an entity is not of this type.
+    pub async fn collect(self) -> Result<Vec<S::Item>, Error> {
+        self.stream().try_collect().await
+    }
+
+    fn and(mut self, more: Result<Tree, Error>) -> Self {
+        self.filter = match (self.filter, more) {
+            (Ok(Some(filter)), Ok(more)) => Ok(Some(filter.and(more))),
+            (Ok(None), Ok(more)) => Ok(Some(more)),
+            (Err(error), _) | (_, Err(error)) => Err(error),
+        };
+        self
+    }
+}
+
+impl<E, S> fmt::Debug for QueryEntities<E, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("QueryEntities");
+        shown.field("table", &self.table);
+        match &self.filter {
+            Ok(filter) => shown.field("filter", &filter.as_ref().map(ToString::to_string)),
+            Err(error) => shown.field("filter", error),
+        };
+        shown
+            .field("take", &self.take)
+            .field("page_size", &self.page_size)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What stays the same from page to page.
+struct PagedQuery<S> {
+    table: TableClient,
+    filter: Option<Tree>,
+    selection: S,
+}
+
+impl<S> PagedQuery<S> {
+    async fn page<E: TableEntity>(
+        &self,
+        top: Option<usize>,
+        continuation: Option<EntityContinuation>,
+    ) -> Result<(Vec<S::Item>, Option<EntityContinuation>), Error>
+    where
+        S: Selection<E>,
+    {
+        let request = Request {
+            table: self.table.checked_name()?,
+            filter: self.filter.clone(),
+            select: self.selection.names(),
+            top: top.map(|top| top.min(PAGE_ITEMS_MAX)),
+            continuation,
+            level: MetadataLevel::Minimal,
+        };
+        let pipeline = &self.table.pipeline;
+        let response = pipeline
+            .send(OPERATION, request.encode(&pipeline.endpoint))
+            .await?;
+        let Response {
+            content,
+            continuation,
+        } = Response::decode(response);
+        let mut items = Vec::new();
+        let read = read_page(&content, |entity| {
+            let item = self
+                .selection
+                .read(entity)
+                .map_err(|error| Unreadable::Entity {
+                    error,
+                    key: entity_key(entity),
+                })?;
+            items.push(item);
+            Ok(())
+        });
+        match read {
+            Ok(()) => Ok((items, continuation)),
+            Err(Unreadable::Page(error)) => Err(Error::response(error).with_operation(OPERATION)),
+            Err(Unreadable::Entity { error, key }) => {
+                let error = Error::response(error).with_operation(OPERATION);
+                Err(match key {
+                    Some(key) => error.with_key(&key),
+                    None => error,
+                })
+            }
+        }
+    }
+}
+
+/// The key of an entity that could not be read, where the answer has it.
+fn entity_key(entity: &JsonEntity<'_>) -> Option<EntityKey> {
+    let text = |name| entity.text(name).ok().flatten();
+    EntityKey::new(text("PartitionKey")?, text("RowKey")?).ok()
+}
+
+enum Unreadable {
+    Entity {
+        error: EntityError,
+        key: Option<EntityKey>,
+    },
+    Page(JsonError),
+}
+
+impl From<JsonError> for Unreadable {
+    fn from(error: JsonError) -> Self {
+        Self::Page(error)
+    }
+}
+
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("a page size of {count} is not from 1 to {PAGE_ITEMS_MAX}")]
+struct PageSizeError {
+    count: usize,
+}
+
+const OPERATION: &str = "query entities";

@@ -1,0 +1,154 @@
+//! `replace`, `merge`, the upserts and the unconditional writes: Update, Merge, Insert Or Replace and Insert Or Merge Entity.
+
+use std::fmt;
+use std::future::IntoFuture;
+use std::marker::PhantomData;
+
+use tablesdk_protocol::operation::EntityBody;
+use tablesdk_protocol::operation::update_entity::{Mode, Request, Response};
+use tablesdk_protocol::{ETag, IfMatch};
+
+use super::{ActionFuture, EncodedEntity};
+use crate::entity::{Stored, TableEntity, write_entity};
+use crate::{Error, TableClient};
+
+/// Writes an entity whatever its version. See [`TableClient::upsert_replace`], [`TableClient::upsert_merge`],
+/// [`TableClient::replace_unconditional`] and [`TableClient::merge_unconditional`].
+#[must_use = "actions do nothing until awaited"]
+pub struct WriteEntity<E> {
+    table: TableClient,
+    mode: Mode,
+    if_match: Option<IfMatch>,
+    entity: Result<EncodedEntity, Error>,
+    marker: PhantomData<fn() -> E>,
+}
+
+impl<E: TableEntity> WriteEntity<E> {
+    pub(crate) fn new(
+        table: TableClient,
+        mode: Mode,
+        if_match: Option<IfMatch>,
+        entity: &E,
+    ) -> Self {
+        let entity = EncodedEntity::new(operation(mode, if_match.as_ref()), entity);
+        Self {
+            table,
+            mode,
+            if_match,
+            entity,
+            marker: PhantomData,
+        }
+    }
+}
+
+impl<E: TableEntity> IntoFuture for WriteEntity<E> {
+    type Output = Result<ETag, Error>;
+    type IntoFuture = ActionFuture<'static, ETag>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move { send(&self.table, self.mode, self.if_match, self.entity?).await })
+    }
+}
+
+impl<E> fmt::Debug for WriteEntity<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WriteEntity")
+            .field("table", &self.table)
+            .field("mode", &self.mode)
+            .field("if_match", &self.if_match)
+            .field("entity", &self.entity)
+            .finish()
+    }
+}
+
+/// Writes the version of an entity that was read. See [`TableClient::replace`] and [`TableClient::merge`].
+#[derive(Debug)]
+#[must_use = "actions do nothing until awaited"]
+pub struct ReplaceStored<'e, E> {
+    table: TableClient,
+    mode: Mode,
+    entity: &'e mut Stored<E>,
+}
+
+impl<'e, E: TableEntity> ReplaceStored<'e, E> {
+    pub(crate) const fn new(table: TableClient, mode: Mode, entity: &'e mut Stored<E>) -> Self {
+        Self {
+            table,
+            mode,
+            entity,
+        }
+    }
+}
+
+impl<'e, E: TableEntity> IntoFuture for ReplaceStored<'e, E> {
+    type Output = Result<(), Error>;
+    type IntoFuture = ActionFuture<'e, ()>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let Self {
+            table,
+            mode,
+            entity,
+        } = self;
+        let if_match = IfMatch::ETag(entity.etag().clone());
+        // Encoded before the future is made: the future then holds no shared borrow of the value, which would ask it to be
+        // `Sync`.
+        let encoded = encode_stored(operation(mode, Some(&if_match)), entity);
+        Box::pin(async move {
+            let etag = send(&table, mode, Some(if_match), encoded?).await?;
+            entity.written(etag);
+            Ok(())
+        })
+    }
+}
+
+fn encode_stored<E: TableEntity>(
+    operation: &'static str,
+    entity: &Stored<E>,
+) -> Result<EncodedEntity, Error> {
+    let refused = |error| {
+        Error::input(error)
+            .with_operation(operation)
+            .with_key(entity.key())
+    };
+    let key = entity.unchanged_key().map_err(refused)?.clone();
+    let body = write_entity::<E>(entity, &key).map_err(refused)?;
+    Ok(EncodedEntity { key, body })
+}
+
+async fn send(
+    table: &TableClient,
+    mode: Mode,
+    if_match: Option<IfMatch>,
+    entity: EncodedEntity,
+) -> Result<ETag, Error> {
+    let operation = operation(mode, if_match.as_ref());
+    let EncodedEntity { key, body } = entity;
+    let request = Request {
+        table: table.checked_name()?,
+        key,
+        mode,
+        if_match,
+        entity: EntityBody::from_bytes(body),
+    };
+    let pipeline = &table.pipeline;
+    let response = pipeline
+        .send(operation, request.encode(&pipeline.endpoint))
+        .await;
+    let response = response.map_err(|error| error.with_key(&request.key))?;
+    match Response::decode(&response) {
+        Ok(Response { etag }) => Ok(etag),
+        Err(error) => Err(Error::response(error)
+            .with_operation(operation)
+            .with_key(&request.key)),
+    }
+}
+
+fn operation(mode: Mode, if_match: Option<&IfMatch>) -> &'static str {
+    match (mode, if_match) {
+        (Mode::Merge, Some(_)) => "merge entity",
+        (Mode::Merge, None) => "insert or merge entity",
+        (Mode::Replace, Some(_)) => "replace entity",
+        (Mode::Replace, None) => "insert or replace entity",
+    }
+}

@@ -1,0 +1,362 @@
+//! Connection strings: parsed, every wrong key named, no value ever repeated in an error.
+//!
+//! See <https://learn.microsoft.com/azure/storage/common/storage-configure-connection-string>.
+
+use tablesdk_protocol::auth::SharedKey;
+use tablesdk_protocol::{Endpoint, InvalidEndpointError};
+
+use crate::Error;
+use crate::credential::{Credential, Sas};
+
+/// What a connection string says about the table service.
+#[derive(Clone, Debug)]
+pub(crate) struct ConnectionString {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) credential: Credential,
+}
+
+impl ConnectionString {
+    pub(crate) fn parse(text: &str) -> Result<Self, Error> {
+        let settings = Settings::parse(text).map_err(Error::configuration)?;
+        settings.resolve().map_err(|problem| match problem {
+            Problem::Invalid(error) => Error::configuration(error),
+            Problem::Sas(error) => error,
+        })
+    }
+
+    /// The development account on this machine, as every storage emulator has it.
+    pub(crate) fn emulator() -> Self {
+        let endpoint = Endpoint::from_parts("http", EMULATOR_HOST, EMULATOR_PATH);
+        Self {
+            endpoint,
+            credential: emulator_key().into(),
+        }
+    }
+}
+
+/// The settings of a connection string that concern tables.
+#[derive(Default)]
+struct Settings<'a> {
+    account_key: Option<&'a str>,
+    account_name: Option<&'a str>,
+    default_endpoints_protocol: Option<&'a str>,
+    development_storage_proxy_uri: Option<&'a str>,
+    endpoint_suffix: Option<&'a str>,
+    shared_access_signature: Option<&'a str>,
+    table_endpoint: Option<&'a str>,
+    table_secondary_endpoint: Option<&'a str>,
+    use_development_storage: Option<&'a str>,
+}
+
+impl<'a> Settings<'a> {
+    fn parse(text: &'a str) -> Result<Self, InvalidConnectionString> {
+        let mut settings = Self::default();
+        let mut any = false;
+        for (index, pair) in text.split(';').map(str::trim).enumerate() {
+            if pair.is_empty() {
+                continue;
+            }
+            any = true;
+            let (key, value) = pair
+                .split_once('=')
+                .ok_or(InvalidConnectionString::NoValue {
+                    position: index + 1,
+                })?;
+            let (key, value) = (key.trim(), value.trim());
+            let Some((name, slot)) = settings.slot(key) else {
+                continue;
+            };
+            if slot.replace(value).is_some() {
+                return Err(InvalidConnectionString::Repeated { key: name });
+            }
+            if value.is_empty() {
+                return Err(InvalidConnectionString::Empty { key: name });
+            }
+        }
+        if any {
+            Ok(settings)
+        } else {
+            Err(InvalidConnectionString::Blank)
+        }
+    }
+
+    /// Where the value of a key belongs; `None` for keys of other services, which are ignored.
+    fn slot(&mut self, key: &str) -> Option<(&'static str, &mut Option<&'a str>)> {
+        let slots = [
+            ("AccountKey", &mut self.account_key),
+            ("AccountName", &mut self.account_name),
+            (
+                "DefaultEndpointsProtocol",
+                &mut self.default_endpoints_protocol,
+            ),
+            (
+                "DevelopmentStorageProxyUri",
+                &mut self.development_storage_proxy_uri,
+            ),
+            ("EndpointSuffix", &mut self.endpoint_suffix),
+            ("SharedAccessSignature", &mut self.shared_access_signature),
+            ("TableEndpoint", &mut self.table_endpoint),
+            ("TableSecondaryEndpoint", &mut self.table_secondary_endpoint),
+            ("UseDevelopmentStorage", &mut self.use_development_storage),
+        ];
+        slots
+            .into_iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case(key))
+    }
+
+    fn resolve(self) -> Result<ConnectionString, Problem> {
+        if let Some(value) = self.use_development_storage {
+            if !value.eq_ignore_ascii_case("true") {
+                return Err(InvalidConnectionString::NotTrue.into());
+            }
+            let mut emulator = ConnectionString::emulator();
+            if let Some(proxy) = self.development_storage_proxy_uri {
+                let key = "DevelopmentStorageProxyUri";
+                let proxy = parse_endpoint(key, proxy)?;
+                emulator.endpoint =
+                    parse_endpoint(key, &format!("{proxy}:{EMULATOR_PORT}{EMULATOR_PATH}"))?;
+            }
+            return Ok(emulator);
+        }
+        let endpoint = self.endpoint()?;
+        let credential = match (
+            self.account_name,
+            self.account_key,
+            self.shared_access_signature,
+        ) {
+            (name, Some(key), _) => {
+                let name = name
+                    .or_else(|| endpoint.account())
+                    .ok_or(InvalidConnectionString::Missing { key: "AccountName" })?;
+                SharedKey::new(name, key)
+                    .map_err(|_| InvalidConnectionString::Key)?
+                    .into()
+            }
+            (_, None, Some(sas)) => Sas::new(sas).map_err(Problem::Sas)?.into(),
+            (_, None, None) => return Err(InvalidConnectionString::NoCredential.into()),
+        };
+        Ok(ConnectionString {
+            endpoint,
+            credential,
+        })
+    }
+
+    fn endpoint(&self) -> Result<Endpoint, InvalidConnectionString> {
+        let protocol = self.default_endpoints_protocol.unwrap_or("https");
+        if !["http", "https"]
+            .iter()
+            .any(|known| protocol.eq_ignore_ascii_case(known))
+        {
+            return Err(InvalidConnectionString::Protocol);
+        }
+        if let Some(endpoint) = self.table_endpoint {
+            let with_scheme = if endpoint.contains("://") {
+                endpoint.to_owned()
+            } else {
+                format!("https://{endpoint}")
+            };
+            return parse_endpoint("TableEndpoint", &with_scheme);
+        }
+        if self.table_secondary_endpoint.is_some() {
+            return Err(InvalidConnectionString::SecondaryAlone);
+        }
+        let name = self
+            .account_name
+            .ok_or(InvalidConnectionString::Missing { key: "AccountName" })?;
+        let suffix = self.endpoint_suffix.unwrap_or("core.windows.net");
+        let protocol = protocol.to_ascii_lowercase();
+        parse_endpoint(
+            "AccountName",
+            &format!("{protocol}://{name}.table.{suffix}"),
+        )
+    }
+}
+
+fn parse_endpoint(key: &'static str, text: &str) -> Result<Endpoint, InvalidConnectionString> {
+    text.parse()
+        .map_err(|error| InvalidConnectionString::Endpoint { key, error })
+}
+
+enum Problem {
+    Invalid(InvalidConnectionString),
+    Sas(Error),
+}
+
+impl From<InvalidConnectionString> for Problem {
+    fn from(error: InvalidConnectionString) -> Self {
+        Self::Invalid(error)
+    }
+}
+
+/// Why a connection string cannot be used. Names keys, never values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+enum InvalidConnectionString {
+    #[error("the connection string is blank")]
+    Blank,
+    #[error("`{key}` in the connection string is empty")]
+    Empty { key: &'static str },
+    #[error("the endpoint that `{key}` in the connection string gives cannot be used: {error}")]
+    Endpoint {
+        key: &'static str,
+        error: InvalidEndpointError,
+    },
+    #[error("`AccountKey` in the connection string is not a Base64 text")]
+    Key,
+    #[error("the connection string lacks `{key}`")]
+    Missing { key: &'static str },
+    #[error("the connection string has neither `AccountKey` nor `SharedAccessSignature`")]
+    NoCredential,
+    #[error("`UseDevelopmentStorage` in the connection string can only be true")]
+    NotTrue,
+    #[error("part {position} of the connection string is not of the form key=value")]
+    NoValue { position: usize },
+    #[error("`DefaultEndpointsProtocol` in the connection string is neither http nor https")]
+    Protocol,
+    #[error("`{key}` stands in the connection string twice")]
+    Repeated { key: &'static str },
+    #[error("the connection string has `TableSecondaryEndpoint` without `TableEndpoint`")]
+    SecondaryAlone,
+}
+
+fn emulator_key() -> SharedKey {
+    SharedKey::new(EMULATOR_ACCOUNT, EMULATOR_KEY).expect("the development key is Base64")
+}
+
+const EMULATOR_ACCOUNT: &str = "devstoreaccount1";
+const EMULATOR_HOST: &str = "127.0.0.1:10002";
+/// The same on every machine, and no secret.
+const EMULATOR_KEY: &str =
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
+const EMULATOR_PATH: &str = "/devstoreaccount1";
+const EMULATOR_PORT: u16 = 10002;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECRET: &str = "c2VjcmV0c2VjcmV0";
+
+    fn endpoint(text: &str) -> String {
+        ConnectionString::parse(text).unwrap().endpoint.to_string()
+    }
+
+    fn problem(text: &str) -> String {
+        let error = ConnectionString::parse(text).unwrap_err();
+        let shown = format!("{error:?} {error}");
+        assert!(!shown.contains(SECRET), "{shown}");
+        std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string)
+    }
+
+    #[test]
+    fn reads_every_form_that_the_portal_and_the_emulators_give() {
+        for (text, expected) in [
+            (
+                format!(
+                    "DefaultEndpointsProtocol=https;AccountName=acct;AccountKey={SECRET};EndpointSuffix=core.windows.net"
+                ),
+                "https://acct.table.core.windows.net",
+            ),
+            (
+                format!("accountname=acct; ACCOUNTKEY={SECRET};"),
+                "https://acct.table.core.windows.net",
+            ),
+            (
+                format!(
+                    "DefaultEndpointsProtocol=http;AccountName=a;AccountKey={SECRET};TableEndpoint=http://127.0.0.1:10002/a/;BlobEndpoint=http://x"
+                ),
+                "http://127.0.0.1:10002/a",
+            ),
+            (
+                format!(
+                    "AccountName=a;AccountKey={SECRET};TableEndpoint=https://a.table.cosmos.azure.com:443/;"
+                ),
+                "https://a.table.cosmos.azure.com:443",
+            ),
+            (
+                format!("AccountKey={SECRET};TableEndpoint=a.table.core.windows.net"),
+                "https://a.table.core.windows.net",
+            ),
+            (
+                format!(
+                    "TableEndpoint=https://a.table.core.windows.net;SharedAccessSignature=?sv=2019-02-02&sig={SECRET}"
+                ),
+                "https://a.table.core.windows.net",
+            ),
+            (
+                "UseDevelopmentStorage=true;".to_owned(),
+                "http://127.0.0.1:10002/devstoreaccount1",
+            ),
+            (
+                "usedevelopmentstorage=TRUE;DevelopmentStorageProxyUri=http://10.0.0.1".to_owned(),
+                "http://10.0.0.1:10002/devstoreaccount1",
+            ),
+        ] {
+            assert_eq!(endpoint(&text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_account_key_goes_before_a_signature() {
+        let text = format!("AccountName=a;AccountKey={SECRET};SharedAccessSignature=sig={SECRET}");
+        let credential = ConnectionString::parse(&text).unwrap().credential;
+        assert!(matches!(credential, Credential::SharedKey(key) if key.account() == "a"));
+    }
+
+    #[test]
+    fn says_which_key_is_wrong_and_never_its_value() {
+        for (text, expected) in [
+            ("", "the connection string is blank"),
+            (" ; ", "the connection string is blank"),
+            (
+                "AccountName=a;nonsense",
+                "part 2 of the connection string is not of the form key=value",
+            ),
+            (
+                "AccountName=a",
+                "the connection string has neither `AccountKey` nor `SharedAccessSignature`",
+            ),
+            (
+                "AccountKey=c2VjcmV0c2VjcmV0",
+                "the connection string lacks `AccountName`",
+            ),
+            (
+                "AccountName=;AccountKey=c2VjcmV0c2VjcmV0",
+                "`AccountName` in the connection string is empty",
+            ),
+            (
+                "AccountName=a;AccountKey=c2VjcmV0c2VjcmV0!",
+                "`AccountKey` in the connection string is not a Base64 text",
+            ),
+            (
+                "AccountName=a;AccountKey=c2VjcmV0c2VjcmV0;accountkey=x",
+                "`AccountKey` stands in the connection string twice",
+            ),
+            (
+                "DefaultEndpointsProtocol=ftp;AccountName=a;AccountKey=c2VjcmV0c2VjcmV0",
+                "`DefaultEndpointsProtocol` in the connection string is neither http nor https",
+            ),
+            (
+                "TableSecondaryEndpoint=https://b;AccountName=a;AccountKey=c2VjcmV0c2VjcmV0",
+                "the connection string has `TableSecondaryEndpoint` without `TableEndpoint`",
+            ),
+            (
+                "AccountName=a;TableEndpoint=https://a?sig=c2VjcmV0c2VjcmV0",
+                "the endpoint that `TableEndpoint` in the connection string gives cannot be used: it has a query; give a shared access signature on its own",
+            ),
+            (
+                "AccountName=a b;AccountKey=c2VjcmV0c2VjcmV0",
+                "the endpoint that `AccountName` in the connection string gives cannot be used: not a URL such as https://account.table.core.windows.net",
+            ),
+            (
+                "UseDevelopmentStorage=false",
+                "`UseDevelopmentStorage` in the connection string can only be true",
+            ),
+            (
+                "AccountName=a;SharedAccessSignature=sv=c2VjcmV0c2VjcmV0",
+                "the shared access signature is not a query string with a `sig`",
+            ),
+        ] {
+            assert_eq!(problem(text), expected, "{text}");
+        }
+    }
+}

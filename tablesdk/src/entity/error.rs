@@ -1,0 +1,117 @@
+//! What can be wrong between a struct and its entity: which property, what was wanted and what was found.
+
+use tablesdk_protocol::limits::{ENTITY_BYTES_MAX, PROPERTIES_MAX};
+use tablesdk_protocol::wire::json::PropertyError;
+use tablesdk_protocol::{EdmType, KeyError, KeyPartName};
+
+/// A struct that cannot be written as an entity, or an entity that cannot be read as the struct.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(transparent)]
+pub struct EntityError(Box<EntityProblem>);
+
+impl EntityError {
+    /// What is wrong.
+    pub const fn problem(&self) -> &EntityProblem {
+        &self.0
+    }
+}
+
+impl<P: Into<EntityProblem>> From<P> for EntityError {
+    fn from(problem: P) -> Self {
+        Self(Box::new(problem.into()))
+    }
+}
+
+/// What is wrong between a struct and its entity.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EntityProblem {
+    /// Two properties of one name, which is what no service sends.
+    #[error("property {property:?} came twice")]
+    DuplicateProperty {
+        /// The name of the property.
+        property: String,
+    },
+    /// The entity exceeds 1 MiB as the service counts it.
+    #[error(
+        "the entity takes {bytes} bytes, more than the {ENTITY_BYTES_MAX} that the service stores"
+    )]
+    EntityTooLarge {
+        /// The size in bytes, by the formula of the service.
+        bytes: usize,
+    },
+    /// A key breaks a rule of the service.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// A key field changed since the entity was read: under the new key it would be another entity.
+    #[error(
+        "the {part} changed from {stored:?} to {value:?} since the entity was read; insert it under its new key and delete the old one"
+    )]
+    KeyChanged {
+        /// Which part of the key.
+        part: KeyPartName,
+        /// The key under which the entity was read.
+        stored: String,
+        /// The key that the value has now.
+        value: String,
+    },
+    /// A key came back that the field's type cannot hold.
+    #[error("the {part} {text:?} cannot be read into its field: {reason}")]
+    KeyUnreadable {
+        /// Which part of the key.
+        part: KeyPartName,
+        /// The text that came back.
+        text: String,
+        /// Why not.
+        reason: String,
+    },
+    /// The answer has no such property, and its field is not an `Option`.
+    #[error("property {property:?} is missing; make its field an Option if it may be absent")]
+    MissingProperty {
+        /// The name of the property.
+        property: String,
+    },
+    /// The value in the answer cannot be read.
+    #[error(transparent)]
+    Payload(#[from] PropertyError),
+    /// More than 252 properties.
+    #[error("{count} properties are more than the {PROPERTIES_MAX} that an entity may have")]
+    TooManyProperties {
+        /// How many.
+        count: usize,
+    },
+    /// The value cannot be stored, or cannot be read into its field.
+    #[error("property {property:?}: {error}")]
+    Value {
+        /// The name of the property.
+        property: String,
+        /// What is wrong with its value.
+        error: ValueError,
+    },
+}
+
+/// What is wrong with the value of a property.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ValueError {
+    /// The value lies outside what the type on the other side can hold.
+    #[error("the value is out of range: {rule}")]
+    OutOfRange {
+        /// The range.
+        rule: &'static str,
+    },
+    /// The text or bytes exceed 64 KiB.
+    #[error("the value is too large: {rule}")]
+    TooLarge {
+        /// The limit.
+        rule: &'static str,
+    },
+    /// The stored value is of another type.
+    #[error("expected {expected}, found {found}")]
+    WrongType {
+        /// The type of the field.
+        expected: EdmType,
+        /// The type of the stored value.
+        found: EdmType,
+    },
+}

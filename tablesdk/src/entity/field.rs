@@ -1,0 +1,67 @@
+//! What a field of an entity may be: a property, or an `Option` of one.
+
+use tablesdk_protocol::{EdmType, Value, ValueRef};
+
+use super::{PropertyValue, ValueError};
+
+/// The type of a field: a [`PropertyValue`], or an `Option` of one. `None` is an absent property.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a field of an entity",
+    label = "not one of the types that map onto an EDM type",
+    note = "the types are String, bool, i8 to i64, u8 to u32, f64, Vec<u8>, Guid, Timestamp, OffsetDateTime and Option of these",
+    note = "implement `tablesdk::PropertyValue` for a type of your own"
+)]
+pub trait Field: Sized + Send + 'static {
+    /// The type of the value when there is one.
+    type Value: PropertyValue;
+
+    /// The type it is stored as.
+    const EDM_TYPE: EdmType;
+
+    /// Whether the property may be absent.
+    const OPTIONAL: bool;
+
+    /// The value to store; `None` to store none.
+    ///
+    /// # Errors
+    ///
+    /// When the stored type cannot hold it.
+    fn to_value(&self) -> Result<Option<ValueRef<'_>>, ValueError>;
+
+    /// Reads the stored value back; `Ok(None)` when it is absent but may not be.
+    ///
+    /// # Errors
+    ///
+    /// When it is of another type, or does not fit.
+    fn from_value(value: Option<Value>) -> Result<Option<Self>, ValueError>;
+}
+
+impl<T: PropertyValue + Send + 'static> Field for T {
+    type Value = T;
+
+    const EDM_TYPE: EdmType = T::EDM_TYPE;
+    const OPTIONAL: bool = false;
+
+    fn to_value(&self) -> Result<Option<ValueRef<'_>>, ValueError> {
+        PropertyValue::to_value(self).map(Some)
+    }
+
+    fn from_value(value: Option<Value>) -> Result<Option<Self>, ValueError> {
+        value.map(T::from_value).transpose()
+    }
+}
+
+impl<T: PropertyValue + Send + 'static> Field for Option<T> {
+    type Value = T;
+
+    const EDM_TYPE: EdmType = T::EDM_TYPE;
+    const OPTIONAL: bool = true;
+
+    fn to_value(&self) -> Result<Option<ValueRef<'_>>, ValueError> {
+        self.as_ref().map(PropertyValue::to_value).transpose()
+    }
+
+    fn from_value(value: Option<Value>) -> Result<Option<Self>, ValueError> {
+        value.map(T::from_value).transpose().map(Some)
+    }
+}

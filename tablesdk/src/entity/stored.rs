@@ -1,0 +1,130 @@
+//! A value together with what the service knows of it.
+
+use std::ops::{Deref, DerefMut};
+
+use tablesdk_protocol::wire::json::JsonEntity;
+use tablesdk_protocol::{ETag, EntityKey, KeyPartName, Timestamp};
+
+use super::{EntityError, EntityProblem, PropertyReader, TableEntity};
+
+/// An entity as the service stores it: the value, and the key, ETag and timestamp it was read with.
+///
+/// It derefs to the value. A conditional write needs it, since it alone knows the version that the write is based on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stored<E> {
+    value: E,
+    key: EntityKey,
+    etag: ETag,
+    timestamp: Option<Timestamp>,
+}
+
+impl<E> Stored<E> {
+    pub(crate) fn new(value: E, key: EntityKey, etag: ETag) -> Self {
+        let timestamp = etag.timestamp();
+        Self {
+            value,
+            key,
+            etag,
+            timestamp,
+        }
+    }
+
+    /// The key under which it is stored. It stays when the value's key fields change.
+    pub const fn key(&self) -> &EntityKey {
+        &self.key
+    }
+
+    /// The version that was read, or written last.
+    pub const fn etag(&self) -> &ETag {
+        &self.etag
+    }
+
+    /// When that version was written. After a write it is taken from the ETag, and absent where the backend's ETags hold
+    /// no time.
+    pub const fn timestamp(&self) -> Option<Timestamp> {
+        self.timestamp
+    }
+
+    /// The value alone.
+    pub fn into_inner(self) -> E {
+        self.value
+    }
+
+    /// Notes that the value was written, and as which version.
+    pub(crate) fn written(&mut self, etag: ETag) {
+        self.timestamp = etag.timestamp();
+        self.etag = etag;
+    }
+}
+
+impl<E: TableEntity> Stored<E> {
+    /// Reads an entity of an answer; `header` is the ETag that came beside it.
+    pub(crate) fn read(entity: &JsonEntity<'_>, header: Option<ETag>) -> Result<Self, EntityError> {
+        let key = EntityKey::new(
+            key_text(entity, KeyPartName::PartitionKey)?,
+            key_text(entity, KeyPartName::RowKey)?,
+        )?;
+        let timestamp = entity.timestamp()?;
+        // Some backends leave the ETag out of the body; it is the timestamp in another spelling.
+        let etag = header
+            .or_else(|| entity.etag())
+            .or_else(|| timestamp.map(ETag::from_timestamp));
+        let etag = etag.ok_or_else(|| EntityProblem::MissingProperty {
+            property: "odata.etag".to_owned(),
+        })?;
+        let value = E::read(&mut PropertyReader::new(entity))?;
+        Ok(Self {
+            value,
+            key,
+            timestamp: timestamp.or_else(|| etag.timestamp()),
+            etag,
+        })
+    }
+
+    /// The stored key, if the value still has it.
+    pub(crate) fn unchanged_key(&self) -> Result<&EntityKey, EntityError> {
+        let now = self.value.entity_key()?;
+        let (stored, value, part) = if now.partition_key() != self.key.partition_key() {
+            let (stored, now) = (
+                self.key.partition_key().as_str(),
+                now.partition_key().as_str(),
+            );
+            (stored, now.to_owned(), KeyPartName::PartitionKey)
+        } else if now.row_key() != self.key.row_key() {
+            let (stored, now) = (self.key.row_key().as_str(), now.row_key().as_str());
+            (stored, now.to_owned(), KeyPartName::RowKey)
+        } else {
+            return Ok(&self.key);
+        };
+        Err(EntityProblem::KeyChanged {
+            part,
+            stored: stored.to_owned(),
+            value,
+        }
+        .into())
+    }
+}
+
+fn key_text(entity: &JsonEntity<'_>, part: KeyPartName) -> Result<String, EntityError> {
+    match entity.text(part.property())? {
+        Some(text) => Ok(text.to_owned()),
+        None => Err(EntityProblem::MissingProperty {
+            property: part.property().to_owned(),
+        }
+        .into()),
+    }
+}
+
+impl<E> Deref for Stored<E> {
+    type Target = E;
+
+    fn deref(&self) -> &E {
+        &self.value
+    }
+}
+
+impl<E> DerefMut for Stored<E> {
+    fn deref_mut(&mut self) -> &mut E {
+        &mut self.value
+    }
+}

@@ -1,0 +1,116 @@
+//! Properties to the body of a request, checked against the limits of the service before anything is sent.
+
+use bytes::Bytes;
+use tablesdk_protocol::limits::{
+    BINARY_BYTES_MAX, ENTITY_BYTES_MAX, PROPERTIES_MAX, STRING_UNITS_MAX,
+};
+use tablesdk_protocol::wire::json::EntityWriter;
+use tablesdk_protocol::{EntityKey, ValueRef};
+
+use super::{EntityError, EntityProblem, Field, TableEntity, ValueError};
+
+/// Takes the properties of an entity, one by one.
+#[derive(Debug)]
+pub struct PropertyWriter<'a> {
+    json: &'a mut EntityWriter,
+    count: usize,
+    bytes: usize,
+}
+
+impl PropertyWriter<'_> {
+    /// Writes a property; an absent one is left out.
+    ///
+    /// # Errors
+    ///
+    /// When the value exceeds what the service stores.
+    pub fn property<F: Field>(&mut self, name: &str, value: &F) -> Result<(), EntityError> {
+        match value.to_value() {
+            Ok(Some(value)) => self.value(name, &value),
+            Ok(None) => Ok(()),
+            Err(error) => Err(EntityProblem::Value {
+                property: name.to_owned(),
+                error,
+            }
+            .into()),
+        }
+    }
+
+    /// Writes a value.
+    ///
+    /// # Errors
+    ///
+    /// When it exceeds what the service stores.
+    pub fn value(&mut self, name: &str, value: &ValueRef<'_>) -> Result<(), EntityError> {
+        let size = match value {
+            ValueRef::Binary(bytes) => {
+                too_large(bytes.len() > BINARY_BYTES_MAX, BINARY_RULE).map(|()| bytes.len() + 4)
+            }
+            ValueRef::String(text) => {
+                let units = utf16_len(text);
+                too_large(units > STRING_UNITS_MAX, STRING_RULE).map(|()| units * 2 + 4)
+            }
+            ValueRef::Boolean(_) => Ok(1),
+            ValueRef::Int32(_) => Ok(4),
+            ValueRef::DateTime(_) | ValueRef::Double(_) | ValueRef::Int64(_) => Ok(8),
+            ValueRef::Guid(_) => Ok(16),
+        };
+        let size = size.map_err(|error| EntityProblem::Value {
+            property: name.to_owned(),
+            error,
+        })?;
+        self.count += 1;
+        self.bytes += 8 + utf16_len(name) * 2 + size;
+        self.json.property(name, value);
+        Ok(())
+    }
+}
+
+/// Writes an entity with its keys.
+pub(crate) fn write_entity<E: TableEntity>(
+    entity: &E,
+    key: &EntityKey,
+) -> Result<Bytes, EntityError> {
+    let (partition_key, row_key) = (key.partition_key().as_str(), key.row_key().as_str());
+    let mut json = EntityWriter::new();
+    json.property("PartitionKey", &ValueRef::String(partition_key.into()));
+    json.property("RowKey", &ValueRef::String(row_key.into()));
+    let key_units = utf16_len(partition_key) + utf16_len(row_key);
+    let mut writer = PropertyWriter {
+        json: &mut json,
+        count: 0,
+        bytes: 4 + key_units * 2,
+    };
+    entity.write(&mut writer)?;
+    if writer.count > PROPERTIES_MAX {
+        return Err(EntityProblem::TooManyProperties {
+            count: writer.count,
+        }
+        .into());
+    }
+    if writer.bytes > ENTITY_BYTES_MAX {
+        return Err(EntityProblem::EntityTooLarge {
+            bytes: writer.bytes,
+        }
+        .into());
+    }
+    Ok(json.finish())
+}
+
+fn too_large(is_too_large: bool, rule: &'static str) -> Result<(), ValueError> {
+    if is_too_large {
+        Err(ValueError::TooLarge { rule })
+    } else {
+        Ok(())
+    }
+}
+
+fn utf16_len(text: &str) -> usize {
+    if text.is_ascii() {
+        text.len()
+    } else {
+        text.encode_utf16().count()
+    }
+}
+
+const BINARY_RULE: &str = "a property holds at most 65536 bytes";
+const STRING_RULE: &str = "a property holds at most 32768 UTF-16 units of text";

@@ -1,0 +1,14 @@
+//! What a query is made of: columns, filters, projections, and the streams it is read through.
+
+mod column;
+mod filter;
+mod literal;
+mod select;
+mod stream;
+
+pub use column::Column;
+pub use filter::Filter;
+pub(crate) use filter::FilterError;
+pub use literal::Literal;
+pub use select::{Selection, Whole};
+pub use stream::EntityStream;

@@ -1,0 +1,194 @@
+//! The handle to an account's table service, and how it is built.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tablesdk_protocol::{Clock, Endpoint, Transport};
+
+use crate::action::QueryTables;
+use crate::clock::SystemClock;
+use crate::connection_string::ConnectionString;
+use crate::credential::Credential;
+use crate::pipeline::Pipeline;
+use crate::{Error, TableClient};
+
+/// A client of an account's table service. Cloning it is cheap; clones share connections.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let server = tablesdk_server::TableServer::start().await?;
+/// # let text = server.connection_string();
+/// use tablesdk::TableServiceClient;
+///
+/// let service = TableServiceClient::from_connection_string(&text)?;
+/// let table = service.table("Employees");
+/// table.create().await?;
+/// assert_eq!(service.tables().collect().await?, ["Employees"]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct TableServiceClient {
+    pipeline: Arc<Pipeline>,
+}
+
+impl TableServiceClient {
+    /// A client for the account that a connection string names, as the Azure portal, an emulator or the bundled server gives
+    /// it.
+    ///
+    /// # Errors
+    ///
+    /// When the connection string cannot be used. The error names the key that is wrong, and never repeats a value.
+    pub fn from_connection_string(text: &str) -> Result<Self, Error> {
+        let ConnectionString {
+            endpoint,
+            credential,
+        } = ConnectionString::parse(text)?;
+        Builder::new(Ok(endpoint)).credential(credential).build()
+    }
+
+    /// A client for the account that the connection string in the environment variable
+    /// `AZURE_STORAGE_CONNECTION_STRING` names.
+    ///
+    /// # Errors
+    ///
+    /// When the variable is not set, or holds no usable connection string.
+    pub fn from_env() -> Result<Self, Error> {
+        match std::env::var(CONNECTION_STRING_VARIABLE) {
+            Ok(text) => Self::from_connection_string(&text),
+            Err(_) => Err(Error::configuration_message(format!(
+                "the environment variable {CONNECTION_STRING_VARIABLE} is not set, or not text"
+            ))),
+        }
+    }
+
+    /// A client for a storage emulator on this machine, at its usual port with its well-known account.
+    ///
+    /// # Errors
+    ///
+    /// When the transport cannot be set up.
+    pub fn emulator() -> Result<Self, Error> {
+        let ConnectionString {
+            endpoint,
+            credential,
+        } = ConnectionString::emulator();
+        Builder::new(Ok(endpoint)).credential(credential).build()
+    }
+
+    /// Starts a client for an endpoint, such as `https://account.table.core.windows.net`.
+    ///
+    /// ```
+    /// use tablesdk::{SharedKey, TableServiceClient};
+    ///
+    /// let service = TableServiceClient::builder("https://acct.table.core.windows.net")
+    ///     .credential(SharedKey::new("acct", "c2VjcmV0")?)
+    ///     .build()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn builder(endpoint: impl AsRef<str>) -> Builder {
+        Builder::new(endpoint.as_ref().parse().map_err(Error::configuration))
+    }
+
+    /// A client of the table of that name, which need not exist yet. A name that breaks the rules is reported when an
+    /// operation on it is awaited.
+    pub fn table(&self, name: impl Into<String>) -> TableClient {
+        TableClient::new(Arc::clone(&self.pipeline), name.into())
+    }
+
+    /// Lists the account's tables.
+    pub fn tables(&self) -> QueryTables {
+        QueryTables::new(Arc::clone(&self.pipeline))
+    }
+
+    /// The URL of the account's table service.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.pipeline.endpoint
+    }
+}
+
+impl fmt::Debug for TableServiceClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TableServiceClient")
+            .field("endpoint", &self.pipeline.endpoint)
+            .field("credential", &self.pipeline.credential)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Builds a [`TableServiceClient`].
+#[derive(Debug)]
+#[must_use = "a builder does nothing until build is called"]
+pub struct Builder {
+    endpoint: Result<Endpoint, Error>,
+    credential: Credential,
+    transport: Option<Arc<dyn Transport>>,
+    clock: Arc<dyn Clock>,
+}
+
+impl Builder {
+    fn new(endpoint: Result<Endpoint, Error>) -> Self {
+        Self {
+            endpoint,
+            credential: Credential::Anonymous,
+            transport: None,
+            clock: Arc::new(SystemClock),
+        }
+    }
+
+    /// What the client proves its identity with: a [`SharedKey`](crate::SharedKey) or a [`Sas`](crate::Sas). Without
+    /// one it is anonymous.
+    pub fn credential(mut self, credential: impl Into<Credential>) -> Self {
+        self.credential = credential.into();
+        self
+    }
+
+    /// What carries the requests, in the place of HTTP by `reqwest`: the bundled server in this process, or a transport of
+    /// your own.
+    pub fn transport(mut self, transport: Arc<dyn Transport>) -> Self {
+        self.transport = Some(transport);
+        self
+    }
+
+    /// The clock that requests are dated by, in the place of the system's.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// The client.
+    ///
+    /// # Errors
+    ///
+    /// When the endpoint is not one, or the transport cannot be set up.
+    pub fn build(self) -> Result<TableServiceClient, Error> {
+        let endpoint = self.endpoint?;
+        let transport = match self.transport {
+            Some(transport) => transport,
+            None => default_transport()?,
+        };
+        let pipeline = Pipeline {
+            endpoint,
+            credential: self.credential,
+            transport,
+            clock: self.clock,
+        };
+        Ok(TableServiceClient {
+            pipeline: Arc::new(pipeline),
+        })
+    }
+}
+
+#[cfg(feature = "reqwest")]
+fn default_transport() -> Result<Arc<dyn Transport>, Error> {
+    Ok(Arc::new(crate::transport::ReqwestTransport::new()?))
+}
+
+#[cfg(not(feature = "reqwest"))]
+fn default_transport() -> Result<Arc<dyn Transport>, Error> {
+    Err(Error::configuration_message(
+        "this build has no HTTP transport: enable the feature `reqwest`, or give the builder a transport",
+    ))
+}
+
+const CONNECTION_STRING_VARIABLE: &str = "AZURE_STORAGE_CONNECTION_STRING";

@@ -1,0 +1,265 @@
+//! The handle to one table: its verbs, each an action that runs when awaited.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tablesdk_protocol::operation::update_entity::Mode;
+use tablesdk_protocol::{ETag, IfMatch, TableName};
+
+use crate::Error;
+use crate::action::{
+    CreateTable, DeleteEntity, DeleteTable, GetEntity, InsertEntity, QueryEntities, ReplaceStored,
+    WriteEntity,
+};
+use crate::entity::{IntoEntityKey, KeyOf, Stored, TableEntity};
+use crate::pipeline::Pipeline;
+
+/// A client of one table. Cloning it is cheap; clones share connections.
+///
+/// Every verb returns an action, which does nothing until it is awaited. Input that breaks a rule of the service is reported
+/// then, before anything is sent.
+#[derive(Clone)]
+pub struct TableClient {
+    pub(crate) pipeline: Arc<Pipeline>,
+    name: String,
+}
+
+impl TableClient {
+    pub(crate) const fn new(pipeline: Arc<Pipeline>, name: String) -> Self {
+        Self { pipeline, name }
+    }
+
+    /// The name of the table.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The name, if it is one.
+    pub(crate) fn checked_name(&self) -> Result<TableName, Error> {
+        TableName::new(self.name.as_str()).map_err(Error::input)
+    }
+
+    /// Creates the table.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = tablesdk_server::TableServer::start().await?;
+    /// # let service = tablesdk::TableServiceClient::from_connection_string(&server.connection_string())?;
+    /// let table = service.table("Employees");
+    /// table.create().await?;
+    /// assert!(table.create().await.unwrap_err().is_conflict());
+    /// let created = table.create().if_missing().await?;
+    /// assert!(!created);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `TableAlreadyExists` unless [`if_missing`](CreateTable::if_missing) is set, `TableBeingDeleted` for some time
+    /// after a deletion, `InvalidResourceName`.
+    pub fn create(&self) -> CreateTable {
+        CreateTable::new(self.clone())
+    }
+
+    /// Deletes the table with everything in it; `false` when it was not there.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = tablesdk_server::TableServer::start().await?;
+    /// # let service = tablesdk::TableServiceClient::from_connection_string(&server.connection_string())?;
+    /// # let table = service.table("Employees");
+    /// # table.create().await?;
+    /// assert!(table.delete_table().await?);
+    /// assert!(!table.delete_table().await?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn delete_table(&self) -> DeleteTable {
+        DeleteTable::new(self.clone())
+    }
+
+    /// Inserts an entity that must not exist yet.
+    ///
+    /// ```
+    #[doc = include_str!("docs/employees.md")]
+    /// let stored = table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+    /// assert_eq!(stored.name, "Ada");
+    /// println!("inserted as version {}", stored.etag());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `EntityAlreadyExists`, `TableNotFound`.
+    pub fn insert<E: TableEntity>(&self, entity: &E) -> InsertEntity<E> {
+        InsertEntity::new(self.clone(), entity)
+    }
+
+    /// Reads one entity by its key; `None` when there is none. The key is a typed one, or the two texts as they are stored.
+    ///
+    /// ```
+    #[doc = include_str!("docs/employees.md")]
+    /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+    /// let ada = table.get(Employee::key("Sales", "1")).await?.expect("she works here");
+    /// assert_eq!(ada.name, "Ada");
+    /// assert!(table.get::<Employee>(("Sales", "2")).await?.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `TableNotFound`; and [`ErrorKind::Response`](crate::ErrorKind::Response) when the entity is not of this type.
+    pub fn get<E: TableEntity>(&self, key: impl KeyOf<E>) -> GetEntity<E> {
+        GetEntity::new(self.clone(), key.into_entity_key())
+    }
+
+    /// Reads many entities. Without a partition or a filter it reads the whole table.
+    ///
+    /// ```
+    #[doc = include_str!("docs/employees.md")]
+    /// use futures::TryStreamExt;
+    ///
+    /// # for (id, name) in [("1", "Ada"), ("2", "Grace"), ("3", "Alan")] {
+    /// #     table.insert(&Employee::new("Sales", id, name)).await?;
+    /// # }
+    /// let mut names = table
+    ///     .query::<Employee>()
+    ///     .partition("Sales")
+    ///     .filter(|e| e.name.starts_with("A"))
+    ///     .select(|e| (e.id, e.name))
+    ///     .stream();
+    /// while let Some((id, name)) = names.try_next().await? {
+    ///     println!("{id}: {name}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn query<E: TableEntity>(&self) -> QueryEntities<E> {
+        QueryEntities::new(self.clone())
+    }
+
+    /// Replaces an entity, if it is still the version that was read. The new ETag is put into `entity`.
+    ///
+    /// Properties that the struct does not have are gone afterwards.
+    ///
+    /// ```
+    #[doc = include_str!("docs/employees.md")]
+    /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+    /// let mut ada = table.get(Employee::key("Sales", "1")).await?.expect("she works here");
+    /// let mut stale = ada.clone();
+    /// ada.name = "Ada L.".to_owned();
+    /// table.replace(&mut ada).await?;
+    ///
+    /// stale.name = "A. Lovelace".to_owned();
+    /// let error = table.replace(&mut stale).await.unwrap_err();
+    /// assert!(error.is_precondition_failed());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `UpdateConditionNotSatisfied` when somebody wrote in between, `ResourceNotFound` when the entity is gone,
+    /// `TableNotFound`; and [`ErrorKind::Input`](crate::ErrorKind::Input) when a key field changed.
+    pub fn replace<'e, E: TableEntity>(&self, entity: &'e mut Stored<E>) -> ReplaceStored<'e, E> {
+        ReplaceStored::new(self.clone(), Mode::Replace, entity)
+    }
+
+    /// Merges an entity, if it is still the version that was read: properties that the struct does not have stay, and so
+    /// does the stored value of an `Option` that is `None`. The new ETag is put into `entity`.
+    ///
+    /// # Errors
+    ///
+    /// As [`replace`](Self::replace).
+    pub fn merge<'e, E: TableEntity>(&self, entity: &'e mut Stored<E>) -> ReplaceStored<'e, E> {
+        ReplaceStored::new(self.clone(), Mode::Merge, entity)
+    }
+
+    /// Inserts an entity, or replaces the one that is there, whatever its version. Gives back the new ETag.
+    ///
+    /// ```
+    #[doc = include_str!("docs/employees.md")]
+    /// table.upsert_replace(&Employee::new("Sales", "1", "Ada")).await?;
+    /// table.upsert_replace(&Employee::new("Sales", "1", "Grace")).await?;
+    /// # assert_eq!(table.get(Employee::key("Sales", "1")).await?.unwrap().name, "Grace");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `TableNotFound`.
+    pub fn upsert_replace<E: TableEntity>(&self, entity: &E) -> WriteEntity<E> {
+        WriteEntity::new(self.clone(), Mode::Replace, None, entity)
+    }
+
+    /// Inserts an entity, or merges it into the one that is there, whatever its version. Gives back the new ETag.
+    ///
+    /// # Errors
+    ///
+    /// `TableNotFound`.
+    pub fn upsert_merge<E: TableEntity>(&self, entity: &E) -> WriteEntity<E> {
+        WriteEntity::new(self.clone(), Mode::Merge, None, entity)
+    }
+
+    /// Replaces an entity that must exist, whatever its version: somebody's change in between is lost. Gives back the new
+    /// ETag.
+    ///
+    /// # Errors
+    ///
+    /// `ResourceNotFound`, `TableNotFound`.
+    pub fn replace_unconditional<E: TableEntity>(&self, entity: &E) -> WriteEntity<E> {
+        WriteEntity::new(self.clone(), Mode::Replace, Some(IfMatch::Any), entity)
+    }
+
+    /// Merges into an entity that must exist, whatever its version. Gives back the new ETag.
+    ///
+    /// # Errors
+    ///
+    /// `ResourceNotFound`, `TableNotFound`.
+    pub fn merge_unconditional<E: TableEntity>(&self, entity: &E) -> WriteEntity<E> {
+        WriteEntity::new(self.clone(), Mode::Merge, Some(IfMatch::Any), entity)
+    }
+
+    /// Deletes an entity by its key, whatever its version; `false` when it was not there.
+    ///
+    /// ```
+    #[doc = include_str!("docs/employees.md")]
+    /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+    /// assert!(table.delete(Employee::key("Sales", "1")).await?);
+    /// assert!(!table.delete(("Sales", "1")).await?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `TableNotFound`.
+    pub fn delete(&self, key: impl IntoEntityKey) -> DeleteEntity {
+        DeleteEntity::new(self.clone(), key.into_entity_key())
+    }
+
+    /// Deletes an entity, if it is still the version that was read; `false` when it was not there.
+    ///
+    /// # Errors
+    ///
+    /// `UpdateConditionNotSatisfied` when somebody wrote in between, `TableNotFound`.
+    pub fn delete_stored<E>(&self, entity: &Stored<E>) -> DeleteEntity {
+        let etag: ETag = entity.etag().clone();
+        DeleteEntity::new(self.clone(), Ok(entity.key().clone())).if_match(IfMatch::ETag(etag))
+    }
+}
+
+impl fmt::Debug for TableClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TableClient")
+            .field("name", &self.name)
+            .field("endpoint", &self.pipeline.endpoint)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,7 @@
+//! Transports that come with this crate.
+
+#[cfg(feature = "reqwest")]
+mod reqwest;
+
+#[cfg(feature = "reqwest")]
+pub use self::reqwest::ReqwestTransport;

@@ -1,0 +1,194 @@
+//! The client's requests to the byte, and answers that a service should not give, on a mock server.
+
+use tablesdk::{ErrorKind, SharedKey, TableClient, TableServiceClient};
+use wiremock::matchers::any;
+use wiremock::{Mock, MockServer, ResponseTemplate};
+
+use crate::Employee;
+
+async fn answering(response: ResponseTemplate) -> (MockServer, TableClient) {
+    let server = MockServer::start().await;
+    Mock::given(any())
+        .respond_with(response)
+        .mount(&server)
+        .await;
+    let service = TableServiceClient::builder(format!("{}/acct", server.uri()))
+        .credential(SharedKey::new("acct", "c2VjcmV0").unwrap())
+        .build()
+        .unwrap();
+    let table = service.table("People");
+    (server, table)
+}
+
+/// Method, path with query, the headers of the operation, and the body, of the only request.
+async fn sent(server: &MockServer) -> String {
+    let requests = server.received_requests().await.unwrap();
+    let [request] = requests.as_slice() else {
+        panic!("{} requests", requests.len())
+    };
+    let url = request.url.as_str();
+    let mut text = format!(
+        "{} {}\n",
+        request.method,
+        url.strip_prefix(&server.uri()).unwrap()
+    );
+    for name in [
+        "accept",
+        "content-type",
+        "dataserviceversion",
+        "if-match",
+        "prefer",
+        "x-ms-version",
+    ] {
+        if let Some(value) = request.headers.get(name) {
+            text += &format!("{name}: {}\n", value.to_str().unwrap());
+        }
+    }
+    text + std::str::from_utf8(&request.body).unwrap()
+}
+
+fn no_content() -> ResponseTemplate {
+    ResponseTemplate::new(204).insert_header("ETag", "W/\"datetime'2024-03-15T10%3A20%3A30.5Z'\"")
+}
+
+fn ada() -> Employee {
+    Employee {
+        department: "O'Hare & co".into(),
+        email: Some("ada@contoso.com".into()),
+        ..Employee::new("1", "Ada", 36)
+    }
+}
+
+const BODY: &str = r#"{"PartitionKey":"O'Hare & co","RowKey":"1","Name":"Ada","Age":36,"Email":"ada@contoso.com"}"#;
+
+#[tokio::test]
+async fn insert_sends() {
+    let (server, table) = answering(no_content()).await;
+    let stored = table.insert(&ada()).await.unwrap();
+    assert_eq!(
+        stored.timestamp().unwrap().to_string(),
+        "2024-03-15T10:20:30.5Z"
+    );
+    assert_eq!(
+        sent(&server).await,
+        format!(
+            "POST /acct/People()\naccept: application/json;odata=minimalmetadata\ncontent-type: application/json\ndataserviceversion: 3.0\nprefer: return-no-content\nx-ms-version: 2019-02-02\n{BODY}"
+        )
+    );
+}
+
+#[tokio::test]
+async fn upsert_merge_sends() {
+    let (server, table) = answering(no_content()).await;
+    table.upsert_merge(&ada()).await.unwrap();
+    assert_eq!(
+        sent(&server).await,
+        format!(
+            "PATCH /acct/People(PartitionKey='O''Hare%20%26%20co',RowKey='1')\naccept: application/json;odata=minimalmetadata\ncontent-type: application/json\ndataserviceversion: 3.0\nx-ms-version: 2019-02-02\n{BODY}"
+        )
+    );
+}
+
+#[tokio::test]
+async fn replace_unconditional_sends() {
+    let (server, table) = answering(no_content()).await;
+    table.replace_unconditional(&ada()).await.unwrap();
+    assert_eq!(
+        sent(&server).await,
+        format!(
+            "PUT /acct/People(PartitionKey='O''Hare%20%26%20co',RowKey='1')\naccept: application/json;odata=minimalmetadata\ncontent-type: application/json\ndataserviceversion: 3.0\nif-match: *\nx-ms-version: 2019-02-02\n{BODY}"
+        )
+    );
+}
+
+#[tokio::test]
+async fn delete_sends() {
+    let (server, table) = answering(no_content()).await;
+    assert!(table.delete(("a", "b")).await.unwrap());
+    assert_eq!(
+        sent(&server).await,
+        "DELETE /acct/People(PartitionKey='a',RowKey='b')\naccept: application/json;odata=minimalmetadata\ndataserviceversion: 3.0\nif-match: *\nx-ms-version: 2019-02-02\n"
+    );
+}
+
+#[tokio::test]
+async fn query_sends() {
+    let page = ResponseTemplate::new(200).set_body_string(r#"{"value":[]}"#);
+    let (server, table) = answering(page).await;
+    let query = table
+        .query::<Employee>()
+        .partition("a")
+        .filter(|e| e.age.ge(5) | e.name.eq("O'Brien"));
+    query
+        .select(|e| (e.id, e.age))
+        .page_size(100)
+        .collect()
+        .await
+        .unwrap();
+    assert_eq!(
+        sent(&server).await,
+        "GET /acct/People()?$filter=PartitionKey%20eq%20%27a%27%20and%20%28Age%20ge%205%20or%20Name%20eq%20%27O%27%27Brien%27%29&$select=RowKey%2CAge&$top=100\naccept: application/json;odata=minimalmetadata\ndataserviceversion: 3.0\nx-ms-version: 2019-02-02\n"
+    );
+}
+
+#[tokio::test]
+async fn a_signature_covers_the_path_as_it_is_sent() {
+    let (server, table) = answering(no_content()).await;
+    table.upsert_merge(&ada()).await.unwrap();
+    let requests = server.received_requests().await.unwrap();
+    let headers = &requests[0].headers;
+    let date = headers["x-ms-date"].to_str().unwrap();
+    let text = format!(
+        "PATCH\n\napplication/json\n{date}\n/acct/acct/People(PartitionKey='O''Hare%20%26%20co',RowKey='1')"
+    );
+    let key = SharedKey::new("acct", "c2VjcmV0").unwrap();
+    let expected = format!("SharedKey acct:{}", key.sign(&text).expose());
+    assert_eq!(headers["authorization"], *expected);
+}
+
+#[tokio::test]
+async fn an_error_page_of_a_proxy_keeps_its_status() {
+    let page = ResponseTemplate::new(502).set_body_string("<html>Bad gateway</html>");
+    let (_server, table) = answering(page).await;
+    let error = table.insert(&ada()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Service);
+    assert_eq!(error.status().unwrap().as_u16(), 502);
+}
+
+#[tokio::test]
+async fn throttling_is_told() {
+    let busy = r#"{"odata.error":{"code":"ServerBusy","message":{"lang":"en-US","value":"Busy.\nRequestId:x\nTime:y"}}}"#;
+    let busy = ResponseTemplate::new(503)
+        .set_body_string(busy)
+        .insert_header("x-ms-request-id", "id-1");
+    let (_server, table) = answering(busy).await;
+    let error = table.insert(&ada()).await.unwrap_err();
+    assert!(error.is_throttled());
+    assert_eq!(
+        error.to_string(),
+        "insert entity (\"O'Hare & co\", \"1\"): 503 ServerBusy: Busy. (request id id-1)"
+    );
+}
+
+#[tokio::test]
+async fn answers_that_are_none_are_errors() {
+    for body in [
+        "",
+        "<html>Welcome</html>",
+        "[]",
+        "{\"value\":{}}",
+        "{\"value\":[{\"a\":",
+    ] {
+        let (_server, table) = answering(ResponseTemplate::new(200).set_body_string(body)).await;
+        let error = table.query::<Employee>().collect().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Response, "{body:?} {error:?}");
+        let error = table.get(Employee::key("a", "b")).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Response, "{body:?} {error:?}");
+    }
+    let (_server, table) = answering(ResponseTemplate::new(204)).await;
+    let error = table.upsert_merge(&ada()).await.unwrap_err();
+    assert!(
+        format!("{error:?}").ends_with("the answer lacks the ETag header"),
+        "{error:?}"
+    );
+}

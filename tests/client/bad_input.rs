@@ -1,0 +1,233 @@
+//! What breaks a rule is refused before anything is sent, with an error that names the thing and the rule.
+
+use std::sync::Arc;
+
+use harness::Subject;
+use tablesdk::{
+    Error, ErrorCode, ErrorKind, SharedKey, TableClient, TableEntity, TableServiceClient,
+    Transport, TransportFuture,
+};
+
+use crate::Employee;
+
+/// Fails the test when anything is sent.
+#[derive(Debug)]
+struct NothingMayBeSent;
+
+impl Transport for NothingMayBeSent {
+    fn send(&self, request: http::Request<bytes::Bytes>) -> TransportFuture<'_> {
+        panic!("{request:?} was sent");
+    }
+}
+
+fn table(name: &str) -> TableClient {
+    let builder = TableServiceClient::builder("https://acct.table.core.windows.net");
+    builder
+        .transport(Arc::new(NothingMayBeSent))
+        .build()
+        .unwrap()
+        .table(name)
+}
+
+fn assert_refused<T: std::fmt::Debug>(outcome: Result<T, Error>, because: &str) {
+    let error = outcome.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Input, "{error:?}");
+    assert!(
+        format!("{error:?}").contains(because),
+        "{error:?} does not say {because:?}"
+    );
+}
+
+#[tokio::test]
+async fn keys_with_forbidden_characters_are_refused_by_every_verb() {
+    let table = table("People");
+    let because = "row key \"a/b\": the character '/' at byte 1 is forbidden in keys";
+    let entity = Employee::new("a/b", "Ada", 36);
+    assert_refused(table.insert(&entity).await, because);
+    assert_refused(table.upsert_replace(&entity).await, because);
+    assert_refused(table.merge_unconditional(&entity).await, because);
+    assert_refused(table.get(Employee::key("Sales", "a/b")).await, because);
+    assert_refused(table.get::<Employee>(("Sales", "a/b")).await, because);
+    assert_refused(table.delete(("Sales", "a/b")).await, because);
+    let because = "partition key \"a?\": the character '?' at byte 1 is forbidden in keys";
+    assert_refused(
+        table.query::<Employee>().partition("a?").collect().await,
+        because,
+    );
+}
+
+#[tokio::test]
+async fn keys_that_are_too_long_are_refused() {
+    let because = "513 UTF-16 units are more than the 512 that a key may have";
+    assert_refused(
+        table("People")
+            .get(Employee::key("x".repeat(513), "1"))
+            .await,
+        because,
+    );
+}
+
+#[tokio::test]
+async fn names_that_no_table_has_are_refused_by_every_verb() {
+    for (name, because) in [
+        (
+            "ab",
+            "table name \"ab\": its length of 2 is not from 3 to 63",
+        ),
+        (
+            "my-table",
+            "table name \"my-table\": the character '-' is neither an ASCII letter nor a digit",
+        ),
+        (
+            "1table",
+            "table name \"1table\": it starts with the digit 1",
+        ),
+        (
+            "tables",
+            "table name \"tables\": it is reserved by the service",
+        ),
+    ] {
+        let table = table(name);
+        assert_refused(table.create().await, because);
+        assert_refused(table.create().if_missing().await, because);
+        assert_refused(table.delete_table().await, because);
+        assert_refused(table.insert(&Employee::new("1", "Ada", 36)).await, because);
+        assert_refused(table.get(Employee::key("Sales", "1")).await, because);
+        assert_refused(table.delete(("Sales", "1")).await, because);
+        assert_refused(table.query::<Employee>().collect().await, because);
+    }
+}
+
+#[tokio::test]
+async fn values_that_the_service_does_not_store_are_refused_by_name() {
+    #[derive(Debug, TableEntity)]
+    struct Big {
+        #[table(partition_key)]
+        partition: String,
+        #[table(row_key)]
+        row: String,
+        text: String,
+        bytes: Vec<u8>,
+        at: time::OffsetDateTime,
+    }
+    let fine = || Big {
+        partition: String::new(),
+        row: String::new(),
+        text: String::new(),
+        bytes: Vec::new(),
+        at: time::OffsetDateTime::UNIX_EPOCH,
+    };
+    let table = table("People");
+    let long = Big {
+        text: "é".repeat(32_769),
+        ..fine()
+    };
+    assert_refused(
+        table.insert(&long).await,
+        "property \"text\": the value is too large: a property holds at most 32768 UTF-16 units",
+    );
+    let large = Big {
+        bytes: vec![0; 65_537],
+        ..fine()
+    };
+    assert_refused(
+        table.insert(&large).await,
+        "property \"bytes\": the value is too large: a property holds at most 65536 bytes",
+    );
+    let early = Big {
+        at: time::macros::datetime!(0001-01-01 00:00 UTC),
+        ..fine()
+    };
+    assert_refused(
+        table.insert(&early).await,
+        "property \"at\": the value is out of range: Edm.DateTime is from 1601 to 9999",
+    );
+    let early = early.at;
+    let query = table.query::<Big>().filter(|b| b.at.gt(early));
+    assert_refused(
+        query.collect().await,
+        "the filter compares \"at\" with a literal that cannot be stored",
+    );
+}
+
+#[tokio::test]
+async fn malformed_odata_is_refused_with_its_position() {
+    let table = table("People");
+    for text in [
+        "Age ge",
+        "Age ge 5)",
+        "Age = 5",
+        "startswith(Name, 'a')",
+        "Name eq 'it''s",
+    ] {
+        let because = format!("the OData filter {text:?} cannot be read");
+        assert_refused(
+            table.query::<Employee>().odata(text).collect().await,
+            &because,
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_page_size_that_no_page_has_is_refused() {
+    for size in [0, 1001] {
+        let because = format!("a page size of {size} is not from 1 to 1000");
+        assert_refused(
+            table("People")
+                .query::<Employee>()
+                .page_size(size)
+                .collect()
+                .await,
+            &because,
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_changed_key_field_is_refused_before_anything_is_written() {
+    let subject = Subject::in_process();
+    let table = subject.table().await;
+    let mut ada = table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
+    ada.id = "2".to_owned();
+    let because = "the row key changed from \"1\" to \"2\" since the entity was read";
+    assert_refused(table.replace(&mut ada).await, because);
+    assert_refused(table.merge(&mut ada).await, because);
+    let rows = table
+        .query::<Employee>()
+        .select(|e| e.id)
+        .collect()
+        .await
+        .unwrap();
+    assert_eq!(rows, ["1"]);
+}
+
+#[tokio::test]
+async fn a_wrong_key_is_denied_and_never_shown() {
+    let subject = Subject::over_http().await;
+    let wrong = "d3JvbmcgYWNjb3VudCBrZXk=";
+    let key = SharedKey::new(subject.server.credential().account(), wrong).unwrap();
+    let service = TableServiceClient::builder(subject.server.endpoint())
+        .credential(key)
+        .build()
+        .unwrap();
+    let error = service.table("People").create().await.unwrap_err();
+    assert!(error.is_denied(), "{error}");
+    assert_eq!(error.code(), Some(&ErrorCode::AuthenticationFailed));
+    let right = subject.server.credential().expose().to_string();
+    for shown in [
+        format!("{error} {error:?} {service:?}"),
+        format!("{:?}", subject.server),
+    ] {
+        assert!(!shown.contains(wrong) && !shown.contains(&right), "{shown}");
+    }
+    assert!(subject.service.tables().collect().await.unwrap().is_empty());
+}
+
+#[test]
+fn an_endpoint_that_is_none_is_refused() {
+    for endpoint in ["", "acct", "ftp://acct", "https://acct.example/?sig=secret"] {
+        let error = TableServiceClient::builder(endpoint).build().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Configuration, "{endpoint}");
+        assert!(!format!("{error:?}").contains("secret"));
+    }
+}

@@ -1,0 +1,61 @@
+//! The client and the server together: what a program sees, over HTTP and in process.
+
+mod answers;
+mod bad_input;
+mod delivery;
+mod keys;
+mod queries;
+mod tables;
+mod types;
+mod verbs;
+
+use tablesdk::TableEntity;
+
+/// The entity of most tests.
+#[derive(Debug, Clone, PartialEq, TableEntity)]
+#[table(rename_all = "PascalCase")]
+struct Employee {
+    #[table(partition_key)]
+    department: String,
+    #[table(row_key)]
+    id: String,
+    name: String,
+    age: i32,
+    email: Option<String>,
+}
+
+impl Employee {
+    fn new(id: &str, name: &str, age: i32) -> Self {
+        Self {
+            department: "Sales".to_owned(),
+            id: id.to_owned(),
+            name: name.to_owned(),
+            age,
+            email: None,
+        }
+    }
+}
+
+/// Runs a test twice: over HTTP, and without a socket.
+macro_rules! on_both_transports {
+    ($($(#[$attribute:meta])* async fn $name:ident($subject:ident: Subject) $body:block)*) => {
+        $($(#[$attribute])* mod $name {
+            #[allow(unused_imports, reason = "not every test needs its file's")]
+            use super::*;
+
+            async fn test($subject: harness::Subject) $body
+
+            #[tokio::test]
+            async fn over_http() {
+                test(harness::Subject::over_http().await).await;
+            }
+
+            #[tokio::test]
+            async fn in_process() {
+                test(harness::Subject::in_process()).await;
+            }
+        })*
+    };
+}
+
+use on_both_transports;

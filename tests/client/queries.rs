@@ -1,0 +1,108 @@
+//! Queries: what they find, what they read of it, and how they page.
+
+use futures::TryStreamExt as _;
+use tablesdk::{TableClient, TableEntity};
+
+use crate::{Employee, on_both_transports};
+
+async fn fill(table: &TableClient, count: i32) {
+    for age in 0..count {
+        let email = (age % 2 == 0).then(|| format!("{age}@contoso.com"));
+        let employee = Employee {
+            email,
+            ..Employee::new(&format!("{age:03}"), &format!("name {age}"), age)
+        };
+        table.insert(&employee).await.unwrap();
+    }
+}
+
+on_both_transports! {
+    async fn all_rows_come_in_order_whatever_the_page_size(subject: Subject) {
+        let table = subject.table().await;
+        fill(&table, 25).await;
+        let expected: Vec<_> = (0..25).collect();
+        for page_size in [1, 2, 10, 24, 25, 26, 1000] {
+            let rows = table.query::<Employee>().page_size(page_size).collect().await.unwrap();
+            assert_eq!(rows.iter().map(|row| row.age).collect::<Vec<_>>(), expected, "{page_size}");
+        }
+    }
+
+    async fn take_counts_items_and_not_pages(subject: Subject) {
+        let table = subject.table().await;
+        fill(&table, 25).await;
+        for (take, page_size) in [(0, 10), (7, 10), (10, 10), (17, 5), (40, 10)] {
+            let query = table.query::<Employee>().take(take).page_size(page_size);
+            assert_eq!(query.collect().await.unwrap().len(), take.min(25), "{take} {page_size}");
+        }
+    }
+
+    async fn filters_narrow_and_add_up(subject: Subject) {
+        let table = subject.table().await;
+        fill(&table, 10).await;
+        table.insert(&Employee { department: "Other".into(), ..Employee::new("x", "name 3", 3) }).await.unwrap();
+        let ages = |query: tablesdk::action::QueryEntities<Employee>| async {
+            query.select(|e| e.age).collect().await.unwrap()
+        };
+        let all = || table.query::<Employee>();
+        assert_eq!(ages(all().filter(|e| e.age.ge(3) & e.age.lt(5))).await, [3, 3, 4]);
+        assert_eq!(ages(all().partition("Sales").filter(|e| e.age.ge(3)).filter(|e| e.age.lt(5))).await, [3, 4]);
+        assert_eq!(ages(all().partition(Employee::partition("Other"))).await, [3]);
+        assert_eq!(ages(all().filter(|e| !(e.age.gt(1)) | e.age.is_in([7, 9]))).await, [0, 1, 7, 9]);
+        assert_eq!(ages(all().filter(|e| e.name.starts_with("name 3"))).await, [3, 3]);
+        assert_eq!(ages(all().filter(|e| e.id.starts_with("00") & e.age.le(1))).await, [0, 1]);
+        assert_eq!(ages(all().filter(|e| e.email.eq("4@contoso.com"))).await, [4]);
+        assert_eq!(ages(all().filter(|e| e.email.ne("4@contoso.com") & e.age.lt(5))).await, [0, 2]);
+        assert_eq!(ages(all().odata("Age ge 8 or Name eq 'name 0'").partition("Sales")).await, [0, 8, 9]);
+    }
+
+    async fn a_projection_yields_columns(subject: Subject) {
+        let table = subject.table().await;
+        fill(&table, 2).await;
+        let query = table.query::<Employee>().select(|e| (e.id, e.email, e.age));
+        let rows = query.collect().await.unwrap();
+        assert_eq!(rows, [("000".to_owned(), Some("0@contoso.com".to_owned()), 0), ("001".to_owned(), None, 1)]);
+    }
+
+    async fn a_row_of_another_shape_is_an_error_that_names_it(subject: Subject) {
+        #[derive(TableEntity)]
+        #[table(rename_all = "PascalCase")]
+        struct Other {
+            #[table(partition_key)]
+            department: String,
+            #[table(row_key)]
+            id: String,
+            age: String,
+        }
+
+        let table = subject.table().await;
+        fill(&table, 2).await;
+        table.upsert_replace(&Other { department: "Sales".into(), id: "001".into(), age: "old".into() }).await.unwrap();
+        let mut rows = table.query::<Employee>().stream();
+        assert_eq!(rows.try_next().await.unwrap_err().key().unwrap().row_key().as_str(), "001");
+        assert!(rows.try_next().await.unwrap().is_none(), "the stream ends after its error");
+
+        let error = table.get(Employee::key("Sales", "001")).await.unwrap_err();
+        assert_eq!(error.kind(), tablesdk::ErrorKind::Response);
+        assert_eq!(
+            format!("{error:?}"),
+            "get entity (\"Sales\", \"001\"): the answer cannot be read: property \"Age\": expected Edm.Int32, found Edm.String"
+        );
+        table.upsert_replace(&Employee::new("001", "x", 1)).await.unwrap();
+        let error = table.query::<Other>().select(|e| e.age).collect().await.unwrap_err();
+        assert!(format!("{error:?}").ends_with("property \"Age\": expected Edm.String, found Edm.Int32"), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_can_be_sent_to_another_task() {
+    let subject = harness::Subject::in_process();
+    let table = subject.table().await;
+    fill(&table, 5).await;
+    let mut rows = table.query::<Employee>().page_size(2).stream();
+    let first = rows.try_next().await.unwrap().unwrap();
+    let rest = tokio::spawn(rows.try_collect::<Vec<_>>())
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!((first.age, rest.len()), (0, 4));
+}

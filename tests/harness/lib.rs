@@ -1,0 +1,71 @@
+//! What tests of client and server together start from: a server of their own, and a client of it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::Request;
+use tablesdk::{TableClient, TableServiceClient, Transport, TransportError, TransportFuture};
+use tablesdk_server::TableServer;
+
+/// A server, and a client of it. Every test has its own.
+#[derive(Debug)]
+pub struct Subject {
+    /// The server.
+    pub server: TableServer,
+    /// A client with the server's key.
+    pub service: TableServiceClient,
+}
+
+impl Subject {
+    /// A server on a port of its own, and a client that reaches it over HTTP.
+    pub async fn over_http() -> Self {
+        let server = TableServer::start()
+            .await
+            .expect("a port of this machine is free");
+        let text = server.connection_string();
+        let service = TableServiceClient::from_connection_string(&text);
+        Self {
+            server,
+            service: service.expect("the server's connection string is one"),
+        }
+    }
+
+    /// A server without a socket, and a client that calls it directly.
+    pub fn in_process() -> Self {
+        let server = TableServer::in_process();
+        let transport = Arc::new(server.transport());
+        Self::with_transport(server, transport)
+    }
+
+    /// A client of the server by way of that transport.
+    pub fn with_transport(server: TableServer, transport: Arc<dyn Transport>) -> Self {
+        let service = TableServiceClient::builder(server.endpoint())
+            .credential(server.credential())
+            .transport(transport)
+            .build();
+        Self {
+            server,
+            service: service.expect("the server's endpoint is one"),
+        }
+    }
+
+    /// A new table.
+    pub async fn table(&self) -> TableClient {
+        let table = self.service.table("Tests");
+        table.create().await.expect("the table does not exist yet");
+        table
+    }
+}
+
+/// A transport that carries every request out, and loses every answer.
+#[derive(Debug)]
+pub struct LosesAnswers(pub Arc<dyn Transport>);
+
+impl Transport for LosesAnswers {
+    fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
+        Box::pin(async {
+            self.0.send(request).await?;
+            Err(TransportError::maybe_sent("the connection was reset"))
+        })
+    }
+}

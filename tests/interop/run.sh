@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# Both directions: the official Python and JavaScript clients against our server, and our client
+# against Azurite. The clients also run against Azurite, to show that what they check is not just our
+# opinion. What needs Python or Node is skipped aloud where that is missing.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+here=tests/interop
+target=${CARGO_TARGET_DIR:-target}
+interop=$target/interop
+host=127.0.0.1 # never localhost: the official clients take that for Cosmos DB
+
+scratch=$(mktemp -d)
+service=
+
+stop() {
+    if [ -n "$service" ]; then
+        kill "$service" 2>/dev/null || true
+        wait "$service" 2>/dev/null || true
+        service=
+    fi
+}
+
+trap 'stop; rm -rf "$scratch"' EXIT
+
+# start NAME PATTERN COMMAND...
+# Runs the command in the background until `stop`. Returns when it has printed a line that matches
+# the pattern, and leaves that line in `line`. What it prints later goes to a log file: an unread
+# pipe would fill up and block it.
+start() {
+    local name=$1 pattern=$2
+    shift 2
+    echo "--- starting $name"
+    mkfifo "$scratch/$name"
+    "$@" >"$scratch/$name" &
+    service=$!
+    exec 3<"$scratch/$name"
+    # shellcheck disable=SC2053 # the pattern is meant to be one
+    while IFS= read -r -t 60 line <&3; do
+        if [[ $line == $pattern ]]; then
+            cat <&3 >"$interop/$name.log" &
+            exec 3<&-
+            return
+        fi
+    done
+    echo "FAILED: $name ended, or said nothing for a minute, before it was ready" >&2
+    exit 1
+}
+
+# clients CONNECTION_STRING [OPTION]
+clients() {
+    local connection_string=$1
+    shift
+    if command -v python3 >/dev/null && [ -e "$interop/python/.installed" ]; then
+        echo "--- the Python client"
+        "$interop/python/bin/python" "$here/client.py" "$@" "$connection_string"
+    else
+        echo "SKIPPED: the Python client"
+    fi
+    if [ -n "$node" ]; then
+        echo "--- the JavaScript client"
+        NODE_PATH=$interop/node/node_modules node "$here/client.mjs" "$@" "$connection_string"
+    else
+        echo "SKIPPED: the JavaScript client"
+    fi
+}
+
+"$here/install.sh"
+node=
+if command -v node >/dev/null && [ -e "$interop/node/.installed" ]; then
+    node=yes
+fi
+
+cargo build -q -p tablesdk-server --bin tablesdk-server
+start tablesdk-server '*connection string: *' "$target/debug/tablesdk-server" --port 0
+clients "${line#*connection string: }"
+stop
+
+if [ -z "$node" ]; then
+    echo "SKIPPED: our client against Azurite"
+    exit
+fi
+# Given port 0, Azurite does not tell which port it got.
+port=$(node -e '
+    const server = net.createServer().listen(0, process.argv[1], () => {
+        console.log(server.address().port);
+        server.close();
+    });' "$host")
+start azurite '*successfully started*' "$interop/node/node_modules/.bin/azurite-table" \
+    --inMemoryPersistence --skipApiVersionCheck --disableTelemetry \
+    --tableHost "$host" --tablePort "$port"
+# The account and key everyone knows.
+account=devstoreaccount1
+key=Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==
+azurite="DefaultEndpointsProtocol=http;AccountName=$account;AccountKey=$key"
+azurite="$azurite;TableEndpoint=http://$host:$port/$account"
+clients "$azurite" --azurite
+echo "--- our client against Azurite"
+cargo run -q -p tablesdk-examples --example quickstart -- "$azurite"
+stop

@@ -1,0 +1,176 @@
+//! The rules of the repository that a test can hold: who may depend on whom, and which file may name what.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("this package lies in the workspace")
+}
+
+/// The packages that a package needs to be built and run, all its features on.
+fn dependencies(package: &str) -> Vec<String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args([
+            "tree",
+            "--locked",
+            "--offline",
+            "-e",
+            "normal",
+            "--prefix",
+            "none",
+            "--all-features",
+            "--format",
+            "{lib}",
+        ])
+        .args(["-p", package])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let text = String::from_utf8(output.stdout).unwrap();
+    let mut names: Vec<_> = text.lines().map(str::to_owned).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+fn assert_without(package: &str, forbidden: &[&str]) {
+    let names = dependencies(package);
+    assert!(names.len() > 5, "{package} has no dependencies? {names:?}");
+    for name in forbidden {
+        assert!(
+            !names.iter().any(|known| known == name),
+            "{package} depends on {name}"
+        );
+    }
+}
+
+#[test]
+fn the_server_knows_no_client() {
+    assert_without(
+        "tablesdk-server",
+        &["reqwest", "tablesdk", "tablesdk_derive"],
+    );
+}
+
+#[test]
+fn the_protocol_does_no_io() {
+    let forbidden = [
+        "tokio",
+        "hyper",
+        "reqwest",
+        "tablesdk",
+        "tablesdk_server",
+        "fastrand",
+        "getrandom",
+        "rand",
+    ];
+    assert_without("tablesdk-protocol", &forbidden);
+}
+
+#[test]
+fn the_client_knows_no_server() {
+    assert_without("tablesdk", &["tablesdk_server"]);
+}
+
+/// All source files below a folder.
+fn sources(folder: &str) -> Vec<PathBuf> {
+    let mut folders = vec![root().join(folder)];
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in
+            fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+        {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                files.push(path);
+            }
+        }
+    }
+    files
+}
+
+/// Asserts that no code below `folder` has `text`, but in the files named. Comments may.
+fn assert_named_only_in(folder: &str, text: &str, allowed: &[&str]) {
+    for file in sources(folder) {
+        let name = file.strip_prefix(root()).unwrap().to_str().unwrap();
+        if allowed.contains(&name) {
+            continue;
+        }
+        let source = fs::read_to_string(&file).unwrap();
+        for (index, line) in source.lines().enumerate() {
+            let code = line.split("//").next().unwrap_or_default();
+            assert!(!code.contains(text), "{name}:{} names {text:?}", index + 1);
+        }
+    }
+}
+
+#[test]
+fn each_thing_from_outside_has_its_one_place() {
+    let reqwest = [
+        "tablesdk/src/transport/mod.rs",
+        "tablesdk/src/transport/reqwest.rs",
+    ];
+    assert_named_only_in("tablesdk/src", "reqwest::", &reqwest);
+    assert_named_only_in(
+        "tablesdk/src",
+        "SystemTime::now",
+        &["tablesdk/src/clock.rs"],
+    );
+    let sockets = [
+        "tablesdk-server/src/server.rs",
+        "tablesdk-server/src/http.rs",
+    ];
+    assert_named_only_in("tablesdk-server/src", "hyper::", &sockets);
+    assert_named_only_in("tablesdk-server/src", "tokio::net", &sockets);
+    assert_named_only_in(
+        "tablesdk-server/src",
+        "SystemTime::now",
+        &["tablesdk-server/src/clock.rs"],
+    );
+}
+
+#[test]
+fn an_operation_has_the_same_name_in_every_layer() {
+    let names = |folder: &str| {
+        let files = sources(folder);
+        let names = files
+            .iter()
+            .map(|file| file.file_stem().unwrap().to_str().unwrap().to_owned());
+        let mut names: Vec<_> = names
+            .filter(|name| name.contains("entit") || name.contains("table"))
+            .collect();
+        names.sort();
+        names
+    };
+    let protocol = names("tablesdk-protocol/src/operation");
+    assert_eq!(protocol.len(), 8);
+    assert_eq!(names("tablesdk/src/action"), protocol);
+    assert_eq!(names("tablesdk-server/src/handler"), protocol);
+}
+
+#[test]
+fn every_source_file_says_what_it_is_for() {
+    for folder in [
+        "tablesdk/src",
+        "tablesdk-derive/src",
+        "tablesdk-protocol/src",
+        "tablesdk-server/src",
+    ] {
+        for file in sources(folder) {
+            let source = fs::read_to_string(&file).unwrap();
+            let opens = source.starts_with("//!") || source.starts_with("#![doc");
+            assert!(opens, "{} does not open with //!", file.display());
+        }
+    }
+}
