@@ -84,7 +84,9 @@ async fn tour(table: &TableClient) -> Result<(), Box<dyn Error>> {
         })
         .collect()
         .await?;
-    felt.iter().for_each(|quake| print(quake));
+    for quake in &felt {
+        print(quake);
+    }
 
     println!("\n3. A filtered query as a stream, only two columns of it, the first eight:");
     let mut places = table

@@ -84,7 +84,7 @@ fn impl_entity(model: &Model<'_>) -> TokenStream {
             }
         }
     };
-    let writer = if properties.is_empty() {
+    let writer_argument = if properties.is_empty() {
         quote!(_)
     } else {
         quote!(__writer)
@@ -113,7 +113,7 @@ fn impl_entity(model: &Model<'_>) -> TokenStream {
                 #krate::__private::key_of(&self.#partition_ident, &self.#row_ident)
             }
 
-            fn write(&self, #writer: &mut #krate::__private::PropertyWriter<'_>) -> #unit_result {
+            fn write(&self, #writer_argument: &mut #krate::__private::PropertyWriter<'_>) -> #unit_result {
                 #(#writes)*
                 ::core::result::Result::Ok(())
             }

@@ -12,7 +12,7 @@ use tablesdk_protocol::{Delivery, EntityKey, ErrorCode, ServiceError, TransportE
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # use tablesdk::{TableEntity, TableServiceClient};
-/// # #[derive(TableEntity)]
+/// # #[derive(Debug, TableEntity)]
 /// # struct Employee { #[table(partition_key)] department: String, #[table(row_key)] id: String }
 /// # let server = tablesdk_server::TableServer::start().await?;
 /// let service = TableServiceClient::from_connection_string(&server.connection_string())?;

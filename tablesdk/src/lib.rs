@@ -42,3 +42,8 @@ pub mod __private {
     pub use crate::query::Column;
     pub use tablesdk_protocol::EntityKey;
 }
+
+/// Runs the program in the workspace's README.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct WorkspaceReadme;

@@ -26,12 +26,12 @@ async fn sent(server: &MockServer) -> String {
     let [request] = requests.as_slice() else {
         panic!("{} requests", requests.len())
     };
-    let url = request.url.as_str();
-    let mut text = format!(
-        "{} {}\n",
-        request.method,
-        url.strip_prefix(&server.uri()).unwrap()
-    );
+    let query = request
+        .url
+        .query()
+        .map(|query| format!("?{query}"))
+        .unwrap_or_default();
+    let mut text = format!("{} {}{query}\n", request.method, request.url.path());
     for name in [
         "accept",
         "content-type",
