@@ -1,0 +1,7 @@
+struct Employee;
+
+fn query(table: &tablesdk::TableClient) {
+    let _ = table.query::<Employee>();
+}
+
+fn main() {}

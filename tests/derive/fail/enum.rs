@@ -1,0 +1,9 @@
+use tablesdk::TableEntity;
+
+#[derive(TableEntity)]
+enum Row {
+    Employee,
+    Department,
+}
+
+fn main() {}

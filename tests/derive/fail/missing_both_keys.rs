@@ -1,0 +1,8 @@
+use tablesdk::TableEntity;
+
+#[derive(TableEntity)]
+struct Employee {
+    name: String,
+}
+
+fn main() {}
