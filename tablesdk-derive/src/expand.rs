@@ -38,7 +38,7 @@ fn impl_entity(model: &Model<'_>) -> TokenStream {
     let entity_name = ident.to_string();
     let schema = properties.iter().map(|Property { field, name }| {
         let ty = field.ty;
-        quote_spanned! { ty.span() => #krate::__private::PropertySchema::new::<#ty>(#name) }
+        quote_spanned! { ty.span() => #krate::__private::field::<#ty>().schema(#name) }
     });
     let column_values = columns_of(model).into_iter().map(|(field, name)| {
         let ident = field.ident;
@@ -46,15 +46,17 @@ fn impl_entity(model: &Model<'_>) -> TokenStream {
     });
     let (partition_ident, row_ident) = (partition_key.ident, row_key.ident);
     let writes = properties.iter().map(|Property { field, name }| {
-        let ident = field.ident;
-        quote_spanned! { field.ty.span() => __writer.property(#name, &self.#ident)?; }
+        let (ident, ty) = (field.ident, field.ty);
+        quote_spanned! { ty.span() =>
+            #krate::__private::field::<#ty>().write(__writer, #name, &self.#ident)?;
+        }
     });
     let slots: Vec<Ident> = (0..properties.len())
         .map(|index| format_ident!("__slot{}", index))
         .collect();
     let slot_lets = properties.iter().zip(&slots).map(|(Property { field, name }, slot)| {
         let ty = field.ty;
-        quote_spanned! { ty.span() => let mut #slot = #krate::__private::Slot::<#ty>::new(#name); }
+        quote_spanned! { ty.span() => let mut #slot = #krate::__private::field::<#ty>().slot(#name); }
     });
     let slot_fills = properties
         .iter()
@@ -69,8 +71,8 @@ fn impl_entity(model: &Model<'_>) -> TokenStream {
             let ident = field.ident;
             quote_spanned! { field.ty.span() => #ident: #slot.finish()?, }
         });
-    let read_partition = quote_spanned! { partition_key.ty.span() => __reader.partition_key()? };
-    let read_row = quote_spanned! { row_key.ty.span() => __reader.row_key()? };
+    let partition_access = key_access(model, partition_key);
+    let row_access = key_access(model, row_key);
     let read_properties = if properties.is_empty() {
         TokenStream::new()
     } else {
@@ -110,7 +112,7 @@ fn impl_entity(model: &Model<'_>) -> TokenStream {
             }
 
             fn entity_key(&self) -> #key_result {
-                #krate::__private::key_of(&self.#partition_ident, &self.#row_ident)
+                #partition_access.entity_key(&self.#partition_ident, (#row_access, &self.#row_ident))
             }
 
             fn write(&self, #writer_argument: &mut #krate::__private::PropertyWriter<'_>) -> #unit_result {
@@ -121,13 +123,19 @@ fn impl_entity(model: &Model<'_>) -> TokenStream {
             fn read(__reader: &mut #krate::__private::PropertyReader<'_>) -> #self_result {
                 #read_properties
                 ::core::result::Result::Ok(Self {
-                    #partition_ident: #read_partition,
-                    #row_ident: #read_row,
+                    #partition_ident: #partition_access.read_partition_key(__reader)?,
+                    #row_ident: #row_access.read_row_key(__reader)?,
                     #(#slot_ends)*
                 })
             }
         }
     }
+}
+
+/// What the code does with a key field, spanned on its type.
+fn key_access(model: &Model<'_>, field: &InputField<'_>) -> TokenStream {
+    let (krate, ty) = (&model.krate, field.ty);
+    quote_spanned! { ty.span() => #krate::__private::key_part::<#ty>() }
 }
 
 fn impl_keys(model: &Model<'_>) -> TokenStream {
@@ -144,6 +152,8 @@ fn impl_keys(model: &Model<'_>) -> TokenStream {
     let (partition, row) = (partition_key.ident, row_key.ident);
     let into = |ty: &Type| quote_spanned! { ty.span() => impl ::core::convert::Into<#ty> };
     let (partition_type, row_type) = (into(partition_key.ty), into(row_key.ty));
+    let partition_access = key_access(model, partition_key);
+    let row_access = key_access(model, row_key);
     let key_doc = format!(
         "The key of the [`{ident}`] with these key fields. A value that cannot be a key is reported when the verb that gets the key is awaited."
     );
@@ -155,16 +165,16 @@ fn impl_keys(model: &Model<'_>) -> TokenStream {
             #[doc = #key_doc]
             #[must_use]
             #vis fn key(#partition: #partition_type, #row: #row_type) -> #krate::__private::Key<Self> {
-                #krate::__private::Key::from_parts(
-                    ::core::convert::Into::into(#partition),
-                    ::core::convert::Into::into(#row),
+                #partition_access.key(
+                    &::core::convert::Into::into(#partition),
+                    (#row_access, &::core::convert::Into::into(#row)),
                 )
             }
 
             #[doc = #partition_doc]
             #[must_use]
             #vis fn partition(#partition: #partition_type) -> #krate::__private::Partition<Self> {
-                #krate::__private::Partition::from_part(::core::convert::Into::into(#partition))
+                #partition_access.partition(&::core::convert::Into::into(#partition))
             }
         }
     }

@@ -36,8 +36,8 @@ pub use tablesdk_protocol::{
 #[doc(hidden)]
 pub mod __private {
     pub use crate::entity::{
-        EntityError, Field, Key, KeyPart, Partition, PropertyReader, PropertySchema,
-        PropertyWriter, Schema, Slot, key_of,
+        EntityError, FieldAccess, Key, KeyAccess, Partition, PropertyReader, PropertyWriter,
+        Schema, Slot, field, key_part,
     };
     pub use crate::query::Column;
     pub use tablesdk_protocol::EntityKey;

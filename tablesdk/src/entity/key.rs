@@ -3,9 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use tablesdk_protocol::{EntityKey, KeyError, KeyPartName, PartitionKey, RowKey};
-
-use super::{EntityError, EntityProblem};
+use tablesdk_protocol::{EntityKey, KeyError, PartitionKey, RowKey};
 
 /// The type of a key field.
 #[diagnostic::on_unimplemented(
@@ -35,27 +33,6 @@ impl KeyPart for String {
     }
 }
 
-/// The key of two key fields.
-///
-/// # Errors
-///
-/// When a text breaks a rule of the service for keys.
-pub fn key_of<P: KeyPart, R: KeyPart>(partition: &P, row: &R) -> Result<EntityKey, EntityError> {
-    Ok(EntityKey::new(partition.to_key(), row.to_key())?)
-}
-
-/// Reads a key field back from the text of the key.
-pub(super) fn read_key<P: KeyPart>(part: KeyPartName, text: &str) -> Result<P, EntityError> {
-    P::from_key(text).map_err(|reason| {
-        EntityProblem::KeyUnreadable {
-            part,
-            text: text.to_owned(),
-            reason,
-        }
-        .into()
-    })
-}
-
 /// The key of an entity of type `E`, as `E::key(…)` makes it. A bad value is reported when the verb that got the key is
 /// awaited.
 pub struct Key<E> {
@@ -64,14 +41,9 @@ pub struct Key<E> {
 }
 
 impl<E> Key<E> {
-    /// The key of these key fields.
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "a key is made of values, which need not live on"
-    )]
-    pub fn from_parts<P: KeyPart, R: KeyPart>(partition: P, row: R) -> Self {
+    pub(super) fn new(partition_key: String, row_key: String) -> Self {
         Self {
-            key: EntityKey::new(partition.to_key(), row.to_key()),
+            key: EntityKey::new(partition_key, row_key),
             entity: PhantomData,
         }
     }
@@ -102,18 +74,6 @@ pub struct Partition<E> {
 }
 
 impl<E> Partition<E> {
-    /// The partition of this key field.
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "a key is made of values, which need not live on"
-    )]
-    pub fn from_part<P: KeyPart>(partition: P) -> Self {
-        Self {
-            key: PartitionKey::new(partition.to_key()),
-            entity: PhantomData,
-        }
-    }
-
     pub(crate) fn into_partition_key(self) -> Result<PartitionKey, KeyError> {
         self.key
     }

@@ -1,5 +1,6 @@
 //! Between structs and properties. Knows nothing of HTTP or of credentials.
 
+mod access;
 mod error;
 mod field;
 mod key;
@@ -9,11 +10,12 @@ mod schema;
 mod stored;
 mod writer;
 
+pub use access::{FieldAccess, KeyAccess, Slot, field, key_part};
 pub use error::{EntityError, EntityProblem, ValueError};
 pub use field::Field;
-pub use key::{IntoEntityKey, Key, KeyOf, KeyPart, Partition, key_of};
+pub use key::{IntoEntityKey, Key, KeyOf, KeyPart, Partition};
 pub use property::PropertyValue;
-pub use reader::{PropertyReader, Slot};
+pub use reader::PropertyReader;
 pub use schema::{PropertySchema, Schema};
 pub use stored::Stored;
 pub use writer::PropertyWriter;

@@ -2,11 +2,10 @@
 
 use std::slice;
 
+use tablesdk_protocol::KeyPartName;
 use tablesdk_protocol::wire::json::{JsonEntity, RawProperty};
-use tablesdk_protocol::{KeyPartName, Value};
 
-use super::key::read_key;
-use super::{EntityError, EntityProblem, Field, KeyPart};
+use super::{EntityError, EntityProblem, Field, ValueError};
 
 /// Hands out the properties of an entity that was read.
 #[derive(Debug)]
@@ -28,31 +27,18 @@ impl<'a> PropertyReader<'a> {
         self.rest.find(|property| !property.is_system())
     }
 
-    /// The partition key, read into the type of its field.
+    /// The text of a key.
     ///
     /// # Errors
     ///
-    /// When the answer has none, or not of that type.
-    pub fn partition_key<P: KeyPart>(&self) -> Result<P, EntityError> {
-        self.key(KeyPartName::PartitionKey)
-    }
-
-    /// The row key, read into the type of its field.
-    ///
-    /// # Errors
-    ///
-    /// When the answer has none, or not of that type.
-    pub fn row_key<P: KeyPart>(&self) -> Result<P, EntityError> {
-        self.key(KeyPartName::RowKey)
-    }
-
-    fn key<P: KeyPart>(&self, part: KeyPartName) -> Result<P, EntityError> {
+    /// When the answer has none.
+    pub fn key(&self, part: KeyPartName) -> Result<&'a str, EntityError> {
         match self.entity.text(part.property())? {
-            Some(text) => read_key(part, text),
-            None => Err(EntityProblem::MissingProperty {
-                property: part.property().to_owned(),
+            Some(text) => Ok(text),
+            None => {
+                let property = part.property().to_owned();
+                Err(EntityProblem::MissingProperty { property }.into())
             }
-            .into()),
         }
     }
 }
@@ -63,62 +49,15 @@ pub(crate) fn read_column<F: Field>(name: &str, entity: &JsonEntity<'_>) -> Resu
         Some(property) => property.to_value()?,
         None => None,
     };
-    convert(name, value)
+    convert(name, F::from_value(value))
 }
 
-/// Collects the value of one field while the properties pass by.
-#[derive(Debug)]
-pub struct Slot<F> {
-    name: &'static str,
-    seen: bool,
-    value: Option<F>,
-}
-
-impl<F: Field> Slot<F> {
-    /// The slot of the field that is stored under that name.
-    pub const fn new(name: &'static str) -> Self {
-        Self {
-            name,
-            seen: false,
-            value: None,
-        }
-    }
-
-    /// Takes the property that has the name of this slot.
-    ///
-    /// # Errors
-    ///
-    /// When its value is not of the field's type, or came before.
-    pub fn fill(&mut self, property: &RawProperty<'_>) -> Result<(), EntityError> {
-        if self.seen {
-            return Err(EntityProblem::DuplicateProperty {
-                property: self.name.to_owned(),
-            }
-            .into());
-        }
-        self.seen = true;
-        // A null stands for an absent property, as the answer to a projection has it.
-        if let Some(value) = property.to_value()? {
-            self.value = Some(convert(self.name, Some(value))?);
-        }
-        Ok(())
-    }
-
-    /// The value of the field.
-    ///
-    /// # Errors
-    ///
-    /// When the property did not come, and the field is not an `Option`.
-    pub fn finish(self) -> Result<F, EntityError> {
-        match self.value {
-            Some(value) => Ok(value),
-            None => convert(self.name, None),
-        }
-    }
-}
-
-fn convert<F: Field>(name: &str, value: Option<Value>) -> Result<F, EntityError> {
-    match F::from_value(value) {
+/// A value that is absent but may not be is an error, too.
+pub(super) fn convert<F>(
+    name: &str,
+    converted: Result<Option<F>, ValueError>,
+) -> Result<F, EntityError> {
+    match converted {
         Ok(Some(value)) => Ok(value),
         Ok(None) => Err(EntityProblem::MissingProperty {
             property: name.to_owned(),

@@ -2,8 +2,6 @@
 
 use tablesdk_protocol::EdmType;
 
-use super::Field;
-
 /// The properties that a struct is stored as, keys left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schema {
@@ -37,12 +35,11 @@ pub struct PropertySchema {
 }
 
 impl PropertySchema {
-    /// The property of that name, of the type of its field.
-    pub const fn new<F: Field>(name: &'static str) -> Self {
+    pub(super) const fn new(name: &'static str, edm_type: EdmType, optional: bool) -> Self {
         Self {
             name,
-            edm_type: F::EDM_TYPE,
-            optional: F::OPTIONAL,
+            edm_type,
+            optional,
         }
     }
 

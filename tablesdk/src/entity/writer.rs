@@ -7,7 +7,7 @@ use tablesdk_protocol::limits::{
 use tablesdk_protocol::wire::json::EntityWriter;
 use tablesdk_protocol::{EntityKey, ValueRef};
 
-use super::{EntityError, EntityProblem, Field, TableEntity, ValueError};
+use super::{EntityError, EntityProblem, TableEntity, ValueError};
 
 /// Takes the properties of an entity, one by one.
 #[derive(Debug)]
@@ -18,24 +18,7 @@ pub struct PropertyWriter<'a> {
 }
 
 impl PropertyWriter<'_> {
-    /// Writes a property; an absent one is left out.
-    ///
-    /// # Errors
-    ///
-    /// When the value exceeds what the service stores.
-    pub fn property<F: Field>(&mut self, name: &str, value: &F) -> Result<(), EntityError> {
-        match value.to_value() {
-            Ok(Some(value)) => self.value(name, &value),
-            Ok(None) => Ok(()),
-            Err(error) => Err(EntityProblem::Value {
-                property: name.to_owned(),
-                error,
-            }
-            .into()),
-        }
-    }
-
-    /// Writes a value.
+    /// Writes a property.
     ///
     /// # Errors
     ///
