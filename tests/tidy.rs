@@ -147,9 +147,7 @@ fn an_operation_has_the_same_name_in_every_layer() {
             .iter()
             .filter(|file| file.parent() == Some(&root().join(folder)))
             .map(|file| file.file_stem().unwrap().to_str().unwrap().to_owned());
-        let mut names: Vec<_> = names
-            .filter(|name| name.contains("entit") || name.contains("table"))
-            .collect();
+        let mut names: Vec<_> = names.filter(|name| name.contains('_')).collect();
         names.sort();
         names
     };

@@ -11,8 +11,8 @@ pub mod delete_table;
 pub mod get_entity;
 pub mod insert_entity;
 mod message;
+mod options;
 pub mod query_entities;
-mod query_options;
 pub mod query_tables;
 pub mod update_entity;
 
@@ -20,7 +20,7 @@ use http::{HeaderMap, Method, header};
 
 pub use body::{EntityBody, EntityInput};
 pub use message::{MalformedResponse, Prefer, ReceivedRequest};
-pub use query_options::QueryOptions;
+pub use options::QueryOptions;
 
 use crate::wire::header::X_HTTP_METHOD;
 use crate::{ErrorCode, IfMatch, ResourcePath, ServiceError};
