@@ -44,61 +44,10 @@ fn impl_entity(model: &Model<'_>) -> TokenStream {
         let ident = field.ident;
         quote! { #ident: #krate::__private::Column::new(#name) }
     });
-    let (partition_ident, row_ident) = (partition_key.ident, row_key.ident);
-    let writes = properties.iter().map(|Property { field, name }| {
-        let (ident, ty) = (field.ident, field.ty);
-        quote_spanned! { ty.span() =>
-            #krate::__private::field::<#ty>().write(__writer, #name, &self.#ident)?;
-        }
-    });
-    let slots: Vec<Ident> = (0..properties.len())
-        .map(|index| format_ident!("__slot{}", index))
-        .collect();
-    let slot_lets = properties.iter().zip(&slots).map(|(Property { field, name }, slot)| {
-        let ty = field.ty;
-        quote_spanned! { ty.span() => let mut #slot = #krate::__private::field::<#ty>().slot(#name); }
-    });
-    let slot_fills = properties
-        .iter()
-        .zip(&slots)
-        .map(|(Property { field, name }, slot)| {
-            quote_spanned! { field.ty.span() => #name => #slot.fill(__property)?, }
-        });
-    let slot_ends = properties
-        .iter()
-        .zip(&slots)
-        .map(|(Property { field, .. }, slot)| {
-            let ident = field.ident;
-            quote_spanned! { field.ty.span() => #ident: #slot.finish()?, }
-        });
+    let (partition, row) = (partition_key.ident, row_key.ident);
     let partition_access = key_access(model, partition_key);
     let row_access = key_access(model, row_key);
-    let read_properties = if properties.is_empty() {
-        TokenStream::new()
-    } else {
-        quote! {
-            #(#slot_lets)*
-            while let ::core::option::Option::Some(__property) = __reader.next_property() {
-                match __property.name() {
-                    #(#slot_fills)*
-                    _ => {}
-                }
-            }
-        }
-    };
-    let writer_argument = if properties.is_empty() {
-        quote!(_)
-    } else {
-        quote!(__writer)
-    };
-    let result = |value: TokenStream| {
-        quote! { ::core::result::Result<#value, #krate::__private::EntityError> }
-    };
-    let (key_result, unit_result, self_result) = (
-        result(quote!(#krate::__private::EntityKey)),
-        result(quote!(())),
-        result(quote!(Self)),
-    );
+    let (write, read) = (write_fn(model), read_fn(model));
     quote! {
         #[automatically_derived]
         impl #impl_generics #krate::TableEntity for #ident #type_generics #where_clause {
@@ -111,23 +60,92 @@ fn impl_entity(model: &Model<'_>) -> TokenStream {
                 #columns { #(#column_values),* }
             }
 
-            fn entity_key(&self) -> #key_result {
-                #partition_access.entity_key(&self.#partition_ident, (#row_access, &self.#row_ident))
+            fn entity_key(
+                &self,
+            ) -> ::core::result::Result<#krate::__private::EntityKey, #krate::__private::EntityError> {
+                #partition_access.entity_key(&self.#partition, (#row_access, &self.#row))
             }
 
-            fn write(&self, #writer_argument: &mut #krate::__private::PropertyWriter<'_>) -> #unit_result {
-                #(#writes)*
-                ::core::result::Result::Ok(())
-            }
+            #write
 
-            fn read(__reader: &mut #krate::__private::PropertyReader<'_>) -> #self_result {
-                #read_properties
-                ::core::result::Result::Ok(Self {
-                    #partition_ident: #partition_access.read_partition_key(__reader)?,
-                    #row_ident: #row_access.read_row_key(__reader)?,
-                    #(#slot_ends)*
-                })
+            #read
+        }
+    }
+}
+
+fn write_fn(model: &Model<'_>) -> TokenStream {
+    let Model {
+        krate, properties, ..
+    } = model;
+    let writes = properties.iter().map(|Property { field, name }| {
+        let (ident, ty) = (field.ident, field.ty);
+        quote_spanned! { ty.span() =>
+            #krate::__private::field::<#ty>().write(__writer, #name, &self.#ident)?;
+        }
+    });
+    // An argument that nothing uses would be a warning in the user's crate.
+    let argument = if properties.is_empty() {
+        quote!(_)
+    } else {
+        quote!(__writer)
+    };
+    quote! {
+        fn write(
+            &self,
+            #argument: &mut #krate::__private::PropertyWriter<'_>,
+        ) -> ::core::result::Result<(), #krate::__private::EntityError> {
+            #(#writes)*
+            ::core::result::Result::Ok(())
+        }
+    }
+}
+
+/// Each property that passes by fills the slot of its field: a `match` over names, and no map.
+fn read_fn(model: &Model<'_>) -> TokenStream {
+    let Model {
+        krate,
+        partition_key,
+        row_key,
+        properties,
+        ..
+    } = model;
+    let slots = (0..properties.len()).map(|index| format_ident!("__slot{}", index));
+    let slots: Vec<(Ident, &Property<'_>)> = slots.zip(properties).collect();
+    let lets = slots.iter().map(|(slot, Property { field, name })| {
+        let ty = field.ty;
+        quote_spanned! { ty.span() => let mut #slot = #krate::__private::field::<#ty>().slot(#name); }
+    });
+    let fills = slots.iter().map(|(slot, Property { name, .. })| {
+        quote! { #name => #slot.fill(__property)?, }
+    });
+    let ends = slots.iter().map(|(slot, Property { field, .. })| {
+        let ident = field.ident;
+        quote! { #ident: #slot.finish()?, }
+    });
+    let fill_all = (!slots.is_empty()).then(|| {
+        quote! {
+            #(#lets)*
+            while let ::core::option::Option::Some(__property) = __reader.next_property() {
+                match __property.name() {
+                    #(#fills)*
+                    _ => {}
+                }
             }
+        }
+    });
+    let (partition, row) = (partition_key.ident, row_key.ident);
+    let partition_access = key_access(model, partition_key);
+    let row_access = key_access(model, row_key);
+    quote! {
+        fn read(
+            __reader: &mut #krate::__private::PropertyReader<'_>,
+        ) -> ::core::result::Result<Self, #krate::__private::EntityError> {
+            #fill_all
+            ::core::result::Result::Ok(Self {
+                #partition: #partition_access.read_partition_key(__reader)?,
+                #row: #row_access.read_row_key(__reader)?,
+                #(#ends)*
+            })
         }
     }
 }
