@@ -63,7 +63,10 @@ fn impl_entity(model: &Model<'_>) -> TokenStream {
             fn entity_key(
                 &self,
             ) -> ::core::result::Result<#krate::__private::EntityKey, #krate::__private::EntityError> {
-                #partition_access.entity_key(&self.#partition, (#row_access, &self.#row))
+                #krate::__private::entity_key(
+                    #partition_access.text(&self.#partition),
+                    #row_access.text(&self.#row),
+                )
             }
 
             #write
@@ -183,16 +186,16 @@ fn impl_keys(model: &Model<'_>) -> TokenStream {
             #[doc = #key_doc]
             #[must_use]
             #vis fn key(#partition: #partition_type, #row: #row_type) -> #krate::__private::Key<Self> {
-                #partition_access.key(
-                    &::core::convert::Into::into(#partition),
-                    (#row_access, &::core::convert::Into::into(#row)),
+                #krate::__private::Key::from_texts(
+                    #partition_access.text(&::core::convert::Into::into(#partition)),
+                    #row_access.text(&::core::convert::Into::into(#row)),
                 )
             }
 
             #[doc = #partition_doc]
             #[must_use]
             #vis fn partition(#partition: #partition_type) -> #krate::__private::Partition<Self> {
-                #partition_access.partition(&::core::convert::Into::into(#partition))
+                ::core::convert::From::from(#partition_access.text(&::core::convert::Into::into(#partition)))
             }
         }
     }

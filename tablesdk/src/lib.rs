@@ -37,7 +37,7 @@ pub use tablesdk_protocol::{
 pub mod __private {
     pub use crate::entity::{
         EntityError, FieldAccess, Key, KeyAccess, Partition, PropertyReader, PropertyWriter,
-        Schema, Slot, field, key_part,
+        Schema, Slot, entity_key, field, key_part,
     };
     pub use crate::query::Column;
     pub use tablesdk_protocol::EntityKey;

@@ -3,13 +3,15 @@
 //! All that a derive asks of a field's type it asks by way of [`field`] or [`key_part`]. A type that does not fit is then
 //! refused in the same words at the same place each time, which the compiler reports once.
 
+#![expect(clippy::missing_errors_doc, reason = "called by generated code alone")]
+
 use tablesdk_protocol::wire::json::RawProperty;
 use tablesdk_protocol::{EdmType, EntityKey, KeyPartName, Value, ValueRef};
 
 use super::reader::convert;
 use super::{
-    EntityError, EntityProblem, Field, Key, KeyPart, Partition, PropertyReader, PropertySchema,
-    PropertyWriter, ValueError,
+    EntityError, EntityProblem, Field, KeyPart, PropertyReader, PropertySchema, PropertyWriter,
+    ValueError,
 };
 
 /// What can be done with a field that is a property.
@@ -117,26 +119,9 @@ pub const fn key_part<P: KeyPart>() -> KeyAccess<P> {
 }
 
 impl<P> KeyAccess<P> {
-    /// The key of an entity with these key fields.
-    pub fn entity_key<R>(
-        self,
-        partition: &P,
-        row: (KeyAccess<R>, &R),
-    ) -> Result<EntityKey, EntityError> {
-        Ok(EntityKey::new(
-            (self.to_key)(partition),
-            (row.0.to_key)(row.1),
-        )?)
-    }
-
-    /// The typed key of these key fields.
-    pub fn key<E, R>(self, partition: &P, row: (KeyAccess<R>, &R)) -> Key<E> {
-        Key::new((self.to_key)(partition), (row.0.to_key)(row.1))
-    }
-
-    /// The typed partition of this key field.
-    pub fn partition<E>(self, partition: &P) -> Partition<E> {
-        Partition::from((self.to_key)(partition))
+    /// The text of the key.
+    pub fn text(self, field: &P) -> String {
+        (self.to_key)(field)
     }
 
     /// Reads the partition key into its field.
@@ -160,4 +145,9 @@ impl<P> KeyAccess<P> {
             .into()
         })
     }
+}
+
+/// The key of an entity with these texts.
+pub fn entity_key(partition_key: String, row_key: String) -> Result<EntityKey, EntityError> {
+    Ok(EntityKey::new(partition_key, row_key)?)
 }

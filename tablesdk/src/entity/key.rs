@@ -41,7 +41,8 @@ pub struct Key<E> {
 }
 
 impl<E> Key<E> {
-    pub(super) fn new(partition_key: String, row_key: String) -> Self {
+    #[doc(hidden)]
+    pub fn from_texts(partition_key: String, row_key: String) -> Self {
         Self {
             key: EntityKey::new(partition_key, row_key),
             entity: PhantomData,

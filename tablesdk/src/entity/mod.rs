@@ -10,7 +10,7 @@ mod schema;
 mod stored;
 mod writer;
 
-pub use access::{FieldAccess, KeyAccess, Slot, field, key_part};
+pub use access::{FieldAccess, KeyAccess, Slot, entity_key, field, key_part};
 pub use error::{EntityError, EntityProblem, ValueError};
 pub use field::Field;
 pub use key::{IntoEntityKey, Key, KeyOf, KeyPart, Partition};
