@@ -152,7 +152,7 @@ async fn load(table: &TableClient) -> Result<(), Box<dyn Error>> {
 }
 
 fn print(quake: &Earthquake) {
-    let format = format_description!("[day] [month repr:short], [hour]:[minute] UTC");
+    let format = format_description!("[day padding:none] [month repr:short], [hour]:[minute] UTC");
     let time = quake.time.format(format).unwrap_or_default();
     let Earthquake {
         magnitude,
