@@ -22,7 +22,7 @@ check quickstart \
     'Inserted 1707 earthquakes' \
     'M 6.4  6 Feb, 15:50 UTC' \
     '261 people felt it' \
-    'M 5.6  34km SE of Lae, Papua New Guinea' \
+    'M 6.4  22km NNE of Hualian, Taiwan' \
     'merged: 262 people felt it' \
     'refused: merge entity ("us", "us1000chhc"): 412 UpdateConditionNotSatisfied' \
     'Deleted the table.'

@@ -70,13 +70,13 @@ async fn tour(table: &TableClient) -> Result<(), Box<dyn Error>> {
     );
 
     println!(
-        "\n2. A typed range query: California, 5 February 2018, magnitude 2.5 up to 5, felt by someone:"
+        "\n2. A typed range query: Northern California, 3 to 5 February 2018, from magnitude 2.5 up to 5, felt by someone:"
     );
     let felt = table
         .query::<Earthquake>()
         .partition("nc")
         .filter(|q| {
-            q.time.ge(datetime!(2018-02-04 0:00 UTC))
+            q.time.ge(datetime!(2018-02-03 0:00 UTC))
                 & q.time.lt(datetime!(2018-02-06 0:00 UTC))
                 & q.magnitude.ge(2.5)
                 & q.magnitude.lt(5.0)
