@@ -99,11 +99,11 @@ fn sources(folder: &str) -> Vec<PathBuf> {
     files
 }
 
-/// Asserts that no code below `folder` has `text`, but in the files named. Comments may.
+/// Asserts that no code below `folder` has `text`, but in the files or folders named. Comments may.
 fn assert_named_only_in(folder: &str, text: &str, allowed: &[&str]) {
     for file in sources(folder) {
         let name = file.strip_prefix(root()).unwrap().to_str().unwrap();
-        if allowed.contains(&name) {
+        if allowed.iter().any(|place| name.starts_with(place)) {
             continue;
         }
         let source = fs::read_to_string(&file).unwrap();
@@ -126,10 +126,7 @@ fn each_thing_from_outside_has_its_one_place() {
         "SystemTime::now",
         &["tablesdk/src/clock.rs"],
     );
-    let sockets = [
-        "tablesdk-server/src/server.rs",
-        "tablesdk-server/src/http.rs",
-    ];
+    let sockets = ["tablesdk-server/src/http/", "tablesdk-server/src/server/"];
     assert_named_only_in("tablesdk-server/src", "hyper::", &sockets);
     assert_named_only_in("tablesdk-server/src", "tokio::net", &sockets);
     assert_named_only_in(

@@ -3,16 +3,18 @@
 //!
 //! See <https://learn.microsoft.com/rest/api/storageservices/payload-format-for-table-service-operations>.
 
+mod entity;
+mod error;
 mod metadata;
 mod reader;
 mod table;
 mod value;
 mod writer;
 
+pub use entity::{JsonEntity, RawProperty};
+pub use error::{JsonError, PropertyError, PropertyProblem};
 pub use metadata::MetadataLevel;
-pub use reader::{
-    JsonEntity, JsonError, PropertyError, PropertyProblem, RawProperty, read_entity, read_page,
-};
+pub use reader::{read_entity, read_page};
 pub use table::{
     TableJsonError, read_table_name, read_tables, write_table, write_table_name, write_tables,
 };

@@ -1,7 +1,6 @@
 //! JSON to entities: one pass over the text, names and values borrowed from it where they hold no escapes.
 //!
-//! Annotations are matched with their property whether they stand before or after it. What a value then means is decided by
-//! [`RawProperty::to_value`], so that a typed reader pays only for the properties it wants.
+//! Annotations are matched with their property whether they stand before or after it.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -11,9 +10,9 @@ use serde::de::{
     DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
 };
 
-use super::SYSTEM_PROPERTIES;
+use super::entity::{JsonEntity, RawProperty};
+use super::error::JsonError;
 use super::value::Scalar;
-use crate::{ETag, EdmType, Timestamp, Value};
 
 /// Reads a JSON object as an entity.
 ///
@@ -57,193 +56,6 @@ where
         (None, Err(error)) => Err(E::from(error.into())),
         (None, Ok(())) => Ok(()),
     }
-}
-
-/// An entity as found in JSON: its members in order, not yet converted.
-#[derive(Clone, Debug, Default)]
-pub struct JsonEntity<'a> {
-    etag: Option<Cow<'a, str>>,
-    members: Vec<RawProperty<'a>>,
-}
-
-impl<'a> JsonEntity<'a> {
-    /// The entity's ETag, where the text holds one.
-    pub fn etag(&self) -> Option<ETag> {
-        self.etag.as_deref().map(ETag::from_opaque)
-    }
-
-    /// The text of a property that must be one, such as a key; `None` when it is absent or null.
-    ///
-    /// # Errors
-    ///
-    /// When it is not a text, or annotated with another type than `Edm.String`.
-    pub fn text(&self, name: &str) -> Result<Option<&str>, PropertyError> {
-        match self.property(name) {
-            Some(member) => member.as_text(),
-            None => Ok(None),
-        }
-    }
-
-    /// The time of the entity's last write, where the text holds it.
-    ///
-    /// # Errors
-    ///
-    /// When it is not a date and time.
-    pub fn timestamp(&self) -> Result<Option<Timestamp>, PropertyError> {
-        let Some(member) = self.property("Timestamp") else {
-            return Ok(None);
-        };
-        match member.as_text()? {
-            None => Ok(None),
-            Some(text) => text.parse().map(Some).map_err(|_| {
-                member.error(PropertyProblem::Mismatch {
-                    edm_type: EdmType::DateTime,
-                })
-            }),
-        }
-    }
-
-    /// All properties, in order, system properties and nulls included.
-    pub fn members(&self) -> &[RawProperty<'a>] {
-        &self.members
-    }
-
-    /// The user's properties, in order, nulls included.
-    pub fn properties(&self) -> impl Iterator<Item = &RawProperty<'a>> {
-        self.members.iter().filter(|member| !member.is_system())
-    }
-
-    /// The property of that name, system properties included.
-    pub fn property(&self, name: &str) -> Option<&RawProperty<'a>> {
-        self.members.iter().find(|member| member.name == name)
-    }
-
-    fn clear(&mut self) {
-        self.etag = None;
-        self.members.clear();
-    }
-}
-
-/// A property as found in JSON: name, value and annotation.
-#[derive(Clone, Debug)]
-pub struct RawProperty<'a> {
-    name: Cow<'a, str>,
-    scalar: Scalar<'a>,
-    annotation: Option<Cow<'a, str>>,
-}
-
-impl RawProperty<'_> {
-    /// The name of the property.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Whether it is the partition key, the row key or the timestamp.
-    pub fn is_system(&self) -> bool {
-        SYSTEM_PROPERTIES.contains(&self.name())
-    }
-
-    /// Whether the value is null, which means that the property is absent.
-    pub fn is_null(&self) -> bool {
-        self.scalar == Scalar::Null
-    }
-
-    /// Whether the value is an integer beyond Int32 without the annotation that it needs in a request.
-    pub fn is_unannotated_big_integer(&self) -> bool {
-        self.scalar
-            .is_unannotated_big_integer(self.annotation().ok().flatten())
-    }
-
-    /// The typed value; `None` for null. An integer beyond Int32 without an annotation is an Int64.
-    ///
-    /// # Errors
-    ///
-    /// When the value does not fit its annotation, or is an array or object.
-    pub fn to_value(&self) -> Result<Option<Value>, PropertyError> {
-        self.scalar
-            .to_value(self.annotation()?)
-            .map_err(|problem| self.error(problem))
-    }
-
-    fn as_text(&self) -> Result<Option<&str>, PropertyError> {
-        match (&self.scalar, self.annotation()?) {
-            (Scalar::Null, _) => Ok(None),
-            (Scalar::Text(text), None | Some(EdmType::String)) => Ok(Some(text)),
-            // The service writes the type of `Timestamp` with full metadata.
-            (Scalar::Text(text), Some(EdmType::DateTime)) if self.name == "Timestamp" => {
-                Ok(Some(text))
-            }
-            _ => Err(self.error(PropertyProblem::Mismatch {
-                edm_type: EdmType::String,
-            })),
-        }
-    }
-
-    fn annotation(&self) -> Result<Option<EdmType>, PropertyError> {
-        match &self.annotation {
-            None => Ok(None),
-            Some(name) => match name.parse() {
-                Ok(edm_type) => Ok(Some(edm_type)),
-                Err(_) => Err(self.error(PropertyProblem::UnknownType)),
-            },
-        }
-    }
-
-    fn error(&self, problem: PropertyProblem) -> PropertyError {
-        PropertyError {
-            name: self.name.clone().into_owned(),
-            problem,
-        }
-    }
-}
-
-/// The text is not JSON, or not of the form of the payload. Says where.
-#[derive(Debug, thiserror::Error)]
-#[error("malformed JSON")]
-pub struct JsonError(#[from] serde_json::Error);
-
-/// A property whose value cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("property {name:?}: {problem}")]
-pub struct PropertyError {
-    name: String,
-    problem: PropertyProblem,
-}
-
-impl PropertyError {
-    /// The name of the property.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// What is wrong with it.
-    pub const fn problem(&self) -> PropertyProblem {
-        self.problem
-    }
-}
-
-/// What is wrong with the value of a property.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum PropertyProblem {
-    /// A date outside the years 1601 to 9999.
-    #[error("the date lies outside the years 1601 to 9999")]
-    DateOutOfRange,
-    /// A whole number beyond Int64.
-    #[error("the integer is beyond Edm.Int64")]
-    IntegerOutOfRange,
-    /// The JSON value cannot be of that type.
-    #[error("the value is not of type {edm_type}")]
-    Mismatch {
-        /// The type it should have.
-        edm_type: EdmType,
-    },
-    /// An array or object.
-    #[error("the value is an array or object, which no property can hold")]
-    Nested,
-    /// An annotation that is none of the eight types.
-    #[error("its annotation is not one of the eight EDM types")]
-    UnknownType,
 }
 
 struct PageSeed<'f, F, E> {
@@ -498,7 +310,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::wire::json::EntityWriter;
+    use crate::wire::json::{EntityWriter, PropertyProblem};
+    use crate::{EdmType, Value};
 
     fn values(text: &str) -> Vec<(String, Option<Value>)> {
         let entity = read_entity(text.as_bytes()).unwrap();

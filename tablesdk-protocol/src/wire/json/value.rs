@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::reader::PropertyProblem;
+use super::error::PropertyProblem;
 use crate::{EdmType, ParseTimestampError, Timestamp, Value, ValueRef};
 
 /// A JSON value, as far as a property can hold one.

@@ -1,0 +1,52 @@
+//! Why a payload, or one property in it, cannot be read.
+
+use crate::EdmType;
+
+/// The text is not JSON, or not of the form of the payload. Says where.
+#[derive(Debug, thiserror::Error)]
+#[error("malformed JSON")]
+pub struct JsonError(#[from] serde_json::Error);
+
+/// A property whose value cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("property {name:?}: {problem}")]
+pub struct PropertyError {
+    pub(super) name: String,
+    pub(super) problem: PropertyProblem,
+}
+
+impl PropertyError {
+    /// The name of the property.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What is wrong with it.
+    pub const fn problem(&self) -> PropertyProblem {
+        self.problem
+    }
+}
+
+/// What is wrong with the value of a property.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PropertyProblem {
+    /// A date outside the years 1601 to 9999.
+    #[error("the date lies outside the years 1601 to 9999")]
+    DateOutOfRange,
+    /// A whole number beyond Int64.
+    #[error("the integer is beyond Edm.Int64")]
+    IntegerOutOfRange,
+    /// The JSON value cannot be of that type.
+    #[error("the value is not of type {edm_type}")]
+    Mismatch {
+        /// The type it should have.
+        edm_type: EdmType,
+    },
+    /// An array or object.
+    #[error("the value is an array or object, which no property can hold")]
+    Nested,
+    /// An annotation that is none of the eight types.
+    #[error("its annotation is not one of the eight EDM types")]
+    UnknownType,
+}

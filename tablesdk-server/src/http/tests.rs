@@ -1,0 +1,369 @@
+//! Raw bytes on a connection, against a handler that answers with what it got.
+
+use http::Method;
+use tokio::io::{DuplexStream, duplex};
+use tokio::task::JoinHandle;
+
+use super::*;
+
+/// Answers with what it got. `/panic` panics; `/none` has no content; `/large` has much.
+struct Echo;
+
+impl Handler for Echo {
+    async fn call(&self, request: Request<Bytes>) -> Response<Bytes> {
+        let (head, body) = request.into_parts();
+        let host = head.headers[header::HOST].to_str().unwrap();
+        assert_ne!(head.uri, "/panic", "a handler that panics");
+        if head.uri == "/none" {
+            return Response::builder().status(204).body(Bytes::new()).unwrap();
+        }
+        if head.uri == "/large" {
+            return Response::new(vec![b'x'; LARGE].into());
+        }
+        let text = format!("[{} {} {host} {}]", head.method, head.uri, body.len());
+        Response::new(text.into())
+    }
+
+    fn refuse(&self, head: &Parts, code: ErrorCode) -> Response<Bytes> {
+        let text = format!("[refused {} {code}]", head.method);
+        let response = Response::builder().status(code.status());
+        response.body(text.into()).unwrap()
+    }
+}
+
+const LARGE: usize = 4 * 1024 * 1024;
+
+struct Peer {
+    stream: DuplexStream,
+    stopping: watch::Sender<bool>,
+    serving: JoinHandle<()>,
+}
+
+impl Peer {
+    fn new() -> Self {
+        let (stream, server) = duplex(16 * 1024);
+        let (stopping, receiver) = watch::channel(false);
+        let host = HeaderValue::from_static("default:1");
+        let serving = tokio::spawn(serve(server, host, Arc::new(Echo), receiver));
+        Self {
+            stream,
+            stopping,
+            serving,
+        }
+    }
+
+    async fn send(&mut self, bytes: impl AsRef<[u8]>) {
+        self.stream.write_all(bytes.as_ref()).await.unwrap();
+    }
+
+    /// Reads up to and including that text, which must come.
+    async fn read_until(&mut self, end: &str) -> String {
+        let mut text = Vec::new();
+        while !text.ends_with(end.as_bytes()) {
+            match self.stream.read_u8().await {
+                Ok(byte) => text.push(byte),
+                Err(error) => {
+                    let text = String::from_utf8_lossy(&text);
+                    panic!("{end:?} is not in {text:?}: {error}")
+                }
+            }
+        }
+        String::from_utf8(text).unwrap()
+    }
+
+    async fn read_to_end(&mut self) -> String {
+        let mut text = String::new();
+        self.stream.read_to_string(&mut text).await.unwrap();
+        text
+    }
+}
+
+#[tokio::test]
+async fn a_connection_serves_one_request_after_the_other() {
+    let mut peer = Peer::new();
+    for _ in 0..3 {
+        peer.send("GET /a?b=%20c HTTP/1.1\r\nHost: h:1\r\n\r\n")
+            .await;
+        let answer = peer.read_until("[GET /a?b=%20c h:1 0]").await;
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+        assert!(answer.contains("content-length: 21\r\n"), "{answer}");
+        assert!(answer.contains("\r\ndate: "), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn answers_pipelined_requests_in_their_order() {
+    let mut peer = Peer::new();
+    peer.send(
+        "MERGE /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc\
+         GET /2 HTTP/1.1\r\nHost: h\r\n\r\n\
+         DELETE /3 HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n",
+    )
+    .await;
+    peer.read_until("[MERGE /1 h 3]").await;
+    peer.read_until("[GET /2 h 0]").await;
+    peer.read_until("[DELETE /3 h 0]").await;
+}
+
+#[tokio::test]
+async fn reads_a_body_in_chunks() {
+    let mut peer = Peer::new();
+    peer.send("POST /1 HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n")
+        .await;
+    peer.send("2\r\nde\r\n0\r\n\r\n").await;
+    peer.read_until("[POST /1 h 5]").await;
+}
+
+#[tokio::test]
+async fn asks_for_a_body_that_waits_to_be_asked_for() {
+    let mut peer = Peer::new();
+    peer.send("PUT /1 HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n")
+        .await;
+    assert_eq!(
+        peer.read_until("\r\n\r\n").await,
+        "HTTP/1.1 100 Continue\r\n\r\n"
+    );
+    peer.send("abc").await;
+    peer.read_until("[PUT /1 h 3]").await;
+}
+
+#[tokio::test]
+async fn an_answer_to_head_and_one_without_content_have_no_body() {
+    let mut peer = Peer::new();
+    peer.send("HEAD /1 HTTP/1.1\r\nHost: h\r\n\r\nGET /none HTTP/1.1\r\nHost: h\r\n\r\n")
+        .await;
+    peer.read_until("\r\n\r\n").await;
+    let answer = peer.read_until("\r\n\r\n").await;
+    assert!(answer.starts_with("HTTP/1.1 204 "), "{answer}");
+    assert!(!answer.contains("content-length"), "{answer}");
+    peer.send("GET /2 HTTP/1.1\r\nHost: h\r\n\r\n").await;
+    assert!(
+        peer.read_until("[GET /2 h 0]")
+            .await
+            .starts_with("HTTP/1.1 200 ")
+    );
+}
+
+#[tokio::test]
+async fn a_body_that_says_it_is_too_long_is_not_asked_for() {
+    let mut peer = Peer::new();
+    let length = REQUEST_BODY_BYTES_MAX + 1;
+    peer.send(format!(
+        "PUT /1 HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: {length}\r\n\r\n"
+    ))
+    .await;
+    let answer = peer.read_to_end().await;
+    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+    assert!(answer.contains("connection: close"), "{answer}");
+    assert!(
+        answer.ends_with("[refused PUT RequestBodyTooLarge]"),
+        "{answer}"
+    );
+}
+
+#[tokio::test]
+async fn a_client_that_sends_too_much_still_gets_its_answer() {
+    let mut peer = Peer::new();
+    let length = REQUEST_BODY_BYTES_MAX + 1;
+    peer.send(format!(
+        "PUT /1 HTTP/1.1\r\nHost: h\r\nContent-Length: {length}\r\n\r\n"
+    ))
+    .await;
+    // All of it fits through, since it is taken in after the answer.
+    peer.send(vec![b'x'; length]).await;
+    let answer = peer.read_to_end().await;
+    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+    drop(peer.stream);
+    peer.serving.await.unwrap();
+}
+
+#[tokio::test]
+async fn chunks_are_counted_while_they_come() {
+    let mut peer = Peer::new();
+    peer.send("PUT /1 HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n")
+        .await;
+    let mut chunk = b"100000\r\n".to_vec();
+    chunk.resize(chunk.len() + (1 << 20), b'x');
+    chunk.extend(b"\r\n");
+    for _ in 0..4 {
+        peer.send(&chunk).await;
+    }
+    peer.send("1\r\nx\r\n").await;
+    let answer = peer.read_to_end().await;
+    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+}
+
+#[tokio::test]
+async fn a_body_of_exactly_the_limit_passes() {
+    let mut peer = Peer::new();
+    peer.send(format!(
+        "PUT /1 HTTP/1.1\r\nHost: h\r\nContent-Length: {REQUEST_BODY_BYTES_MAX}\r\n\r\n"
+    ))
+    .await;
+    peer.send(vec![b'x'; REQUEST_BODY_BYTES_MAX]).await;
+    peer.read_until("[PUT /1 h 4194304]").await;
+}
+
+#[tokio::test]
+async fn a_body_that_is_cut_or_malformed_is_refused() {
+    let mut peer = Peer::new();
+    peer.send("PUT /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nabc")
+        .await;
+    peer.stream.shutdown().await.unwrap();
+    let answer = peer.read_to_end().await;
+    assert!(!answer.contains("200 OK"), "{answer}");
+
+    let mut peer = Peer::new();
+    peer.send("PUT /1 HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n")
+        .await;
+    let answer = peer.read_to_end().await;
+    assert!(!answer.contains("200 OK"), "{answer}");
+}
+
+#[tokio::test]
+async fn a_client_may_close_its_side_once_it_has_asked() {
+    let mut peer = Peer::new();
+    peer.send("GET /large HTTP/1.1\r\nHost: h\r\n\r\n").await;
+    peer.stream.shutdown().await.unwrap();
+    assert!(peer.read_to_end().await.len() > LARGE);
+    peer.serving.await.unwrap();
+}
+
+#[tokio::test]
+async fn an_offer_to_upgrade_is_passed_over() {
+    let mut peer = Peer::new();
+    for connection in ["upgrade", "upgrade, close"] {
+        peer.send(format!(
+            "GET /large HTTP/1.1\r\nHost: h\r\nConnection: {connection}\r\nUpgrade: h2c\r\n\r\n"
+        ))
+        .await;
+        let answer = peer.read_until("\r\n\r\n").await;
+        assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+        let mut body = vec![0; LARGE];
+        peer.stream.read_exact(&mut body).await.unwrap();
+    }
+    assert_eq!(peer.read_to_end().await, "");
+}
+
+#[tokio::test]
+async fn http_1_0_needs_no_host_and_gets_no_keep_alive() {
+    let mut peer = Peer::new();
+    peer.send("GET /1 HTTP/1.0\r\n\r\n").await;
+    assert!(peer.read_to_end().await.ends_with("[GET /1 default:1 0]"));
+}
+
+#[tokio::test]
+async fn refuses_heads_that_name_no_host_or_no_resource() {
+    for (head, code) in [
+        ("GET / HTTP/1.1\r\n", "HostInformationNotPresent"),
+        (
+            "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n",
+            "InvalidHeaderValue",
+        ),
+        ("OPTIONS * HTTP/1.1\r\nHost: h\r\n", "InvalidUri"),
+        ("CONNECT h:1 HTTP/1.1\r\nHost: h\r\n", "InvalidUri"),
+    ] {
+        let mut peer = Peer::new();
+        peer.send(format!("{head}\r\n")).await;
+        let answer = peer.read_to_end().await;
+        assert!(answer.starts_with("HTTP/1.1 400 "), "{head}: {answer}");
+        let end = format!(" {code}]");
+        assert!(answer.ends_with(&end), "{head}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_head_that_is_too_long_is_refused() {
+    let mut peer = Peer::new();
+    let padding = "x".repeat(HEAD_BYTES_MAX);
+    peer.send(format!("GET / HTTP/1.1\r\nHost: h\r\nX: {padding}\r\n"))
+        .await;
+    assert!(peer.read_to_end().await.starts_with("HTTP/1.1 431 "));
+}
+
+#[tokio::test]
+async fn a_handler_that_panics_loses_its_connection() {
+    let mut peer = Peer::new();
+    peer.send("GET /panic HTTP/1.1\r\nHost: h\r\n\r\n").await;
+    assert_eq!(peer.read_to_end().await, "");
+    assert!(peer.serving.await.unwrap_err().is_panic());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_may_idle_for_minutes_but_not_forever() {
+    let mut peer = Peer::new();
+    for _ in 0..2 {
+        peer.send("GET /1 HTTP/1.1\r\nHost: h\r\n\r\n").await;
+        peer.read_until("[GET /1 h 0]").await;
+        tokio::time::sleep(Duration::from_secs(9 * 60)).await;
+    }
+    assert_eq!(peer.read_to_end().await, "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn half_a_body_is_not_awaited_forever() {
+    let mut peer = Peer::new();
+    peer.send("PUT /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nabc")
+        .await;
+    let answer = peer.read_to_end().await;
+    assert!(
+        answer.ends_with("[refused PUT OperationTimedOut]"),
+        "{answer}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn stopping_closes_idle_connections_and_finishes_the_others() {
+    let mut untouched = Peer::new();
+    let mut idle = Peer::new();
+    idle.send("GET /1 HTTP/1.1\r\nHost: h\r\n\r\n").await;
+    idle.read_until("[GET /1 h 0]").await;
+    let mut half_a_head = Peer::new();
+    half_a_head.send("GET /1 HTTP/1.1\r\nHo").await;
+    let mut half_a_body = Peer::new();
+    half_a_body
+        .send("PUT /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\na")
+        .await;
+    let mut half_an_answer = Peer::new();
+    half_an_answer
+        .send("GET /large HTTP/1.1\r\nHost: h\r\n\r\n")
+        .await;
+    half_an_answer.read_until("\r\n\r\n").await;
+
+    for peer in [
+        &untouched,
+        &idle,
+        &half_a_head,
+        &half_a_body,
+        &half_an_answer,
+    ] {
+        peer.stopping.send_replace(true);
+    }
+    assert_eq!(untouched.read_to_end().await, "");
+    assert_eq!(idle.read_to_end().await, "");
+    assert_eq!(half_an_answer.read_to_end().await.len(), LARGE);
+    assert_eq!(half_a_head.read_to_end().await, "");
+    half_a_body.send("bc").await;
+    assert!(half_a_body.read_to_end().await.ends_with("[PUT /1 h 3]"));
+    for peer in [untouched, idle, half_a_head, half_a_body, half_an_answer] {
+        peer.serving.await.unwrap();
+    }
+}
+
+#[test]
+fn gives_a_request_the_form_of_the_wire() {
+    let form = |uri: &str, default| {
+        let request = Request::builder().method(Method::GET).uri(uri);
+        let (mut head, ()) = request.body(()).unwrap().into_parts();
+        to_origin_form(&mut head, default)?;
+        let host = head.headers[header::HOST].to_str().unwrap().to_owned();
+        Ok::<_, ErrorCode>((head.uri.to_string(), host))
+    };
+    let pair = |uri: &str, host: &str| Ok((uri.to_owned(), host.to_owned()));
+    let default = HeaderValue::from_static("d");
+    assert_eq!(form("http://h:1/a%27?b", None), pair("/a%27?b", "h:1"));
+    assert_eq!(form("http://h", Some(&default)), pair("/", "h"));
+    assert_eq!(form("/a", Some(&default)), pair("/a", "d"));
+    assert!(form("/a", None).is_err());
+    assert_eq!(form("*", Some(&default)), Err(ErrorCode::InvalidUri));
+}

@@ -1,0 +1,235 @@
+//! Starting, stopping and reaching a server, against a handler that answers when it is let.
+
+use http::Response;
+use http::request::Parts;
+use tablesdk_protocol::Delivery;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::Semaphore;
+
+use super::*;
+
+/// Answers when it is let; tells when it was asked.
+struct Gate {
+    asked: Semaphore,
+    open: Semaphore,
+}
+
+impl Gate {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            asked: Semaphore::new(0),
+            open: Semaphore::new(0),
+        })
+    }
+}
+
+impl Handler for Gate {
+    async fn call(&self, request: Request<Bytes>) -> Response<Bytes> {
+        assert_ne!(request.uri(), "/panic", "a handler that panics");
+        self.asked.add_permits(1);
+        self.open.acquire().await.unwrap().forget();
+        Response::new(Bytes::from_static(b"done"))
+    }
+
+    fn refuse(&self, _: &Parts, _: ErrorCode) -> Response<Bytes> {
+        Response::default()
+    }
+}
+
+async fn front_of(handler: Arc<Gate>) -> (Front, watch::Sender<bool>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let local_addr = listener.local_addr().unwrap();
+    let stopping = watch::Sender::new(false);
+    let host = HeaderValue::from_static("h");
+    let front = Front::new(listener, local_addr, host, handler, &stopping);
+    (front, stopping)
+}
+
+async fn ask(address: SocketAddr, path: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let head = format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n");
+    stream.write_all(head.as_bytes()).await.unwrap();
+    stream
+}
+
+async fn read_to_end(mut stream: TcpStream) -> String {
+    let mut text = Vec::new();
+    // A reset ends it, too.
+    let _ = stream.read_to_end(&mut text).await;
+    String::from_utf8(text).unwrap()
+}
+
+fn get(uri: String) -> Request<Bytes> {
+    Request::get(uri).body(Bytes::new()).unwrap()
+}
+
+#[tokio::test]
+async fn shutdown_answers_what_has_been_asked() {
+    let gate = Gate::new();
+    let (front, stopping) = front_of(Arc::clone(&gate)).await;
+    let address = front.local_addr;
+    let asked = ask(address, "/").await;
+    gate.asked.acquire().await.unwrap().forget();
+
+    stopping.send_replace(true);
+    let drained = tokio::spawn(front.drained());
+    // The port is free at once, the answer comes later.
+    while TcpStream::connect(address).await.is_ok() {
+        tokio::task::yield_now().await;
+    }
+    assert!(!drained.is_finished());
+    gate.open.add_permits(1);
+    let answer = read_to_end(asked).await;
+    assert!(answer.ends_with("done"), "{answer}");
+    drained.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn shutdown_does_not_wait_for_connections_without_a_request() {
+    let gate = Gate::new();
+    gate.open.add_permits(1);
+    let (front, stopping) = front_of(Arc::clone(&gate)).await;
+    let silent = TcpStream::connect(front.local_addr).await.unwrap();
+    let mut half_open = TcpStream::connect(front.local_addr).await.unwrap();
+    half_open.write_all(b"GET / HT").await.unwrap();
+    // Once this one is served, the two before it have been accepted.
+    let mut idle = ask(front.local_addr, "/").await;
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"done") {
+        answer.push(idle.read_u8().await.unwrap());
+    }
+    stopping.send_replace(true);
+    front.drained().await.unwrap();
+    for stream in [silent, half_open, idle] {
+        assert_eq!(read_to_end(stream).await, "");
+    }
+}
+
+#[tokio::test]
+async fn shutdown_says_when_it_cut_a_request_off() {
+    let gate = Gate::new();
+    let (front, stopping) = front_of(Arc::clone(&gate)).await;
+    let asked = ask(front.local_addr, "/").await;
+    gate.asked.acquire().await.unwrap().forget();
+    tokio::time::pause();
+    stopping.send_replace(true);
+    let error = front.drained().await.unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    assert_eq!(read_to_end(asked).await, "");
+}
+
+#[tokio::test]
+async fn a_panic_costs_one_connection() {
+    let gate = Gate::new();
+    gate.open.add_permits(1);
+    let (front, _stopping) = front_of(Arc::clone(&gate)).await;
+    let lost = ask(front.local_addr, "/panic").await;
+    assert_eq!(read_to_end(lost).await, "");
+    let mut stream = TcpStream::connect(front.local_addr).await.unwrap();
+    stream.write_all(b"GET / HTTP/1.0\r\n\r\n").await.unwrap();
+    assert!(read_to_end(stream).await.ends_with("done"));
+}
+
+#[tokio::test]
+async fn dropping_ends_connections_and_frees_the_port() {
+    let gate = Gate::new();
+    let (front, _stopping) = front_of(Arc::clone(&gate)).await;
+    let address = front.local_addr;
+    let asked = ask(address, "/").await;
+    gate.asked.acquire().await.unwrap().forget();
+    drop(front);
+    // At once: the task that accepted has not run since.
+    let listener = std::net::TcpListener::bind(address).unwrap();
+    assert_eq!(read_to_end(asked).await, "");
+    drop(listener);
+
+    let server = TableServer::start().await.unwrap();
+    let address = server.local_addr().unwrap();
+    drop(server);
+    std::net::TcpListener::bind(address).unwrap();
+}
+
+#[tokio::test]
+async fn two_servers_share_nothing() {
+    let (one, two) = (
+        TableServer::start().await.unwrap(),
+        TableServer::start().await.unwrap(),
+    );
+    assert_ne!(one.local_addr(), two.local_addr());
+    assert_ne!(one.connection_string(), two.connection_string());
+    for server in [one, two] {
+        let stream = ask(server.local_addr().unwrap(), "/devstoreaccount1/Tables").await;
+        stream.readable().await.unwrap();
+        server.shutdown().await.unwrap();
+        assert!(read_to_end(stream).await.starts_with("HTTP/1.1 4"));
+    }
+}
+
+#[tokio::test]
+async fn a_taken_port_is_named_in_the_error() {
+    let server = TableServer::start().await.unwrap();
+    let address = server.local_addr().unwrap();
+    let builder = TableServer::builder().port(address.port());
+    let error = builder.start().await.unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+    assert!(error.to_string().contains(&address.to_string()), "{error}");
+}
+
+#[tokio::test]
+async fn a_transport_outlives_its_server_and_says_so() {
+    let server = TableServer::in_process();
+    let transport = server.transport();
+    let uri = format!("{}/Tables", server.endpoint());
+    let response = transport.send(get(uri.clone())).await.unwrap();
+    assert!(response.status().is_client_error());
+    drop(server);
+    let error = transport.send(get(uri)).await.unwrap_err();
+    assert_eq!(error.delivery(), Delivery::NotSent);
+}
+
+#[tokio::test]
+async fn a_transport_reaches_a_server_with_a_socket_until_it_shuts_down() {
+    let server = TableServer::start().await.unwrap();
+    let transport = server.transport();
+    let uri = format!("{}/Tables", server.endpoint());
+    assert!(transport.send(get(uri.clone())).await.is_ok());
+    server.shutdown().await.unwrap();
+    let error = transport.send(get(uri)).await.unwrap_err();
+    assert_eq!(error.delivery(), Delivery::NotSent);
+}
+
+#[tokio::test]
+async fn a_transport_has_the_limit_of_the_wire() {
+    let server = TableServer::in_process();
+    let mut request = get(server.endpoint().to_owned());
+    *request.body_mut() = vec![0; 4 * 1024 * 1024 + 1].into();
+    let response = server.transport().send(request).await.unwrap();
+    assert_eq!(response.status(), StatusCode::PAYLOAD_TOO_LARGE);
+}
+
+#[test]
+fn names_itself_without_its_key() {
+    let key = SharedKey::new("acct", "c2VjcmV0").unwrap();
+    let server = TableServer::builder().account(key).in_process();
+    assert_eq!(server.endpoint(), "http://in-process.invalid/acct");
+    assert_eq!(
+        server.connection_string(),
+        "DefaultEndpointsProtocol=http;AccountName=acct;AccountKey=c2VjcmV0;\
+         TableEndpoint=http://in-process.invalid/acct;"
+    );
+    assert_eq!(server.credential().account(), "acct");
+    assert_eq!(server.local_addr(), None);
+    let text = format!("{server:?} {:?}", server.transport());
+    assert!(!text.contains("c2VjcmV0"), "{text}");
+}
+
+#[test]
+fn an_endpoint_is_reachable_from_this_machine() {
+    for (bound, reached) in [
+        ("0.0.0.0:1", "127.0.0.1:1"),
+        ("[::]:1", "[::1]:1"),
+        ("10.0.0.1:1", "10.0.0.1:1"),
+    ] {
+        assert_eq!(reachable(bound.parse().unwrap()).to_string(), reached);
+    }
+}
