@@ -1,6 +1,7 @@
 //! The seam through which time enters.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::Timestamp;
 
@@ -10,4 +11,11 @@ use crate::Timestamp;
 pub trait Clock: fmt::Debug + Send + Sync {
     /// The time now.
     fn now(&self) -> Timestamp;
+}
+
+/// A shared clock is one, too.
+impl<C: Clock + ?Sized> Clock for Arc<C> {
+    fn now(&self) -> Timestamp {
+        C::now(self)
+    }
 }

@@ -5,6 +5,7 @@ use std::error::Error;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -19,6 +20,13 @@ pub type TransportFuture<'a> =
 pub trait Transport: fmt::Debug + Send + Sync {
     /// Sends one request. Any status is an `Ok`; an `Err` means that there is no answer.
     fn send(&self, request: Request<Bytes>) -> TransportFuture<'_>;
+}
+
+/// A shared transport is one, too.
+impl<T: Transport + ?Sized> Transport for Arc<T> {
+    fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
+        T::send(self, request)
+    }
 }
 
 /// Why a request got no answer, and whether the service may have seen it.

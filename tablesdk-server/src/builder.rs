@@ -69,8 +69,8 @@ impl Builder {
     }
 
     /// The clock that stamps entities and checks the dates of requests: the system's unless chosen.
-    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
-        self.clock = clock;
+    pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
+        self.clock = Arc::new(clock);
         self
     }
 

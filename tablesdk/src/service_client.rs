@@ -145,14 +145,14 @@ impl Builder {
 
     /// What carries the requests, in the place of HTTP by `reqwest`: the bundled server in this process, or a transport of
     /// your own.
-    pub fn transport(mut self, transport: Arc<dyn Transport>) -> Self {
-        self.transport = Some(transport);
+    pub fn transport(mut self, transport: impl Transport + 'static) -> Self {
+        self.transport = Some(Arc::new(transport));
         self
     }
 
     /// The clock that requests are dated by, in the place of the system's.
-    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
-        self.clock = clock;
+    pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
+        self.clock = Arc::new(clock);
         self
     }
 

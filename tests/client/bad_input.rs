@@ -1,7 +1,5 @@
 //! What breaks a rule is refused before anything is sent, with an error that names the thing and the rule.
 
-use std::sync::Arc;
-
 use harness::Subject;
 use tablesdk::{
     Error, ErrorCode, ErrorKind, SharedKey, TableClient, TableEntity, TableServiceClient,
@@ -23,7 +21,7 @@ impl Transport for NothingMayBeSent {
 fn table(name: &str) -> TableClient {
     let builder = TableServiceClient::builder("https://acct.table.core.windows.net");
     builder
-        .transport(Arc::new(NothingMayBeSent))
+        .transport(NothingMayBeSent)
         .build()
         .unwrap()
         .table(name)

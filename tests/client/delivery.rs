@@ -1,7 +1,5 @@
 //! Requests without an answer: whether the service may have carried them out is told, never guessed.
 
-use std::sync::Arc;
-
 use harness::{LosesAnswers, Subject};
 use tablesdk::{ErrorKind, TableServiceClient};
 use tablesdk_server::TableServer;
@@ -12,7 +10,7 @@ use crate::Employee;
 async fn a_lost_answer_leaves_the_outcome_unknown() {
     let subject = Subject::in_process();
     let table = subject.table().await;
-    let losing = Arc::new(LosesAnswers(Arc::new(subject.server.transport())));
+    let losing = LosesAnswers(subject.server.transport());
     let service = TableServiceClient::builder(subject.server.endpoint())
         .credential(subject.server.credential())
         .transport(losing)
@@ -43,7 +41,7 @@ async fn a_server_that_is_gone_was_not_reached() {
     assert!(!error.is_outcome_unknown(), "{error:?}");
 
     let server = TableServer::in_process();
-    let subject = Subject::with_transport(TableServer::in_process(), Arc::new(server.transport()));
+    let subject = Subject::with_transport(TableServer::in_process(), server.transport());
     drop(server);
     let error = subject.service.tables().collect().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Transport, "{error:?}");

@@ -1,7 +1,5 @@
 //! What tests of client and server together start from: a server of their own, and a client of it.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use http::Request;
 use tablesdk::{TableClient, TableServiceClient, Transport, TransportError, TransportFuture};
@@ -33,12 +31,12 @@ impl Subject {
     /// A server without a socket, and a client that calls it directly.
     pub fn in_process() -> Self {
         let server = TableServer::in_process();
-        let transport = Arc::new(server.transport());
+        let transport = server.transport();
         Self::with_transport(server, transport)
     }
 
     /// A client of the server by way of that transport.
-    pub fn with_transport(server: TableServer, transport: Arc<dyn Transport>) -> Self {
+    pub fn with_transport(server: TableServer, transport: impl Transport + 'static) -> Self {
         let service = TableServiceClient::builder(server.endpoint())
             .credential(server.credential())
             .transport(transport)
@@ -59,9 +57,9 @@ impl Subject {
 
 /// A transport that carries every request out, and loses every answer.
 #[derive(Debug)]
-pub struct LosesAnswers(pub Arc<dyn Transport>);
+pub struct LosesAnswers<T>(pub T);
 
-impl Transport for LosesAnswers {
+impl<T: Transport> Transport for LosesAnswers<T> {
     fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
         Box::pin(async {
             self.0.send(request).await?;
