@@ -34,9 +34,10 @@ impl TableClient {
         &self.name
     }
 
-    /// The name, if it is one.
-    pub(crate) fn checked_name(&self) -> Result<TableName, Error> {
-        TableName::new(self.name.as_str()).map_err(Error::input)
+    /// The name, if it is one, for a request of that operation.
+    pub(crate) fn checked_name(&self, operation: &'static str) -> Result<TableName, Error> {
+        let name = TableName::new(self.name.as_str());
+        name.map_err(|error| Error::input(error).with_operation(operation))
     }
 
     /// Creates the table.

@@ -31,6 +31,10 @@ fn assert_refused<T: std::fmt::Debug>(outcome: Result<T, Error>, because: &str) 
     let error = outcome.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Input, "{error:?}");
     assert!(
+        error.operation().is_some(),
+        "{error:?} does not say what was tried"
+    );
+    assert!(
         format!("{error:?}").contains(because),
         "{error:?} does not say {because:?}"
     );

@@ -29,13 +29,13 @@ impl CreateTable {
 
     async fn run(self) -> Result<(), Error> {
         let request = Request {
-            name: self.table.checked_name()?,
+            name: self.table.checked_name(OPERATION)?,
             prefer: Prefer::ReturnNoContent,
             level: MetadataLevel::Minimal,
         };
         let pipeline = &self.table.pipeline;
         pipeline
-            .send("create table", request.encode(&pipeline.endpoint))
+            .send(OPERATION, request.encode(&pipeline.endpoint))
             .await?;
         Ok(())
     }
@@ -75,3 +75,5 @@ impl IntoFuture for CreateTableIfMissing {
         Box::pin(self.run())
     }
 }
+
+const OPERATION: &str = "create table";

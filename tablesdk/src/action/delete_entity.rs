@@ -36,7 +36,7 @@ impl DeleteEntity {
             .key
             .map_err(|error| Error::input(error).with_operation(OPERATION))?;
         let request = Request {
-            table: self.table.checked_name()?,
+            table: self.table.checked_name(OPERATION)?,
             key,
             if_match: self.if_match,
         };

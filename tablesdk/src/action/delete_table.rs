@@ -21,11 +21,11 @@ impl DeleteTable {
 
     async fn run(self) -> Result<bool, Error> {
         let request = Request {
-            name: self.table.checked_name()?,
+            name: self.table.checked_name(OPERATION)?,
         };
         let pipeline = &self.table.pipeline;
         match pipeline
-            .send("delete table", request.encode(&pipeline.endpoint))
+            .send(OPERATION, request.encode(&pipeline.endpoint))
             .await
         {
             Ok(_) => Ok(true),
@@ -43,3 +43,5 @@ impl IntoFuture for DeleteTable {
         Box::pin(self.run())
     }
 }
+
+const OPERATION: &str = "delete table";

@@ -34,7 +34,7 @@ impl<E: TableEntity> GetEntity<E> {
             .key
             .map_err(|error| Error::input(error).with_operation(OPERATION))?;
         let request = Request {
-            table: self.table.checked_name()?,
+            table: self.table.checked_name(OPERATION)?,
             key: key.clone(),
             select: None,
             level: MetadataLevel::Minimal,

@@ -34,7 +34,7 @@ impl<E: TableEntity> InsertEntity<E> {
     async fn run(self) -> Result<Stored<E>, Error> {
         let EncodedEntity { key, body } = self.entity?;
         let request = Request {
-            table: self.table.checked_name()?,
+            table: self.table.checked_name(OPERATION)?,
             entity: EntityBody::from_bytes(body.clone()),
             prefer: Prefer::ReturnNoContent,
             level: MetadataLevel::Minimal,

@@ -178,7 +178,7 @@ impl<S> PagedQuery<S> {
         S: Selection<E>,
     {
         let request = Request {
-            table: self.table.checked_name()?,
+            table: self.table.checked_name(OPERATION)?,
             filter: self.filter.clone(),
             select: self.selection.names(),
             top: top.map(|top| top.min(PAGE_ITEMS_MAX)),

@@ -125,7 +125,7 @@ async fn send(
     let operation = operation(mode, if_match.as_ref());
     let EncodedEntity { key, body } = entity;
     let request = Request {
-        table: table.checked_name()?,
+        table: table.checked_name(operation)?,
         key,
         mode,
         if_match,
