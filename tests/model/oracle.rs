@@ -1,0 +1,160 @@
+//! The oracle: tables as plain maps, and what each operation answers by the service's rules.
+
+use std::collections::BTreeMap;
+
+use crate::value::Val;
+
+/// A table's rows, in the order of the UTF-16 units of their keys.
+#[derive(Debug, Default)]
+pub(crate) struct Oracle {
+    /// By lower-cased name; the name as it was created beside the rows.
+    tables: BTreeMap<String, (String, BTreeMap<Key, Row>)>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key {
+    units: (Vec<u16>, Vec<u16>),
+}
+
+impl Key {
+    pub(crate) fn new(partition_key: &str, row_key: &str) -> Self {
+        Self {
+            units: (
+                partition_key.encode_utf16().collect(),
+                row_key.encode_utf16().collect(),
+            ),
+        }
+    }
+
+    pub(crate) fn texts(&self) -> (String, String) {
+        let text = |units: &[u16]| String::from_utf16(units).unwrap();
+        (text(&self.units.0), text(&self.units.1))
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    pub(crate) properties: Properties,
+    /// The ETag that the service gave it.
+    pub(crate) etag: String,
+}
+
+pub(crate) type Properties = BTreeMap<String, Val>;
+
+/// A write on one entity.
+#[derive(Clone, Debug)]
+pub(crate) enum Write {
+    Delete(Condition),
+    Insert(Properties),
+    Update {
+        merge: bool,
+        condition: Option<Condition>,
+        properties: Properties,
+    },
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Condition {
+    Any,
+    ETag(String),
+}
+
+/// Status and code of a refusal.
+pub(crate) type Refusal = (u16, &'static str);
+
+impl Oracle {
+    pub(crate) fn create_table(&mut self, name: &str) -> Result<(), Refusal> {
+        let key = name.to_lowercase();
+        if self.tables.contains_key(&key) {
+            return Err((409, "TableAlreadyExists"));
+        }
+        self.tables.insert(key, (name.to_owned(), BTreeMap::new()));
+        Ok(())
+    }
+
+    pub(crate) fn delete_table(&mut self, name: &str) -> Result<(), Refusal> {
+        match self.tables.remove(&name.to_lowercase()) {
+            Some(_) => Ok(()),
+            None => Err((404, "ResourceNotFound")),
+        }
+    }
+
+    /// The names as they were created, in the order of the lower-cased ones.
+    pub(crate) fn tables(&self) -> Vec<String> {
+        self.tables.values().map(|(name, _)| name.clone()).collect()
+    }
+
+    pub(crate) fn rows(&self, table: &str) -> Result<&BTreeMap<Key, Row>, Refusal> {
+        match self.tables.get(&table.to_lowercase()) {
+            Some((_, rows)) => Ok(rows),
+            None => Err((404, "TableNotFound")),
+        }
+    }
+
+    pub(crate) fn row(&self, table: &str, key: &Key) -> Result<&Row, Refusal> {
+        self.rows(table)?.get(key).ok_or((404, "ResourceNotFound"))
+    }
+
+    /// What the row holds after the write, or why the write is refused; `None` when it is gone.
+    pub(crate) fn decide(
+        &self,
+        table: &str,
+        key: &Key,
+        write: &Write,
+    ) -> Result<Option<Properties>, Refusal> {
+        let stored = self.rows(table)?.get(key);
+        let condition = match write {
+            Write::Insert(_) if stored.is_some() => return Err((409, "EntityAlreadyExists")),
+            Write::Insert(_)
+            | Write::Update {
+                condition: None, ..
+            } => None,
+            Write::Delete(condition)
+            | Write::Update {
+                condition: Some(condition),
+                ..
+            } => Some(condition),
+        };
+        if let Some(condition) = condition {
+            let stored = stored.ok_or((404, "ResourceNotFound"))?;
+            match condition {
+                Condition::ETag(etag) if *etag != stored.etag => {
+                    return Err((412, "UpdateConditionNotSatisfied"));
+                }
+                _ => {}
+            }
+        }
+        Ok(match write {
+            Write::Delete(_) => None,
+            Write::Update {
+                merge: true,
+                properties,
+                ..
+            } => {
+                let mut merged = stored.map(|row| row.properties.clone()).unwrap_or_default();
+                merged.extend(properties.clone());
+                Some(merged)
+            }
+            Write::Insert(properties) | Write::Update { properties, .. } => {
+                Some(properties.clone())
+            }
+        })
+    }
+
+    pub(crate) fn apply(&mut self, table: &str, key: &Key, row: Option<Row>) {
+        let (_, rows) = self
+            .tables
+            .get_mut(&table.to_lowercase())
+            .expect("the write was decided on it");
+        match row {
+            Some(row) => rows.insert(key.clone(), row),
+            None => rows.remove(key),
+        };
+    }
+}
+
+/// Few keys, so that the same entity is met again; each awkward in its way.
+pub(crate) const KEYS: [&str; 9] = [
+    "", "a", "B", "O'Brien", "a,b)('=", "100%+&", "é", "😀", "\u{E000}",
+];
+pub(crate) const NAMES: [&str; 6] = ["a", "b", "Count", "größe", "Missing", "_"];

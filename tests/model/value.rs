@@ -1,0 +1,201 @@
+//! Typed values as the oracle knows them, and their two spellings: JSON and filter literals.
+
+use std::cmp::Ordering;
+use std::fmt::Write as _;
+
+use fastrand::Rng;
+use serde_json::{Map, Value as Json, json};
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Val {
+    Binary(Vec<u8>),
+    Boolean(bool),
+    /// As the service prints it, which for these is also their order.
+    DateTime(&'static str),
+    Double(f64),
+    Guid(&'static str),
+    Int32(i32),
+    Int64(i64),
+    Text(String),
+}
+
+impl Val {
+    /// One of few values, so that equal ones meet.
+    pub(crate) fn random(rng: &mut Rng) -> Self {
+        let pick = |rng: &mut Rng, count: usize| rng.usize(..count);
+        match rng.u8(..8) {
+            0 => Self::Binary([vec![], vec![0], vec![0, 1], vec![255]][pick(rng, 4)].clone()),
+            1 => Self::Boolean(rng.bool()),
+            2 => Self::DateTime(DATES[pick(rng, DATES.len())]),
+            3 => Self::Double(DOUBLES[pick(rng, DOUBLES.len())]),
+            4 => Self::Guid(GUIDS[pick(rng, GUIDS.len())]),
+            5 => Self::Int32([i32::MIN, -1, 0, 1, 3, i32::MAX][pick(rng, 6)]),
+            6 => Self::Int64([i64::MIN, -1, 0, 3, 9_007_199_254_740_993, i64::MAX][pick(rng, 6)]),
+            _ => Self::Text(TEXTS[pick(rng, TEXTS.len())].to_owned()),
+        }
+    }
+
+    /// Adds the value to a JSON object, annotated where it must be, and sometimes where it need not.
+    pub(crate) fn write(&self, name: &str, into: &mut Map<String, Json>, rng: &mut Rng) {
+        let (edm_type, value, needed) = match self {
+            Self::Binary(bytes) => ("Edm.Binary", json!(base64(bytes)), true),
+            Self::Boolean(value) => ("Edm.Boolean", json!(value), false),
+            Self::DateTime(text) => ("Edm.DateTime", json!(text), true),
+            Self::Double(value) if value.is_nan() => ("Edm.Double", json!("NaN"), true),
+            Self::Double(value) if value.is_infinite() => (
+                "Edm.Double",
+                json!(if *value > 0.0 {
+                    "Infinity"
+                } else {
+                    "-Infinity"
+                }),
+                true,
+            ),
+            Self::Double(value) => ("Edm.Double", json!(value), false),
+            Self::Guid(text) => ("Edm.Guid", json!(text), true),
+            Self::Int32(value) => ("Edm.Int32", json!(value), false),
+            Self::Int64(value) => ("Edm.Int64", json!(value.to_string()), true),
+            Self::Text(text) => ("Edm.String", json!(text), false),
+        };
+        if needed || rng.bool() {
+            into.insert(format!("{name}@odata.type"), json!(edm_type));
+        }
+        into.insert(name.to_owned(), value);
+    }
+
+    /// Reads a member of an answer with minimal metadata.
+    pub(crate) fn read(value: &Json, edm_type: Option<&str>) -> Self {
+        let text = || value.as_str().unwrap().to_owned();
+        let known = |list: &[&'static str]| *list.iter().find(|known| **known == text()).unwrap();
+        match (edm_type, value) {
+            (Some("Edm.Binary"), _) => {
+                let all = [vec![], vec![0], vec![0, 1], vec![255]];
+                Self::Binary(
+                    all.into_iter()
+                        .find(|bytes| base64(bytes) == text())
+                        .unwrap(),
+                )
+            }
+            (Some("Edm.DateTime"), _) => Self::DateTime(known(&DATES)),
+            (Some("Edm.Guid"), _) => Self::Guid(known(&GUIDS)),
+            (Some("Edm.Int64"), _) => Self::Int64(text().parse().unwrap()),
+            (Some("Edm.Double"), _) => Self::Double(match text().as_str() {
+                "NaN" => f64::NAN,
+                "Infinity" => f64::INFINITY,
+                "-Infinity" => f64::NEG_INFINITY,
+                other => panic!("{other} needs no annotation"),
+            }),
+            (None, Json::Bool(value)) => Self::Boolean(*value),
+            (None, Json::String(text)) => Self::Text(text.clone()),
+            (None, Json::Number(number)) if number.is_f64() => {
+                Self::Double(number.as_f64().unwrap())
+            }
+            (None, Json::Number(number)) => {
+                Self::Int32(i32::try_from(number.as_i64().unwrap()).unwrap())
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// As a literal of a filter.
+    pub(crate) fn literal(&self) -> String {
+        match self {
+            Self::Binary(bytes) => {
+                let mut text = "X'".to_owned();
+                for byte in bytes {
+                    write!(text, "{byte:02x}").unwrap();
+                }
+                text + "'"
+            }
+            Self::Boolean(value) => value.to_string(),
+            Self::DateTime(text) => format!("datetime'{text}'"),
+            Self::Double(value) if value.is_nan() => "NaN".to_owned(),
+            Self::Double(value) if value.is_infinite() => {
+                if *value > 0.0 { "INF" } else { "-INF" }.to_owned()
+            }
+            Self::Double(value) => format!("{value:?}"),
+            Self::Guid(text) => format!("guid'{text}'"),
+            Self::Int32(value) => value.to_string(),
+            Self::Int64(value) => format!("{value}L"),
+            Self::Text(text) => format!("'{}'", text.replace('\'', "''")),
+        }
+    }
+
+    /// How a stored value compares with a literal: `None` where a NaN is involved.
+    ///
+    /// Integer literals are promoted to the type of the property; a value of another type is less than any literal.
+    pub(crate) fn compare(&self, literal: &Self) -> Option<Ordering> {
+        match (self, literal) {
+            (Self::Binary(a), Self::Binary(b)) => Some(a.cmp(b)),
+            (Self::Boolean(a), Self::Boolean(b)) => Some(a.cmp(b)),
+            (Self::DateTime(a), Self::DateTime(b)) => Some(rank(&DATES, a).cmp(&rank(&DATES, b))),
+            (Self::Double(a), Self::Double(b)) => a.partial_cmp(b),
+            (Self::Double(a), Self::Int32(b)) => a.partial_cmp(&f64::from(*b)),
+            // None of the doubles here lies where an i64 would lose digits.
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "the doubles here are small or huge"
+            )]
+            (Self::Double(a), Self::Int64(b)) => a.partial_cmp(&(*b as f64)),
+            (Self::Guid(a), Self::Guid(b)) => Some(a.cmp(b)),
+            (Self::Int32(a), Self::Int32(b)) => Some(a.cmp(b)),
+            (Self::Int64(a), Self::Int32(b)) => Some(a.cmp(&i64::from(*b))),
+            (Self::Int64(a), Self::Int64(b)) => Some(a.cmp(b)),
+            (Self::Text(a), Self::Text(b)) => Some(
+                a.encode_utf16()
+                    .collect::<Vec<_>>()
+                    .cmp(&b.encode_utf16().collect()),
+            ),
+            _ => Some(Ordering::Less),
+        }
+    }
+
+    /// Equal as stored: a NaN is itself, and zero has a sign.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Double(a), Self::Double(b)) => a.to_bits() == b.to_bits(),
+            _ => self == other,
+        }
+    }
+}
+
+fn rank(list: &[&str], text: &str) -> usize {
+    list.iter().position(|known| *known == text).unwrap()
+}
+
+/// Of the few byte strings that occur.
+fn base64(bytes: &[u8]) -> &'static str {
+    match bytes {
+        [] => "",
+        [0] => "AA==",
+        [0, 1] => "AAE=",
+        [255] => "/w==",
+        other => panic!("{other:?}"),
+    }
+}
+
+/// In their order.
+const DATES: [&str; 5] = [
+    "1601-01-01T00:00:00Z",
+    "2021-09-21T01:04:37.9678478Z",
+    "2021-09-21T01:04:37.967848Z",
+    "2021-09-21T01:04:38Z",
+    "9999-12-31T23:59:59.9999999Z",
+];
+const DOUBLES: [f64; 9] = [
+    f64::NEG_INFINITY,
+    -1e300,
+    -0.0,
+    0.0,
+    0.1,
+    3.0,
+    1e300,
+    f64::INFINITY,
+    f64::NAN,
+];
+const GUIDS: [&str; 3] = [
+    "00000000-0000-0000-0000-000000000000",
+    "c9da6455-213d-42c9-9a79-3e9149a57833",
+    "ffffffff-ffff-ffff-ffff-ffffffffffff",
+];
+const TEXTS: [&str; 8] = ["", "a", "B", "O'Brien", "3", "é\n\"\\", "😀", "\u{E000}"];
