@@ -49,7 +49,9 @@ fn impl_entity(model: &Model<'_>) -> TokenStream {
     let row_access = key_access(model, row_key);
     let (write, read) = (write_fn(model), read_fn(model));
     quote! {
+        // A deprecated field is stored like any other.
         #[automatically_derived]
+        #[allow(deprecated, clippy::allow_attributes, clippy::allow_attributes_without_reason)]
         impl #impl_generics #krate::TableEntity for #ident #type_generics #where_clause {
             type Columns = #columns #type_generics;
 
@@ -181,7 +183,7 @@ fn impl_keys(model: &Model<'_>) -> TokenStream {
     let partition_doc = format!("The partition of every [`{ident}`] with this key field.");
     quote! {
         #[automatically_derived]
-        #[allow(dead_code, clippy::allow_attributes, clippy::allow_attributes_without_reason)]
+        #[allow(dead_code, deprecated, clippy::allow_attributes, clippy::allow_attributes_without_reason)]
         impl #impl_generics #ident #type_generics #where_clause {
             #[doc = #key_doc]
             #[must_use]
@@ -231,7 +233,7 @@ fn columns_struct(model: &Model<'_>) -> TokenStream {
     let columns_name = columns.to_string();
     quote! {
         #[doc = #struct_doc]
-        #[allow(dead_code, clippy::allow_attributes, clippy::allow_attributes_without_reason)]
+        #[allow(dead_code, deprecated, clippy::allow_attributes, clippy::allow_attributes_without_reason)]
         #vis struct #columns #impl_generics #where_clause { #(#fields),* }
 
         #[automatically_derived]

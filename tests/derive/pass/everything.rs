@@ -25,6 +25,8 @@ where
     #[table(row_key)]
     id: std::string::String,
     r#match: bool,
+    #[deprecated]
+    old: u8,
     #[table(rename = "Größe")]
     size: std::option::Option<T>,
 }
@@ -42,7 +44,7 @@ fn main() {
     let columns = Row::<i64>::columns();
     let filter = columns.r#match.eq(true) & columns.size.gt(5) & columns.r#type.ne("x");
     assert_eq!(filter.to_string(), "Match eq true and Größe gt 5L and PartitionKey ne 'x'");
-    assert_eq!(Row::<i64>::SCHEMA.properties().len(), 2);
+    assert_eq!(Row::<i64>::SCHEMA.properties().len(), 3);
     assert!(Empty::SCHEMA.properties().is_empty());
     let _ = Row::<i64>::key("a", "b");
     let _ = Row::<i64>::partition("a");
