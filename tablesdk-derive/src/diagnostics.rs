@@ -1,11 +1,15 @@
 //! Collects mistakes, so that all of them are reported at once; and guesses what a misspelt word was meant to be.
+//!
+//! A collection that is dropped without having been finished panics: a mistake that nobody reports would become code that
+//! does something else than was written.
 
 use std::fmt::Display;
 
 use proc_macro2::Span;
 
-/// The mistakes found so far. Must be finished: dropping it unfinished would lose them.
+/// The mistakes found so far.
 pub(crate) struct Diagnostics {
+    /// `None` once finished.
     errors: Option<Vec<syn::Error>>,
 }
 
@@ -37,6 +41,11 @@ impl Diagnostics {
             (None, None) => unreachable!("a value is missing only where a mistake was reported"),
         }
     }
+
+    /// Drops the mistakes, where they have been reported before.
+    pub(crate) fn discard(mut self) {
+        self.errors = None;
+    }
 }
 
 impl Drop for Diagnostics {
@@ -48,13 +57,17 @@ impl Drop for Diagnostics {
     }
 }
 
-/// `, did you mean …?` when one of the words is close to this one, else a full stop; either way a sentence may follow.
-pub(crate) fn did_you_mean(word: &str, known: &[&str]) -> String {
-    let closest = known.iter().min_by_key(|known| distance(word, known));
-    match closest.filter(|known| distance(word, known) <= word.len().max(known.len()) / 3) {
-        Some(known) => format!(", did you mean `{known}`?"),
-        None => ".".to_owned(),
+/// The known word that was meant: the word itself, one that begins so, or one that is nearly the same.
+pub(crate) fn closest(word: &str, known: &[&'static str]) -> Option<&'static str> {
+    let lower = word.to_lowercase();
+    let begins_so = |known: &&&str| word.len() > 2 && known.to_lowercase().starts_with(&lower);
+    let same = known.iter().find(|known| **known == word);
+    if let Some(known) = same.or_else(|| known.iter().find(begins_so)) {
+        return Some(known);
     }
+    let distances = known.iter().map(|known| (distance(word, known), *known));
+    let (distance, known) = distances.min()?;
+    (distance <= word.len().max(known.len()) / 3).then_some(known)
 }
 
 /// How many letters must be added, removed or changed to make one word of the other.
@@ -83,11 +96,19 @@ mod tests {
     #[test]
     fn close_words_are_suggested_and_distant_ones_are_not() {
         let known = ["partition_key", "row_key", "rename"];
-        assert_eq!(
-            did_you_mean("partitionkey", &known),
-            ", did you mean `partition_key`?"
-        );
-        assert_eq!(did_you_mean("renam", &known), ", did you mean `rename`?");
-        assert_eq!(did_you_mean("flatten", &known), ".");
+        assert_eq!(closest("partitionkey", &known), Some("partition_key"));
+        assert_eq!(closest("PartitionKey", &known), Some("partition_key"));
+        assert_eq!(closest("rowkey", &known), Some("row_key"));
+        assert_eq!(closest("renam", &known), Some("rename"));
+        assert_eq!(closest("Partition", &known), Some("partition_key"));
+        assert_eq!(closest("row", &known), Some("row_key"));
+        assert_eq!(closest("flatten", &known), None);
+        assert_eq!(closest("", &known), None);
+    }
+
+    #[test]
+    #[should_panic(expected = "diagnostics were not finished")]
+    fn no_mistake_is_lost_in_silence() {
+        drop(Diagnostics::new());
     }
 }

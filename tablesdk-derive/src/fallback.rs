@@ -1,68 +1,60 @@
-//! What is emitted beside the errors: enough of an entity that one mistake does not break every line that uses the struct.
+//! What is emitted beside the errors: enough of an entity that one mistake does not break every line that uses it.
+//!
+//! Everything that `expand` generates exists here, too, as far as the declaration allows, and takes anything.
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{ToTokens, quote};
 use syn::{Data, DeriveInput, Fields, parse_quote};
 
 use crate::attr::StructAttributes;
+use crate::check::crate_path;
 use crate::diagnostics::Diagnostics;
 use crate::expand::columns_ident;
 
 pub(crate) fn expand(input: &DeriveInput, error: &syn::Error) -> TokenStream {
     let errors = error.to_compile_error();
-    let Data::Struct(data) = &input.data else {
-        return errors;
-    };
-    let Fields::Named(fields) = &data.fields else {
-        return errors;
-    };
-    if input.generics.lifetimes().next().is_some() {
-        return errors;
-    }
-    let mut ignored = Diagnostics::new();
-    let krate = StructAttributes::parse(&input.attrs, &mut ignored).krate;
-    // Reported already, as part of `error`.
-    let _ = ignored.finish(Some(()));
-    let krate = krate.unwrap_or_else(|| parse_quote!(::tablesdk));
+    let entity = stub_entity(input);
+    quote! { #errors #entity }
+}
+
+fn stub_entity(input: &DeriveInput) -> TokenStream {
+    let mut reported = Diagnostics::new();
+    let krate = crate_path(StructAttributes::parse(&input.attrs, &mut reported));
+    reported.discard();
+    let private = quote! { #krate::__private };
 
     let (ident, vis) = (&input.ident, &input.vis);
-    let (impl_generics, type_generics, where_clause) = input.generics.split_for_impl();
-    let columns = columns_ident(ident);
+    let mut generics = input.generics.clone();
+    if !generics.params.is_empty() {
+        // What the trait asks for must not become a second error; lifetimes are in `'static` so, too.
+        let predicates = &mut generics.make_where_clause().predicates;
+        predicates.push(parse_quote! { Self: ::core::marker::Send + 'static });
+    }
+    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
     let entity_name = ident.to_string();
-    let columns_doc = format!("The columns of [`{ident}`].");
-    let idents: Vec<_> = fields
-        .named
-        .iter()
-        .filter_map(|field| field.ident.as_ref())
-        .collect();
-    let types = fields.named.iter().map(|field| &field.ty);
-    let visibilities = fields.named.iter().map(|field| &field.vis);
+    let (columns, columns_type) = stub_columns(input, &private);
     quote! {
-        #errors
-
-        #[doc = #columns_doc]
-        #[allow(dead_code, missing_docs)]
-        #[derive(::core::clone::Clone, ::core::marker::Copy)]
-        #vis struct #columns #impl_generics #where_clause {
-            #(#visibilities #idents: #krate::__private::Column<#ident #type_generics, #types>),*
-        }
+        #columns
 
         #[allow(dead_code, missing_docs)]
         impl #impl_generics #ident #type_generics #where_clause {
-            #vis fn key(_: impl ::core::marker::Sized, _: impl ::core::marker::Sized) -> #krate::__private::Key<Self> {
+            #vis fn key(
+                _: impl ::core::marker::Sized,
+                _: impl ::core::marker::Sized,
+            ) -> #private::Key<Self> {
                 ::core::panic!()
             }
 
-            #vis fn partition(_: impl ::core::marker::Sized) -> #krate::__private::Partition<Self> {
+            #vis fn partition(_: impl ::core::marker::Sized) -> #private::Partition<Self> {
                 ::core::panic!()
             }
         }
 
         #[automatically_derived]
         impl #impl_generics #krate::TableEntity for #ident #type_generics #where_clause {
-            type Columns = #columns #type_generics;
+            type Columns = #columns_type;
 
-            const SCHEMA: #krate::__private::Schema = #krate::__private::Schema::new(#entity_name, &[]);
+            const SCHEMA: #private::Schema = #private::Schema::new(#entity_name, &[]);
 
             fn columns() -> Self::Columns {
                 ::core::panic!()
@@ -70,22 +62,52 @@ pub(crate) fn expand(input: &DeriveInput, error: &syn::Error) -> TokenStream {
 
             fn entity_key(
                 &self,
-            ) -> ::core::result::Result<#krate::__private::EntityKey, #krate::__private::EntityError> {
+            ) -> ::core::result::Result<#private::EntityKey, #private::EntityError> {
                 ::core::panic!()
             }
 
             fn write(
                 &self,
-                _: &mut #krate::__private::PropertyWriter<'_>,
-            ) -> ::core::result::Result<(), #krate::__private::EntityError> {
+                _: &mut #private::PropertyWriter<'_>,
+            ) -> ::core::result::Result<(), #private::EntityError> {
                 ::core::panic!()
             }
 
             fn read(
-                _: &mut #krate::__private::PropertyReader<'_>,
-            ) -> ::core::result::Result<Self, #krate::__private::EntityError> {
+                _: &mut #private::PropertyReader<'_>,
+            ) -> ::core::result::Result<Self, #private::EntityError> {
                 ::core::panic!()
             }
         }
     }
+}
+
+/// The struct of columns and its type; a unit where no field has a name.
+fn stub_columns(input: &DeriveInput, private: &TokenStream) -> (TokenStream, TokenStream) {
+    let Data::Struct(data) = &input.data else {
+        return (TokenStream::new(), quote! { () });
+    };
+    let Fields::Named(fields) = &data.fields else {
+        return (TokenStream::new(), quote! { () });
+    };
+    let (ident, vis) = (&input.ident, &input.vis);
+    let (impl_generics, type_generics, where_clause) = input.generics.split_for_impl();
+    let columns = columns_ident(ident);
+    let fields = fields.named.iter().map(|field| {
+        let (vis, ident_of_field, ty) = (&field.vis, &field.ident, &field.ty);
+        quote! { #vis #ident_of_field: #private::Column<#ident #type_generics, #ty> }
+    });
+    let item = quote! {
+        #[allow(dead_code, missing_docs)]
+        #vis struct #columns #impl_generics #where_clause { #(#fields),* }
+
+        impl #impl_generics ::core::clone::Clone for #columns #type_generics #where_clause {
+            fn clone(&self) -> Self {
+                *self
+            }
+        }
+
+        impl #impl_generics ::core::marker::Copy for #columns #type_generics #where_clause {}
+    };
+    (item, quote! { #columns #type_generics }.to_token_stream())
 }

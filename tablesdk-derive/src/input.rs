@@ -1,6 +1,13 @@
-//! The struct as it was written, attributes read, nothing judged yet but its shape.
+//! The struct as it was written: its shape, its attributes, its fields, with their spans.
+//!
+//! Nothing is judged here but the shape. Mistakes in attributes are collected and handed on, so that the check can add its
+//! own to them.
 
-use syn::{Attribute, Data, DeriveInput, Fields, Generics, Ident, Type, Visibility};
+use proc_macro2::{Span, TokenStream};
+use quote::quote;
+use syn::ext::IdentExt as _;
+use syn::spanned::Spanned as _;
+use syn::{Attribute, Data, DeriveInput, Fields, Generics, Ident, Meta, Type, Visibility};
 
 use crate::attr::{FieldAttributes, StructAttributes};
 use crate::diagnostics::Diagnostics;
@@ -11,7 +18,8 @@ pub(crate) struct Input<'a> {
     pub(crate) generics: &'a Generics,
     pub(crate) attributes: StructAttributes,
     pub(crate) fields: Vec<InputField<'a>>,
-    /// Mistakes in attributes, which the check goes on from.
+    /// The lints that the struct or a field allows, for the code that repeats their names and types.
+    pub(crate) lints: Vec<TokenStream>,
     pub(crate) diagnostics: Diagnostics,
 }
 
@@ -23,39 +31,59 @@ pub(crate) struct InputField<'a> {
     pub(crate) attributes: FieldAttributes,
 }
 
-pub(crate) fn parse(input: &DeriveInput) -> syn::Result<Input<'_>> {
-    let refused = |message| Err(syn::Error::new_spanned(&input.ident, message));
-    let fields = match &input.data {
-        Data::Struct(data) => &data.fields,
-        Data::Enum(_) => {
-            return refused("TableEntity is derived for structs; derive it for each kind of row");
-        }
-        Data::Union(_) => return refused("TableEntity is derived for structs, not for unions"),
-    };
-    let Fields::Named(fields) = fields else {
-        return refused("a TableEntity needs named fields, which become its properties");
-    };
-    if let Some(lifetime) = input.generics.lifetimes().next() {
-        let message = "an entity that is read owns its data: use owned types such as String";
-        return Err(syn::Error::new_spanned(lifetime, message));
+impl InputField<'_> {
+    /// The name without a raw identifier's `r#`.
+    pub(crate) fn plain_name(&self) -> String {
+        self.ident.unraw().to_string()
     }
+
+    pub(crate) fn is_key(&self) -> bool {
+        self.attributes.partition_key.is_some() || self.attributes.row_key.is_some()
+    }
+
+    /// Whether the field is marked as both, which no field can be.
+    pub(crate) fn is_both_keys(&self) -> bool {
+        self.attributes.partition_key.is_some() && self.attributes.row_key.is_some()
+    }
+
+    /// The field's name for generated code.
+    pub(crate) fn member(&self) -> Ident {
+        generated(self.ident)
+    }
+}
+
+/// A name of the user's for generated code. It stands where the user wrote it, so that editors find it, but is known as
+/// generated, so that no lint holds the user to what we do with it.
+pub(crate) fn generated(ident: &Ident) -> Ident {
+    let mut ident = ident.clone();
+    ident.set_span(generated_span(ident.span()));
+    ident
+}
+
+pub(crate) fn generated_span(span: Span) -> Span {
+    span.resolved_at(Span::call_site())
+}
+
+pub(crate) fn parse(input: &DeriveInput) -> syn::Result<Input<'_>> {
+    let fields = named_fields(&input.data, input.ident.span())?;
     let mut diagnostics = Diagnostics::new();
+    if let Some(lifetime) = input.generics.lifetimes().next() {
+        let message = "an entity owns what is read into it: instead of a lifetime and borrowed types, use owned ones such as `String`";
+        diagnostics.error(lifetime.lifetime.span(), message);
+    }
     let attributes = StructAttributes::parse(&input.attrs, &mut diagnostics);
     let mut parsed = Vec::new();
-    for field in &fields.named {
-        let attributes = FieldAttributes::parse(&field.attrs, &mut diagnostics);
+    let mut lints = allowed_lints(&input.attrs);
+    for field in fields {
         let Some(ident) = &field.ident else { continue };
-        let docs = field
-            .attrs
-            .iter()
-            .filter(|attribute| attribute.path().is_ident("doc"))
-            .collect();
+        lints.extend(allowed_lints(&field.attrs));
+        let is_doc = |attribute: &&Attribute| attribute.path().is_ident("doc");
         parsed.push(InputField {
             ident,
             vis: &field.vis,
             ty: &field.ty,
-            docs,
-            attributes,
+            docs: field.attrs.iter().filter(is_doc).collect(),
+            attributes: FieldAttributes::parse(&field.attrs, &mut diagnostics),
         });
     }
     Ok(Input {
@@ -64,6 +92,45 @@ pub(crate) fn parse(input: &DeriveInput) -> syn::Result<Input<'_>> {
         generics: &input.generics,
         attributes,
         fields: parsed,
+        lints,
         diagnostics,
     })
+}
+
+fn named_fields(data: &Data, span: Span) -> syn::Result<impl Iterator<Item = &syn::Field>> {
+    let (span, message) = match data {
+        Data::Struct(data) => match &data.fields {
+            Fields::Named(fields) => return Ok(fields.named.iter()),
+            Fields::Unnamed(fields) => (
+                fields.span(),
+                "fields without names cannot become properties: write `struct Name { field: Type, … }`",
+            ),
+            Fields::Unit => (
+                span,
+                "an entity has at least its two key fields: write `struct Name { field: Type, … }`",
+            ),
+        },
+        Data::Enum(data) => (
+            data.enum_token.span(),
+            "an enum cannot be an entity: derive `TableEntity` for a struct for each kind of row",
+        ),
+        Data::Union(data) => (
+            data.union_token.span(),
+            "a union cannot be an entity: derive `TableEntity` for a struct",
+        ),
+    };
+    Err(syn::Error::new(span, message))
+}
+
+/// Lints that are expected count as allowed, since what is generated need not meet them.
+fn allowed_lints(attributes: &[Attribute]) -> Vec<TokenStream> {
+    let lists = attributes.iter().filter_map(|attribute| {
+        let path = attribute.path();
+        match &attribute.meta {
+            Meta::List(list) if path.is_ident("allow") || path.is_ident("expect") => Some(list),
+            _ => None,
+        }
+    });
+    let allow = |tokens: &TokenStream| quote! { #[allow(#tokens)] };
+    lists.map(|list| allow(&list.tokens)).collect()
 }

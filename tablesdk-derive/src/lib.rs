@@ -11,36 +11,96 @@ mod name;
 use proc_macro::TokenStream;
 use syn::{DeriveInput, parse_macro_input};
 
-/// Maps a struct to an entity: each field to a property, two of them to the keys.
+/// Maps a struct with named fields to an entity: two fields to its keys, each other field to a property.
 ///
-/// Every mistake is reported where it stands, all of a struct's at once.
+/// Attributes have the form `#[table(word)]` or `#[table(word = "text")]`; several words may share one attribute, and
+/// several attributes may stand in one place. All mistakes of a struct are reported at once, each where it stands.
 ///
 /// # On the struct
 ///
-/// **`#[table(rename_all = "PascalCase")]`** names every property after its field in another case: `lowercase`, `UPPERCASE`,
-/// `PascalCase`, `camelCase`, `snake_case` or `SCREAMING_SNAKE_CASE`. Names with hyphens are none that the service takes.
+/// ## `#[table(rename_all = "PascalCase")]`
 ///
-/// **`#[table(crate = "path")]`** says where `tablesdk` is, for a crate that has it under another name.
+/// Names the properties after their fields in another case. The rules are those of serde, which take a field's name to be
+/// in snake case:
+///
+/// | rule | `first_name` becomes |
+/// |---|---|
+/// | `lowercase`, `snake_case` | `first_name` |
+/// | `UPPERCASE`, `SCREAMING_SNAKE_CASE` | `FIRST_NAME` |
+/// | `PascalCase` | `FirstName` |
+/// | `camelCase` | `firstName` |
+///
+/// The rules with hyphens are refused, since the service takes no hyphen in the name of a property.
+///
+/// ## `#[table(crate = "path")]`
+///
+/// Says where `tablesdk` is, for a crate that has it under another name or gets it through a third crate. Without it the
+/// generated code names `::tablesdk`.
 ///
 /// # On a field
 ///
-/// **`#[table(partition_key)]`** and **`#[table(row_key)]`** mark the two key fields. Every entity has both. They are stored as the
-/// system properties `PartitionKey` and `RowKey` and not a second time.
+/// ## `#[table(partition_key)]` and `#[table(row_key)]`
 ///
-/// **`#[table(rename = "HiredOn")]`** gives the property another name than its field.
+/// Mark the two fields that are the key. Every entity has both, on two fields. They are stored as `PartitionKey` and
+/// `RowKey`, whatever the fields are called, and not a second time.
+///
+/// ## `#[table(rename = "HiredOn")]`
+///
+/// Gives the property this very name; `rename_all` does not touch it.
+///
+/// # Names
+///
+/// The name of a property is a letter or `_`, then letters, digits and `_`, in all at most 255 UTF-16 units. Taken are
+/// `PartitionKey`, `RowKey`, `Timestamp`, and what begins with `odata.`. No two fields have one name, and there are at most 252
+/// properties. A raw identifier counts without its `r#`.
 ///
 /// # Types
 ///
-/// A field is of a type that implements `PropertyValue`, or an `Option` of one: `None` is an absent property.
+/// The type of a property implements `PropertyValue`, or is an `Option` of one that does: `None` is a property that is not
+/// there. The type of a key field implements `KeyPart`. A generic struct is an entity for those parameters with which its
+/// fields are so; bounds to that effect are added. There are no lifetimes: what is read from the service is owned.
 ///
 /// # What is generated
 ///
-/// For a struct `Employee`:
+/// From
 ///
-/// * `impl TableEntity for Employee`,
-/// * `Employee::key(…)`, a typed key, and `Employee::partition(…)`, a typed partition,
-/// * a struct `EmployeeColumns` with one column for each field, of the same name, visibility and documentation, which the closures
-///   of `filter` and `select` get.
+/// ```text
+/// #[derive(TableEntity)]
+/// #[table(rename_all = "PascalCase")]
+/// pub struct Employee {
+///     #[table(partition_key)]
+///     pub department: String,
+///     #[table(row_key)]
+///     pub id: String,
+///     /// In full years.
+///     pub age: i32,
+/// }
+/// ```
+///
+/// comes, with every path in full and shortened here:
+///
+/// ```text
+/// impl TableEntity for Employee { … }
+///
+/// impl Employee {
+///     pub fn key(department: impl Into<String>, id: impl Into<String>) -> Key<Self> { … }
+///     pub fn partition(department: impl Into<String>) -> Partition<Self> { … }
+/// }
+///
+/// #[derive(Clone, Copy, Debug)]
+/// pub struct EmployeeColumns {
+///     /// The column `PartitionKey`.
+///     pub department: Column<Employee, String>,
+///     /// The column `RowKey`.
+///     pub id: Column<Employee, String>,
+///     /// In full years.
+///     pub age: Column<Employee, i32>,
+/// }
+/// ```
+///
+/// The columns have the names, visibilities and docs of the fields. They are what the closures of `filter` and `select` get.
+/// The names `key`, `partition` and `EmployeeColumns` are taken by what is generated. Lints that the struct or a field allows or
+/// expects are allowed there, too.
 #[proc_macro_derive(TableEntity, attributes(table))]
 pub fn derive_table_entity(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);

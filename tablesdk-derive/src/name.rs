@@ -1,93 +1,103 @@
 //! Names of properties: how they follow from those of fields, and which ones the service takes.
+//!
+//! The rules are the service's, see
+//! <https://learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model#property-names>. The protocol
+//! crate checks them once more where names come at run time.
 
-use proc_macro2::Span;
 use syn::LitStr;
 
-use crate::diagnostics::did_you_mean;
+use crate::diagnostics::closest;
 
-/// How the name of a property follows from that of its field.
+/// How the name of a property follows from that of its field, which is taken to be in snake case.
 #[derive(Clone, Copy)]
 pub(crate) enum RenameRule {
     Camel,
-    Lower,
     Pascal,
-    ScreamingSnake,
+    /// `lowercase` and `snake_case`: fields are both already.
     Snake,
+    /// `UPPERCASE` and `SCREAMING_SNAKE_CASE`.
     Upper,
 }
 
 impl RenameRule {
     pub(crate) fn parse(text: &LitStr) -> syn::Result<Self> {
         let value = text.value();
-        let known = RULES.iter().find(|(name, _)| *name == value);
-        if let Some((_, rule)) = known {
+        if let Some((_, rule)) = RULES.iter().find(|(name, _)| *name == value) {
             return Ok(*rule);
         }
+        let names = RULES.map(|(name, _)| name);
         let message = if value.contains('-') {
             format!(
-                "`{value}` would put hyphens into property names, which the service does not take"
+                "`{value}` puts hyphens into names, and the service takes no property with a hyphen: use one of `{}`",
+                names.join("`, `")
             )
+        } else if let Some(known) = closest(&value, &names) {
+            format!("unknown rule `{value}`, did you mean `{known}`?")
         } else {
-            let names = RULES.map(|(name, _)| name);
-            let suggestion = did_you_mean(&value, &names);
             format!(
-                "unknown case `{value}`{suggestion} The cases are {}",
-                names.join(", ")
+                "unknown rule `{value}`: the rules are `{}`",
+                names.join("`, `")
             )
         };
         Err(syn::Error::new(text.span(), message))
     }
 
+    /// As serde does it, so that a struct has the same names in both; beyond ASCII, too.
     pub(crate) fn apply(self, field: &str) -> String {
         match self {
-            Self::Lower | Self::Snake => field.to_lowercase(),
-            Self::Upper | Self::ScreamingSnake => field.to_uppercase(),
-            Self::Pascal => field.split('_').map(capitalized).collect(),
             Self::Camel => {
                 let pascal = Self::Pascal.apply(field);
                 let mut letters = pascal.chars();
-                let first = letters.next().map(|first| first.to_lowercase().to_string());
-                first.unwrap_or_default() + letters.as_str()
+                let first = letters.next().into_iter().flat_map(char::to_lowercase);
+                first.chain(letters).collect()
             }
+            Self::Pascal => field.split('_').flat_map(capitalized).collect(),
+            Self::Snake => field.to_owned(),
+            Self::Upper => field.to_uppercase(),
         }
     }
 }
 
-fn capitalized(word: &str) -> String {
+fn capitalized(word: &str) -> impl Iterator<Item = char> {
     let mut letters = word.chars();
-    let first = letters.next().map(|first| first.to_uppercase().to_string());
-    first.unwrap_or_default() + letters.as_str()
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(letters)
 }
 
-/// Checks a name against the rules of the service.
-pub(crate) fn check_property(name: &str, span: Span) -> syn::Result<()> {
-    let reason = if matches!(name, "PartitionKey" | "RowKey" | "Timestamp") {
-        "the service uses this name itself; give the field another one with `#[table(rename = \"…\")]`".to_owned()
-    } else if name.is_empty() {
-        "it is empty".to_owned()
-    } else if name.encode_utf16().count() > 255 {
-        "it has more than 255 UTF-16 units".to_owned()
-    } else if !name.starts_with(|c: char| c.is_alphabetic() || c == '_') {
-        "it does not start with a letter or an underscore".to_owned()
-    } else if let Some(c) = name.chars().find(|c| !(c.is_alphanumeric() || *c == '_')) {
-        format!("the character {c:?} is no letter, digit or underscore")
+/// Why the service, or the protocol, has no property of that name.
+pub(crate) fn problem_of(name: &str) -> Option<String> {
+    let units = name.encode_utf16().count();
+    let first = name.chars().next();
+    if matches!(name, "PartitionKey" | "RowKey" | "Timestamp") {
+        Some("the service has a property of its own under it".to_owned())
+    } else if name.starts_with("odata.") {
+        Some("what begins with `odata.` belongs to the protocol".to_owned())
+    } else if first.is_none() {
+        Some("it is empty".to_owned())
+    } else if units > NAME_UNITS_MAX {
+        Some(format!(
+            "its {units} UTF-16 units are more than {NAME_UNITS_MAX}"
+        ))
+    } else if let Some(first) = first.filter(|c| !(c.is_alphabetic() || *c == '_')) {
+        Some(format!(
+            "it begins with {first:?}, not with a letter or `_`"
+        ))
     } else {
-        return Ok(());
-    };
-    Err(syn::Error::new(
-        span,
-        format!("`{name}` cannot name a property: {reason}"),
-    ))
+        let bad = name.chars().find(|c| !(c.is_alphanumeric() || *c == '_'));
+        bad.map(|bad| format!("{bad:?} is no letter, digit or `_`"))
+    }
 }
 
 const RULES: [(&str, RenameRule); 6] = [
-    ("lowercase", RenameRule::Lower),
+    ("lowercase", RenameRule::Snake),
     ("UPPERCASE", RenameRule::Upper),
     ("PascalCase", RenameRule::Pascal),
     ("camelCase", RenameRule::Camel),
     ("snake_case", RenameRule::Snake),
-    ("SCREAMING_SNAKE_CASE", RenameRule::ScreamingSnake),
+    ("SCREAMING_SNAKE_CASE", RenameRule::Upper),
 ];
+
+const NAME_UNITS_MAX: usize = 255;
 
 #[cfg(test)]
 mod tests {
@@ -95,17 +105,47 @@ mod tests {
 
     #[test]
     fn names_follow_from_fields_as_in_serde() {
-        for (rule, name) in [
-            (RenameRule::Lower, "first_name"),
-            (RenameRule::Upper, "FIRST_NAME"),
-            (RenameRule::Pascal, "FirstName"),
-            (RenameRule::Camel, "firstName"),
-            (RenameRule::Snake, "first_name"),
-            (RenameRule::ScreamingSnake, "FIRST_NAME"),
+        for (field, pascal, camel, upper) in [
+            ("first_name", "FirstName", "firstName", "FIRST_NAME"),
+            ("x", "X", "x", "X"),
+            ("_id", "Id", "id", "_ID"),
+            ("line_2", "Line2", "line2", "LINE_2"),
+            ("größe", "Größe", "größe", "GRÖSSE"),
         ] {
-            assert_eq!(rule.apply("first_name"), name);
+            assert_eq!(RenameRule::Pascal.apply(field), pascal);
+            assert_eq!(RenameRule::Camel.apply(field), camel);
+            assert_eq!(RenameRule::Upper.apply(field), upper);
+            assert_eq!(RenameRule::Snake.apply(field), field);
         }
-        assert_eq!(RenameRule::Camel.apply("x"), "x");
-        assert_eq!(RenameRule::Pascal.apply("größe"), "Größe");
+    }
+
+    #[test]
+    fn names_are_held_to_the_rules_of_the_service() {
+        let longest = "é".repeat(255);
+        for name in [
+            "a",
+            "_",
+            "_1",
+            "ETag",
+            "timestamp",
+            "naïve_2",
+            "啊齄",
+            &longest,
+        ] {
+            assert_eq!(problem_of(name), None, "{name}");
+        }
+        let too_long = "😀".repeat(128);
+        for (name, reason) in [
+            ("Timestamp", "a property of its own"),
+            ("odata.etag", "belongs to the protocol"),
+            ("", "empty"),
+            ("1st", "begins with '1'"),
+            ("hired-on", "'-' is no letter"),
+            ("a.b", "'.' is no letter"),
+            (&too_long, "256 UTF-16 units"),
+        ] {
+            let problem = problem_of(name).unwrap();
+            assert!(problem.contains(reason), "{name}: {problem}");
+        }
     }
 }

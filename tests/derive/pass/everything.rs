@@ -1,6 +1,13 @@
 //! Attributes, raw identifiers, generics, shadowed names and strict lints, all at once.
 
-#![deny(warnings, missing_docs, unreachable_pub, unused_qualifications, clippy::all, clippy::pedantic)]
+#![deny(
+    warnings,
+    missing_docs,
+    unreachable_pub,
+    unused_qualifications,
+    clippy::all,
+    clippy::pedantic
+)]
 #![allow(dead_code)]
 
 use tablesdk::{PropertyValue, TableEntity};
@@ -43,7 +50,10 @@ pub(crate) struct Empty {
 fn main() {
     let columns = Row::<i64>::columns();
     let filter = columns.r#match.eq(true) & columns.size.gt(5) & columns.r#type.ne("x");
-    assert_eq!(filter.to_string(), "Match eq true and Größe gt 5L and PartitionKey ne 'x'");
+    assert_eq!(
+        filter.to_string(),
+        "Match eq true and Größe gt 5L and PartitionKey ne 'x'"
+    );
     assert_eq!(Row::<i64>::SCHEMA.properties().len(), 3);
     assert!(Empty::SCHEMA.properties().is_empty());
     let _ = Row::<i64>::key("a", "b");

@@ -16,6 +16,13 @@ struct Employee {
 
 fn main() {
     use vendored::tables::TableEntity as _;
-    let employee = Employee { department: "Sales".into(), id: "1".into(), name: None };
-    assert_eq!(employee.entity_key().unwrap().to_string(), "(\"Sales\", \"1\")");
+    let employee = Employee {
+        department: "Sales".into(),
+        id: "1".into(),
+        name: None,
+    };
+    assert_eq!(
+        employee.entity_key().unwrap().to_string(),
+        "(\"Sales\", \"1\")"
+    );
 }

@@ -1,0 +1,11 @@
+use tablesdk::TableEntity;
+
+#[derive(TableEntity)]
+struct Employee {
+    #[table(partition_key = "{department}")]
+    department: String,
+    #[table(row_key)]
+    id: String,
+}
+
+fn main() {}

@@ -1,0 +1,6 @@
+use tablesdk::TableEntity;
+
+#[derive(TableEntity)]
+struct Employee;
+
+fn main() {}
