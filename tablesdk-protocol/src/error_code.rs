@@ -61,6 +61,16 @@ error_codes! {
     AuthenticationFailed, FORBIDDEN, "Server failed to authenticate the request. Make sure the value of Authorization header is formed correctly including the signature.";
     /// 403: the credential does not cover this request.
     AuthorizationFailure, FORBIDDEN, "This request is not authorized to perform this operation.";
+    /// 403: the shared access signature lacks the permission.
+    AuthorizationPermissionMismatch, FORBIDDEN, "This request is not authorized to perform this operation using this permission.";
+    /// 403: the shared access signature does not hold over this protocol.
+    AuthorizationProtocolMismatch, FORBIDDEN, "This request is not authorized to perform this operation using this protocol.";
+    /// 403: the account SAS does not hold for this kind of resource.
+    AuthorizationResourceTypeMismatch, FORBIDDEN, "This request is not authorized to perform this operation using this resource type.";
+    /// 403: the account SAS does not hold for the table service.
+    AuthorizationServiceMismatch, FORBIDDEN, "This request is not authorized to perform this operation using this service.";
+    /// 403: the shared access signature does not hold for the address of the client.
+    AuthorizationSourceIPMismatch, FORBIDDEN, "This request is not authorized to perform this operation using this source IP.";
     /// 400: the operations of a batch name more than one partition.
     CommandsInBatchActOnDifferentPartitions, BAD_REQUEST, "All commands in a batch must operate on same entity group.";
     /// 400: the same property twice in one entity.

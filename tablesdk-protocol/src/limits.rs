@@ -36,6 +36,24 @@ pub const PAGE_ITEMS_MAX: usize = 1000;
 /// The size of a page's body at which the service ends the page, in bytes.
 pub const PAGE_BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 
+/// The most stored access policies that a table may have.
+pub const POLICIES_MAX: usize = 5;
+
+/// The longest id of a stored access policy, in characters.
+pub const POLICY_ID_LENGTH_MAX: usize = 64;
+
+/// The longest time for which logs and metrics may be kept, in days.
+pub const RETENTION_DAYS_MAX: u16 = 365;
+
+/// The most CORS rules that a service may have.
+pub const CORS_RULES_MAX: usize = 5;
+
+/// The largest set of CORS rules, in bytes of their texts.
+pub const CORS_BYTES_MAX: usize = 2 * 1024;
+
+/// The largest document of XML that is read, in bytes: many times what the largest valid one has.
+pub const XML_BYTES_MAX: usize = 64 * 1024;
+
 /// The longest `x-ms-client-request-id`, in bytes.
 pub const CLIENT_REQUEST_ID_BYTES_MAX: usize = 1024;
 

@@ -1,8 +1,9 @@
-//! Shared Key and Shared Key Lite: what is signed, and with what.
+//! Shared Key, Shared Key Lite and shared access signatures: what is signed, and with what.
 //!
 //! Client and server compute the same string from the same request parts; neither direction does any I/O. See
 //! <https://learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key>.
 
+pub mod sas;
 mod shared_key;
 mod string_to_sign;
 

@@ -38,6 +38,12 @@ impl QueryOptions {
             .map(|(_, value)| value.as_str())
     }
 
+    /// Every value of an option, in order.
+    pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        let pairs = self.pairs.iter().filter(move |(key, _)| key == name);
+        pairs.map(|(_, value)| value.as_str())
+    }
+
     /// Adds an option.
     pub fn push(&mut self, name: &'static str, value: impl Into<String>) {
         self.pairs.push((Cow::Borrowed(name), value.into()));
