@@ -7,6 +7,7 @@ pub mod limits;
 pub mod operation;
 pub mod wire;
 
+mod access_policy;
 mod clock;
 mod endpoint;
 mod error_code;
@@ -15,11 +16,16 @@ mod guid;
 mod key;
 mod name;
 mod path;
+mod service_properties;
+mod service_stats;
 mod text;
 mod timestamp;
 mod transport;
 mod value;
 
+pub use access_policy::{
+    AccessPolicy, SignedIdentifier, SignedIdentifierError, check_signed_identifiers,
+};
 pub use clock::Clock;
 pub use endpoint::{Endpoint, InvalidEndpointError};
 pub use error_code::{ErrorCode, ServiceError};
@@ -30,6 +36,10 @@ pub use name::{
     PropertyNameProblem, TableName, TableNameError, TableNameProblem, check_property_name,
 };
 pub use path::ResourcePath;
+pub use service_properties::{
+    CorsRule, Logging, Metrics, ServiceProperties, ServicePropertiesError,
+};
+pub use service_stats::{GeoReplicationStatus, ServiceStats};
 pub use timestamp::{ParseTimestampError, Timestamp, TimestampRangeError};
 pub use transport::{Delivery, Transport, TransportError, TransportFuture};
 pub use value::{EdmType, UnknownEdmTypeError, Value, ValueRef, compare_utf16};

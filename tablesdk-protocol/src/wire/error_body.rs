@@ -6,11 +6,12 @@ use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
 
 use super::header::X_MS_ERROR_CODE;
+use super::xml::{Element, Writer};
 use crate::{ErrorCode, ServiceError, Timestamp};
 
 /// Prints the error as OData JSON on one line, with the request's id and time at the end of the message.
 pub fn write(error: &ServiceError, request_id: &str, now: Timestamp) -> Vec<u8> {
-    let message = format!("{}\nRequestId:{request_id}\nTime:{now}", error.message());
+    let message = full_message(error, request_id, &now.to_string());
     let body = Body {
         error: Inner {
             code: error.code().as_str(),
@@ -23,17 +24,34 @@ pub fn write(error: &ServiceError, request_id: &str, now: Timestamp) -> Vec<u8> 
     serde_json::to_vec(&body).expect("an error of texts is JSON")
 }
 
-/// Reads the error of an answer: from its JSON body; else from the `x-ms-error-code` header; else from the status alone.
+/// Prints the error as XML, for operations whose bodies are XML.
+pub fn write_xml(error: &ServiceError, request_id: &str, now: Timestamp) -> Vec<u8> {
+    let mut out = Writer::new();
+    let namespace = " xmlns:m=\"http://schemas.microsoft.com/ado/2007/08/dataservices/metadata\"";
+    out.element("m:error", namespace, |out| {
+        out.element("m:code", "", |out| out.text(error.code().as_str()));
+        out.element("m:message", " xml:lang=\"en-US\"", |out| {
+            // SERVICE: here the time has all seven digits.
+            out.text(&full_message(error, request_id, &now.to_padded_string()));
+        });
+    });
+    out.end()
+}
+
+fn full_message(error: &ServiceError, request_id: &str, now: &str) -> String {
+    format!("{}\nRequestId:{request_id}\nTime:{now}", error.message())
+}
+
+/// Reads the error of an answer: from its body, JSON or XML; else from the `x-ms-error-code` header; else from the status alone.
 pub fn read(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> ServiceError {
-    if let Ok(body) = serde_json::from_slice::<OwnedBody>(body) {
-        let error = body.error;
-        let message = error.message.value;
-        let message = message
-            .split("\nRequestId:")
-            .next()
-            .unwrap_or_default()
-            .to_owned();
-        return ServiceError::new(ErrorCode::from_wire(&error.code), message).with_status(status);
+    let in_body = match serde_json::from_slice::<OwnedBody>(body) {
+        Ok(body) => Some((body.error.code, body.error.message.value)),
+        Err(_) => read_xml(body),
+    };
+    if let Some((code, message)) = in_body {
+        let message = message.split("\nRequestId:").next().unwrap_or_default();
+        let message = message.trim_end().to_owned();
+        return ServiceError::new(ErrorCode::from_wire(&code), message).with_status(status);
     }
     let code = headers
         .get(X_MS_ERROR_CODE)
@@ -51,6 +69,20 @@ pub fn read(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> ServiceErro
                 .with_status(status)
         }
     }
+}
+
+/// Code and message of `<m:error><m:code>…`, as the service writes it, or of `<Error><Code>…`, as emulators do.
+fn read_xml(body: &[u8]) -> Option<(String, String)> {
+    let error = Element::parse(body).ok()?;
+    if !error.name.eq_ignore_ascii_case("error") {
+        return None;
+    }
+    let text = |name| {
+        error
+            .child(name)
+            .map(|child| child.text().trim().to_owned())
+    };
+    Some((text("code")?, text("message").unwrap_or_default()))
 }
 
 #[derive(Serialize)]
@@ -102,6 +134,29 @@ mod tests {
             r#"{"odata.error":{"code":"ResourceNotFound","message":{"lang":"en-US","value":"The specified resource does not exist.\nRequestId:f60fc35a-b002-003e-4e82-ae3ae4000000\nTime:2021-09-21T00:50:21.0781298Z"}}}"#
         );
         assert_eq!(read(StatusCode::NOT_FOUND, &HeaderMap::new(), &body), error);
+    }
+
+    #[test]
+    fn prints_xml_and_reads_both_shapes_of_it() {
+        let error = ServiceError::from(ErrorCode::InvalidXmlDocument);
+        let now = "2021-09-21T00:50:22.4180690Z".parse().unwrap();
+        let body = write_xml(&error, "f60fc3ae-b002-003e-1a82-ae3ae4000000", now);
+        assert_eq!(
+            String::from_utf8(body.clone()).unwrap(),
+            "<?xml version=\"1.0\" encoding=\"utf-8\"?><m:error xmlns:m=\"http://schemas.microsoft.com/ado/2007/08/dataservices/metadata\"><m:code>InvalidXmlDocument</m:code><m:message xml:lang=\"en-US\">XML specified is not syntactically valid.\nRequestId:f60fc3ae-b002-003e-1a82-ae3ae4000000\nTime:2021-09-21T00:50:22.4180690Z</m:message></m:error>"
+        );
+        assert_eq!(
+            read(StatusCode::BAD_REQUEST, &HeaderMap::new(), &body),
+            error
+        );
+        let azurite = b"<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"yes\"?>\n<Error>\n  <Code>InvalidXmlDocument</Code>\n  <Message>XML specified is not syntactically valid.\nRequestId:1\nTime:2</Message>\n</Error>";
+        assert_eq!(
+            read(StatusCode::BAD_REQUEST, &HeaderMap::new(), azurite),
+            error
+        );
+        let other = b"<html><code>InvalidXmlDocument</code></html>";
+        let code = read(StatusCode::BAD_REQUEST, &HeaderMap::new(), other);
+        assert_eq!(code.code().as_str(), "400");
     }
 
     #[test]

@@ -1,5 +1,6 @@
-//! How things look on the wire: header names, JSON payloads, error bodies.
+//! How things look on the wire: header names, JSON and XML payloads, error bodies.
 
 pub mod error_body;
 pub mod header;
 pub mod json;
+pub mod xml;

@@ -1,0 +1,82 @@
+//! Stored access policies: what a table keeps for shared access signatures that name it.
+//!
+//! Knows neither how they travel nor how they are stored. See
+//! <https://learn.microsoft.com/rest/api/storageservices/define-stored-access-policy>.
+
+use std::collections::HashSet;
+
+use crate::Timestamp;
+use crate::auth::sas::TablePermissions;
+use crate::limits::{POLICIES_MAX, POLICY_ID_LENGTH_MAX};
+
+/// A stored access policy of a table, under its id.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "the service has these two")]
+pub struct SignedIdentifier {
+    /// What a shared access signature names it by, as its `si`: 1 to 64 characters.
+    pub id: String,
+    /// What it grants.
+    pub policy: AccessPolicy,
+}
+
+/// What a stored access policy says. What it leaves open, the shared access signature has to say, and nothing else.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "the service has these three")]
+pub struct AccessPolicy {
+    /// From when on it grants anything.
+    pub start: Option<Timestamp>,
+    /// Until when.
+    pub expiry: Option<Timestamp>,
+    /// What it allows.
+    pub permissions: Option<TablePermissions>,
+}
+
+impl AccessPolicy {
+    /// Whether it says nothing at all.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Checks the policies of one table.
+///
+/// # Errors
+///
+/// When there are more than five, or an id is empty, longer than 64 characters, or there twice. The service would answer
+/// `InvalidXmlDocument`.
+pub fn check_signed_identifiers(
+    identifiers: &[SignedIdentifier],
+) -> Result<(), SignedIdentifierError> {
+    if identifiers.len() > POLICIES_MAX {
+        return Err(SignedIdentifierError::TooMany);
+    }
+    let mut ids = HashSet::new();
+    for SignedIdentifier { id, .. } in identifiers {
+        let length = id.chars().count();
+        if length == 0 || length > POLICY_ID_LENGTH_MAX || id.chars().any(char::is_control) {
+            return Err(SignedIdentifierError::Id);
+        }
+        if !ids.insert(id) {
+            return Err(SignedIdentifierError::Duplicate { id: id.clone() });
+        }
+    }
+    Ok(())
+}
+
+/// What is wrong with the stored access policies of a table.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SignedIdentifierError {
+    /// The same id twice.
+    #[error("two stored access policies have the id {id:?}")]
+    Duplicate {
+        /// The id.
+        id: String,
+    },
+    /// An id that is none.
+    #[error("the id of a stored access policy has 1 to 64 characters, and no control characters")]
+    Id,
+    /// More than the service takes.
+    #[error("a table has at most five stored access policies")]
+    TooMany,
+}

@@ -1,0 +1,38 @@
+//! The statistics of the service: how far the secondary is behind.
+//!
+//! See <https://learn.microsoft.com/rest/api/storageservices/get-table-service-stats>.
+
+use crate::Timestamp;
+
+/// The state of an account's replication to its secondary location.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "the service has these two")]
+pub struct ServiceStats {
+    /// Whether the secondary can be read.
+    pub status: GeoReplicationStatus,
+    /// Every write before this time can be read from the secondary; `None` where that is not known.
+    pub last_sync_time: Option<Timestamp>,
+}
+
+/// Whether a secondary location can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "the service has these three")]
+pub enum GeoReplicationStatus {
+    /// It can.
+    Live,
+    /// It is being filled for the first time.
+    Bootstrap,
+    /// It cannot.
+    Unavailable,
+}
+
+impl GeoReplicationStatus {
+    /// The word of the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Bootstrap => "bootstrap",
+            Self::Unavailable => "unavailable",
+        }
+    }
+}
