@@ -4,11 +4,13 @@
 //! <https://learn.microsoft.com/rest/api/storageservices/common-rest-api-response-headers> for the headers.
 
 use std::hash::{BuildHasher, RandomState};
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Response, header};
+use tablesdk_protocol::auth::sas::SignedSas;
 use tablesdk_protocol::limits::CLIENT_REQUEST_ID_BYTES_MAX;
 use tablesdk_protocol::operation::QueryOptions;
 use tablesdk_protocol::wire::error_body;
@@ -24,9 +26,11 @@ pub(crate) struct Context {
     account: String,
     client_request_id: Option<HeaderValue>,
     endpoint: Endpoint,
-    /// The metadata that the request accepts, for the type of an error's body.
-    level: MetadataLevel,
+    /// The form of an error's body.
+    error_format: ErrorFormat,
+    location: Location,
     now: Timestamp,
+    peer: Option<IpAddr>,
     request_id: Guid,
     resource: String,
     version: Option<HeaderValue>,
@@ -35,7 +39,15 @@ pub(crate) struct Context {
 impl Context {
     /// Takes the facts from the head of a request. What is malformed is left out.
     pub(crate) fn new(head: &Parts, request_id: Guid, now: Timestamp) -> Self {
-        let (account, resource) = split_path(head.uri.path());
+        let (segment, resource) = split_path(head.uri.path());
+        let (account, location) = match segment.strip_suffix("-secondary") {
+            Some(account) => (account, Location::Secondary),
+            None => (segment, Location::Primary),
+        };
+        let resource = match location {
+            Location::Primary => resource,
+            Location::Secondary => without_account(resource, account),
+        };
         let headers = &head.headers;
         Self {
             account: account.to_owned(),
@@ -46,16 +58,19 @@ impl Context {
             endpoint: Endpoint::from_parts(
                 head.uri.scheme_str().unwrap_or("http"),
                 authority(head),
-                &format!("/{account}"),
+                &format!("/{segment}"),
             ),
-            level: accepted_level(head),
+            error_format: ErrorFormat::of(head),
+            location,
             now,
+            peer: head.extensions.get::<Peer>().map(|peer| peer.0),
             request_id,
             resource: resource.to_owned(),
-            version: headers
-                .get(X_MS_VERSION)
-                .filter(|version| is_version(version))
-                .cloned(),
+            version: match headers.get(X_MS_VERSION) {
+                Some(version) => Some(version.clone()),
+                None => version_of_sas(head.uri.query().unwrap_or_default()),
+            }
+            .filter(is_version),
         }
     }
 
@@ -67,6 +82,16 @@ impl Context {
     /// The account's URL as the client spelled it, for the URLs in an answer.
     pub(crate) const fn endpoint(&self) -> &Endpoint {
         &self.endpoint
+    }
+
+    /// Which of the account's locations the path names.
+    pub(crate) const fn location(&self) -> Location {
+        self.location
+    }
+
+    /// The address that the request came from; `None` when it came without a socket.
+    pub(crate) const fn peer(&self) -> Option<IpAddr> {
+        self.peer
     }
 
     /// When the request came.
@@ -95,11 +120,14 @@ impl Context {
     /// Adds the headers that every answer has.
     pub(crate) fn finish(&self, mut response: Response<Bytes>) -> Response<Bytes> {
         let headers = response.headers_mut();
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-        headers.insert(
-            header::X_CONTENT_TYPE_OPTIONS,
-            HeaderValue::from_static("nosniff"),
-        );
+        // SERVICE: operations whose bodies are XML have neither.
+        if self.error_format != ErrorFormat::Xml {
+            headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+            headers.insert(
+                header::X_CONTENT_TYPE_OPTIONS,
+                HeaderValue::from_static("nosniff"),
+            );
+        }
         self.name_server(headers);
         if let Some(version) = &self.version {
             headers.insert(X_MS_VERSION, version.clone());
@@ -111,33 +139,48 @@ impl Context {
     }
 
     /// The answer to a request that an operation refused.
-    // SERVICE: such an answer has its code in the body alone.
+    // SERVICE: such an answer has its code in the body alone, unless it is XML.
     pub(crate) fn refusal(&self, error: &ServiceError) -> Response<Bytes> {
-        let content_type = HeaderValue::from_static(self.level.content_type());
-        self.finish(self.error_response(error, content_type))
+        let content_type = match self.error_format {
+            ErrorFormat::Json(level) => level.content_type(),
+            ErrorFormat::Xml => XML,
+        };
+        let mut response = self.error_response(error, content_type);
+        if self.error_format == ErrorFormat::Xml {
+            name_code(&mut response, error);
+        }
+        self.finish(response)
     }
 
     /// The answer to a request that did not get past authentication.
     // SERVICE: the front end answers these. It repeats the code in a header, and echoes neither version nor client's id.
     pub(crate) fn access_refusal(&self, error: &ServiceError) -> Response<Bytes> {
-        let content_type = HeaderValue::from_static("application/json");
+        let content_type = match self.error_format {
+            ErrorFormat::Json(_) => "application/json",
+            ErrorFormat::Xml => XML,
+        };
         let mut response = self.error_response(error, content_type);
+        name_code(&mut response, error);
         let headers = response.headers_mut();
         self.name_server(headers);
-        if let Ok(code) = HeaderValue::from_str(error.code().as_str()) {
-            headers.insert(X_MS_ERROR_CODE, code);
-        }
         if error.status() == http::StatusCode::UNAUTHORIZED {
-            let challenge = HeaderValue::from_static("SharedKey");
-            headers.insert(header::WWW_AUTHENTICATE, challenge);
+            headers.insert(
+                header::WWW_AUTHENTICATE,
+                HeaderValue::from_static(CHALLENGE),
+            );
         }
         response
     }
 
-    fn error_response(&self, error: &ServiceError, content_type: HeaderValue) -> Response<Bytes> {
-        let body = error_body::write(error, &self.request_id.to_string(), self.now);
+    fn error_response(&self, error: &ServiceError, content_type: &'static str) -> Response<Bytes> {
+        let request_id = self.request_id.to_string();
+        let body = match self.error_format {
+            ErrorFormat::Json(_) => error_body::write(error, &request_id, self.now),
+            ErrorFormat::Xml => error_body::write_xml(error, &request_id, self.now),
+        };
         let mut response = Response::new(Bytes::from(body));
         *response.status_mut() = error.status();
+        let content_type = HeaderValue::from_static(content_type);
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, content_type);
         response
@@ -148,6 +191,54 @@ impl Context {
         if let Ok(id) = HeaderValue::from_str(&self.request_id.to_string()) {
             headers.insert(X_MS_REQUEST_ID, id);
         }
+    }
+}
+
+/// The address that a request came from, as an extension of its head.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer(pub(crate) IpAddr);
+
+/// Where an account can be reached. Both have the same content here; the service copies from the one to the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Location {
+    /// Where it is read and written.
+    Primary,
+    /// Where it is read alone: `-secondary` stands behind its name.
+    Secondary,
+}
+
+/// The form of an error's body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ErrorFormat {
+    /// As much metadata as the request accepts.
+    Json(MetadataLevel),
+    /// For operations whose bodies are XML.
+    Xml,
+}
+
+impl ErrorFormat {
+    /// As the operations read it; minimal metadata where they would refuse it.
+    fn of(head: &Parts) -> Self {
+        let query = head.uri.query().unwrap_or_default();
+        let options = QueryOptions::parse(query).unwrap_or_default();
+        if matches!(options.get("comp"), Some("acl" | "properties" | "stats")) {
+            return Self::Xml;
+        }
+        let accept = head.headers.get(header::ACCEPT);
+        let accept = options
+            .get("$format")
+            .or_else(|| accept.and_then(|accept| accept.to_str().ok()))
+            .unwrap_or_default();
+        if accept.trim() == XML {
+            return Self::Xml;
+        }
+        Self::Json(MetadataLevel::from_accept(accept).unwrap_or_default())
+    }
+}
+
+fn name_code(response: &mut Response<Bytes>, error: &ServiceError) {
+    if let Ok(code) = HeaderValue::from_str(error.code().as_str()) {
+        response.headers_mut().insert(X_MS_ERROR_CODE, code);
     }
 }
 
@@ -181,6 +272,14 @@ fn split_path(path: &str) -> (&str, &str) {
     path.split_once('/').unwrap_or((path, ""))
 }
 
+/// The path without the account's name in front.
+// SERVICE: the Python client asks a secondary as `/acct-secondary/acct/…`. Without more behind it, the name is a table's.
+fn without_account<'p>(resource: &'p str, account: &str) -> &'p str {
+    let rest = resource.trim_start_matches('/').strip_prefix(account);
+    rest.and_then(|rest| rest.strip_prefix('/'))
+        .unwrap_or(resource)
+}
+
 /// Host and port as the client spelled them.
 fn authority(head: &Parts) -> &str {
     let host = head.headers.get(header::HOST);
@@ -189,18 +288,14 @@ fn authority(head: &Parts) -> &str {
         .unwrap_or("localhost")
 }
 
-/// As the operations read it; minimal where they would refuse it.
-fn accepted_level(head: &Parts) -> MetadataLevel {
-    let format = head
-        .uri
-        .query()
-        .and_then(|query| QueryOptions::parse(query).ok())
-        .and_then(|options| options.get("$format").map(str::to_owned));
-    let accept = head.headers.get(header::ACCEPT);
-    let accept = format
-        .as_deref()
-        .or_else(|| accept.and_then(|accept| accept.to_str().ok()));
-    MetadataLevel::from_accept(accept.unwrap_or_default()).unwrap_or_default()
+/// The version that a shared access signature asks for where no header does.
+fn version_of_sas(query: &str) -> Option<HeaderValue> {
+    if !SignedSas::is_in(query) {
+        return None;
+    }
+    let options = QueryOptions::parse(query).ok()?;
+    let version = options.get("api-version").or_else(|| options.get("sv"))?;
+    HeaderValue::from_str(version).ok()
 }
 
 /// At most 1 KiB of visible ASCII.
@@ -215,6 +310,11 @@ fn is_version(version: &HeaderValue) -> bool {
         .to_str()
         .is_ok_and(|version| version.len() == 10 && version.parse::<Timestamp>().is_ok())
 }
+
+const XML: &str = "application/xml";
+
+/// Where the service sends whoever has no token. There is none for this server, in any tenant.
+const CHALLENGE: &str = "Bearer authorization_uri=https://login.microsoftonline.com/common/oauth2/authorize resource_id=https://storage.azure.com";
 
 /// The service's own value, then ours.
 const SERVER: &str = concat!(

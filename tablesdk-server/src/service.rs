@@ -11,9 +11,9 @@ use http::request::Parts;
 use http::{Request, Response};
 use tablesdk_protocol::auth::SharedKey;
 use tablesdk_protocol::operation::{QueryOptions, ReceivedRequest};
-use tablesdk_protocol::{Clock, ErrorCode, ResourcePath, ServiceError};
+use tablesdk_protocol::{Clock, ErrorCode, ResourcePath, ServiceError, TableName};
 
-use crate::access::{self, Principal};
+use crate::access;
 use crate::builder::Options;
 use crate::context::{Context, RequestIds};
 use crate::engine::Engine;
@@ -74,7 +74,14 @@ impl Service {
         let Some(keys) = self.accounts.get(context.account()) else {
             return Err(Refusal::Operation(ErrorCode::ResourceNotFound.into()));
         };
-        let principal = access::authenticate(keys, context, &head).map_err(Refusal::Access)?;
+        let policies = |table: &TableName| {
+            let view = self.engine.read();
+            let table = view.table(context.account(), table)?;
+            let policies = table.map(|table| view.table_acl(table.id)).transpose()?;
+            Ok(policies)
+        };
+        let principal = access::authenticate(keys, context, &head, policies);
+        let principal = principal.map_err(Refusal::Access)?;
         // Only now: what a URL means is no business of somebody unknown.
         let request = ReceivedRequest {
             resource: ResourcePath::parse(context.resource())?,
@@ -83,9 +90,7 @@ impl Service {
             headers: head.headers,
             body,
         };
-        match principal {
-            Principal::Account => Ok(handler::handle(&self.engine, context, request).await?),
-        }
+        Ok(handler::handle(&self.engine, context, &principal, request).await?)
     }
 
     fn context(&self, head: &Parts) -> Context {

@@ -2,5 +2,7 @@
 
 mod raw;
 mod refusals;
+mod settings;
+mod shared_access;
 mod signatures;
 mod transcripts;

@@ -237,14 +237,7 @@ async fn what_cannot_be_read_is_refused_with_its_code() {
             501,
             "NotImplemented",
         ),
-        ("GET /people?comp=acl", vec![], "", 501, "NotImplemented"),
-        (
-            "GET /?restype=service&comp=properties",
-            vec![],
-            "",
-            501,
-            "NotImplemented",
-        ),
+        ("GET /$metadata", vec![], "", 501, "NotImplemented"),
     ] {
         let answer = send(&server, true, request, &headers, body).await;
         assert_eq!(

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, header, request};
 
 use super::QueryOptions;
-use super::{DATA_SERVICE_VERSION, JSON};
+use super::{DATA_SERVICE_VERSION, JSON, XML};
 use crate::wire::header as name;
 use crate::wire::json::MetadataLevel;
 use crate::{ETag, Endpoint, ErrorCode, ResourcePath, ServiceError};
@@ -112,6 +112,19 @@ pub(super) fn request(
         .header(name::DATA_SERVICE_VERSION, DATA_SERVICE_VERSION)
 }
 
+/// Starts a request whose answer is XML. `path` needs no escaping.
+pub(super) fn xml_request(
+    method: Method,
+    endpoint: &Endpoint,
+    path: &str,
+    options: &QueryOptions,
+) -> request::Builder {
+    Request::builder()
+        .method(method)
+        .uri(endpoint.join(&format!("{path}{options}")))
+        .header(header::ACCEPT, XML)
+}
+
 /// Ends a request without a body.
 pub(super) fn without_body(builder: request::Builder) -> Request<Bytes> {
     with_body(builder, Bytes::new())
@@ -122,13 +135,18 @@ pub(super) fn with_json(builder: request::Builder, body: Bytes) -> Request<Bytes
     with_body(builder.header(header::CONTENT_TYPE, JSON), body)
 }
 
+/// Ends a request with a body of XML.
+pub(super) fn with_xml(builder: request::Builder, body: Bytes) -> Request<Bytes> {
+    with_body(builder.header(header::CONTENT_TYPE, XML), body)
+}
+
 fn with_body(builder: request::Builder, body: Bytes) -> Request<Bytes> {
     builder
         .body(body)
         .expect("method, URL and headers were valid before they came together")
 }
 
-/// An answer with a body of JSON, or without a body.
+/// An answer with a body of JSON or XML, or without a body.
 #[derive(Clone, Debug)]
 pub(super) struct Answer(Response<Bytes>);
 
@@ -137,6 +155,16 @@ impl Answer {
         let mut response = Response::new(body);
         *response.status_mut() = status;
         let content_type = HeaderValue::from_static(level.content_type());
+        response
+            .headers_mut()
+            .insert(header::CONTENT_TYPE, content_type);
+        Self(response)
+    }
+
+    pub(super) fn xml(status: http::StatusCode, body: Bytes) -> Self {
+        let mut response = Response::new(body);
+        *response.status_mut() = status;
+        let content_type = HeaderValue::from_static(XML);
         response
             .headers_mut()
             .insert(header::CONTENT_TYPE, content_type);

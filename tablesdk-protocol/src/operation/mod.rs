@@ -9,11 +9,15 @@ pub mod create_table;
 pub mod delete_entity;
 pub mod delete_table;
 pub mod get_entity;
+pub mod get_table;
 pub mod insert_entity;
 mod message;
 mod options;
 pub mod query_entities;
 pub mod query_tables;
+pub mod service_properties;
+pub mod service_stats;
+pub mod table_acl;
 pub mod update_entity;
 
 use http::{HeaderMap, Method, header};
@@ -23,7 +27,7 @@ pub use message::{MalformedResponse, Prefer, ReceivedRequest};
 pub use options::QueryOptions;
 
 use crate::wire::header::X_HTTP_METHOD;
-use crate::{ErrorCode, IfMatch, ResourcePath, ServiceError};
+use crate::{ErrorCode, IfMatch, ResourcePath, ServiceError, TableName};
 
 /// A request of any operation, decoded.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,12 +41,24 @@ pub enum Operation {
     DeleteTable(delete_table::Request),
     /// Reads one entity by its key.
     GetEntity(get_entity::Request),
+    /// Reads the properties of the service.
+    GetServiceProperties(service_properties::GetRequest),
+    /// Reads the statistics of the service.
+    GetServiceStats(service_stats::Request),
+    /// Reads one table by its name.
+    GetTable(get_table::Request),
+    /// Reads the stored access policies of a table.
+    GetTableAcl(table_acl::GetRequest),
     /// Inserts an entity that must not exist.
     InsertEntity(insert_entity::Request),
     /// Reads a page of entities.
     QueryEntities(query_entities::Request),
     /// Reads a page of tables.
     QueryTables(query_tables::Request),
+    /// Changes the properties of the service.
+    SetServiceProperties(service_properties::SetRequest),
+    /// Replaces the stored access policies of a table.
+    SetTableAcl(table_acl::SetRequest),
     /// Replaces or merges an entity, or upserts it.
     UpdateEntity(update_entity::Request),
 }
@@ -57,9 +73,8 @@ impl Operation {
     pub fn decode(request: ReceivedRequest) -> Result<Self, ServiceError> {
         let method = tunnelled_method(&request.method, &request.headers)?;
         let merge = method == Method::PATCH || method.as_str() == "MERGE";
-        // These live on the account root and on `/{table}` by way of the query.
-        if request.options.get("comp").is_some() || request.options.get("restype").is_some() {
-            return Err(ErrorCode::NotImplemented.into());
+        if let Some(part) = Part::of(&request)? {
+            return part.decode(&method, &request);
         }
         Ok(match request.resource.clone() {
             ResourcePath::Tables if method == Method::GET => {
@@ -67,6 +82,9 @@ impl Operation {
             }
             ResourcePath::Tables if method == Method::POST => {
                 Self::CreateTable(create_table::Request::decode(&request)?)
+            }
+            ResourcePath::Table(name) if method == Method::GET => {
+                Self::GetTable(get_table::Request::decode(name, &request)?)
             }
             ResourcePath::Table(name) if method == Method::DELETE => {
                 Self::DeleteTable(delete_table::Request { name })
@@ -91,12 +109,56 @@ impl Operation {
             ResourcePath::Entity(table, key) if method == Method::DELETE => {
                 Self::DeleteEntity(delete_entity::Request::decode(table, key, &request)?)
             }
-            ResourcePath::Batch | ResourcePath::Metadata | ResourcePath::Table(_)
+            ResourcePath::Batch | ResourcePath::Metadata
                 if method == Method::GET || method == Method::POST =>
             {
                 return Err(ErrorCode::NotImplemented.into());
             }
             ResourcePath::Service => return Err(ErrorCode::InvalidUri.into()),
+            _ => return Err(ErrorCode::MethodNotAllowed.into()),
+        })
+    }
+}
+
+/// What is addressed by the query and not by the path alone.
+enum Part {
+    Acl(TableName),
+    Properties,
+    Stats,
+}
+
+impl Part {
+    fn of(request: &ReceivedRequest) -> Result<Option<Self>, ServiceError> {
+        let option = |name| request.options.get(name);
+        match (&request.resource, option("restype"), option("comp")) {
+            (_, None, None) => Ok(None),
+            (ResourcePath::Service, Some("service"), Some("properties")) => {
+                Ok(Some(Self::Properties))
+            }
+            (ResourcePath::Service, Some("service"), Some("stats")) => Ok(Some(Self::Stats)),
+            (ResourcePath::EntitySet(table), None, Some("acl")) => {
+                Ok(Some(Self::Acl(table.clone())))
+            }
+            _ => Err(ErrorCode::InvalidQueryParameterValue.into()),
+        }
+    }
+
+    fn decode(self, method: &Method, request: &ReceivedRequest) -> Result<Operation, ServiceError> {
+        let is_read = method == Method::GET || method == Method::HEAD;
+        let is_write = method == Method::PUT;
+        Ok(match self {
+            Self::Acl(table) if is_read => Operation::GetTableAcl(table_acl::GetRequest { table }),
+            Self::Acl(table) if is_write => {
+                Operation::SetTableAcl(table_acl::SetRequest::decode(table, request)?)
+            }
+            Self::Properties if is_read => {
+                Operation::GetServiceProperties(service_properties::GetRequest)
+            }
+            Self::Properties if is_write => {
+                let decoded = service_properties::SetRequest::decode(request)?;
+                Operation::SetServiceProperties(decoded)
+            }
+            Self::Stats if is_read => Operation::GetServiceStats(service_stats::Request),
             _ => return Err(ErrorCode::MethodNotAllowed.into()),
         })
     }
@@ -148,6 +210,9 @@ fn if_match(headers: &HeaderMap) -> Result<Option<IfMatch>, ServiceError> {
 
 /// `Content-Type` of every request with a body of JSON.
 const JSON: &str = "application/json";
+
+/// `Content-Type` of every request and answer with a body of XML.
+const XML: &str = "application/xml";
 
 /// `DataServiceVersion` of every request.
 const DATA_SERVICE_VERSION: &str = "3.0";

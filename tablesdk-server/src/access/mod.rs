@@ -1,33 +1,62 @@
-//! Who sends a request: its credential is checked here, before anything is said about what it asks for.
+//! Who sends a request, and what that one may do.
 //!
-//! Knows signatures and clocks, but neither properties nor storage. Nothing here logs: what it handles are secrets. See
+//! A credential is checked before anything is said about what it asks for; once that is decoded, the principal is asked about
+//! it, and about each change of a batch by itself. Knows signatures and clocks, tables, conditions and keys, but neither
+//! properties nor storage. Nothing here logs: what it handles are secrets. See
 //! <https://learn.microsoft.com/rest/api/storageservices/authorize-requests-to-azure-storage>.
 
+mod authorize;
+mod policy;
+mod sas;
 mod shared_key;
 
 use http::header;
 use http::request::Parts;
+use tablesdk_protocol::auth::sas::{AccountSas, SasKeyRange, SignedSas, TablePermissions};
 use tablesdk_protocol::auth::{Scheme, SharedKey};
-use tablesdk_protocol::{ErrorCode, ServiceError};
+use tablesdk_protocol::operation::QueryOptions;
+use tablesdk_protocol::{ErrorCode, ServiceError, SignedIdentifier, TableName};
+
+pub(crate) use authorize::{Change, ChangeKind};
 
 use crate::context::Context;
 
 /// Who sends a request, and so what it may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Principal {
     /// Whoever has a key of the account: may do everything there.
     Account,
+    /// Whoever was given an account SAS that holds for tables now.
+    AccountSas(Box<AccountSas>),
+    /// Whoever was given a table SAS that holds now.
+    TableSas(Box<TableGrant>),
+}
+
+/// What a table SAS grants, completed by the stored access policy that it names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TableGrant {
+    table: TableName,
+    permissions: TablePermissions,
+    keys: SasKeyRange,
 }
 
 /// Finds out who sends the request; any of the account's keys will do.
+///
+/// `policies` looks up the stored access policies of a table, for a signature that names one; `None` for a missing table.
 pub(crate) fn authenticate(
     keys: &[SharedKey],
     context: &Context,
     head: &Parts,
+    policies: impl FnOnce(&TableName) -> Result<Option<Vec<SignedIdentifier>>, ServiceError>,
 ) -> Result<Principal, ServiceError> {
+    let query = head.uri.query().unwrap_or_default();
     let mut credentials = head.headers.get_all(header::AUTHORIZATION).iter();
+    // SERVICE: assumed, but clients that sign a URL with a SAS in it rely on it: the header wins.
     let Some(credential) = credentials.next() else {
-        return Err(refuse_anonymous(context, head));
+        if SignedSas::is_in(query) {
+            return sas::authenticate(keys, context, query, policies);
+        }
+        return Err(refuse_anonymous(context));
     };
     let malformed = || ServiceError::from(ErrorCode::InvalidAuthenticationInfo);
     if credentials.next().is_some() {
@@ -38,12 +67,7 @@ pub(crate) fn authenticate(
     let scheme = match scheme {
         "SharedKey" => Scheme::SharedKey,
         "SharedKeyLite" => Scheme::SharedKeyLite,
-        _ if scheme.eq_ignore_ascii_case("Bearer") => {
-            return Err(ServiceError::new(
-                ErrorCode::NotImplemented,
-                "Bearer tokens are not implemented by this server yet.",
-            ));
-        }
+        _ if scheme.eq_ignore_ascii_case("Bearer") => return Err(refuse_bearer(context, query)),
         _ => return Err(malformed()),
     };
     let (account, signature) = credential
@@ -55,21 +79,32 @@ pub(crate) fn authenticate(
     Ok(Principal::Account)
 }
 
-/// What a request without an `Authorization` header is told.
-fn refuse_anonymous(context: &Context, head: &Parts) -> ServiceError {
-    let query = head.uri.query().unwrap_or_default();
-    if query.split('&').any(|pair| pair.starts_with("sig=")) {
-        return ServiceError::new(
-            ErrorCode::NotImplemented,
-            "Shared access signatures are not implemented by this server yet.",
-        );
-    }
-    // SERVICE: older versions know no challenge. Dates of this form compare as texts.
-    if context.version() >= Some(FIRST_VERSION_WITH_CHALLENGE) {
+/// What a request without a credential is told.
+fn refuse_anonymous(context: &Context) -> ServiceError {
+    if knows_challenge(context) {
         ErrorCode::NoAuthenticationInformation.into()
     } else {
         ErrorCode::AuthenticationFailed.into()
     }
 }
 
-const FIRST_VERSION_WITH_CHALLENGE: &str = "2019-12-12";
+/// What a request with a token is told: nobody issues tokens for this server.
+fn refuse_bearer(context: &Context, query: &str) -> ServiceError {
+    let options = QueryOptions::parse(query).unwrap_or_default();
+    if options.get("comp") == Some("acl") {
+        // SERVICE: stored access policies do not exist for tokens.
+        return ErrorCode::ResourceNotFound.into();
+    }
+    if knows_challenge(context) {
+        let message = ErrorCode::NoAuthenticationInformation.message();
+        ServiceError::new(ErrorCode::InvalidAuthenticationInfo, message)
+            .with_status(http::StatusCode::UNAUTHORIZED)
+    } else {
+        ErrorCode::AuthenticationFailed.into()
+    }
+}
+
+// SERVICE: older versions know no challenge. Dates of this form compare as texts.
+fn knows_challenge(context: &Context) -> bool {
+    context.version() >= Some("2019-12-12")
+}

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use http::request::Parts;
 use http::{HeaderMap, header};
-use tablesdk_protocol::auth::{Scheme, SharedKey, string_to_sign};
+use tablesdk_protocol::auth::{Scheme, SharedKey, documented_secondary, string_to_sign};
 use tablesdk_protocol::limits::CLOCK_SKEW_SECONDS_MAX;
 use tablesdk_protocol::wire::header::X_MS_DATE;
 use tablesdk_protocol::{ErrorCode, ServiceError, Timestamp};
@@ -29,9 +29,16 @@ pub(super) fn verify(
     if account != context.account() || !is_recent {
         return Err(ErrorCode::AuthenticationFailed.into());
     }
-    let text = string_to_sign(scheme, account, &head.method, &head.uri, &head.headers);
+    let text = |uri| string_to_sign(scheme, account, &head.method, uri, &head.headers);
+    // SERVICE: clients sign the URL that they send; the documentation says that a secondary is signed as its primary.
+    let documented = documented_secondary(account, &head.uri);
+    let mut texts = vec![text(&head.uri)];
+    texts.extend(documented.as_ref().map(text));
     // Every key is tried, so that the time taken does not tell which one fitted.
-    let fits = |found, key: &SharedKey| found | key.sign(&text).matches(signature);
+    let fits = |found, key: &SharedKey| {
+        let matches = |found, text: &String| found | key.sign(text).matches(signature);
+        texts.iter().fold(found, matches)
+    };
     if keys.iter().fold(false, fits) {
         Ok(())
     } else {

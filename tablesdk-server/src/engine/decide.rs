@@ -10,6 +10,7 @@ use tablesdk_protocol::{EntityKey, IfMatch, TableName, Timestamp, ValueRef};
 use super::layout::{self, Table, TableId};
 use super::merge::merged;
 use super::record::Record;
+use super::settings;
 use super::size::entity_bytes;
 use super::view::{Entity, Row, View};
 use super::{Action, Change, Command, Failure, Rejection, borrowed};
@@ -30,6 +31,15 @@ pub(super) fn decide(
         }
         Command::CreateTable(name) => create_table(view, account, name, &mut batch)?,
         Command::DeleteTable(name) => delete_table(view, account, name, &mut batch)?,
+        Command::SetServiceProperties(properties) => {
+            let properties = (*properties).clone().or(view.service_properties(account)?);
+            let record = settings::properties_record(&properties);
+            batch.put(layout::properties_key(account), record);
+        }
+        Command::SetTableAcl(table, identifiers) => {
+            let table = view.require_table(account, table)?;
+            batch.put(layout::acl_key(table.id), settings::acl_record(identifiers));
+        }
     }
     Ok(batch)
 }
@@ -66,6 +76,7 @@ fn delete_table(
     let table = view.table(account, name)?;
     let id = table.ok_or(Rejection::ResourceNotFound)?.id;
     batch.delete(layout::table_key(account, name));
+    batch.delete(layout::acl_key(id));
     let (start, end) = (layout::entities_start(id), layout::entities_end(id));
     for row in view.rows(&start, &end) {
         batch.delete(row?.into_key());
@@ -312,6 +323,52 @@ mod tests {
         state
             .change(update(Mode::Replace, None, &large(1..16)))
             .unwrap();
+    }
+
+    #[test]
+    fn a_deleted_table_takes_its_policies_along() {
+        let mut state = State::new();
+        let acl = [tablesdk_protocol::SignedIdentifier {
+            id: "x".to_owned(),
+            ..Default::default()
+        }];
+        let stored = |state: &State| {
+            let view = state.view();
+            let table = view.require_table("acct", &name("people")).unwrap();
+            view.table_acl(table.id).unwrap()
+        };
+        assert_eq!(stored(&state), []);
+        let set = state.run(&Command::SetTableAcl(&name("PEOPLE"), &acl));
+        set.unwrap();
+        assert_eq!(stored(&state), acl);
+        let missing = state.run(&Command::SetTableAcl(&name("nobody"), &acl));
+        assert_eq!(missing, rejected(Rejection::TableNotFound));
+
+        state.run(&Command::DeleteTable(&name("people"))).unwrap();
+        let records = state.storage.snapshot();
+        assert_eq!(records.range(b"a", b"b").count(), 0);
+        state.run(&Command::CreateTable(&name("people"))).unwrap();
+        assert_eq!(stored(&state), []);
+    }
+
+    #[test]
+    fn properties_that_are_not_given_stay() {
+        use tablesdk_protocol::{Metrics, ServiceProperties};
+        let mut state = State::new();
+        let initial = ServiceProperties::initial();
+        assert_eq!(state.view().service_properties("acct"), Ok(initial.clone()));
+        let change = ServiceProperties {
+            minute_metrics: Some(Metrics {
+                include_apis: Some(false),
+                retention_days: None,
+            }),
+            ..ServiceProperties::default()
+        };
+        let set = state.run(&Command::SetServiceProperties(&change));
+        set.unwrap();
+        let expected = change.or(initial.clone());
+        assert_eq!(state.view().service_properties("acct"), Ok(expected));
+        assert_eq!(state.view().service_properties("other"), Ok(initial));
     }
 
     #[test]

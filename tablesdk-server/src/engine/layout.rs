@@ -80,6 +80,20 @@ pub(super) fn read_table(record: &[u8]) -> Result<Table, StorageError> {
     table.ok_or(StorageError::Corrupt { what: "table" })
 }
 
+/// The key of the stored access policies of a table.
+pub(super) fn acl_key(table: TableId) -> Vec<u8> {
+    let mut key = b"a".to_vec();
+    key.extend_from_slice(&table.0.to_be_bytes());
+    key
+}
+
+/// The key of the service properties of an account.
+pub(super) fn properties_key(account: &str) -> Vec<u8> {
+    let mut key = b"p".to_vec();
+    key.extend_from_slice(account.as_bytes());
+    key
+}
+
 /// The key of an entity.
 pub(super) fn entity_key(table: TableId, key: &EntityKey) -> Vec<u8> {
     let (partition_key, row_key) = (key.partition_key().as_str(), key.row_key().as_str());

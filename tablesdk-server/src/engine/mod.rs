@@ -11,6 +11,7 @@ mod merge;
 mod query;
 mod record;
 mod rejection;
+mod settings;
 mod size;
 mod view;
 
@@ -18,14 +19,16 @@ use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use tablesdk_protocol::operation::update_entity::Mode;
-use tablesdk_protocol::{EntityKey, IfMatch, TableName, Timestamp, Value, ValueRef};
+use tablesdk_protocol::{
+    EntityKey, IfMatch, ServiceProperties, SignedIdentifier, TableName, Timestamp, Value, ValueRef,
+};
 
 use crate::stamp::Stamp;
 use crate::storage::Storage;
 
 pub(crate) use evaluate::matches;
 pub(crate) use layout::Table;
-pub(crate) use query::{Position, Query};
+pub(crate) use query::{Position, Query, Span, SpanEnd};
 pub(crate) use rejection::{Failure, Rejection};
 pub(crate) use view::View;
 
@@ -86,6 +89,10 @@ pub(crate) enum Command<'a> {
     CreateTable(&'a TableName),
     /// Deletes a table and all its entities.
     DeleteTable(&'a TableName),
+    /// Changes the properties of the service, as far as they are given.
+    SetServiceProperties(&'a ServiceProperties),
+    /// Replaces the stored access policies of a table.
+    SetTableAcl(&'a TableName, &'a [SignedIdentifier]),
 }
 
 /// What happens to one entity.

@@ -22,6 +22,26 @@ pub(crate) struct Query<'a> {
     pub(crate) filter: Option<&'a Filter>,
     /// Where to start.
     pub(crate) from: Option<&'a Position>,
+    /// What lies outside is not there.
+    pub(crate) within: &'a Span,
+}
+
+/// The keys from a first to a last one, both included; an absent end is open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Span {
+    /// Where it starts.
+    pub(crate) first: Option<Position>,
+    /// Where it ends.
+    pub(crate) last: Option<SpanEnd>,
+}
+
+/// The end of a [`Span`]: a whole partition, or one entity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SpanEnd {
+    /// The partition key.
+    pub(crate) partition_key: String,
+    /// The row key; `None` for the end of the partition.
+    pub(crate) row_key: Option<String>,
 }
 
 /// A place in the order of keys, whether or not an entity is there.
@@ -59,13 +79,29 @@ impl Query<'_> {
     /// The range of bytes to read; `None` when no key can satisfy the filter.
     fn range(&self) -> Option<(Vec<u8>, Vec<u8>)> {
         let keys = self.filter.map_or(Some(KeyRange::ALL), KeyRange::of)?;
-        let (mut start, end) = keys.to_bytes(self.table);
-        if let Some(from) = self.from {
-            let mut from_bytes = layout::partition_start(self.table, &from.partition_key);
-            layout::push_text(&mut from_bytes, &from.row_key);
-            start = start.max(from_bytes);
+        let (mut start, mut end) = keys.to_bytes(self.table);
+        for from in self.from.iter().copied().chain(&self.within.first) {
+            start = start.max(self.key(&from.partition_key, &from.row_key));
+        }
+        if let Some(last) = &self.within.last {
+            let partition_key = &last.partition_key;
+            end = end.min(match &last.row_key {
+                Some(row_key) => {
+                    let mut key = self.key(partition_key, row_key);
+                    // Nothing lies between a key and the same key with this byte at its end.
+                    key.push(0);
+                    key
+                }
+                None => layout::partition_end(self.table, partition_key),
+            });
         }
         Some((start, end))
+    }
+
+    fn key(&self, partition_key: &str, row_key: &str) -> Vec<u8> {
+        let mut key = layout::partition_start(self.table, partition_key);
+        layout::push_text(&mut key, row_key);
+        key
     }
 }
 
@@ -127,6 +163,7 @@ mod tests {
         view: &View,
         filter: Option<&Filter>,
         from: Option<&Position>,
+        within: &Span,
         count_max: usize,
     ) -> Vec<(String, String)> {
         let table = TABLE;
@@ -135,6 +172,7 @@ mod tests {
             table,
             filter,
             from,
+            within,
         };
         query
             .run(view, |entity| {
@@ -194,13 +232,16 @@ mod tests {
         ] {
             read.store(0, Ordering::Relaxed);
             assert_eq!(
-                find(&view, Some(filter), from, count_max).len(),
+                find(&view, Some(filter), from, &Span::default(), count_max).len(),
                 found,
                 "{filter:?}"
             );
             assert_eq!(read.load(Ordering::Relaxed), reads, "{filter:?}");
         }
-        assert_eq!(find(&view, None, None, usize::MAX).len(), 10_000);
+        assert_eq!(
+            find(&view, None, None, &Span::default(), usize::MAX).len(),
+            10_000
+        );
     }
 
     /// Keys around the borders of both encodings, and literals that no key can be.
@@ -250,16 +291,28 @@ mod tests {
         fn the_range_leaves_out_nothing_that_the_filter_wants(
             filter in filter(),
             from in prop::option::of((0..KEYS.len(), 0..KEYS.len())),
+            first in prop::option::of((0..KEYS.len(), 0..KEYS.len())),
+            last in prop::option::of((0..KEYS.len(), prop::option::of(0..KEYS.len()))),
         ) {
             let keys: Vec<(&str, &str)> =
                 KEYS.iter().flat_map(|p| KEYS.iter().map(move |r| (*p, *r))).collect();
             let (view, _) = view(&keys);
             let from = from.map(|(p, r)| (KEYS[p], KEYS[r]));
             let position = from.map(|(p, r)| Position { partition_key: p.to_owned(), row_key: r.to_owned() });
+            let first = first.map(|(p, r)| (KEYS[p], KEYS[r]));
+            let last = last.map(|(p, r)| (KEYS[p], r.map(|r| KEYS[r])));
+            let within = Span {
+                first: first.map(|(p, r)| Position { partition_key: p.to_owned(), row_key: r.to_owned() }),
+                last: last.map(|(p, r)| SpanEnd { partition_key: p.to_owned(), row_key: r.map(str::to_owned) }),
+            };
             let units = |text: &str| text.encode_utf16().collect::<Vec<_>>();
             let mut expected: Vec<_> = keys
                 .into_iter()
                 .filter(|(p, r)| from.is_none_or(|(q, s)| (units(p), units(r)) >= (units(q), units(s))))
+                .filter(|(p, r)| first.is_none_or(|(q, s)| (units(p), units(r)) >= (units(q), units(s))))
+                .filter(|(p, r)| last.is_none_or(|(q, s)| {
+                    units(p) < units(q) || p == &q && s.is_none_or(|s| units(r) <= units(s))
+                }))
                 .filter(|(p, r)| matches(&filter, &|name: &str| match name {
                     "PartitionKey" => Some(tablesdk_protocol::ValueRef::String((*p).into())),
                     _ => Some(tablesdk_protocol::ValueRef::String((*r).into())),
@@ -267,7 +320,7 @@ mod tests {
                 .map(|(p, r)| (p.to_owned(), r.to_owned()))
                 .collect();
             expected.sort_by_key(|(p, r)| (units(p), units(r)));
-            prop_assert_eq!(find(&view, Some(&filter), position.as_ref(), usize::MAX), expected);
+            prop_assert_eq!(find(&view, Some(&filter), position.as_ref(), &within, usize::MAX), expected);
         }
     }
 }

@@ -6,11 +6,13 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use tablesdk_protocol::wire::json::EntityHead;
-use tablesdk_protocol::{ETag, EntityKey, TableName, ValueRef};
+use tablesdk_protocol::{
+    ETag, EntityKey, ServiceProperties, SignedIdentifier, TableName, ValueRef,
+};
 
 use super::layout::{self, Table, TableId};
 use super::record::{Properties, Record};
-use super::{Failure, Rejection};
+use super::{Failure, Rejection, settings};
 use crate::storage::{Snapshot, StorageError};
 
 /// The tables of all accounts at one moment.
@@ -49,6 +51,23 @@ impl View {
         let start = layout::table_key_from(account, from);
         let records = self.snapshot.range(&start, &layout::tables_end(account));
         records.map(|record| layout::read_table(&record?.1))
+    }
+
+    /// The stored access policies of a table.
+    pub(crate) fn table_acl(&self, table: TableId) -> Result<Vec<SignedIdentifier>, StorageError> {
+        let record = self.snapshot.get(&layout::acl_key(table))?;
+        record.map_or_else(|| Ok(Vec::new()), |record| settings::read_acl(&record))
+    }
+
+    /// The properties of an account's service, all of them.
+    pub(crate) fn service_properties(
+        &self,
+        account: &str,
+    ) -> Result<ServiceProperties, StorageError> {
+        match self.snapshot.get(&layout::properties_key(account))? {
+            Some(record) => settings::read_properties(&record),
+            None => Ok(ServiceProperties::initial()),
+        }
     }
 
     /// The id that the next new table gets.

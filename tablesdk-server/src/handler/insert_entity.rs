@@ -10,12 +10,14 @@ use tablesdk_protocol::operation::insert_entity::{Request, Response};
 use tablesdk_protocol::wire::json::{EntityFormat, EntityHead};
 use tablesdk_protocol::{ETag, ResourcePath, ServiceError};
 
+use crate::access::{self, ChangeKind, Principal};
 use crate::context::Context;
 use crate::engine::{Action, Change, Command, Engine, borrowed};
 
 pub(super) async fn handle(
     engine: &Engine,
     context: &Context,
+    principal: &Principal,
     request: Request,
 ) -> Result<HttpResponse<Bytes>, ServiceError> {
     // SERVICE: a body that cannot be read comes first, a missing table second, and only then what the body says.
@@ -24,6 +26,11 @@ pub(super) async fn handle(
     view.require_table(context.account(), &request.table)?;
     drop(view);
     let key = input.key()?;
+    principal.authorize(&access::Change {
+        table: &request.table,
+        key: Some(&key),
+        kind: ChangeKind::Insert,
+    })?;
     let properties = input.into_properties()?;
 
     let change = Change {

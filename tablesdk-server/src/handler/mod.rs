@@ -7,9 +7,13 @@ mod create_table;
 mod delete_entity;
 mod delete_table;
 mod get_entity;
+mod get_table;
 mod insert_entity;
 mod query_entities;
 mod query_tables;
+mod service_properties;
+mod service_stats;
+mod table_acl;
 mod update_entity;
 
 use bytes::Bytes;
@@ -17,51 +21,75 @@ use http::{Method, Response};
 use tablesdk_protocol::operation::{Operation, ReceivedRequest};
 use tablesdk_protocol::{ErrorCode, ResourcePath, ServiceError};
 
-use crate::context::Context;
+use crate::access::Principal;
+use crate::context::{Context, Location};
 use crate::engine::Engine;
 
 /// Carries out the operation that the request asks for.
 pub(crate) async fn handle(
     engine: &Engine,
     context: &Context,
+    principal: &Principal,
     request: ReceivedRequest,
 ) -> Result<Response<Bytes>, ServiceError> {
     refuse_unfinished(&request)?;
-    match Operation::decode(request)? {
+    let operation = Operation::decode(request)?;
+    if context.location() == Location::Secondary && !is_read(&operation) {
+        let message = "Write operations are not allowed.";
+        return Err(ServiceError::new(
+            ErrorCode::InsufficientAccountPermissions,
+            message,
+        ));
+    }
+    principal.authorize_operation(&operation)?;
+    match operation {
         Operation::CreateTable(request) => create_table::handle(engine, context, request).await,
         Operation::DeleteEntity(request) => delete_entity::handle(engine, context, &request).await,
         Operation::DeleteTable(request) => delete_table::handle(engine, context, &request).await,
         Operation::GetEntity(request) => get_entity::handle(engine, context, &request),
-        Operation::InsertEntity(request) => insert_entity::handle(engine, context, request).await,
-        Operation::QueryEntities(request) => query_entities::handle(engine, context, &request),
+        Operation::GetServiceProperties(_) => service_properties::get(engine, context),
+        Operation::GetServiceStats(_) => service_stats::handle(context),
+        Operation::GetTable(request) => get_table::handle(engine, context, &request),
+        Operation::GetTableAcl(request) => table_acl::get(engine, context, &request),
+        Operation::InsertEntity(request) => {
+            insert_entity::handle(engine, context, principal, request).await
+        }
+        Operation::QueryEntities(request) => {
+            query_entities::handle(engine, context, principal, &request)
+        }
         Operation::QueryTables(request) => query_tables::handle(engine, context, &request),
+        Operation::SetServiceProperties(request) => {
+            service_properties::set(engine, context, &request).await
+        }
+        Operation::SetTableAcl(request) => table_acl::set(engine, context, &request).await,
         Operation::UpdateEntity(request) => update_entity::handle(engine, context, &request).await,
         _ => Err(ErrorCode::NotImplemented.into()),
     }
 }
 
+/// Whether an operation changes nothing, so that a secondary carries it out.
+const fn is_read(operation: &Operation) -> bool {
+    matches!(
+        operation,
+        Operation::GetEntity(_)
+            | Operation::GetServiceProperties(_)
+            | Operation::GetServiceStats(_)
+            | Operation::GetTable(_)
+            | Operation::GetTableAcl(_)
+            | Operation::QueryEntities(_)
+            | Operation::QueryTables(_)
+    )
+}
+
 /// Names what this server does not do yet, where the protocol would only say that something is not implemented.
 fn refuse_unfinished(request: &ReceivedRequest) -> Result<(), ServiceError> {
     let is = |method: Method| request.method == method;
-    let comp = request.options.get("comp");
     let message = match &request.resource {
-        ResourcePath::Service if comp == Some("properties") => {
-            "Table service properties are not implemented by this server yet."
-        }
-        ResourcePath::Service if comp == Some("stats") => {
-            "Table service statistics are not implemented by this server yet."
-        }
-        ResourcePath::EntitySet(_) if comp == Some("acl") => {
-            "Stored access policies are not implemented by this server yet."
-        }
         ResourcePath::Batch if is(Method::POST) => {
             "Entity group transactions are not implemented by this server yet."
         }
         ResourcePath::Metadata if is(Method::GET) => {
             "The service's metadata document is not implemented by this server yet."
-        }
-        ResourcePath::Table(_) if is(Method::GET) => {
-            "Reading a single table is not implemented by this server yet."
         }
         _ => return Ok(()),
     };

@@ -7,21 +7,25 @@ use std::ops::ControlFlow;
 
 use bytes::Bytes;
 use http::Response as HttpResponse;
+use tablesdk_protocol::auth::sas::SasKeyRange;
 use tablesdk_protocol::continuation::{EntityContinuation, decode_token, encode_token};
 use tablesdk_protocol::limits::{PAGE_BODY_BYTES_MAX, PAGE_ITEMS_MAX};
 use tablesdk_protocol::operation::query_entities::{Request, Response};
 use tablesdk_protocol::wire::json::{EntityFormat, EntityHead};
 use tablesdk_protocol::{ErrorCode, ServiceError};
 
+use crate::access::Principal;
 use crate::context::Context;
-use crate::engine::{Engine, Position, Query};
+use crate::engine::{Engine, Position, Query, Span, SpanEnd};
 
 pub(super) fn handle(
     engine: &Engine,
     context: &Context,
+    principal: &Principal,
     request: &Request,
 ) -> Result<HttpResponse<Bytes>, ServiceError> {
     let from = request.continuation.as_ref().map(position).transpose()?;
+    let within = principal.keys().map(span).unwrap_or_default();
     let view = engine.read();
     let table = view.require_table(context.account(), &request.table)?;
     let format = EntityFormat {
@@ -38,6 +42,7 @@ pub(super) fn handle(
             table: table.id,
             filter: request.filter.as_ref(),
             from: from.as_ref(),
+            within: &within,
         };
         query.run(&view, |entity| {
             page.add(entity.head(), |out| {
@@ -90,6 +95,20 @@ impl Page {
             content: EntityFormat::page_end(self.content).into(),
             continuation: self.continuation,
         }
+    }
+}
+
+/// The entities that a shared access signature covers.
+fn span(keys: &SasKeyRange) -> Span {
+    Span {
+        first: keys.first.as_ref().map(|first| Position {
+            partition_key: first.partition_key.clone(),
+            row_key: first.row_key.clone().unwrap_or_default(),
+        }),
+        last: keys.last.as_ref().map(|last| SpanEnd {
+            partition_key: last.partition_key.clone(),
+            row_key: last.row_key.clone(),
+        }),
     }
 }
 

@@ -5,6 +5,7 @@
 //! there may be, is that of `server.rs`.
 
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,6 +26,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use crate::context::Peer;
 use crate::service::Service;
 
 /// What answers requests: [`Service`], or in the tests below something smaller that can be made to wait.
@@ -49,9 +51,10 @@ impl Handler for Service {
 /// Serves one connection until either side ends it.
 ///
 /// Once `stopping` is true, a request that has begun is still answered, and then the connection closes. `host` stands in for
-/// the `Host` that HTTP/1.0 does not require.
+/// the `Host` that HTTP/1.0 does not require; `peer` goes with every request.
 pub(crate) async fn serve<S, H>(
     stream: S,
+    peer: IpAddr,
     host: HeaderValue,
     handler: Arc<H>,
     mut stopping: watch::Receiver<bool>,
@@ -62,7 +65,7 @@ pub(crate) async fn serve<S, H>(
     let exchange = Arc::new(Exchange::new());
     let service = service_fn(|request| {
         let (exchange, handler, host) = (Arc::clone(&exchange), Arc::clone(&handler), host.clone());
-        async move { Ok::<_, Infallible>(exchange.answer(&*handler, &host, request).await) }
+        async move { Ok::<_, Infallible>(exchange.answer(&*handler, peer, &host, request).await) }
     });
     let mut connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -165,11 +168,13 @@ impl Exchange {
     async fn answer<H: Handler>(
         &self,
         handler: &H,
+        peer: IpAddr,
         host: &HeaderValue,
         request: Request<Incoming>,
     ) -> Response<Full<Bytes>> {
         let _answering = Answering::new(&self.answering);
         let (mut head, body) = request.into_parts();
+        head.extensions.insert(Peer(peer));
         let default_host = (head.version < Version::HTTP_11).then_some(host);
         let body = match to_origin_form(&mut head, default_host) {
             Ok(()) => read(body).await,

@@ -13,6 +13,10 @@ impl Handler for Echo {
     async fn call(&self, request: Request<Bytes>) -> Response<Bytes> {
         let (head, body) = request.into_parts();
         let host = head.headers[header::HOST].to_str().unwrap();
+        assert_eq!(
+            head.extensions.get::<crate::context::Peer>().unwrap().0,
+            PEER
+        );
         assert_ne!(head.uri, "/panic", "a handler that panics");
         if head.uri == "/none" {
             return Response::builder().status(204).body(Bytes::new()).unwrap();
@@ -31,6 +35,8 @@ impl Handler for Echo {
     }
 }
 
+const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 7));
+
 const LARGE: usize = 4 * 1024 * 1024;
 
 struct Peer {
@@ -44,7 +50,7 @@ impl Peer {
         let (stream, server) = duplex(16 * 1024);
         let (stopping, receiver) = watch::channel(false);
         let host = HeaderValue::from_static("default:1");
-        let serving = tokio::spawn(serve(server, host, Arc::new(Echo), receiver));
+        let serving = tokio::spawn(serve(server, PEER, host, Arc::new(Echo), receiver));
         Self {
             stream,
             stopping,

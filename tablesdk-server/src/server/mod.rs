@@ -275,11 +275,9 @@ struct Listener(Mutex<Option<TcpListener>>);
 
 impl Listener {
     /// The next connection, `None` once the listener is closed.
-    async fn accept(&self) -> Option<io::Result<TcpStream>> {
+    async fn accept(&self) -> Option<io::Result<(TcpStream, SocketAddr)>> {
         std::future::poll_fn(|context| match &*self.lock() {
-            Some(listener) => listener
-                .poll_accept(context)
-                .map(|accepted| Some(accepted.map(|(stream, _)| stream))),
+            Some(listener) => listener.poll_accept(context).map(Some),
             None => std::task::Poll::Ready(None),
         })
         .await
@@ -313,11 +311,12 @@ async fn accept_all<H: Handler>(
         };
         match accepted {
             None => break,
-            Some(Ok(stream)) => {
+            Some(Ok((stream, peer))) => {
                 // A failure means that the other side is gone already, which reading will find out.
                 let _ = stream.set_nodelay(true);
                 let (host, handler) = (host.clone(), Arc::clone(&handler));
-                connections.spawn(serve(stream, host, handler, stopping_of_connection.clone()));
+                let stopping = stopping_of_connection.clone();
+                connections.spawn(serve(stream, peer.ip(), host, handler, stopping));
             }
             Some(Err(error)) if concerns_one_connection(&error) => {}
             // Most likely there are too many open files. The connection is still queued, and accepting it would fail at once

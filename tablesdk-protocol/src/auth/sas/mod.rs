@@ -151,9 +151,12 @@ impl SignedSas {
             let Some(value) = value.filter(|value| !value.is_empty()) else {
                 continue;
             };
-            let separator = if query.is_empty() { "" } else { "&" };
-            let value = utf8_percent_encode(value, RESERVED);
-            query.push_str(&format!("{separator}{name}={value}"));
+            if !query.is_empty() {
+                query.push('&');
+            }
+            query.push_str(name);
+            query.push('=');
+            query.extend(utf8_percent_encode(value, RESERVED));
         }
         query
     }

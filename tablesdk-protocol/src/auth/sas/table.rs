@@ -231,18 +231,19 @@ const FIRST_VERSION_WITH_ADDRESSES: &str = "2015-04-05";
 mod tests {
     use super::*;
 
-    fn bound(partition_key: &str, row_key: Option<&str>) -> Option<SasBound> {
-        Some(SasBound {
+    fn range(first: (&str, Option<&str>), last: (&str, Option<&str>)) -> SasKeyRange {
+        let bound = |(partition_key, row_key): (&str, Option<&str>)| SasBound {
             partition_key: partition_key.to_owned(),
             row_key: row_key.map(str::to_owned),
-        })
+        };
+        SasKeyRange::new(Some(bound(first)), Some(bound(last)))
     }
 
     #[test]
     fn a_range_includes_both_ends() {
         let whole = SasKeyRange::default();
-        let partitions = SasKeyRange::new(bound("B", None), bound("D", None));
-        let rows = SasKeyRange::new(bound("B", Some("2")), bound("D", Some("2")));
+        let partitions = range(("B", None), ("D", None));
+        let rows = range(("B", Some("2")), ("D", Some("2")));
         for (partition_key, row_key, in_partitions, in_rows) in [
             ("A", "9", false, false),
             ("B", "", true, false),
@@ -262,7 +263,7 @@ mod tests {
             assert_eq!(rows.contains(&key), in_rows, "{key}");
         }
         // Ordinal means by UTF-16 code units.
-        let range = SasKeyRange::new(bound("\u{FF5E}", None), None);
+        let range = range(("\u{FF5E}", None), ("\u{FFFF}", None));
         assert!(!range.contains(&EntityKey::new("😀", "").unwrap()));
     }
 }

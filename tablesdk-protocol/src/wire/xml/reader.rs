@@ -15,7 +15,7 @@ pub(in crate::wire) struct Element {
     /// Without the prefix.
     pub(in crate::wire) name: String,
     text: String,
-    children: Vec<Element>,
+    children: Vec<Self>,
 }
 
 impl Element {

@@ -22,14 +22,14 @@ impl Writer {
         attributes: &str,
         content: impl FnOnce(&mut Self),
     ) {
-        self.0.push_str(&format!("<{name}{attributes}>"));
+        self.0.extend(["<", name, attributes, ">"]);
         let start = self.0.len();
         content(self);
         if self.0.len() == start {
             self.0.truncate(start - 1);
             self.0.push_str(" />");
         } else {
-            self.0.push_str(&format!("</{name}>"));
+            self.0.extend(["</", name, ">"]);
         }
     }
 

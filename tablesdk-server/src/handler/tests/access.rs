@@ -57,7 +57,6 @@ fn a_credential_that_does_not_hold_is_refused() {
 
     let failed = (403, "AuthenticationFailed");
     let malformed = (400, "InvalidAuthenticationInfo");
-    let unfinished = (501, "NotImplemented");
     for (request, expected) in [
         (with("SharedKey acct:c2ln"), failed),
         (with("SharedKeyLite acct:c2ln"), failed),
@@ -92,10 +91,22 @@ fn a_credential_that_does_not_hold_is_refused() {
         (with("SharedKey :c2ln"), malformed),
         (with("Basic acct:c2ln"), malformed),
         (two, malformed),
-        (with("Bearer token"), unfinished),
+        (with("Bearer token"), failed),
+        (
+            client.request(
+                "GET",
+                "/acct/Tables",
+                &[
+                    ("authorization", "Bearer token"),
+                    ("x-ms-version", "2020-12-06"),
+                ],
+                "",
+            ),
+            (401, "InvalidAuthenticationInfo"),
+        ),
         (
             client.request("GET", "/acct/Tables?sv=2019-02-02&sig=c2ln", &[], ""),
-            unfinished,
+            failed,
         ),
     ] {
         let text = format!("{} {:?}", request.uri(), request.headers());
@@ -106,10 +117,122 @@ fn a_credential_that_does_not_hold_is_refused() {
         assert_eq!(header(&response, "x-ms-version"), None);
         let challenge = header(&response, "www-authenticate");
         assert_eq!(challenge.is_some(), expected.0 == 401);
+        assert!(challenge.is_none_or(|challenge| {
+            challenge.starts_with("Bearer authorization_uri=https://")
+                && challenge.ends_with(" resource_id=https://storage.azure.com")
+        }));
     }
     for seconds in [-900, 900] {
         assert_eq!(client.call(at(seconds)).status(), 200);
     }
+}
+
+#[test]
+fn stored_access_policies_do_not_exist_for_tokens() {
+    let client = Client::with_table();
+    for version in ["2019-02-02", "2020-12-06"] {
+        let headers = [("authorization", "Bearer token"), ("x-ms-version", version)];
+        let response = client.call(client.request("GET", "/acct/people?comp=acl", &headers, ""));
+        assert_eq!(status_and_code(&response), (404, "ResourceNotFound"));
+    }
+}
+
+#[test]
+fn a_secondary_is_read_under_either_spelling_of_its_signature() {
+    let client = Client::with_table();
+    for (path, signed) in [
+        ("/acct-secondary/Tables", "/acct-secondary/Tables"),
+        ("/acct-secondary/Tables", "/acct/Tables"),
+        ("/acct-secondary/acct/Tables", "/acct-secondary/acct/Tables"),
+        ("/acct-secondary/acct/Tables", "/acct/acct/Tables"),
+    ] {
+        for scheme in [Scheme::SharedKey, Scheme::SharedKeyLite] {
+            let mut request = client.request("GET", signed, &[], "");
+            client.sign(&mut request, scheme);
+            *request.uri_mut() = path.parse().unwrap();
+            let response = client.call(request);
+            assert_eq!(response.status(), 200, "{path} as {signed}");
+            assert_eq!(body(&response), r#"{"value":[{"TableName":"people"}]}"#);
+        }
+    }
+    for (path, signed, expected) in [
+        // Only the secondary has two spellings.
+        (
+            "/acct/Tables",
+            "/acct-secondary/Tables",
+            (403, "AuthenticationFailed"),
+        ),
+        (
+            "/acct/acct/Tables",
+            "/acct/acct/Tables",
+            (400, "InvalidUri"),
+        ),
+        // Without more behind it, the name is a table's.
+        (
+            "/acct-secondary/acct",
+            "/acct-secondary/acct",
+            (404, "TableNotFound"),
+        ),
+        (
+            "/second-secondary/Tables",
+            "/second-secondary/Tables",
+            (403, "AuthenticationFailed"),
+        ),
+        (
+            "/nobody-secondary/Tables",
+            "/nobody-secondary/Tables",
+            (404, "ResourceNotFound"),
+        ),
+    ] {
+        let mut request = client.request("GET", signed, &[], "");
+        client.sign(&mut request, Scheme::SharedKey);
+        *request.uri_mut() = path.parse().unwrap();
+        assert_eq!(status_and_code(&client.call(request)), expected, "{path}");
+    }
+}
+
+#[test]
+fn a_secondary_is_not_written_to() {
+    let client = Client::with_table();
+    let entity = r#"{"PartitionKey":"p","RowKey":"r"}"#;
+    client.send("POST", "people", &[], entity);
+    let point = "people(PartitionKey='p',RowKey='r')";
+    let any = [("if-match", "*")];
+    for (method, resource, headers, content) in [
+        ("POST", "Tables", &[][..], r#"{"TableName":"more"}"#),
+        ("DELETE", "Tables('people')", &[], ""),
+        (
+            "POST",
+            "people",
+            &[],
+            r#"{"PartitionKey":"p","RowKey":"s"}"#,
+        ),
+        ("PUT", point, &[], r#"{"a":1}"#),
+        ("MERGE", point, &any, r#"{"a":1}"#),
+        ("DELETE", point, &any, ""),
+        ("PUT", "people?comp=acl", &[], ""),
+        (
+            "PUT",
+            "?restype=service&comp=properties",
+            &[],
+            "<StorageServiceProperties><Cors /></StorageServiceProperties>",
+        ),
+    ] {
+        let path = format!("/acct-secondary/{resource}");
+        let mut request = client.request(method, &path, headers, content);
+        client.sign(&mut request, Scheme::SharedKey);
+        let response = client.call(request);
+        let expected = (403, "InsufficientAccountPermissions");
+        assert_eq!(status_and_code(&response), expected, "{method} {resource}");
+        assert!(body(&response).contains("Write operations are not allowed."));
+    }
+    let tables = client.send("GET", "Tables", &[], "");
+    assert_eq!(body(&tables), r#"{"value":[{"TableName":"people"}]}"#);
+    let entities = client.send("GET", "people()?$select=PartitionKey,RowKey,a", &[], "");
+    assert_eq!(
+        body(&entities),
+        r#"{"value":[{"PartitionKey":"p","RowKey":"r","a":null}]}"#
+    );
 }
 
 #[test]
@@ -174,15 +297,6 @@ fn what_cannot_be_served_is_named() {
     }
     for (method, resource, name) in [
         ("POST", "$batch", "Entity group transactions"),
-        ("GET", "people?comp=acl", "Stored access policies"),
-        ("PUT", "people?comp=acl", "Stored access policies"),
-        (
-            "GET",
-            "?restype=service&comp=properties",
-            "service properties",
-        ),
-        ("GET", "?restype=service&comp=stats", "statistics"),
-        ("GET", "Tables('people')", "single table"),
         ("GET", "$metadata", "metadata document"),
     ] {
         let response = client.send(method, resource, &[], "");

@@ -6,6 +6,8 @@
 mod access;
 mod entities;
 mod queries;
+mod settings;
+mod signatures;
 mod tables;
 
 use std::sync::Arc;
@@ -138,11 +140,13 @@ fn header<'a>(response: &'a Response<Bytes>, name: &str) -> Option<&'a str> {
     Some(response.headers().get(name)?.to_str().unwrap())
 }
 
-/// Status and code of an error; the code is empty for a success.
+/// Status and code of an error, in JSON or XML; the code is empty for a success.
 fn status_and_code(response: &Response<Bytes>) -> (u16, &str) {
-    let code = body(response)
-        .split_once(r#"{"odata.error":{"code":""#)
-        .and_then(|(_, rest)| rest.split('"').next());
+    let json = body(response).split_once(r#"{"odata.error":{"code":""#);
+    let xml = body(response).split_once("<m:code>");
+    let code = json
+        .or(xml)
+        .and_then(|(_, rest)| rest.split(['"', '<']).next());
     (response.status().as_u16(), code.unwrap_or_default())
 }
 

@@ -72,6 +72,23 @@ fn a_deleted_table_is_gone_with_its_entities() {
 }
 
 #[test]
+fn one_table_is_found_by_its_name() {
+    let client = Client::new();
+    client.send("POST", "Tables", &[], r#"{"TableName":"People"}"#);
+    let found = client.send("GET", "Tables('pEOPLE')", &[], "");
+    assert_eq!(found.status(), 200);
+    assert_eq!(body(&found), r#"{"TableName":"People"}"#);
+    let minimal = ("accept", "application/json;odata=minimalmetadata");
+    let found = client.send("GET", "Tables('People')", &[minimal], "");
+    assert_eq!(
+        body(&found),
+        r#"{"odata.metadata":"http://127.0.0.1:10002/acct/$metadata#Tables/@Element","TableName":"People"}"#
+    );
+    let missing = client.send("GET", "Tables('nobody')", &[], "");
+    assert_eq!(status_and_code(&missing), (404, "ResourceNotFound"));
+}
+
+#[test]
 fn tables_are_listed_in_the_order_of_their_lower_cased_names() {
     let client = Client::new();
     for name in ["Delta", "charlie", "bravo", "Alpha"] {

@@ -1,0 +1,63 @@
+//! Query Tables with a name: one table. See <https://learn.microsoft.com/rest/api/storageservices/query-tables>.
+
+use bytes::Bytes;
+use http::{Method, Request as HttpRequest, Response as HttpResponse, StatusCode};
+
+use super::QueryOptions;
+use super::message::{self, Answer, ReceivedRequest};
+use crate::wire::json::{self, MetadataLevel, TableJsonError};
+use crate::{Endpoint, ResourcePath, ServiceError, TableName};
+
+/// `GET /Tables('name')`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The table to look for.
+    pub name: TableName,
+    /// The metadata of the answer. A client always asks for minimal.
+    pub level: MetadataLevel,
+}
+
+impl Request {
+    /// The HTTP request.
+    pub fn encode(&self, endpoint: &Endpoint) -> HttpRequest<Bytes> {
+        let resource = ResourcePath::Table(self.name.clone());
+        let options = QueryOptions::default();
+        message::without_body(message::request(Method::GET, endpoint, &resource, &options))
+    }
+
+    pub(super) fn decode(name: TableName, request: &ReceivedRequest) -> Result<Self, ServiceError> {
+        request.options.refuse_unsupported()?;
+        let level = request.metadata_level()?;
+        Ok(Self { name, level })
+    }
+}
+
+/// 200 with the table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Response {
+    /// The name in the case that the table was created with.
+    pub name: String,
+}
+
+impl Response {
+    /// The HTTP answer.
+    pub fn encode(
+        &self,
+        level: MetadataLevel,
+        endpoint: &Endpoint,
+        account: &str,
+    ) -> HttpResponse<Bytes> {
+        let body = json::write_table(level, endpoint, account, &self.name);
+        Answer::json(StatusCode::OK, level, body.into()).into_response()
+    }
+
+    /// Reads the HTTP answer of a success; `None` when it names no table.
+    ///
+    /// # Errors
+    ///
+    /// When the body is no table.
+    pub fn decode(response: &HttpResponse<Bytes>) -> Result<Option<Self>, TableJsonError> {
+        let name = json::read_table_name(response.body())?;
+        Ok(name.map(|name| Self { name }))
+    }
+}

@@ -1,0 +1,88 @@
+//! Get and Set Table Service Properties.
+//!
+//! See <https://learn.microsoft.com/rest/api/storageservices/get-table-service-properties> and
+//! <https://learn.microsoft.com/rest/api/storageservices/set-table-service-properties>.
+
+use bytes::Bytes;
+use http::{Method, Request as HttpRequest, Response as HttpResponse, StatusCode};
+
+use super::QueryOptions;
+use super::message::{self, Answer, ReceivedRequest};
+use crate::wire::xml::{XmlError, read_service_properties, write_service_properties};
+use crate::{Endpoint, ServiceError, ServiceProperties};
+
+/// `GET /?restype=service&comp=properties`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GetRequest;
+
+impl GetRequest {
+    /// The HTTP request.
+    pub fn encode(self, endpoint: &Endpoint) -> HttpRequest<Bytes> {
+        message::without_body(message::xml_request(Method::GET, endpoint, "", &options()))
+    }
+}
+
+/// 200 with the properties.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GetResponse {
+    /// The properties.
+    pub properties: ServiceProperties,
+}
+
+impl GetResponse {
+    /// The HTTP answer.
+    pub fn encode(&self) -> HttpResponse<Bytes> {
+        let body = write_service_properties(&self.properties);
+        Answer::xml(StatusCode::OK, body.into()).into_response()
+    }
+
+    /// Reads the HTTP answer of a success.
+    ///
+    /// # Errors
+    ///
+    /// When the body holds no properties.
+    pub fn decode(response: &HttpResponse<Bytes>) -> Result<Self, XmlError> {
+        let properties = read_service_properties(response.body())?;
+        Ok(Self { properties })
+    }
+}
+
+/// `PUT /?restype=service&comp=properties`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetRequest {
+    /// The properties that change.
+    pub properties: ServiceProperties,
+}
+
+impl SetRequest {
+    /// The HTTP request.
+    pub fn encode(&self, endpoint: &Endpoint) -> HttpRequest<Bytes> {
+        let request = message::xml_request(Method::PUT, endpoint, "", &options());
+        message::with_xml(request, write_service_properties(&self.properties).into())
+    }
+
+    pub(super) fn decode(request: &ReceivedRequest) -> Result<Self, ServiceError> {
+        let properties = read_service_properties(&request.body)?;
+        Ok(Self { properties })
+    }
+}
+
+/// 202: they change soon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SetResponse;
+
+impl SetResponse {
+    /// The HTTP answer.
+    pub fn encode(self) -> HttpResponse<Bytes> {
+        let mut response = Answer::empty().into_response();
+        *response.status_mut() = StatusCode::ACCEPTED;
+        response
+    }
+}
+
+fn options() -> QueryOptions {
+    let mut options = QueryOptions::default();
+    options.push("restype", "service");
+    options.push("comp", "properties");
+    options
+}

@@ -1,0 +1,209 @@
+//! What a principal may do: the tables of permissions of the service.
+//!
+//! See <https://learn.microsoft.com/rest/api/storageservices/create-account-sas#account-sas-permissions-by-operation> and
+//! <https://learn.microsoft.com/rest/api/storageservices/create-service-sas#permissions-for-a-table>.
+
+use tablesdk_protocol::auth::sas::{
+    AccountPermission, AccountSas, SasKeyRange, SasResourceType, TablePermission,
+};
+use tablesdk_protocol::operation::Operation;
+use tablesdk_protocol::{EntityKey, ErrorCode, ServiceError, TableName};
+
+use super::{Principal, TableGrant};
+
+/// A change of one entity, as far as permissions care.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Change<'a> {
+    /// The table.
+    pub(crate) table: &'a TableName,
+    /// The entity; `None` where it is in a body that was not read yet. Ask again once it was.
+    pub(crate) key: Option<&'a EntityKey>,
+    /// What happens to it.
+    pub(crate) kind: ChangeKind,
+}
+
+/// What can happen to an entity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ChangeKind {
+    /// It is deleted.
+    Delete,
+    /// It is inserted.
+    Insert,
+    /// It is replaced or merged into, on some condition.
+    Update,
+    /// It is replaced, merged into or inserted.
+    Upsert,
+}
+
+impl Principal {
+    /// Whether a change is allowed: one that is a request of its own, or one of a batch.
+    ///
+    /// # Errors
+    ///
+    /// `AuthorizationPermissionMismatch` or `AuthorizationResourceTypeMismatch` for what the signature lacks;
+    /// `AuthorizationFailure` for an entity that it does not cover.
+    pub(crate) fn authorize(&self, change: &Change<'_>) -> Result<(), ServiceError> {
+        match self {
+            Self::Account => Ok(()),
+            Self::AccountSas(sas) => {
+                require_type(sas, &[SasResourceType::Object])?;
+                require_all(sas, change.kind.account_permissions())
+            }
+            Self::TableSas(grant) => {
+                grant.require(change.table, change.kind.table_permissions())?;
+                if change.key.is_none_or(|key| grant.keys.contains(key)) {
+                    Ok(())
+                } else {
+                    Err(ErrorCode::AuthorizationFailure.into())
+                }
+            }
+        }
+    }
+
+    /// Whether an operation is allowed. For a query see [`Principal::keys`], too; for an insert and a batch ask
+    /// [`Principal::authorize`] once the body was read.
+    ///
+    /// # Errors
+    ///
+    /// As for a change; `ResourceNotFound` for an entity that a signature does not cover.
+    pub(crate) fn authorize_operation(&self, operation: &Operation) -> Result<(), ServiceError> {
+        use {AccountPermission as Permission, SasResourceType as Type};
+        let change = |table, key, kind| self.authorize(&Change { table, key, kind });
+        match operation {
+            Operation::CreateTable(_) => {
+                let permissions = [Permission::Create, Permission::Write];
+                self.authorize_account(&[Type::Container], &permissions)
+            }
+            Operation::DeleteEntity(request) => {
+                change(&request.table, Some(&request.key), ChangeKind::Delete)
+            }
+            Operation::DeleteTable(_) => {
+                self.authorize_account(&[Type::Container], &[Permission::Delete])
+            }
+            Operation::GetEntity(request) => {
+                self.authorize_read(&request.table)?;
+                // SERVICE: here it is not found, where a write is refused.
+                match self.keys() {
+                    Some(keys) if !keys.contains(&request.key) => {
+                        Err(ErrorCode::ResourceNotFound.into())
+                    }
+                    _ => Ok(()),
+                }
+            }
+            Operation::GetServiceProperties(_) | Operation::GetServiceStats(_) => {
+                self.authorize_account(&[Type::Service], &[Permission::Read])
+            }
+            // SERVICE: older documents want the service for this.
+            Operation::GetTable(_) | Operation::QueryTables(_) => {
+                self.authorize_account(&[Type::Container, Type::Service], &[Permission::List])
+            }
+            Operation::InsertEntity(request) => change(&request.table, None, ChangeKind::Insert),
+            Operation::QueryEntities(request) => self.authorize_read(&request.table),
+            Operation::SetServiceProperties(_) => {
+                self.authorize_account(&[Type::Service], &[Permission::Write])
+            }
+            Operation::UpdateEntity(request) => {
+                let kind = match request.if_match {
+                    Some(_) => ChangeKind::Update,
+                    None => ChangeKind::Upsert,
+                };
+                change(&request.table, Some(&request.key), kind)
+            }
+            // Stored access policies among them: no signature reaches those that limit it.
+            _ if *self == Self::Account => Ok(()),
+            _ => Err(ErrorCode::AuthorizationFailure.into()),
+        }
+    }
+
+    /// The entities that it sees; `None` for all.
+    pub(crate) fn keys(&self) -> Option<&SasKeyRange> {
+        match self {
+            Self::TableSas(grant) => Some(&grant.keys),
+            Self::Account | Self::AccountSas(_) => None,
+        }
+    }
+
+    fn authorize_read(&self, table: &TableName) -> Result<(), ServiceError> {
+        match self {
+            Self::Account => Ok(()),
+            Self::AccountSas(sas) => {
+                require_type(sas, &[SasResourceType::Object])?;
+                require_all(sas, &[AccountPermission::Read])
+            }
+            Self::TableSas(grant) => grant.require(table, &[TablePermission::Read]),
+        }
+    }
+
+    /// For what a table SAS is never good: one of these types, and one of these permissions.
+    fn authorize_account(
+        &self,
+        types: &[SasResourceType],
+        permissions: &[AccountPermission],
+    ) -> Result<(), ServiceError> {
+        match self {
+            Self::Account => Ok(()),
+            Self::AccountSas(sas) => {
+                require_type(sas, types)?;
+                if permissions.iter().any(|p| sas.permissions.contains(*p)) {
+                    Ok(())
+                } else {
+                    Err(ErrorCode::AuthorizationPermissionMismatch.into())
+                }
+            }
+            Self::TableSas(_) => Err(ErrorCode::AuthorizationFailure.into()),
+        }
+    }
+}
+
+impl ChangeKind {
+    const fn account_permissions(self) -> &'static [AccountPermission] {
+        match self {
+            Self::Delete => &[AccountPermission::Delete],
+            Self::Insert => &[AccountPermission::Add],
+            Self::Update => &[AccountPermission::Update],
+            Self::Upsert => &[AccountPermission::Add, AccountPermission::Update],
+        }
+    }
+
+    const fn table_permissions(self) -> &'static [TablePermission] {
+        match self {
+            Self::Delete => &[TablePermission::Delete],
+            Self::Insert => &[TablePermission::Add],
+            Self::Update => &[TablePermission::Update],
+            Self::Upsert => &[TablePermission::Add, TablePermission::Update],
+        }
+    }
+}
+
+impl TableGrant {
+    fn require(
+        &self,
+        table: &TableName,
+        permissions: &[TablePermission],
+    ) -> Result<(), ServiceError> {
+        if *table != self.table {
+            return Err(ErrorCode::AuthorizationFailure.into());
+        }
+        if permissions.iter().all(|p| self.permissions.contains(*p)) {
+            Ok(())
+        } else {
+            Err(ErrorCode::AuthorizationPermissionMismatch.into())
+        }
+    }
+}
+
+fn require_type(sas: &AccountSas, types: &[SasResourceType]) -> Result<(), ServiceError> {
+    if types.iter().any(|t| sas.resource_types.contains(*t)) {
+        Ok(())
+    } else {
+        Err(ErrorCode::AuthorizationResourceTypeMismatch.into())
+    }
+}
+
+fn require_all(sas: &AccountSas, permissions: &[AccountPermission]) -> Result<(), ServiceError> {
+    if permissions.iter().all(|p| sas.permissions.contains(*p)) {
+        Ok(())
+    } else {
+        Err(ErrorCode::AuthorizationPermissionMismatch.into())
+    }
+}

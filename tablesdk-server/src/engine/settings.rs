@@ -1,0 +1,254 @@
+//! The records of a table's stored access policies and of an account's service properties; see `storage/FORMAT.md`.
+//!
+//! Knows no keys and no storage, and none of the rules: what is written here has been checked.
+
+use tablesdk_protocol::auth::sas::TablePermissions;
+use tablesdk_protocol::{
+    AccessPolicy, CorsRule, Logging, Metrics, ServiceProperties, SignedIdentifier, Timestamp,
+};
+
+use crate::storage::StorageError;
+
+/// Prints the stored access policies of a table.
+pub(super) fn acl_record(identifiers: &[SignedIdentifier]) -> Vec<u8> {
+    let mut out = vec![VERSION];
+    for SignedIdentifier { id, policy } in identifiers {
+        push_text(&mut out, id);
+        push_option(&mut out, policy.start, push_time);
+        push_option(&mut out, policy.expiry, push_time);
+        let permissions = policy.permissions.as_ref().map(TablePermissions::as_str);
+        push_option(&mut out, permissions, push_text);
+    }
+    out
+}
+
+/// Reads the stored access policies of a table.
+pub(super) fn read_acl(record: &[u8]) -> Result<Vec<SignedIdentifier>, StorageError> {
+    let mut input = Input(record);
+    let read = |input: &mut Input<'_>| {
+        input.version()?;
+        let mut identifiers = Vec::new();
+        while !input.0.is_empty() {
+            let id = input.text()?.to_owned();
+            let policy = AccessPolicy {
+                start: input.option(Input::time)?,
+                expiry: input.option(Input::time)?,
+                permissions: input.option(|input| TablePermissions::parse(input.text()?).ok())?,
+            };
+            identifiers.push(SignedIdentifier { id, policy });
+        }
+        Some(identifiers)
+    };
+    read(&mut input).ok_or(StorageError::Corrupt {
+        what: "stored access policy",
+    })
+}
+
+/// Prints the properties of a service; what they leave open is stored as off.
+pub(super) fn properties_record(properties: &ServiceProperties) -> Vec<u8> {
+    let mut out = vec![VERSION];
+    let logging = properties.logging.unwrap_or_default();
+    for flag in [logging.read, logging.write, logging.delete] {
+        out.push(flag.into());
+    }
+    push_option(&mut out, logging.retention_days, push_number);
+    for metrics in [properties.hour_metrics, properties.minute_metrics] {
+        let metrics = metrics.unwrap_or_default();
+        push_option(&mut out, metrics.include_apis, |out, flag| {
+            out.push(flag.into());
+        });
+        push_option(&mut out, metrics.retention_days, push_number);
+    }
+    for rule in properties.cors.iter().flatten() {
+        for list in lists(rule) {
+            push_text(&mut out, &list.join(","));
+        }
+        out.extend_from_slice(&rule.max_age_in_seconds.to_be_bytes());
+    }
+    out
+}
+
+/// Reads the properties of a service.
+pub(super) fn read_properties(record: &[u8]) -> Result<ServiceProperties, StorageError> {
+    let mut input = Input(record);
+    let metrics = |input: &mut Input<'_>| {
+        Some(Metrics {
+            include_apis: input.option(Input::flag)?,
+            retention_days: input.option(Input::number)?,
+        })
+    };
+    let read = |input: &mut Input<'_>| {
+        input.version()?;
+        let logging = Logging {
+            read: input.flag()?,
+            write: input.flag()?,
+            delete: input.flag()?,
+            retention_days: input.option(Input::number)?,
+        };
+        let (hour_metrics, minute_metrics) = (metrics(input)?, metrics(input)?);
+        let mut cors = Vec::new();
+        while !input.0.is_empty() {
+            cors.push(CorsRule {
+                allowed_origins: input.list()?,
+                allowed_methods: input.list()?,
+                allowed_headers: input.list()?,
+                exposed_headers: input.list()?,
+                max_age_in_seconds: u32::from_be_bytes(input.bytes()?),
+            });
+        }
+        Some(ServiceProperties {
+            logging: Some(logging),
+            hour_metrics: Some(hour_metrics),
+            minute_metrics: Some(minute_metrics),
+            cors: Some(cors),
+        })
+    };
+    read(&mut input).ok_or(StorageError::Corrupt {
+        what: "service properties",
+    })
+}
+
+const fn lists(rule: &CorsRule) -> [&Vec<String>; 4] {
+    [
+        &rule.allowed_origins,
+        &rule.allowed_methods,
+        &rule.allowed_headers,
+        &rule.exposed_headers,
+    ]
+}
+
+fn push_option<T>(out: &mut Vec<u8>, value: Option<T>, push: impl FnOnce(&mut Vec<u8>, T)) {
+    out.push(value.is_some().into());
+    if let Some(value) = value {
+        push(out, value);
+    }
+}
+
+fn push_number(out: &mut Vec<u8>, number: u16) {
+    out.extend_from_slice(&number.to_be_bytes());
+}
+
+fn push_time(out: &mut Vec<u8>, time: Timestamp) {
+    out.extend_from_slice(&time.unix_ticks().to_be_bytes());
+}
+
+fn push_text(out: &mut Vec<u8>, text: &str) {
+    let length = u16::try_from(text.len()).expect("checked texts are far below 64 KiB");
+    push_number(out, length);
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// What of a record is still unread.
+struct Input<'a>(&'a [u8]);
+
+impl<'a> Input<'a> {
+    fn bytes<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (bytes, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*bytes)
+    }
+
+    fn version(&mut self) -> Option<()> {
+        (self.bytes()? == [VERSION]).then_some(())
+    }
+
+    fn flag(&mut self) -> Option<bool> {
+        match self.bytes()? {
+            [0] => Some(false),
+            [1] => Some(true),
+            [_] => None,
+        }
+    }
+
+    fn number(&mut self) -> Option<u16> {
+        self.bytes().map(u16::from_be_bytes)
+    }
+
+    fn time(&mut self) -> Option<Timestamp> {
+        Timestamp::from_unix_ticks(i64::from_be_bytes(self.bytes()?)).ok()
+    }
+
+    fn text(&mut self) -> Option<&'a str> {
+        let length = self.number()?;
+        let (text, rest) = self.0.split_at_checked(length.into())?;
+        self.0 = rest;
+        std::str::from_utf8(text).ok()
+    }
+
+    /// Texts with commas between them.
+    fn list(&mut self) -> Option<Vec<String>> {
+        let text = self.text()?;
+        let items = text.split(',').filter(|item| !item.is_empty());
+        Some(items.map(str::to_owned).collect())
+    }
+
+    #[expect(clippy::option_option, reason = "the outer one is a failure")]
+    fn option<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<Option<T>> {
+        Some(if self.flag()? {
+            Some(read(self)?)
+        } else {
+            None
+        })
+    }
+}
+
+/// The version of these layouts.
+const VERSION: u8 = 1;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn records_read_back() {
+        let identifier = |id: &str, policy| SignedIdentifier {
+            id: id.to_owned(),
+            policy,
+        };
+        let policy = AccessPolicy {
+            start: None,
+            expiry: Some(Timestamp::MAX),
+            permissions: Some(TablePermissions::parse("ur").unwrap()),
+        };
+        let acl = [
+            identifier("é", policy),
+            identifier("empty", AccessPolicy::default()),
+        ];
+        assert_eq!(read_acl(&acl_record(&acl)).unwrap(), acl);
+        assert_eq!(read_acl(&acl_record(&[])).unwrap(), []);
+
+        let mut properties = ServiceProperties::initial();
+        assert_eq!(
+            read_properties(&properties_record(&properties)).unwrap(),
+            properties
+        );
+        properties.logging = Some(Logging {
+            read: true,
+            write: false,
+            delete: true,
+            retention_days: Some(365),
+        });
+        properties.cors = Some(vec![CorsRule {
+            allowed_origins: vec!["a".to_owned(), "b".to_owned()],
+            allowed_methods: vec!["GET".to_owned()],
+            allowed_headers: Vec::new(),
+            exposed_headers: vec!["x*".to_owned()],
+            max_age_in_seconds: u32::MAX,
+        }]);
+        assert_eq!(
+            read_properties(&properties_record(&properties)).unwrap(),
+            properties
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(mut bytes: Vec<u8>) {
+            let _ = (read_acl(&bytes), read_properties(&bytes));
+            bytes.insert(0, VERSION);
+            let _ = (read_acl(&bytes), read_properties(&bytes));
+        }
+    }
+}

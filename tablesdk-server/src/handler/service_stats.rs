@@ -1,0 +1,21 @@
+//! Get Table Service Stats: the secondary is live, and as far as the primary.
+//!
+//! See <https://learn.microsoft.com/rest/api/storageservices/get-table-service-stats>.
+
+use bytes::Bytes;
+use http::Response as HttpResponse;
+use tablesdk_protocol::operation::service_stats::Response;
+use tablesdk_protocol::{ErrorCode, GeoReplicationStatus, ServiceError, ServiceStats};
+
+use crate::context::{Context, Location};
+
+pub(super) fn handle(context: &Context) -> Result<HttpResponse<Bytes>, ServiceError> {
+    if context.location() == Location::Primary {
+        return Err(ErrorCode::InvalidQueryParameterValue.into());
+    }
+    let stats = ServiceStats {
+        status: GeoReplicationStatus::Live,
+        last_sync_time: Some(context.now()),
+    };
+    Ok(Response { stats }.encode())
+}
