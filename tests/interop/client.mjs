@@ -13,15 +13,27 @@ import { randomUUID } from "node:crypto";
 import { createRequire } from "node:module";
 
 // The client is installed outside the sources: `require` finds it by NODE_PATH, `import` would not.
-const { TableClient, TableServiceClient, odata } = createRequire(import.meta.url)(
-  "@azure/data-tables",
-);
+const {
+  AzureNamedKeyCredential,
+  AzureSASCredential,
+  TableClient,
+  TableServiceClient,
+  generateAccountSas,
+  generateTableSas,
+  odata,
+} = createRequire(import.meta.url)("@azure/data-tables");
 
 // What `--azurite` leaves out. Everything else has to hold there, too.
 const AZURITE_LACKS = {
   "authentication-code": "a bad signature is answered in XML, and with AuthorizationFailure",
+  "cors-without-headers": "a CORS rule without headers is refused",
   "exponent-literal": "a filter with a number such as 1e+300 finds nothing",
   "name-codes": "an invalid table name is answered without an error code",
+  "partial-policies": "a policy without all fields is refused",
+  "properties-limits": "properties beyond the limits are accepted",
+  "sas-address": "the addresses of a SAS are not looked at",
+  "sas-key-range": "the range of keys of a table SAS is not looked at",
+  "sas-srt": "a query of entities needs the resource type of tables",
   "select-null": "a selected property that the entity lacks is omitted instead of null",
   "trimmed-datetime": "a DateTime comes back as it was written, trailing zeros included",
 };
@@ -491,6 +503,175 @@ const checks = {
     assert.deepEqual(await run.tablesBetween(name, name), []);
   },
 
+  async "a table SAS"(run) {
+    const table = await run.newTable();
+    const other = await run.newTable();
+    const key = { partitionKey: "p", rowKey: "r" };
+    await table.createEntity({ ...key, A: 1 });
+
+    const permissions = { query: true, add: true, update: true, delete: true };
+    const everything = run.withTableSas(table, { permissions, expiresOn: hour() });
+    await everything.createEntity({ ...key, rowKey: "s" });
+    await everything.upsertEntity({ ...key, rowKey: "t" });
+    await everything.updateEntity({ ...key, A: 2 });
+    assert.deepEqual(
+      (await list(everything)).map(({ rowKey }) => rowKey),
+      ["r", "s", "t"],
+    );
+    await everything.deleteEntity("p", "s");
+    assert.deepEqual(bare(await everything.getEntity("p", "r")), { ...key, A: 2 });
+
+    const read = run.withTableSas(table, { permissions: { query: true }, expiresOn: hour() });
+    assert.equal((await list(read)).length, 2);
+    const lacking = "AuthorizationPermissionMismatch";
+    await refused(run, 403, lacking, () => read.createEntity({ ...key, rowKey: "u" }));
+    await refused(run, 403, lacking, () => read.updateEntity({ ...key, A: 3 }));
+    await refused(run, 403, lacking, () => read.deleteEntity("p", "r"));
+    assert.deepEqual(bare(await table.getEntity("p", "r")), { ...key, A: 2 });
+
+    const token = run.tableSas(table, { permissions, expiresOn: hour() });
+    const stranger = run.withSas(other, token);
+    await refused(run, 403, "AuthorizationFailure", () => list(stranger));
+    const late = { permissions, expiresOn: new Date(Date.now() - 3_600_000) };
+    await refused(run, 403, "AuthenticationFailed", () => list(run.withTableSas(table, late)));
+    const elsewhere = run.withTableSas(table, {
+      permissions,
+      expiresOn: hour(),
+      ipRange: { start: "192.0.2.1", end: "192.0.2.9" },
+    });
+    if (run.does("sas-address")) {
+      await refused(run, 403, "AuthorizationSourceIPMismatch", () => list(elsewhere));
+    }
+  },
+
+  async "a table SAS with a range of keys"(run) {
+    if (!run.does("sas-key-range")) {
+      return;
+    }
+    const table = await run.newTable();
+    for (const partitionKey of ["A", "B", "C"]) {
+      for (const rowKey of ["1", "2"]) {
+        await table.createEntity({ partitionKey, rowKey });
+      }
+    }
+    const client = run.withTableSas(table, {
+      permissions: { query: true, add: true, update: true, delete: true },
+      expiresOn: hour(),
+      startPartitionKey: "A",
+      startRowKey: "2",
+      endPartitionKey: "C",
+      endRowKey: "1",
+    });
+    const found = (await list(client)).map((e) => e.partitionKey + e.rowKey);
+    assert.deepEqual(found, ["A2", "B1", "B2", "C1"]);
+    await refused(run, 404, "ResourceNotFound", () => client.getEntity("C", "2"));
+    const outside = { partitionKey: "A", rowKey: "1", A: 1 };
+    for (const call of [
+      () => client.createEntity({ ...outside, rowKey: "0" }),
+      () => client.updateEntity(outside),
+      () => client.upsertEntity(outside),
+      () => client.deleteEntity("A", "1"),
+    ]) {
+      await refused(run, 403, "AuthorizationFailure", call);
+    }
+    assert.equal((await list(table)).length, 6);
+  },
+
+  async "stored access policies"(run) {
+    const table = await run.newTable();
+    await table.createEntity({ partitionKey: "p", rowKey: "r" });
+    assert.deepEqual([...(await table.getAccessPolicy())], []);
+    const expiry = hour();
+    const start = new Date(expiry.getTime() - 7_200_000);
+    const given = [{ id: "read", accessPolicy: { start, expiry, permission: "r" } }];
+    if (run.does("partial-policies")) {
+      given.push({ id: "partial", accessPolicy: { permission: "r" } });
+    }
+    await table.setAccessPolicy(given);
+    const got = [...(await table.getAccessPolicy())];
+    assert.deepEqual(
+      got.map(({ id }) => id),
+      given.map(({ id }) => id),
+    );
+    assert.deepEqual({ ...got[0].accessPolicy }, given[0].accessPolicy);
+
+    const client = run.withTableSas(table, { identifier: "read" });
+    assert.equal((await list(client)).length, 1);
+    const entity = { partitionKey: "p", rowKey: "s" };
+    await refused(run, 403, "AuthorizationPermissionMismatch", () => client.createEntity(entity));
+    if (run.does("partial-policies")) {
+      const completed = run.withTableSas(table, { identifier: "partial", expiresOn: expiry });
+      assert.equal((await list(completed)).length, 1);
+    }
+    await table.setAccessPolicy([]);
+    assert.deepEqual([...(await table.getAccessPolicy())], []);
+    await refused(run, 403, "AuthenticationFailed", () => list(client));
+  },
+
+  async "an account SAS"(run) {
+    if (!run.does("sas-srt")) {
+      return;
+    }
+    const table = await run.newTable();
+    await table.createEntity({ partitionKey: "p", rowKey: "r" });
+    const token = generateAccountSas(run.credential, {
+      expiresOn: hour(),
+      services: { table: true },
+      resourceTypes: "o",
+      permissions: { query: true },
+    });
+    assert.equal((await list(run.withSas(table, token))).length, 1);
+    const service = new TableServiceClient(run.endpoint, new AzureSASCredential(token), OPTIONS);
+    const name = run.newName();
+    const lacking = "AuthorizationResourceTypeMismatch";
+    await refused(run, 403, lacking, () => collect(service.listTables()));
+    await refused(run, 403, lacking, () => service.createTable(name));
+    const all = generateAccountSas(run.credential, { expiresOn: hour() });
+    const unlimited = new TableServiceClient(run.endpoint, new AzureSASCredential(all), OPTIONS);
+    const before = (await collect(unlimited.listTables())).length;
+    assert.ok(before > 0);
+    assert.deepEqual(await run.tablesBetween(name, name), []);
+  },
+
+  async "service properties"(run) {
+    const week = { enabled: true, days: 7 };
+    const rule = {
+      allowedOrigins: "www.xyz.com,www.ab.com",
+      allowedMethods: "GET,PUT",
+      allowedHeaders: run.does("cors-without-headers") ? "" : "x-ms-meta-foo",
+      exposedHeaders: "x-ms-meta-data*",
+      maxAgeInSeconds: 500,
+    };
+    const off = { enabled: false };
+    const logging = { version: "1.0", read: true, write: false, delete: false };
+    const minuteMetrics = { version: "1.0", enabled: true, includeAPIs: true };
+    await run.service.setProperties({
+      logging: { ...logging, retentionPolicy: week },
+      minuteMetrics: { ...minuteMetrics, retentionPolicy: week },
+      cors: [rule],
+    });
+    const got = await run.service.getProperties();
+    assert.equal(got.logging.read, true);
+    assert.equal(got.logging.retentionPolicy.days, 7);
+    assert.equal(got.minuteMetrics.includeAPIs, true);
+    assert.equal(got.cors.length, 1);
+    assert.equal(got.cors[0].allowedOrigins, rule.allowedOrigins);
+    assert.equal(got.cors[0].allowedHeaders ?? "", rule.allowedHeaders);
+    if (run.does("properties-limits")) {
+      const year = { enabled: true, days: 366 };
+      await refused(run, 400, "InvalidXmlDocument", () =>
+        run.service.setProperties({ logging: { ...logging, retentionPolicy: year } }),
+      );
+      assert.equal((await run.service.getProperties()).logging.retentionPolicy.days, 7);
+    }
+    await run.service.setProperties({
+      logging: { ...logging, read: false, retentionPolicy: off },
+      minuteMetrics: { version: "1.0", enabled: false, retentionPolicy: off },
+      cors: [],
+    });
+    assert.deepEqual((await run.service.getProperties()).cors ?? [], []);
+  },
+
   async "delete the tables"(run) {
     for (const name of run.names) {
       await run.service.deleteTable(name);
@@ -506,6 +687,14 @@ class Run {
   constructor(connectionString, azurite) {
     this.connectionString = connectionString;
     this.azurite = azurite;
+    const parts = Object.fromEntries(
+      connectionString
+        .split(";")
+        .filter((part) => part)
+        .map((part) => part.match(/^([^=]*)=(.*)$/).slice(1)),
+    );
+    this.endpoint = parts.TableEndpoint;
+    this.credential = new AzureNamedKeyCredential(parts.AccountName, parts.AccountKey);
     this.service = TableServiceClient.fromConnectionString(connectionString, OPTIONS);
   }
 
@@ -529,6 +718,19 @@ class Run {
     const table = this.table(this.newName());
     await table.createTable();
     return table;
+  }
+
+  tableSas(table, options) {
+    return generateTableSas(table.tableName, this.credential, options);
+  }
+
+  /** A client of the same table that has a SAS and no key. */
+  withSas(table, token) {
+    return new TableClient(this.endpoint, table.tableName, new AzureSASCredential(token), OPTIONS);
+  }
+
+  withTableSas(table, options) {
+    return this.withSas(table, this.tableSas(table, options));
   }
 
   async tablesBetween(first, last) {
@@ -562,6 +764,27 @@ function plain(properties) {
   return Object.fromEntries(
     entries.map(([k, v]) => [k, v instanceof Uint8Array ? { bytes: [...v] } : v]),
   );
+}
+
+/** In an hour, in whole seconds. */
+function hour() {
+  return new Date(Math.ceil(Date.now() / 1000) * 1000 + 3_600_000);
+}
+
+/** As `fails`, whatever the body, and without the code on Azurite. */
+async function refused(run, status, code, call) {
+  const error = await call().then(
+    (result) => assert.fail(`expected ${status} ${code}, got ${JSON.stringify(result)}`),
+    (reason) => reason,
+  );
+  if (error.statusCode === undefined) {
+    throw error;
+  }
+  assert.equal(error.statusCode, status, error.message);
+  if (!run.azurite) {
+    const found = error.response.bodyAsText.match(/"code":"(\w+)"|<m:code>(\w+)</);
+    assert.equal(found?.[1] ?? found?.[2], code, error.message);
+  }
 }
 
 async function fails(status, code, call) {

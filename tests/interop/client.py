@@ -7,12 +7,14 @@ client hides some answers (it swallows the 404 of a delete); those are checked b
 """
 
 import math
+import re
 import sys
 import traceback
 import uuid
 from datetime import datetime, timedelta, timezone
 
 from azure.core import MatchConditions
+from azure.core.credentials import AzureNamedKeyCredential, AzureSasCredential
 from azure.core.exceptions import (
     ClientAuthenticationError,
     HttpResponseError,
@@ -20,13 +22,37 @@ from azure.core.exceptions import (
     ResourceModifiedError,
     ResourceNotFoundError,
 )
-from azure.data.tables import EdmType, EntityProperty, TableServiceClient, UpdateMode
+from azure.data.tables import (
+    AccountSasPermissions,
+    EdmType,
+    EntityProperty,
+    ResourceTypes,
+    TableAccessPolicy,
+    TableAnalyticsLogging,
+    TableClient,
+    TableCorsRule,
+    TableMetrics,
+    TableRetentionPolicy,
+    TableSasPermissions,
+    TableServiceClient,
+    UpdateMode,
+    generate_account_sas,
+    generate_table_sas,
+)
 
 # What `--azurite` leaves out. Everything else has to hold there, too.
 AZURITE_LACKS = {
     "authentication-code": "a bad signature is answered in XML, and with AuthorizationFailure",
+    "cors-without-headers": "a CORS rule without headers is refused",
     "exponent-literal": "a filter with a number such as 1e+300 finds nothing",
     "name-codes": "an invalid table name is answered without an error code",
+    "partial-policies": "a policy without all fields is refused",
+    "properties-limits": "properties beyond the limits are accepted",
+    "secondary-of-python": "the signature of a request to the secondary is refused",
+    "sas-address": "the addresses of a SAS are not looked at",
+    "sas-key-range": "the range of keys of a table SAS is not looked at",
+    "sas-srt": "a query of entities needs the resource type of tables",
+    "sas-upsert": "an upsert needs one of two permissions",
     "select-null": "a selected property that the entity lacks is omitted instead of null",
     "trimmed-datetime": "a DateTime comes back as it was written, trailing zeros included",
 }
@@ -569,12 +595,260 @@ def wrong_key(run):
     equal(run.tables_between(name, name), [], "tables of the stranger")
 
 
+def hour():
+    return datetime.now(timezone.utc).replace(microsecond=0) + timedelta(hours=1)
+
+
+@check("a table SAS")
+def table_sas(run):
+    table = run.new_table()
+    other = run.new_table()
+    keys = {"PartitionKey": "p", "RowKey": "r"}
+    table.create_entity({**keys, "A": 1})
+
+    everything = run.with_table_sas(
+        table,
+        permission=TableSasPermissions(read=True, add=True, update=True, delete=True),
+        expiry=hour(),
+    )
+    everything.create_entity({**keys, "RowKey": "s"})
+    everything.upsert_entity({**keys, "RowKey": "t"})
+    everything.update_entity({**keys, "A": 2})
+    equal([e["RowKey"] for e in everything.list_entities()], ["r", "s", "t"], "rows")
+    everything.delete_entity("p", "s")
+    equal(dict(everything.get_entity("p", "r")), {**keys, "A": 2}, "entity")
+
+    read = run.with_table_sas(table, permission="r", expiry=hour())
+    equal([e["RowKey"] for e in read.list_entities()], ["r", "t"], "rows with read alone")
+    lacking = "AuthorizationPermissionMismatch"
+    refused(run, 403, lacking, lambda: read.create_entity({**keys, "RowKey": "u"}))
+    refused(run, 403, lacking, lambda: read.update_entity({**keys, "A": 3}))
+    refused(run, 403, lacking, lambda: read.delete_entity(keys))
+    if run.does("sas-upsert"):
+        add = run.with_table_sas(table, permission="a", expiry=hour())
+        refused(run, 403, lacking, lambda: add.upsert_entity({**keys, "A": 3}))
+        update = run.with_table_sas(table, permission="u", expiry=hour())
+        refused(run, 403, lacking, lambda: update.upsert_entity({**keys, "A": 3}))
+    equal(table.get_entity("p", "r")["A"], 2, "after what was refused")
+
+    token = run.table_sas(table, permission="raud", expiry=hour())
+    stranger = run.with_sas(other, token)
+    refused(run, 403, "AuthorizationFailure", lambda: list(stranger.list_entities()))
+    forged = run.with_sas(table, token.replace("sp=raud", "sp=ra"))
+    failed = "AuthenticationFailed"
+    refused(run, 403, failed, lambda: list(forged.list_entities()))
+    late = run.with_table_sas(table, permission="r", expiry=hour() - timedelta(hours=2))
+    refused(run, 403, failed, lambda: list(late.list_entities()))
+    early = run.with_table_sas(
+        table, permission="r", start=hour(), expiry=hour() + timedelta(hours=1)
+    )
+    refused(run, 403, failed, lambda: list(early.list_entities()))
+    elsewhere = run.with_table_sas(
+        table, permission="r", expiry=hour(), ip_address_or_range="192.0.2.1-192.0.2.9"
+    )
+    if run.does("sas-address"):
+        refused(
+            run, 403, "AuthorizationSourceIPMismatch", lambda: list(elsewhere.list_entities())
+        )
+    here = run.with_table_sas(
+        table, permission="r", expiry=hour(), ip_address_or_range="127.0.0.0-127.0.0.255"
+    )
+    equal(len(list(here.list_entities())), 2, "from an address of the range")
+
+
+@check("a table SAS with a range of keys")
+def key_range(run):
+    if not run.does("sas-key-range"):
+        return
+    table = run.new_table()
+    for partition in "ABC":
+        for row in "123":
+            table.create_entity({"PartitionKey": partition, "RowKey": row})
+    client = run.with_table_sas(
+        table,
+        permission="raud",
+        expiry=hour(),
+        start_pk="A",
+        start_rk="2",
+        end_pk="C",
+        end_rk="1",
+    )
+    found = [e["PartitionKey"] + e["RowKey"] for e in client.list_entities()]
+    equal(found, ["A2", "A3", "B1", "B2", "B3", "C1"], "entities in range")
+    equal(client.get_entity("C", "1")["RowKey"], "1", "the last one")
+    refused(run, 404, "ResourceNotFound", lambda: client.get_entity("C", "2"))
+    outside = {"PartitionKey": "A", "RowKey": "1", "A": 1}
+    for call in (
+        lambda: client.create_entity({**outside, "RowKey": "0"}),
+        lambda: client.update_entity(outside),
+        lambda: client.upsert_entity(outside),
+        lambda: client.delete_entity(outside),
+    ):
+        refused(run, 403, "AuthorizationFailure", call)
+    client.delete_entity("B", "1")
+    found = [e["PartitionKey"] + e["RowKey"] for e in table.list_entities()]
+    equal(found, ["A1", "A2", "A3", "B2", "B3", "C1", "C2", "C3"], "what is left")
+
+
+@check("stored access policies")
+def policies(run):
+    table = run.new_table()
+    table.create_entity({"PartitionKey": "p", "RowKey": "r"})
+    equal(table.get_table_access_policy(), {}, "policies of a new table")
+    expiry = hour()
+    start = expiry - timedelta(hours=2)
+    given = {"read": TableAccessPolicy(start=start, expiry=expiry, permission="r")}
+    if run.does("partial-policies"):
+        given["partial"] = TableAccessPolicy(permission="r")
+        given["empty"] = None
+    table.set_table_access_policy(given)
+    got = table.get_table_access_policy()
+    equal(list(got), list(given), "ids")
+    equal((got["read"].permission, got["read"].expiry), ("r", expiry), "policy")
+    if run.does("partial-policies"):
+        equal((got["partial"].permission, got["partial"].expiry), ("r", None), "partial policy")
+        equal(got["empty"], None, "empty policy")
+
+    client = run.with_table_sas(table, policy_id="read")
+    equal(len(list(client.list_entities())), 1, "entities by a policy")
+    refused(
+        run,
+        403,
+        "AuthorizationPermissionMismatch",
+        lambda: client.create_entity({"PartitionKey": "p", "RowKey": "s"}),
+    )
+    failed = "AuthenticationFailed"
+    if run.does("partial-policies"):
+        completed = run.with_table_sas(table, policy_id="partial", expiry=expiry)
+        equal(len(list(completed.list_entities())), 1, "entities by a policy and an expiry")
+        both = run.with_table_sas(table, policy_id="read", permission="r")
+        refused(run, 403, failed, lambda: list(both.list_entities()))
+    unknown = run.with_table_sas(table, policy_id="nobody")
+    refused(run, 403, failed, lambda: list(unknown.list_entities()))
+
+    six = {str(n): TableAccessPolicy(permission="r") for n in range(6)}
+    try:
+        table.set_table_access_policy(six)
+    except (HttpResponseError, ValueError):
+        pass
+    else:
+        raise AssertionError("six policies were accepted")
+    equal(list(table.get_table_access_policy()), list(got), "ids after the refusal")
+    table.set_table_access_policy({})
+    equal(table.get_table_access_policy(), {}, "policies after they were cleared")
+    refused(run, 403, failed, lambda: list(client.list_entities()))
+    nowhere = run.service.get_table_client(run.new_name())
+    refused(run, 404, "TableNotFound", nowhere.get_table_access_policy)
+
+
+@check("an account SAS")
+def account_sas(run):
+    if not run.does("sas-srt"):
+        return
+    table = run.new_table()
+    table.create_entity({"PartitionKey": "p", "RowKey": "r"})
+    name = run.new_name()
+    everything = ResourceTypes(service=True, object=True, container=True)
+    service = run.with_account_sas(
+        everything,
+        AccountSasPermissions(
+            read=True, write=True, delete=True, list=True, add=True, create=True, update=True
+        ),
+    )
+    service.create_table(name)
+    other = service.get_table_client(name)
+    other.upsert_entity({"PartitionKey": "p", "RowKey": "r", "A": 1})
+    equal(dict(other.get_entity("p", "r"))["A"], 1, "entity")
+    listed = [found.name for found in service.query_tables(f"TableName eq '{name}'")]
+    equal(listed, [name], "tables")
+    assert "hour_metrics" in service.get_service_properties()
+    service.delete_table(name)
+
+    objects = run.with_account_sas(ResourceTypes(object=True), AccountSasPermissions(read=True))
+    entities = objects.get_table_client(table.table_name)
+    equal(len(list(entities.list_entities())), 1, "entities")
+    lacking = "AuthorizationPermissionMismatch"
+    entity = {"PartitionKey": "p", "RowKey": "s"}
+    refused(run, 403, lacking, lambda: entities.create_entity(entity))
+    lacking = "AuthorizationResourceTypeMismatch"
+    refused(run, 403, lacking, lambda: list(objects.list_tables()))
+    refused(run, 403, lacking, lambda: objects.create_table(name))
+    refused(run, 403, lacking, objects.get_service_properties)
+    refused(run, 403, "AuthorizationFailure", entities.get_table_access_policy)
+    equal(run.tables_between(name, name), [], "tables after what was refused")
+
+
+@check("service properties")
+def service_properties(run):
+    service = run.service
+    before = service.get_service_properties()
+    rules = [TableCorsRule(["www.xyz.com"], ["GET"])] if run.does("cors-without-headers") else []
+    rules += [
+        TableCorsRule(
+            ["www.xyz.com", "www.ab.com"],
+            ["GET", "PUT"],
+            max_age_in_seconds=500,
+            exposed_headers=["x-ms-meta-data*"],
+            allowed_headers=["x-ms-meta-xyz", "x-ms-meta-foo"],
+        ),
+    ]
+    week = TableRetentionPolicy(enabled=True, days=7)
+    try:
+        service.set_service_properties(
+            analytics_logging=TableAnalyticsLogging(read=True, retention_policy=week),
+            minute_metrics=TableMetrics(enabled=True, include_apis=True, retention_policy=week),
+            cors=rules,
+        )
+        got = service.get_service_properties()
+        logging, minute = got["analytics_logging"], got["minute_metrics"]
+        equal((logging.read, logging.write), (True, False), "logging")
+        equal(logging.retention_policy.days, 7, "days of the logs")
+        equal((minute.enabled, minute.include_apis), (True, True), "minute metrics")
+        cors = [(r.allowed_origins, r.allowed_methods, r.max_age_in_seconds) for r in got["cors"]]
+        expected = [(r.allowed_origins, r.allowed_methods, r.max_age_in_seconds) for r in rules]
+        equal(cors, expected, "CORS rules")
+        equal(got["cors"][-1].allowed_headers, rules[-1].allowed_headers, "headers")
+        equal(got["hour_metrics"].enabled, before["hour_metrics"].enabled, "hour metrics")
+        if run.does("properties-limits"):
+            year = TableRetentionPolicy(enabled=True, days=366)
+            logging = TableAnalyticsLogging(retention_policy=year)
+            invalid = "InvalidXmlDocument"
+            refused(
+                run,
+                400,
+                invalid,
+                lambda: service.set_service_properties(analytics_logging=logging),
+            )
+            refused(
+                run, 400, invalid, lambda: service.set_service_properties(cors=rules[:1] * 6)
+            )
+            got = service.get_service_properties()
+            equal(got["analytics_logging"].retention_policy.days, 7, "days after the refusal")
+    finally:
+        service.set_service_properties(
+            analytics_logging=TableAnalyticsLogging(), minute_metrics=TableMetrics(), cors=[]
+        )
+    equal(service.get_service_properties()["cors"], [], "CORS rules after they were cleared")
+
+
+@check("statistics, from the secondary")
+def stats(run):
+    if not run.does("secondary-of-python"):
+        return
+    got = run.service.get_service_stats()["geo_replication"]
+    equal(got["status"], "live", "status")
+    age = datetime.now(timezone.utc) - got["last_sync_time"]
+    assert abs(age) < timedelta(minutes=15), f"the last synchronisation is off by {age}"
+
+
 class Run:
     def __init__(self, connection_string, azurite):
         self.connection_string = connection_string
         self.azurite = azurite
         # A retry would hide an answer that ought not to have been given.
         self.service = TableServiceClient.from_connection_string(connection_string, retry_total=0)
+        parts = dict(part.split("=", 1) for part in connection_string.split(";") if part)
+        self.credential = AzureNamedKeyCredential(parts["AccountName"], parts["AccountKey"])
         self.prefix = f"py{uuid.uuid4().hex}"
         self.names = []
 
@@ -590,6 +864,27 @@ class Run:
 
     def new_table(self):
         return self.service.create_table(self.new_name())
+
+    def table_sas(self, table, **options):
+        return generate_table_sas(self.credential, table.table_name, **options)
+
+    def with_sas(self, table, token):
+        """A client of the same table that has a SAS and no key."""
+        return TableClient(
+            self.service.url,
+            table.table_name,
+            credential=AzureSasCredential(token),
+            retry_total=0,
+        )
+
+    def with_table_sas(self, table, **options):
+        return self.with_sas(table, self.table_sas(table, **options))
+
+    def with_account_sas(self, types, permissions):
+        token = generate_account_sas(self.credential, types, permissions, hour())
+        return TableServiceClient(
+            self.service.url, credential=AzureSasCredential(token), retry_total=0
+        )
 
     def tables_between(self, first, last):
         found = self.service.query_tables(
@@ -617,6 +912,19 @@ def fails(status, code, call, error_type):
         assert isinstance(
             error, error_type
         ), f"expected {error_type.__name__}, got {type(error).__name__}"
+    else:
+        raise AssertionError(f"expected {status} {code}, got {result!r}")
+
+
+def refused(run, status, code, call):
+    """As `fails`, whatever the body, and without the code on Azurite."""
+    try:
+        result = call()
+    except HttpResponseError as error:
+        equal(error.status_code, status, f"status of {error}")
+        if not run.azurite:
+            found = re.search(r'"code":"(\w+)"|<m:code>(\w+)<', error.response.text())
+            equal(found and (found[1] or found[2]), code, "error code")
     else:
         raise AssertionError(f"expected {status} {code}, got {result!r}")
 

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use http::request::Parts;
-use http::{HeaderMap, header};
+use http::{HeaderMap, Uri, header};
 use tablesdk_protocol::auth::{Scheme, SharedKey, documented_secondary, string_to_sign};
 use tablesdk_protocol::limits::CLOCK_SKEW_SECONDS_MAX;
 use tablesdk_protocol::wire::header::X_MS_DATE;
@@ -33,7 +33,8 @@ pub(super) fn verify(
     // SERVICE: clients sign the URL that they send; the documentation says that a secondary is signed as its primary.
     let documented = documented_secondary(account, &head.uri);
     let mut texts = vec![text(&head.uri)];
-    texts.extend(documented.as_ref().map(text));
+    texts.extend(documented.iter().map(text));
+    texts.extend(behind_secondary(account, &head.uri).iter().map(text));
     // Every key is tried, so that the time taken does not tell which one fitted.
     let fits = |found, key: &SharedKey| {
         let matches = |found, text: &String| found | key.sign(text).matches(signature);
@@ -44,6 +45,15 @@ pub(super) fn verify(
     } else {
         Err(ErrorCode::AuthenticationFailed.into())
     }
+}
+
+/// The URL of the primary where it stands behind the name of the secondary, as in `/acct-secondary/acct/…`.
+// SERVICE: the Python client signs the one and then puts the other in front.
+fn behind_secondary(account: &str, uri: &Uri) -> Option<Uri> {
+    let url = uri.path_and_query()?.as_str();
+    let primary = url.strip_prefix(&format!("/{account}-secondary"))?;
+    let is_primary = primary.starts_with(&format!("/{account}/"));
+    is_primary.then(|| primary.parse().ok()).flatten()
 }
 
 /// The date that the signature covers: `x-ms-date`, or `Date` where that is absent.

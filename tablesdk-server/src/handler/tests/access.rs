@@ -138,13 +138,14 @@ fn stored_access_policies_do_not_exist_for_tokens() {
 }
 
 #[test]
-fn a_secondary_is_read_under_either_spelling_of_its_signature() {
+fn a_secondary_is_read_under_every_spelling_of_its_signature() {
     let client = Client::with_table();
     for (path, signed) in [
         ("/acct-secondary/Tables", "/acct-secondary/Tables"),
         ("/acct-secondary/Tables", "/acct/Tables"),
         ("/acct-secondary/acct/Tables", "/acct-secondary/acct/Tables"),
         ("/acct-secondary/acct/Tables", "/acct/acct/Tables"),
+        ("/acct-secondary/acct/Tables", "/acct/Tables"),
     ] {
         for scheme in [Scheme::SharedKey, Scheme::SharedKeyLite] {
             let mut request = client.request("GET", signed, &[], "");
@@ -156,7 +157,7 @@ fn a_secondary_is_read_under_either_spelling_of_its_signature() {
         }
     }
     for (path, signed, expected) in [
-        // Only the secondary has two spellings.
+        // Only the secondary has several spellings.
         (
             "/acct/Tables",
             "/acct-secondary/Tables",

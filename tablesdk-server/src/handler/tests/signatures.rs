@@ -44,7 +44,7 @@ fn keys(client: &Client) -> String {
     for entity in body(&response).split(r#"{"PartitionKey":""#).skip(1) {
         let mut texts = entity.split('"');
         let (partition, row) = (texts.next().unwrap(), texts.nth(3).unwrap());
-        keys.push_str(&format!("{partition}{row} "));
+        keys.extend([partition, row, " "]);
     }
     keys
 }
