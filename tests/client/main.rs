@@ -5,6 +5,7 @@ mod bad_input;
 mod delivery;
 mod keys;
 mod queries;
+mod shared_access;
 mod tables;
 mod types;
 mod verbs;
