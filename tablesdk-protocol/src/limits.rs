@@ -59,3 +59,6 @@ pub const CLIENT_REQUEST_ID_BYTES_MAX: usize = 1024;
 
 /// How far the date of a signed request may lie from the server's clock, in seconds.
 pub const CLOCK_SKEW_SECONDS_MAX: u64 = 15 * 60;
+
+/// The most names in `$select`.
+pub const SELECT_NAMES_MAX: usize = 252;

@@ -1,6 +1,7 @@
 //! The text that a signature covers, from the parts of a request as they are on the wire.
 
 use http::{HeaderMap, Method, Uri, header};
+use percent_encoding::percent_decode_str;
 
 use crate::wire::header::{CONTENT_MD5, X_MS_DATE};
 
@@ -62,11 +63,13 @@ pub fn canonicalized_resource(account: &str, uri: &Uri) -> String {
         "" => "/",
         path => path,
     };
-    let comp = uri
-        .query()
-        .unwrap_or_default()
-        .split('&')
-        .find_map(|pair| pair.strip_prefix("comp="));
+    // By its decoded name, as the server reads it: a spelling that is not signed must not mean the same.
+    let is_comp = |name: &str| percent_decode_str(name).eq(*b"comp");
+    let pairs = uri.query().unwrap_or_default().split('&');
+    let mut pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    let comp = pairs
+        .find(|(name, _)| is_comp(name))
+        .map(|(_, value)| value);
     match comp {
         Some(comp) => format!("/{account}{path}?comp={comp}"),
         None => format!("/{account}{path}"),
@@ -89,4 +92,23 @@ pub fn documented_secondary(account: &str, uri: &Uri) -> Option<Uri> {
         .map(|query| format!("?{query}"))
         .unwrap_or_default();
     format!("/{account}{rest}{query}").parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_spelling_of_comp_is_signed() {
+        for (query, resource) in [
+            ("comp=acl", "/acct/t?comp=acl"),
+            ("%63omp=acl", "/acct/t?comp=acl"),
+            ("a=b&co%6dp=acl&comp=x", "/acct/t?comp=acl"),
+            ("comp", "/acct/t?comp="),
+            ("xcomp=acl&$filter=comp", "/acct/t"),
+        ] {
+            let uri = format!("http://127.0.0.1/t?{query}").parse().unwrap();
+            assert_eq!(canonicalized_resource("acct", &uri), resource, "{query}");
+        }
+    }
 }

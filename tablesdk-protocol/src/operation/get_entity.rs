@@ -42,7 +42,7 @@ impl Request {
         Ok(Self {
             table,
             key,
-            select: request.options.select(),
+            select: request.options.select()?,
             level,
         })
     }

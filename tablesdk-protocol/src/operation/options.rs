@@ -5,7 +5,7 @@ use std::fmt;
 
 use percent_encoding::{percent_decode_str, utf8_percent_encode};
 
-use crate::limits::PAGE_ITEMS_MAX;
+use crate::limits::{PAGE_ITEMS_MAX, SELECT_NAMES_MAX};
 use crate::path::RESERVED;
 use crate::{ErrorCode, ServiceError};
 
@@ -49,23 +49,27 @@ impl QueryOptions {
         self.pairs.push((Cow::Borrowed(name), value.into()));
     }
 
-    /// The names in `$select`, each once; `None` for all.
-    pub(super) fn select(&self) -> Option<Vec<String>> {
-        let mut names = Vec::new();
-        for name in self
-            .get("$select")?
+    /// The names in `$select`, each once; `None` for all. At most 252.
+    pub(super) fn select(&self) -> Result<Option<Vec<String>>, ServiceError> {
+        let list = self.get("$select").unwrap_or_default();
+        let mut names: Vec<String> = Vec::new();
+        for name in list
             .split(',')
             .map(str::trim)
             .filter(|name| !name.is_empty())
         {
             if name == "*" {
-                return None;
+                return Ok(None);
             }
-            if !names.iter().any(|known| known == name) {
-                names.push(name.to_owned());
+            if names.iter().any(|known| known == name) {
+                continue;
             }
+            if names.len() == SELECT_NAMES_MAX {
+                return Err(ErrorCode::InvalidInput.into());
+            }
+            names.push(name.to_owned());
         }
-        (!names.is_empty()).then_some(names)
+        Ok((!names.is_empty()).then_some(names))
     }
 
     /// `$top`, from 0 to 1,000.
@@ -136,9 +140,15 @@ mod tests {
         assert_eq!(options.top(), Ok(Some(5)));
         assert_eq!(options.get("x"), Some(""));
         assert_eq!(options.get("y"), None);
-        assert_eq!(options.select(), Some(vec!["a".to_owned(), "b".to_owned()]));
-        assert_eq!(QueryOptions::parse("$select=").unwrap().select(), None);
-        assert_eq!(QueryOptions::parse("$select=a,*").unwrap().select(), None);
+        assert_eq!(
+            options.select(),
+            Ok(Some(vec!["a".to_owned(), "b".to_owned()]))
+        );
+        assert_eq!(QueryOptions::parse("$select=").unwrap().select(), Ok(None));
+        assert_eq!(
+            QueryOptions::parse("$select=a,*").unwrap().select(),
+            Ok(None)
+        );
     }
 
     #[test]
@@ -154,6 +164,11 @@ mod tests {
                 "{query}"
             );
         }
+        let many: Vec<String> = (0..253).map(|index| format!("p{index}")).collect();
+        let select =
+            |names: &[String]| QueryOptions::parse(&format!("$select={}", names.join(",")));
+        assert!(select(&many[..252]).unwrap().select().is_ok());
+        assert!(select(&many).unwrap().select().is_err());
         assert!(QueryOptions::parse("$filter=%FF").is_err());
         assert!(
             QueryOptions::parse("$orderby=a")

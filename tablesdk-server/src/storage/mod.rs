@@ -44,8 +44,11 @@ pub(crate) struct WriteBatch {
 
 impl WriteBatch {
     /// Puts a record under a key, in the place of one that may be there.
-    pub(crate) fn put(&mut self, key: impl Into<Bytes>, record: impl Into<Bytes>) {
-        self.writes.push(Write::Put(key.into(), record.into()));
+    pub(crate) fn put(&mut self, key: impl Into<Vec<u8>>, record: impl Into<Vec<u8>>) {
+        // Without the room they were built in: a small record would lie in a buffer several times its size.
+        let exact = |bytes: Vec<u8>| Bytes::from(bytes.into_boxed_slice());
+        let put = Write::Put(exact(key.into()), exact(record.into()));
+        self.writes.push(put);
     }
 
     /// Removes the record under a key, if there is one.
