@@ -54,6 +54,9 @@ pub const CORS_BYTES_MAX: usize = 2 * 1024;
 /// The largest document of XML that is read, in bytes: many times what the largest valid one has.
 pub const XML_BYTES_MAX: usize = 64 * 1024;
 
+/// The most changes in one entity group transaction.
+pub const BATCH_CHANGES_MAX: usize = 100;
+
 /// The longest `x-ms-client-request-id`, in bytes.
 pub const CLIENT_REQUEST_ID_BYTES_MAX: usize = 1024;
 

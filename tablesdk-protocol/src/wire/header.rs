@@ -1,9 +1,12 @@
 //! Names of headers: no other file spells one out.
 
-use http::HeaderName;
+use http::{HeaderName, header};
 
 /// The checksum of a body.
 pub const CONTENT_MD5: HeaderName = HeaderName::from_static("content-md5");
+/// How a part of a batch is encoded: always `binary`.
+pub const CONTENT_TRANSFER_ENCODING: HeaderName =
+    HeaderName::from_static("content-transfer-encoding");
 /// The version of the OData protocol that a request or answer speaks.
 pub const DATA_SERVICE_VERSION: HeaderName = HeaderName::from_static("dataserviceversion");
 /// The URL of an entity or table that was created.
@@ -33,3 +36,34 @@ pub const X_MS_REQUEST_ID: HeaderName = HeaderName::from_static("x-ms-request-id
 pub const X_MS_VERSION: HeaderName = HeaderName::from_static("x-ms-version");
 /// The method that a POST stands for.
 pub const X_HTTP_METHOD: HeaderName = HeaderName::from_static("x-http-method");
+
+/// The name in the case that the service and its clients write it in, where text is compared with more care than HTTP
+/// demands: in the parts of a batch.
+// SERVICE: a client in JavaScript looks for `ETag:` in exactly this case.
+pub fn spelling(name: &HeaderName) -> &str {
+    let spelled = SPELLINGS.iter().find(|(known, _)| known == name);
+    spelled.map_or(name.as_str(), |(_, spelling)| spelling)
+}
+
+static SPELLINGS: [(HeaderName, &str); 14] = [
+    (header::ACCEPT, "Accept"),
+    (header::CACHE_CONTROL, "Cache-Control"),
+    (header::CONTENT_TYPE, "Content-Type"),
+    (header::ETAG, "ETag"),
+    (header::IF_MATCH, "If-Match"),
+    (header::LOCATION, "Location"),
+    (header::X_CONTENT_TYPE_OPTIONS, "X-Content-Type-Options"),
+    (DATA_SERVICE_ID, "DataServiceId"),
+    (DATA_SERVICE_VERSION, "DataServiceVersion"),
+    (PREFER, "Prefer"),
+    (PREFERENCE_APPLIED, "Preference-Applied"),
+    (
+        X_MS_CONTINUATION_NEXT_PARTITION_KEY,
+        "x-ms-continuation-NextPartitionKey",
+    ),
+    (
+        X_MS_CONTINUATION_NEXT_ROW_KEY,
+        "x-ms-continuation-NextRowKey",
+    ),
+    (CONTENT_TRANSFER_ENCODING, "Content-Transfer-Encoding"),
+];

@@ -1,6 +1,9 @@
-//! How things look on the wire: header names, JSON and XML payloads, error bodies.
+//! How things look on the wire: header names, JSON and XML payloads, error bodies, the parts of a
+//! batch.
 
 pub mod error_body;
 pub mod header;
+pub mod http_message;
 pub mod json;
+pub mod multipart;
 pub mod xml;

@@ -1,0 +1,339 @@
+//! The framing of a batch: parts between the lines of a boundary, in and out.
+//!
+//! Lines are written with CR LF, and read with that or with a bare LF, even mixed. A body is read once, line by line, and
+//! what is between two boundaries is not looked at: text that resembles a boundary, or anything else, is content. Knows no
+//! operations. See <https://www.rfc-editor.org/rfc/rfc2046#section-5.1>.
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, header};
+
+use super::header::spelling;
+use super::http_message::{first_line, read_headers, without_line_end};
+
+/// A part: its headers, and what follows them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The bytes up to the next boundary.
+    pub content: Bytes,
+}
+
+impl Part {
+    /// The value of `Content-Type`, if it is text.
+    pub fn content_type(&self) -> Option<&str> {
+        self.headers.get(header::CONTENT_TYPE)?.to_str().ok()
+    }
+}
+
+/// The boundary in a `Content-Type` such as `multipart/mixed; boundary=batch_1`.
+///
+/// # Errors
+///
+/// When it is another type, or names no boundary.
+pub fn boundary(content_type: &str) -> Result<String, MultipartError> {
+    let (media_type, mut parameters) = content_type.split_once(';').unwrap_or((content_type, ""));
+    if !media_type.trim().eq_ignore_ascii_case(MULTIPART_MIXED) {
+        return Err(MultipartError::OtherType);
+    }
+    while !parameters.is_empty() {
+        let (name, rest) = parameters
+            .split_once('=')
+            .ok_or(MultipartError::Malformed)?;
+        let rest = rest.trim_start();
+        // A value in quotes may hold a semicolon; none holds an escape.
+        let (value, rest) = match rest.strip_prefix('"') {
+            Some(quoted) => {
+                let (value, rest) = quoted.split_once('"').ok_or(MultipartError::Malformed)?;
+                (value, rest.split_once(';').map_or("", |(_, rest)| rest))
+            }
+            None => rest.split_once(';').unwrap_or((rest, "")),
+        };
+        if name.trim().eq_ignore_ascii_case("boundary") {
+            let boundary = value.trim();
+            return match boundary.len() {
+                1..=BOUNDARY_BYTES_MAX => Ok(boundary.to_owned()),
+                _ => Err(MultipartError::Malformed),
+            };
+        }
+        parameters = rest;
+    }
+    Err(MultipartError::Malformed)
+}
+
+/// The parts of a body. What precedes the first boundary and what follows the last is no part.
+///
+/// # Errors
+///
+/// `TooManyParts` for more than `parts_max`, however the body ends; `Malformed` when the last boundary is missing or a part
+/// has headers that are none.
+pub fn parts(body: &Bytes, boundary: &str, parts_max: usize) -> Result<Vec<Part>, MultipartError> {
+    let mut rest: &[u8] = body;
+    let mut parts = Vec::new();
+    // Where the part began that the next boundary ends.
+    let mut start = None;
+    while !rest.is_empty() {
+        let line_start = body.len() - rest.len();
+        let (line, length) = first_line(rest);
+        rest = rest.get(length..).unwrap_or_default();
+        let Some(kind) = BoundaryLine::read(line, boundary) else {
+            continue;
+        };
+        if let Some(start) = start {
+            if parts.len() == parts_max {
+                return Err(MultipartError::TooManyParts);
+            }
+            let content = body.slice(start..line_start);
+            // The line end before a boundary belongs to the boundary.
+            let (headers, content) =
+                read_headers(&content.slice(..without_line_end(&content).len()))
+                    .map_err(|_| MultipartError::Malformed)?;
+            parts.push(Part { headers, content });
+        }
+        if kind == BoundaryLine::Last {
+            return Ok(parts);
+        }
+        start = Some(body.len() - rest.len());
+    }
+    // Some clients end the last boundary like the others. Nothing follows it, then.
+    match start {
+        Some(start) if body.slice(start..).trim_ascii().is_empty() => Ok(parts),
+        _ => Err(MultipartError::Malformed),
+    }
+}
+
+/// Begins a part that is itself `multipart/mixed` with that boundary.
+pub fn start_multipart(out: &mut Vec<u8>, boundary: &str, inner_boundary: &str) {
+    let content_type = content_type(inner_boundary);
+    start(out, boundary, &[(header::CONTENT_TYPE, &content_type)]);
+}
+
+/// Begins a part that is an HTTP message.
+pub fn start_http(out: &mut Vec<u8>, boundary: &str) {
+    let headers = [
+        (header::CONTENT_TYPE, APPLICATION_HTTP),
+        (super::header::CONTENT_TRANSFER_ENCODING, "binary"),
+    ];
+    start(out, boundary, &headers);
+}
+
+/// Ends the last part. The content of each must have ended its last line.
+pub fn end(out: &mut Vec<u8>, boundary: &str) {
+    out.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
+}
+
+/// The `Content-Type` of parts between lines of that boundary.
+pub fn content_type(boundary: &str) -> String {
+    format!("{MULTIPART_MIXED}; boundary={boundary}")
+}
+
+fn start(out: &mut Vec<u8>, boundary: &str, headers: &[(HeaderName, &str)]) {
+    let mut text = format!("--{boundary}\r\n");
+    for (name, value) in headers {
+        text.extend([spelling(name), ": ", value, "\r\n"]);
+    }
+    text.push_str("\r\n");
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// A line that separates parts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum BoundaryLine {
+    /// A part follows.
+    Next,
+    /// No part follows.
+    Last,
+}
+
+impl BoundaryLine {
+    /// What the line is, if it is one; blanks may follow it.
+    fn read(line: &[u8], boundary: &str) -> Option<Self> {
+        let rest = line
+            .strip_prefix(b"--")?
+            .strip_prefix(boundary.as_bytes())?;
+        match rest.trim_ascii_end() {
+            b"" => Some(Self::Next),
+            b"--" => Some(Self::Last),
+            _ => None,
+        }
+    }
+}
+
+/// Why a body could not be taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(clippy::exhaustive_enums, reason = "each has an answer of its own")]
+pub enum MultipartError {
+    /// Not the framing of multipart.
+    #[error("not the framing of multipart/mixed")]
+    Malformed,
+    /// The type is not multipart at all.
+    #[error("not of type multipart/mixed")]
+    OtherType,
+    /// More parts than allowed.
+    #[error("too many parts")]
+    TooManyParts,
+}
+
+/// `Content-Type` of a part that holds one operation.
+pub const APPLICATION_HTTP: &str = "application/http";
+
+const MULTIPART_MIXED: &str = "multipart/mixed";
+
+/// The longest boundary. RFC 2046 has 70; clients use about 50.
+const BOUNDARY_BYTES_MAX: usize = 200;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn contents(body: &str) -> Result<Vec<String>, MultipartError> {
+        let parts = parts(&Bytes::copy_from_slice(body.as_bytes()), "b_1", 3)?;
+        let text = |part: Part| String::from_utf8(part.content.to_vec()).unwrap();
+        Ok(parts.into_iter().map(text).collect())
+    }
+
+    #[test]
+    fn finds_the_boundary_in_every_spelling() {
+        for content_type in [
+            "multipart/mixed; boundary=batch_1",
+            "multipart/mixed;boundary=\"batch_1\"",
+            "Multipart/Mixed; charset=utf-8; BOUNDARY=batch_1",
+            "multipart/mixed ; boundary = batch_1 ; charset=utf-8",
+            "multipart/mixed; type=\"a; boundary=b\"; boundary=\" batch_1 \"",
+        ] {
+            assert_eq!(
+                boundary(content_type),
+                Ok("batch_1".to_owned()),
+                "{content_type}"
+            );
+        }
+        let long = format!("multipart/mixed; boundary={}", "x".repeat(201));
+        for (content_type, error) in [
+            ("", MultipartError::OtherType),
+            ("application/json", MultipartError::OtherType),
+            ("multipart/form-data; boundary=x", MultipartError::OtherType),
+            ("multipart/mixed", MultipartError::Malformed),
+            ("multipart/mixed;", MultipartError::Malformed),
+            ("multipart/mixed; boundary", MultipartError::Malformed),
+            ("multipart/mixed; boundary=", MultipartError::Malformed),
+            ("multipart/mixed; boundary=\"x", MultipartError::Malformed),
+            ("multipart/mixed; charset=utf-8", MultipartError::Malformed),
+            (&long, MultipartError::Malformed),
+        ] {
+            assert_eq!(boundary(content_type), Err(error), "{content_type}");
+        }
+    }
+
+    #[test]
+    fn reads_every_line_end_and_every_last_boundary() {
+        for body in [
+            "--b_1\r\n\r\none\r\n--b_1\r\n\r\ntwo\r\n\r\n--b_1--\r\n",
+            "--b_1\n\none\n--b_1\n\ntwo\r\n\r\n--b_1--",
+            "--b_1  \r\n\none\n--b_1\t\n\r\ntwo\r\n\n--b_1-- \n",
+            "--b_1\r\n\r\none\r\n--b_1\r\n\r\ntwo\r\n\r\n--b_1\r\n \r\n",
+            "before\r\n\r\n --b_1\r\n--b_1\r\n\r\none\r\n--b_1\r\n\r\ntwo\r\n\r\n--b_1--\r\nafter\r\n--b_1\r\n",
+        ] {
+            let parts = contents(body).unwrap();
+            assert_eq!(parts[0], "one", "{body}");
+            assert_eq!(parts[1].trim_end(), "two", "{body}");
+            assert_eq!(parts.len(), 2, "{body}");
+        }
+    }
+
+    #[test]
+    fn what_resembles_a_boundary_is_content() {
+        let content =
+            "--b_\r\n--b_10\r\n---b_1\r\n --b_1\r\nx--b_1\r\n--b_1-\r\n--b_1--x\r\n--B_1\r\n%7D}{";
+        let body = format!("--b_1\r\n\r\n{content}\r\n--b_1--\r\n");
+        assert_eq!(contents(&body), Ok(vec![content.to_owned()]));
+    }
+
+    #[test]
+    fn a_part_may_be_without_headers_or_content() {
+        assert_eq!(contents("--b_1--"), Ok(vec![]));
+        assert_eq!(contents("--b_1\n--b_1--"), Ok(vec![String::new()]));
+        assert_eq!(contents("--b_1\n\n--b_1--"), Ok(vec![String::new()]));
+        let body = Bytes::from("--b_1\r\ncontent-TYPE:  a/b \r\n--b_1--");
+        let parts = parts(&body, "b_1", 1).unwrap();
+        assert_eq!(parts[0].content_type(), Some("a/b"));
+        assert!(parts[0].content.is_empty());
+    }
+
+    #[test]
+    fn refuses_what_is_no_framing() {
+        for body in [
+            "",
+            "\r\n",
+            "{}",
+            "--b_1",
+            "--b_2--",
+            "--b_1\r\n\r\none",
+            "--b_1\r\n\r\none\r\n--b_1\r\n\r\ntwo",
+            "--b_1\r\nno header\r\n\r\none\r\n--b_1--",
+        ] {
+            let expected = if body == "--b_1" {
+                // An end like the other boundaries, behind no parts.
+                Ok(vec![])
+            } else {
+                Err(MultipartError::Malformed)
+            };
+            assert_eq!(contents(body), expected, "{body}");
+        }
+        let four = "--b_1\n\n1\n--b_1\n\n2\n--b_1\n\n3\n--b_1\n\n4\n--b_1--";
+        assert_eq!(contents(four), Err(MultipartError::TooManyParts));
+        assert_eq!(
+            contents(&four.replace("--b_1\n\n4\n", "")).unwrap().len(),
+            3
+        );
+    }
+
+    #[test]
+    fn a_body_of_boundaries_alone_takes_no_longer_than_any_other() {
+        // 512 KiB each. A reader that looks twice at what is behind a boundary would not come to an end here.
+        for text in [
+            "\n",
+            "--b_1",
+            "--b_1\n\n",
+            "--b_",
+            "-",
+            "--b_1 ",
+            "a:b\r\n",
+            "--b_1\na:b\n",
+        ] {
+            let body = Bytes::from(text.repeat(512 * 1024 / text.len()));
+            let _ = parts(&body, "b_1", 100);
+            let _ = parts(&body, "b_1", usize::MAX);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn reads_back_what_it_writes(
+            contents in prop::collection::vec("(--b_1?|[ -~]|\r?\n|[{}%ü]){0,30}x", 0..4),
+        ) {
+            let mut body = Vec::new();
+            for content in &contents {
+                start_http(&mut body, "b_12");
+                body.extend_from_slice(content.as_bytes());
+                body.extend_from_slice(b"\r\n");
+            }
+            end(&mut body, "b_12");
+            let parts = parts(&body.into(), "b_12", 4).unwrap();
+            prop_assert_eq!(parts.len(), contents.len());
+            for (part, content) in parts.iter().zip(&contents) {
+                prop_assert_eq!(&part.content, content.as_bytes());
+                prop_assert_eq!(part.content_type(), Some(APPLICATION_HTTP));
+            }
+        }
+
+        #[test]
+        fn never_panics_on_any_bytes(bytes: Vec<u8>, text in "(--b|--b--|\r\n|\n|\r|[a: -]){0,40}", value in "[ -~]{0,40}") {
+            for body in [Bytes::from(bytes), Bytes::from(text)] {
+                let _ = parts(&body, "b", 3);
+            }
+            let _ = boundary(&format!("multipart/mixed;{value}"));
+        }
+    }
+}
