@@ -99,6 +99,11 @@ impl Context {
         self.now
     }
 
+    /// The name of the request.
+    pub(crate) const fn request_id(&self) -> Guid {
+        self.request_id
+    }
+
     /// The path below the account, percent-encoded.
     pub(crate) fn resource(&self) -> &str {
         &self.resource
@@ -141,6 +146,11 @@ impl Context {
     /// The answer to a request that an operation refused.
     // SERVICE: such an answer has its code in the body alone, unless it is XML.
     pub(crate) fn refusal(&self, error: &ServiceError) -> Response<Bytes> {
+        self.finish(self.part_refusal(error))
+    }
+
+    /// The answer to a refused operation of a batch: without the headers that the whole answer has.
+    pub(crate) fn part_refusal(&self, error: &ServiceError) -> Response<Bytes> {
         let content_type = match self.error_format {
             ErrorFormat::Json(level) => level.content_type(),
             ErrorFormat::Xml => XML,
@@ -149,7 +159,7 @@ impl Context {
         if self.error_format == ErrorFormat::Xml {
             name_code(&mut response, error);
         }
-        self.finish(response)
+        response
     }
 
     /// The answer to a request that did not get past authentication.

@@ -84,6 +84,7 @@ impl Service {
         let principal = principal.map_err(Refusal::Access)?;
         // Only now: what a URL means is no business of somebody unknown.
         let request = ReceivedRequest {
+            account: context.account().to_owned(),
             resource: ResourcePath::parse(context.resource())?,
             options: QueryOptions::parse(head.uri.query().unwrap_or_default())?,
             method: head.method,

@@ -12,6 +12,8 @@ use crate::{ETag, Endpoint, ErrorCode, ResourcePath, ServiceError};
 /// A request as the server has it once it knows the account and has read the URL.
 #[derive(Clone, Debug)]
 pub struct ReceivedRequest {
+    /// The account, whose name the operations of a batch may repeat.
+    pub account: String,
     /// The method on the wire.
     pub method: Method,
     /// What the path addresses.
@@ -140,7 +142,8 @@ pub(super) fn with_xml(builder: request::Builder, body: Bytes) -> Request<Bytes>
     with_body(builder.header(header::CONTENT_TYPE, XML), body)
 }
 
-fn with_body(builder: request::Builder, body: Bytes) -> Request<Bytes> {
+/// Ends a request with a body whose type its headers name.
+pub(super) fn with_body(builder: request::Builder, body: Bytes) -> Request<Bytes> {
     builder
         .body(body)
         .expect("method, URL and headers were valid before they came together")

@@ -4,6 +4,7 @@
 //! answer has in common is added by the server's. See
 //! <https://learn.microsoft.com/rest/api/storageservices/operations-on-entities>.
 
+pub mod batch;
 mod body;
 pub mod create_table;
 pub mod delete_entity;
@@ -33,6 +34,8 @@ use crate::{ErrorCode, IfMatch, ResourcePath, ServiceError, TableName};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Operation {
+    /// Changes entities of one partition together, or queries.
+    Batch(batch::Received),
     /// Creates a table.
     CreateTable(create_table::Request),
     /// Deletes an entity.
@@ -109,9 +112,10 @@ impl Operation {
             ResourcePath::Entity(table, key) if method == Method::DELETE => {
                 Self::DeleteEntity(delete_entity::Request::decode(table, key, &request)?)
             }
-            ResourcePath::Batch | ResourcePath::Metadata
-                if method == Method::GET || method == Method::POST =>
-            {
+            ResourcePath::Batch if method == Method::POST => {
+                Self::Batch(batch::Received::decode(&request)?)
+            }
+            ResourcePath::Metadata if method == Method::GET || method == Method::POST => {
                 return Err(ErrorCode::NotImplemented.into());
             }
             ResourcePath::Service => return Err(ErrorCode::InvalidUri.into()),

@@ -6,7 +6,7 @@
 use tablesdk_protocol::auth::sas::{
     AccountPermission, AccountSas, SasKeyRange, SasResourceType, TablePermission,
 };
-use tablesdk_protocol::operation::Operation;
+use tablesdk_protocol::operation::{Operation, batch, get_entity, update_entity};
 use tablesdk_protocol::{EntityKey, ErrorCode, ServiceError, TableName};
 
 use super::{Principal, TableGrant};
@@ -20,6 +20,36 @@ pub(crate) struct Change<'a> {
     pub(crate) key: Option<&'a EntityKey>,
     /// What happens to it.
     pub(crate) kind: ChangeKind,
+}
+
+impl<'a> Change<'a> {
+    /// What a change of a batch does.
+    pub(crate) const fn of(change: &'a batch::Change) -> Self {
+        match change {
+            batch::Change::Delete(request) => Self {
+                table: &request.table,
+                key: Some(&request.key),
+                kind: ChangeKind::Delete,
+            },
+            batch::Change::Insert(request) => Self {
+                table: &request.table,
+                key: None,
+                kind: ChangeKind::Insert,
+            },
+            batch::Change::Update(request) => Self::update(request),
+        }
+    }
+
+    const fn update(request: &'a update_entity::Request) -> Self {
+        Self {
+            table: &request.table,
+            key: Some(&request.key),
+            kind: match request.if_match {
+                Some(_) => ChangeKind::Update,
+                None => ChangeKind::Upsert,
+            },
+        }
+    }
 }
 
 /// What can happen to an entity.
@@ -60,8 +90,8 @@ impl Principal {
         }
     }
 
-    /// Whether an operation is allowed. For a query see [`Principal::keys`], too; for an insert and a batch ask
-    /// [`Principal::authorize`] once the body was read.
+    /// Whether an operation is allowed. For a query see [`Principal::keys`], too; for an insert ask
+    /// [`Principal::authorize`] once the body was read, and so for each change of a batch.
     ///
     /// # Errors
     ///
@@ -70,6 +100,8 @@ impl Principal {
         use {AccountPermission as Permission, SasResourceType as Type};
         let change = |table, key, kind| self.authorize(&Change { table, key, kind });
         match operation {
+            // Each of its operations is authorized where it is carried out.
+            Operation::Batch(_) => Ok(()),
             Operation::CreateTable(_) => {
                 let permissions = [Permission::Create, Permission::Write];
                 self.authorize_account(&[Type::Container], &permissions)
@@ -80,16 +112,7 @@ impl Principal {
             Operation::DeleteTable(_) => {
                 self.authorize_account(&[Type::Container], &[Permission::Delete])
             }
-            Operation::GetEntity(request) => {
-                self.authorize_read(&request.table)?;
-                // SERVICE: here it is not found, where a write is refused.
-                match self.keys() {
-                    Some(keys) if !keys.contains(&request.key) => {
-                        Err(ErrorCode::ResourceNotFound.into())
-                    }
-                    _ => Ok(()),
-                }
-            }
+            Operation::GetEntity(request) => self.authorize_get(request),
             Operation::GetServiceProperties(_) | Operation::GetServiceStats(_) => {
                 self.authorize_account(&[Type::Service], &[Permission::Read])
             }
@@ -102,13 +125,7 @@ impl Principal {
             Operation::SetServiceProperties(_) => {
                 self.authorize_account(&[Type::Service], &[Permission::Write])
             }
-            Operation::UpdateEntity(request) => {
-                let kind = match request.if_match {
-                    Some(_) => ChangeKind::Update,
-                    None => ChangeKind::Upsert,
-                };
-                change(&request.table, Some(&request.key), kind)
-            }
+            Operation::UpdateEntity(request) => self.authorize(&Change::update(request)),
             // Stored access policies among them: no signature reaches those that limit it.
             _ if *self == Self::Account => Ok(()),
             _ => Err(ErrorCode::AuthorizationFailure.into()),
@@ -123,7 +140,26 @@ impl Principal {
         }
     }
 
-    fn authorize_read(&self, table: &TableName) -> Result<(), ServiceError> {
+    /// Whether an entity may be read.
+    ///
+    /// # Errors
+    ///
+    /// As for an operation.
+    pub(crate) fn authorize_get(&self, request: &get_entity::Request) -> Result<(), ServiceError> {
+        self.authorize_read(&request.table)?;
+        // SERVICE: here it is not found, where a write is refused.
+        match self.keys() {
+            Some(keys) if !keys.contains(&request.key) => Err(ErrorCode::ResourceNotFound.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a table may be queried. What of it shows is told by [`Principal::keys`].
+    ///
+    /// # Errors
+    ///
+    /// As for an operation.
+    pub(crate) fn authorize_read(&self, table: &TableName) -> Result<(), ServiceError> {
         match self {
             Self::Account => Ok(()),
             Self::AccountSas(sas) => {

@@ -7,6 +7,7 @@ use tablesdk_protocol::limits::ENTITY_BYTES_MAX;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{EntityKey, IfMatch, TableName, Timestamp, ValueRef};
 
+use super::batch::decide_batch;
 use super::layout::{self, Table, TableId};
 use super::merge::merged;
 use super::record::Record;
@@ -25,6 +26,7 @@ pub(super) fn decide(
 ) -> Result<WriteBatch, Failure> {
     let mut batch = WriteBatch::default();
     match command {
+        Command::Batch(changes) => decide_batch(view, account, changes, now, &mut batch)?,
         Command::Change(table, change) => {
             let table = view.require_table(account, table)?;
             decide_change(view, table.id, change, now, &mut batch)?;
@@ -84,7 +86,8 @@ fn delete_table(
     Ok(())
 }
 
-fn decide_change(
+/// Adds what has to be written to carry out one change.
+pub(super) fn decide_change(
     view: &View,
     table: TableId,
     change: &Change<'_>,

@@ -3,6 +3,7 @@
 //! Reads work on a snapshot and wait for nobody. Writes are decided one after another, each on the state that the one
 //! before it left, and only then handed to the storage. Knows no HTTP, no JSON and no disk; the time is an argument.
 
+mod batch;
 mod decide;
 mod evaluate;
 mod key_range;
@@ -70,6 +71,17 @@ impl Engine {
         self.storage.commit(batch)?;
         Ok(Outcome { timestamp: now })
     }
+
+    /// What [`commit`](Self::commit) would say to a command now. Nothing is written.
+    pub(crate) fn check(
+        &self,
+        account: &str,
+        command: &Command<'_>,
+        now: Timestamp,
+    ) -> Result<(), Failure> {
+        decide::decide(&self.read(), account, command, now)?;
+        Ok(())
+    }
 }
 
 impl fmt::Debug for Engine {
@@ -83,6 +95,8 @@ impl fmt::Debug for Engine {
 /// A write on the tables of an account.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Command<'a> {
+    /// Changes entities of one partition together.
+    Batch(&'a [(&'a TableName, Change<'a>)]),
     /// Changes an entity of a table.
     Change(&'a TableName, Change<'a>),
     /// Creates a table.
@@ -125,7 +139,7 @@ pub(crate) enum Action<'a> {
 /// A command that was carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
-    /// When: the timestamp of the entity that was written.
+    /// When: the timestamp of the entities that were written.
     pub(crate) timestamp: Timestamp,
 }
 

@@ -10,6 +10,10 @@ use crate::storage::StorageError;
 /// A command that the rules of tables forbid. Nothing was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rejection {
+    /// A batch with entities of more than one table or partition.
+    DifferentPartitions,
+    /// A batch that names an entity twice.
+    DuplicateRow,
     /// Insert of a key that exists.
     EntityAlreadyExists,
     /// More than 1 MiB, as the service counts.
@@ -31,6 +35,8 @@ impl Rejection {
     /// The service's code.
     pub(crate) const fn code(self) -> ErrorCode {
         match self {
+            Self::DifferentPartitions => ErrorCode::CommandsInBatchActOnDifferentPartitions,
+            Self::DuplicateRow => ErrorCode::InvalidDuplicateRow,
             Self::EntityAlreadyExists => ErrorCode::EntityAlreadyExists,
             Self::EntityTooLarge => ErrorCode::EntityTooLarge,
             Self::ResourceNotFound => ErrorCode::ResourceNotFound,
@@ -53,8 +59,20 @@ impl From<Rejection> for ServiceError {
 pub(crate) enum Failure {
     /// The caller's fault.
     Rejected(Rejection),
+    /// The caller's fault, in the change of a batch with that index.
+    RejectedChange(usize, Rejection),
     /// Our fault.
     Storage(StorageError),
+}
+
+impl Failure {
+    /// The same failure as that of one change in a batch.
+    pub(super) fn of_change(self, index: usize) -> Self {
+        match self {
+            Self::Rejected(rejection) => Self::RejectedChange(index, rejection),
+            other => other,
+        }
+    }
 }
 
 impl From<Rejection> for Failure {
@@ -72,7 +90,9 @@ impl From<StorageError> for Failure {
 impl From<Failure> for ServiceError {
     fn from(failure: Failure) -> Self {
         match failure {
-            Failure::Rejected(rejection) => rejection.into(),
+            Failure::Rejected(rejection) | Failure::RejectedChange(_, rejection) => {
+                rejection.into()
+            }
             Failure::Storage(error) => error.into(),
         }
     }

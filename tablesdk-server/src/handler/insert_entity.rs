@@ -8,11 +8,11 @@ use http::Response as HttpResponse;
 use tablesdk_protocol::operation::Prefer;
 use tablesdk_protocol::operation::insert_entity::{Request, Response};
 use tablesdk_protocol::wire::json::{EntityFormat, EntityHead};
-use tablesdk_protocol::{ETag, ResourcePath, ServiceError};
+use tablesdk_protocol::{ETag, EntityKey, ResourcePath, ServiceError, Value};
 
 use crate::access::{self, ChangeKind, Principal};
 use crate::context::Context;
-use crate::engine::{Action, Change, Command, Engine, borrowed};
+use crate::engine::{Action, Change, Command, Engine, Outcome, borrowed};
 
 pub(super) async fn handle(
     engine: &Engine,
@@ -20,19 +20,12 @@ pub(super) async fn handle(
     principal: &Principal,
     request: Request,
 ) -> Result<HttpResponse<Bytes>, ServiceError> {
-    // SERVICE: a body that cannot be read comes first, a missing table second, and only then what the body says.
-    let input = request.entity.read()?;
-    let view = engine.read();
-    view.require_table(context.account(), &request.table)?;
-    drop(view);
-    let key = input.key()?;
+    let (key, properties) = read(engine, context, &request)?;
     principal.authorize(&access::Change {
         table: &request.table,
         key: Some(&key),
         kind: ChangeKind::Insert,
     })?;
-    let properties = input.into_properties()?;
-
     let change = Change {
         key: &key,
         action: Action::Insert(&properties),
@@ -40,6 +33,30 @@ pub(super) async fn handle(
     let command = Command::Change(&request.table, change);
     let outcome = engine.commit(context.account(), &command).await?;
 
+    Ok(answer(context, &request, key, &properties, outcome))
+}
+
+/// What is to be inserted.
+pub(super) fn read(
+    engine: &Engine,
+    context: &Context,
+    request: &Request,
+) -> Result<(EntityKey, Vec<(String, Value)>), ServiceError> {
+    // SERVICE: a body that cannot be read comes first, a missing table second, and only then what the body says.
+    let input = request.entity.read()?;
+    let view = engine.read();
+    view.require_table(context.account(), &request.table)?;
+    Ok((input.key()?, input.into_properties()?))
+}
+
+/// The answer once it was inserted.
+pub(super) fn answer(
+    context: &Context,
+    request: &Request,
+    key: EntityKey,
+    properties: &[(String, Value)],
+    outcome: Outcome,
+) -> HttpResponse<Bytes> {
     let echo = (request.prefer != Prefer::ReturnNoContent).then(|| {
         let format = EntityFormat {
             level: request.level,
@@ -53,13 +70,13 @@ pub(super) async fn handle(
             row_key: key.row_key().as_str(),
             timestamp: outcome.timestamp,
         };
-        format.single(head, borrowed(&properties)).into()
+        format.single(head, borrowed(properties)).into()
     });
     let response = Response {
         etag: ETag::from_timestamp(outcome.timestamp),
         content: echo,
     };
-    let resource = ResourcePath::Entity(request.table, key);
+    let resource = ResourcePath::Entity(request.table.clone(), key);
     let location = format!("{}/{resource}", context.endpoint());
-    Ok(response.encode(request.prefer, request.level, &location))
+    response.encode(request.prefer, request.level, &location)
 }

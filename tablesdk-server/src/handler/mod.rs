@@ -3,6 +3,7 @@
 //!
 //! Knows neither sockets nor signatures nor how things are stored. What all answers have in common is added elsewhere.
 
+mod batch;
 mod create_table;
 mod delete_entity;
 mod delete_table;
@@ -18,6 +19,7 @@ mod update_entity;
 
 use bytes::Bytes;
 use http::{Method, Response};
+use tablesdk_protocol::operation::batch::Received;
 use tablesdk_protocol::operation::{Operation, ReceivedRequest};
 use tablesdk_protocol::{ErrorCode, ResourcePath, ServiceError};
 
@@ -43,6 +45,7 @@ pub(crate) async fn handle(
     }
     principal.authorize_operation(&operation)?;
     match operation {
+        Operation::Batch(request) => batch::handle(engine, context, principal, request).await,
         Operation::CreateTable(request) => create_table::handle(engine, context, request).await,
         Operation::DeleteEntity(request) => delete_entity::handle(engine, context, &request).await,
         Operation::DeleteTable(request) => delete_table::handle(engine, context, &request).await,
@@ -71,7 +74,8 @@ pub(crate) async fn handle(
 const fn is_read(operation: &Operation) -> bool {
     matches!(
         operation,
-        Operation::GetEntity(_)
+        Operation::Batch(Received::Query(_))
+            | Operation::GetEntity(_)
             | Operation::GetServiceProperties(_)
             | Operation::GetServiceStats(_)
             | Operation::GetTable(_)
@@ -85,9 +89,6 @@ const fn is_read(operation: &Operation) -> bool {
 fn refuse_unfinished(request: &ReceivedRequest) -> Result<(), ServiceError> {
     let is = |method: Method| request.method == method;
     let message = match &request.resource {
-        ResourcePath::Batch if is(Method::POST) => {
-            "Entity group transactions are not implemented by this server yet."
-        }
         ResourcePath::Metadata if is(Method::GET) => {
             "The service's metadata document is not implemented by this server yet."
         }

@@ -6,23 +6,17 @@
 use bytes::Bytes;
 use http::Response as HttpResponse;
 use tablesdk_protocol::operation::update_entity::{Request, Response};
-use tablesdk_protocol::{ETag, ServiceError};
+use tablesdk_protocol::{ETag, ServiceError, Value};
 
 use crate::context::Context;
-use crate::engine::{Action, Change, Command, Engine};
+use crate::engine::{Action, Change, Command, Engine, Outcome};
 
 pub(super) async fn handle(
     engine: &Engine,
     context: &Context,
     request: &Request,
 ) -> Result<HttpResponse<Bytes>, ServiceError> {
-    // The same order as on an insert.
-    let input = request.entity.read()?;
-    let view = engine.read();
-    view.require_table(context.account(), &request.table)?;
-    drop(view);
-    let properties = input.into_properties()?;
-
+    let properties = read(engine, context, request)?;
     let action = Action::Update {
         mode: request.mode,
         if_match: request.if_match.as_ref(),
@@ -34,6 +28,24 @@ pub(super) async fn handle(
     };
     let command = Command::Change(&request.table, change);
     let outcome = engine.commit(context.account(), &command).await?;
+    Ok(answer(outcome))
+}
+
+/// What is to be written.
+pub(super) fn read(
+    engine: &Engine,
+    context: &Context,
+    request: &Request,
+) -> Result<Vec<(String, Value)>, ServiceError> {
+    // The same order as on an insert.
+    let input = request.entity.read()?;
+    let view = engine.read();
+    view.require_table(context.account(), &request.table)?;
+    input.into_properties()
+}
+
+/// The answer once it was written.
+pub(super) fn answer(outcome: Outcome) -> HttpResponse<Bytes> {
     let etag = ETag::from_timestamp(outcome.timestamp);
-    Ok(Response { etag }.encode())
+    Response { etag }.encode()
 }

@@ -1,0 +1,10 @@
+//! Entity group transaction: changes to entities of one partition that happen together, or one query in the same clothes.
+//!
+//! Each operation in it is one of the ordinary requests, encoded and decoded by the ordinary code; here is only how they
+//! travel together. See <https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions>.
+
+mod request;
+mod response;
+
+pub use request::{Change, Query, Received, Request};
+pub use response::{Refusal, Response};

@@ -1,0 +1,181 @@
+//! Entity group transaction: changes that are carried out together, or one query.
+//!
+//! Reads and answers each change as the handler of its operation does; which of them may stand together is the engine's
+//! business. See <https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions>.
+
+use bytes::Bytes;
+use http::{HeaderValue, Response as HttpResponse};
+use tablesdk_protocol::operation::batch::{Change, Query, Received, Refusal, Response};
+use tablesdk_protocol::operation::delete_entity;
+use tablesdk_protocol::wire::header::PREFERENCE_APPLIED;
+use tablesdk_protocol::{EntityKey, ErrorCode, ServiceError, TableName, Value};
+
+use super::{get_entity, insert_entity, query_entities, update_entity};
+use crate::access::{self, Principal};
+use crate::context::Context;
+use crate::engine::{self, Action, Command, Engine, Failure, Outcome};
+
+pub(super) async fn handle(
+    engine: &Engine,
+    context: &Context,
+    principal: &Principal,
+    request: Received,
+) -> Result<HttpResponse<Bytes>, ServiceError> {
+    let (response, surplus) = match request {
+        Received::Query(query) => {
+            // SERVICE: whoever may not do what is asked is refused the whole request, not one of its parts.
+            if let Ok(query) = &query {
+                principal.authorize_read(query.table())?;
+            }
+            let answer = answer_query(engine, context, principal, query);
+            (Response::Queried(answer), 0)
+        }
+        Received::Changes {
+            changes,
+            refusal,
+            surplus,
+        } => {
+            let response = change(engine, context, principal, changes, refusal).await?;
+            (response, surplus)
+        }
+    };
+    let refused = || context.part_refusal(&ErrorCode::InvalidInput.into());
+    let more = std::iter::repeat_with(refused).take(surplus).collect();
+    Ok(response.encode(context.request_id(), more))
+}
+
+fn answer_query(
+    engine: &Engine,
+    context: &Context,
+    principal: &Principal,
+    query: Result<Query, ServiceError>,
+) -> HttpResponse<Bytes> {
+    let answer = query.and_then(|query| match query {
+        Query::Entities(request) => query_entities::handle(engine, context, principal, &request),
+        Query::Entity(request) => {
+            principal.authorize_get(&request)?;
+            get_entity::handle(engine, context, &request)
+        }
+    });
+    answer.unwrap_or_else(|error| context.part_refusal(&Refusal { index: 0, error }.to_error()))
+}
+
+/// Carries out the changes, unless what follows them is refused already.
+async fn change(
+    engine: &Engine,
+    context: &Context,
+    principal: &Principal,
+    changes: Vec<Change>,
+    mut refusal: Option<Refusal>,
+) -> Result<Response, ServiceError> {
+    // SERVICE: as for a query.
+    for change in &changes {
+        principal.authorize(&access::Change::of(change))?;
+    }
+    let mut ready = Vec::with_capacity(changes.len());
+    for (index, change) in changes.iter().enumerate() {
+        match Ready::read(engine, context, change) {
+            Ok(change) => {
+                // The key of an insert is known only now.
+                principal.authorize(&access::Change {
+                    key: Some(&change.key),
+                    ..access::Change::of(change.change)
+                })?;
+                ready.push(change);
+            }
+            Err(error) => {
+                refusal = Some(Refusal { index, error });
+                break;
+            }
+        }
+    }
+    let commands: Vec<_> = ready.iter().map(Ready::command).collect();
+    let command = Command::Batch(&commands);
+    let refusal = match refusal {
+        None => match engine.commit(context.account(), &command).await {
+            Ok(outcome) => {
+                let answers = ready.into_iter();
+                let answers = answers.map(|change| change.answer(context, outcome));
+                return Ok(Response::Changed(answers.collect()));
+            }
+            Err(failure) => refusal_of(failure)?,
+        },
+        // SERVICE: the first change that fails is the one that is named, whether it cannot be read or cannot be done.
+        Some(refusal) => match engine.check(context.account(), &command, context.now()) {
+            Ok(()) => refusal,
+            Err(failure) => refusal_of(failure)?,
+        },
+    };
+    let mut answer = context.part_refusal(&refusal.to_error());
+    // SERVICE: it applies, although there is no content to be had.
+    if let Some(Change::Insert(request)) = changes.get(refusal.index)
+        && let Some(prefer) = request.prefer.as_str()
+    {
+        let prefer = HeaderValue::from_static(prefer);
+        answer.headers_mut().insert(PREFERENCE_APPLIED, prefer);
+    }
+    Ok(Response::Refused(answer))
+}
+
+/// Which change failed, and why. Other failures are not the fault of one.
+fn refusal_of(failure: Failure) -> Result<Refusal, ServiceError> {
+    match failure {
+        Failure::RejectedChange(index, rejection) => Ok(Refusal {
+            index,
+            error: rejection.into(),
+        }),
+        failure => Err(failure.into()),
+    }
+}
+
+/// A change whose body was read.
+struct Ready<'a> {
+    change: &'a Change,
+    key: EntityKey,
+    properties: Vec<(String, Value)>,
+}
+
+impl<'a> Ready<'a> {
+    fn read(engine: &Engine, context: &Context, change: &'a Change) -> Result<Self, ServiceError> {
+        let (key, properties) = match change {
+            Change::Delete(request) => (request.key.clone(), Vec::new()),
+            Change::Insert(request) => insert_entity::read(engine, context, request)?,
+            Change::Update(request) => {
+                let properties = update_entity::read(engine, context, request)?;
+                (request.key.clone(), properties)
+            }
+        };
+        Ok(Self {
+            change,
+            key,
+            properties,
+        })
+    }
+
+    fn command(&self) -> (&TableName, engine::Change<'_>) {
+        let (table, action) = match self.change {
+            Change::Delete(request) => (&request.table, Action::Delete(&request.if_match)),
+            Change::Insert(request) => (&request.table, Action::Insert(&self.properties)),
+            Change::Update(request) => {
+                let action = Action::Update {
+                    mode: request.mode,
+                    if_match: request.if_match.as_ref(),
+                    properties: &self.properties,
+                };
+                (&request.table, action)
+            }
+        };
+        let key = &self.key;
+        (table, engine::Change { key, action })
+    }
+
+    fn answer(self, context: &Context, outcome: Outcome) -> HttpResponse<Bytes> {
+        match self.change {
+            Change::Delete(_) => delete_entity::Response.encode(),
+            Change::Insert(request) => {
+                insert_entity::answer(context, request, self.key, &self.properties, outcome)
+            }
+            Change::Update(_) => update_entity::answer(outcome),
+        }
+    }
+}
