@@ -300,3 +300,302 @@ static REQUEST_HEADERS: [HeaderName; 5] = [
 
 /// The most parts that are looked at, for the sake of a bound. All but the first are refused anyway.
 const PARTS_MAX: usize = BATCH_CHANGES_MAX;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::operation::update_entity::Mode;
+    use crate::operation::{EntityBody, Prefer};
+    use crate::wire::json::MetadataLevel;
+    use crate::{ETag, EntityKey, IfMatch, TableName};
+
+    fn received(content_type: &str, body: impl Into<Bytes>) -> ReceivedRequest {
+        let mut headers = http::HeaderMap::new();
+        headers.insert(header::CONTENT_TYPE, content_type.parse().unwrap());
+        ReceivedRequest {
+            account: "acct".to_owned(),
+            method: Method::POST,
+            resource: ResourcePath::Batch,
+            options: QueryOptions::default(),
+            headers,
+            body: body.into(),
+        }
+    }
+
+    fn decode(body: &str) -> Result<Received, ServiceError> {
+        let body = Bytes::copy_from_slice(body.as_bytes());
+        Received::decode(&received("multipart/mixed; boundary=b", body))
+    }
+
+    /// A set of these changes, each a request without a body unless it has one.
+    fn change_set(requests: &[&str]) -> String {
+        let mut text = "--b\nContent-Type: multipart/mixed; boundary=c\n\n".to_owned();
+        for request in requests {
+            text = text + "--c\nContent-Type: application/http\n\n" + request + "\n\n";
+        }
+        text + "--c--\n"
+    }
+
+    fn changes(body: &str) -> (usize, Option<Refusal>, usize) {
+        match decode(body) {
+            Ok(Received::Changes {
+                changes,
+                refusal,
+                surplus,
+            }) => (changes.len(), refusal, surplus),
+            other => panic!("{body} gave {other:?}"),
+        }
+    }
+
+    const DELETE: &str = "DELETE /people(PartitionKey='p',RowKey='r') HTTP/1.1\nIf-Match: *";
+
+    #[test]
+    fn a_target_may_have_every_form() {
+        for target in [
+            "/people",
+            "people",
+            "//people()",
+            "/acct/people",
+            "//acct//people",
+            "http://127.0.0.1:10002/acct/people",
+            "https://acct.table.core.windows.net/people()",
+            "HTTP://elsewhere:1/acct/people?$format=application%2Fjson%3Bodata%3Dnometadata&sig=x",
+        ] {
+            let insert = format!("POST {target} HTTP/1.1\nContent-Type: application/json\n\n{{}}");
+            let body = change_set(&[&insert]) + "--b--";
+            assert_eq!(changes(&body), (1, None, 0), "{target}");
+        }
+        for target in [
+            "/other/people",
+            "http://host/other/people",
+            "/acct/acct/people",
+            "http://host",
+            "/acct/$batch",
+            "/Tables",
+            "/",
+        ] {
+            let insert = format!("POST {target} HTTP/1.1\nContent-Type: application/json\n\n{{}}");
+            let body = change_set(&[&insert]) + "--b--";
+            let (changes, refusal, _) = changes(&body);
+            assert_eq!((changes, refusal.unwrap().index), (0, 0), "{target}");
+        }
+    }
+
+    #[test]
+    fn a_change_that_cannot_be_read_is_named_and_ends_the_changes() {
+        for (request, code) in [
+            ("GET /people() HTTP/1.1", ErrorCode::InvalidInput),
+            (
+                "GET /people(PartitionKey='p',RowKey='r') HTTP/1.1",
+                ErrorCode::InvalidInput,
+            ),
+            ("POST /Tables HTTP/1.1", ErrorCode::InvalidInput),
+            ("POST /$batch HTTP/1.1", ErrorCode::InvalidInput),
+            ("PUT /people HTTP/1.1", ErrorCode::MethodNotAllowed),
+            ("POST /people HTTP/1.1", ErrorCode::MediaTypeNotSupported),
+            ("POST /p-q HTTP/1.1", ErrorCode::InvalidResourceName),
+            (
+                "DELETE /people(PartitionKey='p',RowKey='r') HTTP/1.1",
+                ErrorCode::InvalidInput,
+            ),
+            (
+                "PATCH /people(PartitionKey='p',RowKey='r') HTTP/1.1\nX-HTTP-Method: MERGE",
+                ErrorCode::XMethodNotUsingPost,
+            ),
+        ] {
+            let body = change_set(&[DELETE, request, "GET /never HTTP/1.1"]) + "--b--";
+            let (count, refusal, _) = changes(&body);
+            let refusal = refusal.unwrap();
+            assert_eq!((count, refusal.index), (1, 1), "{request}");
+            assert_eq!(refusal.error.code(), &code, "{request}");
+        }
+    }
+
+    #[test]
+    fn the_hundredth_change_is_the_last() {
+        let hundred = [DELETE; 100];
+        let body = change_set(&hundred) + "--b--";
+        assert_eq!(changes(&body), (100, None, 0));
+        for more in [1, 50] {
+            let body = change_set(&[&hundred[..], &vec![DELETE; more]].concat()) + "--b--";
+            let (count, refusal, _) = changes(&body);
+            assert_eq!((count, refusal), (0, Some(too_many_changes())));
+        }
+        let refusal = too_many_changes().to_error();
+        assert_eq!(
+            refusal.message(),
+            "99:The batch request operation exceeds the maximum 100 changes per change set."
+        );
+    }
+
+    #[test]
+    fn other_sets_of_changes_are_counted() {
+        let body = change_set(&[DELETE]) + &change_set(&[DELETE]) + &change_set(&["x"]) + "--b--";
+        assert_eq!(changes(&body), (1, None, 2));
+    }
+
+    #[test]
+    fn a_query_stands_alone() {
+        let query = |target: &str| {
+            format!("--b\nContent-Type: application/http\n\nGET {target} HTTP/1.1\n\n")
+        };
+        let point = "/people(PartitionKey='p',RowKey='r')?$select=a";
+        for target in [point, "http://h/acct/people()?$filter=a%20eq%201&$top=5"] {
+            let decoded = decode(&(query(target) + "--b--")).unwrap();
+            assert!(matches!(decoded, Received::Query(Ok(_))), "{decoded:?}");
+        }
+        for target in ["/people?$filter=a%20eq", "/Tables", "/acct/$metadata"] {
+            let decoded = decode(&(query(target) + "--b--")).unwrap();
+            assert!(matches!(decoded, Received::Query(Err(_))), "{decoded:?}");
+        }
+        for body in [
+            query(point) + &query(point) + "--b--",
+            query(point) + &change_set(&[DELETE]) + "--b--",
+            change_set(&[DELETE]) + &query(point) + "--b--",
+        ] {
+            assert_eq!(decode(&body), Err(malformed()), "{body}");
+        }
+        let lone_change = format!("--b\nContent-Type: application/http\n\n{DELETE}\n\n--b--");
+        let decoded = decode(&lone_change);
+        assert!(
+            matches!(decoded, Ok(Received::Query(Err(_)))),
+            "{decoded:?}"
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_taken_apart_is_refused_as_a_whole() {
+        let whole = change_set(&[DELETE]) + "--b--";
+        assert!(decode(&whole).is_ok());
+        for body in [
+            String::new(),
+            "{}".to_owned(),
+            "--b--".to_owned(),
+            change_set(&[DELETE]),
+            change_set(&[]) + "--b--",
+            change_set(&["no request"]) + "--b--",
+            change_set(&[DELETE, ""]) + "--b--",
+            whole.replace("--c--\n", ""),
+            whole.replace("--c--\n", "--c"),
+            whole.replace("; boundary=c", ""),
+            whole.replace("application/http", "text/plain"),
+            whole.replace(
+                "application/http",
+                "application/http\nContent-Transfer-Encoding: base64",
+            ),
+            whole.replace("multipart/mixed; boundary=c", "text/plain"),
+        ] {
+            assert_eq!(decode(&body), Err(malformed()), "{body}");
+        }
+        for (content_type, code) in [
+            ("multipart/mixed", ErrorCode::InvalidInput),
+            ("application/json", ErrorCode::MediaTypeNotSupported),
+            ("", ErrorCode::MediaTypeNotSupported),
+        ] {
+            let error = Received::decode(&received(content_type, whole.clone())).unwrap_err();
+            assert_eq!(error.code(), &code, "{content_type}");
+        }
+    }
+
+    fn change() -> impl Strategy<Value = Change> {
+        let table = "[a-z]{3,6}".prop_map(|name| TableName::new(name).unwrap());
+        let key = ("[^/\\\\#?\\p{Cc}]{0,9}", "[a-z '(),=%&+-]{0,9}");
+        let key = key.prop_map(|(partition, row)| EntityKey::new(partition, row).unwrap());
+        let body = "\\{([ -~ü]|\r?\n){0,40}\\}";
+        let body = body.prop_map(|text| EntityBody::from_bytes(text.into()));
+        let if_match = prop_oneof![
+            Just(IfMatch::Any),
+            Just(IfMatch::ETag(ETag::from_opaque("W/\"datetime'x'\"")))
+        ];
+        let prefer = prop_oneof![
+            Just(Prefer::Unspecified),
+            Just(Prefer::ReturnContent),
+            Just(Prefer::ReturnNoContent)
+        ];
+        let mode = prop_oneof![Just(Mode::Merge), Just(Mode::Replace)];
+        let parts = (table, key, body, if_match, prefer, mode, 0..4);
+        parts.prop_map(
+            |(table, key, entity, if_match, prefer, mode, kind)| match kind {
+                0 => Change::Delete(delete_entity::Request {
+                    table,
+                    key,
+                    if_match,
+                }),
+                1 => Change::Insert(insert_entity::Request {
+                    table,
+                    entity,
+                    prefer,
+                    level: MetadataLevel::Minimal,
+                }),
+                _ => Change::Update(update_entity::Request {
+                    table,
+                    key,
+                    mode,
+                    if_match: (kind == 2).then_some(if_match),
+                    entity,
+                }),
+            },
+        )
+    }
+
+    fn there_and_back(request: &Request, endpoint: &str) -> Result<Received, ServiceError> {
+        let request = request.encode(&endpoint.parse().unwrap(), Guid::from_bytes([7; 16]));
+        assert!(request.uri().path().ends_with("/$batch"));
+        let content_type = request.headers()[header::CONTENT_TYPE].to_str().unwrap();
+        Received::decode(&received(content_type, request.body().clone()))
+    }
+
+    const ENDPOINTS: [&str; 2] = [
+        "http://127.0.0.1:10002/acct",
+        "https://acct.table.core.windows.net",
+    ];
+
+    #[test]
+    fn a_query_is_read_back_as_it_was_written() {
+        let table = TableName::new("people").unwrap();
+        let (select, level) = (Some(vec!["a".to_owned()]), MetadataLevel::Minimal);
+        let entity = Query::Entity(get_entity::Request {
+            table: table.clone(),
+            key: EntityKey::new("O'Brien", "é ").unwrap(),
+            select: select.clone(),
+            level,
+        });
+        let entities = Query::Entities(query_entities::Request {
+            table,
+            filter: Some("a eq 'b&c'".parse().unwrap()),
+            select,
+            top: Some(3),
+            continuation: None,
+            level,
+        });
+        for query in [entity, entities] {
+            for endpoint in ENDPOINTS {
+                let decoded = there_and_back(&Request::Query(query.clone()), endpoint);
+                assert_eq!(decoded, Ok(Received::Query(Ok(query.clone()))));
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn changes_are_read_back_as_they_were_written(
+            changes in prop::collection::vec(change(), 1..5),
+            endpoint in prop::sample::select(&ENDPOINTS),
+        ) {
+            let decoded = there_and_back(&Request::Changes(changes.clone()), endpoint);
+            prop_assert_eq!(decoded, Ok(Received::Changes { changes, refusal: None, surplus: 0 }));
+        }
+
+        #[test]
+        fn never_panics_on_any_bytes(
+            bytes: Vec<u8>,
+            text in "(--[bc](--)?\r?\n|Content-Type: (application/http|multipart/mixed; boundary=[bc])\r?\n|\n|(GET|PUT) /people[(]PartitionKey='p',RowKey='r'[)] HTTP/1.1\n|[a: {}'-]){0,30}--b--",
+        ) {
+            for body in [bytes, text.into_bytes()] {
+                let _ = Received::decode(&received("multipart/mixed; boundary=b", body));
+            }
+        }
+    }
+}

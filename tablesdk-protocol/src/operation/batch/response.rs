@@ -191,3 +191,345 @@ static QUERY_RESPONSE_HEADERS: [HeaderName; 5] = [
 
 /// The most parts that an answer is read to, for the sake of a bound.
 const PARTS_MAX: usize = BATCH_CHANGES_MAX;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::operation::batch::{Change, Query};
+    use crate::operation::{Prefer, delete_entity, get_entity, insert_entity, update_entity};
+    use crate::wire::json::MetadataLevel;
+    use crate::{ETag, EntityKey, ErrorCode, IfMatch, TableName};
+
+    fn id() -> Guid {
+        "8a3dec7d-5a14-41b6-b4a0-a3bdb3db1b24".parse().unwrap()
+    }
+
+    fn etag() -> ETag {
+        ETag::from_opaque("W/\"datetime'2021-09-21T00%3A53%3A42.0078278Z'\"")
+    }
+
+    fn inserted(prefer: Prefer) -> HttpResponse<Bytes> {
+        let response = insert_entity::Response {
+            etag: etag(),
+            content: (prefer != Prefer::ReturnNoContent).then(|| Bytes::from_static(b"{\"a\":1}")),
+        };
+        let location = "https://acct.table.core.windows.net/people(PartitionKey='003',RowKey='x')";
+        response.encode(prefer, MetadataLevel::Minimal, location)
+    }
+
+    fn updated() -> HttpResponse<Bytes> {
+        update_entity::Response { etag: etag() }.encode()
+    }
+
+    fn refused(status: u16, content_type: &'static str, body: &'static str) -> HttpResponse<Bytes> {
+        let mut response = HttpResponse::new(Bytes::from_static(body.as_bytes()));
+        *response.status_mut() = StatusCode::from_u16(status).unwrap();
+        let content_type = HeaderValue::from_static(content_type);
+        response
+            .headers_mut()
+            .insert(header::CONTENT_TYPE, content_type);
+        response
+    }
+
+    /// That many deletes.
+    fn request(changes: usize) -> Request {
+        let delete = Change::Delete(delete_entity::Request {
+            table: TableName::new("people").unwrap(),
+            key: EntityKey::new("p", "r").unwrap(),
+            if_match: IfMatch::Any,
+        });
+        Request::Changes(vec![delete; changes])
+    }
+
+    fn query() -> Request {
+        Request::Query(Query::Entity(get_entity::Request {
+            table: TableName::new("people").unwrap(),
+            key: EntityKey::new("p", "r").unwrap(),
+            select: None,
+            level: MetadataLevel::Minimal,
+        }))
+    }
+
+    fn text(response: &HttpResponse<Bytes>) -> String {
+        assert_eq!(response.status(), StatusCode::ACCEPTED);
+        assert_eq!(
+            response.headers()[header::CONTENT_TYPE],
+            "multipart/mixed; boundary=batchresponse_8a3dec7d-5a14-41b6-b4a0-a3bdb3db1b24"
+        );
+        let text = String::from_utf8(response.body().to_vec()).unwrap();
+        assert_eq!(text.matches('\n').count(), text.matches("\r\n").count());
+        text.replace("\r\n", "\n")
+            .replace("_8a3dec7d-5a14-41b6-b4a0-a3bdb3db1b24", "_ID")
+    }
+
+    #[test]
+    fn answers_to_changes_have_the_bytes_of_the_service() {
+        let response = Response::Changed(vec![
+            inserted(Prefer::ReturnNoContent),
+            delete_entity::Response.encode(),
+            updated(),
+            inserted(Prefer::Unspecified),
+        ]);
+        assert_eq!(
+            text(&response.encode(id(), Vec::new())),
+            r#"--batchresponse_ID
+Content-Type: multipart/mixed; boundary=changesetresponse_ID
+
+--changesetresponse_ID
+Content-Type: application/http
+Content-Transfer-Encoding: binary
+
+HTTP/1.1 204 No Content
+X-Content-Type-Options: nosniff
+Cache-Control: no-cache
+Preference-Applied: return-no-content
+DataServiceVersion: 3.0;
+Location: https://acct.table.core.windows.net/people(PartitionKey='003',RowKey='x')
+DataServiceId: https://acct.table.core.windows.net/people(PartitionKey='003',RowKey='x')
+ETag: W/"datetime'2021-09-21T00%3A53%3A42.0078278Z'"
+
+
+--changesetresponse_ID
+Content-Type: application/http
+Content-Transfer-Encoding: binary
+
+HTTP/1.1 204 No Content
+X-Content-Type-Options: nosniff
+Cache-Control: no-cache
+DataServiceVersion: 1.0;
+
+
+--changesetresponse_ID
+Content-Type: application/http
+Content-Transfer-Encoding: binary
+
+HTTP/1.1 204 No Content
+X-Content-Type-Options: nosniff
+Cache-Control: no-cache
+DataServiceVersion: 1.0;
+ETag: W/"datetime'2021-09-21T00%3A53%3A42.0078278Z'"
+
+
+--changesetresponse_ID
+Content-Type: application/http
+Content-Transfer-Encoding: binary
+
+HTTP/1.1 201 Created
+X-Content-Type-Options: nosniff
+Cache-Control: no-cache
+DataServiceVersion: 3.0;
+Content-Type: application/json;odata=minimalmetadata;streaming=true;charset=utf-8
+Location: https://acct.table.core.windows.net/people(PartitionKey='003',RowKey='x')
+ETag: W/"datetime'2021-09-21T00%3A53%3A42.0078278Z'"
+
+{"a":1}
+--changesetresponse_ID--
+--batchresponse_ID--
+"#
+        );
+    }
+
+    #[test]
+    fn a_refusal_and_a_query_have_the_bytes_of_the_service() {
+        let json = MetadataLevel::Minimal.content_type();
+        let mut refusal = refused(409, json, "{\"odata.error\":{}}");
+        let prefer = HeaderValue::from_static("return-no-content");
+        refusal.headers_mut().insert(PREFERENCE_APPLIED, prefer);
+        let surplus = refused(400, json, "{}");
+        assert_eq!(
+            text(&Response::Refused(refusal).encode(id(), vec![surplus])),
+            r#"--batchresponse_ID
+Content-Type: multipart/mixed; boundary=changesetresponse_ID
+
+--changesetresponse_ID
+Content-Type: application/http
+Content-Transfer-Encoding: binary
+
+HTTP/1.1 409 Conflict
+X-Content-Type-Options: nosniff
+Cache-Control: no-cache
+Preference-Applied: return-no-content
+DataServiceVersion: 3.0;
+Content-Type: application/json;odata=minimalmetadata;streaming=true;charset=utf-8
+
+{"odata.error":{}}
+--changesetresponse_ID--
+--batchresponse_ID
+Content-Type: application/http
+Content-Transfer-Encoding: binary
+
+HTTP/1.1 400 Bad Request
+X-Content-Type-Options: nosniff
+Cache-Control: no-cache
+DataServiceVersion: 3.0;
+Content-Type: application/json;odata=minimalmetadata;streaming=true;charset=utf-8
+
+{}
+--batchresponse_ID--
+"#
+        );
+        let found = get_entity::Response {
+            etag: Some(etag()),
+            content: Bytes::from_static(b"{\"a\":1}"),
+        };
+        let found = found.encode(MetadataLevel::Minimal);
+        assert_eq!(
+            text(&Response::Queried(found).encode(id(), Vec::new())),
+            r#"--batchresponse_ID
+Content-Type: application/http
+Content-Transfer-Encoding: binary
+
+HTTP/1.1 200 OK
+DataServiceVersion: 3.0;
+Content-Type: application/json;odata=minimalmetadata;streaming=true;charset=utf-8
+X-Content-Type-Options: nosniff
+Cache-Control: no-cache
+ETag: W/"datetime'2021-09-21T00%3A53%3A42.0078278Z'"
+
+{"a":1}
+--batchresponse_ID--
+"#
+        );
+    }
+
+    fn with_body(body: &str) -> HttpResponse<Bytes> {
+        let mut response = HttpResponse::new(Bytes::copy_from_slice(body.as_bytes()));
+        let content_type = HeaderValue::from_static("multipart/mixed; boundary=batchresponse_b");
+        response
+            .headers_mut()
+            .insert(header::CONTENT_TYPE, content_type);
+        response
+    }
+
+    fn refusal(body: &str) -> Refusal {
+        match Response::decode(&with_body(body), &request(2)) {
+            Ok(Response::Refused(answer)) => Refusal::read(&answer),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn reads_the_mixed_line_ends_of_cosmos() {
+        let body = "--batchresponse_b\nContent-Type: multipart/mixed; boundary=changesetresponse_c\n\n--changesetresponse_c\nContent-Type: application/http\nContent-Transfer-Encoding: binary\n\nHTTP/1.1 404 Not Found\r\nContent-Type: application/json;odata=minimalmetadata\r\n\r\n{\"odata.error\":{\"code\":\"ResourceNotFound\",\"message\":{\"lang\":\"en-us\",\"value\":\"1:The specified resource does not exist.\\nRequestID:x\\n\"}}}\n--changesetresponse_c--\n--batchresponse_b--\r\n";
+        let refusal = refusal(body);
+        assert_eq!(refusal.index, 1);
+        assert_eq!(refusal.error.code(), &ErrorCode::ResourceNotFound);
+        assert_eq!(refusal.error.status(), StatusCode::NOT_FOUND);
+
+        let body = "--batchresponse_b\r\nContent-Type: multipart/mixed; boundary=changesetresponse_c\r\n\r\n--changesetresponse_c\nContent-Type: application/http\nContent-Transfer-Encoding: binary\n\nHTTP/1.1 204 No Content\r\netag: W/\"1\"\r\n\r\n\n--changesetresponse_c\nContent-Type: application/http\n\nHTTP/1.1 204 No Content\r\n\n--changesetresponse_c--\n--batchresponse_b--\r\n";
+        match Response::decode(&with_body(body), &request(2)) {
+            Ok(Response::Changed(answers)) => {
+                let etag = update_entity::Response::decode(&answers[0]).unwrap().etag;
+                assert_eq!(etag.as_str(), "W/\"1\"");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_refusal_without_an_index_or_a_body_is_read() {
+        let body = |status: &str, message: &str| {
+            format!(
+                "--batchresponse_b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n--c\r\nContent-Type: application/http\r\n\r\nHTTP/1.1 {status}\r\n\r\n{message}\r\n--c--\r\n--batchresponse_b--\r\n"
+            )
+        };
+        let json = |message: &str| {
+            format!(
+                r#"{{"odata.error":{{"code":"X","message":{{"lang":"en-US","value":"{message}"}}}}}}"#
+            )
+        };
+        for (message, index, rest) in [
+            ("7:Not: good.", 7, "Not: good."),
+            ("99:", 99, ""),
+            ("Not: good.", 0, "Not: good."),
+            ("-1:Not", 0, "-1:Not"),
+            (
+                "99999999999999999999999:Not",
+                0,
+                "99999999999999999999999:Not",
+            ),
+        ] {
+            let refusal = refusal(&body("400 Bad Request", &json(message)));
+            assert_eq!((refusal.index, refusal.error.message()), (index, rest));
+        }
+        let refusal = refusal(&body("413 Request Entity Too Large", ""));
+        assert_eq!(refusal.index, 0);
+        assert_eq!(refusal.error.status(), StatusCode::PAYLOAD_TOO_LARGE);
+    }
+
+    #[test]
+    fn a_refusal_is_read_back_as_it_was_written() {
+        let error = ServiceError::from(ErrorCode::UpdateConditionNotSatisfied);
+        let refusal = Refusal { index: 3, error };
+        let now = "2024-03-15T10:20:30Z".parse().unwrap();
+        let body = error_body::write(&refusal.to_error(), "id", now);
+        let mut answer = HttpResponse::new(body.into());
+        *answer.status_mut() = StatusCode::PRECONDITION_FAILED;
+        assert_eq!(Refusal::read(&answer), refusal);
+    }
+
+    #[test]
+    fn another_number_of_answers_is_malformed() {
+        let encoded = |count| {
+            let response = Response::Changed(std::iter::repeat_with(updated).take(count).collect());
+            response.encode(id(), Vec::new())
+        };
+        assert!(Response::decode(&encoded(2), &request(2)).is_ok());
+        assert!(Response::decode(&encoded(1), &request(2)).is_err());
+        assert!(Response::decode(&encoded(3), &request(2)).is_err());
+        for body in [
+            "",
+            "--batchresponse_b--",
+            "--batchresponse_b\r\n\r\nx\r\n--batchresponse_b--",
+        ] {
+            assert!(Response::decode(&with_body(body), &request(1)).is_err());
+            assert!(Response::decode(&with_body(body), &query()).is_err());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn answers_are_read_back_as_they_were_written(
+            kinds in prop::collection::vec(0..4, 1..5),
+            is_query: bool,
+        ) {
+            let answers: Vec<_> = kinds.iter().map(|kind| match kind {
+                0 => updated(),
+                1 => delete_entity::Response.encode(),
+                2 => inserted(Prefer::ReturnContent),
+                _ => inserted(Prefer::ReturnNoContent),
+            }).collect();
+            let (response, request, answers) = if is_query {
+                let answer = refused(404, "a/b", "{}");
+                (Response::Queried(answer.clone()), query(), vec![answer])
+            } else {
+                (Response::Changed(answers.clone()), request(answers.len()), answers)
+            };
+            let decoded = match Response::decode(&response.encode(id(), Vec::new()), &request) {
+                Ok(Response::Changed(decoded)) => decoded,
+                Ok(Response::Queried(decoded)) => vec![decoded],
+                other => panic!("{other:?}"),
+            };
+            prop_assert_eq!(decoded.len(), answers.len());
+            for (decoded, answer) in decoded.iter().zip(answers) {
+                prop_assert_eq!(decoded.status(), answer.status());
+                prop_assert_eq!(decoded.body(), answer.body());
+                for (name, value) in answer.headers() {
+                    prop_assert_eq!(decoded.headers().get(name), Some(value));
+                }
+            }
+        }
+
+        #[test]
+        fn never_panics_on_any_bytes(bytes: Vec<u8>, text in "(--batchresponse_b(--)?\r?\n|HTTP/1.1 [0-9]{0,3}|\n|[a: {}-]){0,20}") {
+            for body in [Bytes::from(bytes), Bytes::from(text)] {
+                let mut response = with_body("");
+                *response.body_mut() = body;
+                let _ = Response::decode(&response, &request(1));
+                let _ = Response::decode(&response, &query());
+            }
+        }
+    }
+}
