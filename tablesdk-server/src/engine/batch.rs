@@ -16,26 +16,175 @@ use crate::storage::WriteBatch;
 pub(super) fn decide_batch(
     view: &View,
     account: &str,
-    changes: &[(&TableName, Change<'_>)],
+    table: &TableName,
+    changes: &[Change<'_>],
     now: Timestamp,
     batch: &mut WriteBatch,
 ) -> Result<(), Failure> {
-    let Some(&(group_table, first)) = changes.first() else {
+    let Some(first) = changes.first() else {
         return Ok(());
     };
-    let table = view.require_table(account, group_table);
+    let table = view.require_table(account, table);
     let table = table.map_err(|failure| failure.of_change(0))?;
     let mut keys = HashSet::new();
-    for (index, &(name, change)) in changes.iter().enumerate() {
-        let key = change.key;
-        let decided = if name != group_table || key.partition_key() != first.key.partition_key() {
+    for (index, change) in changes.iter().enumerate() {
+        let decided = if change.key.partition_key() != first.key.partition_key() {
             Err(Rejection::DifferentPartitions.into())
-        } else if !keys.insert(key) {
+        } else if !keys.insert(change.key) {
             Err(Rejection::DuplicateRow.into())
         } else {
-            decide_change(view, table.id, &change, now, batch)
+            decide_change(view, table.id, change, now, batch)
         };
         decided.map_err(|failure| failure.of_change(index))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use tablesdk_protocol::operation::update_entity::Mode;
+    use tablesdk_protocol::{EntityKey, IfMatch, Value};
+
+    use super::*;
+    use crate::engine::decide::decide;
+    use crate::engine::view::Row;
+    use crate::engine::{Action, Command, layout};
+    use crate::storage::{MemoryStorage, Storage};
+
+    /// What happens to the entity with that partition key and row key.
+    type Step<'a> = (&'static str, &'static str, Action<'a>);
+
+    struct State {
+        storage: MemoryStorage,
+        now: Timestamp,
+    }
+
+    impl State {
+        /// With the table `people`, that has one entity in the partition `p`: `old`.
+        fn new() -> Self {
+            let mut state = Self {
+                storage: MemoryStorage::default(),
+                now: "2024-03-15T10:20:30Z".parse().unwrap(),
+            };
+            let people = "people".parse().unwrap();
+            state.run(&Command::CreateTable(&people)).unwrap();
+            state.batch("people", &[("p", "old", INSERT)]).unwrap();
+            state
+        }
+
+        fn view(&self) -> View {
+            View::new(self.storage.snapshot())
+        }
+
+        fn run(&mut self, command: &Command<'_>) -> Result<(), Failure> {
+            self.now = self.now.next();
+            let batch = decide(&self.view(), "acct", command, self.now)?;
+            self.storage.commit(batch).unwrap();
+            Ok(())
+        }
+
+        fn batch(&mut self, table: &str, steps: &[Step<'_>]) -> Result<(), Failure> {
+            let key = |step: &Step<'_>| EntityKey::new(step.0, step.1).unwrap();
+            let keys: Vec<_> = steps.iter().map(key).collect();
+            let changes = keys.iter().zip(steps);
+            let changes: Vec<_> = changes
+                .map(|(key, &(.., action))| Change { key, action })
+                .collect();
+            self.run(&Command::Batch(&table.parse().unwrap(), &changes))
+        }
+
+        /// Row keys and timestamps.
+        fn rows(&self) -> Vec<(String, Timestamp)> {
+            let view = self.view();
+            let table = view.require_table("acct", &"people".parse().unwrap());
+            let id = table.unwrap().id;
+            let (start, end) = (layout::entities_start(id), layout::entities_end(id));
+            let read = |row: Row| {
+                let entity = row.read().unwrap();
+                let head = entity.head();
+                (head.row_key.to_owned(), head.timestamp)
+            };
+            let rows = view.rows(&start, &end);
+            rows.map(|row| read(row.unwrap())).collect()
+        }
+    }
+
+    const INSERT: Action<'_> = Action::Insert(&[]);
+    const DELETE: Action<'_> = Action::Delete(&IfMatch::Any);
+
+    fn rejected(index: usize, rejection: Rejection) -> Result<(), Failure> {
+        Err(Failure::RejectedChange(index, rejection))
+    }
+
+    #[test]
+    fn all_changes_happen_at_one_time() {
+        let mut state = State::new();
+        let properties = [("a".to_owned(), Value::from(1))];
+        let upsert = |mode| Action::Update {
+            mode,
+            if_match: None,
+            properties: &properties,
+        };
+        let steps = [
+            ("p", "a", INSERT),
+            ("p", "old", DELETE),
+            ("p", "b", upsert(Mode::Merge)),
+            ("p", "c", upsert(Mode::Replace)),
+        ];
+        state.batch("PEOPLE", &steps).unwrap();
+        let rows = ["a", "b", "c"].map(|row| (row.to_owned(), state.now));
+        assert_eq!(state.rows(), rows);
+    }
+
+    #[test]
+    fn the_first_change_that_fails_is_named_and_nothing_happens() {
+        let good = ("p", "new", INSERT);
+        let missing = ("p", "gone", DELETE);
+        let taken = ("p", "old", INSERT);
+        for (steps, index, rejection) in [
+            (vec![good, taken], 1, Rejection::EntityAlreadyExists),
+            (vec![missing, taken], 0, Rejection::ResourceNotFound),
+            (vec![good, missing, taken], 1, Rejection::ResourceNotFound),
+            (vec![good, good], 1, Rejection::DuplicateRow),
+            (vec![good, good, taken], 1, Rejection::DuplicateRow),
+            (vec![good, taken, good], 1, Rejection::EntityAlreadyExists),
+            (
+                vec![good, ("p", "old", DELETE), taken],
+                2,
+                Rejection::DuplicateRow,
+            ),
+            (
+                vec![good, ("q", "x", INSERT)],
+                1,
+                Rejection::DifferentPartitions,
+            ),
+            (
+                vec![good, ("q", "new", INSERT)],
+                1,
+                Rejection::DifferentPartitions,
+            ),
+        ] {
+            let mut state = State::new();
+            let before = state.rows();
+            let result = state.batch("people", &steps);
+            assert_eq!(result, rejected(index, rejection), "{steps:?}");
+            assert_eq!(state.rows(), before, "{steps:?}");
+        }
+    }
+
+    #[test]
+    fn a_missing_table_is_the_fault_of_the_first_change() {
+        let mut state = State::new();
+        let steps = [("p", "a", INSERT), ("q", "b", INSERT)];
+        let result = state.batch("nobody", &steps);
+        assert_eq!(result, rejected(0, Rejection::TableNotFound));
+    }
+
+    #[test]
+    fn no_changes_are_no_failure() {
+        let mut state = State::new();
+        let before = state.rows();
+        assert_eq!(state.batch("people", &[]), Ok(()));
+        assert_eq!(state.rows(), before);
+    }
 }

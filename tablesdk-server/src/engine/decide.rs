@@ -26,7 +26,9 @@ pub(super) fn decide(
 ) -> Result<WriteBatch, Failure> {
     let mut batch = WriteBatch::default();
     match command {
-        Command::Batch(changes) => decide_batch(view, account, changes, now, &mut batch)?,
+        Command::Batch(table, changes) => {
+            decide_batch(view, account, table, changes, now, &mut batch)?;
+        }
         Command::Change(table, change) => {
             let table = view.require_table(account, table)?;
             decide_change(view, table.id, change, now, &mut batch)?;

@@ -95,8 +95,8 @@ impl fmt::Debug for Engine {
 /// A write on the tables of an account.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Command<'a> {
-    /// Changes entities of one partition together.
-    Batch(&'a [(&'a TableName, Change<'a>)]),
+    /// Changes entities of one partition of a table together.
+    Batch(&'a TableName, &'a [Change<'a>]),
     /// Changes an entity of a table.
     Change(&'a TableName, Change<'a>),
     /// Creates a table.

@@ -10,7 +10,7 @@ use crate::storage::StorageError;
 /// A command that the rules of tables forbid. Nothing was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rejection {
-    /// A batch with entities of more than one table or partition.
+    /// A batch with entities of more than one partition.
     DifferentPartitions,
     /// A batch that names an entity twice.
     DuplicateRow,

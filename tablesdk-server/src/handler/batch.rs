@@ -8,7 +8,7 @@ use http::{HeaderValue, Response as HttpResponse};
 use tablesdk_protocol::operation::batch::{Change, Query, Received, Refusal, Response};
 use tablesdk_protocol::operation::delete_entity;
 use tablesdk_protocol::wire::header::PREFERENCE_APPLIED;
-use tablesdk_protocol::{EntityKey, ErrorCode, ServiceError, TableName, Value};
+use tablesdk_protocol::{EntityKey, ErrorCode, ServiceError, Value};
 
 use super::{get_entity, insert_entity, query_entities, update_entity};
 use crate::access::{self, Principal};
@@ -35,7 +35,7 @@ pub(super) async fn handle(
             refusal,
             surplus,
         } => {
-            let response = change(engine, context, principal, changes, refusal).await?;
+            let response = answer_changes(engine, context, principal, &changes, refusal).await?;
             (response, surplus)
         }
     };
@@ -60,21 +60,52 @@ fn answer_query(
     answer.unwrap_or_else(|error| context.part_refusal(&Refusal { index: 0, error }.to_error()))
 }
 
-/// Carries out the changes, unless what follows them is refused already.
-async fn change(
+async fn answer_changes(
     engine: &Engine,
     context: &Context,
     principal: &Principal,
-    changes: Vec<Change>,
-    mut refusal: Option<Refusal>,
+    changes: &[Change],
+    refusal: Option<Refusal>,
 ) -> Result<Response, ServiceError> {
+    let refusal = match carry_out(engine, context, principal, changes, refusal).await? {
+        Ok(answers) => return Ok(Response::Changed(answers)),
+        Err(refusal) => refusal,
+    };
+    let mut answer = context.part_refusal(&refusal.to_error());
+    // SERVICE: it applies, although there is no content to be had.
+    if let Some(Change::Insert(request)) = changes.get(refusal.index)
+        && let Some(prefer) = request.prefer.as_str()
+    {
+        let prefer = HeaderValue::from_static(prefer);
+        answer.headers_mut().insert(PREFERENCE_APPLIED, prefer);
+    }
+    Ok(Response::Refused(answer))
+}
+
+/// Carries out the changes, unless what follows them is refused already. The answers to them, or the refusal of one.
+async fn carry_out(
+    engine: &Engine,
+    context: &Context,
+    principal: &Principal,
+    changes: &[Change],
+    mut refusal: Option<Refusal>,
+) -> Result<Result<Vec<HttpResponse<Bytes>>, Refusal>, ServiceError> {
+    let Some(table) = changes.first().map(Change::table) else {
+        return Ok(refusal.map_or_else(|| Ok(Vec::new()), Err));
+    };
     // SERVICE: as for a query.
-    for change in &changes {
+    for change in changes {
         principal.authorize(&access::Change::of(change))?;
     }
     let mut ready = Vec::with_capacity(changes.len());
     for (index, change) in changes.iter().enumerate() {
-        match Ready::read(engine, context, change) {
+        let read = if change.table() == table {
+            Ready::read(engine, context, change)
+        } else {
+            // SERVICE: the code is assumed.
+            Err(ErrorCode::CommandsInBatchActOnDifferentPartitions.into())
+        };
+        match read {
             Ok(change) => {
                 // The key of an insert is known only now.
                 principal.authorize(&access::Change {
@@ -90,40 +121,27 @@ async fn change(
         }
     }
     let commands: Vec<_> = ready.iter().map(Ready::command).collect();
-    let command = Command::Batch(&commands);
-    let refusal = match refusal {
+    let command = Command::Batch(table, &commands);
+    let failure = match refusal {
         None => match engine.commit(context.account(), &command).await {
             Ok(outcome) => {
                 let answers = ready.into_iter();
                 let answers = answers.map(|change| change.answer(context, outcome));
-                return Ok(Response::Changed(answers.collect()));
+                return Ok(Ok(answers.collect()));
             }
-            Err(failure) => refusal_of(failure)?,
+            Err(failure) => failure,
         },
         // SERVICE: the first change that fails is the one that is named, whether it cannot be read or cannot be done.
         Some(refusal) => match engine.check(context.account(), &command, context.now()) {
-            Ok(()) => refusal,
-            Err(failure) => refusal_of(failure)?,
+            Ok(()) => return Ok(Err(refusal)),
+            Err(failure) => failure,
         },
     };
-    let mut answer = context.part_refusal(&refusal.to_error());
-    // SERVICE: it applies, although there is no content to be had.
-    if let Some(Change::Insert(request)) = changes.get(refusal.index)
-        && let Some(prefer) = request.prefer.as_str()
-    {
-        let prefer = HeaderValue::from_static(prefer);
-        answer.headers_mut().insert(PREFERENCE_APPLIED, prefer);
-    }
-    Ok(Response::Refused(answer))
-}
-
-/// Which change failed, and why. Other failures are not the fault of one.
-fn refusal_of(failure: Failure) -> Result<Refusal, ServiceError> {
     match failure {
-        Failure::RejectedChange(index, rejection) => Ok(Refusal {
+        Failure::RejectedChange(index, rejection) => Ok(Err(Refusal {
             index,
             error: rejection.into(),
-        }),
+        })),
         failure => Err(failure.into()),
     }
 }
@@ -152,21 +170,18 @@ impl<'a> Ready<'a> {
         })
     }
 
-    fn command(&self) -> (&TableName, engine::Change<'_>) {
-        let (table, action) = match self.change {
-            Change::Delete(request) => (&request.table, Action::Delete(&request.if_match)),
-            Change::Insert(request) => (&request.table, Action::Insert(&self.properties)),
-            Change::Update(request) => {
-                let action = Action::Update {
-                    mode: request.mode,
-                    if_match: request.if_match.as_ref(),
-                    properties: &self.properties,
-                };
-                (&request.table, action)
-            }
+    fn command(&self) -> engine::Change<'_> {
+        let action = match self.change {
+            Change::Delete(request) => Action::Delete(&request.if_match),
+            Change::Insert(_) => Action::Insert(&self.properties),
+            Change::Update(request) => Action::Update {
+                mode: request.mode,
+                if_match: request.if_match.as_ref(),
+                properties: &self.properties,
+            },
         };
         let key = &self.key;
-        (table, engine::Change { key, action })
+        engine::Change { key, action }
     }
 
     fn answer(self, context: &Context, outcome: Outcome) -> HttpResponse<Bytes> {

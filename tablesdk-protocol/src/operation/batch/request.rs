@@ -81,6 +81,15 @@ impl Request {
 }
 
 impl Change {
+    /// The table that it changes.
+    pub const fn table(&self) -> &TableName {
+        match self {
+            Self::Delete(request) => &request.table,
+            Self::Insert(request) => &request.table,
+            Self::Update(request) => &request.table,
+        }
+    }
+
     fn encode(&self, endpoint: &Endpoint) -> HttpRequest<Bytes> {
         match self {
             Self::Delete(request) => request.encode(endpoint),
@@ -309,7 +318,7 @@ mod tests {
     use crate::operation::update_entity::Mode;
     use crate::operation::{EntityBody, Prefer};
     use crate::wire::json::MetadataLevel;
-    use crate::{ETag, EntityKey, IfMatch, TableName};
+    use crate::{ETag, EntityKey, IfMatch};
 
     fn received(content_type: &str, body: impl Into<Bytes>) -> ReceivedRequest {
         let mut headers = http::HeaderMap::new();

@@ -4,6 +4,7 @@
 //! Goes through none of the protocol's own encoders but the signature's, so that bytes are bytes of the wire.
 
 mod access;
+mod batch;
 mod entities;
 mod queries;
 mod settings;
