@@ -1,5 +1,6 @@
 //! Bytes that do not go through our own encoder: signature vectors, and raw requests with the answers they must get.
 
+mod batch;
 mod raw;
 mod refusals;
 mod settings;

@@ -229,14 +229,29 @@ async fn what_cannot_be_read_is_refused_with_its_code() {
             400,
             "XMethodIncorrectValue",
         ),
-        // What is not there yet says so.
+        // Batches without anything in them, and without boundaries.
         (
             "POST /$batch",
             vec!["Content-Type: multipart/mixed; boundary=b"],
             "--b--",
-            501,
-            "NotImplemented",
+            400,
+            "InvalidInput",
         ),
+        (
+            "POST /$batch",
+            vec!["Content-Type: multipart/mixed"],
+            "--b--",
+            400,
+            "InvalidInput",
+        ),
+        (
+            "POST /$batch",
+            vec![JSON],
+            "[]",
+            415,
+            "MediaTypeNotSupported",
+        ),
+        ("GET /$batch", vec![], "", 405, "MethodNotAllowed"),
         ("GET /$metadata", vec![], "", 501, "NotImplemented"),
     ] {
         let answer = send(&server, true, request, &headers, body).await;
