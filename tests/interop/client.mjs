@@ -28,7 +28,9 @@ const AZURITE_LACKS = {
   "authentication-code": "a bad signature is answered in XML, and with AuthorizationFailure",
   "cors-without-headers": "a CORS rule without headers is refused",
   "exponent-literal": "a filter with a number such as 1e+300 finds nothing",
+  "batch-limit": "the answer to 101 changes is one that clients cannot take apart",
   "name-codes": "an invalid table name is answered without an error code",
+  "property-names": "a property's name may be anything",
   "partial-policies": "a policy without all fields is refused",
   "properties-limits": "properties beyond the limits are accepted",
   "sas-address": "the addresses of a SAS are not looked at",
@@ -467,6 +469,104 @@ const checks = {
     assert.deepEqual(await list(table), []);
   },
 
+  async "transactions of every kind of change"(run) {
+    const table = await run.newTable();
+    const entity = (rowKey, properties) => ({ partitionKey: "it's p, ü", rowKey, ...properties });
+    // The client looks for row keys in URLs as they are: it finds none that need an escape.
+    const rows = ["delete", "merge", "put", "upsert-merge", "upsert-put"];
+    const created = await table.submitTransaction(
+      rows.map((row) => ["create", entity(row, { A: 1, B: 1 })]),
+    );
+    for (const row of rows) {
+      const { etag } = await table.getEntity("it's p, ü", row);
+      assert.equal(created.getResponseForEntity(row).etag, etag, row);
+    }
+
+    const text = "a}{\r\n--changeset_ %7D";
+    const { etag } = created.getResponseForEntity("put");
+    const { status, subResponses } = await table.submitTransaction([
+      ["create", entity("new", { A: text })],
+      ["delete", entity("delete")],
+      ["update", entity("merge", { A: 2 }), "Merge"],
+      ["update", entity("put", { A: 2 }), "Replace", { etag }],
+      ["upsert", entity("upsert-merge", { A: 2 }), "Merge"],
+      ["upsert", entity("upsert-put", { A: 2 }), "Replace"],
+      ["upsert", entity("new-merge", { A: 2 }), "Merge"],
+      ["upsert", entity("new-put", { A: 2 }), "Replace"],
+    ]);
+    assert.equal(status, 202);
+    assert.deepEqual(
+      subResponses.map((answer) => answer.status),
+      Array(8).fill(204),
+    );
+    assert.deepEqual(await list(table), [
+      entity("merge", { A: 2, B: 1 }),
+      entity("new", { A: text }),
+      entity("new-merge", { A: 2 }),
+      entity("new-put", { A: 2 }),
+      entity("put", { A: 2 }),
+      entity("upsert-merge", { A: 2, B: 1 }),
+      entity("upsert-put", { A: 2 }),
+    ]);
+
+    const hundred = Array.from({ length: 100 }, (_, n) => entity(String(n).padStart(3, "0")));
+    for (const kind of ["create", "delete"]) {
+      const answer = await table.submitTransaction(hundred.map((entity) => [kind, entity]));
+      assert.equal(answer.subResponses.length, 100);
+    }
+    assert.equal((await list(table)).length, 7);
+  },
+
+  async "transactions that fail as a whole"(run) {
+    const table = await run.newTable();
+    const entity = (rowKey, properties) => ({ partitionKey: "p", rowKey, ...properties });
+    const { etag } = await table.createEntity(entity("a", { A: 1 }));
+    await table.updateEntity(entity("a", { A: 2 }));
+    await table.createEntity(entity("b", { A: 1 }));
+    const entities = () => collect(table.listEntities());
+    const before = await entities();
+
+    const good = ["upsert", entity("new")];
+    const many = Array.from({ length: 101 }, (_, n) => ["upsert", entity(String(n))]);
+    const cases = [
+      [
+        "a conflict",
+        409,
+        "EntityAlreadyExists",
+        2,
+        [good, ["delete", entity("b")], ["create", entity("a")]],
+      ],
+      ["a missing entity", 404, "ResourceNotFound", 1, [good, ["update", entity("none")]]],
+      [
+        "a stale update",
+        412,
+        "UpdateConditionNotSatisfied",
+        1,
+        [good, ["update", entity("a", { A: 3 }), "Merge", { etag }], ["create", entity("b")]],
+      ],
+      [
+        "an entity twice",
+        400,
+        "InvalidDuplicateRow",
+        2,
+        [good, ["delete", entity("b")], ["upsert", entity("b")]],
+      ],
+    ];
+    if (run.does("batch-limit")) {
+      cases.push(["101 changes", 400, "InvalidInput", 99, many]);
+    }
+    if (run.does("property-names")) {
+      const bad = ["create", entity("x", { "a-b": 1 })];
+      cases.push(["a bad property", 400, "PropertyNameInvalid", 1, [good, bad]]);
+    }
+    for (const [what, status, code, index, changes] of cases) {
+      await failsAt(index, status, code, () => table.submitTransaction(changes), what);
+      assert.deepEqual(await entities(), before, what);
+    }
+    const nowhere = run.table(run.newName());
+    await failsAt(0, 404, "TableNotFound", () => nowhere.submitTransaction([good]), "no table");
+  },
+
   async "what is not there, and what is there already"(run) {
     const entity = { partitionKey: "p", rowKey: "r", A: 1 };
     const nowhere = run.table(run.newName());
@@ -799,6 +899,19 @@ async function fails(status, code, call) {
   if (code !== undefined) {
     assert.equal(error.details?.odataError?.code, code, error.message);
   }
+}
+
+/** A transaction's error is another than that of a single operation, and has its index in the message. */
+async function failsAt(index, status, code, call, what) {
+  const error = await call().then(
+    (result) => assert.fail(`${what}: ${JSON.stringify(result)}`),
+    (reason) => reason,
+  );
+  if (error.statusCode === undefined) {
+    throw error;
+  }
+  const prefix = Number(/^(\d+):/.exec(error.message)?.[1]);
+  assert.deepEqual([error.statusCode, error.code, prefix], [status, code, index], what);
 }
 
 async function main(args) {

@@ -35,6 +35,7 @@ from azure.data.tables import (
     TableRetentionPolicy,
     TableSasPermissions,
     TableServiceClient,
+    TableTransactionError,
     UpdateMode,
     generate_account_sas,
     generate_table_sas,
@@ -45,7 +46,9 @@ AZURITE_LACKS = {
     "authentication-code": "a bad signature is answered in XML, and with AuthorizationFailure",
     "cors-without-headers": "a CORS rule without headers is refused",
     "exponent-literal": "a filter with a number such as 1e+300 finds nothing",
+    "batch-limit": "the answer to 101 changes is one that clients cannot take apart",
     "name-codes": "an invalid table name is answered without an error code",
+    "property-names": "a property's name may be anything",
     "partial-policies": "a policy without all fields is refused",
     "properties-limits": "properties beyond the limits are accepted",
     "secondary-of-python": "the signature of a request to the secondary is refused",
@@ -547,6 +550,114 @@ def delete(run):
     equal(dict(table.get_entity("p", "r")), {**entity, "B": 2}, "entity inserted again")
     table.delete_entity(entity)
     equal(list(table.list_entities()), [], "entities after the delete")
+
+
+@check("transactions of every kind of change")
+def transactions(run):
+    table = run.new_table()
+    replace, merge = {"mode": UpdateMode.REPLACE}, {"mode": UpdateMode.MERGE}
+
+    def entity(row, **properties):
+        return {"PartitionKey": "it's p, ü", "RowKey": row, **properties}
+
+    rows = ["delete", "merge", "put", "upsert merge", "upsert put"]
+    created = table.submit_transaction([("create", entity(row, A=1, B=1)) for row in rows])
+    etags = {row: answer["etag"] for row, answer in zip(rows, created)}
+    for row in rows:
+        equal(table.get_entity("it's p, ü", row).metadata["etag"], etags[row], f"etag of {row}")
+
+    unmodified = MatchConditions.IfNotModified
+    changes = [
+        ("create", entity("new", A="}{\r\n--changeset_ %7D")),
+        ("delete", entity("delete"), {"etag": etags["delete"], "match_condition": unmodified}),
+        ("update", entity("merge", A=2), merge),
+        (
+            "update",
+            entity("put", A=2),
+            {"etag": etags["put"], "match_condition": unmodified, **replace},
+        ),
+        ("upsert", entity("upsert merge", A=2), merge),
+        ("upsert", entity("upsert put", A=2), replace),
+        ("upsert", entity("new merge", A=2), merge),
+        ("upsert", entity("new put", A=2), replace),
+    ]
+    answers = table.submit_transaction(changes)
+    equal(len(answers), len(changes), "answers")
+    expected = {
+        "new": entity("new", A="}{\r\n--changeset_ %7D"),
+        "merge": entity("merge", A=2, B=1),
+        "put": entity("put", A=2),
+        "upsert merge": entity("upsert merge", A=2, B=1),
+        "upsert put": entity("upsert put", A=2),
+        "new merge": entity("new merge", A=2),
+        "new put": entity("new put", A=2),
+    }
+    found = {found["RowKey"]: found for found in table.list_entities()}
+    equal({row: dict(entity) for row, entity in found.items()}, expected, "entities")
+    for (_, sent, *_), answer in zip(changes, answers):
+        if sent["RowKey"] != "delete":
+            etag = found[sent["RowKey"]].metadata["etag"]
+            equal(answer["etag"], etag, f"etag of {sent['RowKey']}")
+
+    hundred = [entity(f"{n:03}") for n in range(100)]
+    answers = table.submit_transaction([("create", entity) for entity in hundred])
+    equal(len(answers), 100, "answers to a hundred changes")
+    deleted = table.submit_transaction([("delete", entity) for entity in hundred])
+    equal(len(deleted), 100, "answers to a hundred deletes")
+    equal(len(list(table.list_entities())), len(expected), "entities after the deletes")
+
+
+@check("transactions that fail as a whole")
+def failed_transactions(run):
+    table = run.new_table()
+
+    def entity(row, **properties):
+        return {"PartitionKey": "p", "RowKey": row, **properties}
+
+    stale = table.create_entity(entity("a", A=1))["etag"]
+    table.update_entity(entity("a", A=2))
+    table.create_entity(entity("b", A=1))
+
+    def entities():
+        return [(dict(entity), entity.metadata["etag"]) for entity in table.list_entities()]
+
+    before = entities()
+    unmodified = {"etag": stale, "match_condition": MatchConditions.IfNotModified}
+    good = ("upsert", entity("new"))
+    many = [("upsert", entity(f"{n:03}")) for n in range(101)]
+    cases = [
+        ("a conflict", 409, "EntityAlreadyExists", 2, [good, ("delete", entity("b")), ("create", entity("a"))]),
+        ("a missing entity", 404, "ResourceNotFound", 1, [good, ("update", entity("none"))]),
+        (
+            "a stale update",
+            412,
+            "UpdateConditionNotSatisfied",
+            1,
+            [good, ("update", entity("a", A=3), unmodified), ("create", entity("b"))],
+        ),
+        ("a stale delete", 412, "UpdateConditionNotSatisfied", 1, [good, ("delete", entity("a"), unmodified)]),
+        ("an entity twice", 400, "InvalidDuplicateRow", 2, [good, ("delete", entity("b")), ("upsert", entity("b"))]),
+    ]
+    if run.does("property-names"):
+        cases += [("a bad property", 400, "PropertyNameInvalid", 1, [good, ("create", entity("x", **{"a-b": 1}))])]
+    if run.does("batch-limit"):
+        cases.append(("101 changes", 400, "InvalidInput", 99, many))
+    for what, status, code, index, changes in cases:
+        try:
+            answers = table.submit_transaction(changes)
+        except TableTransactionError as error:
+            equal((error.status_code, error.error_code, error.index), (status, code, index), what)
+        else:
+            raise AssertionError(f"{what}: {answers}")
+        equal(entities(), before, f"entities after {what}")
+
+    nowhere = run.service.get_table_client(run.new_name())
+    try:
+        answers = nowhere.submit_transaction([good])
+    except TableTransactionError as error:
+        equal((error.status_code, error.error_code, error.index), (404, "TableNotFound", 0), "error")
+    else:
+        raise AssertionError(f"in a missing table: {answers}")
 
 
 @check("what is not there, and what is there already")

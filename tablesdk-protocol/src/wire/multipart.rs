@@ -311,16 +311,17 @@ mod tests {
     proptest! {
         #[test]
         fn reads_back_what_it_writes(
-            contents in prop::collection::vec("(--b_1?|[ -~]|\r?\n|[{}%ü]){0,30}x", 0..4),
+            // Without digits, so that no content has the line of the boundary by accident.
+            contents in prop::collection::vec("(--b_|--b_11x|[ -/:-~]|\r?\n|[{}%ü]){0,30}x", 0..4),
         ) {
             let mut body = Vec::new();
             for content in &contents {
-                start_http(&mut body, "b_12");
+                start_http(&mut body, "b_1");
                 body.extend_from_slice(content.as_bytes());
                 body.extend_from_slice(b"\r\n");
             }
-            end(&mut body, "b_12");
-            let parts = parts(&body.into(), "b_12", 4).unwrap();
+            end(&mut body, "b_1");
+            let parts = parts(&body.into(), "b_1", 4).unwrap();
             prop_assert_eq!(parts.len(), contents.len());
             for (part, content) in parts.iter().zip(&contents) {
                 prop_assert_eq!(&part.content, content.as_bytes());
