@@ -296,15 +296,9 @@ fn what_cannot_be_served_is_named() {
         let response = client.send(method, resource, &headers, "");
         assert_eq!(status_and_code(&response), expected, "{method} {resource}");
     }
-    for (method, resource, name) in [("GET", "$metadata", "metadata document")] {
-        let response = client.send(method, resource, &[], "");
-        assert_eq!(
-            status_and_code(&response),
-            (501, "NotImplemented"),
-            "{resource}"
-        );
-        assert!(body(&response).contains(name), "{resource}");
-    }
+    let response = client.send("GET", "$metadata", &[], "");
+    assert_eq!(status_and_code(&response), (501, "NotImplemented"));
+    assert!(body(&response).contains("metadata document"));
     let unknown = client.request("GET", "/nobody/Tables", &[], "");
     assert_eq!(
         status_and_code(&client.call(unknown)),

@@ -9,7 +9,7 @@ use crate::context::Peer;
 const UNTIL: &str = "se=2024-03-15T11:00:00Z";
 
 /// Signs the fields of a signature with the account's key.
-fn signed(client: &Client, fields: &str) -> String {
+pub(super) fn signed(client: &Client, fields: &str) -> String {
     let unsigned = SignedSas::parse(&format!("{fields}&sig=x")).unwrap();
     let sas = unsigned.into_sas().sign(&client.key);
     sas.expose().as_str().to_owned()
