@@ -141,6 +141,28 @@ impl Oracle {
         })
     }
 
+    /// What the rows hold after changes that happen together, or which of them is refused first, and why.
+    pub(crate) fn decide_batch(
+        &self,
+        changes: &[(&str, &Key, &Write)],
+    ) -> Result<Vec<Option<Properties>>, (usize, Refusal)> {
+        let (first_table, first_key, _) = changes[0];
+        let mut outcomes = Vec::new();
+        for (index, &(table, key, write)) in changes.iter().enumerate() {
+            let other_table = table.to_lowercase() != first_table.to_lowercase();
+            let earlier = &changes[..index];
+            let outcome = if other_table || key.units.0 != first_key.units.0 {
+                Err((400, "CommandsInBatchActOnDifferentPartitions"))
+            } else if earlier.iter().any(|&(_, other, _)| other == key) {
+                Err((400, "InvalidDuplicateRow"))
+            } else {
+                self.decide(table, key, write)
+            };
+            outcomes.push(outcome.map_err(|refusal| (index, refusal))?);
+        }
+        Ok(outcomes)
+    }
+
     pub(crate) fn apply(&mut self, table: &str, key: &Key, row: Option<Row>) {
         let (_, rows) = self
             .tables
@@ -157,4 +179,6 @@ impl Oracle {
 pub(crate) const KEYS: [&str; 9] = [
     "", "a", "B", "O'Brien", "a,b)('=", "100%+&", "é", "😀", "\u{E000}",
 ];
+/// Row keys that batches write to.
+pub(crate) const BATCH_ROWS: [&str; 6] = ["", "a", "B", "O'Brien", "a,b)('=", "😀"];
 pub(crate) const NAMES: [&str; 6] = ["a", "b", "Count", "größe", "Missing", "_"];

@@ -49,30 +49,43 @@ impl Server {
         }
     }
 
-    /// Sends a request to a path below the account.
-    pub(crate) async fn send(
-        &self,
-        method: &str,
-        path: &str,
-        headers: &[(&str, &str)],
-        body: Option<&Json>,
-    ) -> Answer {
-        let body = body.map(Json::to_string).unwrap_or_default();
+    pub(crate) fn account(&self) -> &str {
+        self.key.account()
+    }
+
+    /// Sends a request, and reads the answer's JSON.
+    pub(crate) async fn send(&self, ask: &Ask) -> Answer {
+        let (status, headers, body) = self.send_as_is(ask).await;
+        let body = if body.is_empty() {
+            Json::Null
+        } else {
+            serde_json::from_slice(&body).unwrap()
+        };
+        Answer {
+            status,
+            headers,
+            body,
+        }
+    }
+
+    pub(crate) async fn send_as_is(&self, ask: &Ask) -> (u16, HeaderMap, Bytes) {
         let mut request = Request::builder()
-            .method(method)
-            .uri(format!("{}{path}", self.server.endpoint()))
+            .method(ask.method)
+            .uri(format!("{}{}", self.server.endpoint(), ask.path))
             .header("accept", "application/json;odata=minimalmetadata")
             .header("x-ms-version", "2019-02-02");
-        if !body.is_empty() {
-            request = request.header("content-type", "application/json");
+        for (name, value) in &ask.headers {
+            request = request.header(*name, value);
         }
-        for (name, value) in headers {
-            request = request.header(*name, *value);
+        let mut content = Bytes::new();
+        if let Some((content_type, body)) = &ask.body {
+            request = request.header("content-type", *content_type);
+            content = Bytes::from(body.clone());
         }
         let now = Timestamp::try_from(std::time::SystemTime::now()).unwrap();
         let mut request = request
             .header("x-ms-date", now.to_http_date())
-            .body(Bytes::from(body))
+            .body(content)
             .unwrap();
         let account = self.key.account();
         let (method, uri) = (request.method(), request.uri());
@@ -83,16 +96,40 @@ impl Server {
             .insert("authorization", authorization.parse().unwrap());
         let response = self.transport.send(request).await.unwrap();
         let (head, body) = response.into_parts();
-        let body = if body.is_empty() {
-            Json::Null
-        } else {
-            serde_json::from_slice(&body).unwrap()
-        };
-        Answer {
-            status: head.status.as_u16(),
-            headers: head.headers,
-            body,
+        (head.status.as_u16(), head.headers, body)
+    }
+}
+
+/// A request, on its own or in a batch: method, path below the account, headers, and a body with its type.
+pub(crate) struct Ask {
+    pub(crate) method: &'static str,
+    pub(crate) path: String,
+    pub(crate) headers: Vec<(&'static str, String)>,
+    pub(crate) body: Option<(&'static str, String)>,
+}
+
+impl Ask {
+    pub(crate) fn new(method: &'static str, path: String) -> Self {
+        Self {
+            method,
+            path,
+            headers: Vec::new(),
+            body: None,
         }
+    }
+
+    pub(crate) fn header(mut self, name: &'static str, value: &str) -> Self {
+        self.headers.push((name, value.to_owned()));
+        self
+    }
+
+    pub(crate) fn body(mut self, content_type: &'static str, text: String) -> Self {
+        self.body = Some((content_type, text));
+        self
+    }
+
+    pub(crate) fn json(self, body: impl Into<Json>) -> Self {
+        self.body("application/json", body.into().to_string())
     }
 }
 

@@ -1,0 +1,173 @@
+//! Entity group transactions: each framed by hand, in one of the ways that clients do, and taken apart by hand.
+
+use serde_json::Value as Json;
+
+use super::read::assert_row;
+use super::{History, path};
+use crate::oracle::{BATCH_ROWS, Key, Write};
+use crate::server::{Answer, Ask};
+
+impl History {
+    pub(super) async fn batch(&mut self) {
+        let table = self.table();
+        let partition_key = self.key().texts().0;
+        let changes = self.changes(table, &partition_key);
+        let asks: Vec<Ask> = changes
+            .iter()
+            .map(|(table, key, write)| self.ask(table, key, write))
+            .collect();
+        let line_end = if self.rng.u8(..8) == 0 { "\n" } else { "\r\n" };
+        let account = self.server.account();
+        let root = match self.rng.u8(..3) {
+            0 => String::new(),
+            1 => format!("/{account}"),
+            _ => format!("https://{account}.example:1/{account}"),
+        };
+        let mut text = format!(
+            "--batch_1{line_end}Content-Type: multipart/mixed; boundary=changes_1{line_end}{line_end}"
+        );
+        for ask in &asks {
+            text += &part("changes_1", ask, &root, line_end);
+        }
+        text += &format!("--changes_1--{line_end}{line_end}--batch_1--{line_end}");
+        let parts = self.submit(text).await;
+
+        let borrowed: Vec<_> = changes.iter().map(|(t, k, w)| (*t, k, w)).collect();
+        match self.oracle.decide_batch(&borrowed) {
+            Err((index, (status, code))) => {
+                let [answer] = &*parts else {
+                    panic!("{} parts for one refusal: {changes:?}", parts.len());
+                };
+                assert_eq!(answer.refusal(), Some((status, code)), "{changes:?}");
+                let message = answer.body["odata.error"]["message"]["value"].as_str();
+                let message = message.unwrap();
+                assert!(message.starts_with(&format!("{index}:")), "{message}");
+            }
+            Ok(outcomes) => {
+                assert_eq!(parts.len(), changes.len());
+                let last = self.last_write;
+                for ((answer, properties), (table, key, write)) in
+                    parts.iter().zip(outcomes).zip(&changes)
+                {
+                    assert_eq!(answer.refusal(), None, "{write:?} {key:?}");
+                    let etag = answer.header("etag");
+                    let row = properties.map(|properties| self.row(properties, etag, last));
+                    if let (201, Some(row)) = (answer.status, &row) {
+                        assert_row(&answer.body, key, row);
+                    }
+                    self.oracle.apply(table, key, row);
+                }
+            }
+        }
+    }
+
+    /// Changes of one partition, most of which go together.
+    fn changes(
+        &mut self,
+        table: &'static str,
+        partition_key: &str,
+    ) -> Vec<(&'static str, Key, Write)> {
+        let count = self.rng.usize(1..7);
+        let mut rows: Vec<&str> = BATCH_ROWS.to_vec();
+        self.rng.shuffle(&mut rows);
+        let mut changes = Vec::new();
+        for index in 0..count {
+            let mut table = table;
+            let mut key = Key::new(partition_key, rows[index]);
+            match self.rng.u8(..60) {
+                0 => table = self.table(),
+                1 => key = self.key(),
+                2 => key = Key::new(partition_key, rows[self.rng.usize(..count)]),
+                _ => {}
+            }
+            // Mostly what can be done, so that long batches come to their ends.
+            let mut write = self.random_write(table, &key);
+            for _ in 0..6 {
+                if self.oracle.decide(table, &key, &write).is_ok() {
+                    break;
+                }
+                write = self.random_write(table, &key);
+            }
+            changes.push((table, key, write));
+        }
+        changes
+    }
+
+    pub(super) async fn batch_of_a_query(&mut self) {
+        let (table, key) = (self.table(), self.key());
+        let ask = Ask::new("GET", path(table, &key));
+        let text = part("batch_1", &ask, "", "\r\n") + "--batch_1--\r\n";
+        let parts = self.submit(text).await;
+        let [answer] = &*parts else {
+            panic!("{} parts for one query", parts.len());
+        };
+        match self.oracle.row(table, &key) {
+            Err(refusal) => assert_eq!(answer.refusal(), Some(refusal), "get {key:?}"),
+            Ok(row) => {
+                assert_eq!(answer.header("etag").as_ref(), Some(&row.etag));
+                assert_row(&answer.body, &key, row);
+            }
+        }
+    }
+
+    /// Sends a batch, and tells how each operation in it was answered.
+    async fn submit(&self, text: String) -> Vec<Answer> {
+        let ask =
+            Ask::new("POST", "/$batch".to_owned()).body("multipart/mixed; boundary=batch_1", text);
+        let (status, _, body) = self.server.send_as_is(&ask).await;
+        let body = String::from_utf8(body.into()).unwrap();
+        assert_eq!(status, 202, "{body}");
+        let messages = body.split("\r\n\r\nHTTP/1.1 ").skip(1);
+        messages.map(read_part).collect()
+    }
+}
+
+/// A part of a batch: the request as text.
+fn part(boundary: &str, ask: &Ask, root: &str, line_end: &str) -> String {
+    let mut lines = vec![
+        format!("--{boundary}"),
+        "Content-Type: application/http".to_owned(),
+        "Content-Transfer-Encoding: binary".to_owned(),
+        String::new(),
+        format!("{} {root}{} HTTP/1.1", ask.method, ask.path),
+        "Accept: application/json;odata=minimalmetadata".to_owned(),
+    ];
+    lines.extend(
+        ask.headers
+            .iter()
+            .map(|(name, value)| format!("{name}: {value}")),
+    );
+    if let Some((content_type, _)) = &ask.body {
+        lines.push(format!("Content-Type: {content_type}"));
+    }
+    lines.push(String::new());
+    lines.push(
+        ask.body
+            .as_ref()
+            .map(|(_, body)| body.clone())
+            .unwrap_or_default(),
+    );
+    lines.push(String::new());
+    lines.join(line_end)
+}
+
+/// A response as text, from the number of its status on.
+fn read_part(text: &str) -> Answer {
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    let mut lines = head.split("\r\n");
+    let status = lines.next().unwrap().split(' ').next().unwrap();
+    let headers = lines.map(|line| {
+        let (name, value) = line.split_once(": ").unwrap();
+        (name.parse().unwrap(), value.parse().unwrap())
+    });
+    let body = body.split("\r\n").next().unwrap();
+    Answer {
+        status: status.parse().unwrap(),
+        headers: headers.collect(),
+        body: if body.is_empty() || body.starts_with("--") {
+            Json::Null
+        } else {
+            serde_json::from_str(body).unwrap()
+        },
+    }
+}

@@ -1,0 +1,131 @@
+//! Writes of one entity, each a request of its own.
+
+use serde_json::{Map, Value as Json, json};
+use tablesdk::{ETag, Timestamp};
+
+use super::read::assert_row;
+use super::{History, path};
+use crate::oracle::{Condition, Key, Properties, Row, Write};
+use crate::server::Ask;
+
+impl History {
+    pub(super) async fn write(&mut self) {
+        let (table, key) = (self.table(), self.key());
+        let write = self.random_write(table, &key);
+        let ask = self.ask(table, &key, &write);
+        let answer = self.server.send(&ask).await;
+        match self.oracle.decide(table, &key, &write) {
+            Err(refusal) => assert_eq!(answer.refusal(), Some(refusal), "{write:?} {key:?}"),
+            Ok(properties) => {
+                assert_eq!(answer.refusal(), None, "{write:?} {key:?}");
+                let etag = answer.header("etag");
+                let last = self.last_write;
+                let row = properties.map(|properties| self.row(properties, etag, last));
+                if let (201, Some(row)) = (answer.status, &row) {
+                    assert_row(&answer.body, &key, row);
+                }
+                self.oracle.apply(table, &key, row);
+            }
+        }
+    }
+
+    /// What to do to that entity, in a way that makes sense as often as not.
+    pub(super) fn random_write(&mut self, table: &str, key: &Key) -> Write {
+        let condition = match self.rng.u8(..4) {
+            0 => Condition::Any,
+            1 => Condition::ETag(self.etags[self.rng.usize(..self.etags.len())].clone()),
+            _ => match self.oracle.row(table, key) {
+                Ok(row) => Condition::ETag(row.etag.clone()),
+                Err(_) => Condition::Any,
+            },
+        };
+        match self.rng.u8(..10) {
+            0..=3 => Write::Insert(self.properties()),
+            4 => Write::Delete(condition),
+            other => Write::Update {
+                merge: other % 2 == 0,
+                condition: (other < 8).then_some(condition),
+                properties: self.properties(),
+            },
+        }
+    }
+
+    /// The row that a write made, under the version it got: one that is later than `last`.
+    pub(super) fn row(
+        &mut self,
+        properties: Properties,
+        etag: Option<String>,
+        last: Timestamp,
+    ) -> Row {
+        let etag = etag.expect("an answer to a write has an ETag");
+        let written = ETag::from_opaque(&*etag).timestamp().unwrap();
+        assert!(written > last, "{written} after {last}");
+        self.last_write = self.last_write.max(written);
+        self.etags.push(etag.clone());
+        Row { properties, etag }
+    }
+
+    /// The request for a write, in one of the spellings that clients use.
+    pub(super) fn ask(&mut self, table: &str, key: &Key, write: &Write) -> Ask {
+        let mut ask = match write {
+            Write::Delete(_) => Ask::new("DELETE", path(table, key)),
+            Write::Insert(properties) => {
+                let mut body = self.body(properties);
+                let (partition_key, row_key) = key.texts();
+                body.insert("RowKey".to_owned(), json!(row_key));
+                body.insert("PartitionKey".to_owned(), json!(partition_key));
+                let ask = Ask::new("POST", format!("/{table}")).json(body);
+                if self.rng.bool() {
+                    ask.header("prefer", "return-no-content")
+                } else {
+                    ask
+                }
+            }
+            Write::Update {
+                merge, properties, ..
+            } => {
+                let body = self.body(properties);
+                let (method, tunnel) = match (merge, self.rng.u8(..3)) {
+                    (true, 0) => ("PATCH", None),
+                    (true, 1) => ("MERGE", None),
+                    (true, _) => ("POST", Some("MERGE")),
+                    (false, 0) => ("POST", Some("PUT")),
+                    (false, _) => ("PUT", None),
+                };
+                let ask = Ask::new(method, path(table, key)).json(body);
+                match tunnel {
+                    Some(method) => ask.header("x-http-method", method),
+                    None => ask,
+                }
+            }
+        };
+        let if_match = match write {
+            Write::Delete(condition)
+            | Write::Update {
+                condition: Some(condition),
+                ..
+            } => Some(condition),
+            _ => None,
+        };
+        match if_match {
+            Some(Condition::Any) => ask = ask.header("if-match", "*"),
+            Some(Condition::ETag(etag)) => ask = ask.header("if-match", etag),
+            None => {}
+        }
+        ask
+    }
+
+    /// What else a body may hold without meaning anything is there sometimes.
+    fn body(&mut self, properties: &Properties) -> Map<String, Json> {
+        let mut body = Map::new();
+        for (name, value) in properties {
+            value.write(name, &mut body, &mut self.rng);
+        }
+        if self.rng.u8(..4) == 0 {
+            body.insert("Missing".to_owned(), Json::Null);
+            body.insert("odata.etag".to_owned(), json!("W/\"x\""));
+            body.insert("Timestamp".to_owned(), json!("2020-01-01T00:00:00Z"));
+        }
+        body
+    }
+}
