@@ -1,0 +1,211 @@
+//! One transcript an operation, in `golden/`: requests as clients write them and answers as the service's documentation and
+//! recordings have them, byte for byte.
+//!
+//! Lines with `>` are a request, lines with `<` its answer; a request without one has to succeed, and no more. What differs each
+//! time has a name: `BASE` and `ACCOUNT`, `ID` for the id of the request, `TIME` for the present, and `ETAG`, in a request, for the
+//! last one that was returned. Lines end as those of HTTP do, and with `LF` where they end in a line feed alone. All headers are compared, but for those of HTTP and of the server itself.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use tablesdk::Timestamp;
+use tablesdk_server::TableServer;
+
+use crate::raw::{Answer, send};
+
+/// Present as HTTP, the clock or the server will have it.
+const NOT_COMPARED: [&str; 6] = [
+    "connection",
+    "content-length",
+    "date",
+    "server",
+    "transfer-encoding",
+    "x-ms-request-id",
+];
+
+#[tokio::test]
+async fn every_answer_is_as_recorded() {
+    for file in transcripts() {
+        let name = file.display();
+        let server = TableServer::start().await.unwrap();
+        let mut etag = String::new();
+        for exchange in parse(&fs::read_to_string(&file).unwrap()) {
+            let line = exchange.line;
+            let request = exchange.request(&server, &etag);
+            let headers: Vec<&str> = request.headers.iter().map(String::as_str).collect();
+            let answer = send(&server, true, &request.line, &headers, &request.body).await;
+            if let Some(new) = answer.header("etag") {
+                new.clone_into(&mut etag);
+            }
+            if exchange.answer.is_empty() {
+                assert!(answer.status < 300, "{name}:{line}: {answer:?}");
+                continue;
+            }
+            let (expected, found) = (exchange.answer(), found(&server, &answer));
+            assert!(
+                found == expected,
+                "{name}:{line}: {}\n\nexpected {expected:#?}\n\nfound {found:#?}",
+                request.line
+            );
+        }
+    }
+}
+
+#[test]
+fn every_operation_has_a_transcript() {
+    let operations =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../tablesdk-protocol/src/operation");
+    let stems = |paths: Vec<PathBuf>| -> BTreeSet<String> {
+        let stem = |path: PathBuf| path.file_stem().unwrap().to_str().unwrap().to_owned();
+        paths.into_iter().map(stem).collect()
+    };
+    let mut expected = stems(files(&operations));
+    for other in ["body", "message", "mod", "options"] {
+        assert!(expected.remove(other), "{other} is gone");
+    }
+    assert_eq!(stems(transcripts()), expected);
+}
+
+fn transcripts() -> Vec<PathBuf> {
+    files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("wire/golden"))
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths
+}
+
+struct Exchange<'a> {
+    /// Where in the file it starts.
+    line: usize,
+    request: Vec<&'a str>,
+    answer: Vec<&'a str>,
+}
+
+struct Request {
+    line: String,
+    headers: Vec<String>,
+    body: String,
+}
+
+fn parse(text: &str) -> Vec<Exchange<'_>> {
+    let mut exchanges: Vec<Exchange<'_>> = Vec::new();
+    let mut previous = None;
+    for (index, line) in text.lines().enumerate() {
+        let content = || line.get(2..).unwrap_or_default();
+        let kind = line.chars().next();
+        match kind {
+            Some('>') => {
+                if previous != Some('>') {
+                    exchanges.push(Exchange {
+                        line: index + 1,
+                        request: Vec::new(),
+                        answer: Vec::new(),
+                    });
+                }
+                exchanges.last_mut().unwrap().request.push(content());
+            }
+            Some('<') => exchanges.last_mut().unwrap().answer.push(content()),
+            Some('#') | None => {}
+            Some(_) => panic!("line {} is neither > nor < nor #: {line}", index + 1),
+        }
+        previous = kind;
+    }
+    exchanges
+}
+
+/// Lines up to an empty one, and the text behind it.
+fn split<'a>(lines: &[&'a str]) -> (Vec<&'a str>, String) {
+    let mut parts = lines.splitn(2, |line| line.is_empty());
+    let head = parts.next().unwrap().to_vec();
+    let body = parts.next().unwrap_or_default().join("\r\n");
+    (head, body.replace("LF\r\n", "\n"))
+}
+
+impl Exchange<'_> {
+    fn request(&self, server: &TableServer, etag: &str) -> Request {
+        let (head, body) = split(&self.request);
+        let known = |text: &str| {
+            let text = text.replace("BASE", server.endpoint());
+            text.replace("ETAG", etag)
+        };
+        let mut head = head.into_iter().map(known);
+        Request {
+            line: head.next().unwrap(),
+            headers: head.collect(),
+            body: known(&body),
+        }
+    }
+
+    /// Status, headers in order, and body.
+    fn answer(&self) -> (String, Vec<String>, String) {
+        let (head, body) = split(&self.answer);
+        let mut head = head.into_iter();
+        let status = head.next().unwrap().to_owned();
+        (status, sorted(head), body)
+    }
+}
+
+fn found(server: &TableServer, answer: &Answer) -> (String, Vec<String>, String) {
+    let id = answer.header("x-ms-request-id").unwrap();
+    assert!(answer.header("date").is_some() && answer.header("server").is_some());
+    if let Some(length) = answer.header("content-length") {
+        assert_eq!(length.parse(), Ok(answer.body.len()));
+    }
+    let account = server.credential().account().to_owned();
+    let fixed = |text: &str| {
+        let text = text.replace(server.endpoint(), "BASE").replace(id, "ID");
+        without_times(&text.replace(&account, "ACCOUNT"))
+    };
+    let mut head = answer.head.lines();
+    let status = head.next().unwrap().replace("HTTP/1.1 ", "");
+    let headers: Vec<String> = head.map(fixed).collect();
+    (
+        status,
+        sorted(headers.iter().map(String::as_str)),
+        fixed(&answer.body),
+    )
+}
+
+fn sorted<'a>(headers: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let named = |line: &str| {
+        let (name, value) = line.split_once(": ").unwrap();
+        let name = name.to_lowercase();
+        (!NOT_COMPARED.contains(&&*name)).then(|| format!("{name}: {value}"))
+    };
+    let mut headers: Vec<String> = headers.filter_map(named).collect();
+    headers.sort();
+    headers
+}
+
+/// The text with every time of the last hour replaced, in whichever way it is written.
+fn without_times(text: &str) -> String {
+    let now = Timestamp::try_from(SystemTime::now()).unwrap();
+    let is_recent = |time: Timestamp| now.abs_diff(time) < Duration::from_secs(3600);
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(next) = rest.chars().next() {
+        // `2021-09-21T00:50:21.0781298Z`, its colons percent-encoded perhaps.
+        let end = rest.find('Z').filter(|end| (20..=32).contains(&(end + 1)));
+        let timestamp = end.and_then(|end| {
+            let time: Timestamp = rest[..=end].replace("%3A", ":").parse().ok()?;
+            is_recent(time).then_some(end + 1)
+        });
+        // `Tue, 25 Aug 2020 16:46:24 GMT`.
+        let date = rest.get(..29).filter(|text| {
+            let time = Timestamp::parse_http_date(text);
+            time.is_ok_and(is_recent)
+        });
+        let length = timestamp.or(date.map(str::len));
+        match length {
+            Some(_) => out += "TIME",
+            None => out.push(next),
+        }
+        rest = &rest[length.unwrap_or(next.len_utf8())..];
+    }
+    out
+}
