@@ -8,15 +8,18 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::mem;
 use std::ops;
 
 use crate::Value;
+use crate::limits::FILTER_BYTES_MAX;
 
 mod lexer;
 mod parser;
 mod print;
 #[cfg(test)]
 mod tests;
+mod tree;
 
 /// A condition on entities.
 ///
@@ -29,7 +32,9 @@ mod tests;
 /// assert_eq!(filter.to_string(), "PartitionKey eq 'Sales' and (Age ge 18 or not (Minor))");
 /// assert_eq!(filter.to_string().parse(), Ok(filter));
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+///
+/// How deep a filter is nested costs memory but no stack: it is read, printed, compared, cloned and dropped without
+/// recursion. Whoever walks one with [`Filter::fold`] or [`Filter::terms`] can do the same.
 #[expect(
     clippy::exhaustive_enums,
     reason = "complete: who evaluates or prints a filter handles every form"
@@ -65,28 +70,28 @@ impl Filter {
 
     /// True where both are.
     #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        let mut terms = match self {
-            Self::And(terms) => terms,
-            term => vec![term],
+    pub fn and(mut self, mut other: Self) -> Self {
+        let mut terms = match &mut self {
+            Self::And(terms) => mem::take(terms),
+            _ => vec![self],
         };
-        match other {
-            Self::And(others) => terms.extend(others),
-            term => terms.push(term),
+        match &mut other {
+            Self::And(others) => terms.append(others),
+            _ => terms.push(other),
         }
         Self::And(terms)
     }
 
     /// True where at least one is.
     #[must_use]
-    pub fn or(self, other: Self) -> Self {
-        let mut terms = match self {
-            Self::Or(terms) => terms,
-            term => vec![term],
+    pub fn or(mut self, mut other: Self) -> Self {
+        let mut terms = match &mut self {
+            Self::Or(terms) => mem::take(terms),
+            _ => vec![self],
         };
-        match other {
-            Self::Or(others) => terms.extend(others),
-            term => terms.push(term),
+        match &mut other {
+            Self::Or(others) => terms.append(others),
+            _ => terms.push(other),
         }
         Self::Or(terms)
     }
@@ -203,6 +208,13 @@ impl ParseFilterError {
         matches!(self.kind, ParseFilterErrorKind::Unsupported { .. })
     }
 
+    const fn too_long() -> Self {
+        Self {
+            offset: FILTER_BYTES_MAX,
+            kind: ParseFilterErrorKind::TooLong,
+        }
+    }
+
     const fn literal(offset: usize, what: &'static str) -> Self {
         Self {
             offset,
@@ -254,9 +266,9 @@ pub enum ParseFilterErrorKind {
         /// What should stand there.
         expected: &'static str,
     },
-    /// More than [`FILTER_DEPTH_MAX`] levels of parentheses and `not`.
-    #[error("nested more than {FILTER_DEPTH_MAX} deep")]
-    TooDeep,
+    /// A text of more than [`FILTER_BYTES_MAX`] bytes.
+    #[error("longer than {FILTER_BYTES_MAX} bytes")]
+    TooLong,
     /// Of the language, but nothing the service implements.
     #[error("{what}")]
     Unsupported {
@@ -264,11 +276,6 @@ pub enum ParseFilterErrorKind {
         what: &'static str,
     },
 }
-
-/// How deep parentheses and `not` may nest in a text. A `not` and the parenthesis right behind it count as one.
-///
-/// It bounds the stack of the parser and of everything that walks a parsed filter.
-pub const FILTER_DEPTH_MAX: usize = 64;
 
 const OPERATORS: [ComparisonOperator; 6] = [
     ComparisonOperator::Equal,

@@ -1,7 +1,9 @@
-//! Reads the text of a filter: recursive descent, each token once, in time linear in the text.
+//! Reads the text of a filter: each token once, in time linear in the text, on a stack of its own.
 //!
-//! A parenthesis opens either a group or an operand. It is parsed once as whatever it holds, a [`Term`], and what
-//! follows it decides: going back would cost time exponential in the depth. Stack is bounded by [`FILTER_DEPTH_MAX`].
+//! A parenthesis opens either a group or an operand. What it holds is a [`Term`], and what follows it decides: going back
+//! would cost time exponential in the depth. What waits for a right side or a closing parenthesis lies on a stack of
+//! [`Open`]s, so that the depth of a text is bounded by its length alone. Parentheses leave no trace in the tree, nor do
+//! chains of one operator however they are grouped.
 //!
 //! ```text
 //! or         = and *( "or" and )
@@ -11,168 +13,214 @@
 //! operand    = property / literal / "(" or ")"
 //! ```
 
+use std::collections::VecDeque;
 use std::mem;
 use std::str::FromStr;
 
 use super::lexer::{Lexer, Token, TokenKind};
-use super::{ComparisonOperator, FILTER_DEPTH_MAX, Filter, ParseFilterError, ParseFilterErrorKind};
+use super::{ComparisonOperator, Filter, ParseFilterError};
 use crate::Value;
+use crate::limits::FILTER_BYTES_MAX;
 
-/// Reads a filter. A blank text is no filter, and true of every entity.
+/// Reads a filter of at most [`FILTER_BYTES_MAX`] bytes. A blank text is no filter, and true of every entity.
 ///
 /// A literal on the left changes sides: `5 lt Age` reads as `Age gt 5`.
 impl FromStr for Filter {
     type Err = ParseFilterError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.len() > FILTER_BYTES_MAX {
+            return Err(ParseFilterError::too_long());
+        }
         let mut lexer = Lexer::new(text);
         let token = lexer.token()?;
-        let mut parser = Parser {
+        let parser = Parser {
             lexer,
             token,
-            depth: 0,
+            open: Vec::new(),
         };
-        if matches!(parser.token.kind, TokenKind::End) {
-            return Ok(Self::Constant(true));
-        }
-        let term = parser.or()?;
-        let filter = parser.condition(term)?;
         match parser.token.kind {
-            TokenKind::End => Ok(filter),
-            _ => Err(parser.expected("`and`, `or` or the end of the filter")),
+            TokenKind::End => Ok(Self::Constant(true)),
+            _ => parser.filter(),
         }
     }
 }
 
 /// What was parsed, as long as it is open what it will be part of.
 enum Term {
+    All(VecDeque<Filter>),
+    Any(VecDeque<Filter>),
     Condition(Filter),
     Literal(Value),
     Property(String),
+}
+
+/// What was begun and waits for a term.
+enum Open {
+    /// The terms in front of an `and`.
+    And(VecDeque<Filter>),
+    /// The left side, and where it starts.
+    Comparison(Term, ComparisonOperator, usize),
+    /// A parenthesis, and where it stands.
+    Group(usize),
+    Not,
+    /// The terms in front of an `or`.
+    Or(VecDeque<Filter>),
 }
 
 struct Parser<'a> {
     lexer: Lexer<'a>,
     /// The next token, read but not used.
     token: Token<'a>,
-    depth: usize,
+    open: Vec<Open>,
 }
 
 impl Parser<'_> {
-    fn or(&mut self) -> Result<Term, ParseFilterError> {
-        let mut term = self.and()?;
-        while matches!(self.token.kind, TokenKind::Or) {
-            let left = self.condition(term)?;
-            self.advance()?;
-            let right = self.and()?;
-            term = Term::Condition(left.or(self.condition(right)?));
-        }
-        Ok(term)
-    }
-
-    fn and(&mut self) -> Result<Term, ParseFilterError> {
-        let mut term = self.unary()?;
-        while matches!(self.token.kind, TokenKind::And) {
-            let left = self.condition(term)?;
-            self.advance()?;
-            let right = self.unary()?;
-            term = Term::Condition(left.and(self.condition(right)?));
-        }
-        Ok(term)
-    }
-
-    fn unary(&mut self) -> Result<Term, ParseFilterError> {
-        if !matches!(self.token.kind, TokenKind::Not) {
-            return self.comparison();
-        }
-        let start = self.token.start;
-        self.advance()?;
-        // A parenthesis behind it counts for both: `not` is printed with one, and what was read must read again.
-        let negated = if matches!(self.token.kind, TokenKind::Open) {
-            self.unary()?
-        } else {
-            self.nested(start, Self::unary)?
-        };
-        Ok(Term::Condition(!self.condition(negated)?))
-    }
-
-    fn comparison(&mut self) -> Result<Term, ParseFilterError> {
-        let start = self.token.start;
-        let mut term = self.operand()?;
-        // A second operator finds a comparison on its left, which `compare` refuses.
-        while let TokenKind::Comparison(operator) = self.token.kind {
-            self.advance()?;
-            let right = self.operand()?;
-            term = compare(term, operator, right)
-                .map(Term::Condition)
-                .map_err(|what| ParseFilterError::unsupported(start, what))?;
-        }
-        match (&term, &self.token.kind) {
-            (Term::Condition(_), _)
-            | (_, TokenKind::And | TokenKind::Close | TokenKind::End | TokenKind::Or) => Ok(term),
-            _ => Err(self.expected("a comparison operator")),
-        }
-    }
-
-    fn operand(&mut self) -> Result<Term, ParseFilterError> {
-        let Token { start, end, .. } = self.token;
-        let term = match mem::replace(&mut self.token.kind, TokenKind::End) {
-            TokenKind::Literal(value) => {
-                self.advance()?;
-                Term::Literal(value)
+    fn filter(mut self) -> Result<Filter, ParseFilterError> {
+        loop {
+            let (term, start) = self.operand()?;
+            if let Some(filter) = self.operators(term, start)? {
+                return Ok(filter);
             }
-            TokenKind::Null => return Err(ParseFilterError::unsupported(start, "null")),
-            TokenKind::Open => self.nested(start, Self::group)?,
-            TokenKind::Word(name) => {
-                self.advance()?;
-                if matches!(self.token.kind, TokenKind::Open) && self.token.start == end {
-                    return Err(ParseFilterError::unsupported(start, "a function"));
+        }
+    }
+
+    /// Goes to the next property or literal. Says where it starts.
+    fn operand(&mut self) -> Result<(Term, usize), ParseFilterError> {
+        loop {
+            let Token { start, end, .. } = self.token;
+            match mem::replace(&mut self.token.kind, TokenKind::End) {
+                TokenKind::Literal(value) => {
+                    self.advance()?;
+                    return Ok((Term::Literal(value), start));
                 }
-                Term::Property(name.to_owned())
+                TokenKind::Not if !matches!(self.open.last(), Some(Open::Comparison(..))) => {
+                    self.advance()?;
+                    self.open.push(Open::Not);
+                }
+                TokenKind::Null => return Err(ParseFilterError::unsupported(start, "null")),
+                TokenKind::Open => {
+                    self.advance()?;
+                    self.open.push(Open::Group(start));
+                }
+                TokenKind::Word(name) => {
+                    self.advance()?;
+                    if matches!(self.token.kind, TokenKind::Open) && self.token.start == end {
+                        return Err(ParseFilterError::unsupported(start, "a function"));
+                    }
+                    return Ok((Term::Property(name.to_owned()), start));
+                }
+                _ => return Err(self.expected("a property or a literal")),
             }
-            _ => return Err(self.expected("a property or a literal")),
-        };
-        match self.token.kind {
-            TokenKind::Word("add" | "div" | "has" | "in" | "mod" | "mul" | "sub") => {
-                let what = "an operator that does not compare";
-                Err(ParseFilterError::unsupported(self.token.start, what))
-            }
-            _ => Ok(term),
         }
     }
 
-    /// What an open parenthesis holds, and the closing one.
-    fn group(&mut self) -> Result<Term, ParseFilterError> {
-        self.advance()?;
-        let term = self.or()?;
-        if !matches!(self.token.kind, TokenKind::Close) {
-            return Err(self.expected("`and`, `or` or a closing parenthesis"));
-        }
-        self.advance()?;
-        Ok(term)
-    }
-
-    /// One level deeper.
-    fn nested(
+    /// Takes what follows an operand: up to an operator that wants another one, or to the end, which gives the filter.
+    fn operators(
         &mut self,
-        start: usize,
-        parse: fn(&mut Self) -> Result<Term, ParseFilterError>,
-    ) -> Result<Term, ParseFilterError> {
-        if self.depth == FILTER_DEPTH_MAX {
-            return Err(ParseFilterError {
-                offset: start,
-                kind: ParseFilterErrorKind::TooDeep,
-            });
+        mut term: Term,
+        mut start: usize,
+    ) -> Result<Option<Filter>, ParseFilterError> {
+        loop {
+            if let TokenKind::Word("add" | "div" | "has" | "in" | "mod" | "mul" | "sub") =
+                self.token.kind
+            {
+                let what = "an operator that does not compare";
+                return Err(ParseFilterError::unsupported(self.token.start, what));
+            }
+            if let Some(Open::Comparison(..)) = self.open.last()
+                && let Some(Open::Comparison(left, operator, left_start)) = self.open.pop()
+            {
+                start = left_start;
+                term = compare(left, operator, term)
+                    .map(Term::Condition)
+                    .map_err(|what| ParseFilterError::unsupported(start, what))?;
+            }
+            // A second operator finds a comparison on its left, which `compare` refuses.
+            if let TokenKind::Comparison(operator) = self.token.kind {
+                self.open.push(Open::Comparison(term, operator, start));
+                self.advance()?;
+                return Ok(None);
+            }
+            if matches!(term, Term::Literal(_) | Term::Property(_))
+                && !matches!(
+                    self.token.kind,
+                    TokenKind::And | TokenKind::Close | TokenKind::End | TokenKind::Or
+                )
+            {
+                return Err(self.expected("a comparison operator"));
+            }
+            while let Some(Open::Not) = self.open.last() {
+                self.open.pop();
+                term = Term::Condition(!self.condition(term)?);
+            }
+            if matches!(self.token.kind, TokenKind::And) {
+                let terms = self.and(term)?;
+                self.open.push(Open::And(terms));
+                self.advance()?;
+                return Ok(None);
+            }
+            if let Some(Open::And(_)) = self.open.last() {
+                term = Term::All(self.and(term)?);
+            }
+            if matches!(self.token.kind, TokenKind::Or) {
+                let terms = self.or(term)?;
+                self.open.push(Open::Or(terms));
+                self.advance()?;
+                return Ok(None);
+            }
+            if let Some(Open::Or(_)) = self.open.last() {
+                term = Term::Any(self.or(term)?);
+            }
+            let Some(open) = self.open.pop() else {
+                let filter = self.condition(term)?;
+                return match self.token.kind {
+                    TokenKind::End => Ok(Some(filter)),
+                    _ => Err(self.expected("`and`, `or` or the end of the filter")),
+                };
+            };
+            if let Open::Group(group_start) = open
+                && matches!(self.token.kind, TokenKind::Close)
+            {
+                start = group_start;
+                self.advance()?;
+            } else {
+                return Err(self.expected("`and`, `or` or a closing parenthesis"));
+            }
         }
-        self.depth += 1;
-        let term = parse(self)?;
-        self.depth -= 1;
-        Ok(term)
+    }
+
+    /// The terms in front of an `and` that has been read, and this one.
+    fn and(&mut self, term: Term) -> Result<VecDeque<Filter>, ParseFilterError> {
+        let right = match term {
+            Term::All(terms) => terms,
+            term => VecDeque::from([self.condition(term)?]),
+        };
+        Ok(
+            match self.open.pop_if(|open| matches!(open, Open::And(_))) {
+                Some(Open::And(left)) => joined(left, right),
+                _ => right,
+            },
+        )
+    }
+
+    /// The terms in front of an `or` that has been read, and this one.
+    fn or(&mut self, term: Term) -> Result<VecDeque<Filter>, ParseFilterError> {
+        let right = match term {
+            Term::Any(terms) => terms,
+            term => VecDeque::from([self.condition(term)?]),
+        };
+        Ok(match self.open.pop_if(|open| matches!(open, Open::Or(_))) {
+            Some(Open::Or(left)) => joined(left, right),
+            _ => right,
+        })
     }
 
     /// The term as a condition of its own, now that no operator follows it.
     fn condition(&self, term: Term) -> Result<Filter, ParseFilterError> {
         match term {
+            Term::All(terms) => Ok(Filter::And(terms.into())),
+            Term::Any(terms) => Ok(Filter::Or(terms.into())),
             Term::Condition(filter) => Ok(filter),
             Term::Literal(Value::Boolean(constant)) => Ok(Filter::Constant(constant)),
             Term::Literal(_) => Err(self.expected("a comparison operator")),
@@ -190,6 +238,18 @@ impl Parser<'_> {
     }
 }
 
+/// All terms in order. The shorter list moves, so that no grouping of a chain takes quadratic time.
+fn joined(mut left: VecDeque<Filter>, mut right: VecDeque<Filter>) -> VecDeque<Filter> {
+    if left.len() >= right.len() {
+        left.append(&mut right);
+        return left;
+    }
+    while let Some(term) = left.pop_back() {
+        right.push_front(term);
+    }
+    right
+}
+
 /// A comparison as the service implements it, or what it does not implement.
 // SERVICE: 501 NotImplemented for `prop eq prop` and for `1 eq 2`; the same is assumed for a comparison's truth.
 fn compare(left: Term, operator: ComparisonOperator, right: Term) -> Result<Filter, &'static str> {
@@ -202,6 +262,6 @@ fn compare(left: Term, operator: ComparisonOperator, right: Term) -> Result<Filt
         }
         (Term::Literal(_), Term::Literal(_)) => Err("a comparison of two literals"),
         (Term::Property(_), Term::Property(_)) => Err("a comparison of two properties"),
-        (Term::Condition(_), _) | (_, Term::Condition(_)) => Err("a comparison of a condition"),
+        _ => Err("a comparison of a condition"),
     }
 }

@@ -4,24 +4,51 @@
 //! is the protocol's business. See
 //! <https://learn.microsoft.com/rest/api/storageservices/querying-tables-and-entities>.
 
+use std::{mem, slice};
+
 use tablesdk_protocol::ValueRef;
 use tablesdk_protocol::filter::{Comparison, ComparisonOperator, Filter};
 
-/// Whether the filter holds, given what looks up the value of a property.
-///
-/// Recurses as deep as the filter is nested, which its parser bounds.
+/// Whether the filter holds, given what looks up the value of a property. How deep it is nested takes no stack.
 pub(crate) fn matches<'v>(
     filter: &Filter,
     property: &impl Fn(&str) -> Option<ValueRef<'v>>,
 ) -> bool {
+    // The filters that wait for the value of a term, and the terms behind it.
+    let mut open: Vec<(&Filter, slice::Iter<'_, Filter>)> = Vec::new();
+    let mut current = (filter, filter.terms().iter());
+    let mut value = start(filter, property);
+    loop {
+        let (filter, terms) = &mut current;
+        let is_decided = match filter {
+            Filter::And(_) => !value,
+            Filter::Or(_) => value,
+            _ => false,
+        };
+        if !is_decided && let Some(term) = terms.next() {
+            open.push(mem::replace(&mut current, (term, term.terms().iter())));
+            value = start(term, property);
+            continue;
+        }
+        if let Filter::Not(_) = filter {
+            value = !value;
+        }
+        match open.pop() {
+            Some(parent) => current = parent,
+            None => return value,
+        }
+    }
+}
+
+/// The value of a filter before that of any of its terms is known.
+fn start<'v>(filter: &Filter, property: &impl Fn(&str) -> Option<ValueRef<'v>>) -> bool {
     match filter {
-        Filter::And(parts) => parts.iter().all(|part| matches(part, property)),
+        Filter::And(_) | Filter::Not(_) => true,
         Filter::Comparison(comparison) => {
             property(&comparison.property).is_some_and(|value| compare(&value, comparison))
         }
         Filter::Constant(value) => *value,
-        Filter::Not(part) => !matches(part, property),
-        Filter::Or(parts) => parts.iter().any(|part| matches(part, property)),
+        Filter::Or(_) => false,
         Filter::Property(name) => property(name) == Some(ValueRef::Boolean(true)),
     }
 }
@@ -116,6 +143,11 @@ mod tests {
             (Filter::Property("age".to_owned()), false),
             (Filter::Property("missing".to_owned()), false),
             (!Filter::Property("age".to_owned()), true),
+            (!!yes(), true),
+            (!(yes().and(no().or(!no()))), false),
+            (!(yes().and(no().or(!yes()))).or(no()), true),
+            (Filter::And(vec![]), true),
+            (Filter::Or(vec![]), false),
         ] {
             assert_eq!(holds(&filter), expected, "{filter:?}");
         }

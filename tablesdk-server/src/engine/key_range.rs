@@ -27,19 +27,19 @@ impl<'f> KeyRange<'f> {
 
     /// The keys that can satisfy the filter; `None` when no key can.
     pub(super) fn of(filter: &'f Filter) -> Option<Self> {
-        match filter {
-            Filter::And(parts) => parts.iter().try_fold(Self::ALL, |range, part| {
-                range.intersection(&Self::of(part)?)
-            }),
+        filter.fold(|filter, parts: Vec<Option<Self>>| match filter {
+            Filter::And(_) => parts
+                .into_iter()
+                .try_fold(Self::ALL, |range, part| range.intersection(&part?)),
             // Ranges far apart are read as one, with what lies between.
-            Filter::Or(parts) => parts
-                .iter()
-                .filter_map(Self::of)
+            Filter::Or(_) => parts
+                .into_iter()
+                .flatten()
                 .reduce(|range, part| range.hull(&part)),
             Filter::Comparison(comparison) => Self::of_comparison(comparison),
             Filter::Constant(false) => None,
             Filter::Constant(true) | Filter::Not(_) | Filter::Property(_) => Some(Self::ALL),
-        }
+        })
     }
 
     /// The range of stored keys. The interval of row keys narrows it within the first and the last partition.

@@ -171,3 +171,36 @@ fn a_page_ends_at_four_mebibytes() {
     let (values, next) = page(&client, "");
     assert_eq!((values.split(',').count(), next.as_str()), (10, ""));
 }
+
+#[test]
+fn the_depth_of_a_filter_takes_no_stack() {
+    let thread = std::thread::Builder::new().stack_size(512 * 1024);
+    let test = || {
+        let client = client();
+        let (all, _) = page(&client, "");
+        let is_two = page(&client, "$filter=v%20eq%202").0;
+        for (opening, closing, depth, expected) in [
+            ("(", ")", 10_000, &is_two),
+            ("not%20", "", 9_000, &is_two),
+            ("not(", ")", 10_000, &is_two),
+            // Each level adds an `and` within an `or`.
+            ("v%20and(v%20or%20", ")", 3_000, &String::new()),
+            ("true%20and(false%20or%20", ")", 2_000, &is_two),
+            ("false%20or(true%20and%20", ")", 2_000, &is_two),
+            ("RowKey%20ge%20''%20or%20true%20and(", ")", 1_500, &all),
+        ] {
+            let filter = format!(
+                "$filter={}v%20eq%202{}",
+                opening.repeat(depth),
+                closing.repeat(depth)
+            );
+            assert_eq!(&page(&client, &filter).0, expected, "{opening}");
+        }
+        // One level for each term, as clients build it that combine filters two at a time.
+        let terms = (0..1_000).map(|index| format!("v%20eq%20{index}"));
+        let nested = terms.reduce(|text, term| format!("({text})%20or%20({term})"));
+        let nested = nested.unwrap();
+        assert_eq!(page(&client, &format!("$filter={nested}")).0, all);
+    };
+    thread.spawn(test).unwrap().join().unwrap();
+}
