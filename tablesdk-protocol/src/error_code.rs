@@ -73,6 +73,8 @@ error_codes! {
     AuthorizationSourceIPMismatch, FORBIDDEN, "This request is not authorized to perform this operation using this source IP.";
     /// 400: the operations of a batch name more than one partition.
     CommandsInBatchActOnDifferentPartitions, BAD_REQUEST, "All commands in a batch must operate on same entity group.";
+    /// 403: no CORS rule covers what a page of another origin wants to send.
+    CorsPreflightFailure, FORBIDDEN, "CORS not enabled or no matching rule found for this request.";
     /// 400: the same property twice in one entity.
     DuplicatePropertiesSpecified, BAD_REQUEST, "A property is specified more than one time.";
     /// 409: insert of a key that exists.
@@ -93,6 +95,8 @@ error_codes! {
     InvalidHeaderValue, BAD_REQUEST, "The value for one of the HTTP headers is not in the correct format.";
     /// 400: most of what is malformed.
     InvalidInput, BAD_REQUEST, "One of the request inputs is not valid.";
+    /// 400: a checksum of the body that is none.
+    InvalidMd5, BAD_REQUEST, "The MD5 value specified in the request is invalid. The MD5 value must be 128 bits and Base64-encoded.";
     /// 400: a query parameter's value is malformed.
     InvalidQueryParameterValue, BAD_REQUEST, "Value for one of the query parameters specified in the request URI is invalid.";
     /// 400: the name of a table breaks the rules.
@@ -101,8 +105,12 @@ error_codes! {
     InvalidUri, BAD_REQUEST, "The requested URI does not represent any resource on the server.";
     /// 400: the XML of an access policy or of service properties breaks the rules.
     InvalidXmlDocument, BAD_REQUEST, "XML specified is not syntactically valid.";
+    /// 415: JSON in a version of the protocol that does not have it.
+    JsonFormatNotSupported, UNSUPPORTED_MEDIA_TYPE, "JSON format is not supported.";
     /// 415: verbose JSON was asked for.
     JsonVerboseFormatNotSupported, UNSUPPORTED_MEDIA_TYPE, "JSON Verbose format is not supported.";
+    /// 400: the body has another checksum than the request says.
+    Md5Mismatch, BAD_REQUEST, "The MD5 value specified in the request did not match with the MD5 value calculated by the server.";
     /// 415: the body has a type that the service does not read.
     MediaTypeNotSupported, UNSUPPORTED_MEDIA_TYPE, "None of the provided media types are supported";
     /// 405: the resource does not have this verb.
@@ -115,6 +123,8 @@ error_codes! {
     OperationTimedOut, INTERNAL_SERVER_ERROR, "The operation could not be completed within the permitted time.";
     /// 400: a name's length, a key's characters, a date out of range.
     OutOfRangeInput, BAD_REQUEST, "One of the request inputs is out of range.";
+    /// 400: a query parameter's value is out of range.
+    OutOfRangeQueryParameterValue, BAD_REQUEST, "A query parameter specified in the request URI is outside the permissible range.";
     /// 400: a key is missing.
     PropertiesNeedValue, BAD_REQUEST, "The values are not specified for all properties in the entity.";
     /// 400: a property's name breaks the rules.
@@ -139,6 +149,8 @@ error_codes! {
     TooManyProperties, BAD_REQUEST, "The entity contains more properties than allowed. Each entity can include up to 252 properties to store data. Each entity also has 3 system properties.";
     /// 429: throttled, by Cosmos DB.
     TooManyRequests, TOO_MANY_REQUESTS, "The request rate is too large. Please retry after some time.";
+    /// 405: no resource of the service has this verb.
+    UnsupportedHttpVerb, METHOD_NOT_ALLOWED, "The resource doesn't support specified Http Verb.";
     /// 412: the entity has another ETag.
     UpdateConditionNotSatisfied, PRECONDITION_FAILED, "The update condition specified in the request was not satisfied.";
     /// 400: more than one `X-HTTP-Method`.

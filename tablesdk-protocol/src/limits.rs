@@ -66,5 +66,8 @@ pub const CLIENT_REQUEST_ID_BYTES_MAX: usize = 1024;
 /// How far the date of a signed request may lie from the server's clock, in seconds.
 pub const CLOCK_SKEW_SECONDS_MAX: u64 = 15 * 60;
 
+/// How long an operation may take, in seconds; also the largest `timeout`.
+pub const OPERATION_SECONDS_MAX: u64 = 30;
+
 /// The most names in `$select`.
 pub const SELECT_NAMES_MAX: usize = 252;

@@ -8,7 +8,8 @@ use std::str::FromStr;
 
 use crate::limits::{PROPERTY_NAME_UNITS_MAX, TABLE_NAME_LENGTH_MAX, TABLE_NAME_LENGTH_MIN};
 
-/// The name of a table: 3 to 63 ASCII letters and digits, a letter first, not `tables`.
+/// The name of a table: 3 to 63 ASCII letters and digits, a letter first, not `tables`; or one of the names that the service
+/// gives the tables of its metrics, such as `$MetricsHourPrimaryTransactionsTable`.
 ///
 /// Keeps its case, but compares without it, as the service does.
 ///
@@ -48,7 +49,15 @@ impl TableName {
         self.0.to_ascii_lowercase()
     }
 
+    /// Whether this is a table of the service's own metrics: it can be read, but neither created nor changed.
+    pub fn is_system(&self) -> bool {
+        is_metrics(&self.0)
+    }
+
     fn problem_of(text: &str) -> Option<TableNameProblem> {
+        if is_metrics(text) {
+            return None;
+        }
         let length = text.chars().count();
         if !(TABLE_NAME_LENGTH_MIN..=TABLE_NAME_LENGTH_MAX).contains(&length) {
             return Some(TableNameProblem::Length { length });
@@ -63,6 +72,29 @@ impl TableName {
             .then_some(TableNameProblem::Reserved)
     }
 }
+
+/// `$MetricsCapacityBlob`, or one of those for each period, location and service.
+fn is_metrics(text: &str) -> bool {
+    let Some((start, name)) = text.split_at_checked(METRICS.len()) else {
+        return false;
+    };
+    if !start.eq_ignore_ascii_case(METRICS) {
+        return false;
+    }
+    let name = name.to_ascii_lowercase();
+    let parts = name.split_once("transactions");
+    name == "capacityblob"
+        || parts.is_some_and(|(start, service)| {
+            let is_start = matches!(
+                start,
+                "hourprimary" | "hoursecondary" | "minuteprimary" | "minutesecondary"
+            );
+            is_start && matches!(service, "blob" | "file" | "queue" | "table")
+        })
+}
+
+/// What the names of the tables of metrics start with.
+const METRICS: &str = "$Metrics";
 
 impl PartialEq for TableName {
     fn eq(&self, other: &Self) -> bool {
@@ -215,6 +247,28 @@ mod tests {
                 problem,
                 "{name}"
             );
+        }
+    }
+
+    #[test]
+    fn the_tables_of_metrics_have_names_of_their_own() {
+        for name in [
+            "$MetricsHourPrimaryTransactionsTable",
+            "$metricsminutesecondarytransactionsblob",
+            "$MetricsCapacityBlob",
+        ] {
+            let name = TableName::new(name).unwrap();
+            assert!(name.is_system(), "{name}");
+        }
+        assert!(!TableName::new("MetricsCapacityBlob").unwrap().is_system());
+        for name in [
+            "$Metrics",
+            "$MetricsHourPrimaryTransactions",
+            "$MetricsDayPrimaryTransactionsTable",
+            "$logs",
+            "$Metricé",
+        ] {
+            assert!(TableName::new(name).is_err(), "{name}");
         }
     }
 

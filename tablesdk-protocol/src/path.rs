@@ -4,6 +4,7 @@
 //! that clients use. See
 //! <https://learn.microsoft.com/rest/api/storageservices/addressing-table-service-resources>.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
@@ -30,6 +31,9 @@ pub enum ResourcePath {
     Batch,
     /// `/$metadata`: the model of the service.
     Metadata,
+    /// `/people/Tables`: a resource of the account behind the name of a table, as a client asks for it whose endpoint ends with
+    /// that name. Nothing is there, but the service has answers of its own for it. Keeps what follows the table's name, decoded.
+    Misplaced(TableName, String),
 }
 
 impl ResourcePath {
@@ -44,17 +48,37 @@ impl ResourcePath {
         let Some(segment) = segments.next() else {
             return Ok(Self::Service);
         };
-        if segments.next().is_some() {
-            return Err(ErrorCode::InvalidUri.into());
+        let resource = parse_segment(segment)?;
+        match (segments.next(), segments.next()) {
+            (None, _) => Ok(resource),
+            (Some(segment), None) => match resource {
+                Self::EntitySet(table) => match decode(segment)? {
+                    rest if is_root(&rest) => Ok(Self::Misplaced(table, rest.into_owned())),
+                    _ => Err(ErrorCode::InvalidUri.into()),
+                },
+                _ => Err(ErrorCode::InvalidUri.into()),
+            },
+            _ => Err(ErrorCode::InvalidUri.into()),
         }
-        let text = percent_decode_str(segment)
-            .decode_utf8()
-            .map_err(|_| ServiceError::from(ErrorCode::InvalidUri))?;
-        match text.as_ref() {
-            "$batch" => Ok(Self::Batch),
-            "$metadata" => Ok(Self::Metadata),
-            text => parse_set(text),
-        }
+    }
+}
+
+/// Whether a segment names something that stands directly below an account, whatever the keys behind it.
+fn is_root(text: &str) -> bool {
+    let name = text.split_once('(').map_or(text, |(name, _)| name);
+    matches!(name, "$batch" | "Tables")
+}
+
+fn decode(segment: &str) -> Result<Cow<'_, str>, ServiceError> {
+    let text = percent_decode_str(segment).decode_utf8();
+    text.map_err(|_| ErrorCode::InvalidUri.into())
+}
+
+fn parse_segment(segment: &str) -> Result<ResourcePath, ServiceError> {
+    match decode(segment)?.as_ref() {
+        "$batch" => Ok(ResourcePath::Batch),
+        "$metadata" => Ok(ResourcePath::Metadata),
+        text => parse_set(text),
     }
 }
 
@@ -93,7 +117,7 @@ fn parse_set(text: &str) -> Result<ResourcePath, ServiceError> {
         let slot = match name {
             "PartitionKey" => &mut partition_key,
             "RowKey" => &mut row_key,
-            _ => return Err(wrong_number_of_keys(&table)),
+            _ => return Err(wrong_number_of_keys(table.as_str())),
         };
         let value = cursor
             .literal("=")
@@ -101,7 +125,7 @@ fn parse_set(text: &str) -> Result<ResourcePath, ServiceError> {
             .flatten()
             .ok_or_else(malformed)?;
         if slot.replace(value).is_some() {
-            return Err(wrong_number_of_keys(&table));
+            return Err(wrong_number_of_keys(table.as_str()));
         }
         cursor.take_while(|byte| byte == b' ');
         if cursor.literal(")") {
@@ -117,15 +141,16 @@ fn parse_set(text: &str) -> Result<ResourcePath, ServiceError> {
             table,
             EntityKey::new(partition_key, row_key)?,
         )),
-        _ => Err(wrong_number_of_keys(&table)),
+        _ => Err(wrong_number_of_keys(table.as_str())),
     }
 }
 
-fn wrong_number_of_keys(table: &TableName) -> ServiceError {
+/// What a URL is told whose keys are not those of the resource.
+pub(crate) fn wrong_number_of_keys(resource: &str) -> ServiceError {
     ServiceError::new(
         ErrorCode::InvalidInput,
         format!(
-            "The number of keys specified in the URI does not match number of key properties for the resource '{table}'."
+            "The number of keys specified in the URI does not match number of key properties for the resource '{resource}'."
         ),
     )
 }
@@ -145,6 +170,9 @@ impl fmt::Display for ResourcePath {
             }
             Self::Batch => f.write_str("$batch"),
             Self::Metadata => f.write_str("$metadata"),
+            Self::Misplaced(table, rest) => {
+                write!(f, "{table}/{}", utf8_percent_encode(rest, RESERVED))
+            }
         }
     }
 }
@@ -226,8 +254,20 @@ mod tests {
                 ResourcePath::Table(people.clone()),
             ),
             ("/people", ResourcePath::EntitySet(people.clone())),
-            ("/people()", ResourcePath::EntitySet(people)),
+            ("/people()", ResourcePath::EntitySet(people.clone())),
             ("/%24batch", ResourcePath::Batch),
+            (
+                "/people/Tables",
+                ResourcePath::Misplaced(people.clone(), "Tables".to_owned()),
+            ),
+            (
+                "/people/%24batch",
+                ResourcePath::Misplaced(people.clone(), "$batch".to_owned()),
+            ),
+            (
+                "/people/Tables('x')",
+                ResourcePath::Misplaced(people.clone(), "Tables('x')".to_owned()),
+            ),
             ("/people(PartitionKey='p',RowKey='r')", entity("p", "r")),
             ("/people(PartitionKey='p', RowKey='r')", entity("p", "r")),
             ("/people(RowKey='r',PartitionKey='p')", entity("p", "r")),
@@ -258,6 +298,14 @@ mod tests {
     fn refuses_what_names_no_resource() {
         for (path, code) in [
             ("/people/more", ErrorCode::InvalidUri),
+            ("/people/$metadata", ErrorCode::InvalidUri),
+            ("/Tables/Tables", ErrorCode::InvalidUri),
+            ("/people/Tables/more", ErrorCode::InvalidUri),
+            ("/people/cities", ErrorCode::InvalidUri),
+            (
+                "/people(PartitionKey='p',RowKey='r')/Tables",
+                ErrorCode::InvalidUri,
+            ),
             ("/people(PartitionKey='p',RowKey='r'", ErrorCode::InvalidUri),
             (
                 "/people(PartitionKey='p',RowKey='r')x",

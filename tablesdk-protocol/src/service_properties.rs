@@ -109,13 +109,18 @@ fn check_cors(rules: &[CorsRule]) -> Result<(), ServicePropertiesError> {
     let mut bytes = 0;
     for rule in rules {
         for (list, literals_max, prefixes_max) in [
-            (&rule.allowed_origins, LITERALS_MAX, usize::MAX),
+            (&rule.allowed_origins, LITERALS_MAX, 0),
             (&rule.allowed_methods, METHODS.len(), 0),
             (&rule.allowed_headers, LITERALS_MAX, PREFIXES_MAX),
             (&rule.exposed_headers, LITERALS_MAX, PREFIXES_MAX),
         ] {
             bytes += list.iter().map(String::len).sum::<usize>();
-            let prefixes = list.iter().filter(|item| item.ends_with('*')).count();
+            // An origin is a whole one, or the star alone.
+            let prefixes = if prefixes_max == 0 {
+                0
+            } else {
+                list.iter().filter(|item| item.ends_with('*')).count()
+            };
             let is_item = |item: &String| {
                 let length = item.chars().count();
                 length > 0 && length <= ITEM_LENGTH_MAX && !item.contains([',', '\n'])
@@ -210,9 +215,21 @@ mod tests {
             |rule| rule.exposed_headers = vec!["a".repeat(257)],
             |rule| rule.exposed_headers = vec!["a,b".to_owned()],
             |rule| rule.allowed_origins = vec![String::new()],
+            |rule| rule.allowed_origins = vec!["a".to_owned(); 65],
+            |rule| rule.allowed_origins = vec!["*".to_owned(); 65],
+            |rule| rule.allowed_methods = vec!["get".to_owned()],
         ] {
             assert_eq!(check(change), item);
         }
+        assert_eq!(
+            check(|rule| {
+                rule.allowed_headers = vec!["a".to_owned(); 64];
+                rule.allowed_headers
+                    .extend(["b*".to_owned(), "*".to_owned()]);
+                rule.allowed_origins = vec!["x".repeat(256); 4];
+            }),
+            Ok(())
+        );
         let size = check(|rule| rule.allowed_origins = vec!["a".repeat(256); 8]);
         assert_eq!(size, Err(ServicePropertiesError::CorsSize));
         for (count, expected) in [(5, Ok(())), (6, Err(ServicePropertiesError::CorsRules))] {

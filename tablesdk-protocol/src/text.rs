@@ -1,5 +1,17 @@
 //! A cursor over text, for the small fixed grammars of this crate. Never slices inside a character.
 
+use std::str::FromStr;
+
+/// Reads a whole number that is written in digits alone, without the sign that the standard library would take.
+pub(crate) fn whole_number<N: FromStr>(text: &str) -> Option<N> {
+    is_digits(text).then(|| text.parse().ok()).flatten()
+}
+
+/// Whether a text is one digit or more, and nothing else.
+pub(crate) fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// What of a text is still unread.
 pub(crate) struct Cursor<'a> {
     rest: &'a str,

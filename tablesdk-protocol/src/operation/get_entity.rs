@@ -38,12 +38,11 @@ impl Request {
         request: &ReceivedRequest,
     ) -> Result<Self, ServiceError> {
         request.options.refuse_unsupported()?;
-        let level = request.metadata_level()?;
         Ok(Self {
             table,
             key,
-            select: request.options.select()?,
-            level,
+            select: request.select()?,
+            level: request.metadata_level()?,
         })
     }
 }

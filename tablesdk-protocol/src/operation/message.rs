@@ -5,6 +5,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, header, request};
 
 use super::QueryOptions;
 use super::{DATA_SERVICE_VERSION, JSON, XML};
+use crate::text::whole_number;
 use crate::wire::header as name;
 use crate::wire::json::MetadataLevel;
 use crate::{ETag, Endpoint, ErrorCode, ResourcePath, ServiceError};
@@ -29,7 +30,7 @@ pub struct ReceivedRequest {
 impl ReceivedRequest {
     /// The level of metadata that `$format`, or else `Accept`, asks for.
     pub(super) fn metadata_level(&self) -> Result<MetadataLevel, ServiceError> {
-        match self.options.get("$format") {
+        let level = match self.options.get("$format") {
             Some(format) => MetadataLevel::from_accept(format),
             None => {
                 let values = self.headers.get_all(header::ACCEPT);
@@ -39,7 +40,30 @@ impl ReceivedRequest {
                     .collect();
                 MetadataLevel::from_accept(&texts.join(","))
             }
+        }?;
+        self.require_version_with_json()?;
+        Ok(level)
+    }
+
+    /// The names in `$select`, as [`QueryOptions::select`] reads them.
+    pub(super) fn select(&self) -> Result<Option<Vec<String>>, ServiceError> {
+        let names = self.options.select()?;
+        match data_service_version(&self.headers) {
+            // The first version of OData has no projection.
+            Some(1) if names.is_some() => Err(ErrorCode::InvalidInput.into()),
+            _ => Ok(names),
         }
+    }
+
+    /// Refuses JSON in the versions that do not have it. A request without versions speaks the newest ones.
+    fn require_version_with_json(&self) -> Result<(), ServiceError> {
+        let version = self.headers.get(name::X_MS_VERSION);
+        // Dates of this form compare as texts. What is none is refused elsewhere.
+        let is_older = version.is_some_and(|version| version.as_bytes() < FIRST_VERSION_WITH_JSON);
+        if is_older || data_service_version(&self.headers).is_some_and(|version| version < 3) {
+            return Err(ErrorCode::JsonFormatNotSupported.into());
+        }
+        Ok(())
     }
 
     /// Refuses a body of another type than JSON.
@@ -54,11 +78,19 @@ impl ReceivedRequest {
             .next()
             .unwrap_or_default();
         if media_type.trim().eq_ignore_ascii_case(JSON) {
-            Ok(())
+            self.require_version_with_json()
         } else {
             Err(ErrorCode::MediaTypeNotSupported.into())
         }
     }
+}
+
+/// The major version of OData that the client speaks: the newest that it reads, or else the one that the request has.
+fn data_service_version(headers: &HeaderMap) -> Option<u32> {
+    let newest = headers.get(name::MAX_DATA_SERVICE_VERSION);
+    let version = newest.or_else(|| headers.get(name::DATA_SERVICE_VERSION))?;
+    let (major, _) = version.to_str().ok()?.trim().split_once('.')?;
+    whole_number(major)
 }
 
 /// Whether an answer should hold the content of what was created.
@@ -87,16 +119,22 @@ impl Prefer {
         }
     }
 
-    /// Reads the header. Preferences that the service does not know are no error, as RFC 7240 wants it.
+    /// Reads the header: a list in any number of parts, whose items have parameters and any case. Of two that contradict each
+    /// other, the first holds. Preferences that the service does not know are no error, as RFC 7240 wants it.
     pub(super) fn from_headers(headers: &HeaderMap) -> Self {
-        match headers
-            .get(name::PREFER)
-            .and_then(|value| value.to_str().ok())
-        {
-            Some("return-content") => Self::ReturnContent,
-            Some("return-no-content") => Self::ReturnNoContent,
-            _ => Self::Unspecified,
-        }
+        let lists = headers.get_all(name::PREFER).iter();
+        let lists = lists.filter_map(|value| value.to_str().ok());
+        let mut preferences = lists.flat_map(|list| list.split(','));
+        let known = preferences.find_map(|preference| {
+            let preference = preference.split(';').next()?.trim();
+            [Self::ReturnContent, Self::ReturnNoContent]
+                .into_iter()
+                .find(|known| {
+                    let known = known.as_str();
+                    known.is_some_and(|known| preference.eq_ignore_ascii_case(known))
+                })
+        });
+        known.unwrap_or_default()
     }
 }
 
@@ -231,4 +269,69 @@ pub(super) fn text(response: &Response<Bytes>, name: &http::HeaderName) -> Optio
 #[error("the answer lacks {what}")]
 pub struct MalformedResponse {
     pub(super) what: &'static str,
+}
+
+/// The version from which on the service speaks JSON.
+const FIRST_VERSION_WITH_JSON: &[u8] = b"2013-08-15";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let pairs = pairs.iter().map(|(name, value)| {
+            let name = http::HeaderName::from_static(name);
+            (name, HeaderValue::from_static(value))
+        });
+        let mut headers = HeaderMap::new();
+        headers.extend(pairs.map(|(name, value)| (Some(name), value)));
+        headers
+    }
+
+    #[test]
+    fn a_preference_is_found_in_every_form_of_the_header() {
+        for (values, expected) in [
+            (&[][..], Prefer::Unspecified),
+            (&["return-content"], Prefer::ReturnContent),
+            (&["Return-No-Content"], Prefer::ReturnNoContent),
+            (
+                &["respond-async, return-no-content"],
+                Prefer::ReturnNoContent,
+            ),
+            (
+                &["wait=5", "return-no-content; foo=\"bar\""],
+                Prefer::ReturnNoContent,
+            ),
+            (&["return-content,return-no-content"], Prefer::ReturnContent),
+            (&["", " ,; ,return-content ;a"], Prefer::ReturnContent),
+            (&["return-contents"], Prefer::Unspecified),
+            (&["return=minimal"], Prefer::Unspecified),
+        ] {
+            let pairs: Vec<_> = values.iter().map(|value| ("prefer", *value)).collect();
+            assert_eq!(
+                Prefer::from_headers(&headers(&pairs)),
+                expected,
+                "{values:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_newest_version_that_a_client_reads_counts() {
+        for (pairs, expected) in [
+            (&[][..], None),
+            (&[("dataserviceversion", "3.0")][..], Some(3)),
+            (&[("dataserviceversion", "1.0;NetFx")], Some(1)),
+            (
+                &[
+                    ("dataserviceversion", "1.0"),
+                    ("maxdataserviceversion", "3.0;NetFx"),
+                ],
+                Some(3),
+            ),
+            (&[("dataserviceversion", "latest")], None),
+        ] {
+            assert_eq!(data_service_version(&headers(pairs)), expected, "{pairs:?}");
+        }
+    }
 }

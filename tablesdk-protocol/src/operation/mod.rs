@@ -6,10 +6,12 @@
 
 pub mod batch;
 mod body;
+mod checksum;
 pub mod create_table;
 pub mod delete_entity;
 pub mod delete_table;
 pub mod get_entity;
+pub mod get_metadata;
 pub mod get_table;
 pub mod insert_entity;
 mod message;
@@ -27,6 +29,7 @@ pub use body::{EntityBody, EntityInput};
 pub use message::{MalformedResponse, Prefer, ReceivedRequest};
 pub use options::QueryOptions;
 
+use crate::path::wrong_number_of_keys;
 use crate::wire::header::X_HTTP_METHOD;
 use crate::{ErrorCode, IfMatch, ResourcePath, ServiceError, TableName};
 
@@ -44,6 +47,8 @@ pub enum Operation {
     DeleteTable(delete_table::Request),
     /// Reads one entity by its key.
     GetEntity(get_entity::Request),
+    /// Reads the model of the service.
+    GetMetadata(get_metadata::Request),
     /// Reads the properties of the service.
     GetServiceProperties(service_properties::GetRequest),
     /// Reads the statistics of the service.
@@ -71,13 +76,23 @@ impl Operation {
     ///
     /// # Errors
     ///
-    /// `MethodNotAllowed` for a verb that the resource does not have, `NotImplemented` for what this crate does not speak
-    /// yet, and the errors of each operation's `decode`.
+    /// `UnsupportedHttpVerb` for a verb that no resource has, `MethodNotAllowed` for one that this resource does not have,
+    /// `Md5Mismatch` for a body that is not the one that was sent, and the errors of each operation's `decode`.
     pub fn decode(request: ReceivedRequest) -> Result<Self, ServiceError> {
         let method = tunnelled_method(&request.method, &request.headers)?;
+        if !VERBS.contains(&method.as_str()) {
+            return Err(ErrorCode::UnsupportedHttpVerb.into());
+        }
+        checksum::check(&request.headers, &request.body)?;
         let merge = method == Method::PATCH || method.as_str() == "MERGE";
         if let Some(part) = Part::of(&request)? {
             return part.decode(&method, &request);
+        }
+        if matches!(
+            request.resource,
+            ResourcePath::Tables | ResourcePath::Table(_)
+        ) {
+            refuse_conditions(&request.headers)?;
         }
         Ok(match request.resource.clone() {
             ResourcePath::Tables if method == Method::GET => {
@@ -115,8 +130,15 @@ impl Operation {
             ResourcePath::Batch if method == Method::POST => {
                 Self::Batch(batch::Received::decode(&request)?)
             }
-            ResourcePath::Metadata if method == Method::GET || method == Method::POST => {
-                return Err(ErrorCode::NotImplemented.into());
+            ResourcePath::Metadata if method == Method::GET => {
+                Self::GetMetadata(get_metadata::Request)
+            }
+            // SERVICE: what follows the name of the table is passed over, so that this is an insert, and fails as one.
+            ResourcePath::Misplaced(table, _) if method == Method::POST => {
+                Self::InsertEntity(insert_entity::Request::decode(table, &request)?)
+            }
+            ResourcePath::Misplaced(table, rest) => {
+                return Err(refuse_misplaced(&method, &request.account, &table, &rest));
             }
             ResourcePath::Service => return Err(ErrorCode::InvalidUri.into()),
             _ => return Err(ErrorCode::MethodNotAllowed.into()),
@@ -174,7 +196,8 @@ fn tunnelled_method(method: &Method, headers: &HeaderMap) -> Result<Method, Serv
     let Some(value) = values.next() else {
         return Ok(method.clone());
     };
-    if values.next().is_some() {
+    // A list in one header is the same as several headers.
+    if values.next().is_some() || value.as_bytes().contains(&b',') {
         return Err(ErrorCode::XMethodIncorrectCount.into());
     }
     if method != Method::POST {
@@ -185,6 +208,26 @@ fn tunnelled_method(method: &Method, headers: &HeaderMap) -> Result<Method, Serv
             .map_err(|_| ServiceError::from(ErrorCode::XMethodIncorrectValue))?),
         _ => Err(ErrorCode::XMethodIncorrectValue.into()),
     }
+}
+
+/// What is told to who asks for a resource of the account behind the name of a table.
+// SERVICE: seen for a GET of the set of tables and for a DELETE of one; the rest is assumed.
+fn refuse_misplaced(method: &Method, account: &str, table: &TableName, rest: &str) -> ServiceError {
+    if rest.contains('(') && !rest.ends_with("()") {
+        wrong_number_of_keys(&format!("{account}.{table}"))
+    } else if method == Method::GET {
+        ErrorCode::NotImplemented.into()
+    } else {
+        ErrorCode::MethodNotAllowed.into()
+    }
+}
+
+/// Tables have no version, and so no condition on it.
+fn refuse_conditions(headers: &HeaderMap) -> Result<(), ServiceError> {
+    if headers.contains_key(header::IF_MATCH) || headers.contains_key(header::IF_NONE_MATCH) {
+        return Err(ErrorCode::InvalidInput.into());
+    }
+    Ok(())
 }
 
 /// The condition of a write. `If-None-Match` has no meaning on any of them.
@@ -211,6 +254,12 @@ fn if_match(headers: &HeaderMap) -> Result<Option<IfMatch>, ServiceError> {
     }
     Ok(Some(IfMatch::ETag(etag)))
 }
+
+/// The verbs that some resource has, and those that it could.
+// SERVICE: documented are two codes for a verb that cannot be used; which is for what is assumed.
+const VERBS: [&str; 8] = [
+    "DELETE", "GET", "HEAD", "MERGE", "OPTIONS", "PATCH", "POST", "PUT",
+];
 
 /// `Content-Type` of every request with a body of JSON.
 const JSON: &str = "application/json";

@@ -2,11 +2,13 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::time::Duration;
 
 use percent_encoding::{percent_decode_str, utf8_percent_encode};
 
-use crate::limits::{PAGE_ITEMS_MAX, SELECT_NAMES_MAX};
+use crate::limits::{OPERATION_SECONDS_MAX, PAGE_ITEMS_MAX, SELECT_NAMES_MAX};
 use crate::path::RESERVED;
+use crate::text::{is_digits, whole_number};
 use crate::{ErrorCode, ServiceError};
 
 /// The options in the query of a URL, in order.
@@ -76,11 +78,33 @@ impl QueryOptions {
     pub(super) fn top(&self) -> Result<Option<usize>, ServiceError> {
         match self.get("$top") {
             None | Some("") => Ok(None),
-            Some(text) => match text.parse::<usize>() {
-                Ok(top) if top <= PAGE_ITEMS_MAX => Ok(Some(top)),
+            Some(text) => match whole_number(text) {
+                Some(top) if top <= PAGE_ITEMS_MAX => Ok(Some(top)),
                 _ => Err(ErrorCode::InvalidInput.into()),
             },
         }
+    }
+
+    /// `timeout`: how long the operation may take, from 1 to 30 seconds. More is taken as 30, and so is none.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidQueryParameterValue` for what is no whole number, `OutOfRangeQueryParameterValue` for zero.
+    // SERVICE: that 30 is the most is documented; both codes are assumed.
+    pub fn timeout(&self) -> Result<Duration, ServiceError> {
+        let text = match self.get("timeout") {
+            None | Some("") => return Ok(Duration::from_secs(OPERATION_SECONDS_MAX)),
+            Some(text) => text.trim(),
+        };
+        if !is_digits(text) {
+            return Err(ErrorCode::InvalidQueryParameterValue.into());
+        }
+        // More than a number can hold is more than 30, too.
+        let seconds = whole_number(text).unwrap_or(u64::MAX);
+        if seconds == 0 {
+            return Err(ErrorCode::OutOfRangeQueryParameterValue.into());
+        }
+        Ok(Duration::from_secs(seconds.min(OPERATION_SECONDS_MAX)))
     }
 
     /// Refuses the options of OData that the service does not have.
@@ -158,6 +182,11 @@ mod tests {
             "$top=1001",
             "$top=ten",
             "$top=99999999999999999999",
+            "$top=%2B5",
+            "$top=+5",
+            "$top=5.0",
+            "$top=0x5",
+            "$top=%D9%A5",
         ] {
             assert!(
                 QueryOptions::parse(query).unwrap().top().is_err(),
@@ -176,6 +205,29 @@ mod tests {
                 .refuse_unsupported()
                 .is_err()
         );
+    }
+
+    #[test]
+    fn a_timeout_is_at_most_30_seconds() {
+        let timeout = |query| QueryOptions::parse(query).unwrap().timeout();
+        for (query, seconds) in [
+            ("", 30),
+            ("timeout=", 30),
+            ("timeout=1", 1),
+            ("timeout=015", 15),
+            ("timeout=30", 30),
+            ("timeout=31", 30),
+            ("timeout=99999999999999999999", 30),
+            ("timeout=5&timeout=7", 5),
+        ] {
+            assert_eq!(timeout(query), Ok(Duration::from_secs(seconds)), "{query}");
+        }
+        for query in ["timeout=-1", "timeout=x", "timeout=1.5", "timeout=%2B5"] {
+            let error = timeout(query).unwrap_err();
+            assert_eq!(error.code(), &ErrorCode::InvalidQueryParameterValue);
+        }
+        let error = timeout("timeout=0").unwrap_err();
+        assert_eq!(error.code(), &ErrorCode::OutOfRangeQueryParameterValue);
     }
 
     #[test]

@@ -71,7 +71,7 @@ impl Request {
         Ok(Self {
             table,
             filter: parse_filter(options)?,
-            select: options.select()?,
+            select: request.select()?,
             top: options.top()?,
             continuation,
             level: request.metadata_level()?,

@@ -7,6 +7,8 @@ pub const CONTENT_MD5: HeaderName = HeaderName::from_static("content-md5");
 /// How a part of a batch is encoded: always `binary`.
 pub const CONTENT_TRANSFER_ENCODING: HeaderName =
     HeaderName::from_static("content-transfer-encoding");
+/// The newest version of the OData protocol that a client reads.
+pub const MAX_DATA_SERVICE_VERSION: HeaderName = HeaderName::from_static("maxdataserviceversion");
 /// The version of the OData protocol that a request or answer speaks.
 pub const DATA_SERVICE_VERSION: HeaderName = HeaderName::from_static("dataserviceversion");
 /// The URL of an entity or table that was created.

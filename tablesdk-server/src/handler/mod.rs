@@ -8,6 +8,7 @@ mod create_table;
 mod delete_entity;
 mod delete_table;
 mod get_entity;
+mod get_metadata;
 mod get_table;
 mod insert_entity;
 mod query_entities;
@@ -18,10 +19,10 @@ mod table_acl;
 mod update_entity;
 
 use bytes::Bytes;
-use http::{Method, Response};
+use http::Response;
 use tablesdk_protocol::operation::batch::Received;
 use tablesdk_protocol::operation::{Operation, ReceivedRequest};
-use tablesdk_protocol::{ErrorCode, ResourcePath, ServiceError};
+use tablesdk_protocol::{ErrorCode, ServiceError};
 
 use crate::access::Principal;
 use crate::context::{Context, Location};
@@ -34,7 +35,6 @@ pub(crate) async fn handle(
     principal: &Principal,
     request: ReceivedRequest,
 ) -> Result<Response<Bytes>, ServiceError> {
-    refuse_unfinished(&request)?;
     let operation = Operation::decode(request)?;
     if context.location() == Location::Secondary && !is_read(&operation) {
         let message = "Write operations are not allowed.";
@@ -50,6 +50,7 @@ pub(crate) async fn handle(
         Operation::DeleteEntity(request) => delete_entity::handle(engine, context, &request).await,
         Operation::DeleteTable(request) => delete_table::handle(engine, context, &request).await,
         Operation::GetEntity(request) => get_entity::handle(engine, context, &request),
+        Operation::GetMetadata(_) => Ok(get_metadata::handle(context)),
         Operation::GetServiceProperties(_) => service_properties::get(engine, context),
         Operation::GetServiceStats(_) => service_stats::handle(context),
         Operation::GetTable(request) => get_table::handle(engine, context, &request),
@@ -76,6 +77,7 @@ const fn is_read(operation: &Operation) -> bool {
         operation,
         Operation::Batch(Received::Query(_))
             | Operation::GetEntity(_)
+            | Operation::GetMetadata(_)
             | Operation::GetServiceProperties(_)
             | Operation::GetServiceStats(_)
             | Operation::GetTable(_)
@@ -83,18 +85,6 @@ const fn is_read(operation: &Operation) -> bool {
             | Operation::QueryEntities(_)
             | Operation::QueryTables(_)
     )
-}
-
-/// Names what this server does not do yet, where the protocol would only say that something is not implemented.
-fn refuse_unfinished(request: &ReceivedRequest) -> Result<(), ServiceError> {
-    let is = |method: Method| request.method == method;
-    let message = match &request.resource {
-        ResourcePath::Metadata if is(Method::GET) => {
-            "The service's metadata document is not implemented by this server yet."
-        }
-        _ => return Ok(()),
-    };
-    Err(ServiceError::new(ErrorCode::NotImplemented, message))
 }
 
 #[cfg(test)]

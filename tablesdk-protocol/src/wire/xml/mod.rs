@@ -1,15 +1,17 @@
-//! The few payloads that are XML: stored access policies, service properties and statistics, and their errors.
+//! The few payloads that are XML: stored access policies, service properties, statistics and the model, and their errors.
 //!
 //! Reading is bounded in size and depth and expands no entities. What is read is checked, so that a document is either
 //! valid as a whole or refused. See
 //! <https://learn.microsoft.com/rest/api/storageservices/set-table-acl>.
 
+mod metadata;
 mod reader;
 mod service_properties;
 mod service_stats;
 mod signed_identifiers;
 mod writer;
 
+pub use metadata::write_metadata;
 pub use service_properties::{read_service_properties, write_service_properties};
 pub use service_stats::{read_service_stats, write_service_stats};
 pub use signed_identifiers::{read_signed_identifiers, write_signed_identifiers};

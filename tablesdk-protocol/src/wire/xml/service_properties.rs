@@ -4,6 +4,7 @@
 
 use super::reader::{Element, require, take};
 use super::{Writer, XmlError};
+use crate::text::whole_number;
 use crate::{CorsRule, Logging, Metrics, ServiceProperties};
 
 /// Prints the properties that are there.
@@ -127,7 +128,7 @@ fn read_retention(retention: Element) -> Result<Option<u16>, XmlError> {
         return Ok(None);
     }
     let days = require(&mut fields, "Days")?;
-    days.parse_value(|text| text.parse().ok()).map(Some)
+    days.parse_value(whole_number).map(Some)
 }
 
 fn read_cors(cors: Element) -> Result<Vec<CorsRule>, XmlError> {
@@ -152,7 +153,7 @@ fn read_rule(rule: Element) -> Result<CorsRule, XmlError> {
         allowed_methods: read_list(&require(&mut fields, "AllowedMethods")?)?,
         allowed_headers: list(take(&mut fields, "AllowedHeaders"))?,
         exposed_headers: list(take(&mut fields, "ExposedHeaders"))?,
-        max_age_in_seconds: max_age.parse_value(|text| text.parse().ok())?,
+        max_age_in_seconds: max_age.parse_value(whole_number)?,
     })
 }
 
@@ -222,6 +223,7 @@ mod tests {
             ("<Days>7</Days>", "<Days>366</Days>"),
             ("<Days>7</Days>", "<Days>0</Days>"),
             ("<Days>7</Days>", "<Days>many</Days>"),
+            ("<Days>7</Days>", "<Days>+7</Days>"),
             ("<Days>7</Days>", ""),
             ("<IncludeAPIs>true</IncludeAPIs>", ""),
             ("<Read>false</Read>", ""),

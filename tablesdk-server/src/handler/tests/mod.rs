@@ -7,6 +7,7 @@ mod access;
 mod batch;
 mod entities;
 mod queries;
+mod routes;
 mod settings;
 mod signatures;
 mod tables;

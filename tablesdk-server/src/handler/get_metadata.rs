@@ -1,0 +1,12 @@
+//! The model of the service: the same document for every account but for its name.
+
+use bytes::Bytes;
+use http::Response as HttpResponse;
+use tablesdk_protocol::operation::get_metadata::Response;
+
+use crate::context::Context;
+
+pub(super) fn handle(context: &Context) -> HttpResponse<Bytes> {
+    let account = context.account().to_owned();
+    Response { account }.encode()
+}
