@@ -6,12 +6,13 @@
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Response, header};
 use tablesdk_protocol::auth::sas::SignedSas;
-use tablesdk_protocol::limits::CLIENT_REQUEST_ID_BYTES_MAX;
+use tablesdk_protocol::limits::{CLIENT_REQUEST_ID_BYTES_MAX, OPERATION_SECONDS_MAX};
 use tablesdk_protocol::operation::QueryOptions;
 use tablesdk_protocol::wire::error_body;
 use tablesdk_protocol::wire::header::{
@@ -20,52 +21,42 @@ use tablesdk_protocol::wire::header::{
 use tablesdk_protocol::wire::json::MetadataLevel;
 use tablesdk_protocol::{Endpoint, ErrorCode, Guid, ServiceError, Timestamp};
 
+use crate::address::{Address, Location};
+use crate::cors::Cors;
+
 /// What is known of a request before anything is checked.
 #[derive(Clone, Debug)]
 pub(crate) struct Context {
-    account: String,
+    address: Address,
     client_request_id: Option<HeaderValue>,
-    endpoint: Endpoint,
+    cors: Cors,
     /// The form of an error's body.
     error_format: ErrorFormat,
-    location: Location,
     now: Timestamp,
     peer: Option<IpAddr>,
     request_id: Guid,
-    resource: String,
+    timeout: Duration,
     version: Option<HeaderValue>,
 }
 
 impl Context {
     /// Takes the facts from the head of a request. What is malformed is left out.
-    pub(crate) fn new(head: &Parts, request_id: Guid, now: Timestamp) -> Self {
-        let (segment, resource) = split_path(head.uri.path());
-        let (account, location) = match segment.strip_suffix("-secondary") {
-            Some(account) => (account, Location::Secondary),
-            None => (segment, Location::Primary),
-        };
-        let resource = match location {
-            Location::Primary => resource,
-            Location::Secondary => without_account(resource, account),
-        };
+    pub(crate) fn new(head: &Parts, address: Address, request_id: Guid, now: Timestamp) -> Self {
         let headers = &head.headers;
+        let options = QueryOptions::parse(head.uri.query().unwrap_or_default());
+        let timeout = options.and_then(|options| options.timeout());
         Self {
-            account: account.to_owned(),
+            address,
             client_request_id: headers
                 .get(X_MS_CLIENT_REQUEST_ID)
                 .filter(|id| is_client_request_id(id))
                 .cloned(),
-            endpoint: Endpoint::from_parts(
-                head.uri.scheme_str().unwrap_or("http"),
-                authority(head),
-                &format!("/{segment}"),
-            ),
+            cors: Cors::default(),
             error_format: ErrorFormat::of(head),
-            location,
             now,
             peer: head.extensions.get::<Peer>().map(|peer| peer.0),
             request_id,
-            resource: resource.to_owned(),
+            timeout: timeout.unwrap_or(Duration::from_secs(OPERATION_SECONDS_MAX)),
             version: match headers.get(X_MS_VERSION) {
                 Some(version) => Some(version.clone()),
                 None => version_of_sas(head.uri.query().unwrap_or_default()),
@@ -74,19 +65,25 @@ impl Context {
         }
     }
 
-    /// The account that the path names; whether it exists is not known here.
+    /// The same facts, and what the answer tells a page of another origin.
+    #[must_use]
+    pub(crate) fn with_cors(self, cors: Cors) -> Self {
+        Self { cors, ..self }
+    }
+
+    /// The account that the URL names; whether it exists is not known here.
     pub(crate) fn account(&self) -> &str {
-        &self.account
+        &self.address.account
     }
 
     /// The account's URL as the client spelled it, for the URLs in an answer.
     pub(crate) const fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
+        &self.address.endpoint
     }
 
-    /// Which of the account's locations the path names.
+    /// Which of the account's locations the URL names.
     pub(crate) const fn location(&self) -> Location {
-        self.location
+        self.address.location
     }
 
     /// The address that the request came from; `None` when it came without a socket.
@@ -106,7 +103,12 @@ impl Context {
 
     /// The path below the account, percent-encoded.
     pub(crate) fn resource(&self) -> &str {
-        &self.resource
+        &self.address.resource
+    }
+
+    /// How long the operation may take.
+    pub(crate) const fn timeout(&self) -> Duration {
+        self.timeout
     }
 
     /// The version of the protocol that the request speaks, such as `2019-02-02`.
@@ -140,6 +142,7 @@ impl Context {
         if let Some(id) = &self.client_request_id {
             headers.insert(X_MS_CLIENT_REQUEST_ID, id.clone());
         }
+        self.cors.apply(headers);
         response
     }
 
@@ -179,6 +182,7 @@ impl Context {
                 HeaderValue::from_static(CHALLENGE),
             );
         }
+        self.cors.apply(headers);
         response
     }
 
@@ -207,15 +211,6 @@ impl Context {
 /// The address that a request came from, as an extension of its head.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer(pub(crate) IpAddr);
-
-/// Where an account can be reached. Both have the same content here; the service copies from the one to the other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Location {
-    /// Where it is read and written.
-    Primary,
-    /// Where it is read alone: `-secondary` stands behind its name.
-    Secondary,
-}
 
 /// The form of an error's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -276,28 +271,6 @@ impl RequestIds {
     }
 }
 
-/// The account's name, and what follows it. Some clients double slashes.
-fn split_path(path: &str) -> (&str, &str) {
-    let path = path.trim_start_matches('/');
-    path.split_once('/').unwrap_or((path, ""))
-}
-
-/// The path without the account's name in front.
-// SERVICE: the Python client asks a secondary as `/acct-secondary/acct/…`. Without more behind it, the name is a table's.
-fn without_account<'p>(resource: &'p str, account: &str) -> &'p str {
-    let rest = resource.trim_start_matches('/').strip_prefix(account);
-    rest.and_then(|rest| rest.strip_prefix('/'))
-        .unwrap_or(resource)
-}
-
-/// Host and port as the client spelled them.
-fn authority(head: &Parts) -> &str {
-    let host = head.headers.get(header::HOST);
-    host.and_then(|host| host.to_str().ok())
-        .or_else(|| head.uri.authority().map(http::uri::Authority::as_str))
-        .unwrap_or("localhost")
-}
-
 /// The version that a shared access signature asks for where no header does.
 fn version_of_sas(query: &str) -> Option<HeaderValue> {
     if !SignedSas::is_in(query) {
@@ -344,27 +317,8 @@ mod tests {
             request = request.header(*name, *value);
         }
         let (head, ()) = request.body(()).unwrap().into_parts();
-        Context::new(&head, Guid::default(), Timestamp::UNIX_EPOCH)
-    }
-
-    #[test]
-    fn account_and_endpoint_are_those_of_the_url() {
-        let host = ("host", "127.0.0.1:10002");
-        for (uri, account, resource) in [
-            ("/acct/Tables", "acct", "Tables"),
-            ("//acct//Tables", "acct", "/Tables"),
-            ("/acct", "acct", ""),
-            ("/acct/", "acct", ""),
-            ("/", "", ""),
-            ("http://elsewhere/acct/people()?$top=1", "acct", "people()"),
-        ] {
-            let context = context(uri, &[host]);
-            assert_eq!((context.account(), context.resource()), (account, resource));
-            let endpoint = format!("http://127.0.0.1:10002/{account}");
-            assert_eq!(context.endpoint().as_str(), endpoint.trim_end_matches('/'));
-        }
-        let context = context("http://localhost:7/acct/Tables", &[]);
-        assert_eq!(context.endpoint().as_str(), "http://localhost:7/acct");
+        let address = Address::of(&head, |_| false);
+        Context::new(&head, address, Guid::default(), Timestamp::UNIX_EPOCH)
     }
 
     #[test]

@@ -42,9 +42,11 @@
 //! `tablesdk-server --help`.
 
 mod access;
+mod address;
 mod builder;
 mod clock;
 mod context;
+mod cors;
 mod engine;
 mod handler;
 mod http;
@@ -52,6 +54,7 @@ mod server;
 mod service;
 mod stamp;
 mod storage;
+mod time_limit;
 
 pub use builder::Builder;
 pub use server::{InProcess, TableServer};

@@ -11,15 +11,18 @@ use http::request::Parts;
 use http::{Request, Response};
 use tablesdk_protocol::auth::SharedKey;
 use tablesdk_protocol::operation::{QueryOptions, ReceivedRequest};
-use tablesdk_protocol::{Clock, ErrorCode, ResourcePath, ServiceError, TableName};
+use tablesdk_protocol::{Clock, CorsRule, ErrorCode, ResourcePath, ServiceError, TableName};
 
 use crate::access;
+use crate::address::Address;
 use crate::builder::Options;
 use crate::context::{Context, RequestIds};
+use crate::cors::{self, Cors};
 use crate::engine::Engine;
 use crate::handler;
 use crate::stamp::Stamp;
 use crate::storage::MemoryStorage;
+use crate::time_limit::within;
 
 /// The table service of some accounts.
 #[derive(Debug)]
@@ -74,6 +77,10 @@ impl Service {
         let Some(keys) = self.accounts.get(context.account()) else {
             return Err(Refusal::Operation(ErrorCode::ResourceNotFound.into()));
         };
+        if cors::is_preflight(&head) {
+            let rules = self.cors_rules(context.account())?;
+            return Ok(cors::preflight(&head.headers, &rules)?);
+        }
         let policies = |table: &TableName| {
             let view = self.engine.read();
             let table = view.table(context.account(), table)?;
@@ -91,11 +98,26 @@ impl Service {
             headers: head.headers,
             body,
         };
-        Ok(handler::handle(&self.engine, context, &principal, request).await?)
+        // What it comes to is known already; here it is refused where it is malformed.
+        request.options.timeout()?;
+        let handled = handler::handle(&self.engine, context, &principal, request);
+        Ok(within(context.timeout(), handled).await?)
     }
 
     fn context(&self, head: &Parts) -> Context {
-        Context::new(head, self.request_ids.next(), self.clock.now())
+        let address = Address::of(head, |account| self.accounts.contains_key(account));
+        let context = Context::new(head, address, self.request_ids.next(), self.clock.now());
+        if !Cors::concerns(head) || cors::is_preflight(head) {
+            return context;
+        }
+        // Where the rules cannot be read, the browser is told nothing, and the operation will say what is wrong.
+        let rules = self.cors_rules(context.account()).unwrap_or_default();
+        context.with_cors(Cors::of(head, &rules))
+    }
+
+    fn cors_rules(&self, account: &str) -> Result<Vec<CorsRule>, ServiceError> {
+        let properties = self.engine.read().service_properties(account)?;
+        Ok(properties.cors.unwrap_or_default())
     }
 }
 

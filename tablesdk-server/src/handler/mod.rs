@@ -25,7 +25,8 @@ use tablesdk_protocol::operation::{Operation, ReceivedRequest};
 use tablesdk_protocol::{ErrorCode, ServiceError};
 
 use crate::access::Principal;
-use crate::context::{Context, Location};
+use crate::address::Location;
+use crate::context::Context;
 use crate::engine::Engine;
 
 /// Carries out the operation that the request asks for.

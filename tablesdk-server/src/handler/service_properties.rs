@@ -1,4 +1,5 @@
-//! Get and Set Table Service Properties: kept and given back; nothing is logged, measured or allowed by them here.
+//! Get and Set Table Service Properties: kept and given back; nothing is logged or measured by them. What the CORS rules
+//! among them do is the business of `cors.rs`.
 //!
 //! See <https://learn.microsoft.com/rest/api/storageservices/set-table-service-properties>.
 

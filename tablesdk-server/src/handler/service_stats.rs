@@ -7,7 +7,8 @@ use http::Response as HttpResponse;
 use tablesdk_protocol::operation::service_stats::Response;
 use tablesdk_protocol::{ErrorCode, GeoReplicationStatus, ServiceError, ServiceStats};
 
-use crate::context::{Context, Location};
+use crate::address::Location;
+use crate::context::Context;
 
 pub(super) fn handle(context: &Context) -> Result<HttpResponse<Bytes>, ServiceError> {
     if context.location() == Location::Primary {

@@ -4,8 +4,11 @@
 //! Goes through none of the protocol's own encoders but the signature's, so that bytes are bytes of the wire.
 
 mod access;
+mod addressing;
 mod batch;
+mod cors;
 mod entities;
+mod negotiation;
 mod queries;
 mod routes;
 mod settings;

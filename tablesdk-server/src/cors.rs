@@ -1,0 +1,202 @@
+//! Cross-origin resource sharing: what the rules of an account allow pages of other origins, told to their browsers.
+//!
+//! A browser asks first, unauthenticated, whether a page may send what it wants to send; and it shows a page an answer only
+//! where that says so. Neither changes what a request does. Knows rules and headers, but neither credentials nor storage. See
+//! <https://learn.microsoft.com/rest/api/storageservices/cross-origin-resource-sharing--cors--support-for-the-azure-storage-services>.
+
+use bytes::Bytes;
+use http::header::{
+    ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
+    ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE,
+    ACCESS_CONTROL_REQUEST_HEADERS, ACCESS_CONTROL_REQUEST_METHOD, ORIGIN, VARY,
+};
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response};
+use tablesdk_protocol::{CorsRule, ErrorCode, ServiceError};
+
+/// What the answer to a request tells the browser that sent it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Cors {
+    allowed: Option<Allowed>,
+    /// Whether another origin may get other headers.
+    varies: bool,
+}
+
+/// What a rule allows the page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Allowed {
+    /// The page's origin, or `*` for all.
+    origin: HeaderValue,
+    exposed_headers: Vec<String>,
+}
+
+impl Cors {
+    /// Whether the rules can matter for a request at all.
+    pub(crate) fn concerns(head: &Parts) -> bool {
+        head.headers.contains_key(ORIGIN) || is_cached(&head.method)
+    }
+
+    /// What the rules say of a request that is no preflight.
+    // SERVICE: whether the headers of the request are among those of the rule was the preflight's business.
+    pub(crate) fn of(head: &Parts, rules: &[CorsRule]) -> Self {
+        let origin = head.headers.get(ORIGIN);
+        let rule = origin.and_then(|origin| {
+            let mut rules = rules.iter();
+            rules.find(|rule| {
+                allows_origin(rule, origin) && allows_method(rule, head.method.as_str())
+            })
+        });
+        match (rule, origin) {
+            (Some(rule), _) if allows_all_origins(rule) => Self {
+                allowed: Some(Allowed {
+                    origin: HeaderValue::from_static(ALL),
+                    exposed_headers: rule.exposed_headers.clone(),
+                }),
+                varies: false,
+            },
+            (Some(rule), Some(origin)) => Self {
+                allowed: Some(Allowed {
+                    origin: origin.clone(),
+                    exposed_headers: rule.exposed_headers.clone(),
+                }),
+                varies: true,
+            },
+            // A cache that keeps this answer must not give it to a page that would get another one.
+            _ => Self {
+                allowed: None,
+                varies: is_cached(&head.method)
+                    && rules.iter().any(|rule| !allows_all_origins(rule)),
+            },
+        }
+    }
+
+    /// Adds the headers to an answer that has all its others.
+    pub(crate) fn apply(&self, headers: &mut HeaderMap) {
+        if self.varies {
+            headers.insert(VARY, HeaderValue::from_static("Origin"));
+        }
+        let Some(allowed) = &self.allowed else {
+            return;
+        };
+        let exposed = exposed_headers(&allowed.exposed_headers, headers);
+        if let Some(exposed) = exposed {
+            headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
+        }
+        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, allowed.origin.clone());
+        if allowed.origin != ALL {
+            let yes = HeaderValue::from_static("true");
+            headers.insert(ACCESS_CONTROL_ALLOW_CREDENTIALS, yes);
+        }
+    }
+}
+
+/// Whether a request asks what another one may do.
+// SERVICE: `OPTIONS` without a header of CORS is a verb like any other, and no resource has it.
+pub(crate) fn is_preflight(head: &Parts) -> bool {
+    head.method == Method::OPTIONS
+        && (head.headers.contains_key(ORIGIN)
+            || head.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD))
+}
+
+/// Answers a preflight: by the first rule that allows all that it asks for.
+///
+/// # Errors
+///
+/// `InvalidHeaderValue` when it does not say who asks or for what; `CorsPreflightFailure` when there is no such rule.
+pub(crate) fn preflight(
+    headers: &HeaderMap,
+    rules: &[CorsRule],
+) -> Result<Response<Bytes>, ServiceError> {
+    let required = |name: HeaderName| {
+        let message = "A required CORS header is not present.";
+        let value = headers.get(name).filter(|value| !value.is_empty());
+        value.ok_or_else(|| ServiceError::new(ErrorCode::InvalidHeaderValue, message))
+    };
+    let origin = required(ORIGIN)?;
+    let method = required(ACCESS_CONTROL_REQUEST_METHOD)?;
+    let wanted = headers.get(ACCESS_CONTROL_REQUEST_HEADERS);
+    let rule = rules.iter().find(|rule| {
+        allows_origin(rule, origin)
+            && method
+                .to_str()
+                .is_ok_and(|method| allows_method(rule, method))
+            && wanted.is_none_or(|wanted| allows_headers(rule, wanted))
+    });
+    let rule = rule.ok_or_else(|| ServiceError::from(ErrorCode::CorsPreflightFailure))?;
+    let mut response = Response::new(Bytes::new());
+    let answer = response.headers_mut();
+    answer.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+    answer.insert(ACCESS_CONTROL_ALLOW_METHODS, method.clone());
+    if let Some(wanted) = wanted {
+        answer.insert(ACCESS_CONTROL_ALLOW_HEADERS, wanted.clone());
+    }
+    answer.insert(ACCESS_CONTROL_MAX_AGE, rule.max_age_in_seconds.into());
+    let yes = HeaderValue::from_static("true");
+    answer.insert(ACCESS_CONTROL_ALLOW_CREDENTIALS, yes);
+    Ok(response)
+}
+
+fn allows_all_origins(rule: &CorsRule) -> bool {
+    rule.allowed_origins.iter().any(|allowed| allowed == ALL)
+}
+
+/// Origins are compared with their case, as documented.
+fn allows_origin(rule: &CorsRule, origin: &HeaderValue) -> bool {
+    let origins = rule.allowed_origins.iter();
+    allows_all_origins(rule)
+        || origins
+            .into_iter()
+            .any(|allowed| origin == allowed.as_str())
+}
+
+fn allows_method(rule: &CorsRule, method: &str) -> bool {
+    rule.allowed_methods.iter().any(|allowed| allowed == method)
+}
+
+/// Whether each of the names is in the list.
+fn allows_headers(rule: &CorsRule, names: &HeaderValue) -> bool {
+    let Ok(names) = names.to_str() else {
+        return false;
+    };
+    let mut names = names.split(',').map(str::trim);
+    names.all(|name| {
+        let mut allowed = rule.allowed_headers.iter();
+        name.is_empty() || allowed.any(|allowed| covers(allowed, name))
+    })
+}
+
+/// Whether an item of a list of headers, a name or a prefix with a star behind it, covers a name. Neither has a case.
+fn covers(item: &str, name: &str) -> bool {
+    match item.strip_suffix('*') {
+        Some(prefix) => {
+            let start = name.get(..prefix.len());
+            start.is_some_and(|start| start.eq_ignore_ascii_case(prefix))
+        }
+        None => item.eq_ignore_ascii_case(name),
+    }
+}
+
+/// The headers that the page may see: those that are named, and those of the answer that have a prefix.
+fn exposed_headers(items: &[String], answer: &HeaderMap) -> Option<HeaderValue> {
+    let mut names: Vec<&str> = Vec::new();
+    for item in items {
+        if item.ends_with('*') {
+            let found = answer.keys().map(HeaderName::as_str);
+            names.extend(found.filter(|name| covers(item, name)));
+        } else {
+            names.push(item);
+        }
+    }
+    if names.is_empty() {
+        return None;
+    }
+    HeaderValue::from_str(&names.join(",")).ok()
+}
+
+/// Whether caches keep answers to that verb.
+fn is_cached(method: &Method) -> bool {
+    method == Method::GET || method == Method::HEAD
+}
+
+/// Every origin.
+const ALL: &str = "*";
