@@ -4,7 +4,9 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tablesdk_protocol::Clock;
 use tablesdk_protocol::auth::SharedKey;
@@ -35,6 +37,7 @@ pub struct Builder {
     port: u16,
     accounts: Vec<SharedKey>,
     clock: Arc<dyn Clock>,
+    table_name_hold: Duration,
 }
 
 impl Builder {
@@ -44,6 +47,7 @@ impl Builder {
             port: 0,
             accounts: Vec::new(),
             clock: Arc::new(SystemClock),
+            table_name_hold: Duration::ZERO,
         }
     }
 
@@ -61,6 +65,9 @@ impl Builder {
 
     /// Adds an account, in the place of the default one: `devstoreaccount1` with a random key.
     ///
+    /// A name is 3 to 24 lower-case letters and digits, as it is part of a host name; another one is refused by
+    /// [`Builder::start`] and [`Builder::in_process`]. The same name twice is one account with two keys.
+    ///
     /// Repeat it for more accounts. The first one is the account of [`TableServer::endpoint`],
     /// [`TableServer::credential`] and [`TableServer::connection_string`].
     pub fn account(mut self, account: SharedKey) -> Self {
@@ -74,33 +81,51 @@ impl Builder {
         self
     }
 
+    /// For how long the name of a deleted table stays taken: not at all unless chosen.
+    ///
+    /// The service needs 40 seconds or more until a table is gone. Until then, creating one of the same name is refused as
+    /// `TableBeingDeleted`; for everything else there is no such table any more. The time is that of [`Builder::clock`].
+    pub const fn deleted_table_name_hold(mut self, duration: Duration) -> Self {
+        self.table_name_hold = duration;
+        self
+    }
+
     /// Starts a server that listens on a socket. The port is bound when this returns.
     ///
     /// # Errors
     ///
-    /// When the address cannot be bound. The kind says why, such as [`io::ErrorKind::AddrInUse`].
+    /// When the address cannot be bound: the kind says why, such as [`io::ErrorKind::AddrInUse`]. Or when an account has a name
+    /// that none can have, which is [`io::ErrorKind::InvalidInput`].
     ///
     /// # Panics
     ///
     /// Outside a tokio runtime with I/O and time enabled.
     pub async fn start(self) -> io::Result<TableServer> {
         let address = SocketAddr::new(self.host, self.port);
-        TableServer::listening(address, self.options()).await
+        TableServer::listening(address, self.options()?).await
     }
 
     /// Makes a server without a socket, which is reached through [`TableServer::transport`].
-    pub fn in_process(self) -> TableServer {
-        TableServer::without_socket(self.options())
+    ///
+    /// # Errors
+    ///
+    /// When an account has a name that none can have ([`io::ErrorKind::InvalidInput`]).
+    pub fn in_process(self) -> io::Result<TableServer> {
+        Ok(TableServer::without_socket(self.options()?))
     }
 
-    fn options(mut self) -> Options {
+    fn options(mut self) -> io::Result<Options> {
         if self.accounts.is_empty() {
             self.accounts.push(random_account());
         }
-        Options {
+        for account in &self.accounts {
+            check_account(account.account())?;
+        }
+        Ok(Options {
             accounts: self.accounts,
             clock: self.clock,
-        }
+            table_name_hold: self.table_name_hold,
+        })
     }
 }
 
@@ -110,6 +135,19 @@ pub(crate) struct Options {
     /// At least one.
     pub(crate) accounts: Vec<SharedKey>,
     pub(crate) clock: Arc<dyn Clock>,
+    /// For how long the name of a deleted table stays taken.
+    pub(crate) table_name_hold: Duration,
+}
+
+/// Refuses a name that could not be part of a host name, or could be taken for something else there.
+fn check_account(name: &str) -> io::Result<()> {
+    let is_allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    if ACCOUNT_NAME_LENGTHS.contains(&name.len()) && name.bytes().all(is_allowed) {
+        return Ok(());
+    }
+    let message =
+        format!("the account name {name:?} is not made of 3 to 24 lower-case letters and digits");
+    Err(io::Error::new(io::ErrorKind::InvalidInput, message))
 }
 
 /// The development account's name, since tools expect it, with a key of its own: a client that is aimed at the wrong server
@@ -121,6 +159,8 @@ fn random_account() -> SharedKey {
 }
 
 const DEFAULT_ACCOUNT: &str = "devstoreaccount1";
+/// How long the name of an account may be.
+const ACCOUNT_NAME_LENGTHS: RangeInclusive<usize> = 3..=24;
 /// As long as the keys of the service.
 const KEY_BYTES: usize = 64;
 
@@ -130,7 +170,7 @@ mod tests {
 
     #[test]
     fn every_server_has_its_own_key() {
-        let key = || Builder::new().options().accounts[0].expose();
+        let key = || Builder::new().options().unwrap().accounts[0].expose();
         assert_eq!(key().len(), 88);
         assert_ne!(key(), key());
     }
@@ -138,16 +178,42 @@ mod tests {
     #[test]
     fn a_chosen_account_replaces_the_default_one() {
         let account = |name| SharedKey::new(name, "c2VjcmV0").unwrap();
-        let builder = Builder::new().account(account("a")).account(account("b"));
-        let options = builder.options();
+        let builder = Builder::new();
+        let builder = builder.account(account("one")).account(account("two"));
+        let options = builder.options().unwrap();
         let names: Vec<&str> = options.accounts.iter().map(SharedKey::account).collect();
-        assert_eq!(names, ["a", "b"]);
+        assert_eq!(names, ["one", "two"]);
+    }
+
+    #[test]
+    fn an_account_has_a_name_that_a_host_can_have() {
+        let start = |name: &str| {
+            let account = SharedKey::new(name, "c2VjcmV0").unwrap();
+            Builder::new().account(account).in_process()
+        };
+        for name in ["abc", "devstoreaccount1", "123", &"a".repeat(24)] {
+            assert!(start(name).is_ok(), "{name}");
+        }
+        for name in [
+            "",
+            "ab",
+            "Acct",
+            "a-b-c",
+            "a.b",
+            "a/b",
+            "é1234",
+            &"a".repeat(25),
+        ] {
+            let error = start(name).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{name}");
+            assert!(error.to_string().contains(&format!("{name:?}")), "{error}");
+        }
     }
 
     #[test]
     fn debug_tells_no_key() {
         let builder = Builder::new().account(SharedKey::new("acct", "c2VjcmV0").unwrap());
-        let text = format!("{builder:?} {:?}", builder.clone().options());
+        let text = format!("{builder:?} {:?}", builder.clone().options().unwrap());
         assert!(text.contains("acct"), "{text}");
         assert!(
             !text.contains("c2VjcmV0") && !text.contains("secret"),

@@ -46,7 +46,8 @@ impl Service {
         Self {
             accounts,
             clock: options.clock,
-            engine: Engine::new(Box::new(MemoryStorage::default()), stamp),
+            engine: Engine::new(Box::new(MemoryStorage::default()), stamp)
+                .with_name_hold(options.table_name_hold),
             request_ids: RequestIds::new(),
         }
     }

@@ -3,6 +3,8 @@
 //! Knows no locks, no clock, no HTTP. That the state has not changed when the writes are applied is the engine's business.
 //! See <https://learn.microsoft.com/rest/api/storageservices/update-entity2>.
 
+use std::time::Duration;
+
 use tablesdk_protocol::limits::ENTITY_BYTES_MAX;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{EntityKey, IfMatch, TableName, Timestamp, ValueRef};
@@ -24,6 +26,7 @@ pub(super) fn decide(
     command: &Command<'_>,
     now: Timestamp,
 ) -> Result<WriteBatch, Failure> {
+    refuse_system_tables(command)?;
     let mut batch = WriteBatch::default();
     match command {
         Command::Batch(table, changes) => {
@@ -33,8 +36,12 @@ pub(super) fn decide(
             let table = view.require_table(account, table)?;
             decide_change(view, table.id, change, now, &mut batch)?;
         }
-        Command::CreateTable(name) => create_table(view, account, name, &mut batch)?,
+        Command::CreateTable(name) => create_table(view, account, name, now, &mut batch)?,
         Command::DeleteTable(name) => delete_table(view, account, name, &mut batch)?,
+        Command::DeleteTableHoldingName(name, duration) => {
+            delete_table(view, account, name, &mut batch)?;
+            hold_name(view, account, name, *duration, now, &mut batch)?;
+        }
         Command::SetServiceProperties(properties) => {
             let properties = (*properties).clone().or(view.service_properties(account)?);
             let record = settings::properties_record(&properties);
@@ -48,14 +55,39 @@ pub(super) fn decide(
     Ok(batch)
 }
 
+fn refuse_system_tables(command: &Command<'_>) -> Result<(), Failure> {
+    match command {
+        Command::Batch(name, _) if name.is_system() => {
+            Err(Failure::from(Rejection::SystemTable).of_change(0))
+        }
+        Command::Change(name, _)
+        | Command::CreateTable(name)
+        | Command::DeleteTable(name)
+        | Command::DeleteTableHoldingName(name, _)
+        | Command::SetTableAcl(name, _)
+            if name.is_system() =>
+        {
+            Err(Rejection::SystemTable.into())
+        }
+        _ => Ok(()),
+    }
+}
+
 fn create_table(
     view: &View,
     account: &str,
     name: &TableName,
+    now: Timestamp,
     batch: &mut WriteBatch,
 ) -> Result<(), Failure> {
     if view.table(account, name)?.is_some() {
         return Err(Rejection::TableAlreadyExists.into());
+    }
+    if let Some(until) = view.deleted_until(account, name)? {
+        if now < until {
+            return Err(Rejection::TableBeingDeleted.into());
+        }
+        batch.delete(layout::deleted_table_key(account, name));
     }
     let id = view.next_table_id()?;
     let table = Table {
@@ -70,7 +102,6 @@ fn create_table(
     Ok(())
 }
 
-// SERVICE: the name of a deleted table stays unusable for about 40 seconds there; here it is free at once.
 fn delete_table(
     view: &View,
     account: &str,
@@ -89,6 +120,30 @@ fn delete_table(
 }
 
 /// Adds what has to be written to carry out one change.
+/// Keeps a name from being taken for a while, and forgets those that are free again: no more is kept than was deleted lately.
+// SERVICE: the name of a deleted table stays unusable for about 40 seconds there.
+fn hold_name(
+    view: &View,
+    account: &str,
+    name: &TableName,
+    duration: Duration,
+    now: Timestamp,
+    batch: &mut WriteBatch,
+) -> Result<(), Failure> {
+    for deleted in view.deleted_tables(account) {
+        let (key, until) = deleted?;
+        if until <= now {
+            batch.delete(key);
+        }
+    }
+    let until = now.saturating_add(duration);
+    batch.put(
+        layout::deleted_table_key(account, name),
+        layout::deleted_table_record(until),
+    );
+    Ok(())
+}
+
 pub(super) fn decide_change(
     view: &View,
     table: TableId,
@@ -354,6 +409,64 @@ mod tests {
         assert_eq!(records.range(b"a", b"b").count(), 0);
         state.run(&Command::CreateTable(&name("people"))).unwrap();
         assert_eq!(stored(&state), []);
+    }
+
+    #[test]
+    fn the_name_of_a_deleted_table_can_be_held() {
+        let mut state = State::new();
+        let window = Duration::from_secs(40);
+        let (people, cities) = (name("people"), name("cities"));
+        let held = |state: &State| state.storage.snapshot().range(b"d", b"e").count();
+        state
+            .run(&Command::DeleteTableHoldingName(&people, window))
+            .unwrap();
+        assert_eq!(held(&state), 1);
+        let free_at = state.now.saturating_add(window);
+        let create = Command::CreateTable(&people);
+        assert_eq!(state.run(&create), rejected(Rejection::TableBeingDeleted));
+        let again = state.run(&Command::DeleteTableHoldingName(&people, window));
+        assert_eq!(again, rejected(Rejection::ResourceNotFound));
+        let other = decide(&state.view(), "other", &create, state.now);
+        assert!(other.is_ok());
+        state.run(&Command::CreateTable(&cities)).unwrap();
+        // A moment before, and then.
+        let at = |state: &State, now| decide(&state.view(), "acct", &create, now).map(|_| ());
+        let before = Timestamp::from_unix_ticks(free_at.unix_ticks() - 1).unwrap();
+        assert_eq!(at(&state, before), rejected(Rejection::TableBeingDeleted));
+        assert_eq!(at(&state, free_at), Ok(()));
+        // Deleting another table forgets the name.
+        state.now = free_at;
+        state
+            .run(&Command::DeleteTableHoldingName(&cities, window))
+            .unwrap();
+        assert_eq!(held(&state), 1);
+        state.run(&create).unwrap();
+        assert_eq!(held(&state), 1);
+        state.now = state.now.saturating_add(window);
+        state.run(&Command::CreateTable(&cities)).unwrap();
+        assert_eq!(held(&state), 0);
+    }
+
+    #[test]
+    fn the_tables_of_metrics_are_there_and_stay_as_they_are() {
+        let mut state = State::new();
+        let metrics = name("$MetricsHourPrimaryTransactionsTable");
+        let table = state.view().table("acct", &metrics).unwrap().unwrap();
+        assert_eq!(table.id, TableId::NONE);
+        let (key, action) = (key(), Action::Insert(&[]));
+        let change = Change { key: &key, action };
+        for command in [
+            Command::Change(&metrics, change),
+            Command::CreateTable(&metrics),
+            Command::DeleteTable(&metrics),
+            Command::SetTableAcl(&metrics, &[]),
+        ] {
+            let result = state.run(&command);
+            assert_eq!(result, rejected(Rejection::SystemTable), "{command:?}");
+        }
+        let result = state.run(&Command::Batch(&metrics, &[change]));
+        let expected = Failure::RejectedChange(0, Rejection::SystemTable);
+        assert_eq!(result, Err(expected));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use tablesdk_protocol::{EntityKey, TableName};
+use tablesdk_protocol::{EntityKey, TableName, Timestamp};
 
 use crate::storage::StorageError;
 
@@ -14,6 +14,9 @@ use crate::storage::StorageError;
 pub(crate) struct TableId(pub(super) u64);
 
 impl TableId {
+    /// The id under which nothing is ever stored.
+    pub(super) const NONE: Self = Self(0);
+
     /// The id of the table that is created next.
     pub(super) fn next(self) -> Result<Self, StorageError> {
         // The ids do not run out: only a damaged number is the last one.
@@ -60,6 +63,32 @@ pub(super) fn table_key_from(account: &str, name: &str) -> Vec<u8> {
 /// The key before which the tables of an account end.
 pub(super) fn tables_end(account: &str) -> Vec<u8> {
     table_prefix(account, 1)
+}
+
+/// The key of what is left of a table that was deleted.
+pub(super) fn deleted_table_key(account: &str, name: &TableName) -> Vec<u8> {
+    let mut key = deleted_prefix(account, 0);
+    key.extend_from_slice(name.to_lowercase().as_bytes());
+    key
+}
+
+/// The keys of what is left of all tables of an account that were deleted.
+pub(super) fn deleted_tables(account: &str) -> (Vec<u8>, Vec<u8>) {
+    (deleted_prefix(account, 0), deleted_prefix(account, 1))
+}
+
+/// Prints until when the name of a deleted table stays taken.
+pub(super) fn deleted_table_record(until: Timestamp) -> Vec<u8> {
+    until.unix_ticks().to_be_bytes().to_vec()
+}
+
+/// Reads until when the name of a deleted table stays taken.
+pub(super) fn read_deleted_table(record: &[u8]) -> Result<Timestamp, StorageError> {
+    let ticks = record.try_into().ok().map(i64::from_be_bytes);
+    let until = ticks.and_then(|ticks| Timestamp::from_unix_ticks(ticks).ok());
+    until.ok_or(StorageError::Corrupt {
+        what: "deleted table",
+    })
 }
 
 /// Prints the record of a table.
@@ -197,8 +226,16 @@ fn read_text(bytes: &[u8]) -> Option<Cow<'_, str>> {
 }
 
 fn table_prefix(account: &str, end: u8) -> Vec<u8> {
+    account_prefix(b't', account, end)
+}
+
+fn deleted_prefix(account: &str, end: u8) -> Vec<u8> {
+    account_prefix(b'd', account, end)
+}
+
+fn account_prefix(kind: u8, account: &str, end: u8) -> Vec<u8> {
     let mut key = Vec::with_capacity(64);
-    key.push(b't');
+    key.push(kind);
     key.extend_from_slice(account.as_bytes());
     key.push(end);
     key
@@ -264,6 +301,7 @@ mod tests {
             let _ = read_entity_key(&bytes);
             let _ = read_table(&bytes);
             let _ = read_table_id(&bytes);
+            let _ = read_deleted_table(&bytes);
             let _ = read_text(&bytes);
         }
     }

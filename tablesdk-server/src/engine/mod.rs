@@ -18,6 +18,7 @@ mod view;
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{
@@ -38,6 +39,8 @@ pub(crate) struct Engine {
     storage: Box<dyn Storage>,
     /// Held from the look at the state to the commit of what was decided on it: there is one writer at a time.
     writer: Mutex<Stamp>,
+    /// For how long the name of a deleted table stays taken.
+    name_hold: Duration,
 }
 
 impl Engine {
@@ -46,6 +49,22 @@ impl Engine {
         Self {
             storage,
             writer: Mutex::new(stamp),
+            name_hold: Duration::ZERO,
+        }
+    }
+
+    /// The same tables, whose names stay taken for so long when they are deleted.
+    #[must_use]
+    pub(crate) fn with_name_hold(self, name_hold: Duration) -> Self {
+        Self { name_hold, ..self }
+    }
+
+    /// The command that deletes a table.
+    pub(crate) const fn delete_table<'a>(&self, name: &'a TableName) -> Command<'a> {
+        if self.name_hold.is_zero() {
+            Command::DeleteTable(name)
+        } else {
+            Command::DeleteTableHoldingName(name, self.name_hold)
         }
     }
 
@@ -103,6 +122,8 @@ pub(crate) enum Command<'a> {
     CreateTable(&'a TableName),
     /// Deletes a table and all its entities.
     DeleteTable(&'a TableName),
+    /// Deletes a table and all its entities, and lets nobody have its name for so long.
+    DeleteTableHoldingName(&'a TableName, Duration),
     /// Changes the properties of the service, as far as they are given.
     SetServiceProperties(&'a ServiceProperties),
     /// Replaces the stored access policies of a table.

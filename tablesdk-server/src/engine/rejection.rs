@@ -21,8 +21,13 @@ pub(crate) enum Rejection {
     /// The entity, or the table to delete, does not exist.
     // SERVICE: both have this code, although the documentation gives each one of its own.
     ResourceNotFound,
+    /// A write to the service's own tables.
+    // SERVICE: the code is assumed.
+    SystemTable,
     /// Create of a name that exists in any case.
     TableAlreadyExists,
+    /// Create of a name whose table was deleted a moment ago.
+    TableBeingDeleted,
     /// An operation on the entities of a missing table.
     TableNotFound,
     /// More than 252 properties.
@@ -40,7 +45,9 @@ impl Rejection {
             Self::EntityAlreadyExists => ErrorCode::EntityAlreadyExists,
             Self::EntityTooLarge => ErrorCode::EntityTooLarge,
             Self::ResourceNotFound => ErrorCode::ResourceNotFound,
+            Self::SystemTable => ErrorCode::InsufficientAccountPermissions,
             Self::TableAlreadyExists => ErrorCode::TableAlreadyExists,
+            Self::TableBeingDeleted => ErrorCode::TableBeingDeleted,
             Self::TableNotFound => ErrorCode::TableNotFound,
             Self::TooManyProperties => ErrorCode::TooManyProperties,
             Self::UpdateConditionNotSatisfied => ErrorCode::UpdateConditionNotSatisfied,

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use tablesdk_protocol::wire::json::EntityHead;
 use tablesdk_protocol::{
-    ETag, EntityKey, ServiceProperties, SignedIdentifier, TableName, ValueRef,
+    ETag, EntityKey, ServiceProperties, SignedIdentifier, TableName, Timestamp, ValueRef,
 };
 
 use super::layout::{self, Table, TableId};
@@ -27,11 +27,18 @@ impl View {
     }
 
     /// The table of that name, in any case.
+    // SERVICE: the tables of metrics are always there, and not in lists. Here nothing is measured, so that they are empty.
     pub(crate) fn table(
         &self,
         account: &str,
         name: &TableName,
     ) -> Result<Option<Table>, StorageError> {
+        if name.is_system() {
+            return Ok(Some(Table {
+                id: TableId::NONE,
+                name: name.as_str().to_owned(),
+            }));
+        }
         let record = self.snapshot.get(&layout::table_key(account, name))?;
         record.as_deref().map(layout::read_table).transpose()
     }
@@ -51,6 +58,32 @@ impl View {
         let start = layout::table_key_from(account, from);
         let records = self.snapshot.range(&start, &layout::tables_end(account));
         records.map(|record| layout::read_table(&record?.1))
+    }
+
+    /// Until when the name of a deleted table stays taken.
+    pub(super) fn deleted_until(
+        &self,
+        account: &str,
+        name: &TableName,
+    ) -> Result<Option<Timestamp>, StorageError> {
+        let record = self
+            .snapshot
+            .get(&layout::deleted_table_key(account, name))?;
+        let record = record.as_deref();
+        record.map(layout::read_deleted_table).transpose()
+    }
+
+    /// The keys of what is left of the deleted tables of an account, and until when.
+    pub(super) fn deleted_tables(
+        &self,
+        account: &str,
+    ) -> impl Iterator<Item = Result<(Bytes, Timestamp), StorageError>> {
+        let (start, end) = layout::deleted_tables(account);
+        let records = self.snapshot.range(&start, &end);
+        records.map(|record| {
+            let (key, record) = record?;
+            Ok((key, layout::read_deleted_table(&record)?))
+        })
     }
 
     /// The stored access policies of a table.

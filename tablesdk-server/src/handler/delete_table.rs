@@ -8,14 +8,14 @@ use tablesdk_protocol::ServiceError;
 use tablesdk_protocol::operation::delete_table::{Request, Response};
 
 use crate::context::Context;
-use crate::engine::{Command, Engine};
+use crate::engine::Engine;
 
 pub(super) async fn handle(
     engine: &Engine,
     context: &Context,
     request: &Request,
 ) -> Result<HttpResponse<Bytes>, ServiceError> {
-    let command = Command::DeleteTable(&request.name);
+    let command = engine.delete_table(&request.name);
     engine.commit(context.account(), &command).await?;
     Ok(Response.encode())
 }

@@ -64,7 +64,9 @@ impl TableServer {
     /// Makes a server without a socket, which is reached through [`TableServer::transport`]. It needs no runtime, and works
     /// while tokio's time is paused.
     pub fn in_process() -> Self {
-        Self::builder().in_process()
+        Self::builder()
+            .in_process()
+            .expect("the default account has a name as they are")
     }
 
     /// Chooses address, port, accounts and clock.

@@ -210,7 +210,7 @@ async fn a_transport_has_the_limit_of_the_wire() {
 #[test]
 fn names_itself_without_its_key() {
     let key = SharedKey::new("acct", "c2VjcmV0").unwrap();
-    let server = TableServer::builder().account(key).in_process();
+    let server = TableServer::builder().account(key).in_process().unwrap();
     assert_eq!(server.endpoint(), "http://in-process.invalid/acct");
     assert_eq!(
         server.connection_string(),

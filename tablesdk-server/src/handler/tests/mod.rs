@@ -16,6 +16,7 @@ mod signatures;
 mod tables;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Request, Response};
@@ -35,6 +36,11 @@ struct Client {
 
 impl Client {
     fn new() -> Self {
+        Self::holding_names(Duration::ZERO)
+    }
+
+    /// Whose tables hold their names for so long when they are deleted.
+    fn holding_names(table_name_hold: Duration) -> Self {
         let key = SharedKey::new("acct", "c2VjcmV0").unwrap();
         let clock = ManualClock::new(NOW);
         let options = Options {
@@ -44,6 +50,7 @@ impl Client {
                 SharedKey::new("second", "c2VjcmV0").unwrap(),
             ],
             clock: Arc::clone(&clock) as Arc<dyn Clock>,
+            table_name_hold,
         };
         let service = Service::new(options);
         Self {
@@ -132,7 +139,7 @@ impl Client {
     }
 
     fn advance(&self, seconds: u64) {
-        let duration = std::time::Duration::from_secs(seconds);
+        let duration = Duration::from_secs(seconds);
         self.clock.set(self.clock.now().saturating_add(duration));
     }
 }

@@ -135,3 +135,82 @@ fn tables_are_listed_in_the_order_of_their_lower_cased_names() {
         assert_eq!(status_and_code(&page), (400, "InvalidInput"), "{query}");
     }
 }
+
+#[test]
+fn the_name_of_a_deleted_table_can_stay_taken_for_a_while() {
+    let client = Client::holding_names(Duration::from_secs(40));
+    let create = r#"{"TableName":"people"}"#;
+    assert_eq!(client.send("POST", "Tables", &[], create).status(), 201);
+    let deleted = client.send("DELETE", "Tables('people')", &[], "");
+    assert_eq!(deleted.status(), 204);
+    let tables = client.send("GET", "Tables", &[], "");
+    assert_eq!(body(&tables), r#"{"value":[]}"#);
+    let entity = r#"{"PartitionKey":"p","RowKey":"r"}"#;
+    let point = "people(PartitionKey='p',RowKey='r')";
+    for (method, resource, content, code) in [
+        ("GET", "people()", "", "TableNotFound"),
+        ("GET", point, "", "TableNotFound"),
+        ("POST", "people", entity, "TableNotFound"),
+        ("PUT", point, "{}", "TableNotFound"),
+        ("GET", "people?comp=acl", "", "TableNotFound"),
+        ("GET", "Tables('people')", "", "ResourceNotFound"),
+        ("DELETE", "Tables('people')", "", "ResourceNotFound"),
+    ] {
+        let response = client.send(method, resource, &[], content);
+        assert_eq!(
+            status_and_code(&response),
+            (404, code),
+            "{method} {resource}"
+        );
+    }
+    client.advance(39);
+    for name in ["people", "PEOPLE"] {
+        let create = format!(r#"{{"TableName":"{name}"}}"#);
+        let refused = client.send("POST", "Tables", &[], &create);
+        assert_eq!(status_and_code(&refused), (409, "TableBeingDeleted"));
+    }
+    let other = client.send("POST", "Tables", &[], r#"{"TableName":"cities"}"#);
+    assert_eq!(other.status(), 201);
+    client.advance(2);
+    assert_eq!(client.send("POST", "Tables", &[], create).status(), 201);
+    assert_eq!(client.send("GET", "people()", &[], "").status(), 200);
+}
+
+#[test]
+fn the_tables_of_metrics_are_empty_and_cannot_be_changed() {
+    let client = Client::with_table();
+    let name = "$MetricsHourPrimaryTransactionsTable";
+    let minimal = [("accept", "application/json;odata=minimalmetadata")];
+    let page = client.send("GET", &format!("{name}()?$filter=a%20eq%201"), &minimal, "");
+    assert_eq!(
+        (page.status().as_u16(), body(&page)),
+        (
+            200,
+            r#"{"odata.metadata":"http://127.0.0.1:10002/acct/$metadata#$MetricsHourPrimaryTransactionsTable","value":[]}"#
+        )
+    );
+    let point = format!("{name}(PartitionKey='p',RowKey='r')");
+    let found = client.send("GET", &format!("Tables('{name}')"), &[], "");
+    assert_eq!(body(&found), format!(r#"{{"TableName":"{name}"}}"#));
+    let entity = r#"{"PartitionKey":"p","RowKey":"r"}"#;
+    let create = format!(r#"{{"TableName":"{name}"}}"#);
+    let refused = (403, "InsufficientAccountPermissions");
+    for (method, resource, content, expected) in [
+        ("GET", &*point, "", (404, "ResourceNotFound")),
+        ("GET", "$MetricsFoo()", "", (400, "InvalidResourceName")),
+        ("POST", "Tables", &create, refused),
+        ("POST", name, entity, refused),
+        ("PUT", &point, "{}", refused),
+        ("MERGE", &point, "{}", refused),
+        ("DELETE", &format!("Tables('{name}')"), "", refused),
+        ("PUT", &format!("{name}?comp=acl"), "", refused),
+    ] {
+        let response = client.send(method, resource, &[], content);
+        assert_eq!(status_and_code(&response), expected, "{method} {resource}");
+    }
+    let delete = client.send("DELETE", &point, &[("if-match", "*")], "");
+    assert_eq!(status_and_code(&delete), refused);
+    // They are in no list.
+    let tables = client.send("GET", "Tables", &[], "");
+    assert_eq!(body(&tables), r#"{"value":[{"TableName":"people"}]}"#);
+}
