@@ -11,8 +11,9 @@ use std::time::Duration;
 use tablesdk_protocol::Clock;
 use tablesdk_protocol::auth::SharedKey;
 
-use crate::TableServer;
+use crate::access::Tokens;
 use crate::clock::SystemClock;
+use crate::{TableServer, TokenVerifier};
 
 /// Chooses what a [`TableServer`] is like; made by [`TableServer::builder`].
 ///
@@ -38,6 +39,7 @@ pub struct Builder {
     accounts: Vec<SharedKey>,
     clock: Arc<dyn Clock>,
     table_name_hold: Duration,
+    tokens: Tokens,
 }
 
 impl Builder {
@@ -48,6 +50,7 @@ impl Builder {
             accounts: Vec::new(),
             clock: Arc::new(SystemClock),
             table_name_hold: Duration::ZERO,
+            tokens: Tokens::default(),
         }
     }
 
@@ -90,6 +93,21 @@ impl Builder {
         self
     }
 
+    /// Takes bearer tokens, and lets this decide what each is good for. Unless chosen, every token is refused.
+    ///
+    /// The server itself encrypts nothing, and the service refuses tokens that anybody on their way could read: see
+    /// [`Builder::tokens_over_http`]. [`TokenVerifier`] has an example.
+    pub fn token_verifier(mut self, verifier: impl TokenVerifier + 'static) -> Self {
+        self.tokens.verifier = Some(Arc::new(verifier));
+        self
+    }
+
+    /// Takes tokens over connections that are not encrypted: for tests, and behind a proxy that speaks TLS with the clients.
+    pub const fn tokens_over_http(mut self) -> Self {
+        self.tokens.over_http = true;
+        self
+    }
+
     /// Starts a server that listens on a socket. The port is bound when this returns.
     ///
     /// # Errors
@@ -125,6 +143,7 @@ impl Builder {
             accounts: self.accounts,
             clock: self.clock,
             table_name_hold: self.table_name_hold,
+            tokens: self.tokens,
         })
     }
 }
@@ -137,6 +156,7 @@ pub(crate) struct Options {
     pub(crate) clock: Arc<dyn Clock>,
     /// For how long the name of a deleted table stays taken.
     pub(crate) table_name_hold: Duration,
+    pub(crate) tokens: Tokens,
 }
 
 /// Refuses a name that could not be part of a host name, or could be taken for something else there.

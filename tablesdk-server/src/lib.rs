@@ -56,5 +56,6 @@ mod stamp;
 mod storage;
 mod time_limit;
 
+pub use access::{TokenAction, TokenGrant, TokenRefusal, TokenVerifier};
 pub use builder::Builder;
 pub use server::{InProcess, TableServer};

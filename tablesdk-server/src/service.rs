@@ -13,7 +13,7 @@ use tablesdk_protocol::auth::SharedKey;
 use tablesdk_protocol::operation::{QueryOptions, ReceivedRequest};
 use tablesdk_protocol::{Clock, CorsRule, ErrorCode, ResourcePath, ServiceError, TableName};
 
-use crate::access;
+use crate::access::{self, Tokens};
 use crate::address::Address;
 use crate::builder::Options;
 use crate::context::{Context, RequestIds};
@@ -32,6 +32,7 @@ pub(crate) struct Service {
     clock: Arc<dyn Clock>,
     engine: Engine,
     request_ids: RequestIds,
+    tokens: Tokens,
 }
 
 impl Service {
@@ -49,6 +50,7 @@ impl Service {
             engine: Engine::new(Box::new(MemoryStorage::default()), stamp)
                 .with_name_hold(options.table_name_hold),
             request_ids: RequestIds::new(),
+            tokens: options.tokens,
         }
     }
 
@@ -88,7 +90,7 @@ impl Service {
             let policies = table.map(|table| view.table_acl(table.id)).transpose()?;
             Ok(policies)
         };
-        let principal = access::authenticate(keys, context, &head, policies);
+        let principal = access::authenticate(keys, &self.tokens, context, &head, policies);
         let principal = principal.map_err(Refusal::Access)?;
         // Only now: what a URL means is no business of somebody unknown.
         let request = ReceivedRequest {

@@ -9,7 +9,7 @@ use tablesdk_protocol::auth::sas::{
 use tablesdk_protocol::operation::{Operation, batch, get_entity, update_entity};
 use tablesdk_protocol::{EntityKey, ErrorCode, ServiceError, TableName};
 
-use super::{Principal, TableGrant};
+use super::{Principal, TableGrant, TokenAction};
 
 /// A change of one entity, as far as permissions care.
 #[derive(Clone, Copy, Debug)]
@@ -87,6 +87,7 @@ impl Principal {
                     Err(ErrorCode::AuthorizationFailure.into())
                 }
             }
+            Self::Token(grant) => grant.require(change.kind.token_actions()),
         }
     }
 
@@ -97,36 +98,42 @@ impl Principal {
     ///
     /// As for a change; `ResourceNotFound` for an entity that a signature does not cover.
     pub(crate) fn authorize_operation(&self, operation: &Operation) -> Result<(), ServiceError> {
-        use {AccountPermission as Permission, SasResourceType as Type};
+        use {AccountPermission as Permission, SasResourceType as Type, TokenAction as Action};
         let change = |table, key, kind| self.authorize(&Change { table, key, kind });
         match operation {
             // Each of its operations is authorized where it is carried out.
             Operation::Batch(_) => Ok(()),
             Operation::CreateTable(_) => {
                 let permissions = [Permission::Create, Permission::Write];
-                self.authorize_account(&[Type::Container], &permissions)
+                self.authorize_account(&[Type::Container], &permissions, Action::CreateTables)
             }
             Operation::DeleteEntity(request) => {
                 change(&request.table, Some(&request.key), ChangeKind::Delete)
             }
             Operation::DeleteTable(_) => {
-                self.authorize_account(&[Type::Container], &[Permission::Delete])
+                let permissions = [Permission::Delete];
+                self.authorize_account(&[Type::Container], &permissions, Action::DeleteTables)
             }
             Operation::GetEntity(request) => self.authorize_get(request),
-            Operation::GetServiceProperties(_) | Operation::GetServiceStats(_) => {
-                self.authorize_account(&[Type::Service], &[Permission::Read])
+            Operation::GetMetadata(_)
+            | Operation::GetServiceProperties(_)
+            | Operation::GetServiceStats(_) => {
+                let permissions = [Permission::Read];
+                self.authorize_account(&[Type::Service], &permissions, Action::ReadService)
             }
             // SERVICE: older documents want the service for this.
             Operation::GetTable(_) | Operation::QueryTables(_) => {
-                self.authorize_account(&[Type::Container, Type::Service], &[Permission::List])
+                let types = [Type::Container, Type::Service];
+                self.authorize_account(&types, &[Permission::List], Action::ReadTables)
             }
             Operation::InsertEntity(request) => change(&request.table, None, ChangeKind::Insert),
             Operation::QueryEntities(request) => self.authorize_read(&request.table),
             Operation::SetServiceProperties(_) => {
-                self.authorize_account(&[Type::Service], &[Permission::Write])
+                let permissions = [Permission::Write];
+                self.authorize_account(&[Type::Service], &permissions, Action::WriteService)
             }
             Operation::UpdateEntity(request) => self.authorize(&Change::update(request)),
-            // Stored access policies among them: no signature reaches those that limit it.
+            // Stored access policies among them: no signature reaches those that limit it, and no token gets this far.
             _ if *self == Self::Account => Ok(()),
             _ => Err(ErrorCode::AuthorizationFailure.into()),
         }
@@ -136,7 +143,7 @@ impl Principal {
     pub(crate) fn keys(&self) -> Option<&SasKeyRange> {
         match self {
             Self::TableSas(grant) => Some(&grant.keys),
-            Self::Account | Self::AccountSas(_) => None,
+            Self::Account | Self::AccountSas(_) | Self::Token(_) => None,
         }
     }
 
@@ -167,14 +174,16 @@ impl Principal {
                 require_all(sas, &[AccountPermission::Read])
             }
             Self::TableSas(grant) => grant.require(table, &[TablePermission::Read]),
+            Self::Token(grant) => grant.require(&[TokenAction::ReadEntities]),
         }
     }
 
-    /// For what a table SAS is never good: one of these types, and one of these permissions.
+    /// For what a table SAS is never good: one of these types, and one of these permissions; or this action.
     fn authorize_account(
         &self,
         types: &[SasResourceType],
         permissions: &[AccountPermission],
+        action: TokenAction,
     ) -> Result<(), ServiceError> {
         match self {
             Self::Account => Ok(()),
@@ -187,6 +196,7 @@ impl Principal {
                 }
             }
             Self::TableSas(_) => Err(ErrorCode::AuthorizationFailure.into()),
+            Self::Token(grant) => grant.require(&[action]),
         }
     }
 }
@@ -198,6 +208,15 @@ impl ChangeKind {
             Self::Insert => &[AccountPermission::Add],
             Self::Update => &[AccountPermission::Update],
             Self::Upsert => &[AccountPermission::Add, AccountPermission::Update],
+        }
+    }
+
+    const fn token_actions(self) -> &'static [TokenAction] {
+        match self {
+            Self::Delete => &[TokenAction::DeleteEntities],
+            Self::Insert => &[TokenAction::AddEntities],
+            Self::Update => &[TokenAction::UpdateEntities],
+            Self::Upsert => &[TokenAction::AddEntities, TokenAction::UpdateEntities],
         }
     }
 

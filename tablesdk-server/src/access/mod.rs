@@ -1,7 +1,7 @@
 //! Who sends a request, and what that one may do.
 //!
 //! A credential is checked before anything is said about what it asks for; once that is decoded, the principal is asked about
-//! it, and about each change of a batch by itself. Knows signatures and clocks, tables, conditions and keys, but neither
+//! it, and about each change of a batch by itself. Knows signatures, tokens and clocks, tables, conditions and keys, but neither
 //! properties nor storage. Nothing here logs: what it handles are secrets. See
 //! <https://learn.microsoft.com/rest/api/storageservices/authorize-requests-to-azure-storage>.
 
@@ -9,15 +9,17 @@ mod authorize;
 mod policy;
 mod sas;
 mod shared_key;
+mod token;
 
 use http::header;
 use http::request::Parts;
 use tablesdk_protocol::auth::sas::{AccountSas, SasKeyRange, SignedSas, TablePermissions};
 use tablesdk_protocol::auth::{Scheme, SharedKey};
-use tablesdk_protocol::operation::QueryOptions;
 use tablesdk_protocol::{ErrorCode, ServiceError, SignedIdentifier, TableName};
 
 pub(crate) use authorize::{Change, ChangeKind};
+pub(crate) use token::Tokens;
+pub use token::{TokenAction, TokenGrant, TokenRefusal, TokenVerifier};
 
 use crate::context::Context;
 
@@ -30,6 +32,8 @@ pub(crate) enum Principal {
     AccountSas(Box<AccountSas>),
     /// Whoever was given a table SAS that holds now.
     TableSas(Box<TableGrant>),
+    /// Whoever has a token that is good here.
+    Token(TokenGrant),
 }
 
 /// What a table SAS grants, completed by the stored access policy that it names.
@@ -45,6 +49,7 @@ pub(crate) struct TableGrant {
 /// `policies` looks up the stored access policies of a table, for a signature that names one; `None` for a missing table.
 pub(crate) fn authenticate(
     keys: &[SharedKey],
+    tokens: &Tokens,
     context: &Context,
     head: &Parts,
     policies: impl FnOnce(&TableName) -> Result<Option<Vec<SignedIdentifier>>, ServiceError>,
@@ -67,7 +72,10 @@ pub(crate) fn authenticate(
     let scheme = match scheme {
         "SharedKey" => Scheme::SharedKey,
         "SharedKeyLite" => Scheme::SharedKeyLite,
-        _ if scheme.eq_ignore_ascii_case("Bearer") => return Err(refuse_bearer(context, query)),
+        _ if scheme.eq_ignore_ascii_case("Bearer") => {
+            let granted = tokens.authenticate(context, query, credential.trim())?;
+            return Ok(Principal::Token(granted));
+        }
         _ => return Err(malformed()),
     };
     let (account, signature) = credential
@@ -83,22 +91,6 @@ pub(crate) fn authenticate(
 fn refuse_anonymous(context: &Context) -> ServiceError {
     if knows_challenge(context) {
         ErrorCode::NoAuthenticationInformation.into()
-    } else {
-        ErrorCode::AuthenticationFailed.into()
-    }
-}
-
-/// What a request with a token is told: nobody issues tokens for this server.
-fn refuse_bearer(context: &Context, query: &str) -> ServiceError {
-    let options = QueryOptions::parse(query).unwrap_or_default();
-    if options.get("comp") == Some("acl") {
-        // SERVICE: stored access policies do not exist for tokens.
-        return ErrorCode::ResourceNotFound.into();
-    }
-    if knows_challenge(context) {
-        let message = ErrorCode::NoAuthenticationInformation.message();
-        ServiceError::new(ErrorCode::InvalidAuthenticationInfo, message)
-            .with_status(http::StatusCode::UNAUTHORIZED)
     } else {
         ErrorCode::AuthenticationFailed.into()
     }

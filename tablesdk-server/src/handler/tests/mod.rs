@@ -14,6 +14,7 @@ mod routes;
 mod settings;
 mod signatures;
 mod tables;
+mod tokens;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +24,7 @@ use http::{HeaderName, HeaderValue, Request, Response};
 use tablesdk_protocol::auth::{Scheme, SharedKey, string_to_sign};
 use tablesdk_protocol::{Clock, Timestamp};
 
+use crate::access::Tokens;
 use crate::builder::Options;
 use crate::service::Service;
 use crate::stamp::tests::ManualClock;
@@ -41,6 +43,15 @@ impl Client {
 
     /// Whose tables hold their names for so long when they are deleted.
     fn holding_names(table_name_hold: Duration) -> Self {
+        Self::with(table_name_hold, Tokens::default())
+    }
+
+    /// Who takes tokens like that.
+    fn taking(tokens: Tokens) -> Self {
+        Self::with(Duration::ZERO, tokens)
+    }
+
+    fn with(table_name_hold: Duration, tokens: Tokens) -> Self {
         let key = SharedKey::new("acct", "c2VjcmV0").unwrap();
         let clock = ManualClock::new(NOW);
         let options = Options {
@@ -51,6 +62,7 @@ impl Client {
             ],
             clock: Arc::clone(&clock) as Arc<dyn Clock>,
             table_name_hold,
+            tokens,
         };
         let service = Service::new(options);
         Self {
