@@ -6,3 +6,4 @@ mod raw;
 mod refusals;
 mod shared_access;
 mod signatures;
+mod surface;
