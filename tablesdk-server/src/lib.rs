@@ -36,6 +36,13 @@
 //!
 //! There is no global state: servers share nothing, run on the caller's runtime, read no environment and install nothing.
 //!
+//! # Accounts
+//!
+//! A URL names its account by the path, `http://127.0.0.1:10002/acct/people`, or by the host, as the service does:
+//! `http://acct.table.localhost:10002/people`. Any host will do whose first label is the name of an account here; clients that
+//! do not resolve names below `localhost` by themselves need an entry in their hosts file. With `-secondary` behind its name, an
+//! account can be read and not written.
+//!
 //! # Standalone
 //!
 //! `cargo install tablesdk-server && tablesdk-server` listens on port 10002 with the well-known development account; see

@@ -318,9 +318,9 @@ proptest! {
     #[test]
     fn whatever_is_asked_is_answered(
         method in "GET|PUT|POST|PATCH|MERGE|DELETE|HEAD|OPTIONS",
-        resource in "(people|Tables|\\$batch|)(\\(|\\(\\)|\\(PartitionKey='[a-z%0-9]{0,4}',RowKey='[a-z']{0,3}'\\))?",
-        query in "(\\$filter|\\$top|\\$select|\\$format|NextPartitionKey|NextRowKey|comp)?=[a-zA-Z0-9%'!()*-]{0,12}",
-        header in "if-match|if-none-match|prefer|accept|x-http-method|x-ms-version|content-type|host",
+        resource in "(people/)?(people|Tables|\\$batch|\\$metadata|\\$MetricsCapacityBlob|)(\\(|\\(\\)|\\(PartitionKey='[a-z%0-9]{0,4}',RowKey='[a-z']{0,3}'\\))?",
+        query in "(\\$filter|\\$top|\\$select|\\$format|NextPartitionKey|NextRowKey|comp|timeout)?=[a-zA-Z0-9%'!()*-]{0,12}",
+        header in "if-match|if-none-match|prefer|accept|x-http-method|x-ms-version|content-type|host|origin|access-control-request-method|content-md5|dataserviceversion|authorization",
         value in "[ -~]{0,12}",
         body in r#"[{}"\[\]:,a-zA-Z0-9@. -]{0,30}|\{"PartitionKey":"[a-z/]{0,2}","RowKey":"[a-z]{0,2}","[a-z]{0,2}":[0-9.e"]{0,4}\}"#,
     ) {
