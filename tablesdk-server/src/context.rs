@@ -44,7 +44,7 @@ impl Context {
     pub(crate) fn new(head: &Parts, address: Address, request_id: Guid, now: Timestamp) -> Self {
         let headers = &head.headers;
         let options = QueryOptions::parse(head.uri.query().unwrap_or_default());
-        let timeout = options.and_then(|options| options.timeout());
+        let options = options.unwrap_or_default();
         Self {
             address,
             client_request_id: headers
@@ -52,14 +52,17 @@ impl Context {
                 .filter(|id| is_client_request_id(id))
                 .cloned(),
             cors: Cors::default(),
-            error_format: ErrorFormat::of(head),
+            error_format: ErrorFormat::of(&options, headers),
             now,
             peer: head.extensions.get::<Peer>().map(|peer| peer.0),
             request_id,
-            timeout: timeout.unwrap_or(Duration::from_secs(OPERATION_SECONDS_MAX)),
+            timeout: match options.timeout() {
+                Ok(timeout) => timeout,
+                Err(_) => Duration::from_secs(OPERATION_SECONDS_MAX),
+            },
             version: match headers.get(X_MS_VERSION) {
                 Some(version) => Some(version.clone()),
-                None => version_of_sas(head.uri.query().unwrap_or_default()),
+                None => version_of_sas(head.uri.query().unwrap_or_default(), &options),
             }
             .filter(is_version),
         }
@@ -223,13 +226,11 @@ enum ErrorFormat {
 
 impl ErrorFormat {
     /// As the operations read it; minimal metadata where they would refuse it.
-    fn of(head: &Parts) -> Self {
-        let query = head.uri.query().unwrap_or_default();
-        let options = QueryOptions::parse(query).unwrap_or_default();
+    fn of(options: &QueryOptions, headers: &HeaderMap) -> Self {
         if matches!(options.get("comp"), Some("acl" | "properties" | "stats")) {
             return Self::Xml;
         }
-        let accept = head.headers.get(header::ACCEPT);
+        let accept = headers.get(header::ACCEPT);
         let accept = options
             .get("$format")
             .or_else(|| accept.and_then(|accept| accept.to_str().ok()))
@@ -272,11 +273,10 @@ impl RequestIds {
 }
 
 /// The version that a shared access signature asks for where no header does.
-fn version_of_sas(query: &str) -> Option<HeaderValue> {
+fn version_of_sas(query: &str, options: &QueryOptions) -> Option<HeaderValue> {
     if !SignedSas::is_in(query) {
         return None;
     }
-    let options = QueryOptions::parse(query).ok()?;
     let version = options.get("api-version").or_else(|| options.get("sv"))?;
     HeaderValue::from_str(version).ok()
 }
