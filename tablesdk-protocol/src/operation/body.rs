@@ -1,11 +1,9 @@
 //! The body of a request that writes an entity.
 
-use std::collections::HashSet;
-
 use bytes::Bytes;
 
 use crate::limits::{BINARY_BYTES_MAX, PROPERTIES_MAX, STRING_UNITS_MAX};
-use crate::wire::json::{PropertyError, PropertyProblem, read_entity};
+use crate::wire::json::{JsonError, PropertyError, PropertyProblem, read_entity};
 use crate::{
     EntityKey, ErrorCode, PropertyNameProblem, ServiceError, Value, ValueRef, check_property_name,
 };
@@ -32,19 +30,21 @@ impl EntityBody {
     /// # Errors
     ///
     /// `InvalidInput` when the body is not a JSON object or a value does not fit its type; `OutOfRangeInput` for a date
-    /// outside 1601 to 9999; `DuplicatePropertiesSpecified`.
+    /// outside 1601 to 9999; `DuplicatePropertiesSpecified`; `TooManyProperties` when there are many times too many.
     pub fn read(&self) -> Result<EntityInput, ServiceError> {
         if self.0.is_empty() {
             return Ok(EntityInput::default());
         }
-        let entity =
-            read_entity(&self.0).map_err(|_| ServiceError::from(ErrorCode::InvalidInput))?;
-        let mut names = HashSet::new();
+        let entity = read_entity(&self.0).map_err(|error| match error {
+            JsonError::AnnotatedTwice => ErrorCode::DuplicatePropertiesSpecified,
+            JsonError::TooManyMembers => ErrorCode::TooManyProperties,
+            _ => ErrorCode::InvalidInput,
+        })?;
+        if entity.has_duplicates() {
+            return Err(ErrorCode::DuplicatePropertiesSpecified.into());
+        }
         let mut properties = Vec::new();
         for property in entity.properties() {
-            if !names.insert(property.name()) {
-                return Err(ErrorCode::DuplicatePropertiesSpecified.into());
-            }
             if property.is_unannotated_big_integer() {
                 return Err(unreadable());
             }
@@ -157,6 +157,15 @@ mod tests {
         EntityBody::from_bytes(Bytes::copy_from_slice(body.as_bytes())).read()
     }
 
+    fn with(member: &str) -> String {
+        format!(r#"{{"PartitionKey":"p","RowKey":"r",{member}}}"#)
+    }
+
+    fn members(count: usize, value: &str) -> String {
+        let members = (0..count).map(|index| format!("\"p{index}\":{value}"));
+        members.collect::<Vec<_>>().join(",")
+    }
+
     fn code(body: &str) -> ErrorCode {
         let input = match read(body) {
             Ok(input) => input,
@@ -173,9 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn each_broken_rule_has_its_code() {
-        let with = |member: &str| format!(r#"{{"PartitionKey":"p","RowKey":"r",{member}}}"#);
-        let many: Vec<_> = (0..253).map(|index| format!("\"p{index}\":1")).collect();
+    fn a_body_without_readable_keys_is_refused() {
         for (body, expected) in [
             ("{".to_owned(), ErrorCode::InvalidInput),
             ("[]".to_owned(), ErrorCode::InvalidInput),
@@ -196,17 +203,92 @@ mod tests {
                 r#"{"PartitionKey":"p","RowKey":"a/b"}"#.to_owned(),
                 ErrorCode::OutOfRangeInput,
             ),
+        ] {
+            assert_eq!(code(&body), expected, "{body:.80}");
+        }
+    }
+
+    #[test]
+    fn a_value_that_cannot_be_read_is_refused() {
+        for (body, expected) in [
             (with(r#""a":[]"#), ErrorCode::InvalidInput),
+            (with(r#""a":{"b":1}"#), ErrorCode::InvalidInput),
             (with(r#""a":3000000000"#), ErrorCode::InvalidInput),
+            (with(r#""a":-2147483649"#), ErrorCode::InvalidInput),
+            (
+                with(r#""a":123456789012345678901234567890"#),
+                ErrorCode::InvalidInput,
+            ),
+            (with(r#""a":1e309"#), ErrorCode::InvalidInput),
+            (
+                with(r#""a":"9223372036854775808","a@odata.type":"Edm.Int64""#),
+                ErrorCode::InvalidInput,
+            ),
+            (
+                with(r#""a":"+5","a@odata.type":"Edm.Int64""#),
+                ErrorCode::InvalidInput,
+            ),
+            (
+                with(r#""a":"not a bool","a@odata.type":"Edm.Boolean""#),
+                ErrorCode::InvalidInput,
+            ),
+            (
+                with(r#""a":"x","a@odata.type":"Edm.Byte""#),
+                ErrorCode::InvalidInput,
+            ),
+            (with(r#""a":"x","a@odata.type":5"#), ErrorCode::InvalidInput),
+            (
+                with(r#""a":"0001-01-01T00:00:00","a@odata.type":"Edm.DateTime""#),
+                ErrorCode::OutOfRangeInput,
+            ),
+        ] {
+            assert_eq!(code(&body), expected, "{body:.80}");
+        }
+    }
+
+    #[test]
+    fn what_is_given_twice_is_refused() {
+        for (body, expected) in [
             (
                 with(r#""a":1,"a":2"#),
                 ErrorCode::DuplicatePropertiesSpecified,
             ),
             (
-                with(r#""a":"0001-01-01T00:00:00","a@odata.type":"Edm.DateTime""#),
-                ErrorCode::OutOfRangeInput,
+                with(r#""a":1,"b":2,"\u0061":null"#),
+                ErrorCode::DuplicatePropertiesSpecified,
             ),
+            (
+                with(r#""PartitionKey":"p""#),
+                ErrorCode::DuplicatePropertiesSpecified,
+            ),
+            (
+                with(r#""RowKey":null"#),
+                ErrorCode::DuplicatePropertiesSpecified,
+            ),
+            (
+                with(r#""Timestamp":1,"Timestamp":2"#),
+                ErrorCode::DuplicatePropertiesSpecified,
+            ),
+            (
+                with(r#""a@odata.type":"Edm.Int32","a":1,"a@odata.type":"Edm.Int32""#),
+                ErrorCode::DuplicatePropertiesSpecified,
+            ),
+        ] {
+            assert_eq!(code(&body), expected, "{body:.80}");
+        }
+    }
+
+    #[test]
+    fn names_sizes_and_numbers_are_limited() {
+        for (body, expected) in [
             (with(r#""123":1"#), ErrorCode::PropertyNameInvalid),
+            (with(r#""a@b":1"#), ErrorCode::PropertyNameInvalid),
+            (with(r#""a@odata.other":1"#), ErrorCode::PropertyNameInvalid),
+            (
+                with(r#""odata":1,"odatax.y":1"#),
+                ErrorCode::PropertyNameInvalid,
+            ),
+            (with(r#""":1"#), ErrorCode::PropertyNameInvalid),
             (with(r#""a-b":1"#), ErrorCode::PropertyNameInvalid),
             (
                 with(&format!("\"{}\":1", "a".repeat(256))),
@@ -216,7 +298,24 @@ mod tests {
                 with(&format!("\"a\":\"{}\"", "x".repeat(32_769))),
                 ErrorCode::PropertyValueTooLarge,
             ),
-            (with(&many.join(",")), ErrorCode::TooManyProperties),
+            (
+                with(&format!(
+                    "\"a\":\"{}\",\"a@odata.type\":\"Edm.Binary\"",
+                    // 65,538 bytes.
+                    "AAAA".repeat(21_846)
+                )),
+                ErrorCode::PropertyValueTooLarge,
+            ),
+            (
+                format!(r#"{{"PartitionKey":"{}","RowKey":"r"}}"#, "é".repeat(513)),
+                ErrorCode::PropertyValueTooLarge,
+            ),
+            (with(&members(253, "1")), ErrorCode::TooManyProperties),
+            (with(&members(100_000, "1")), ErrorCode::TooManyProperties),
+            (
+                with(&members(100_000, "null")),
+                ErrorCode::TooManyProperties,
+            ),
         ] {
             assert_eq!(code(&body), expected, "{body:.80}");
         }
@@ -236,9 +335,101 @@ mod tests {
     }
 
     #[test]
+    fn each_json_value_has_the_type_that_the_service_gives_it() {
+        for (members, expected) in [
+            (r#""a":"text""#, Value::from("text")),
+            (r#""a":"""#, Value::from("")),
+            (r#""a":" x ""#, Value::from(" x ")),
+            (r#""a":12"#, Value::from(12)),
+            (r#""a":-0"#, Value::from(0)),
+            (r#""a":1.5"#, Value::from(1.5)),
+            (r#""a":1.0"#, Value::from(1.0)),
+            (r#""a":1e3"#, Value::from(1000.0)),
+            (r#""a":true"#, Value::from(true)),
+            (r#""a@odata.type":"Edm.String","a":"5""#, Value::from("5")),
+            (
+                r#""a@odata.type":"Edm.Binary","a":"""#,
+                Value::from(Vec::new()),
+            ),
+            (
+                r#""a@odata.type":"Edm.Boolean","a":"false""#,
+                Value::from(false),
+            ),
+            (
+                r#""a@odata.type":"Edm.Boolean","a":false"#,
+                Value::from(false),
+            ),
+            (r#""a@odata.type":"Edm.Double","a":5"#, Value::from(5.0)),
+            (r#""a@odata.type":"Edm.Double","a":"0""#, Value::from(0.0)),
+            (
+                r#""a@odata.type":"Edm.Double","a":"-Infinity""#,
+                Value::from(f64::NEG_INFINITY),
+            ),
+            (r#""a@odata.type":"Edm.Int32","a":"23""#, Value::from(23)),
+            (r#""a@odata.type":"Edm.Int32","a":23"#, Value::from(23)),
+            (r#""a":"5","a@odata.type":"Edm.Int64""#, Value::from(5_i64)),
+            (
+                r#""a":9007199254740993,"a@odata.type":"Edm.Int64""#,
+                Value::from(9_007_199_254_740_993_i64),
+            ),
+            (
+                r#""a":"2008-07-10T00:00:00","a@odata.type":"Edm.DateTime""#,
+                Value::DateTime("2008-07-10T00:00:00Z".parse().unwrap()),
+            ),
+        ] {
+            let body = format!(
+                r#"{{"PartitionKey@odata.type":"Edm.String","PartitionKey":"p",{members}}}"#
+            );
+            let properties = read(&body).unwrap().into_properties();
+            assert_eq!(properties, Ok(vec![("a".to_owned(), expected)]), "{body}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_property_is_not_looked_at() {
+        for members in [
+            r#""a":null"#,
+            r#""a":null,"a@odata.type":"Edm.Byte""#,
+            r#""a@odata.type":5,"a":null"#,
+            r#""a@odata.type":"Edm.Byte""#,
+            r#""Timestamp":"yesterday""#,
+            r#""Timestamp":{"a":[]},"Timestamp@odata.type":"Edm.Byte""#,
+            r#""odata.etag":5,"odata.etag":"x","odata.a b":{}"#,
+        ] {
+            let input = read(&format!("{{{members}}}")).unwrap();
+            assert_eq!(input.into_properties(), Ok(vec![]), "{members}");
+        }
+        // Nulls do not count: they are as if absent.
+        let nulls = members(300, "null").replace("\"p", "\"n");
+        let input = read(&format!("{{{nulls},{}}}", members(252, "1"))).unwrap();
+        assert_eq!(input.into_properties().map(|list| list.len()), Ok(252));
+    }
+
+    #[test]
+    fn an_update_does_not_look_at_the_keys_of_its_body() {
+        for keys in [
+            r#""PartitionKey":5"#,
+            r#""PartitionKey":"5","PartitionKey@odata.type":"Edm.Int64""#,
+            r#""RowKey":{}"#,
+            r#""RowKey":"a/b""#,
+        ] {
+            let input = read(&format!("{{{keys},\"a\":1}}")).unwrap();
+            assert!(input.key().is_err(), "{keys}");
+            assert!(input.into_properties().is_ok(), "{keys}");
+        }
+    }
+
+    #[test]
     fn the_largest_values_fit() {
         let text = "é".repeat(32_768);
-        let body = format!(r#"{{"PartitionKey":"p","RowKey":"r","a":"{text}"}}"#);
-        assert!(read(&body).unwrap().into_properties().is_ok());
+        let bytes = "AAAA".repeat(21_845) + "AA==";
+        let key = "é".repeat(512);
+        let name = "é".repeat(255);
+        let body = format!(
+            r#"{{"PartitionKey":"{key}","RowKey":"{key}","{name}":"{text}","b":"{bytes}","b@odata.type":"Edm.Binary"}}"#
+        );
+        let input = read(&body).unwrap();
+        assert!(input.key().is_ok());
+        assert!(input.into_properties().is_ok());
     }
 }

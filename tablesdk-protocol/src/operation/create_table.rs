@@ -6,7 +6,7 @@ use http::{Method, Request as HttpRequest, Response as HttpResponse, StatusCode}
 use super::QueryOptions;
 use super::message::{self, Answer, Prefer, ReceivedRequest};
 use crate::wire::header::PREFER;
-use crate::wire::json::{self, MetadataLevel};
+use crate::wire::json::{self, MetadataLevel, TableJsonError};
 use crate::{Endpoint, ErrorCode, ResourcePath, ServiceError, TableName};
 
 /// `POST /Tables`.
@@ -34,7 +34,10 @@ impl Request {
     pub(super) fn decode(request: &ReceivedRequest) -> Result<Self, ServiceError> {
         request.require_json()?;
         let name = json::read_table_name(&request.body)
-            .map_err(|_| ServiceError::from(ErrorCode::InvalidInput))?
+            .map_err(|error| match error {
+                TableJsonError::Duplicate => ErrorCode::DuplicatePropertiesSpecified,
+                _ => ErrorCode::InvalidInput,
+            })?
             .ok_or_else(|| ServiceError::from(ErrorCode::PropertiesNeedValue))?;
         Ok(Self {
             name: TableName::new(name)?,

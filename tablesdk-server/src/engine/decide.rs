@@ -386,6 +386,28 @@ mod tests {
     }
 
     #[test]
+    fn an_entity_may_have_a_mebibyte_and_not_a_byte_more() {
+        let mut state = State::new();
+        // 8 for the keys, and 8 + 2 + 4 for a property without its bytes.
+        let sized = |bytes: usize| -> Vec<(String, Value)> {
+            let full = (0..15_u8).map(|number| (b'a' + number, 65_536));
+            let rest = bytes - 8 - 15 * (14 + 65_536) - 14;
+            let lengths = full.chain([(b'z', rest)]);
+            lengths
+                .map(|(name, length)| (char::from(name).to_string(), vec![0; length].into()))
+                .collect()
+        };
+        for (bytes, fits) in [(ENTITY_BYTES_MAX, true), (ENTITY_BYTES_MAX + 1, false)] {
+            let result = state.change(update(Mode::Replace, None, &sized(bytes)));
+            if fits {
+                result.unwrap();
+            } else {
+                assert_eq!(result, rejected(Rejection::EntityTooLarge));
+            }
+        }
+    }
+
+    #[test]
     fn a_deleted_table_takes_its_policies_along() {
         let mut state = State::new();
         let acl = [tablesdk_protocol::SignedIdentifier {

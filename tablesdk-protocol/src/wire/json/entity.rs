@@ -68,6 +68,13 @@ impl<'a> JsonEntity<'a> {
         self.members.iter().find(|member| member.name == name)
     }
 
+    /// Whether two members have the same name.
+    pub fn has_duplicates(&self) -> bool {
+        let mut names: Vec<_> = self.members.iter().map(RawProperty::name).collect();
+        names.sort_unstable();
+        !names.is_sorted_by(|a, b| a < b)
+    }
+
     /// Empties it for the next entity; the memory stays.
     pub(super) fn clear(&mut self) {
         self.etag = None;
@@ -101,24 +108,29 @@ impl RawProperty<'_> {
 
     /// Whether the value is an integer beyond Int32 without the annotation that it needs in a request.
     pub fn is_unannotated_big_integer(&self) -> bool {
-        self.scalar
-            .is_unannotated_big_integer(self.annotation().ok().flatten())
+        self.annotation.is_none() && self.scalar.is_big_integer()
     }
 
     /// The typed value; `None` for null. An integer beyond Int32 without an annotation is an Int64.
     ///
     /// # Errors
     ///
-    /// When the value does not fit its annotation, or is an array or object.
+    /// When the value does not fit its annotation, or is an array or object. Nothing is wrong with a null.
     pub fn to_value(&self) -> Result<Option<Value>, PropertyError> {
+        if self.is_null() {
+            return Ok(None);
+        }
         self.scalar
             .to_value(self.annotation()?)
+            .map(Some)
             .map_err(|problem| self.error(problem))
     }
 
     fn as_text(&self) -> Result<Option<&str>, PropertyError> {
+        if self.is_null() {
+            return Ok(None);
+        }
         match (&self.scalar, self.annotation()?) {
-            (Scalar::Null, _) => Ok(None),
             (Scalar::Text(text), None | Some(EdmType::String)) => Ok(Some(text)),
             // The service writes the type of `Timestamp` with full metadata.
             (Scalar::Text(text), Some(EdmType::DateTime)) if self.name == "Timestamp" => {

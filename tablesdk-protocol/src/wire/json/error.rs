@@ -2,10 +2,20 @@
 
 use crate::EdmType;
 
-/// The text is not JSON, or not of the form of the payload. Says where.
+/// Why a payload cannot be read as a whole.
 #[derive(Debug, thiserror::Error)]
-#[error("malformed JSON")]
-pub struct JsonError(#[from] serde_json::Error);
+#[non_exhaustive]
+pub enum JsonError {
+    /// Two members give the type of one property.
+    #[error("a property has two type annotations")]
+    AnnotatedTwice,
+    /// Not JSON, or not of the form of the payload. The source says where.
+    #[error("malformed JSON")]
+    Malformed(#[from] serde_json::Error),
+    /// Many times more members than an entity can have.
+    #[error("more members than any entity has")]
+    TooManyMembers,
+}
 
 /// A property whose value cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -34,9 +44,9 @@ pub enum PropertyProblem {
     /// A date outside the years 1601 to 9999.
     #[error("the date lies outside the years 1601 to 9999")]
     DateOutOfRange,
-    /// A whole number beyond Int64.
-    #[error("the integer is beyond Edm.Int64")]
-    IntegerOutOfRange,
+    /// A whole number beyond Int64, or one beyond every finite double.
+    #[error("the number is out of range")]
+    NumberOutOfRange,
     /// The JSON value cannot be of that type.
     #[error("the value is not of type {edm_type}")]
     Mismatch {

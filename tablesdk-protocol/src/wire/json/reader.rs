@@ -1,6 +1,7 @@
 //! JSON to entities: one pass over the text, names and values borrowed from it where they hold no escapes.
 //!
-//! Annotations are matched with their property whether they stand before or after it.
+//! Annotations are matched with their property whether they stand before or after it. A number stays the text that it is.
+//! How many members are held is bounded; how deep a value is nested that nobody reads takes no stack.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -9,6 +10,7 @@ use std::fmt;
 use serde::de::{
     DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
 };
+use serde_json::value::RawValue;
 
 use super::entity::{JsonEntity, RawProperty};
 use super::error::JsonError;
@@ -18,23 +20,31 @@ use super::value::Scalar;
 ///
 /// # Errors
 ///
-/// When the text is not one JSON object.
+/// When the text is not one JSON object, annotates a property twice, or has more than 4,096 members.
 pub fn read_entity(body: &[u8]) -> Result<JsonEntity<'_>, JsonError> {
     let mut entity = JsonEntity::default();
+    let mut failure = None;
     let mut deserializer = serde_json::Deserializer::from_slice(body);
-    EntitySeed {
+    let seed = EntitySeed {
         entity: &mut entity,
+        failure: &mut failure,
+    };
+    let read = seed
+        .deserialize(&mut deserializer)
+        .and_then(|()| deserializer.end());
+    match (failure, read) {
+        (Some(error), _) => Err(error),
+        (None, Err(error)) => Err(error.into()),
+        (None, Ok(())) => Ok(entity),
     }
-    .deserialize(&mut deserializer)?;
-    deserializer.end()?;
-    Ok(entity)
 }
 
 /// Reads an answer of many entities and hands them out one by one. The entity handed out is reused.
 ///
 /// # Errors
 ///
-/// When the text is not an object with an array `value` of objects, or when `visit` fails.
+/// When the text is not an object with an array `value` of objects, an object is none that [`read_entity`] would read, or
+/// `visit` fails.
 pub fn read_page<'de, E>(
     body: &'de [u8],
     visit: impl FnMut(&JsonEntity<'de>) -> Result<(), E>,
@@ -66,6 +76,7 @@ struct PageSeed<'f, F, E> {
 impl<'de, F, E> Visitor<'de> for PageSeed<'_, F, E>
 where
     F: FnMut(&JsonEntity<'de>) -> Result<(), E>,
+    E: From<JsonError>,
 {
     type Value = ();
 
@@ -100,6 +111,7 @@ struct ListSeed<'f, F, E> {
 impl<'de, F, E> DeserializeSeed<'de> for ListSeed<'_, F, E>
 where
     F: FnMut(&JsonEntity<'de>) -> Result<(), E>,
+    E: From<JsonError>,
 {
     type Value = ();
 
@@ -111,6 +123,7 @@ where
 impl<'de, F, E> Visitor<'de> for ListSeed<'_, F, E>
 where
     F: FnMut(&JsonEntity<'de>) -> Result<(), E>,
+    E: From<JsonError>,
 {
     type Value = ();
 
@@ -122,12 +135,15 @@ where
         let mut entity = JsonEntity::default();
         loop {
             entity.clear();
-            if list
-                .next_element_seed(EntitySeed {
-                    entity: &mut entity,
-                })?
-                .is_none()
-            {
+            let mut failure = None;
+            let next = list.next_element_seed(EntitySeed {
+                entity: &mut entity,
+                failure: &mut failure,
+            });
+            if let Some(error) = failure {
+                *self.failure = Some(error.into());
+            }
+            if next?.is_none() {
                 return Ok(());
             }
             if let Err(error) = (self.visit)(&entity) {
@@ -140,6 +156,8 @@ where
 
 struct EntitySeed<'e, 'a> {
     entity: &'e mut JsonEntity<'a>,
+    /// Why the entity cannot be read, where it is not for the JSON.
+    failure: &'e mut Option<JsonError>,
 }
 
 impl<'de> DeserializeSeed<'de> for EntitySeed<'_, 'de> {
@@ -158,26 +176,47 @@ impl<'de> Visitor<'de> for EntitySeed<'_, 'de> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let mut refuse = |error: JsonError| {
+            let message = A::Error::custom(&error);
+            *self.failure = Some(error);
+            message
+        };
         let entity = self.entity;
         // Annotations whose property has not come yet: nearly always none, or one for the member that comes next.
         let mut early: Vec<(Cow<'de, str>, Cow<'de, str>)> = Vec::new();
         let mut late: Vec<(Cow<'de, str>, Cow<'de, str>)> = Vec::new();
+        let mut count = 0;
         while let Some(Text(name)) = map.next_key_seed(TextSeed)? {
+            // Held only where it means something.
+            if name.starts_with("odata.") && name != "odata.etag" {
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            }
+            count += 1;
+            if count > MEMBERS_MAX {
+                return Err(refuse(JsonError::TooManyMembers));
+            }
+            let scalar = read_scalar(map.next_value()?)?;
             if let Some(property) = annotated_property(&name) {
-                let Text(edm_type) = map.next_value_seed(TextSeed)?;
+                let edm_type = match scalar {
+                    Scalar::Text(edm_type) => edm_type,
+                    // No name of a type; what is wrong is said if the property has a value.
+                    _ => Cow::Borrowed(""),
+                };
                 match entity.members.last_mut() {
-                    Some(last) if last.name == property => last.annotation = Some(edm_type),
+                    Some(last) if last.name == property => {
+                        if last.annotation.replace(edm_type).is_some() {
+                            return Err(refuse(JsonError::AnnotatedTwice));
+                        }
+                    }
                     _ => early.push((property, edm_type)),
                 }
             } else if name == "odata.etag" {
-                entity.etag = match map.next_value_seed(ScalarSeed)? {
+                entity.etag = match scalar {
                     Scalar::Text(etag) => Some(etag),
                     _ => None,
                 };
-            } else if name.starts_with("odata.") || name.contains('@') {
-                map.next_value::<IgnoredAny>()?;
             } else {
-                let scalar = map.next_value_seed(ScalarSeed)?;
                 let annotation = match early.pop() {
                     Some((property, edm_type)) if property == name => Some(edm_type),
                     Some(other) => {
@@ -195,10 +234,17 @@ impl<'de> Visitor<'de> for EntitySeed<'_, 'de> {
         }
         late.append(&mut early);
         if !late.is_empty() {
-            let mut late: HashMap<_, _> = late.into_iter().collect();
+            let mut annotations = HashMap::with_capacity(late.len());
+            for (property, edm_type) in late {
+                if annotations.insert(property, edm_type).is_some() {
+                    return Err(refuse(JsonError::AnnotatedTwice));
+                }
+            }
             for member in &mut entity.members {
-                if member.annotation.is_none() {
-                    member.annotation = late.remove(&member.name);
+                if let Some(edm_type) = annotations.remove(&member.name)
+                    && member.annotation.replace(edm_type).is_some()
+                {
+                    return Err(refuse(JsonError::AnnotatedTwice));
                 }
             }
         }
@@ -245,68 +291,36 @@ impl<'de> Visitor<'de> for TextSeed {
     }
 }
 
-struct ScalarSeed;
-
-impl<'de> DeserializeSeed<'de> for ScalarSeed {
-    type Value = Scalar<'de>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Scalar<'de>, D::Error> {
-        deserializer.deserialize_any(self)
-    }
+/// What a value is, by its first character. That the text is valid JSON is known.
+fn read_scalar<E: serde::de::Error>(value: &RawValue) -> Result<Scalar<'_>, E> {
+    let text = value.get();
+    Ok(match text.as_bytes().first() {
+        Some(b'n') => Scalar::Null,
+        Some(b't') => Scalar::Boolean(true),
+        Some(b'f') => Scalar::Boolean(false),
+        Some(b'[' | b'{') => Scalar::Nested,
+        Some(b'"') => match plain(text) {
+            Some(content) => Scalar::Text(Cow::Borrowed(content)),
+            None => Scalar::Text(Cow::Owned(serde_json::from_str(text).map_err(E::custom)?)),
+        },
+        _ => Scalar::Number(text),
+    })
 }
 
-impl<'de> Visitor<'de> for ScalarSeed {
-    type Value = Scalar<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value")
-    }
-
-    fn visit_unit<E>(self) -> Result<Scalar<'de>, E> {
-        Ok(Scalar::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Scalar<'de>, E> {
-        Ok(Scalar::Boolean(value))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Scalar<'de>, E> {
-        Ok(Scalar::Integer(value))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Scalar<'de>, E> {
-        Ok(i64::try_from(value).map_or(Scalar::BigInteger(value), Scalar::Integer))
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Scalar<'de>, E> {
-        Ok(Scalar::Float(value))
-    }
-
-    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Scalar<'de>, E> {
-        Ok(Scalar::Text(Cow::Borrowed(text)))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Scalar<'de>, E> {
-        Ok(Scalar::Text(Cow::Owned(text.to_owned())))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Scalar<'de>, A::Error> {
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Scalar::Nested)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Scalar<'de>, A::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Scalar::Nested)
-    }
+/// The content of a text in quotes that holds no escapes.
+fn plain(text: &str) -> Option<&str> {
+    let content = text.strip_prefix('"')?.strip_suffix('"')?;
+    (!content.contains('\\')).then_some(content)
 }
+
+/// The most members that are held of an object. Beside its properties and their annotations a request may name any number
+/// of nulls, which are no properties.
+const MEMBERS_MAX: usize = 4096;
 
 const TYPE_SUFFIX: &str = "@odata.type";
 
 #[cfg(test)]
 mod tests {
-    use std::fmt::Write as _;
-
     use proptest::prelude::*;
 
     use super::*;
@@ -433,7 +447,7 @@ mod tests {
             (r#""p":{"q":{}}"#, PropertyProblem::Nested),
             (
                 r#""p":18446744073709551615"#,
-                PropertyProblem::IntegerOutOfRange,
+                PropertyProblem::NumberOutOfRange,
             ),
         ] {
             let text = format!("{{{member}}}");
@@ -445,7 +459,7 @@ mod tests {
 
     #[test]
     fn metadata_and_system_properties_are_no_user_properties() {
-        let text = r#"{"odata.metadata":"x","odata.etag":"W/\"1\"","odata.nested":{"a":[1]},"PartitionKey@odata.type":"Edm.String","PartitionKey":"p","RowKey":"r","Timestamp@odata.type":"Edm.DateTime","Timestamp":"2020-01-01T00:00:00Z","timestamp":"mine","x@odata.other":[1]}"#;
+        let text = r#"{"odata.metadata":"x","odata.etag":"W/\"1\"","odata.nested":{"a":[1]},"PartitionKey@odata.type":"Edm.String","PartitionKey":"p","RowKey":"r","Timestamp@odata.type":"Edm.DateTime","Timestamp":"2020-01-01T00:00:00Z","timestamp":"mine"}"#;
         let entity = read_entity(text.as_bytes()).unwrap();
         assert_eq!(entity.etag().unwrap().as_str(), "W/\"1\"");
         assert_eq!(entity.text("PartitionKey"), Ok(Some("p")));
@@ -493,24 +507,209 @@ mod tests {
     }
 
     #[test]
-    fn deep_nesting_is_refused_and_not_followed() {
-        let text = format!("{{\"a\":{}", "[".repeat(1_000_000));
-        assert!(read_entity(text.as_bytes()).is_err());
+    fn only_types_are_annotations() {
+        let text = r#"{"a@b":1,"x@odata.other":[1],"x":2,"@odata.type":"Edm.Int64","":"3"}"#;
+        let entity = read_entity(text.as_bytes()).unwrap();
+        let names: Vec<_> = entity.members().iter().map(RawProperty::name).collect();
+        assert_eq!(names, ["a@b", "x@odata.other", "x", ""]);
+        let last = entity.members().last().unwrap().to_value();
+        assert_eq!(last, Ok(Some(Value::Int64(3))));
     }
 
     #[test]
-    fn many_stray_annotations_take_no_longer_than_many_members() {
-        let mut text = "{".to_owned();
-        for index in 0..50_000 {
-            write!(text, "\"a{index}@odata.type\":\"Edm.Int64\",").unwrap();
+    fn a_property_has_one_annotation() {
+        for text in [
+            r#"{"a@odata.type":"Edm.Int64","a@odata.type":"Edm.Int64","a":"5"}"#,
+            r#"{"a@odata.type":"Edm.Int64","a":"5","a@odata.type":"Edm.Int64"}"#,
+            r#"{"a":"5","a@odata.type":"Edm.Int64","a@odata.type":"Edm.Int64"}"#,
+            r#"{"a@odata.type":"Edm.Int64","b":1,"a":"5","a@odata.type":"Edm.Int64"}"#,
+            r#"{"a":"5","b":1,"a@odata.type":"Edm.Int64","a@odata.type":"Edm.Int64"}"#,
+            r#"{"a@odata.type":"Edm.Int64","a":"5","b":1,"\u0061@odata.type":"Edm.Int64"}"#,
+            r#"{"absent@odata.type":"Edm.Int64","absent@odata.type":"Edm.Int64"}"#,
+        ] {
+            let refused = read_entity(text.as_bytes());
+            assert!(matches!(refused, Err(JsonError::AnnotatedTwice)), "{text}");
+            let page = format!("{{\"value\":[{{}},{text}]}}");
+            let refused = read_page::<JsonError>(page.as_bytes(), |_| Ok(()));
+            assert!(matches!(refused, Err(JsonError::AnnotatedTwice)), "{text}");
         }
-        for index in 0..50_000 {
-            write!(text, "\"a{index}\":\"1\",").unwrap();
+    }
+
+    #[test]
+    fn what_is_wrong_with_an_annotation_is_no_matter_where_the_value_is_none() {
+        for annotation in [r#""Edm.Byte""#, "5", "null", r#"{"a":[]}"#] {
+            for value in ["null", "5"] {
+                let text = format!(
+                    r#"{{"Timestamp@odata.type":{annotation},"Timestamp":5,"p":{value},"p@odata.type":{annotation}}}"#
+                );
+                let entity = read_entity(text.as_bytes()).unwrap();
+                let read = entity.properties().next().unwrap().to_value();
+                if value == "null" {
+                    assert_eq!(read, Ok(None), "{text}");
+                } else {
+                    let problem = read.unwrap_err().problem();
+                    assert_eq!(problem, PropertyProblem::UnknownType, "{text}");
+                }
+            }
         }
-        text.push_str("\"z\":1}");
-        let entity = read_entity(text.as_bytes()).unwrap();
-        let first = entity.properties().next().unwrap();
-        assert_eq!(first.to_value(), Ok(Some(Value::Int64(1))));
+    }
+
+    #[test]
+    fn numbers_keep_every_digit() {
+        for (number, annotation, expected) in [
+            ("-0", "", Some(Value::Int32(0))),
+            ("2147483647", "", Some(Value::Int32(i32::MAX))),
+            ("-2147483648", "", Some(Value::Int32(i32::MIN))),
+            ("2147483648", "", Some(Value::Int64(2_147_483_648))),
+            ("-9223372036854775808", "", Some(Value::Int64(i64::MIN))),
+            ("9223372036854775808", "", None),
+            ("-9223372036854775809", "", None),
+            ("123456789012345678901234567890", "", None),
+            ("-0", "Edm.Int64", Some(Value::Int64(0))),
+            (
+                "9007199254740993",
+                "Edm.Int64",
+                Some(Value::Int64(9_007_199_254_740_993)),
+            ),
+            (
+                "9223372036854775807",
+                "Edm.Int64",
+                Some(Value::Int64(i64::MAX)),
+            ),
+            (
+                "-9223372036854775808",
+                "Edm.Int64",
+                Some(Value::Int64(i64::MIN)),
+            ),
+            ("9223372036854775808", "Edm.Int64", None),
+            ("1.0", "Edm.Int64", None),
+            ("1e3", "Edm.Int32", None),
+            ("2147483648", "Edm.Int32", None),
+            ("5", "Edm.Double", Some(Value::Double(5.0))),
+            (
+                "123456789012345678901234567890",
+                "Edm.Double",
+                Some(Value::Double(1.234_567_890_123_456_8e29)),
+            ),
+            ("1.7976931348623157e308", "", Some(Value::Double(f64::MAX))),
+            ("1.797693134862316e308", "", None),
+            ("1.797693134862316e308", "Edm.Double", None),
+            ("1e-400", "", Some(Value::Double(0.0))),
+            ("5", "Edm.String", None),
+            ("5", "Edm.Boolean", None),
+            ("5", "Edm.DateTime", None),
+            ("5", "Edm.Guid", None),
+            ("5", "Edm.Binary", None),
+        ] {
+            let text = if annotation.is_empty() {
+                format!("{{\"p\":{number}}}")
+            } else {
+                format!("{{\"p@odata.type\":\"{annotation}\",\"p\": {number} }}")
+            };
+            let entity = read_entity(text.as_bytes()).unwrap();
+            let value = entity.properties().next().unwrap().to_value();
+            assert_eq!(value.ok().flatten(), expected, "{text}");
+        }
+        // The sign of a zero is a double's alone.
+        for (number, bits) in [
+            ("-0.0", (-0.0_f64).to_bits()),
+            ("-0e1", (-0.0_f64).to_bits()),
+        ] {
+            let text = format!("{{\"p\":{number}}}");
+            let Some(Value::Double(zero)) = values(&text)[0].1 else {
+                panic!("{text} is no double");
+            };
+            assert_eq!(zero.to_bits(), bits, "{text}");
+        }
+        for number in [
+            "+1", "01", ".5", "1.", "1e", "-", "0x1", "1_000", "NaN", "Infinity", "--1",
+        ] {
+            let text = format!("{{\"p\":{number}}}");
+            assert!(read_entity(text.as_bytes()).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_json_is_refused() {
+        for text in [
+            &b"{"[..],
+            b"{\"a\"}",
+            b"{\"a\":}",
+            b"{\"a\":1,}",
+            b"{\"a\":1 \"b\":2}",
+            b"{a:1}",
+            b"{'a':1}",
+            b"{\"a\":tru}",
+            b"{\"a\":nul",
+            b"{\"a\":True}",
+            b"{\"a\":\"\n\"}",
+            b"{\"a\":\"\\x\"}",
+            b"{\"a\":\"\\u12\"}",
+            b"{\"a\":\"\\ud800\"}",
+            b"{\"a\":\"\\udc00\\ud800\"}",
+            b"{\"a\":\"\xFF\"}",
+            b"{\"a\xFF\":1}",
+            b"{\"a\":1}x",
+            b"\xEF\xBB\xBF{}",
+        ] {
+            assert!(read_entity(text).is_err(), "{}", text.escape_ascii());
+        }
+        let text = b" \t{ \"a\" : \"\\ud83d\\ude00\\/\\\\\" }\r\n";
+        let entity = read_entity(text).unwrap();
+        let value = entity.properties().next().unwrap().to_value();
+        assert_eq!(value, Ok(Some(Value::from("\u{1F600}/\\"))));
+    }
+
+    #[test]
+    fn a_nested_value_takes_no_stack() {
+        let test = || {
+            for (opening, closing) in [("[", "]"), (r#"{"a":"#, "}"), (r#"[{"a":"#, "}]")] {
+                let depth = 100_000;
+                let nested = format!("{}1{}", opening.repeat(depth), closing.repeat(depth));
+                let text = format!(r#"{{"odata.a":{nested},"p":{nested},"Timestamp":{nested}}}"#);
+                let entity = read_entity(text.as_bytes()).unwrap();
+                let error = entity.properties().next().unwrap().to_value().unwrap_err();
+                assert_eq!(error.problem(), PropertyProblem::Nested);
+                let page = format!(r#"{{"a":{nested},"value":[{{"a":{nested}}}]}}"#);
+                read_page::<JsonError>(page.as_bytes(), |_| Ok(())).unwrap();
+                let unfinished = format!("{{\"a\":{}", opening.repeat(depth));
+                assert!(read_entity(unfinished.as_bytes()).is_err());
+            }
+        };
+        let thread = std::thread::Builder::new().stack_size(256 * 1024);
+        thread.spawn(test).unwrap().join().unwrap();
+    }
+
+    #[test]
+    fn no_more_members_are_held_than_any_entity_has() {
+        let object = |members: &mut dyn Iterator<Item = String>| {
+            format!("{{{}}}", members.collect::<Vec<_>>().join(","))
+        };
+        let nulls = |count| object(&mut (0..count).map(|index| format!("\"n{index}\":null")));
+        assert!(read_entity(nulls(MEMBERS_MAX).as_bytes()).is_ok());
+        let annotations = |index| format!("\"a{index}@odata.type\":\"Edm.Int64\"");
+        for text in [
+            nulls(MEMBERS_MAX + 1),
+            object(&mut (0..100_000).map(|index| format!("\"a{index}\":1"))),
+            object(&mut (0..100_000).map(annotations)),
+        ] {
+            let refused = read_entity(text.as_bytes());
+            assert!(matches!(refused, Err(JsonError::TooManyMembers)));
+        }
+        // What is passed over is not held.
+        let ignored = object(&mut (0..100_000).map(|index| format!("\"odata.a{index}\":1")));
+        assert!(
+            read_entity(ignored.as_bytes())
+                .unwrap()
+                .members()
+                .is_empty()
+        );
+        let members = (0..MEMBERS_MAX / 2).map(|index| format!("\"a{index}\":\"1\""));
+        let far_apart = object(&mut (0..MEMBERS_MAX / 2).map(annotations).chain(members));
+        let entity = read_entity(far_apart.as_bytes()).unwrap();
+        for property in entity.properties() {
+            assert_eq!(property.to_value(), Ok(Some(Value::Int64(1))));
+        }
     }
 
     proptest! {

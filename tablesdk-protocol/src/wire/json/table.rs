@@ -16,9 +16,13 @@ pub fn write_table_name(name: &str) -> Vec<u8> {
 ///
 /// # Errors
 ///
-/// When the body is not a JSON object, or its `TableName` is not a text.
+/// When the body is not a JSON object, names a member twice, or its `TableName` is not a text.
 pub fn read_table_name(body: &[u8]) -> Result<Option<String>, TableJsonError> {
-    Ok(read_entity(body)?.text("TableName")?.map(str::to_owned))
+    let table = read_entity(body)?;
+    if table.has_duplicates() {
+        return Err(TableJsonError::Duplicate);
+    }
+    Ok(table.text("TableName")?.map(str::to_owned))
 }
 
 /// An answer of one table.
@@ -84,6 +88,9 @@ pub fn read_tables(body: &[u8]) -> Result<Vec<String>, TableJsonError> {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TableJsonError {
+    /// Two members of the same name.
+    #[error("two members have the same name")]
+    Duplicate,
     /// Not JSON of that form.
     #[error(transparent)]
     Json(#[from] JsonError),
@@ -152,6 +159,7 @@ mod tests {
             "",
             "[]",
             "{\"TableName\":1}",
+            "{\"TableName\":\"a\",\"TableName\":\"b\"}",
             "{",
             "{\"TableName\":\"a\"} x",
         ] {

@@ -2,11 +2,13 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::str::FromStr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::error::PropertyProblem;
+use crate::text::Cursor;
 use crate::{EdmType, ParseTimestampError, Timestamp, Value, ValueRef};
 
 /// A JSON value, as far as a property can hold one.
@@ -14,11 +16,8 @@ use crate::{EdmType, ParseTimestampError, Timestamp, Value, ValueRef};
 pub(super) enum Scalar<'a> {
     Null,
     Boolean(bool),
-    /// A number without a fraction or exponent, within i64.
-    Integer(i64),
-    /// A number without a fraction or exponent, beyond i64.
-    BigInteger(u64),
-    Float(f64),
+    /// A number as it is written, since only its type tells how to read it.
+    Number(&'a str),
     Text(Cow<'a, str>),
     /// An array or object, which no property can hold.
     Nested,
@@ -73,51 +72,49 @@ fn double(value: f64) -> String {
 }
 
 impl Scalar<'_> {
-    /// The value that this JSON is, given its annotation; `None` for null.
+    /// The value that this JSON is, given its annotation. A null has none and fits no type.
     ///
     /// An integer beyond Int32 without an annotation is an Int64.
-    pub(super) fn to_value(
-        &self,
-        annotation: Option<EdmType>,
-    ) -> Result<Option<Value>, PropertyProblem> {
+    pub(super) fn to_value(&self, annotation: Option<EdmType>) -> Result<Value, PropertyProblem> {
         let mismatch = |edm_type| PropertyProblem::Mismatch { edm_type };
-        Ok(Some(match (self, annotation) {
-            (Self::Null, _) => return Ok(None),
-            (Self::Nested, _) => return Err(PropertyProblem::Nested),
-            (Self::Boolean(value), None | Some(EdmType::Boolean)) => Value::Boolean(*value),
-            (Self::Integer(value), None) => match i32::try_from(*value) {
-                Ok(value) => Value::Int32(value),
-                Err(_) => Value::Int64(*value),
+        match (self, annotation) {
+            (Self::Nested, _) => Err(PropertyProblem::Nested),
+            (Self::Boolean(value), None | Some(EdmType::Boolean)) => Ok(Value::Boolean(*value)),
+            (Self::Number(number), None) => {
+                infer_number(number).ok_or(PropertyProblem::NumberOutOfRange)
+            }
+            (Self::Number(number), Some(edm_type)) => match edm_type {
+                EdmType::Double | EdmType::Int32 | EdmType::Int64 => parse_text(number, edm_type),
+                _ => Err(mismatch(edm_type)),
             },
-            (Self::Integer(value), Some(edm_type @ EdmType::Int32)) => {
-                Value::Int32(i32::try_from(*value).map_err(|_| mismatch(edm_type))?)
-            }
-            (Self::Integer(value), Some(EdmType::Int64)) => Value::Int64(*value),
-            #[expect(clippy::cast_precision_loss, reason = "a double was asked for")]
-            (Self::Integer(value), Some(EdmType::Double)) => Value::Double(*value as f64),
-            (Self::BigInteger(_), None) => return Err(PropertyProblem::IntegerOutOfRange),
-            #[expect(clippy::cast_precision_loss, reason = "a double was asked for")]
-            (Self::BigInteger(value), Some(EdmType::Double)) => Value::Double(*value as f64),
-            (Self::Float(value), None | Some(EdmType::Double)) => Value::Double(*value),
-            (Self::Text(text), None | Some(EdmType::String)) => {
-                Value::String(text.clone().into_owned())
-            }
-            (Self::Text(text), Some(edm_type)) => parse_text(text, edm_type)?,
-            (_, Some(edm_type)) => return Err(mismatch(edm_type)),
-        }))
+            (Self::Text(text), None) => Ok(Value::String(text.clone().into_owned())),
+            (Self::Text(text), Some(edm_type)) => parse_text(text, edm_type),
+            (_, Some(edm_type)) => Err(mismatch(edm_type)),
+            (Self::Null, None) => Err(mismatch(EdmType::String)),
+        }
     }
 
-    /// Whether an integer lacks the annotation that one beyond Int32 needs.
-    pub(super) fn is_unannotated_big_integer(&self, annotation: Option<EdmType>) -> bool {
-        annotation.is_none()
-            && match self {
-                Self::Integer(value) => i32::try_from(*value).is_err(),
-                Self::BigInteger(_) => true,
-                _ => false,
-            }
+    /// Whether it is an integer beyond Int32.
+    pub(super) fn is_big_integer(&self) -> bool {
+        matches!(self, Self::Number(number) if is_integer(number) && number.parse::<i32>().is_err())
     }
 }
 
+/// The value of a number without an annotation: what has a point or an exponent is a double. The sign of a zero without
+/// either is lost.
+fn infer_number(number: &str) -> Option<Value> {
+    if !is_integer(number) {
+        return parse_double(number).map(Value::Double);
+    }
+    let narrow = number.parse().map(Value::Int32);
+    narrow.or_else(|_| number.parse().map(Value::Int64)).ok()
+}
+
+fn is_integer(number: &str) -> bool {
+    !number.contains(['.', 'e', 'E'])
+}
+
+/// The value that a text, or a number, spells in that type.
 fn parse_text(text: &str, edm_type: EdmType) -> Result<Value, PropertyProblem> {
     let mismatch = || PropertyProblem::Mismatch { edm_type };
     Ok(match edm_type {
@@ -134,13 +131,21 @@ fn parse_text(text: &str, edm_type: EdmType) -> Result<Value, PropertyProblem> {
         },
         EdmType::Double => Value::Double(parse_double(text).ok_or_else(mismatch)?),
         EdmType::Guid => Value::Guid(text.parse().map_err(|_| mismatch())?),
-        EdmType::Int32 => Value::Int32(text.parse().map_err(|_| mismatch())?),
-        EdmType::Int64 => Value::Int64(text.parse().map_err(|_| mismatch())?),
+        EdmType::Int32 => Value::Int32(parse_integer(text).ok_or_else(mismatch)?),
+        EdmType::Int64 => Value::Int64(parse_integer(text).ok_or_else(mismatch)?),
         EdmType::String => Value::String(text.to_owned()),
     })
 }
 
-/// The three names, or a number that does not overflow. Rust itself would read more spellings.
+/// An optional minus sign and digits. Rust itself would read a plus sign, too.
+fn parse_integer<T: FromStr>(text: &str) -> Option<T> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let is_integer = digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_integer.then(|| text.parse().ok()).flatten()
+}
+
+/// The three names, or a number as JSON spells it that does not overflow. Rust itself would read more spellings.
+// SERVICE: zeros in front are read; a plus sign, and a point without digits on both sides, are assumed to be refused.
 fn parse_double(text: &str) -> Option<f64> {
     match text {
         "NaN" => return Some(f64::NAN),
@@ -148,9 +153,16 @@ fn parse_double(text: &str) -> Option<f64> {
         "-Infinity" => return Some(f64::NEG_INFINITY),
         _ => {}
     }
-    let is_number = text
-        .bytes()
-        .all(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
+    let mut cursor = Cursor::new(text);
+    let digits = |cursor: &mut Cursor<'_>| !cursor.take_while(|c| c.is_ascii_digit()).is_empty();
+    cursor.literal("-");
+    let is_number = digits(&mut cursor)
+        && (!cursor.literal(".") || digits(&mut cursor))
+        && (!(cursor.literal("e") || cursor.literal("E")) || {
+            let _sign = cursor.literal("+") || cursor.literal("-");
+            digits(&mut cursor)
+        })
+        && cursor.is_at_end();
     if !is_number {
         return None;
     }
@@ -197,18 +209,199 @@ mod tests {
     }
 
     #[test]
-    fn other_spellings_of_doubles_are_refused() {
-        for text in [
-            "",
-            "inf",
-            "nan",
-            "infinity",
-            "+Infinity",
-            "1.797693134862316e308",
-            "0x1",
-            "1,5",
-        ] {
-            assert_eq!(parse_double(text), None, "{text}");
+    fn every_type_reads_its_spellings_and_no_others() {
+        for (edm_type, accepted, refused) in SPELLINGS {
+            for text in *accepted {
+                let value = parse_text(text, *edm_type);
+                assert_eq!(value.map(|value| value.edm_type()), Ok(*edm_type), "{text}");
+            }
+            for text in *refused {
+                assert!(parse_text(text, *edm_type).is_err(), "{edm_type} {text:?}");
+            }
         }
     }
+
+    #[test]
+    fn every_type_prints_as_the_service_prints_it() {
+        let guid = "C9DA6455-213D-42C9-9A79-3E9149A57833".parse().unwrap();
+        let at: Timestamp = "2021-01-19T17:08:02.4069790+00:00".parse().unwrap();
+        for (value, json) in [
+            (Value::from("a\"\\n\u{1}é😀/"), r#""a\"\\n\u0001é😀/""#),
+            (Value::from(""), r#""""#),
+            (Value::from(true), "true"),
+            (Value::from(false), "false"),
+            (Value::from(-5), "-5"),
+            (Value::from(5.0), "5.0"),
+            (Value::from(f64::NAN), r#""NaN""#),
+            (Value::from(i64::MIN), r#""-9223372036854775808""#),
+            (Value::from(at), r#""2021-01-19T17:08:02.406979Z""#),
+            (
+                Value::Guid(guid),
+                r#""c9da6455-213d-42c9-9a79-3e9149a57833""#,
+            ),
+            (Value::from(vec![0xFB, 0xFF]), r#""+/8=""#),
+        ] {
+            let mut out = Vec::new();
+            write_value(&mut out, &value.as_ref());
+            assert_eq!(String::from_utf8(out).unwrap(), json);
+        }
+    }
+
+    /// For each type the texts that are values, and some that are not.
+    const SPELLINGS: &[(EdmType, &[&str], &[&str])] = &[
+        (
+            EdmType::Binary,
+            &["", "YQ==", "YmluYXJ5", "+/+/"],
+            &["YQ", "YQ=", "YQ== ", " YQ==", "-_-_", "Y", "=", "é"],
+        ),
+        (
+            EdmType::Boolean,
+            &["true", "false"],
+            &["", "True", "FALSE", "1", "0", "yes", " true", "true "],
+        ),
+        (
+            EdmType::DateTime,
+            &[
+                "2020-01-01T01:02",
+                "2020-01-01T01:02Z",
+                "2020-01-01T01:02:03",
+                "2020-01-01T01:02:03.1234567Z",
+                "2020-01-01T01:02:03+01:00",
+                "1601-01-01T00:00:00Z",
+                "9999-12-31T23:59:59.9999999Z",
+                "2024-02-29T00:00:00-23:59",
+            ],
+            &[
+                "",
+                " 2020-01-01T01:02:03Z",
+                "2020-01-01T01:02:03Z ",
+                "2020-01-01 01:02:03Z",
+                "2020-01-01t01:02:03z",
+                "2020-1-1T01:02:03Z",
+                "+2020-01-01T01:02:03Z",
+                "2020-01-01T1:02:03Z",
+                "2020-01-01T01:02:03.Z",
+                "2020-01-01T01:02:03,5Z",
+                "2020-01-01T01:02:03+1:00",
+                "2020-01-01T01:02:03+0100",
+                "2020-01-01T24:00:00Z",
+                "2020-01-01T00:60:00Z",
+                "2020-01-01T00:00:60Z",
+                "2020-02-30T00:00:00Z",
+                "2023-02-29T00:00:00Z",
+                "2020-13-01T00:00:00Z",
+                "2020-00-01T00:00:00Z",
+                "2020-01-00T00:00:00Z",
+                "20200101T000000Z",
+                "1577836800",
+                "today",
+                "0001-01-01T00:00:00",
+                "1600-12-31T23:59:59Z",
+                "1601-01-01T00:00:00+00:01",
+                "9999-12-31T23:59:59-00:01",
+                "10000-01-01T00:00:00Z",
+            ],
+        ),
+        (
+            EdmType::Double,
+            &[
+                "0",
+                "-0",
+                "1.5",
+                "-1.5E-07",
+                "1E+300",
+                "1e5",
+                "007",
+                "NaN",
+                "Infinity",
+                "-Infinity",
+                "1.7976931348623157e308",
+                "5e-324",
+            ],
+            &[
+                "",
+                "-",
+                "+1",
+                " 1",
+                "1 ",
+                "1.",
+                ".5",
+                ".",
+                "1e",
+                "1e+",
+                "e1",
+                "1.e1",
+                "inf",
+                "INF",
+                "nan",
+                "infinity",
+                "+Infinity",
+                "1.797693134862316e308",
+                "-1e309",
+                "0x1",
+                "1_000",
+                "1,5",
+                "1f",
+                "1.0d",
+                "1.5.5",
+                "--1",
+            ],
+        ),
+        (
+            EdmType::Guid,
+            &[
+                "c9da6455-213d-42c9-9a79-3e9149a57833",
+                "C9DA6455-213D-42C9-9A79-3E9149A57833",
+            ],
+            &[
+                "",
+                "c9da6455213d42c99a793e9149a57833",
+                "{c9da6455-213d-42c9-9a79-3e9149a57833}",
+                " c9da6455-213d-42c9-9a79-3e9149a57833",
+                "c9da6455-213d-42c9-9a79-3e9149a5783",
+                "+9da6455-213d-42c9-9a79-3e9149a57833",
+            ],
+        ),
+        (
+            EdmType::Int32,
+            &["0", "-0", "23", "-2147483648", "2147483647", "007"],
+            &[
+                "",
+                "-",
+                "+5",
+                " 5",
+                "5 ",
+                "5.0",
+                "5e0",
+                "0x5",
+                "1_000",
+                "2147483648",
+                "-2147483649",
+                "٣",
+                "5L",
+                "--5",
+            ],
+        ),
+        (
+            EdmType::Int64,
+            &["0", "-0", "-9223372036854775808", "9223372036854775807"],
+            &[
+                "",
+                "-",
+                "+5",
+                " 5",
+                "5 ",
+                "5.0",
+                "5e0",
+                "0x5",
+                "1_000",
+                "9223372036854775808",
+                "-9223372036854775809",
+                "11111111111111111111",
+                "٣",
+                "5L",
+            ],
+        ),
+        (EdmType::String, &["", " x ", "+5"], &[]),
+    ];
 }
