@@ -9,6 +9,7 @@ use std::fmt;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
+use crate::limits::KEY_UNITS_MAX;
 use crate::text::Cursor;
 use crate::{EntityKey, ErrorCode, KeyError, KeyProblem, ServiceError, TableName};
 use crate::{TableNameError, TableNameProblem};
@@ -44,6 +45,9 @@ impl ResourcePath {
     /// When the path names no resource of the service (`InvalidUri`, `InvalidInput`), or when a name or key in it breaks
     /// its rules.
     pub fn parse(path: &str) -> Result<Self, ServiceError> {
+        if path.len() > PATH_BYTES_MAX {
+            return Err(ErrorCode::InvalidUri.into());
+        }
         let mut segments = path.split('/').filter(|segment| !segment.is_empty());
         let Some(segment) = segments.next() else {
             return Ok(Self::Service);
@@ -203,7 +207,7 @@ impl From<KeyError> for ServiceError {
                 format!(
                     "The '{}' parameter of value '{}' is out of range.",
                     error.part().property(),
-                    error.text()
+                    error.text().chars().take(KEY_UNITS_MAX).collect::<String>()
                 ),
             ),
         }
@@ -221,6 +225,9 @@ impl From<TableNameError> for ServiceError {
         }
     }
 }
+
+/// The longest path that is read, in bytes. The longest that names something has about a tenth of it, all of it escaped.
+const PATH_BYTES_MAX: usize = 64 * 1024;
 
 /// All but the unreserved characters of RFC 3986.
 pub(crate) const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
@@ -337,6 +344,24 @@ mod tests {
                 code
             };
             assert_eq!(error.code(), &code, "{path}");
+        }
+    }
+
+    #[test]
+    fn long_keys_are_refused_with_short_words() {
+        let longest = "é".repeat(512);
+        let path = entity(&longest, &longest);
+        assert_eq!(ResourcePath::parse(&path.to_string()), Ok(path));
+        for (key, code) in [
+            ("x".repeat(513), ErrorCode::PropertyValueTooLarge),
+            ("%2F".repeat(10_000), ErrorCode::OutOfRangeInput),
+            ("x".repeat(100_000), ErrorCode::InvalidUri),
+            ("''".repeat(100_000), ErrorCode::InvalidUri),
+        ] {
+            let path = format!("/people(PartitionKey='{key}',RowKey='')");
+            let error = ResourcePath::parse(&path).unwrap_err();
+            assert_eq!(error.code(), &code, "{path:.50}");
+            assert!(error.to_string().len() < 2_000, "{path:.50}");
         }
     }
 

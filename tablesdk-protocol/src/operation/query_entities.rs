@@ -6,7 +6,7 @@ use http::{Method, Request as HttpRequest, Response as HttpResponse, StatusCode}
 use super::QueryOptions;
 use super::message::{self, Answer, ReceivedRequest};
 use crate::continuation::EntityContinuation;
-use crate::filter::Filter;
+use crate::filter::{Filter, ParseFilterErrorKind};
 use crate::wire::header::{X_MS_CONTINUATION_NEXT_PARTITION_KEY, X_MS_CONTINUATION_NEXT_ROW_KEY};
 use crate::wire::json::MetadataLevel;
 use crate::{Endpoint, ErrorCode, ResourcePath, ServiceError, TableName};
@@ -90,6 +90,10 @@ pub(super) fn parse_filter(options: &QueryOptions) -> Result<Option<Filter>, Ser
     match text.parse::<Filter>() {
         Ok(filter) => Ok(Some(filter)),
         Err(error) if error.is_unsupported() => Err(ErrorCode::NotImplemented.into()),
+        Err(error) if error.kind() == ParseFilterErrorKind::TooLong => {
+            let message = format!("The filter is {}.", error.kind());
+            Err(ServiceError::new(ErrorCode::InvalidInput, message))
+        }
         Err(error) => Err(ServiceError::new(
             ErrorCode::InvalidInput,
             format!("Syntax error at position {} in '{text}'.", error.offset()),
