@@ -1,0 +1,94 @@
+//! Create Table.
+
+use crate::run::{Suite, refused, same};
+
+pub(crate) async fn check(suite: &mut Suite) {
+    let name = suite.name();
+    suite
+        .rule("4.2 a table is created with 201, its URL and itself", async |suite| {
+            let body = format!(r#"{{"TableName":"{name}"}}"#);
+            let answer = suite.ask("POST /Tables", &[], &body).await;
+            same("status", &answer.status, &201)?;
+            let url = suite.account.url();
+            let location = format!("{url}/Tables('{name}')");
+            same("Location", &answer.header("Location"), &Some(&*location))?;
+            same("Preference-Applied", &answer.header("Preference-Applied"), &None::<&str>)?;
+            let expected = format!(
+                r#"{{"odata.metadata":"{url}/$metadata#Tables/@Element","TableName":"{name}"}}"#
+            );
+            same("body", &answer.body, &expected)
+        })
+        .await;
+    for (preference, status) in [("return-content", 201), ("return-no-content", 204)] {
+        let name = suite.name();
+        suite
+            .rule(&format!("4.2 Prefer: {preference} is applied"), async |suite| {
+                let header = format!("Prefer: {preference}");
+                let body = format!(r#"{{"TableName":"{name}"}}"#);
+                let answer = suite.ask("POST /Tables", &[&header], &body).await;
+                same("status", &answer.status, &status)?;
+                same("applied", &answer.header("Preference-Applied"), &Some(preference))?;
+                same("is without body", &answer.body.is_empty(), &(status == 204))?;
+                if status == 204 {
+                    same("DataServiceId", &answer.header("DataServiceId"), &answer.header("Location"))?;
+                }
+                Ok(())
+            })
+            .await;
+    }
+    let lower = name.to_lowercase();
+    suite
+        .rule("4.2, 5.1 names that differ in case alone are the same", async |suite| {
+            for name in [&name, &lower] {
+                let body = format!(r#"{{"TableName":"{name}"}}"#);
+                let answer = suite.ask("POST /Tables", &[], &body).await;
+                refused(&answer, 409, "TableAlreadyExists")?;
+            }
+            Ok(())
+        })
+        .await;
+    for (rule, name, code) in [
+        ("5.1 a name is made of letters and digits", "my_table", "InvalidResourceName"),
+        ("5.1 a name has no hyphen", "my-table", "InvalidResourceName"),
+        ("5.1 a name starts with a letter", "1table", "InvalidResourceName"),
+        ("5.1 a name has no other letters", "tafelgrößen", "InvalidResourceName"),
+        ("5.1 a name has 3 characters at least", "ab", "OutOfRangeInput"),
+        (
+            "5.1 a name has 63 characters at most",
+            "a123456789b123456789c123456789d123456789e123456789f123456789abcd",
+            "OutOfRangeInput",
+        ),
+    ] {
+        let body = format!(r#"{{"TableName":"{name}"}}"#);
+        suite.refusals("", &[(rule, "POST /Tables", &[], &body, 400, code)]).await;
+    }
+    suite
+        .refusals_by_choice(
+            "",
+            &[
+                ("5.1 the name `tables` is reserved", "POST /Tables", &[], r#"{"TableName":"Tables"}"#, 400, "InvalidResourceName"),
+                ("4.2 a name is needed", "POST /Tables", &[], "{}", 400, "PropertiesNeedValue"),
+                ("4.2 a name is no null", "POST /Tables", &[], r#"{"TableName":null}"#, 400, "PropertiesNeedValue"),
+            ],
+        )
+        .await;
+    suite
+        .rule("5.1 names of 3 and of 63 characters are allowed", async |suite| {
+            let long = format!("L{:062x}", fastrand::u128(..));
+            let short = loop {
+                let name = format!("s{:02x}", fastrand::u8(..));
+                let answer = suite.ask("GET /Tables", &[], "").await;
+                if !answer.body.contains(&format!("\"{name}\"")) {
+                    break name;
+                }
+            };
+            for name in [long, short] {
+                let body = format!(r#"{{"TableName":"{name}"}}"#);
+                let answer = suite.ask("POST /Tables", &[], &body).await;
+                same("status", &answer.status, &201)?;
+                suite.done(&format!("DELETE /Tables('{name}')"), &[], "").await?;
+            }
+            Ok(())
+        })
+        .await;
+}

@@ -1,0 +1,54 @@
+//! Delete Entity.
+
+use crate::run::{Suite, refused, same};
+
+const STALE: &str = "If-Match: W/\"datetime'2021-09-21T01%3A04%3A37.9678478Z'\"";
+
+pub(crate) async fn check(suite: &mut Suite) {
+    let table = suite.table().await;
+    let path = format!("/{table}(PartitionKey='p',RowKey='r')");
+    let line = format!("DELETE {path}");
+    suite
+        .rule("4.12 a delete answers 204 without an ETag", async |suite| {
+            suite.insert(&table, r#""PartitionKey":"p","RowKey":"r""#).await?;
+            let answer = suite.ask(&line, &["If-Match: *"], "").await;
+            same("status", &answer.status, &204)?;
+            same("ETag", &answer.header("ETag"), &None::<&str>)?;
+            same("body", &answer.body, &String::new())?;
+            refused(&suite.ask(&format!("GET {path}"), &[], "").await, 404, "ResourceNotFound")
+        })
+        .await;
+    suite
+        .rule("4.12 the version that is named is deleted, and no other", async |suite| {
+            let etag = suite.insert(&table, r#""PartitionKey":"p","RowKey":"r""#).await?;
+            refused(&suite.ask(&line, &[STALE], "").await, 412, "UpdateConditionNotSatisfied")?;
+            let foreign = "If-Match: W/\"0x8DC0FFEE\"";
+            refused(&suite.ask(&line, &[foreign], "").await, 412, "UpdateConditionNotSatisfied")?;
+            let header = format!("If-Match: {etag}");
+            same("status", &suite.ask(&line, &[&header], "").await.status, &204)
+        })
+        .await;
+    suite
+        .rule("4.12 through POST with X-HTTP-Method", async |suite| {
+            suite.insert(&table, r#""PartitionKey":"p","RowKey":"r""#).await?;
+            let headers = ["X-HTTP-Method: DELETE", "If-Match: *"];
+            same("status", &suite.ask(&format!("POST {path}"), &headers, "").await.status, &204)
+        })
+        .await;
+    suite
+        .refusals(&table, &[
+            ("4.12 a missing entity", "DELETE /TABLE(PartitionKey='p',RowKey='none')", &["If-Match: *"], "", 404, "ResourceNotFound"),
+            ("4.12 existence comes before the version", "DELETE /TABLE(PartitionKey='p',RowKey='none')", &[STALE], "", 404, "ResourceNotFound"),
+            ("4.12 a missing table", "DELETE /ConfMissing(PartitionKey='p',RowKey='r')", &["If-Match: *"], "", 404, "TableNotFound"),
+            ("4.12 an ETag that is none", "DELETE /TABLE(PartitionKey='p',RowKey='none')", &["If-Match: test"], "", 400, "InvalidInput"),
+            ("4.12 a strong ETag", "DELETE /TABLE(PartitionKey='p',RowKey='none')", &["If-Match: \"x\""], "", 400, "InvalidInput"),
+        ])
+        .await;
+    suite
+        .refusals_by_choice(&table, &[
+            ("4.12 a delete needs a condition", "DELETE /TABLE(PartitionKey='p',RowKey='none')", &[], "", 400, "InvalidInput"),
+            ("4.12 an empty condition", "DELETE /TABLE(PartitionKey='p',RowKey='none')", &["If-Match: "], "", 400, "InvalidInput"),
+            ("4.12 If-None-Match", "DELETE /TABLE(PartitionKey='p',RowKey='none')", &["If-None-Match: *"], "", 400, "InvalidInput"),
+        ])
+        .await;
+}

@@ -1,0 +1,127 @@
+//! Insert Entity.
+
+use crate::run::{Suite, refused, same};
+
+pub(crate) async fn check(suite: &mut Suite) {
+    let table = suite.table().await;
+    suite
+        .rule("4.10 an insert answers 201 with the entity, its ETag and URL", async |suite| {
+            let body = r#"{"PartitionKey":"p","RowKey":"1","age":39}"#;
+            let answer = suite.ask(&format!("POST /{table}"), &[], body).await;
+            same("status", &answer.status, &201)?;
+            let url = format!("{}/{table}(PartitionKey='p',RowKey='1')", suite.account.url());
+            same("Location", &answer.header("Location"), &Some(&*url))?;
+            same("applied", &answer.header("Preference-Applied"), &None::<&str>)?;
+            let json = answer.json();
+            same("age", &json["age"], &serde_json::json!(39))?;
+            same("ETag", &json["odata.etag"].as_str(), &answer.header("ETag"))?;
+            let timestamp = json["Timestamp"].as_str().ok_or("no Timestamp")?;
+            let etag = format!("W/\"datetime'{}'\"", timestamp.replace(':', "%3A"));
+            same("4.13 the ETag is the Timestamp", &answer.header("ETag"), &Some(&*etag))?;
+            let fraction = timestamp.trim_end_matches('Z').split('.').nth(1).unwrap_or("1");
+            same("4.13 has trailing zeros", &fraction.ends_with('0'), &false)
+        })
+        .await;
+    suite
+        .rule("4.10 Prefer: return-no-content answers 204 with ETag and URL twice", async |suite| {
+            let body = r#"{"PartitionKey":"p","RowKey":"2"}"#;
+            let line = format!("POST /{table}");
+            let answer = suite.ask(&line, &["Prefer: return-no-content"], body).await;
+            same("status", &answer.status, &204)?;
+            same("body", &answer.body, &String::new())?;
+            same("applied", &answer.header("Preference-Applied"), &Some("return-no-content"))?;
+            same("DataServiceId", &answer.header("DataServiceId"), &answer.header("Location"))?;
+            same("has an ETag", &answer.header("ETag").is_some(), &true)
+        })
+        .await;
+    suite
+        .rule("4.10 Prefer: return-content is applied", async |suite| {
+            let body = r#"{"PartitionKey":"p","RowKey":"3"}"#;
+            let line = format!("POST /{table}");
+            let answer = suite.ask(&line, &["Prefer: return-content"], body).await;
+            same("status", &answer.status, &201)?;
+            same("applied", &answer.header("Preference-Applied"), &Some("return-content"))
+        })
+        .await;
+    suite
+        .rule("1.2 the name of the table may be in other letters", async |suite| {
+            let line = format!("POST /{}", table.to_uppercase());
+            let body = r#"{"PartitionKey":"p","RowKey":"4"}"#;
+            suite.done(&line, &[], body).await?;
+            suite.entity(&table, "p", "4").await.map(drop)
+        })
+        .await;
+    suite
+        .rule("5.3 members of metadata, nulls and Timestamp are not stored", async |suite| {
+            let body = r#""PartitionKey":"p","RowKey":"5","PartitionKey@odata.type":"Edm.String","odata.etag":"W/\"x\"","odata.metadata":"m","odata.type":"t","odata.id":"i","odata.editLink":"e","Timestamp":null,"ETag":null,"none":null,"timestamp":"mine","a":1"#;
+            suite.insert(&table, body).await?;
+            let expected = serde_json::json!({"PartitionKey":"p","RowKey":"5","timestamp":"mine","a":1});
+            same("entity", &suite.entity(&table, "p", "5").await?, &expected)
+        })
+        .await;
+    suite
+        .rule("5.3 a Timestamp of the client's is ignored", async |suite| {
+            let body = r#""PartitionKey":"p","RowKey":"6","Timestamp":"2001-01-01T00:00:00Z","Timestamp@odata.type":"Edm.DateTime""#;
+            suite.insert(&table, body).await?;
+            let line = format!("GET /{table}(PartitionKey='p',RowKey='6')");
+            let answer = suite.done(&line, &[], "").await?;
+            let time = answer.json()["Timestamp"].as_str().unwrap_or_default().to_owned();
+            same("is the client's", &time.starts_with("2001"), &false)
+        })
+        .await;
+    suite
+        .rule("5.5 names of properties that differ in case are different ones", async |suite| {
+            suite.insert(&table, r#""PartitionKey":"p","RowKey":"7","ETag":"1","etag":"2","Etag":"3""#).await?;
+            let entity = suite.entity(&table, "p", "7").await?;
+            let found = ["ETag", "etag", "Etag"].map(|name| entity[name].as_str().unwrap_or("-").to_owned());
+            same("values", &found, &["1", "2", "3"])
+        })
+        .await;
+    suite
+        .rule("0.1 an annotation may stand behind its value", async |suite| {
+            suite.insert(&table, r#""PartitionKey":"p","RowKey":"8","n":"5","n@odata.type":"Edm.Int64""#).await?;
+            let line = format!("GET /{table}(PartitionKey='p',RowKey='8')");
+            let answer = suite.done(&line, &[], "").await?;
+            same("type", &answer.json()["n@odata.type"].as_str(), &Some("Edm.Int64"))
+        })
+        .await;
+    suite
+        .rule("2.5 keys in URLs keep quotes, doubled, and escape all else", async |suite| {
+            let body = r#"{"PartitionKey":"A'aaa\"_bbbb2","RowKey":"x"}"#;
+            let answer = suite.ask(&format!("POST /{table}"), &[], body).await;
+            let url = format!("{}/{table}(PartitionKey='A''aaa%22_bbbb2',RowKey='x')", suite.account.url());
+            same("Location", &answer.header("Location"), &Some(&*url))
+        })
+        .await;
+    suite
+        .rule("4.10 an entity is inserted once", async |suite| {
+            let body = r#"{"PartitionKey":"p","RowKey":"1"}"#;
+            let answer = suite.ask(&format!("POST /{table}"), &[], body).await;
+            refused(&answer, 409, "EntityAlreadyExists")?;
+            same("kept", &suite.entity(&table, "p", "1").await?["age"], &serde_json::json!(39))
+        })
+        .await;
+    suite
+        .refusals(&table, &[
+            ("0.1 an insert in a missing table", "POST /ConfMissing", &[], r#"{"PartitionKey":"p","RowKey":"r"}"#, 404, "TableNotFound"),
+            ("4.10 a missing RowKey", "POST /TABLE", &[], r#"{"PartitionKey":"p"}"#, 400, "PropertiesNeedValue"),
+            ("4.10 a missing PartitionKey", "POST /TABLE", &[], r#"{"RowKey":"p"}"#, 400, "PropertiesNeedValue"),
+            ("4.10 a null RowKey", "POST /TABLE", &[], r#"{"PartitionKey":"p","RowKey":null}"#, 400, "PropertiesNeedValue"),
+            ("5.1 a key that is a number", "POST /TABLE", &[], r#"{"PartitionKey":1,"RowKey":"r"}"#, 400, "InvalidInput"),
+            ("5.1 a key with another type", "POST /TABLE", &[], r#"{"PartitionKey":"2020-01-01T00:00:00Z","PartitionKey@odata.type":"Edm.DateTime","RowKey":"r"}"#, 400, "InvalidInput"),
+            ("5.1 a body that is no JSON", "POST /TABLE", &[], "{", 400, "InvalidInput"),
+            ("5.1 a body that is no object", "POST /TABLE", &[], "[]", 400, "InvalidInput"),
+            ("5.1 a nested value", "POST /TABLE", &[], r#"{"PartitionKey":"p","RowKey":"x","a":{"b":1}}"#, 400, "InvalidInput"),
+            ("5.1 a list", "POST /TABLE", &[], r#"{"PartitionKey":"p","RowKey":"x","a":[1]}"#, 400, "InvalidInput"),
+            ("5.1 a bad table name in the URL", "POST /a_b", &[], r#"{"PartitionKey":"p","RowKey":"x"}"#, 400, "InvalidResourceName"),
+            ("5.1 a short table name in the URL", "POST /ab", &[], r#"{"PartitionKey":"p","RowKey":"x"}"#, 400, "OutOfRangeInput"),
+        ])
+        .await;
+    suite
+        .refusals_by_choice(&table, &[
+            ("5.1 a property given twice", "POST /TABLE", &[], r#"{"PartitionKey":"p","RowKey":"x","a":1,"a":2}"#, 400, "DuplicatePropertiesSpecified"),
+            ("5.1 a key given twice", "POST /TABLE", &[], r#"{"PartitionKey":"p","RowKey":"x","RowKey":"y"}"#, 400, "DuplicatePropertiesSpecified"),
+            ("5.1 a body of another kind", "POST /TABLE", &["Content-Type: text/plain"], r#"{"PartitionKey":"p","RowKey":"x"}"#, 415, "MediaTypeNotSupported"),
+        ])
+        .await;
+}

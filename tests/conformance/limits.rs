@@ -1,0 +1,96 @@
+//! The limits of section 5.1: what is just within them, and what is not.
+
+use crate::run::{Suite, refused, same};
+
+pub(crate) async fn check(suite: &mut Suite) {
+    let table = suite.table().await;
+    let insert = |members: &str| format!(r#"{{"PartitionKey":"p","RowKey":"{:016x}",{members}}}"#, fastrand::u64(..));
+    let line = format!("POST /{table}");
+    let many = |count: usize| {
+        let members: Vec<_> = (0..count).map(|n| format!(r#""a{n}":{n}"#)).collect();
+        members.join(",")
+    };
+    let texts = |count: usize, length: usize| {
+        let text = "x".repeat(length);
+        let members: Vec<_> = (0..count).map(|n| format!(r#""t{n:02}":"{text}""#)).collect();
+        members.join(",")
+    };
+    // An entity's size: 4, the lengths of its keys and 8 for each property, its name and its text, lengths twice.
+    let keys = 4 + 2 * (1 + 16);
+    let full = (1024 * 1024 - keys) - 15 * (8 + 2 * 3 + 2 * 32_768 + 4);
+    let last = (full - 8 - 2 * 4 - 4) / 2;
+    let largest = |last: usize| format!(r#"{},"last":"{}""#, texts(15, 32_768), "y".repeat(last));
+    for (rule, members, expected) in [
+        ("5.1 a name of 255 characters", format!(r#""{}":1"#, "n".repeat(255)), None),
+        ("5.1 a name of 256 characters", format!(r#""{}":1"#, "n".repeat(256)), Some("PropertyNameTooLong")),
+        ("5.1 a name in other letters", r#""啊齄丂狛狜":1,"_x":1,"größe":1"#.to_owned(), None),
+        ("5.1 a name that is a number", r#""123":1"#.to_owned(), Some("PropertyNameInvalid")),
+        ("5.1 a name with a hyphen", r#""a-b":1"#.to_owned(), Some("PropertyNameInvalid")),
+        ("5.1 a name with a blank", r#""a b":1"#.to_owned(), Some("PropertyNameInvalid")),
+        ("5.1 an empty name", r#""":1"#.to_owned(), Some("PropertyNameInvalid")),
+        ("5.1 252 properties", many(252), None),
+        ("5.1 253 properties", many(253), Some("TooManyProperties")),
+        ("5.1 a text of 32,768 characters", texts(1, 32_768), None),
+        ("5.1 a text of 32,769 characters", texts(1, 32_769), Some("PropertyValueTooLarge")),
+        ("5.1 a text of 16,384 pairs of units", format!(r#""t":"{}""#, "😀".repeat(16_384)), None),
+        ("5.1 a text of one pair more", format!(r#""t":"{}""#, "😀".repeat(16_385)), Some("PropertyValueTooLarge")),
+        ("5.1 a Binary of 65,536 bytes", format!(r#""b@odata.type":"Edm.Binary","b":"{}AA==""#, "AAAA".repeat(21_845)), None),
+        ("5.1 a Binary of 65,538 bytes", format!(r#""b@odata.type":"Edm.Binary","b":"{}""#, "AAAA".repeat(21_846)), Some("PropertyValueTooLarge")),
+        ("5.2 an entity of 1 MiB", largest(last), None),
+        ("5.2 an entity of two bytes more", largest(last + 1), Some("EntityTooLarge")),
+    ] {
+        suite
+            .rule(rule, async |suite| {
+                let answer = suite.ask(&line, &[], &insert(&members)).await;
+                match expected {
+                    None => same("status", &answer.status, &201),
+                    Some(code) => refused(&answer, 400, code),
+                }
+            })
+            .await;
+    }
+    suite
+        .choice("5.1 a merge is counted by its result", async |suite| {
+            let path = format!("/{table}(PartitionKey='p',RowKey='merged')");
+            suite.done(&format!("PUT {path}"), &[], &format!("{{{}}}", many(252))).await?;
+            same("status", &suite.ask(&format!("MERGE {path}"), &[], r#"{"a0":1}"#).await.status, &204)?;
+            refused(&suite.ask(&format!("MERGE {path}"), &[], r#"{"z":1}"#).await, 400, "TooManyProperties")
+        })
+        .await;
+    let key = "k".repeat(512);
+    suite
+        .rule("5.1 keys of 512 characters", async |suite| {
+            let body = format!(r#"{{"PartitionKey":"{key}","RowKey":"{key}"}}"#);
+            same("status", &suite.ask(&line, &[], &body).await.status, &201)
+        })
+        .await;
+    suite
+        .choice("5.1 keys of 513 characters", async |suite| {
+            let body = format!(r#"{{"PartitionKey":"{key}k","RowKey":"r"}}"#);
+            let answer = suite.ask(&line, &[], &body).await;
+            same("status", &answer.status, &400)
+        })
+        .await;
+    for character in ['/', '\\', '#', '?', '\u{0}', '\u{1F}', '\u{7F}', '\u{9F}'] {
+        suite
+            .rule(&format!("5.1 a key with {character:?}"), async |suite| {
+                let body = serde_json::json!({"PartitionKey": format!("a{character}b"), "RowKey": "r"});
+                let answer = suite.ask(&line, &[], &body.to_string()).await;
+                same("status", &answer.status, &400)
+            })
+            .await;
+        suite
+            .choice(&format!("5.1 the code for a key with {character:?}"), async |suite| {
+                let body = serde_json::json!({"PartitionKey": "p", "RowKey": format!("a{character}b")});
+                let answer = suite.ask(&line, &[], &body.to_string()).await;
+                refused(&answer, 400, "OutOfRangeInput")
+            })
+            .await;
+    }
+    suite
+        .rule("5.1 a body of more than 4 MiB", async |suite| {
+            let answer = suite.ask(&line, &[], &insert(&texts(65, 65_536))).await;
+            refused(&answer, 413, "RequestBodyTooLarge")
+        })
+        .await;
+}

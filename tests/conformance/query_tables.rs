@@ -1,0 +1,116 @@
+//! Query Tables.
+
+use serde_json::Value as Json;
+
+use crate::run::{Suite, same};
+use crate::sign::percent;
+
+fn names(json: &Json) -> Vec<String> {
+    let tables = json["value"].as_array().cloned().unwrap_or_default();
+    let name = |table: &Json| table["TableName"].as_str().unwrap_or("-").to_owned();
+    tables.iter().map(name).collect()
+}
+
+pub(crate) async fn check(suite: &mut Suite) {
+    let mut tables = Vec::new();
+    for _ in 0..4 {
+        tables.push(suite.table().await);
+    }
+    tables.sort_by_key(|name| name.to_lowercase());
+    let [first, second, third, last] = &*tables else {
+        unreachable!("there are four");
+    };
+    let ours = format!("TableName ge '{first}' and TableName le '{last}'");
+    let filter = percent(&ours);
+    suite
+        .rule("4.1 a filter on TableName finds tables, in the order of their names", async |suite| {
+            let line = format!("GET /Tables?$filter={filter}");
+            let answer = suite.done(&line, &[], "").await?;
+            let found: Vec<_> = names(&answer.json());
+            let found: Vec<_> = found.iter().filter(|name| tables.contains(name)).collect();
+            same("names", &found, &tables.iter().collect::<Vec<_>>())?;
+            let metadata = format!("{}/$metadata#Tables", suite.account.url());
+            same("metadata", &answer.json()["odata.metadata"].as_str(), &Some(&*metadata))
+        })
+        .await;
+    for (rule, text, expected) in [
+        ("4.1 TableName eq", format!("TableName eq '{second}'"), vec![second]),
+        ("4.1 a literal may stand on the left", format!("'{second}' eq TableName"), vec![second]),
+        ("4.1 or", format!("TableName eq '{third}' or TableName eq '{first}'"), vec![first, third]),
+        ("4.1 not", format!("not (TableName lt '{last}') and TableName le '{last}'"), vec![last]),
+        ("4.1 parentheses", format!("(TableName eq '{second}')"), vec![second]),
+        ("4.1 nothing", "TableName eq 'x'".to_owned(), vec![]),
+    ] {
+        suite
+            .rule(rule, async |suite| {
+                let line = format!("GET /Tables?$filter={}", percent(&text));
+                let answer = suite.done(&line, &[], "").await?;
+                same("names", &names(&answer.json()).iter().collect::<Vec<_>>(), &expected)
+            })
+            .await;
+    }
+    suite
+        .rule("4.1 $top ends a page, whose token starts the next one", async |suite| {
+            let mut found = Vec::new();
+            let mut next = String::new();
+            for _ in 0..10 {
+                let line = format!("GET /Tables?$top=1&$filter={filter}{next}");
+                let answer = suite.done(&line, &[], "").await?;
+                let page = names(&answer.json());
+                same("is within $top", &(page.len() <= 1), &true)?;
+                found.extend(page);
+                let Some(token) = answer.header("x-ms-continuation-NextTableName") else {
+                    break;
+                };
+                same("is no empty token", &token.is_empty(), &false)?;
+                next = format!("&NextTableName={}", percent(token));
+            }
+            found.retain(|name| tables.contains(name));
+            same("names", &found, &tables)
+        })
+        .await;
+    suite
+        .rule("4.1 a token for a table that is gone goes on behind it", async |suite| {
+            let line = format!("GET /Tables?$top=1&$filter={}", percent(&ours));
+            let answer = suite.done(&line, &[], "").await?;
+            let token = answer.header("x-ms-continuation-NextTableName").ok_or("no token")?;
+            let token = percent(token);
+            let second = format!("{second}x");
+            let body = format!(r#"{{"TableName":"{second}"}}"#);
+            suite.done("POST /Tables", &[], &body).await?;
+            suite.done(&format!("DELETE /Tables('{second}')"), &[], "").await?;
+            let line = format!("{line}&NextTableName={token}");
+            let answer = suite.done(&line, &[], "").await?;
+            same("names", &names(&answer.json()).len(), &1)
+        })
+        .await;
+    suite
+        .rule("6.4 $top=0 is an empty list", async |suite| {
+            let answer = suite.done("GET /Tables?$top=0", &[], "").await?;
+            same("names", &names(&answer.json()).len(), &0)
+        })
+        .await;
+    suite
+        .rule("11.2 an empty list has its member, and no token", async |suite| {
+            let answer = suite.done("GET /Tables?$filter=TableName%20eq%20'x'", &[], "").await?;
+            same("value", &answer.json()["value"], &Json::Array(Vec::new()))?;
+            let token = answer.header("x-ms-continuation-NextTableName");
+            same("token", &token, &None::<&str>)
+        })
+        .await;
+    suite
+        .rule("11.1 the dollar of an option may be percent-encoded", async |suite| {
+            let line = format!("GET /Tables()?%24filter={}&%24top=1", percent(&format!("TableName eq '{second}'")));
+            let answer = suite.done(&line, &[], "").await?;
+            same("names", &names(&answer.json()), &vec![second.clone()])
+        })
+        .await;
+    suite
+        .refusals("", &[
+            ("6.4 $top above 1,000", "GET /Tables?$top=1001", &[], "", 400, "InvalidInput"),
+            ("6.4 a negative $top", "GET /Tables?$top=-1", &[], "", 400, "InvalidInput"),
+            ("6.4 a $top that is no number", "GET /Tables?$top=x", &[], "", 400, "InvalidInput"),
+            ("6.1 a filter that is none", "GET /Tables?$filter=TableName%20eq", &[], "", 400, "InvalidInput"),
+        ])
+        .await;
+}

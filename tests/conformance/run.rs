@@ -1,0 +1,284 @@
+//! Runs rules on every subject, and collects what failed.
+
+use std::fmt::{Debug, Display};
+
+use tablesdk_server::TableServer;
+
+use crate::client::{Account, Answer, Credential};
+use crate::sign::{account_sas, percent, table_sas};
+
+/// What a rule says when it does not hold.
+pub(crate) type Outcome = Result<(), String>;
+
+/// Runs a module on each subject. Panics with everything that failed.
+pub(crate) async fn run(module: &str, check: impl AsyncFn(&mut Suite)) {
+    let mut failed = Vec::new();
+    if let Ok(text) = std::env::var("TABLESDK_CONFORMANCE_ENDPOINT") {
+        let mut suite = Suite::new("the endpoint", Account::parse(&text), true);
+        check(&mut suite).await;
+        failed.extend(suite.finish(module).await);
+    } else {
+        for (name, server) in ours().await {
+            let mut suite = Suite::new(name, Account::parse(&server.connection_string()), false);
+            check(&mut suite).await;
+            failed.extend(suite.finish(module).await);
+        }
+    }
+    assert!(failed.is_empty(), "{}\n", failed.join("\n"));
+}
+
+/// Our server, once for each storage.
+async fn ours() -> Vec<(&'static str, TableServer)> {
+    vec![("memory", TableServer::start().await.unwrap())]
+}
+
+/// One subject, and the rules that were tried on it.
+pub(crate) struct Suite {
+    subject: &'static str,
+    pub(crate) account: Account,
+    is_foreign: bool,
+    tables: Vec<String>,
+    rules: usize,
+    failed: Vec<String>,
+    /// Choices that a foreign endpoint made otherwise.
+    others: Vec<String>,
+}
+
+/// A request that is refused: the rule, request line, headers, body, and status and code of the answer. `TABLE` in the request
+/// line stands for the name of a table.
+pub(crate) type Refusal<'a> = (&'a str, &'a str, &'a [&'a str], &'a str, u16, &'a str);
+
+impl Suite {
+    fn new(subject: &'static str, account: Account, is_foreign: bool) -> Self {
+        Self {
+            subject,
+            account,
+            is_foreign,
+            tables: Vec::new(),
+            rules: 0,
+            failed: Vec::new(),
+            others: Vec::new(),
+        }
+    }
+
+    /// A new table.
+    pub(crate) async fn table(&mut self) -> String {
+        let name = self.name();
+        let body = format!(r#"{{"TableName":"{name}"}}"#);
+        let answer = self.ask("POST /Tables", &[], &body).await;
+        assert_eq!(answer.status, 201, "{answer:?}");
+        name
+    }
+
+    /// A name that no table has. Deleted in the end, if one gets it.
+    pub(crate) fn name(&mut self) -> String {
+        let name = format!("Conf{:016x}", fastrand::u64(..));
+        self.tables.push(name.clone());
+        name
+    }
+
+    /// Tries a rule.
+    pub(crate) async fn rule(&mut self, rule: &str, check: impl AsyncFnOnce(&Self) -> Outcome) {
+        self.rules += 1;
+        if let Err(why) = check(self).await {
+            self.failed.push(format!("{rule}: {why}"));
+        }
+    }
+
+    /// Tries a rule that nobody is sure of.
+    pub(crate) async fn choice(&mut self, rule: &str, check: impl AsyncFnOnce(&Self) -> Outcome) {
+        self.rules += 1;
+        if let Err(why) = check(self).await {
+            let failed = if self.is_foreign {
+                &mut self.others
+            } else {
+                &mut self.failed
+            };
+            failed.push(format!("{rule}: {why}"));
+        }
+    }
+
+    /// Tries that each of these requests is refused as it should be.
+    pub(crate) async fn refusals(&mut self, table: &str, refusals: &[Refusal<'_>]) {
+        for (rule, line, headers, body, status, code) in refusals {
+            let line = line.replace("TABLE", table);
+            self.rule(rule, async |suite| {
+                let answer = suite.ask(&line, headers, body).await;
+                refused(&answer, *status, code)
+            })
+            .await;
+        }
+    }
+
+    /// As [`Self::refusals`], for rules that nobody is sure of.
+    pub(crate) async fn refusals_by_choice(&mut self, table: &str, refusals: &[Refusal<'_>]) {
+        for (rule, line, headers, body, status, code) in refusals {
+            let line = line.replace("TABLE", table);
+            self.choice(rule, async |suite| {
+                let answer = suite.ask(&line, headers, body).await;
+                refused(&answer, *status, code)
+            })
+            .await;
+        }
+    }
+
+    /// Sends a signed request.
+    pub(crate) async fn ask(&self, line: &str, headers: &[&str], body: &str) -> Answer {
+        let credential = Credential::SharedKeyLite;
+        self.account.send(credential, line, headers, body).await
+    }
+
+    /// Sends a request that is expected to succeed.
+    pub(crate) async fn done(
+        &self,
+        line: &str,
+        headers: &[&str],
+        body: &str,
+    ) -> Result<Answer, String> {
+        let answer = self.ask(line, headers, body).await;
+        if answer.status < 300 {
+            return Ok(answer);
+        }
+        Err(format!(
+            "{line} {body:.100} was answered with {} {}",
+            answer.status,
+            answer.code()
+        ))
+    }
+
+    /// Inserts an entity from its members; returns its ETag.
+    pub(crate) async fn insert(&self, table: &str, members: &str) -> Result<String, String> {
+        let body = format!("{{{members}}}");
+        let answer = self
+            .done(
+                &format!("POST /{table}"),
+                &["Prefer: return-no-content"],
+                &body,
+            )
+            .await?;
+        let etag = answer.header("ETag");
+        etag.map(str::to_owned)
+            .ok_or_else(|| "an insert has no ETag".to_owned())
+    }
+
+    /// Reads an entity without metadata, timestamp aside.
+    pub(crate) async fn entity(
+        &self,
+        table: &str,
+        partition: &str,
+        row: &str,
+    ) -> Result<serde_json::Value, String> {
+        let line = format!("GET {}", entity_path(table, partition, row));
+        let answer = self
+            .done(&line, &["Accept: application/json;odata=nometadata"], "")
+            .await?;
+        let mut json = answer.json();
+        if let Some(members) = json.as_object_mut() {
+            members.remove("Timestamp");
+        }
+        Ok(json)
+    }
+
+    /// The row keys of what a query finds, over all its pages.
+    pub(crate) async fn rows(&self, table: &str, query: &str) -> Result<Vec<String>, String> {
+        let mut rows = Vec::new();
+        let mut next = String::new();
+        loop {
+            let line = format!("GET /{table}()?{query}{next}");
+            let answer = self
+                .done(&line, &["Accept: application/json;odata=nometadata"], "")
+                .await?;
+            let json = answer.json();
+            let page = json["value"].as_array().ok_or("a page has no value")?;
+            rows.extend(
+                page.iter()
+                    .map(|row| row["RowKey"].as_str().unwrap_or("-").to_owned()),
+            );
+            let Some(partition) = answer.header("x-ms-continuation-NextPartitionKey") else {
+                return Ok(rows);
+            };
+            next = format!("&NextPartitionKey={}", percent(partition));
+            if let Some(row) = answer.header("x-ms-continuation-NextRowKey") {
+                next += &format!("&NextRowKey={}", percent(row));
+            }
+        }
+    }
+
+    /// Sends a request with a SAS in its URL and no other credential.
+    pub(crate) async fn ask_with(
+        &self,
+        sas: &str,
+        line: &str,
+        headers: &[&str],
+        body: &str,
+    ) -> Answer {
+        let separator = if line.contains('?') { '&' } else { '?' };
+        let line = format!("{line}{separator}{sas}");
+        self.account
+            .send(Credential::None, &line, headers, body)
+            .await
+    }
+
+    /// An account SAS with these fields.
+    pub(crate) fn account_sas(&self, fields: &[(&str, &str)]) -> String {
+        account_sas(&self.account.name, &self.account.key, fields)
+    }
+
+    /// A SAS of a table with these fields.
+    pub(crate) fn table_sas(&self, fields: &[(&str, &str)]) -> String {
+        table_sas(&self.account.name, &self.account.key, fields)
+    }
+
+    /// Deletes the tables, and tells what failed.
+    async fn finish(mut self, module: &str) -> Vec<String> {
+        for table in std::mem::take(&mut self.tables) {
+            self.ask(&format!("DELETE /Tables('{table}')"), &[], "")
+                .await;
+        }
+        let in_context = |failed: &String| format!("  {module}, {failed}");
+        for other in &self.others {
+            println!("  otherwise: {module}, {other}");
+        }
+        println!(
+            "{module} on {}: {} rules, {} failed, {} otherwise",
+            self.subject,
+            self.rules,
+            self.failed.len(),
+            self.others.len()
+        );
+        self.failed.iter().map(in_context).collect()
+    }
+}
+
+/// The path of an entity.
+pub(crate) fn entity_path(table: &str, partition: &str, row: &str) -> String {
+    let quoted = |key: &str| percent(&key.replace('\'', "''"));
+    format!(
+        "/{table}(PartitionKey='{}',RowKey='{}')",
+        quoted(partition),
+        quoted(row)
+    )
+}
+
+/// Whether an answer is that refusal.
+pub(crate) fn refused(answer: &Answer, status: u16, code: &str) -> Outcome {
+    let found = (answer.status, answer.code());
+    same("answered", &found, &(status, code.to_owned()))
+}
+
+/// Whether two things are the same.
+pub(crate) fn same<A: Debug + PartialEq<B>, B: Debug>(
+    what: impl Display,
+    found: &A,
+    expected: &B,
+) -> Outcome {
+    if found == expected {
+        return Ok(());
+    }
+    Err(format!("{what}: found {found:?}, expected {expected:?}"))
+}
+
+/// Whether something holds.
+pub(crate) fn holds(what: impl Display, holds: bool) -> Outcome {
+    if holds { Ok(()) } else { Err(what.to_string()) }
+}

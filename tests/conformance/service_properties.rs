@@ -1,0 +1,109 @@
+//! Get and Set Table Service Properties, and what CORS rules do.
+
+use crate::client::Credential;
+use crate::run::{Suite, holds, refused, same};
+
+const XML: &str = "Content-Type: application/xml";
+const ACCEPT: &str = "Accept: application/xml";
+const GET: &str = "GET /?restype=service&comp=properties";
+const PUT: &str = "PUT /?restype=service&comp=properties";
+
+fn properties(content: &str) -> String {
+    format!("<?xml version=\"1.0\" encoding=\"utf-8\"?><StorageServiceProperties>{content}</StorageServiceProperties>")
+}
+
+pub(crate) async fn check(suite: &mut Suite) {
+    // They belong to the account, so that they are put back in the end.
+    let before = suite.ask(GET, &[ACCEPT], "").await.body;
+    suite
+        .rule("4.6 properties are there without ever being set", async |suite| {
+            let answer = suite.done(GET, &[ACCEPT], "").await?;
+            same("Content-Type", &answer.header("Content-Type"), &Some("application/xml"))?;
+            holds("0.1 a byte order mark", answer.body.starts_with('\u{FEFF}'))?;
+            for element in ["<Logging>", "<HourMetrics>", "<MinuteMetrics>", "<Cors"] {
+                holds(element, answer.body.contains(element))?;
+            }
+            Ok(())
+        })
+        .await;
+    let logging = "<Logging><Version>1.0</Version><Delete>true</Delete><Read>false</Read><Write>true</Write><RetentionPolicy><Enabled>true</Enabled><Days>5</Days></RetentionPolicy></Logging>";
+    let cors = |origin: &str| format!("<Cors><CorsRule><AllowedOrigins>{origin}</AllowedOrigins><AllowedMethods>GET,PUT</AllowedMethods><AllowedHeaders>x-ms-meta-data*,x-ms-date</AllowedHeaders><ExposedHeaders>x-ms-request-id</ExposedHeaders><MaxAgeInSeconds>500</MaxAgeInSeconds></CorsRule></Cors>");
+    suite
+        .rule("4.6 what is set comes back, and what is left out stays", async |suite| {
+            same("status", &suite.ask(PUT, &[XML], &properties(logging)).await.status, &202)?;
+            same("status", &suite.ask(PUT, &[XML], &properties(&cors("http://www.xyz.com"))).await.status, &202)?;
+            let answer = suite.done(GET, &[ACCEPT], "").await?;
+            holds(&answer.body, answer.body.contains("<Days>5</Days>"))?;
+            holds(&answer.body, answer.body.contains("<AllowedOrigins>http://www.xyz.com</AllowedOrigins>"))
+        })
+        .await;
+    let preflight = |headers: &[&'static str]| headers.to_vec();
+    for (rule, headers, status) in [
+        ("4.11 a preflight that a rule allows", preflight(&["Origin: http://www.xyz.com", "Access-Control-Request-Method: GET", "Access-Control-Request-Headers: x-ms-date,x-ms-meta-data1"]), 200),
+        ("4.11 a preflight of another origin", preflight(&["Origin: http://other.com", "Access-Control-Request-Method: GET"]), 403),
+        ("4.11 a preflight of another method", preflight(&["Origin: http://www.xyz.com", "Access-Control-Request-Method: DELETE"]), 403),
+        ("4.11 a preflight of another header", preflight(&["Origin: http://www.xyz.com", "Access-Control-Request-Method: GET", "Access-Control-Request-Headers: x-other"]), 403),
+        ("4.11 a preflight without an origin", preflight(&["Access-Control-Request-Method: GET"]), 400),
+    ] {
+        suite
+            .rule(rule, async |suite| {
+                let answer = suite.account.send(Credential::None, "OPTIONS /Tables", &headers, "").await;
+                same("status", &answer.status, &status)?;
+                if status == 200 {
+                    same("origin", &answer.header("Access-Control-Allow-Origin"), &Some("http://www.xyz.com"))?;
+                    same("method", &answer.header("Access-Control-Allow-Methods"), &Some("GET"))?;
+                    same("age", &answer.header("Access-Control-Max-Age"), &Some("500"))?;
+                }
+                Ok(())
+            })
+            .await;
+    }
+    suite
+        .rule("4.11 an answer tells a page that it may see it", async |suite| {
+            let answer = suite.done("GET /Tables?$top=1", &["Origin: http://www.xyz.com"], "").await?;
+            same("origin", &answer.header("Access-Control-Allow-Origin"), &Some("http://www.xyz.com"))?;
+            same("credentials", &answer.header("Access-Control-Allow-Credentials"), &Some("true"))?;
+            same("vary", &answer.header("Vary"), &Some("Origin"))
+        })
+        .await;
+    suite
+        .rule("2.4, 4.11 an answer varies by origin once there are rules", async |suite| {
+            let answer = suite.done("GET /Tables?$top=1", &[], "").await?;
+            same("vary", &answer.header("Vary"), &Some("Origin"))?;
+            same("origin", &answer.header("Access-Control-Allow-Origin"), &None::<&str>)
+        })
+        .await;
+    suite
+        .rule("4.11 a rule for every origin", async |suite| {
+            suite.done(PUT, &[XML], &properties(&cors("*"))).await?;
+            let answer = suite.done("GET /Tables?$top=1", &["Origin: http://any.com"], "").await?;
+            same("origin", &answer.header("Access-Control-Allow-Origin"), &Some("*"))
+        })
+        .await;
+    suite
+        .rule("4.6 an empty element clears the rules", async |suite| {
+            suite.done(PUT, &[XML], &properties("<Cors />")).await?;
+            let answer = suite.done(GET, &[ACCEPT], "").await?;
+            same("rules", &answer.body.matches("<CorsRule>").count(), &0)
+        })
+        .await;
+    let days = |days: u32| properties(&logging.replace("<Days>5<", &format!("<Days>{days}<")));
+    let six = cors("a").replace("<Cors>", "").replace("</Cors>", "").repeat(6);
+    suite
+        .rule("4.6 366 days, and six rules", async |suite| {
+            for body in [days(366), properties(&format!("<Cors>{six}</Cors>"))] {
+                let answer = suite.ask(PUT, &[XML], &body).await;
+                refused(&answer, 400, "InvalidXmlDocument")?;
+                same("header", &answer.header("x-ms-error-code"), &Some("InvalidXmlDocument"))?;
+            }
+            Ok(())
+        })
+        .await;
+    suite
+        .choice("4.6 metrics without IncludeAPIs", async |suite| {
+            let body = properties("<HourMetrics><Version>1.0</Version><Enabled>true</Enabled><RetentionPolicy><Enabled>false</Enabled></RetentionPolicy></HourMetrics>");
+            same("status", &suite.ask(PUT, &[XML], &body).await.status, &400)
+        })
+        .await;
+    suite.ask(PUT, &[XML], before.trim_start_matches('\u{FEFF}')).await;
+}

@@ -1,0 +1,22 @@
+//! Get Table Service Stats.
+
+use crate::client::Credential;
+use crate::run::{Suite, holds, refused, same};
+
+pub(crate) async fn check(suite: &mut Suite) {
+    suite
+        .rule("4.7 statistics of the secondary", async |suite| {
+            let target = format!("{}-secondary/?restype=service&comp=stats", suite.account.path);
+            let answer = suite.account.send_to(Credential::SharedKeyLite, "GET", &target, &["Accept: application/xml"], "").await;
+            same("status", &answer.status, &200)?;
+            holds("0.1 a byte order mark", answer.body.starts_with('\u{FEFF}'))?;
+            holds(&answer.body, answer.body.contains("<GeoReplication><Status>live</Status><LastSyncTime>"))
+        })
+        .await;
+    suite
+        .choice("4.7 the primary has none", async |suite| {
+            let answer = suite.ask("GET /?restype=service&comp=stats", &["Accept: application/xml"], "").await;
+            refused(&answer, 400, "InvalidQueryParameterValue")
+        })
+        .await;
+}

@@ -1,0 +1,307 @@
+//! Account SAS and table SAS: sections 3.8 to 3.10.
+
+use crate::client::Credential;
+use crate::run::{Suite, refused, same};
+
+const UNTIL: (&str, &str) = ("se", "2099-01-01T00:00:00Z");
+const VERSION: (&str, &str) = ("sv", "2019-02-02");
+
+fn account_fields<'a>(types: &'a str, permissions: &'a str) -> [(&'a str, &'a str); 5] {
+    [VERSION, ("ss", "t"), ("srt", types), ("sp", permissions), UNTIL]
+}
+
+pub(crate) async fn check(suite: &mut Suite) {
+    account_sas(suite).await;
+    table_sas(suite).await;
+    key_ranges(suite).await;
+    stored_policies(suite).await;
+    what_does_not_hold(suite).await;
+}
+
+async fn account_sas(suite: &mut Suite) {
+    let table = suite.table().await;
+    let name = suite.name();
+    let entity = r#"{"PartitionKey":"p","RowKey":"r"}"#;
+    let create = format!(r#"{{"TableName":"{name}"}}"#);
+    let any: &[&str] = &["If-Match: *"];
+    let path = format!("/{table}(PartitionKey='p',RowKey='r')");
+    suite.insert(&table, r#""PartitionKey":"p","RowKey":"r""#).await.unwrap();
+    let all = "rwdlacu";
+    // The operation, the types of resource that allow it, and the permissions that do, each set by itself.
+    for (rule, line, headers, body, types, permissions) in [
+        ("Get Service Properties", "GET /?restype=service&comp=properties".to_owned(), &[][..], "", "s", &["r"][..]),
+        ("Query Tables", "GET /Tables".to_owned(), &[], "", "c", &["l"]),
+        ("Create Table", "POST /Tables".to_owned(), &[], &create, "c", &["c", "w"]),
+        ("Delete Table", format!("DELETE /Tables('{name}')"), &[], "", "c", &["d"]),
+        ("Query Entities", format!("GET /{table}()"), &[], "", "o", &["r"]),
+        ("Query Entities with keys", format!("GET {path}"), &[], "", "o", &["r"]),
+        ("Insert Or Replace Entity", format!("PUT {path}"), &[], "{}", "o", &["au"]),
+        ("Insert Or Merge Entity", format!("MERGE {path}"), &[], "{}", "o", &["au"]),
+        ("Update Entity", format!("PUT {path}"), any, "{}", "o", &["u"]),
+        ("Merge Entity", format!("MERGE {path}"), any, "{}", "o", &["u"]),
+        ("Delete Entity", format!("DELETE {path}"), any, "", "o", &["d"]),
+        ("Insert Entity", format!("POST /{table}"), &[], entity, "o", &["a"]),
+    ] {
+        suite
+            .rule(&format!("3.8 {rule} lacks each other permission"), async |suite| {
+                let lacking: String = match permissions {
+                    ["au"] => "rwdlac".to_owned(),
+                    _ => all.chars().filter(|letter| !permissions.concat().contains(*letter)).collect(),
+                };
+                let sas = suite.account_sas(&account_fields("sco", &lacking));
+                let answer = suite.ask_with(&sas, &line, headers, body).await;
+                refused(&answer, 403, "AuthorizationPermissionMismatch")
+            })
+            .await;
+        suite
+            .rule(&format!("3.8 {rule} lacks its type of resource"), async |suite| {
+                let others: String = "sco".chars().filter(|letter| !types.contains(*letter)).collect();
+                let others = if types == "c" { "o".to_owned() } else { others };
+                let sas = suite.account_sas(&account_fields(&others, all));
+                let answer = suite.ask_with(&sas, &line, headers, body).await;
+                refused(&answer, 403, "AuthorizationResourceTypeMismatch")
+            })
+            .await;
+        for permissions in permissions {
+            suite
+                .rule(&format!("3.8 {rule} by {permissions} on {types}"), async |suite| {
+                    if rule == "Create Table" {
+                        suite.ask(&format!("DELETE /Tables('{name}')"), &[], "").await;
+                    }
+                    let sas = suite.account_sas(&account_fields(types, permissions));
+                    let answer = suite.ask_with(&sas, &line, headers, body).await;
+                    same("is allowed", &(answer.status < 300), &true)
+                })
+                .await;
+        }
+    }
+    suite
+        .rule("3.8 the signature of 2020-12-06 has a line more", async |suite| {
+            let mut fields = account_fields("sco", all);
+            fields[0] = ("sv", "2020-12-06");
+            let answer = suite.ask_with(&suite.account_sas(&fields), "GET /Tables", &[], "").await;
+            same("status", &answer.status, &200)
+        })
+        .await;
+    suite
+        .rule("3.8 other services", async |suite| {
+            let mut fields = account_fields("sco", all);
+            fields[1] = ("ss", "bq");
+            let answer = suite.ask_with(&suite.account_sas(&fields), "GET /Tables", &[], "").await;
+            refused(&answer, 403, "AuthorizationServiceMismatch")
+        })
+        .await;
+    suite
+        .rule("3.8 policies are out of its reach", async |suite| {
+            let sas = suite.account_sas(&account_fields("sco", all));
+            let answer = suite.ask_with(&sas, &format!("GET /{table}?comp=acl"), &[], "").await;
+            same("is refused", &[403, 404].contains(&answer.status), &true)
+        })
+        .await;
+}
+
+async fn table_sas(suite: &mut Suite) {
+    let table = suite.table().await;
+    let other = suite.table().await;
+    suite.insert(&table, r#""PartitionKey":"p","RowKey":"r""#).await.unwrap();
+    let path = format!("/{table}(PartitionKey='p',RowKey='r')");
+    let entity = r#"{"PartitionKey":"p","RowKey":"r"}"#;
+    let any: &[&str] = &["If-Match: *"];
+    for (rule, line, headers, body, lacking, enough) in [
+        ("Query Entities", format!("GET /{table}()"), &[][..], "", "aud", "r"),
+        ("Query Entities with keys", format!("GET {path}"), &[], "", "aud", "r"),
+        ("Insert Or Replace Entity", format!("PUT {path}"), &[], "{}", "rad", "au"),
+        ("Insert Or Merge Entity", format!("PATCH {path}"), &[], "{}", "rud", "au"),
+        ("Update Entity", format!("PUT {path}"), any, "{}", "rad", "u"),
+        ("Delete Entity", format!("DELETE {path}"), any, "", "rau", "d"),
+        ("Insert Entity", format!("POST /{table}"), &[], entity, "rud", "a"),
+    ] {
+        let with = |permissions| [VERSION, ("tn", &*table), ("sp", permissions), UNTIL];
+        suite
+            .rule(&format!("3.9 {rule} lacks a permission"), async |suite| {
+                let answer = suite.ask_with(&suite.table_sas(&with(lacking)), &line, headers, body).await;
+                refused(&answer, 403, "AuthorizationPermissionMismatch")
+            })
+            .await;
+        suite
+            .rule(&format!("3.9 {rule} by {enough}"), async |suite| {
+                let answer = suite.ask_with(&suite.table_sas(&with(enough)), &line, headers, body).await;
+                same("is allowed", &(answer.status < 300), &true)
+            })
+            .await;
+    }
+    suite
+        .rule("0.1, 3.9 the case of the table's name is no matter", async |suite| {
+            let upper = table.to_uppercase();
+            let sas = suite.table_sas(&[VERSION, ("tn", &upper), ("sp", "r"), UNTIL]);
+            for line in [format!("GET /{table}()"), format!("GET /{upper}()")] {
+                same("status", &suite.ask_with(&sas, &line, &[], "").await.status, &200)?;
+            }
+            Ok(())
+        })
+        .await;
+    suite
+        .rule("3.9 other tables, the list of them and their policies are out of its reach", async |suite| {
+            let sas = suite.table_sas(&[VERSION, ("tn", &table), ("sp", "raud"), UNTIL]);
+            for line in [format!("GET /{other}()"), "GET /Tables".to_owned(), format!("DELETE /Tables('{table}')"), format!("GET /{table}?comp=acl")] {
+                let answer = suite.ask_with(&sas, &line, &[], "").await;
+                same(&line, &[403, 404].contains(&answer.status), &true)?;
+            }
+            Ok(())
+        })
+        .await;
+    suite
+        .rule("3.1 a header counts, and not the signature in the URL", async |suite| {
+            let sas = suite.table_sas(&[VERSION, ("tn", &other), ("sp", "r"), UNTIL]);
+            let line = format!("GET /{table}()?{sas}");
+            let answer = suite.account.send(Credential::SharedKey, &line, &[], "").await;
+            same("status", &answer.status, &200)
+        })
+        .await;
+    suite
+        .rule("3.9 every change of a batch is looked at", async |suite| {
+            let url = suite.account.url();
+            let part = |verb: &str, headers: &str| format!("--changeset_1\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n{verb} {url}{path} HTTP/1.1\r\nContent-Type: application/json\r\n{headers}\r\n{{}}\r\n");
+            let batch = |part: String| format!("--batch_1\r\nContent-Type: multipart/mixed; boundary=changeset_1\r\n\r\n{part}--changeset_1--\r\n--batch_1--\r\n");
+            let content_type: &[_] = &["Content-Type: multipart/mixed; boundary=batch_1"];
+            let sas = suite.table_sas(&[VERSION, ("tn", &table), ("sp", "u"), UNTIL]);
+            let upsert = suite.ask_with(&sas, "POST /$batch", content_type, &batch(part("PUT", ""))).await;
+            same("an upsert is refused", &(upsert.status == 403 || upsert.body.contains(" 403 ")), &true)?;
+            let update = suite.ask_with(&sas, "POST /$batch", content_type, &batch(part("PUT", "If-Match: *\r\n"))).await;
+            same("an update is not", &(update.status, update.body.contains(" 204 ")), &(202, true))
+        })
+        .await;
+}
+
+async fn key_ranges(suite: &mut Suite) {
+    let table = suite.table().await;
+    for (partition, row) in [("A", "1"), ("B", "1"), ("B", "2"), ("C", "1"), ("D", "1"), ("D", "2")] {
+        suite.insert(&table, &format!(r#""PartitionKey":"{partition}","RowKey":"{row}""#)).await.unwrap();
+    }
+    for (range, expected) in [
+        (&[("spk", "B")][..], "B1 B2 C1 D1 D2"),
+        (&[("epk", "B")], "A1 B1 B2"),
+        (&[("spk", "B"), ("srk", "2")], "B2 C1 D1 D2"),
+        (&[("epk", "D"), ("erk", "1")], "A1 B1 B2 C1 D1"),
+        (&[("spk", "B"), ("srk", "2"), ("epk", "D"), ("erk", "1")], "B2 C1 D1"),
+        (&[("spk", "C"), ("epk", "C")], "C1"),
+    ] {
+        let fields = [&[VERSION, ("tn", &*table), ("sp", "raud"), UNTIL], range].concat();
+        suite
+            .rule(&format!("3.9 {range:?} limits a query"), async |suite| {
+                let answer = suite.ask_with(&suite.table_sas(&fields), &format!("GET /{table}()"), &[], "").await;
+                let json = answer.json();
+                let rows = json["value"].as_array().cloned().unwrap_or_default();
+                let found: Vec<_> = rows.iter().map(|row| format!("{}{}", row["PartitionKey"].as_str().unwrap(), row["RowKey"].as_str().unwrap())).collect();
+                same("rows", &found.join(" "), &expected)
+            })
+            .await;
+        suite
+            .rule(&format!("0.1, 3.9 {range:?} hides and protects what is outside"), async |suite| {
+                let sas = suite.table_sas(&fields);
+                for key in ["A1", "B1", "B2", "C1", "D1", "D2"] {
+                    let (partition, row) = key.split_at(1);
+                    let path = format!("/{table}(PartitionKey='{partition}',RowKey='{row}')");
+                    let get = suite.ask_with(&sas, &format!("GET {path}"), &[], "").await;
+                    let put = suite.ask_with(&sas, &format!("PUT {path}"), &["If-Match: *"], "{}").await;
+                    if expected.contains(key) {
+                        same(key, &(get.status, put.status), &(200, 204))?;
+                    } else {
+                        refused(&get, 404, "ResourceNotFound")?;
+                        refused(&put, 403, "AuthorizationFailure")?;
+                    }
+                }
+                Ok(())
+            })
+            .await;
+    }
+    suite
+        .rule("0.1, 3.9 an insert outside is refused", async |suite| {
+            let sas = suite.table_sas(&[VERSION, ("tn", &table), ("sp", "raud"), UNTIL, ("spk", "B"), ("epk", "B")]);
+            let answer = suite.ask_with(&sas, &format!("POST /{table}"), &[], r#"{"PartitionKey":"X","RowKey":"1"}"#).await;
+            refused(&answer, 403, "AuthorizationFailure")
+        })
+        .await;
+}
+
+async fn stored_policies(suite: &mut Suite) {
+    let table = suite.table().await;
+    let line = format!("GET /{table}()");
+    let policy = |id: &str, content: &str| format!("<SignedIdentifier><Id>{id}</Id><AccessPolicy>{content}</AccessPolicy></SignedIdentifier>");
+    let policies = format!(
+        "<SignedIdentifiers>{}{}{}</SignedIdentifiers>",
+        policy("all", "<Expiry>2099-01-01T00:00:00Z</Expiry><Permission>r</Permission>"),
+        policy("old", "<Expiry>2001-01-01T00:00:00Z</Expiry><Permission>r</Permission>"),
+        policy("times", "<Expiry>2099-01-01T00:00:00Z</Expiry>"),
+    );
+    suite
+        .rule("3.9 policies may leave out what they like", async |suite| {
+            let xml = ["Content-Type: application/xml"];
+            suite.done(&format!("PUT /{table}?comp=acl"), &xml, &policies).await.map(drop)
+        })
+        .await;
+    for (rule, fields, status) in [
+        ("all of it", &[("si", "all")][..], 200),
+        ("what it lacks is in the URL", &[("si", "times"), ("sp", "r")], 200),
+        ("it lacks a permission, and the URL, too", &[("si", "times")], 403),
+        ("it has expired", &[("si", "old")], 403),
+        ("there is none", &[("si", "none")], 403),
+        ("both have a permission", &[("si", "all"), ("sp", "r")], 403),
+        ("both have an expiry", &[("si", "times"), ("sp", "r"), UNTIL], 403),
+    ] {
+        let fields = [&[VERSION, ("tn", &*table)], fields].concat();
+        suite
+            .rule(&format!("3.9 a stored policy: {rule}"), async |suite| {
+                let answer = suite.ask_with(&suite.table_sas(&fields), &line, &[], "").await;
+                same("status", &answer.status, &status)
+            })
+            .await;
+    }
+    suite
+        .rule("3.9 a policy that is gone ends its signatures", async |suite| {
+            suite.done(&format!("PUT /{table}?comp=acl"), &["Content-Type: application/xml"], "<SignedIdentifiers />").await?;
+            let sas = suite.table_sas(&[VERSION, ("tn", &table), ("si", "all")]);
+            same("status", &suite.ask_with(&sas, &line, &[], "").await.status, &403)
+        })
+        .await;
+}
+
+async fn what_does_not_hold(suite: &mut Suite) {
+    let table = suite.table().await;
+    let line = format!("GET /{table}()");
+    let good = [VERSION, ("tn", &*table), ("sp", "r"), UNTIL];
+    for (rule, field, code) in [
+        ("an expiry in the past", ("se", "2001-01-01T00:00:00Z"), "AuthenticationFailed"),
+        ("a start in the future", ("st", "2098-01-01T00:00:00Z"), "AuthenticationFailed"),
+        ("another address", ("sip", "203.0.113.7"), "AuthorizationSourceIPMismatch"),
+        ("https alone", ("spr", "https"), "AuthorizationProtocolMismatch"),
+    ] {
+        let mut fields: Vec<_> = good.into_iter().filter(|(name, _)| *name != field.0).collect();
+        fields.push(field);
+        suite
+            .rule(&format!("3.10 {rule}"), async |suite| {
+                let answer = suite.ask_with(&suite.table_sas(&fields), &line, &[], "").await;
+                same("status", &answer.status, &403)
+            })
+            .await;
+        suite
+            .choice(&format!("3.10 the code for {rule}"), async |suite| {
+                let answer = suite.ask_with(&suite.table_sas(&fields), &line, &[], "").await;
+                refused(&answer, 403, code)
+            })
+            .await;
+    }
+    suite
+        .rule("3.10 this address, any protocol, a start in the past", async |suite| {
+            let fields = [&good[..], &[("sip", "127.0.0.0-127.0.0.2"), ("spr", "https,http"), ("st", "2001-01-01")]].concat();
+            same("status", &suite.ask_with(&suite.table_sas(&fields), &line, &[], "").await.status, &200)
+        })
+        .await;
+    suite
+        .rule("3.10 a signature of other fields", async |suite| {
+            let sas = suite.table_sas(&good).replace("sp=r", "sp=raud");
+            let answer = suite.ask_with(&sas, &line, &[], "").await;
+            same("status", &answer.status, &403)
+        })
+        .await;
+}

@@ -1,0 +1,138 @@
+//! Update, Merge, Insert Or Replace and Insert Or Merge Entity.
+
+use serde_json::json;
+
+use crate::run::{Suite, refused, same};
+
+const STALE: &str = "If-Match: W/\"datetime'2021-09-21T01%3A04%3A37.9678478Z'\"";
+
+/// The spellings of a merge: verb and tunnelled verb.
+const MERGES: [(&str, &[&str]); 3] = [
+    ("PATCH", &[]),
+    ("MERGE", &[]),
+    ("POST", &["X-HTTP-Method: MERGE"]),
+];
+
+pub(crate) async fn check(suite: &mut Suite) {
+    let table = suite.table().await;
+    let path = format!("/{table}(PartitionKey='p',RowKey='r')");
+    suite
+        .rule("4.12 Insert Or Replace inserts, and replaces all properties", async |suite| {
+            for body in [r#"{"a":1,"b":1}"#, r#"{"a":2}"#] {
+                let answer = suite.ask(&format!("PUT {path}"), &[], body).await;
+                same("status", &answer.status, &204)?;
+                same("body", &answer.body, &String::new())?;
+                same("has an ETag", &answer.header("ETag").is_some(), &true)?;
+            }
+            same("entity", &suite.entity(&table, "p", "r").await?, &json!({"PartitionKey":"p","RowKey":"r","a":2}))
+        })
+        .await;
+    for (verb, tunnel) in MERGES {
+        suite
+            .rule(&format!("4.12 Insert Or Merge by {verb} inserts, and keeps what it does not name"), async |suite| {
+                suite.ask(&format!("DELETE {path}"), &["If-Match: *"], "").await;
+                for body in [r#"{"a":1,"b":1}"#, r#"{"a":2,"b":null}"#] {
+                    let answer = suite.ask(&format!("{verb} {path}"), tunnel, body).await;
+                    same("status", &answer.status, &204)?;
+                }
+                same("entity", &suite.entity(&table, "p", "r").await?, &json!({"PartitionKey":"p","RowKey":"r","a":2,"b":1}))
+            })
+            .await;
+        suite
+            .rule(&format!("4.12 Merge by {verb} needs the entity and the version"), async |suite| {
+                let etag = suite.done(&format!("PUT {path}"), &[], r#"{"a":1}"#).await?;
+                let etag = format!("If-Match: {}", etag.header("ETag").ok_or("no ETag")?);
+                let with = |header| [tunnel, &[header]].concat();
+                let line = format!("{verb} {path}");
+                refused(&suite.ask(&line, &with(STALE), "{}").await, 412, "UpdateConditionNotSatisfied")?;
+                same("status", &suite.ask(&line, &with(&etag), r#"{"b":2}"#).await.status, &204)?;
+                refused(&suite.ask(&line, &with(&etag), "{}").await, 412, "UpdateConditionNotSatisfied")?;
+                same("status", &suite.ask(&line, &with("If-Match: *"), r#"{"c":3}"#).await.status, &204)?;
+                same("entity", &suite.entity(&table, "p", "r").await?, &json!({"PartitionKey":"p","RowKey":"r","a":1,"b":2,"c":3}))
+            })
+            .await;
+    }
+    suite
+        .rule("4.12 Update needs the entity and the version, and replaces", async |suite| {
+            let line = format!("PUT {path}");
+            let etag = suite.done(&line, &[], r#"{"a":1}"#).await?;
+            let etag = format!("If-Match: {}", etag.header("ETag").ok_or("no ETag")?);
+            refused(&suite.ask(&line, &[STALE], "{}").await, 412, "UpdateConditionNotSatisfied")?;
+            same("status", &suite.ask(&line, &[&etag], r#"{"b":2}"#).await.status, &204)?;
+            refused(&suite.ask(&line, &[&etag], "{}").await, 412, "UpdateConditionNotSatisfied")?;
+            same("status", &suite.ask(&line, &["If-Match: *"], r#"{"c":3}"#).await.status, &204)?;
+            same("entity", &suite.entity(&table, "p", "r").await?, &json!({"PartitionKey":"p","RowKey":"r","c":3}))
+        })
+        .await;
+    suite
+        .rule("4.13 every write changes the version, one that changes nothing, too", async |suite| {
+            let mut etags = Vec::new();
+            for _ in 0..50 {
+                let answer = suite.done(&format!("MERGE {path}"), &["If-Match: *"], "{}").await?;
+                etags.push(answer.header("ETag").unwrap_or_default().to_owned());
+            }
+            let sorted = etags.is_sorted_by(|a, b| time(a) < time(b));
+            same("strictly increasing", &sorted, &true)
+        })
+        .await;
+    suite
+        .rule("0.1 the keys are those of the URL; those of the body may be of any type", async |suite| {
+            for body in [
+                r#"{"PartitionKey":"other","RowKey":"x","k":1}"#,
+                r#"{"PartitionKey@odata.type":"Edm.DateTime","PartitionKey":"2020-01-01T00:00:00Z","k":1}"#,
+            ] {
+                suite.done(&format!("PUT {path}"), &[], body).await?;
+                same("entity", &suite.entity(&table, "p", "r").await?, &json!({"PartitionKey":"p","RowKey":"r","k":1}))?;
+            }
+            Ok(())
+        })
+        .await;
+    suite
+        .rule("4.12 a merge without a body changes nothing but the version", async |suite| {
+            suite.done(&format!("PUT {path}"), &[], r#"{"k":1}"#).await?;
+            suite.done(&format!("MERGE {path}"), &["If-Match: *"], "").await?;
+            same("entity", &suite.entity(&table, "p", "r").await?, &json!({"PartitionKey":"p","RowKey":"r","k":1}))
+        })
+        .await;
+    suite
+        .rule("4.12 Prefer means nothing", async |suite| {
+            let answer = suite.done(&format!("PUT {path}"), &["Prefer: return-content"], "{}").await?;
+            same("status", &answer.status, &204)
+        })
+        .await;
+    for line in ["PUT", "PATCH", "MERGE"] {
+        let none = format!("{line} /TABLE(PartitionKey='p',RowKey='none')");
+        let missing = format!("{line} /ConfMissing(PartitionKey='p',RowKey='r')");
+        let there = format!("{line} {path}");
+        suite
+            .refusals(&table, &[
+                ("4.12 a missing entity", &none, &["If-Match: *"], "{}", 404, "ResourceNotFound"),
+                ("4.12 existence comes before the version", &none, &[STALE], "{}", 404, "ResourceNotFound"),
+                ("4.12 a missing table", &missing, &["If-Match: *"], "{}", 404, "TableNotFound"),
+                ("4.12 an upsert in a missing table", &missing, &[], "{}", 404, "TableNotFound"),
+                ("4.12 a foreign ETag", &there, &["If-Match: W/\"0x8D\""], "{}", 412, "UpdateConditionNotSatisfied"),
+                ("4.12 an ETag that is none", &there, &["If-Match: test"], "{}", 400, "InvalidInput"),
+            ])
+            .await;
+        suite
+            .refusals_by_choice(&table, &[
+                ("4.12 If-None-Match", &there, &["If-None-Match: *"], "{}", 400, "InvalidInput"),
+                ("4.12 both conditions", &there, &["If-Match: *", "If-None-Match: *"], "{}", 400, "InvalidInput"),
+            ])
+            .await;
+    }
+    suite
+        .refusals_by_choice(&table, &[
+            ("4.12 X-HTTP-Method without POST", "PUT /TABLE(PartitionKey='p',RowKey='r')", &["X-HTTP-Method: MERGE"], "{}", 400, "XMethodNotUsingPost"),
+            ("4.12 X-HTTP-Method twice", "POST /TABLE(PartitionKey='p',RowKey='r')", &["X-HTTP-Method: MERGE", "X-HTTP-Method: PUT"], "{}", 400, "XMethodIncorrectCount"),
+            ("4.12 an unknown X-HTTP-Method", "POST /TABLE(PartitionKey='p',RowKey='r')", &["X-HTTP-Method: BREW"], "{}", 400, "XMethodIncorrectValue"),
+        ])
+        .await;
+}
+
+/// The time in an ETag, in a form that sorts.
+fn time(etag: &str) -> (String, String) {
+    let text = etag.trim_start_matches("W/\"datetime'").trim_end_matches("Z'\"");
+    let (seconds, fraction) = text.split_once('.').unwrap_or((text, ""));
+    (seconds.to_owned(), format!("{fraction:0<7}"))
+}
