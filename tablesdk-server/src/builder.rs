@@ -4,6 +4,7 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,6 +41,8 @@ pub struct Builder {
     clock: Arc<dyn Clock>,
     table_name_hold: Duration,
     tokens: Tokens,
+    connections_max: usize,
+    shutdown_grace: Duration,
 }
 
 impl Builder {
@@ -51,6 +54,8 @@ impl Builder {
             clock: Arc::new(SystemClock),
             table_name_hold: Duration::ZERO,
             tokens: Tokens::default(),
+            connections_max: CONNECTIONS_MAX,
+            shutdown_grace: SHUTDOWN_GRACE,
         }
     }
 
@@ -108,6 +113,22 @@ impl Builder {
         self
     }
 
+    /// The most connections at a time: 10,000 unless chosen. Without effect on a server without a socket.
+    ///
+    /// When there is no place for another one, the connection that can best be spared is closed: one that waits for a request,
+    /// strangers first, then whichever has waited longest. Where none waits, the new one does.
+    pub const fn connections_max(mut self, connections: NonZeroUsize) -> Self {
+        self.connections_max = connections.get();
+        self
+    }
+
+    /// How long [`TableServer::shutdown`] waits for requests under way before it cuts them off: ten seconds unless chosen.
+    /// Without effect on a server without a socket.
+    pub const fn shutdown_grace(mut self, grace: Duration) -> Self {
+        self.shutdown_grace = grace;
+        self
+    }
+
     /// Starts a server that listens on a socket. The port is bound when this returns.
     ///
     /// # Errors
@@ -119,8 +140,12 @@ impl Builder {
     ///
     /// Outside a tokio runtime with I/O and time enabled.
     pub async fn start(self) -> io::Result<TableServer> {
-        let address = SocketAddr::new(self.host, self.port);
-        TableServer::listening(address, self.options()?).await
+        let sockets = Sockets {
+            address: SocketAddr::new(self.host, self.port),
+            connections_max: self.connections_max,
+            shutdown_grace: self.shutdown_grace,
+        };
+        TableServer::listening(sockets, self.options()?).await
     }
 
     /// Makes a server without a socket, which is reached through [`TableServer::transport`].
@@ -146,6 +171,14 @@ impl Builder {
             tokens: self.tokens,
         })
     }
+}
+
+/// What the layer of the sockets gets to know.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sockets {
+    pub(crate) address: SocketAddr,
+    pub(crate) connections_max: usize,
+    pub(crate) shutdown_grace: Duration,
 }
 
 /// What the layers behind the sockets get to know.
@@ -178,6 +211,8 @@ fn random_account() -> SharedKey {
     SharedKey::from_bytes(DEFAULT_ACCOUNT, key)
 }
 
+const CONNECTIONS_MAX: usize = 10_000;
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(10);
 const DEFAULT_ACCOUNT: &str = "devstoreaccount1";
 /// How long the name of an account may be.
 const ACCOUNT_NAME_LENGTHS: RangeInclusive<usize> = 3..=24;

@@ -23,6 +23,7 @@ use tablesdk_protocol::{Endpoint, ErrorCode, Guid, ServiceError, Timestamp};
 
 use crate::address::{Address, Location};
 use crate::cors::Cors;
+use crate::request_log;
 
 /// What is known of a request before anything is checked.
 #[derive(Clone, Debug)]
@@ -104,6 +105,11 @@ impl Context {
         self.request_id
     }
 
+    /// The id that the client gave the request, if it is well-formed.
+    pub(crate) fn client_request_id(&self) -> Option<&str> {
+        self.client_request_id.as_ref()?.to_str().ok()
+    }
+
     /// The path below the account, percent-encoded.
     pub(crate) fn resource(&self) -> &str {
         &self.address.resource
@@ -152,11 +158,17 @@ impl Context {
     /// The answer to a request that an operation refused.
     // SERVICE: such an answer has its code in the body alone, unless it is XML.
     pub(crate) fn refusal(&self, error: &ServiceError) -> Response<Bytes> {
-        self.finish(self.part_refusal(error))
+        self.finish(self.bare_refusal(error))
     }
 
     /// The answer to a refused operation of a batch: without the headers that the whole answer has.
     pub(crate) fn part_refusal(&self, error: &ServiceError) -> Response<Bytes> {
+        // The request as a whole is no refused one.
+        request_log::part_refused(error);
+        self.bare_refusal(error)
+    }
+
+    fn bare_refusal(&self, error: &ServiceError) -> Response<Bytes> {
         let content_type = match self.error_format {
             ErrorFormat::Json(level) => level.content_type(),
             ErrorFormat::Xml => XML,

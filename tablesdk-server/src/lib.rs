@@ -57,6 +57,7 @@ mod cors;
 mod engine;
 mod handler;
 mod http;
+mod request_log;
 mod server;
 mod service;
 mod stamp;

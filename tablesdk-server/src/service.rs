@@ -1,27 +1,30 @@
 //! A request's way through the server, in its order: who asks, for what, and the answer.
 //!
-//! Speaks HTTP messages, but knows no sockets and no runtime: with a socket or without, everything passes through
-//! [`Service::call`]. Nothing a request holds makes it panic.
+//! Speaks HTTP messages, but knows no sockets and no runtime: with a socket or without, a request's head passes through
+//! [`Service::admit`], and its body, which nobody needs to read before that, through [`Service::answer`]. Nothing a request
+//! holds makes it panic.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use http::Response;
 use http::request::Parts;
-use http::{Request, Response};
 use tablesdk_protocol::auth::SharedKey;
-use tablesdk_protocol::operation::{QueryOptions, ReceivedRequest};
+use tablesdk_protocol::operation::{Operation, QueryOptions, ReceivedRequest};
 use tablesdk_protocol::{Clock, CorsRule, ErrorCode, ResourcePath, ServiceError, TableName};
+use tracing::Instrument as _;
 
-use crate::access::{self, Tokens};
+use crate::access::{self, Principal, Tokens};
 use crate::address::Address;
 use crate::builder::Options;
 use crate::context::{Context, RequestIds};
 use crate::cors::{self, Cors};
 use crate::engine::Engine;
 use crate::handler;
+use crate::request_log::{self, Entry};
 use crate::stamp::Stamp;
-use crate::storage::MemoryStorage;
+use crate::storage::{MemoryStorage, Storage};
 use crate::time_limit::within;
 
 /// The table service of some accounts.
@@ -38,6 +41,11 @@ pub(crate) struct Service {
 impl Service {
     /// A service without tables. An account that is given twice has two keys.
     pub(crate) fn new(options: Options) -> Self {
+        Self::with_storage(options, Box::new(MemoryStorage::default()))
+    }
+
+    /// A service of what is in a storage.
+    pub(crate) fn with_storage(options: Options, storage: Box<dyn Storage>) -> Self {
         let mut accounts: HashMap<String, Vec<SharedKey>> = HashMap::new();
         for key in options.accounts {
             let keys = accounts.entry(key.account().to_owned()).or_default();
@@ -47,51 +55,114 @@ impl Service {
         Self {
             accounts,
             clock: options.clock,
-            engine: Engine::new(Box::new(MemoryStorage::default()), stamp)
-                .with_name_hold(options.table_name_hold),
+            engine: Engine::new(storage, stamp).with_name_hold(options.table_name_hold),
             request_ids: RequestIds::new(),
             tokens: options.tokens,
         }
     }
 
     /// Answers a request, whose URL is the one on the wire.
-    pub(crate) async fn call(&self, request: Request<Bytes>) -> Response<Bytes> {
+    #[cfg(test)]
+    pub(crate) async fn call(&self, request: http::Request<Bytes>) -> Response<Bytes> {
         let (head, body) = request.into_parts();
+        match self.admit(head) {
+            Ok(admitted) => self.answer(admitted, body).await,
+            Err(response) => *response,
+        }
+    }
+
+    /// Finds out who sends a request. Its body is worth reading only if this succeeds.
+    pub(crate) fn admit(&self, head: Parts) -> Result<Admitted, Box<Response<Bytes>>> {
         let context = self.context(&head);
-        match self.answer(&context, head, body).await {
-            Ok(response) => context.finish(response),
-            Err(Refusal::Access(error)) => context.access_refusal(&error),
-            Err(Refusal::Operation(error)) => context.refusal(&error),
-        }
-    }
-
-    /// The answer to a request that was refused before it was read to its end.
-    pub(crate) fn refuse(&self, head: &Parts, code: ErrorCode) -> Response<Bytes> {
-        self.context(head).refusal(&code.into())
-    }
-
-    async fn answer(
-        &self,
-        context: &Context,
-        head: Parts,
-        body: Bytes,
-    ) -> Result<Response<Bytes>, Refusal> {
-        context.check_version(&head.headers)?;
-        let Some(keys) = self.accounts.get(context.account()) else {
-            return Err(Refusal::Operation(ErrorCode::ResourceNotFound.into()));
-        };
+        let entry = Entry::new(&head, &context);
         if cors::is_preflight(&head) {
-            let rules = self.cors_rules(context.account())?;
-            return Ok(cors::preflight(&head.headers, &rules)?);
+            let answered = entry.span().in_scope(|| self.preflight(&context, &head));
+            let response = match answered {
+                Ok(response) => context.finish(response),
+                Err(refusal) => return Err(Box::new(refusal.answer(&context, entry))),
+            };
+            entry.answered(&response, None);
+            return Err(Box::new(response));
         }
+        match entry.span().in_scope(|| self.authenticate(&context, &head)) {
+            Ok(principal) => Ok(Admitted {
+                context,
+                entry,
+                head,
+                principal,
+            }),
+            Err(refusal) => Err(Box::new(refusal.answer(&context, entry))),
+        }
+    }
+
+    /// Does what a request asks for.
+    pub(crate) async fn answer(&self, admitted: Admitted, body: Bytes) -> Response<Bytes> {
+        let Admitted {
+            context,
+            mut entry,
+            head,
+            principal,
+        } = admitted;
+        entry.received(&body);
+        let span = entry.span();
+        let handled = self.handle(&context, &principal, head, body, &mut entry);
+        match handled.instrument(span).await {
+            Ok(response) => {
+                let response = context.finish(response);
+                entry.answered(&response, None);
+                response
+            }
+            Err(error) => Refusal::Operation(error).answer(&context, entry),
+        }
+    }
+
+    /// The answer to a request whose body was not read to its end.
+    #[expect(clippy::unused_self, reason = "it is the service that answers")]
+    pub(crate) fn refuse(&self, admitted: Admitted, error: &ServiceError) -> Response<Bytes> {
+        let Admitted { context, entry, .. } = admitted;
+        Refusal::Operation(error.clone()).answer(&context, entry)
+    }
+
+    /// The answer to a request whose head is not good enough to ask who sends it.
+    pub(crate) fn refuse_head(&self, head: &Parts, error: &ServiceError) -> Response<Bytes> {
+        let context = self.context(head);
+        let entry = Entry::new(head, &context);
+        Refusal::Operation(error.clone()).answer(&context, entry)
+    }
+
+    /// What a browser is told that asks before it sends a request. Nobody has to say for whom.
+    fn preflight(&self, context: &Context, head: &Parts) -> Result<Response<Bytes>, Refusal> {
+        self.keys(context, head)?;
+        let rules = self.cors_rules(context.account())?;
+        Ok(cors::preflight(&head.headers, &rules)?)
+    }
+
+    fn authenticate(&self, context: &Context, head: &Parts) -> Result<Principal, Refusal> {
+        let keys = self.keys(context, head)?;
         let policies = |table: &TableName| {
             let view = self.engine.read();
             let table = view.table(context.account(), table)?;
             let policies = table.map(|table| view.table_acl(table.id)).transpose()?;
             Ok(policies)
         };
-        let principal = access::authenticate(keys, &self.tokens, context, &head, policies);
-        let principal = principal.map_err(Refusal::Access)?;
+        access::authenticate(keys, &self.tokens, context, head, policies).map_err(Refusal::Access)
+    }
+
+    /// The keys of the account that is asked.
+    fn keys(&self, context: &Context, head: &Parts) -> Result<&[SharedKey], ServiceError> {
+        context.check_version(&head.headers)?;
+        let keys = self.accounts.get(context.account());
+        Ok(keys.ok_or(ErrorCode::ResourceNotFound)?)
+    }
+
+    async fn handle(
+        &self,
+        context: &Context,
+        principal: &Principal,
+        head: Parts,
+        body: Bytes,
+        entry: &mut Entry,
+    ) -> Result<Response<Bytes>, ServiceError> {
         // Only now: what a URL means is no business of somebody unknown.
         let request = ReceivedRequest {
             account: context.account().to_owned(),
@@ -103,8 +174,10 @@ impl Service {
         };
         // What it comes to is known already; here it is refused where it is malformed.
         request.options.timeout()?;
-        let handled = handler::handle(&self.engine, context, &principal, request);
-        Ok(within(context.timeout(), handled).await?)
+        let operation = Operation::decode(request)?;
+        entry.names(handler::name(&operation));
+        let handled = handler::handle(&self.engine, context, principal, operation);
+        within(context.timeout(), handled).await
     }
 
     fn context(&self, head: &Parts) -> Context {
@@ -114,7 +187,8 @@ impl Service {
             return context;
         }
         // Where the rules cannot be read, the browser is told nothing, and the operation will say what is wrong.
-        let rules = self.cors_rules(context.account()).unwrap_or_default();
+        let rules = request_log::span(&context).in_scope(|| self.cors_rules(context.account()));
+        let rules = rules.unwrap_or_default();
         context.with_cors(Cors::of(head, &rules))
     }
 
@@ -122,6 +196,15 @@ impl Service {
         let properties = self.engine.read().service_properties(account)?;
         Ok(properties.cors.unwrap_or_default())
     }
+}
+
+/// A request whose sender is known, and whose body is yet to come.
+#[derive(Debug)]
+pub(crate) struct Admitted {
+    context: Context,
+    entry: Entry,
+    head: Parts,
+    principal: Principal,
 }
 
 /// Why a request gets no other answer: the two kinds look different on the wire.
@@ -135,5 +218,16 @@ enum Refusal {
 impl From<ServiceError> for Refusal {
     fn from(error: ServiceError) -> Self {
         Self::Operation(error)
+    }
+}
+
+impl Refusal {
+    fn answer(&self, context: &Context, entry: Entry) -> Response<Bytes> {
+        let (response, error) = match self {
+            Self::Access(error) => (context.access_refusal(error), error),
+            Self::Operation(error) => (context.refusal(error), error),
+        };
+        entry.answered(&response, Some(error));
+        response
     }
 }

@@ -1,6 +1,7 @@
 //! Bytes that do not go through our own encoder: signature vectors, and raw requests with the answers they must get.
 
 mod batch;
+mod connections;
 mod golden;
 mod raw;
 mod refusals;

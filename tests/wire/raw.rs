@@ -43,12 +43,25 @@ pub(crate) async fn send(
     headers: &[&str],
     body: &str,
 ) -> Answer {
+    let length = format!("Content-Length: {}", body.len());
+    let mut headers = headers.to_vec();
+    headers.extend(["Connection: close", &length]);
+    let request = head(server, sign, request_line, &headers) + body;
+    exchange(server, request.as_bytes()).await
+}
+
+/// The head of a request with these header lines; `sign` adds date and signature. The path is below the account.
+pub(crate) fn head(
+    server: &TableServer,
+    sign: bool,
+    request_line: &str,
+    headers: &[&str],
+) -> String {
     let (method, path) = request_line.split_once(' ').unwrap();
     let account = server.credential().account().to_owned();
     let target = format!("/{account}{path}");
     let address = server.local_addr().unwrap();
-    let mut head =
-        format!("{method} {target} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n");
+    let mut head = format!("{method} {target} HTTP/1.1\r\nHost: {address}\r\n");
     let mut signed = HeaderMap::new();
     for line in headers {
         head += &format!("{line}\r\n");
@@ -74,8 +87,7 @@ pub(crate) async fn send(
             signature.expose()
         );
     }
-    head += &format!("Content-Length: {}\r\n\r\n{body}", body.len());
-    exchange(server, head.as_bytes()).await
+    head + "\r\n"
 }
 
 /// Sends bytes and reads until the server closes.

@@ -87,6 +87,23 @@ pub(crate) fn authenticate(
     Ok(Principal::Account)
 }
 
+/// What kind of credential a request has, good or not; the request log tells it.
+pub(crate) fn kind(head: &Parts) -> &'static str {
+    let Some(credential) = head.headers.get(header::AUTHORIZATION) else {
+        return if SignedSas::is_in(head.uri.query().unwrap_or_default()) {
+            "sas"
+        } else {
+            "none"
+        };
+    };
+    match credential.as_bytes().split(|byte| *byte == b' ').next() {
+        Some(b"SharedKey") => "shared_key",
+        Some(b"SharedKeyLite") => "shared_key_lite",
+        Some(scheme) if scheme.eq_ignore_ascii_case(b"Bearer") => "bearer",
+        _ => "unknown",
+    }
+}
+
 /// What a request without a credential is told.
 fn refuse_anonymous(context: &Context) -> ServiceError {
     if knows_challenge(context) {

@@ -105,9 +105,10 @@ impl From<Failure> for ServiceError {
     }
 }
 
-/// Says nothing of what happened: it is no business of the caller.
+/// Says nothing of what happened: it is no business of the caller. Whoever runs the server finds it in the log.
 impl From<StorageError> for ServiceError {
-    fn from(_: StorageError) -> Self {
+    fn from(error: StorageError) -> Self {
+        crate::request_log::failed(&error);
         ErrorCode::InternalError.into()
     }
 }

@@ -20,8 +20,8 @@ mod update_entity;
 
 use bytes::Bytes;
 use http::Response;
+use tablesdk_protocol::operation::Operation;
 use tablesdk_protocol::operation::batch::Received;
-use tablesdk_protocol::operation::{Operation, ReceivedRequest};
 use tablesdk_protocol::{ErrorCode, ServiceError};
 
 use crate::access::Principal;
@@ -29,14 +29,36 @@ use crate::address::Location;
 use crate::context::Context;
 use crate::engine::Engine;
 
-/// Carries out the operation that the request asks for.
+/// The service's name for an operation, for the request log.
+pub(crate) const fn name(operation: &Operation) -> &'static str {
+    match operation {
+        Operation::Batch(_) => "EntityGroupTransaction",
+        Operation::CreateTable(_) => "CreateTable",
+        Operation::DeleteEntity(_) => "DeleteEntity",
+        Operation::DeleteTable(_) => "DeleteTable",
+        Operation::GetEntity(_) => "QueryEntity",
+        Operation::GetMetadata(_) => "GetMetadata",
+        Operation::GetServiceProperties(_) => "GetTableServiceProperties",
+        Operation::GetServiceStats(_) => "GetTableServiceStats",
+        Operation::GetTable(_) => "QueryTable",
+        Operation::GetTableAcl(_) => "GetTableAcl",
+        Operation::InsertEntity(_) => "InsertEntity",
+        Operation::QueryEntities(_) => "QueryEntities",
+        Operation::QueryTables(_) => "QueryTables",
+        Operation::SetServiceProperties(_) => "SetTableServiceProperties",
+        Operation::SetTableAcl(_) => "SetTableAcl",
+        Operation::UpdateEntity(_) => "UpdateEntity",
+        _ => "unnamed",
+    }
+}
+
+/// Carries out an operation.
 pub(crate) async fn handle(
     engine: &Engine,
     context: &Context,
     principal: &Principal,
-    request: ReceivedRequest,
+    operation: Operation,
 ) -> Result<Response<Bytes>, ServiceError> {
-    let operation = Operation::decode(request)?;
     if context.location() == Location::Secondary && !is_read(&operation) {
         let message = "Write operations are not allowed.";
         return Err(ServiceError::new(

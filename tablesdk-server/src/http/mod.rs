@@ -4,6 +4,11 @@
 //! neither tables nor accounts: what a request means is the [`Handler`]'s business. Where connections come from, and how many
 //! there may be, is that of `server.rs`.
 
+mod body;
+mod idle;
+mod paced;
+mod progress;
+
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -14,69 +19,159 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::request::Parts;
 use http::uri::PathAndQuery;
-use http::{HeaderValue, Request, Response, Uri, Version, header};
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Uri, Version, header};
 use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use tablesdk_protocol::ErrorCode;
-use tablesdk_protocol::limits::REQUEST_BODY_BYTES_MAX;
+use hyper_util::rt::TokioIo;
+use tablesdk_protocol::{ErrorCode, ServiceError};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 
+pub(crate) use body::exceeds_limit;
+
 use crate::context::Peer;
-use crate::service::Service;
+use crate::request_log;
+use crate::service::{Admitted, Service};
+use body::{BODIES_BYTES_MAX, Received, Reply};
+use idle::IdleList;
+use paced::{HEAD_WAIT_MAX, Paced};
+use progress::Progress;
 
 /// What answers requests: [`Service`], or in the tests below something smaller that can be made to wait.
 pub(crate) trait Handler: Send + Sync + 'static {
-    /// Answers a request whose URI is in origin form and which has a `Host`. Dropped unfinished when the connection breaks.
-    fn call(&self, request: Request<Bytes>) -> impl Future<Output = Response<Bytes>> + Send;
+    /// What is kept of a head while its body comes.
+    type Admitted: Send;
 
-    /// Answers a request that never became whole.
-    fn refuse(&self, head: &Parts, code: ErrorCode) -> Response<Bytes>;
+    /// Decides whether the body of a request is worth reading. The head's URI is in origin form, and it has a `Host`.
+    fn admit(&self, head: Parts) -> Result<Self::Admitted, Box<Response<Bytes>>>;
+
+    /// Answers a request. Dropped unfinished when the connection breaks.
+    fn answer(
+        &self,
+        admitted: Self::Admitted,
+        body: Bytes,
+    ) -> impl Future<Output = Response<Bytes>> + Send;
+
+    /// Answers a request whose body never became whole.
+    fn refuse(&self, admitted: Self::Admitted, error: &ServiceError) -> Response<Bytes>;
+
+    /// Answers a request whose head is no good.
+    fn refuse_head(&self, head: &Parts, error: &ServiceError) -> Response<Bytes>;
 }
 
 impl Handler for Service {
-    fn call(&self, request: Request<Bytes>) -> impl Future<Output = Response<Bytes>> + Send {
-        Self::call(self, request)
+    type Admitted = Admitted;
+
+    fn admit(&self, head: Parts) -> Result<Admitted, Box<Response<Bytes>>> {
+        Self::admit(self, head)
     }
 
-    fn refuse(&self, head: &Parts, code: ErrorCode) -> Response<Bytes> {
-        Self::refuse(self, head, code)
+    fn answer(
+        &self,
+        admitted: Admitted,
+        body: Bytes,
+    ) -> impl Future<Output = Response<Bytes>> + Send {
+        Self::answer(self, admitted, body)
+    }
+
+    fn refuse(&self, admitted: Admitted, error: &ServiceError) -> Response<Bytes> {
+        Self::refuse(self, admitted, error)
+    }
+
+    fn refuse_head(&self, head: &Parts, error: &ServiceError) -> Response<Bytes> {
+        Self::refuse_head(self, head, error)
+    }
+}
+
+/// What the connections to one socket share.
+#[derive(Debug)]
+pub(crate) struct Edge<H> {
+    handler: Arc<H>,
+    /// Stands in for the `Host` that HTTP/1.0 does not require.
+    host: HeaderValue,
+    /// Has a permit for each byte of a body.
+    room: Arc<Semaphore>,
+    idle: Arc<IdleList>,
+}
+
+impl<H: Handler> Edge<H> {
+    pub(crate) fn new(handler: Arc<H>, host: HeaderValue) -> Self {
+        Self {
+            handler,
+            host,
+            room: Arc::new(Semaphore::new(BODIES_BYTES_MAX)),
+            idle: Arc::default(),
+        }
+    }
+
+    /// Closes the connection whose place can best be spared; waits for one that can.
+    pub(crate) async fn evict(&self) {
+        self.idle.evict().await;
     }
 }
 
 /// Serves one connection until either side ends it.
 ///
-/// Once `stopping` is true, a request that has begun is still answered, and then the connection closes. `host` stands in for
-/// the `Host` that HTTP/1.0 does not require; `peer` goes with every request.
+/// Once `stopping` is true, a request that has begun is still answered, and then the connection closes. `peer` goes with every
+/// request.
 pub(crate) async fn serve<S, H>(
-    stream: S,
+    mut stream: S,
     peer: IpAddr,
-    host: HeaderValue,
-    handler: Arc<H>,
+    edge: Arc<Edge<H>>,
     mut stopping: watch::Receiver<bool>,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send,
     H: Handler,
 {
-    let exchange = Arc::new(Exchange::new());
+    let progress = Arc::new(Progress::new(Arc::clone(&edge.idle)));
+    // Until something comes, a connection costs no buffer.
+    let mut first = [0];
+    let read = tokio::select! {
+        read = timeout(HEAD_WAIT_MAX, stream.read(&mut first)) => read,
+        () = progress.is_evicted() => return,
+        () = stopped(&mut stopping) => return,
+    };
+    let [first] = first;
+    if let Ok(Ok(1..)) = read {
+        let stream = Paced::new(stream, first, Arc::clone(&progress));
+        Box::pin(serve_requests(stream, peer, edge, progress, stopping)).await;
+    }
+}
+
+async fn serve_requests<S, H>(
+    stream: Paced<S>,
+    peer: IpAddr,
+    edge: Arc<Edge<H>>,
+    progress: Arc<Progress>,
+    mut stopping: watch::Receiver<bool>,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send,
+    H: Handler,
+{
+    let exchange = Arc::new(Exchange {
+        edge,
+        peer,
+        progress: Arc::clone(&progress),
+        left_unread: AtomicBool::new(false),
+    });
     let service = service_fn(|request| {
-        let (exchange, handler, host) = (Arc::clone(&exchange), Arc::clone(&handler), host.clone());
-        async move { Ok::<_, Infallible>(exchange.answer(&*handler, peer, &host, request).await) }
+        let exchange = Arc::clone(&exchange);
+        async move { Ok::<_, Infallible>(exchange.answer(request).await) }
     });
     let mut connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(IDLE_MAX)
+        // The stream has its own limits.
+        .header_read_timeout(None)
         .max_header_size(HEAD_BYTES_MAX)
+        .max_buf_size(HEAD_BYTES_MAX)
         // A client may close its side once it has asked. And one that gives up does not cut a handler off halfway.
         .half_close(true)
         .serve_connection(TokioIo::new(stream), service);
 
     let mut result = tokio::select! {
         result = &mut connection => Some(result),
+        () = progress.is_evicted() => None,
         () = stopped(&mut stopping) => None,
     };
     if result.is_none() {
@@ -84,9 +179,13 @@ pub(crate) async fn serve<S, H>(
         // or the first half of a head, whose other half may never come.
         Pin::new(&mut connection).graceful_shutdown();
         result = tokio::select! {
+            biased;
             result = &mut connection => Some(result),
-            () = exchange.quiet() => None,
+            () = progress.is_quiet() => None,
         };
+    }
+    if let Some(Err(error)) = &result {
+        request_log::unreadable(peer, error);
     }
     let refused = match result {
         Some(Ok(())) => exchange.left_unread.load(Ordering::Relaxed),
@@ -99,11 +198,13 @@ pub(crate) async fn serve<S, H>(
     }
     // The answer is out and our side is closed, but the client may still be sending. Closing a socket with unread bytes resets
     // the connection, and a reset may overtake the answer: so take the bytes in for a while.
-    let mut stream = connection.into_parts().io.into_inner();
+    progress.lingers();
+    let mut stream = connection.into_parts().io.into_inner().into_inner();
     // hyper leaves this to us after a CONNECT; otherwise it is done.
     let _ = stream.shutdown().await;
     tokio::select! {
         () = discard(&mut stream) => {}
+        () = progress.is_evicted() => {}
         () = stopped(&mut stopping) => {}
     }
 }
@@ -114,13 +215,15 @@ pub(crate) async fn stopped(stopping: &mut watch::Receiver<bool>) {
     let _ = stopping.wait_for(|stopping| *stopping).await;
 }
 
-/// Gives a request the form that it has on the wire: path and query as its URI, the authority as its `Host`.
+/// Gives a request the form that it has on the wire, where its head has no more than it may have: path and query as its URI,
+/// the authority as its `Host`.
 ///
 /// An authority in the URI wins over a `Host` beside it. `default_host` is for a request that has neither.
 pub(crate) fn to_origin_form(
     head: &mut Parts,
     default_host: Option<&HeaderValue>,
-) -> Result<(), ErrorCode> {
+) -> Result<(), ServiceError> {
+    check_size(head)?;
     // CONNECT has an authority, too, but no scheme: it names no resource.
     if head.uri.scheme().is_some()
         && let Some(authority) = head.uri.authority()
@@ -133,7 +236,7 @@ pub(crate) fn to_origin_form(
     }
     if !head.uri.path().starts_with('/') {
         // A CONNECT, or the `*` of OPTIONS.
-        return Err(ErrorCode::InvalidUri);
+        return Err(ErrorCode::InvalidUri.into());
     }
     match (
         head.headers.get_all(header::HOST).iter().count(),
@@ -144,105 +247,99 @@ pub(crate) fn to_origin_form(
             head.headers.insert(header::HOST, host.clone());
             Ok(())
         }
-        (0, None) => Err(ErrorCode::Other("HostInformationNotPresent".to_owned())),
-        _ => Err(ErrorCode::InvalidHeaderValue),
+        (0, None) => Err(ErrorCode::Other("HostInformationNotPresent".to_owned()).into()),
+        _ => Err(ErrorCode::InvalidHeaderValue.into()),
     }
 }
 
-/// What the requests of one connection tell its end.
-struct Exchange {
-    /// Whether a request is under way.
-    answering: watch::Sender<bool>,
+/// Whether URL and headers are within their limits. They lie below those of hyper, which knows no codes.
+// SERVICE: its front end has such limits, but they are not documented, and neither is what it answers.
+fn check_size(head: &Parts) -> Result<(), ServiceError> {
+    let url_bytes = head
+        .uri
+        .path_and_query()
+        .map_or(0, |url| url.as_str().len());
+    if url_bytes > URL_BYTES_MAX {
+        let message = "The request URL is longer than 32 KiB.";
+        let error = ServiceError::new(ErrorCode::InvalidUri, message);
+        return Err(error.with_status(StatusCode::URI_TOO_LONG));
+    }
+    if header_bytes(&head.headers) > HEADER_BYTES_MAX {
+        let message = "The headers of the request are longer than 32 KiB.";
+        let error = ServiceError::new(ErrorCode::InvalidHeaderValue, message);
+        return Err(error.with_status(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE));
+    }
+    if head.headers.len() > HEADERS_MAX {
+        let message = "The request has more than 100 headers.";
+        let error = ServiceError::new(ErrorCode::InvalidHeaderValue, message);
+        return Err(error.with_status(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE));
+    }
+    Ok(())
+}
+
+/// The length of the headers as lines.
+fn header_bytes(headers: &HeaderMap) -> usize {
+    let lines = headers.iter();
+    let lengths = lines.map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len());
+    lengths.sum()
+}
+
+/// What the requests of one connection have in common.
+struct Exchange<H> {
+    edge: Arc<Edge<H>>,
+    peer: IpAddr,
+    progress: Arc<Progress>,
     /// Whether a request was refused with part of its body unread. It is the connection's last.
     left_unread: AtomicBool,
 }
 
-impl Exchange {
-    fn new() -> Self {
-        Self {
-            answering: watch::Sender::new(false),
-            left_unread: AtomicBool::new(false),
+impl<H: Handler> Exchange<H> {
+    async fn answer(&self, request: Request<Incoming>) -> Response<Reply> {
+        self.progress.began();
+        let reply = |bytes| Reply::new(bytes, Arc::clone(&self.progress));
+        let mut response = self.respond(request).await;
+        // SERVICE: it says so, although RFC 9110 has no use for it.
+        if response.status() == StatusCode::NO_CONTENT {
+            let headers = response.headers_mut();
+            headers.insert(header::CONTENT_LENGTH, HeaderValue::from_static("0"));
+            *response.body_mut() = Bytes::new();
         }
+        response.map(reply)
     }
 
-    async fn answer<H: Handler>(
-        &self,
-        handler: &H,
-        peer: IpAddr,
-        host: &HeaderValue,
-        request: Request<Incoming>,
-    ) -> Response<Full<Bytes>> {
-        let _answering = Answering::new(&self.answering);
+    /// Looks at the body only once the head has passed.
+    async fn respond(&self, request: Request<Incoming>) -> Response<Bytes> {
+        let handler = &*self.edge.handler;
         let (mut head, body) = request.into_parts();
-        head.extensions.insert(Peer(peer));
-        let default_host = (head.version < Version::HTTP_11).then_some(host);
-        let body = match to_origin_form(&mut head, default_host) {
-            Ok(()) => read(body).await,
-            Err(code) => Err(code),
+        head.extensions.insert(Peer(self.peer));
+        let default_host = (head.version < Version::HTTP_11).then_some(&self.edge.host);
+        if let Err(error) = to_origin_form(&mut head, default_host) {
+            return self.last(handler.refuse_head(&head, &error));
+        }
+        let admitted = match handler.admit(head) {
+            Ok(admitted) => admitted,
+            Err(response) if body.is_end_stream() => return *response,
+            Err(response) => return self.last(*response),
         };
-        let response = match body {
-            Ok(body) => handler.call(Request::from_parts(head, body)).await,
-            Err(code) => {
-                self.left_unread.store(true, Ordering::Relaxed);
-                let mut response = handler.refuse(&head, code);
-                let close = HeaderValue::from_static("close");
-                response.headers_mut().insert(header::CONNECTION, close);
+        self.progress.became_known();
+        match body::read(body, &self.edge.room).await {
+            // The room is taken until there is an answer.
+            Ok(Received { bytes, room }) => {
+                let response = handler.answer(admitted, bytes).await;
+                drop(room);
                 response
             }
-        };
-        response.map(Full::new)
-    }
-
-    /// Resolves when no request has been under way for as long as an answer may take to get out.
-    async fn quiet(&self) {
-        let mut answering = self.answering.subscribe();
-        loop {
-            // Neither wait fails: the sender is borrowed.
-            let _ = answering.wait_for(|answering| !answering).await;
-            let next = timeout(FLUSH_MAX, answering.wait_for(|answering| *answering)).await;
-            if next.is_err() {
-                return;
-            }
+            Err(error) => self.last(handler.refuse(admitted, &error)),
         }
     }
-}
 
-/// A request is under way for as long as this lives, also when its handler panics.
-struct Answering<'a>(&'a watch::Sender<bool>);
-
-impl<'a> Answering<'a> {
-    fn new(answering: &'a watch::Sender<bool>) -> Self {
-        answering.send_replace(true);
-        Self(answering)
+    /// An answer after which the connection closes, since part of the request may be unread.
+    fn last(&self, mut response: Response<Bytes>) -> Response<Bytes> {
+        self.left_unread.store(true, Ordering::Relaxed);
+        let close = HeaderValue::from_static("close");
+        response.headers_mut().insert(header::CONNECTION, close);
+        response
     }
-}
-
-impl Drop for Answering<'_> {
-    fn drop(&mut self) {
-        self.0.send_replace(false);
-    }
-}
-
-/// The whole body, or why there is none. Nothing is read of a body that says it is too long.
-async fn read(body: Incoming) -> Result<Bytes, ErrorCode> {
-    if exceeds_limit(body.size_hint().lower()) {
-        return Err(ErrorCode::RequestBodyTooLarge);
-    }
-    let body = Limited::new(body, REQUEST_BODY_BYTES_MAX).collect();
-    match timeout(BODY_WAIT_MAX, body).await {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(ErrorCode::RequestBodyTooLarge),
-        // Cut off, or in chunks that are none.
-        Ok(Err(_)) => Err(ErrorCode::InvalidInput),
-        Err(_) => Err(ErrorCode::OperationTimedOut),
-    }
-}
-
-/// Whether a body of that many bytes is more than a request may have.
-pub(crate) fn exceeds_limit(bytes: impl TryInto<usize>) -> bool {
-    bytes
-        .try_into()
-        .map_or(true, |bytes| bytes > REQUEST_BODY_BYTES_MAX)
 }
 
 /// Reads until the other side closes, but not forever.
@@ -254,18 +351,16 @@ async fn discard<S: AsyncRead + Unpin>(stream: &mut S) {
     .await;
 }
 
-/// The longest request line and headers together.
+/// The longest request line and headers together; hyper refuses more without a body.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
-/// The longest wait for a whole head, which includes the idle time before it. Clients keep connections for minutes, and one that
-/// finds them closed fails: idling must be cheap for us, not short. A slow head holds no more than an idle connection does, so
-/// that it needs no shorter limit of its own.
-const IDLE_MAX: Duration = Duration::from_secs(10 * 60);
-/// The longest wait for a whole body.
-const BODY_WAIT_MAX: Duration = Duration::from_secs(2 * 60);
+/// The longest path and query.
+const URL_BYTES_MAX: usize = 32 * 1024;
+/// The longest headers.
+const HEADER_BYTES_MAX: usize = 32 * 1024;
+/// The most headers; hyper refuses more without a body.
+const HEADERS_MAX: usize = 100;
 /// How long bytes of a refused request are taken in after its answer.
 const LINGER_MAX: Duration = Duration::from_secs(2);
-/// How long an answer may take to get out, and half a head to become whole, once the server stops.
-const FLUSH_MAX: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests;

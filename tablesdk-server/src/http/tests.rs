@@ -1,17 +1,27 @@
 //! Raw bytes on a connection, against a handler that answers with what it got.
 
 use http::Method;
+use tablesdk_protocol::limits::REQUEST_BODY_BYTES_MAX;
 use tokio::io::{DuplexStream, duplex};
 use tokio::task::JoinHandle;
 
 use super::*;
 
-/// Answers with what it got. `/panic` panics; `/none` has no content; `/large` has much.
+/// Answers with what it got. `/panic` panics; `/none` has no content; `/large` has much. Knows nobody who asks for `/secret`.
 struct Echo;
 
 impl Handler for Echo {
-    async fn call(&self, request: Request<Bytes>) -> Response<Bytes> {
-        let (head, body) = request.into_parts();
+    type Admitted = Parts;
+
+    fn admit(&self, head: Parts) -> Result<Parts, Box<Response<Bytes>>> {
+        if head.uri == "/secret" {
+            let response = Response::builder().status(403);
+            return Err(Box::new(response.body("[stranger]".into()).unwrap()));
+        }
+        Ok(head)
+    }
+
+    async fn answer(&self, head: Parts, body: Bytes) -> Response<Bytes> {
         let host = head.headers[header::HOST].to_str().unwrap();
         assert_eq!(
             head.extensions.get::<crate::context::Peer>().unwrap().0,
@@ -28,11 +38,19 @@ impl Handler for Echo {
         Response::new(text.into())
     }
 
-    fn refuse(&self, head: &Parts, code: ErrorCode) -> Response<Bytes> {
-        let text = format!("[refused {} {code}]", head.method);
-        let response = Response::builder().status(code.status());
+    fn refuse(&self, head: Parts, error: &ServiceError) -> Response<Bytes> {
+        self.refuse_head(&head, error)
+    }
+
+    fn refuse_head(&self, head: &Parts, error: &ServiceError) -> Response<Bytes> {
+        let text = format!("[refused {} {}]", head.method, error.code());
+        let response = Response::builder().status(error.status());
         response.body(text.into()).unwrap()
     }
+}
+
+fn edge() -> Edge<Echo> {
+    Edge::new(Arc::new(Echo), HeaderValue::from_static("default:1"))
 }
 
 const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 7));
@@ -47,10 +65,13 @@ struct Peer {
 
 impl Peer {
     fn new() -> Self {
+        Self::of(&Arc::new(edge()))
+    }
+
+    fn of(edge: &Arc<Edge<Echo>>) -> Self {
         let (stream, server) = duplex(16 * 1024);
         let (stopping, receiver) = watch::channel(false);
-        let host = HeaderValue::from_static("default:1");
-        let serving = tokio::spawn(serve(server, PEER, host, Arc::new(Echo), receiver));
+        let serving = tokio::spawn(serve(server, PEER, Arc::clone(edge), receiver));
         Self {
             stream,
             stopping,
@@ -141,7 +162,7 @@ async fn an_answer_to_head_and_one_without_content_have_no_body() {
     peer.read_until("\r\n\r\n").await;
     let answer = peer.read_until("\r\n\r\n").await;
     assert!(answer.starts_with("HTTP/1.1 204 "), "{answer}");
-    assert!(!answer.contains("content-length"), "{answer}");
+    assert!(answer.contains("content-length: 0\r\n"), "{answer}");
     peer.send("GET /2 HTTP/1.1\r\nHost: h\r\n\r\n").await;
     assert!(
         peer.read_until("[GET /2 h 0]")
@@ -312,6 +333,7 @@ async fn half_a_body_is_not_awaited_forever() {
     peer.send("PUT /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nabc")
         .await;
     let answer = peer.read_to_end().await;
+    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
     assert!(
         answer.ends_with("[refused PUT OperationTimedOut]"),
         "{answer}"
@@ -363,7 +385,7 @@ fn gives_a_request_the_form_of_the_wire() {
         let (mut head, ()) = request.body(()).unwrap().into_parts();
         to_origin_form(&mut head, default)?;
         let host = head.headers[header::HOST].to_str().unwrap().to_owned();
-        Ok::<_, ErrorCode>((head.uri.to_string(), host))
+        Ok::<_, ServiceError>((head.uri.to_string(), host))
     };
     let pair = |uri: &str, host: &str| Ok((uri.to_owned(), host.to_owned()));
     let default = HeaderValue::from_static("d");
@@ -371,5 +393,194 @@ fn gives_a_request_the_form_of_the_wire() {
     assert_eq!(form("http://h", Some(&default)), pair("/", "h"));
     assert_eq!(form("/a", Some(&default)), pair("/a", "d"));
     assert!(form("/a", None).is_err());
-    assert_eq!(form("*", Some(&default)), Err(ErrorCode::InvalidUri));
+    let refusal = form("*", Some(&default)).unwrap_err();
+    assert_eq!(*refusal.code(), ErrorCode::InvalidUri);
+}
+
+#[tokio::test]
+async fn a_body_is_not_read_before_its_sender_is_known() {
+    let mut peer = Peer::new();
+    peer.send(
+        "PUT /secret HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n",
+    )
+    .await;
+    let answer = peer.read_to_end().await;
+    assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
+    assert!(answer.contains("connection: close"), "{answer}");
+    assert!(answer.ends_with("[stranger]"), "{answer}");
+
+    // Nor does it have to be there, or to end.
+    let mut peer = Peer::new();
+    peer.send("PUT /secret HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
+        .await;
+    assert!(peer.read_to_end().await.ends_with("[stranger]"));
+}
+
+#[tokio::test]
+async fn a_stranger_without_a_body_may_try_again() {
+    let mut peer = Peer::new();
+    peer.send("GET /secret HTTP/1.1\r\nHost: h\r\n\r\n").await;
+    peer.read_until("[stranger]").await;
+    peer.send("GET /1 HTTP/1.1\r\nHost: h\r\n\r\n").await;
+    peer.read_until("[GET /1 h 0]").await;
+}
+
+#[tokio::test]
+async fn bodies_wait_for_the_room_that_others_have() {
+    let edge = Arc::new(edge());
+    let room = u32::try_from(BODIES_BYTES_MAX - 4).unwrap();
+    let others = edge.room.acquire_many(room).await.unwrap();
+    let mut small = Peer::of(&edge);
+    small
+        .send("PUT /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nab")
+        .await;
+    while edge.room.available_permits() > 0 {
+        tokio::task::yield_now().await;
+    }
+    // All that is left is taken now, so that this one is not even asked for its body.
+    let mut waiting = Peer::of(&edge);
+    waiting
+        .send("PUT /2 HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n")
+        .await;
+    // It takes none either.
+    let mut empty = Peer::of(&edge);
+    empty
+        .send("PUT /3 HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n")
+        .await;
+    empty.read_until("[PUT /3 h 0]").await;
+    small.send("cd").await;
+    small.read_until("[PUT /1 h 4]").await;
+    waiting.read_until("100 Continue\r\n\r\n").await;
+    waiting.send("abc").await;
+    waiting.read_until("[PUT /2 h 3]").await;
+    drop(others);
+    while edge.room.available_permits() < BODIES_BYTES_MAX {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_body_in_chunks_gives_back_the_room_that_it_does_not_need() {
+    let room = Arc::new(Semaphore::new(REQUEST_BODY_BYTES_MAX));
+    let mut edge = edge();
+    edge.room = Arc::clone(&room);
+    let mut peer = Peer::of(&Arc::new(edge));
+    for _ in 0..3 {
+        peer.send("POST /1 HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n")
+            .await;
+        peer.read_until("[POST /1 h 3]").await;
+        assert_eq!(room.available_permits(), REQUEST_BODY_BYTES_MAX);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_does_not_take_the_answer_loses_the_connection() {
+    let mut peer = Peer::new();
+    peer.send("GET /large HTTP/1.1\r\nHost: h\r\n\r\n").await;
+    let began = tokio::time::Instant::now();
+    (&mut peer.serving).await.unwrap();
+    assert_eq!(began.elapsed(), paced::STALL_MAX);
+    assert!(peer.read_to_end().await.len() < LARGE);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_takes_the_answer_slowly_enough_gets_all_of_it() {
+    let mut peer = Peer::new();
+    peer.send("GET /large HTTP/1.1\r\nHost: h\r\n\r\n").await;
+    peer.read_until("\r\n\r\n").await;
+    let mut part = vec![0; paced::STALL_BYTES_MIN];
+    for _ in 0..LARGE / paced::STALL_BYTES_MIN {
+        tokio::time::sleep(paced::STALL_MAX.mul_f32(0.9)).await;
+        peer.stream.read_exact(&mut part).await.unwrap();
+    }
+    // And is still welcome.
+    peer.send("GET /1 HTTP/1.1\r\nHost: h\r\n\r\n").await;
+    peer.read_until("[GET /1 h 0]").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_head_has_to_come_soon() {
+    for first in ["", "G", "GET / HTTP/1.1\r\nHo"] {
+        let mut peer = Peer::new();
+        peer.send(first).await;
+        let began = tokio::time::Instant::now();
+        assert_eq!(peer.read_to_end().await, "");
+        assert_eq!(began.elapsed(), HEAD_WAIT_MAX, "{first:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_for_a_head_is_not_made_longer_by_single_bytes() {
+    let mut peer = Peer::new();
+    for _ in 0..2 {
+        peer.send("GET /1 HTTP/1.1\r\nHost: h\r\n\r\n").await;
+        peer.read_until("[GET /1 h 0]").await;
+        tokio::time::sleep(Duration::from_secs(5 * 60)).await;
+    }
+    let began = tokio::time::Instant::now();
+    for byte in b"GET /1 HTTP/1.1\r\nHost: h\r\nX: " {
+        peer.send([*byte]).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        if peer.serving.is_finished() {
+            break;
+        }
+    }
+    assert_eq!(peer.read_to_end().await, "");
+    assert!(began.elapsed() <= HEAD_WAIT_MAX + Duration::from_secs(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn strangers_may_not_idle_for_minutes() {
+    let mut peer = Peer::new();
+    peer.send("GET /secret HTTP/1.1\r\nHost: h\r\n\r\n").await;
+    peer.read_until("[stranger]").await;
+    let began = tokio::time::Instant::now();
+    assert_eq!(peer.read_to_end().await, "");
+    assert_eq!(began.elapsed(), HEAD_WAIT_MAX);
+}
+
+#[tokio::test]
+async fn nobody_has_to_leave_before_the_answer_is_out() {
+    let edge = Arc::new(edge());
+    let mut busy = Peer::of(&edge);
+    busy.send("GET /large HTTP/1.1\r\nHost: h\r\n\r\n").await;
+    busy.read_until("\r\n\r\n").await;
+    let mut half_a_head = Peer::of(&edge);
+    half_a_head.send("GET /1 HTTP/1.1\r\nHo").await;
+    edge.evict().await;
+    assert_eq!(half_a_head.read_to_end().await, "");
+    tokio::join!(edge.evict(), async {
+        let mut body = vec![0; LARGE];
+        busy.stream.read_exact(&mut body).await.unwrap();
+        assert_eq!(busy.read_to_end().await, "");
+    });
+}
+
+#[tokio::test]
+async fn long_urls_and_headers_are_refused_with_a_code() {
+    let long = "x".repeat(33 * 1024);
+    for (head, status, code) in [
+        (
+            format!("GET /{long} HTTP/1.1\r\nHost: h\r\n"),
+            414,
+            "InvalidUri",
+        ),
+        (
+            format!("GET / HTTP/1.1\r\nHost: h\r\nX: {long}\r\n"),
+            431,
+            "InvalidHeaderValue",
+        ),
+    ] {
+        let mut peer = Peer::new();
+        peer.send(format!("{head}\r\n")).await;
+        let answer = peer.read_to_end().await;
+        let start = format!("HTTP/1.1 {status} ");
+        assert!(answer.starts_with(&start), "{answer}");
+        assert!(answer.ends_with(&format!("{code}]")), "{answer}");
+    }
+    // hyper counts headers by itself, and knows no codes.
+    let mut peer = Peer::new();
+    let many = "X: y\r\n".repeat(HEADERS_MAX + 1);
+    peer.send(format!("GET / HTTP/1.1\r\n{many}\r\n")).await;
+    assert!(peer.read_to_end().await.starts_with("HTTP/1.1 431 "));
 }

@@ -15,11 +15,11 @@ use tablesdk_protocol::auth::SharedKey;
 use tablesdk_protocol::{ErrorCode, Transport, TransportError, TransportFuture};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::{JoinError, JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
-use crate::builder::{Builder, Options};
-use crate::http::{Handler, exceeds_limit, serve, stopped, to_origin_form};
+use crate::builder::{Builder, Options, Sockets};
+use crate::http::{Edge, Handler, exceeds_limit, serve, stopped, to_origin_form};
 use crate::service::Service;
 
 /// A table server in this process: on a socket of its own, or without one.
@@ -119,7 +119,8 @@ impl TableServer {
     ///
     /// # Errors
     ///
-    /// When requests were still unanswered after ten seconds ([`io::ErrorKind::TimedOut`]): they were cut off.
+    /// When requests were still unanswered after the [grace](Builder::shutdown_grace), ten seconds unless chosen
+    /// ([`io::ErrorKind::TimedOut`]): they were cut off.
     pub async fn shutdown(mut self) -> io::Result<()> {
         self.stopping.send_replace(true);
         match self.front.take() {
@@ -128,7 +129,8 @@ impl TableServer {
         }
     }
 
-    pub(crate) async fn listening(address: SocketAddr, options: Options) -> io::Result<Self> {
+    pub(crate) async fn listening(sockets: Sockets, options: Options) -> io::Result<Self> {
+        let address = sockets.address;
         let in_context = |error: io::Error| {
             io::Error::new(error.kind(), format!("cannot listen on {address}: {error}"))
         };
@@ -138,14 +140,9 @@ impl TableServer {
         let host = HeaderValue::try_from(&authority).map_err(io::Error::other)?;
 
         let mut server = Self::new(&authority, options);
-        let service = Arc::clone(&server.service);
-        server.front = Some(Front::new(
-            listener,
-            local_addr,
-            host,
-            service,
-            &server.stopping,
-        ));
+        let edge = Edge::new(Arc::clone(&server.service), host);
+        let front = Front::new(listener, local_addr, sockets, edge, &server.stopping);
+        server.front = Some(front);
         Ok(server)
     }
 
@@ -203,11 +200,14 @@ impl Transport for InProcess {
             let (mut head, body) = request.into_parts();
             let is_head = head.method == Method::HEAD;
             let mut response = match to_origin_form(&mut head, None) {
-                Err(code) => service.refuse(&head, code),
-                Ok(()) if exceeds_limit(body.len()) => {
-                    service.refuse(&head, ErrorCode::RequestBodyTooLarge)
-                }
-                Ok(()) => service.call(Request::from_parts(head, body)).await,
+                Err(error) => service.refuse_head(&head, &error),
+                Ok(()) => match service.admit(head) {
+                    Err(response) => *response,
+                    Ok(admitted) if exceeds_limit(body.len()) => {
+                        service.refuse(admitted, &ErrorCode::RequestBodyTooLarge.into())
+                    }
+                    Ok(admitted) => service.answer(admitted, body).await,
+                },
             };
             if is_head || response.status() == StatusCode::NO_CONTENT {
                 // As on the wire, where there is no room for a body.
@@ -236,12 +236,13 @@ impl Front {
     fn new<H: Handler>(
         listener: TcpListener,
         local_addr: SocketAddr,
-        host: HeaderValue,
-        handler: Arc<H>,
+        sockets: Sockets,
+        edge: Edge<H>,
         stopping: &watch::Sender<bool>,
     ) -> Self {
         let listener = Arc::new(Listener(Mutex::new(Some(listener))));
-        let accepting = accept_all(Arc::clone(&listener), host, handler, stopping.subscribe());
+        let edge = Arc::new(edge);
+        let accepting = accept_all(Arc::clone(&listener), sockets, edge, stopping.subscribe());
         Self {
             local_addr,
             listener,
@@ -298,44 +299,82 @@ impl Listener {
 /// Accepts until `stopping`, then waits for the connections. Returns how many had to be cut off.
 async fn accept_all<H: Handler>(
     listener: Arc<Listener>,
-    host: HeaderValue,
-    handler: Arc<H>,
+    sockets: Sockets,
+    edge: Arc<Edge<H>>,
     mut stopping: watch::Receiver<bool>,
 ) -> usize {
     let mut connections = JoinSet::new();
     let stopping_of_connection = stopping.clone();
+    let serve = |(stream, peer): (TcpStream, SocketAddr)| {
+        // A failure means that the other side is gone already, which reading will find out.
+        let _ = stream.set_nodelay(true);
+        let stopping = stopping_of_connection.clone();
+        serve(stream, peer.ip(), Arc::clone(&edge), stopping)
+    };
+    // The one that there is no place for.
+    let mut waiting = None;
+    // Whether another one was told to leave for it and may be about to.
+    let mut evicting = false;
     loop {
+        if connections.len() < sockets.connections_max
+            && let Some(accepted) = waiting.take()
+        {
+            connections.spawn(serve(accepted));
+        }
         let accepted = tokio::select! {
             () = stopped(&mut stopping) => break,
-            // Takes in the ends of connections. A panic has cost its own connection, and no more.
-            Some(_) = connections.join_next() => continue,
-            accepted = listener.accept(), if connections.len() < CONNECTIONS_MAX => accepted,
+            // Takes in the ends of connections.
+            Some(ended) = connections.join_next() => {
+                tell_panic(ended);
+                evicting = false;
+                continue;
+            }
+            () = edge.evict(), if waiting.is_some() && !evicting => {
+                tracing::debug!("all places are taken: a connection that waits for a request is closed");
+                evicting = true;
+                continue;
+            }
+            // It was not idle any more: there is a request to be answered first. So another one may have to go.
+            () = sleep(EVICTION_RETRY_DELAY), if evicting => {
+                evicting = false;
+                continue;
+            }
+            accepted = listener.accept(), if waiting.is_none() => accepted,
         };
         match accepted {
             None => break,
-            Some(Ok((stream, peer))) => {
-                // A failure means that the other side is gone already, which reading will find out.
-                let _ = stream.set_nodelay(true);
-                let (host, handler) = (host.clone(), Arc::clone(&handler));
-                let stopping = stopping_of_connection.clone();
-                connections.spawn(serve(stream, peer.ip(), host, handler, stopping));
-            }
+            Some(Ok(accepted)) => waiting = Some(accepted),
             Some(Err(error)) if concerns_one_connection(&error) => {}
             // Most likely there are too many open files. The connection is still queued, and accepting it would fail at once
             // again: wait for others to end.
-            Some(Err(_)) => tokio::select! {
-                () = stopped(&mut stopping) => break,
-                () = sleep(ACCEPT_RETRY_DELAY) => {}
-            },
+            Some(Err(error)) => {
+                tracing::warn!(%error, "no connection can be accepted");
+                tokio::select! {
+                    () = stopped(&mut stopping) => break,
+                    () = sleep(ACCEPT_RETRY_DELAY) => {}
+                }
+            }
         }
     }
-    let _ = timeout(DRAIN_MAX, async {
-        while connections.join_next().await.is_some() {}
-    })
-    .await;
+    drop(waiting);
+    let drained = async {
+        while let Some(ended) = connections.join_next().await {
+            tell_panic(ended);
+        }
+    };
+    let _ = timeout(sockets.shutdown_grace, drained).await;
     let cut = connections.len();
-    connections.shutdown().await;
+    // A request that computes does not hear that it was cut off: it is left to itself.
+    let _ = timeout(CUT_OFF_MAX, connections.shutdown()).await;
+    connections.detach_all();
     cut
+}
+
+/// A panic has cost its own connection, and no more.
+fn tell_panic(ended: Result<(), JoinError>) {
+    if ended.is_err_and(|error| error.is_panic()) {
+        tracing::error!("a request made the server panic; its connection is closed");
+    }
 }
 
 fn concerns_one_connection(error: &io::Error) -> bool {
@@ -361,12 +400,12 @@ fn reachable(mut address: SocketAddr) -> SocketAddr {
 
 /// Never resolves, by RFC 2606, and says in error messages what was meant to be reached.
 const IN_PROCESS_HOST: &str = "in-process.invalid";
-/// The most connections at a time; others wait in the listener's queue.
-const CONNECTIONS_MAX: usize = 10_000;
+/// How long a connection that was told to leave may take before another one is told.
+const EVICTION_RETRY_DELAY: Duration = Duration::from_millis(100);
 /// How long to wait after accepting failed for want of resources.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
-/// How long requests under way may take once the server stops.
-const DRAIN_MAX: Duration = Duration::from_secs(10);
+/// How long connections that were cut off may take to notice.
+const CUT_OFF_MAX: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,8 @@
 
 use http::Response;
 use http::request::Parts;
-use tablesdk_protocol::Delivery;
+use tablesdk_protocol::auth::{Scheme, string_to_sign};
+use tablesdk_protocol::{Clock as _, Delivery, ServiceError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Semaphore;
 
@@ -24,24 +25,43 @@ impl Gate {
 }
 
 impl Handler for Gate {
-    async fn call(&self, request: Request<Bytes>) -> Response<Bytes> {
-        assert_ne!(request.uri(), "/panic", "a handler that panics");
+    type Admitted = Parts;
+
+    fn admit(&self, head: Parts) -> Result<Parts, Box<Response<Bytes>>> {
+        Ok(head)
+    }
+
+    async fn answer(&self, head: Parts, _: Bytes) -> Response<Bytes> {
+        assert_ne!(head.uri, "/panic", "a handler that panics");
         self.asked.add_permits(1);
         self.open.acquire().await.unwrap().forget();
         Response::new(Bytes::from_static(b"done"))
     }
 
-    fn refuse(&self, _: &Parts, _: ErrorCode) -> Response<Bytes> {
+    fn refuse(&self, _: Parts, _: &ServiceError) -> Response<Bytes> {
+        Response::default()
+    }
+
+    fn refuse_head(&self, _: &Parts, _: &ServiceError) -> Response<Bytes> {
         Response::default()
     }
 }
 
 async fn front_of(handler: Arc<Gate>) -> (Front, watch::Sender<bool>) {
+    front_with(handler, 100).await
+}
+
+async fn front_with(handler: Arc<Gate>, connections_max: usize) -> (Front, watch::Sender<bool>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let local_addr = listener.local_addr().unwrap();
     let stopping = watch::Sender::new(false);
-    let host = HeaderValue::from_static("h");
-    let front = Front::new(listener, local_addr, host, handler, &stopping);
+    let sockets = Sockets {
+        address: local_addr,
+        connections_max,
+        shutdown_grace: Duration::from_secs(7),
+    };
+    let edge = Edge::new(handler, HeaderValue::from_static("h"));
+    let front = Front::new(listener, local_addr, sockets, edge, &stopping);
     (front, stopping)
 }
 
@@ -61,6 +81,23 @@ async fn read_to_end(mut stream: TcpStream) -> String {
 
 fn get(uri: String) -> Request<Bytes> {
     Request::get(uri).body(Bytes::new()).unwrap()
+}
+
+fn sign(server: &TableServer, request: &mut Request<Bytes>) {
+    let now = crate::clock::SystemClock.now().to_http_date();
+    let now = HeaderValue::try_from(now).unwrap();
+    request.headers_mut().insert("x-ms-date", now);
+    let key = server.credential();
+    let (method, uri) = (request.method(), request.uri());
+    let scheme = Scheme::SharedKeyLite;
+    let text = string_to_sign(scheme, key.account(), method, uri, request.headers());
+    let credential = format!(
+        "SharedKeyLite {}:{}",
+        key.account(),
+        key.sign(&text).expose()
+    );
+    let credential = HeaderValue::try_from(credential).unwrap();
+    request.headers_mut().insert("authorization", credential);
 }
 
 #[tokio::test]
@@ -113,9 +150,53 @@ async fn shutdown_says_when_it_cut_a_request_off() {
     gate.asked.acquire().await.unwrap().forget();
     tokio::time::pause();
     stopping.send_replace(true);
+    let began = tokio::time::Instant::now();
     let error = front.drained().await.unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    assert_eq!(began.elapsed().as_secs(), 7);
     assert_eq!(read_to_end(asked).await, "");
+}
+
+#[tokio::test]
+async fn idle_connections_make_room_for_new_ones() {
+    let gate = Gate::new();
+    let (front, _stopping) = front_with(Arc::clone(&gate), 4).await;
+    let busy = ask(front.local_addr, "/").await;
+    gate.asked.acquire().await.unwrap().forget();
+    // More than there are places for, most of them silent: each of them in its turn finds one.
+    let mut silent = Vec::new();
+    for _ in 0..20 {
+        silent.push(TcpStream::connect(front.local_addr).await.unwrap());
+    }
+    let late = ask(front.local_addr, "/").await;
+    gate.asked.acquire().await.unwrap().forget();
+    gate.open.add_permits(2);
+    for (index, stream) in silent.into_iter().enumerate() {
+        if index < 16 {
+            assert_eq!(read_to_end(stream).await, "");
+        }
+    }
+    for stream in [late, busy] {
+        stream.readable().await.unwrap();
+        let mut answer = vec![0; 1024];
+        let bytes = stream.try_read(&mut answer).unwrap();
+        assert!(answer[..bytes].ends_with(b"done"));
+    }
+}
+
+#[tokio::test]
+async fn new_connections_wait_while_none_can_be_spared() {
+    let gate = Gate::new();
+    let (front, _stopping) = front_with(Arc::clone(&gate), 2).await;
+    let first = ask(front.local_addr, "/").await;
+    let second = ask(front.local_addr, "/").await;
+    gate.asked.acquire_many(2).await.unwrap().forget();
+    let third = ask(front.local_addr, "/").await;
+    gate.open.add_permits(3);
+    gate.asked.acquire().await.unwrap().forget();
+    for stream in [first, second, third] {
+        stream.readable().await.unwrap();
+    }
 }
 
 #[tokio::test]
@@ -203,8 +284,16 @@ async fn a_transport_has_the_limit_of_the_wire() {
     let server = TableServer::in_process();
     let mut request = get(server.endpoint().to_owned());
     *request.body_mut() = vec![0; 4 * 1024 * 1024 + 1].into();
-    let response = server.transport().send(request).await.unwrap();
-    assert_eq!(response.status(), StatusCode::PAYLOAD_TOO_LARGE);
+    let mut signed = get(server.endpoint().to_owned());
+    *signed.body_mut() = request.body().clone();
+    sign(&server, &mut signed);
+    for (request, status) in [(request, 403), (signed, 413)] {
+        let response = server.transport().send(request).await.unwrap();
+        assert_eq!(response.status(), status);
+    }
+    let long = format!("{}/{}", server.endpoint(), "x".repeat(40_000));
+    let response = server.transport().send(get(long)).await.unwrap();
+    assert_eq!(response.status(), StatusCode::URI_TOO_LONG);
 }
 
 #[test]

@@ -309,7 +309,7 @@ fn the_front_refuses_in_the_same_form() {
     let request = client.request("PUT", "/acct/people", &[], "");
     let (head, _) = request.into_parts();
     let code = tablesdk_protocol::ErrorCode::RequestBodyTooLarge;
-    let response = client.service.refuse(&head, code);
+    let response = client.service.refuse_head(&head, &code.into());
     assert_eq!(status_and_code(&response), (413, "RequestBodyTooLarge"));
     assert_eq!(header(&response, "x-ms-version"), Some("2019-02-02"));
 }

@@ -8,6 +8,7 @@ mod addressing;
 mod batch;
 mod cors;
 mod entities;
+mod log;
 mod negotiation;
 mod queries;
 mod routes;
@@ -28,6 +29,7 @@ use crate::access::Tokens;
 use crate::builder::Options;
 use crate::service::Service;
 use crate::stamp::tests::ManualClock;
+use crate::storage::{MemoryStorage, Storage};
 
 /// A service with the account `acct`, and whoever knows its key.
 struct Client {
@@ -52,6 +54,11 @@ impl Client {
     }
 
     fn with(table_name_hold: Duration, tokens: Tokens) -> Self {
+        let storage = Box::new(MemoryStorage::default());
+        Self::with_storage(table_name_hold, tokens, storage)
+    }
+
+    fn with_storage(table_name_hold: Duration, tokens: Tokens, storage: Box<dyn Storage>) -> Self {
         let key = SharedKey::new("acct", "c2VjcmV0").unwrap();
         let clock = ManualClock::new(NOW);
         let options = Options {
@@ -64,7 +71,7 @@ impl Client {
             table_name_hold,
             tokens,
         };
-        let service = Service::new(options);
+        let service = Service::with_storage(options, storage);
         Self {
             service,
             key,

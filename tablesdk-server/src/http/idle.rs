@@ -1,0 +1,104 @@
+//! [`IdleList`]: the connections that wait for a request, in the order in which they are closed when others need their places.
+//!
+//! Knows neither sockets nor HTTP: a connection is a place in the list and a way to be told to leave.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+/// The connections of a server that nobody would miss at once.
+#[derive(Debug, Default)]
+pub(crate) struct IdleList {
+    list: Mutex<List>,
+    /// Told whenever a connection comes in.
+    arrival: Notify,
+}
+
+#[derive(Debug, Default)]
+struct List {
+    count: u64,
+    places: BTreeMap<Place, Arc<Notify>>,
+}
+
+/// Where a connection stands. Those that never sent an acceptable credential come first, so that a crowd of strangers does not
+/// displace those who use the service; then whoever has waited longest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    is_known: bool,
+    number: u64,
+}
+
+impl IdleList {
+    /// Takes in a connection that has become idle; `leave` will tell it when its place is needed.
+    pub(super) fn enter(&self, is_known: bool, leave: Arc<Notify>) -> Place {
+        let mut list = self.lock();
+        list.count += 1;
+        let place = Place {
+            is_known,
+            number: list.count,
+        };
+        list.places.insert(place, leave);
+        drop(list);
+        self.arrival.notify_one();
+        place
+    }
+
+    /// Takes out a connection that has something to do, or has ended.
+    pub(super) fn remove(&self, place: Place) {
+        self.lock().places.remove(&place);
+    }
+
+    /// Tells the first connection to leave; waits for one where there is none.
+    pub(crate) async fn evict(&self) {
+        loop {
+            let first = self.lock().places.pop_first();
+            if let Some((_, leave)) = first {
+                leave.notify_one();
+                return;
+            }
+            // A connection that came in since is remembered here.
+            self.arrival.notified().await;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, List> {
+        // Nothing panics while it is held.
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn strangers_leave_first_and_then_who_waited_longest() {
+        let list = IdleList::default();
+        let connections: Vec<_> = (0..5).map(|_| Arc::new(Notify::new())).collect();
+        let enter = |index: usize, is_known| list.enter(is_known, Arc::clone(&connections[index]));
+        enter(0, true);
+        let removed = enter(1, false);
+        enter(2, false);
+        enter(3, true);
+        enter(4, false);
+        list.remove(removed);
+        for index in [2, 4, 0, 3] {
+            list.evict().await;
+            connections[index].notified().await;
+        }
+        assert!(list.lock().places.is_empty());
+    }
+
+    #[tokio::test]
+    async fn waits_for_one_that_can_leave() {
+        let list = IdleList::default();
+        let leave = Arc::new(Notify::new());
+        let arrival = async {
+            tokio::task::yield_now().await;
+            list.enter(true, Arc::clone(&leave));
+        };
+        tokio::join!(list.evict(), arrival);
+        leave.notified().await;
+    }
+}

@@ -1,0 +1,203 @@
+//! [`Paced`]: a stream whose other side has to keep up, however the bytes are read and written.
+//!
+//! A client that sends half a head, or takes none of its answer, holds memory and a place that others need. The limits are here
+//! and not around the requests, because only the stream sees whether bytes move. Knows no HTTP but what [`Progress`] says.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::progress::{Phase, Progress};
+
+/// A stream with limits on waiting, and what it was waited for.
+#[derive(Debug)]
+pub(super) struct Paced<S> {
+    stream: S,
+    /// A byte that was read before hyper was there.
+    first: Option<u8>,
+    progress: Arc<Progress>,
+    head: Head,
+    answer: Answer,
+}
+
+/// How long a head may take.
+#[derive(Debug, Default)]
+struct Head {
+    /// What the limit is for.
+    awaited: Option<Phase>,
+    limit: Option<Pin<Box<Sleep>>>,
+}
+
+/// How fast an answer must be taken.
+#[derive(Debug, Default)]
+struct Answer {
+    /// Runs while there is no room for what is to be written.
+    limit: Option<Pin<Box<Sleep>>>,
+    /// How much was written since the limit began.
+    moved: usize,
+}
+
+impl<S> Paced<S> {
+    /// A stream from which a byte was read already.
+    pub(super) fn new(stream: S, first: u8, progress: Arc<Progress>) -> Self {
+        Self {
+            stream,
+            first: Some(first),
+            progress,
+            head: Head::default(),
+            answer: Answer::default(),
+        }
+    }
+
+    pub(super) fn into_inner(self) -> S {
+        self.stream
+    }
+
+    /// Whether a head has been waited for long enough, in this phase.
+    fn head_overdue(&mut self, phase: Phase, context: &mut Context<'_>) -> bool {
+        if self.head.awaited != Some(phase) {
+            self.head.awaited = Some(phase);
+            let wait = if phase == Phase::Idle && self.progress.is_known() {
+                IDLE_MAX
+            } else {
+                HEAD_WAIT_MAX
+            };
+            restart(&mut self.head.limit, wait);
+        }
+        has_passed(&mut self.head.limit, context)
+    }
+
+    /// What a write has come to; counts what went out.
+    fn paced(
+        &mut self,
+        written: Poll<io::Result<usize>>,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<usize>> {
+        let answer = &mut self.answer;
+        if let Poll::Ready(Ok(bytes)) = written {
+            answer.moved = answer.moved.saturating_add(bytes);
+        }
+        if written.is_ready() {
+            return written;
+        }
+        if answer.limit.is_none() {
+            answer.moved = 0;
+            restart(&mut answer.limit, STALL_MAX);
+        }
+        while has_passed(&mut answer.limit, context) {
+            if answer.moved < STALL_BYTES_MIN {
+                return Poll::Ready(Err(too_slow("the client does not take its answer")));
+            }
+            answer.moved = 0;
+            restart(&mut answer.limit, STALL_MAX);
+        }
+        Poll::Pending
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        if buffer.remaining() > 0
+            && let Some(first) = this.first.take()
+        {
+            buffer.put_slice(&[first]);
+            this.progress.received();
+            return Poll::Ready(Ok(()));
+        }
+        let phase = this.progress.phase();
+        if !matches!(phase, Phase::Idle | Phase::Head) {
+            return Pin::new(&mut this.stream).poll_read(context, buffer);
+        }
+        // hyper doubles its buffer when a read fills it: of a head, no more is taken in than what comes slowly may hold.
+        let room = buffer.remaining().min(HEAD_READ_BYTES_MAX);
+        let mut part = ReadBuf::new(buffer.initialize_unfilled_to(room));
+        let read = Pin::new(&mut this.stream).poll_read(context, &mut part);
+        let bytes = part.filled().len();
+        buffer.advance(bytes);
+        if read.is_pending() && this.head_overdue(phase, context) {
+            return Poll::Ready(Err(too_slow("the client does not send its request")));
+        }
+        if bytes > 0 && phase == Phase::Idle {
+            this.head.awaited = None;
+            this.progress.received();
+        }
+        read
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.paced(written, context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        self.paced(written, context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // hyper flushes once it has nothing left to write.
+        ready!(Pin::new(&mut self.stream).poll_flush(context))?;
+        self.answer.limit = None;
+        self.progress.flushed();
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+fn restart(limit: &mut Option<Pin<Box<Sleep>>>, wait: Duration) {
+    let deadline = Instant::now() + wait;
+    match limit {
+        Some(limit) => limit.as_mut().reset(deadline),
+        None => *limit = Some(Box::pin(sleep_until(deadline))),
+    }
+}
+
+fn has_passed(limit: &mut Option<Pin<Box<Sleep>>>, context: &mut Context<'_>) -> bool {
+    limit
+        .as_mut()
+        .is_some_and(|limit| limit.as_mut().poll(context).is_ready())
+}
+
+fn too_slow(what: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, what)
+}
+
+/// The longest wait for a whole head, from its first byte on; for the first head, from the connection on; and for any head on a
+/// connection on which no credential was accepted yet.
+pub(super) const HEAD_WAIT_MAX: Duration = Duration::from_secs(30);
+/// The longest wait for the next request. Clients keep connections for minutes, and one that finds them closed fails: idling
+/// must be cheap for us, not short. Where places run out, it ends sooner.
+pub(super) const IDLE_MAX: Duration = Duration::from_secs(10 * 60);
+/// How long an answer may lie while less than [`STALL_BYTES_MIN`] of it are taken.
+pub(super) const STALL_MAX: Duration = Duration::from_secs(30);
+/// What a client must take of its answer in [`STALL_MAX`]: at this pace, the longest answer takes a quarter of an hour.
+pub(super) const STALL_BYTES_MIN: usize = 128 * 1024;
+/// One byte less than hyper's first buffer.
+const HEAD_READ_BYTES_MAX: usize = 8191;

@@ -1,0 +1,144 @@
+//! [`Progress`]: how far a connection is with its current request, as its parts find out.
+//!
+//! The stream sees the first byte of a head and the last one of an answer, the exchange sees what lies between. Whoever ends
+//! connections asks here whether one is idle.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{Notify, watch};
+
+use super::idle::{IdleList, Place};
+
+/// What a connection does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// It waits for a request.
+    Idle,
+    /// Some of a head has come.
+    Head,
+    /// A request is being read or answered.
+    Answering,
+    /// hyper has the whole answer, but the client may not.
+    Flushing,
+}
+
+impl Phase {
+    /// Whether closing the connection now would cost nobody an answer.
+    const fn is_quiet(self) -> bool {
+        matches!(self, Self::Idle | Self::Head)
+    }
+}
+
+/// The phase of one connection, shared by its parts.
+#[derive(Debug)]
+pub(super) struct Progress {
+    phase: watch::Sender<Phase>,
+    is_known: AtomicBool,
+    idle: Arc<IdleList>,
+    place: Mutex<Option<Place>>,
+    leave: Arc<Notify>,
+}
+
+impl Progress {
+    /// Of a connection that is new, and as such idle.
+    pub(super) fn new(idle: Arc<IdleList>) -> Self {
+        let leave = Arc::new(Notify::new());
+        let place = idle.enter(false, Arc::clone(&leave));
+        Self {
+            phase: watch::Sender::new(Phase::Idle),
+            is_known: AtomicBool::new(false),
+            idle,
+            place: Mutex::new(Some(place)),
+            leave,
+        }
+    }
+
+    pub(super) fn phase(&self) -> Phase {
+        *self.phase.borrow()
+    }
+
+    /// Whether a request with an acceptable credential came on this connection.
+    pub(super) fn is_known(&self) -> bool {
+        self.is_known.load(Ordering::Relaxed)
+    }
+
+    /// A request's credential was accepted.
+    pub(super) fn became_known(&self) {
+        self.is_known.store(true, Ordering::Relaxed);
+    }
+
+    /// Some bytes have come.
+    pub(super) fn received(&self) {
+        self.advance(Phase::Idle, Phase::Head);
+    }
+
+    /// A request has come.
+    pub(super) fn began(&self) {
+        self.phase.send_replace(Phase::Answering);
+        self.leave_idle_list();
+    }
+
+    /// The answer is with hyper.
+    pub(super) fn answered(&self) {
+        self.advance(Phase::Answering, Phase::Flushing);
+    }
+
+    /// All that hyper had is with the system.
+    pub(super) fn flushed(&self) {
+        if self.advance(Phase::Flushing, Phase::Idle) {
+            self.enter_idle_list();
+        }
+    }
+
+    /// Whatever happens now, no answer depends on it.
+    pub(super) fn lingers(&self) {
+        self.phase.send_replace(Phase::Idle);
+        self.enter_idle_list();
+    }
+
+    /// Resolves when the place of this connection is needed for another.
+    pub(super) async fn is_evicted(&self) {
+        self.leave.notified().await;
+    }
+
+    /// Resolves when no answer is under way.
+    pub(super) async fn is_quiet(&self) {
+        let mut phase = self.phase.subscribe();
+        // It does not fail: the sender is borrowed.
+        let _ = phase.wait_for(|phase| phase.is_quiet()).await;
+    }
+
+    fn advance(&self, from: Phase, to: Phase) -> bool {
+        self.phase.send_if_modified(|phase| {
+            let advances = *phase == from;
+            if advances {
+                *phase = to;
+            }
+            advances
+        })
+    }
+
+    fn enter_idle_list(&self) {
+        let place = self.idle.enter(self.is_known(), Arc::clone(&self.leave));
+        self.replace(Some(place));
+    }
+
+    fn leave_idle_list(&self) {
+        self.replace(None);
+    }
+
+    fn replace(&self, place: Option<Place>) {
+        // Nothing panics while it is held.
+        let mut current = self.place.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(previous) = std::mem::replace(&mut *current, place) {
+            self.idle.remove(previous);
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.leave_idle_list();
+    }
+}
