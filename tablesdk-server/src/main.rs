@@ -1,16 +1,23 @@
 //! The standalone server: flags in, [`Builder`](tablesdk_server::Builder) out, then serve until told to stop.
 //!
-//! Prints one line on standard output once it can be reached, errors on standard error, and nothing else. Ends with 0 when it
-//! was told to stop, with 1 when it cannot serve, with 2 when the flags are wrong.
+//! Prints one line on standard output once it can be reached, errors and the log on standard error, and nothing else. Ends with
+//! 0 when it was told to stop, with 1 when it cannot serve, could not answer everybody before it stopped, or was told to stop
+//! twice, with 2 when the flags are wrong.
 
 use std::error::Error;
 use std::io::{self, Write};
 use std::net::IpAddr;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use tablesdk_protocol::auth::SharedKey;
 use tablesdk_server::TableServer;
+use tokio::sync::oneshot;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{Layer as _, fmt};
 
 fn main() -> ExitCode {
     let flags = Flags::from(&command().get_matches());
@@ -26,18 +33,34 @@ fn main() -> ExitCode {
 
 fn run(flags: &Flags) -> Result<(), Box<dyn Error>> {
     flags.check()?;
+    start_log(flags)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(serve(flags))
+    let result = runtime.block_on(serve(flags));
+    // What computes still was given its time.
+    runtime.shutdown_background();
+    result
+}
+
+/// From here on, what happens is written to standard error, as far as it passes the filter.
+fn start_log(flags: &Flags) -> Result<(), Box<dyn Error>> {
+    let layer = fmt::layer().with_writer(io::stderr);
+    let layer = match flags.log_format {
+        LogFormat::Json => layer.json().boxed(),
+        LogFormat::Text => layer.boxed(),
+    };
+    let layer = layer.with_filter(flags.log.clone());
+    Ok(tracing_subscriber::registry().with(layer).try_init()?)
 }
 
 async fn serve(flags: &Flags) -> Result<(), Box<dyn Error>> {
     // Before anybody is told that the server is there, and may tell it to stop.
-    let told_to_stop = told_to_stop()?;
+    let told_to_stop = listen_for_signals()?;
     let server = TableServer::builder()
         .host(flags.host)
         .port(flags.port)
+        .shutdown_grace(flags.shutdown_grace)
         .account(SharedKey::new(WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY)?)
         .start()
         .await
@@ -51,7 +74,8 @@ async fn serve(flags: &Flags) -> Result<(), Box<dyn Error>> {
         server.connection_string()
     );
     let _ = stdout.flush();
-    told_to_stop.await;
+    // Without anybody left to tell, it is time, too.
+    let _ = told_to_stop.await;
     Ok(server.shutdown().await?)
 }
 
@@ -59,6 +83,18 @@ struct Flags {
     host: IpAddr,
     port: u16,
     allow_well_known_key: bool,
+    log: Targets,
+    log_format: LogFormat,
+    shutdown_grace: Duration,
+}
+
+/// How an event is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LogFormat {
+    /// An object of JSON on each line.
+    Json,
+    /// A line for people.
+    Text,
 }
 
 impl Flags {
@@ -83,6 +119,17 @@ impl From<&ArgMatches> for Flags {
             host: *matches.get_one("host").expect(expectation),
             port: *matches.get_one("port").expect(expectation),
             allow_well_known_key: matches.get_flag("allow-well-known-key"),
+            log: matches
+                .get_one::<Targets>("log")
+                .expect(expectation)
+                .clone(),
+            log_format: match matches.get_one::<String>("log-format").map(String::as_str) {
+                Some("json") => LogFormat::Json,
+                _ => LogFormat::Text,
+            },
+            shutdown_grace: Duration::from_secs(
+                *matches.get_one("shutdown-grace").expect(expectation),
+            ),
         }
     }
 }
@@ -114,6 +161,30 @@ fn command() -> Command {
                 .action(ArgAction::SetTrue)
                 .help("Let an address that others can reach be served with the well-known key"),
         )
+        .arg(
+            Arg::new("log")
+                .long("log")
+                .value_name("FILTER")
+                .default_value("warn")
+                .value_parser(|text: &str| text.parse::<Targets>())
+                .help("What to log: off, error, warn, info (each request), debug or trace; or by part, as in warn,tablesdk_server::request=info"),
+        )
+        .arg(
+            Arg::new("log-format")
+                .long("log-format")
+                .value_name("FORMAT")
+                .default_value("text")
+                .value_parser(["text", "json"])
+                .help("How to log: lines for people, or an object of JSON on each line"),
+        )
+        .arg(
+            Arg::new("shutdown-grace")
+                .long("shutdown-grace")
+                .value_name("SECONDS")
+                .default_value("10")
+                .value_parser(value_parser!(u64).range(..=3600))
+                .help("How long requests under way may take once the server was told to stop"),
+        )
 }
 
 /// Says which flag helps, where one does.
@@ -133,28 +204,87 @@ fn with_advice(error: &io::Error) -> String {
     format!("{error}{advice}")
 }
 
-/// Registers for the signals at once; the future resolves when one of them has come.
-#[cfg(unix)]
-fn told_to_stop() -> io::Result<impl Future<Output = ()>> {
-    use tokio::signal::unix::{SignalKind, signal};
-
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    Ok(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-    })
+/// Registers for the signals at once. The first one resolves what this returns, the second one ends the program.
+///
+/// They are waited for on a thread of their own: threads that answer requests may all be busy.
+fn listen_for_signals() -> io::Result<oneshot::Receiver<()>> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let guard = runtime.enter();
+    let mut signals = Signals::new()?;
+    drop(guard);
+    let (tell, told) = oneshot::channel();
+    std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(move || {
+            runtime.block_on(async {
+                signals.next().await;
+                // Whoever stopped on its own is not told.
+                let _ = tell.send(());
+                signals.next().await;
+            });
+            end();
+        })?;
+    Ok(told)
 }
 
-/// Registers for Ctrl-C at once; the future resolves when it has come.
+/// Ends the program at once, whatever it does.
+#[expect(
+    clippy::exit,
+    reason = "somebody has asked twice, and answers are not waited for"
+)]
+fn end() -> ! {
+    let _ = writeln!(
+        io::stderr(),
+        "{NAME}: told to stop twice, ends without answering what was asked"
+    );
+    std::process::exit(1)
+}
+
+/// The signals that tell a program to stop.
+#[cfg(unix)]
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    fn new() -> io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+/// The signals that tell a program to stop.
 #[cfg(windows)]
-fn told_to_stop() -> io::Result<impl Future<Output = ()>> {
-    let mut interrupt = tokio::signal::windows::ctrl_c()?;
-    Ok(async move {
-        interrupt.recv().await;
-    })
+struct Signals {
+    interrupt: tokio::signal::windows::CtrlC,
+}
+
+#[cfg(windows)]
+impl Signals {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            interrupt: tokio::signal::windows::ctrl_c()?,
+        })
+    }
+
+    async fn next(&mut self) {
+        self.interrupt.recv().await;
+    }
 }
 
 const NAME: &str = "tablesdk-server";
@@ -169,7 +299,8 @@ An Azure Table storage server for development and tests, for the clients of any 
 
 It keeps its tables in memory: what it holds is gone when it stops. It serves the
 well-known development account devstoreaccount1, prints one line with its address
-and connection string once it can be reached, and stops on Ctrl-C or SIGTERM.";
+and connection string once it can be reached, and stops on Ctrl-C or SIGTERM: on the
+first one once requests under way are answered, on the second one at once.";
 
 const EXAMPLES: &str = r#"Examples:
   On the default port, every client's development connection string finds it:
@@ -181,7 +312,11 @@ const EXAMPLES: &str = r#"Examples:
 
   On a free port; the printed line says which:
 
-    tablesdk-server --port 0"#;
+    tablesdk-server --port 0
+
+  With a line on standard error for each request, without keys and signatures:
+
+    tablesdk-server --log info"#;
 
 #[cfg(test)]
 mod tests {
@@ -211,11 +346,31 @@ mod tests {
         for (wrong, named) in [
             (&["--port", "65536"], "--port"),
             (&["--host", "localhost"], "--host"),
+            (&["--log", "tablesdk_server=loud"], "--log"),
+            (&["--log-format", "xml"], "--log-format"),
+            (&["--shutdown-grace", "3601"], "--shutdown-grace"),
         ] {
             let error = flags(wrong).err().unwrap();
             assert_eq!(error.exit_code(), 2);
             assert!(error.to_string().contains(named), "{error}");
         }
+    }
+
+    #[test]
+    fn logs_what_it_is_told_to() {
+        use tracing::Level;
+
+        let request = "tablesdk_server::request";
+        let logs = |words: &[&str], level| {
+            let flags = flags(words).unwrap();
+            flags.log.would_enable(request, &level)
+        };
+        assert!(logs(&[], Level::WARN));
+        assert!(!logs(&[], Level::INFO));
+        assert!(!logs(&["--log", "off"], Level::ERROR));
+        assert!(logs(&["--log", "info"], Level::INFO));
+        let by_part = ["--log", "error,tablesdk_server::request=info"];
+        assert!(logs(&by_part, Level::INFO));
     }
 
     #[test]
