@@ -1,0 +1,81 @@
+//! A connection for requests that may have no end.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::request::{Framing, Request};
+
+pub(crate) struct Connection(BufReader<TcpStream>);
+
+/// Whatever came back.
+pub(crate) struct Answer {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) stays_open: bool,
+}
+
+impl Connection {
+    pub(crate) async fn open(address: SocketAddr) -> Self {
+        Self(BufReader::new(TcpStream::connect(address).await.unwrap()))
+    }
+
+    /// Sends a request and takes its answer, or all there are where it is not known how many requests it is.
+    pub(crate) async fn exchange(&mut self, request: &Request) -> Answer {
+        let bytes = &request.bytes;
+        let exchange = async {
+            let (reader, mut writer) = tokio::io::split(&mut self.0);
+            let write = async {
+                // The server may have closed its side by now.
+                let written = writer.write_all(bytes).await;
+                if request.framing == Framing::Unknown {
+                    let _ = writer.shutdown().await;
+                }
+                written
+            };
+            let read = read(reader, request);
+            let (_, answer) = tokio::join!(write, read);
+            answer
+        };
+        let answer = timeout(HANG, exchange).await;
+        answer.unwrap_or_else(|_| panic!("there is no answer to {request}"))
+    }
+}
+
+async fn read(mut reader: impl tokio::io::AsyncRead + Unpin, request: &Request) -> Answer {
+    let mut bytes = Vec::new();
+    if request.framing == Framing::Unknown {
+        // A reset ends it, too.
+        let _ = reader.read_to_end(&mut bytes).await;
+        return Answer {
+            bytes,
+            stays_open: false,
+        };
+    }
+    while !bytes.ends_with(b"\r\n\r\n") {
+        match reader.read_u8().await {
+            Ok(byte) => bytes.push(byte),
+            Err(_) => {
+                return Answer {
+                    bytes,
+                    stays_open: false,
+                };
+            }
+        }
+    }
+    let head = String::from_utf8_lossy(&bytes).to_ascii_lowercase();
+    let value = |name: &str| head.lines().find_map(|line| line.strip_prefix(name));
+    let length = value("content-length: ").map_or(0, |length| length.parse().unwrap());
+    let mut stays_open = value("connection: close").is_none();
+    if request.framing != Framing::NoBody {
+        let mut body = vec![0; length];
+        stays_open &= reader.read_exact(&mut body).await.is_ok();
+        bytes.extend(body);
+    }
+    Answer { bytes, stays_open }
+}
+
+/// The server gives up sooner on everything that these requests do.
+const HANG: Duration = Duration::from_secs(60);

@@ -1,0 +1,118 @@
+//! Tens of thousands of malformed requests, over TCP, most of them with good credentials: none is a server error, none makes it
+//! panic, none brings a secret to light, and none leaves memory behind.
+//!
+//! They are valid requests of every operation, garbled before or after they are signed. A failure prints its seed;
+//! `TABLESDK_ROBUSTNESS_SEED` sends the same requests again, `TABLESDK_ROBUSTNESS_REQUESTS` more of them.
+
+mod connection;
+mod garble;
+mod request;
+mod witness;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use fastrand::Rng;
+use tablesdk::TableServiceClient;
+use tablesdk_server::TableServer;
+
+use connection::Connection;
+use request::Sender;
+use witness::Witness;
+
+const REQUESTS: usize = 50_000;
+/// After so many, the tables are as they were.
+const ROUND: usize = 1000;
+const CONNECTIONS: usize = 4;
+/// By how much the process may grow after the first round.
+const GROWTH_MAX: usize = 20 * 1024 * 1024;
+
+fn setting<T: std::str::FromStr>(name: &str) -> Option<T> {
+    let text = std::env::var(name).ok()?;
+    let number = text.parse();
+    Some(number.unwrap_or_else(|_| panic!("{name} is not a number: {text:?}")))
+}
+
+/// How many answers there were of each status; 0 is none.
+type Statuses = BTreeMap<u16, usize>;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_request_does_harm() {
+    let seed = setting("TABLESDK_ROBUSTNESS_SEED").unwrap_or_else(|| fastrand::u64(..));
+    println!("TABLESDK_ROBUSTNESS_SEED={seed}");
+    let requests = setting("TABLESDK_ROBUSTNESS_REQUESTS").unwrap_or(REQUESTS);
+
+    let server = TableServer::start().await.unwrap();
+    let witness = Witness::install(&server.credential());
+    let mut statuses = Statuses::new();
+    let mut after_first_round = None;
+    for round in 0..requests.div_ceil(ROUND) {
+        prepare(&server).await;
+        let senders = (0..CONNECTIONS).map(|index| {
+            let stream = (round * CONNECTIONS + index) as u64;
+            let rng = Rng::with_seed(seed.wrapping_add(stream.wrapping_mul(0x9E37_79B9_7F4A_7C15)));
+            tokio::spawn(send_some(Sender::new(&server, rng), Arc::clone(&witness)))
+        });
+        for sender in senders.collect::<Vec<_>>() {
+            for (status, count) in sender.await.unwrap() {
+                *statuses.entry(status).or_default() += count;
+            }
+        }
+        witness.assert_calm();
+        if after_first_round.is_none() {
+            after_first_round = witness::resident_bytes();
+        }
+    }
+    println!("{statuses:?}");
+    let count = |wanted: fn(u16) -> bool| -> usize {
+        let wanted = statuses.iter().filter(|(status, _)| wanted(**status));
+        wanted.map(|(_, count)| count).sum()
+    };
+    let sent: usize = statuses.values().sum();
+    // Else nothing of what lies behind authentication was tried.
+    let unknown = count(|status| matches!(status, 0 | 401 | 403 | 414 | 431));
+    assert!(unknown < sent / 2, "{statuses:?}");
+    assert!(count(|status| status < 300) > sent / 50, "{statuses:?}");
+    witness.assert_saw_requests(sent / 2);
+    if let (Some(before), Some(after)) = (after_first_round, witness::resident_bytes()) {
+        println!("{before} bytes after the first round, {after} bytes in the end");
+        assert!(after <= before + GROWTH_MAX, "{before} became {after}");
+    }
+    // It still does what it should.
+    prepare(&server).await;
+    server.shutdown().await.unwrap();
+}
+
+/// Leaves the account with nothing but the one table that requests are about.
+async fn prepare(server: &TableServer) {
+    use futures::TryStreamExt as _;
+
+    let text = server.connection_string();
+    let client = TableServiceClient::from_connection_string(&text).unwrap();
+    let tables: Vec<_> = client.tables().stream().try_collect().await.unwrap();
+    for table in tables {
+        client.table(&table).delete_table().await.unwrap();
+    }
+    client.table(request::TABLE).create().await.unwrap();
+}
+
+async fn send_some(mut sender: Sender, witness: Arc<Witness>) -> Statuses {
+    let mut statuses = Statuses::new();
+    let mut connection = None;
+    for _ in 0..ROUND / CONNECTIONS {
+        let request = sender.next();
+        for signature in &request.signatures {
+            witness.must_not_see(signature);
+        }
+        let mut open = match connection.take() {
+            Some(open) => open,
+            None => Connection::open(sender.address()).await,
+        };
+        let answer = open.exchange(&request).await;
+        for status in witness.check_answer(&request, &answer.bytes) {
+            *statuses.entry(status).or_default() += 1;
+        }
+        connection = answer.stays_open.then_some(open);
+    }
+    statuses
+}

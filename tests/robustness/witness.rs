@@ -1,0 +1,223 @@
+//! [`Witness`]: sees every answer, every line of the log and every panic, and knows what must be in none of them.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher as _, RandomState};
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use tablesdk::SharedKey;
+
+use crate::request::{Framing, Request};
+
+pub(crate) struct Witness {
+    key: Vec<u8>,
+    decoded_key: Vec<u8>,
+    /// The hashes of all signatures without their padding: there are many of them.
+    signatures: Mutex<HashSet<u64>>,
+    hasher: RandomState,
+    lines: AtomicUsize,
+    complaints: Mutex<Vec<String>>,
+}
+
+impl Witness {
+    fn new(key: &SharedKey) -> Self {
+        let key = key.expose().as_str().to_owned();
+        Self {
+            decoded_key: decode_base64(&key),
+            key: key.into_bytes(),
+            signatures: Mutex::default(),
+            hasher: RandomState::new(),
+            lines: AtomicUsize::new(0),
+            complaints: Mutex::default(),
+        }
+    }
+
+    /// Sees what happens in this process from now on.
+    pub(crate) fn install(key: &SharedKey) -> Arc<Self> {
+        let witness = Arc::new(Self::new(key));
+        let log = Arc::clone(&witness);
+        tracing_subscriber::fmt()
+            .with_max_level(tracing_subscriber::filter::LevelFilter::TRACE)
+            .with_ansi(false)
+            .with_writer(move || Log(Arc::clone(&log)))
+            .init();
+        let panics = Arc::clone(&witness);
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            panics.complain(format!("panicked: {panic}"));
+            usual(panic);
+        }));
+        witness
+    }
+
+    pub(crate) fn must_not_see(&self, signature: &str) {
+        let hash = self.hasher.hash_one(&signature.as_bytes()[..SIGNATURE]);
+        self.signatures.lock().unwrap().insert(hash);
+    }
+
+    /// The statuses of what came back, 0 if there is none.
+    pub(crate) fn check_answer(&self, request: &Request, answer: &[u8]) -> Vec<u16> {
+        let complain = |what: &str| {
+            let answer = String::from_utf8_lossy(answer);
+            self.complain(format!("{what} in the answer to {request}: {answer}"));
+        };
+        if self.is_secret_in(answer) {
+            complain("a secret");
+        }
+        let text = String::from_utf8_lossy(answer);
+        let mut statuses = Vec::new();
+        for part in text.split("HTTP/1.1 ").skip(1) {
+            let status = part.get(..3).and_then(|status| status.parse().ok());
+            let status = status.unwrap_or(599);
+            // Answers in batches are counted, too.
+            statuses.push(status);
+            if status == 501 && part.contains("NotImplemented") {
+                continue;
+            }
+            if status >= 500 {
+                complain("a server error");
+            }
+        }
+        if statuses.is_empty() {
+            // Only of a request without an end there may be nothing to say.
+            if request.framing != Framing::Unknown {
+                complain("nothing");
+            }
+            statuses.push(0);
+        }
+        statuses
+    }
+
+    fn see_line(&self, line: &[u8]) {
+        self.lines.fetch_add(1, Ordering::Relaxed);
+        if self.is_secret_in(line) {
+            let line = String::from_utf8_lossy(line);
+            self.complain(format!("a secret in the log: {line}"));
+        }
+    }
+
+    fn is_secret_in(&self, bytes: &[u8]) -> bool {
+        let holds = |part: &[u8]| bytes.windows(part.len()).any(|window| window == part);
+        // A part of the key is a secret, too.
+        holds(&self.key[..20])
+            || holds(&self.decoded_key[..12])
+            || self.is_signature_in(bytes)
+            || bytes.contains(&b'%') && self.is_signature_in(&decode_percent(bytes))
+    }
+
+    fn is_signature_in(&self, bytes: &[u8]) -> bool {
+        let is_base64 =
+            |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
+        let mut runs = bytes.split(|byte| !is_base64(byte));
+        runs.any(|run| {
+            let mut candidates = run.windows(SIGNATURE);
+            candidates.any(|candidate| {
+                let hash = self.hasher.hash_one(candidate);
+                self.signatures.lock().unwrap().contains(&hash)
+            })
+        })
+    }
+
+    fn complain(&self, what: String) {
+        self.complaints.lock().unwrap().push(what);
+    }
+
+    /// Fails if there is anything to complain about.
+    pub(crate) fn assert_calm(&self) {
+        let complaints = self.complaints.lock().unwrap();
+        assert!(
+            complaints.is_empty(),
+            "{} complaints, the first of them: {}",
+            complaints.len(),
+            complaints[0]
+        );
+    }
+
+    /// Fails if the log did not have that many lines: it would have shown no secret, either.
+    pub(crate) fn assert_saw_requests(&self, count: usize) {
+        let lines = self.lines.load(Ordering::Relaxed);
+        assert!(lines >= count, "{lines} lines");
+    }
+}
+
+/// What `tracing` writes an event to, in one piece.
+struct Log(Arc<Witness>);
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.see_line(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn decode_base64(text: &str) -> Vec<u8> {
+    const ALPHABET: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let (mut bits, mut count) = (0_u32, 0);
+    let mut bytes = Vec::new();
+    for byte in text.bytes() {
+        let Some(digit) = ALPHABET.iter().position(|digit| *digit == byte) else {
+            break;
+        };
+        bits = bits << 6 | u32::try_from(digit).unwrap();
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            bytes.push(u8::try_from(bits >> count & 0xff).unwrap());
+        }
+    }
+    bytes
+}
+
+fn decode_percent(bytes: &[u8]) -> Vec<u8> {
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let [byte, tail @ ..] = rest {
+        let code = tail.get(..2).filter(|_| *byte == b'%');
+        let code = code.and_then(|code| std::str::from_utf8(code).ok());
+        if let Some(byte) = code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
+            decoded.push(byte);
+            rest = &tail[2..];
+        } else {
+            decoded.push(*byte);
+            rest = tail;
+        }
+    }
+    decoded
+}
+
+/// The memory of this process that is in use, where the system tells.
+pub(crate) fn resident_bytes() -> Option<usize> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
+    let kilobytes: usize = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
+/// The length of a signature in base64, without its padding.
+const SIGNATURE: usize = 43;
+
+#[test]
+fn a_witness_knows_a_secret_when_it_sees_one() {
+    let key = tablesdk_server::TableServer::in_process().credential();
+    let witness = Witness::new(&key);
+    let signature = key.sign("text").expose().to_owned();
+    let is_seen = |text: &str| witness.is_secret_in(format!("before {text} after").as_bytes());
+    assert!(!is_seen(&signature));
+    witness.must_not_see(&signature);
+    assert!(is_seen(&signature));
+    assert!(is_seen(signature.trim_end_matches('=')));
+    assert!(is_seen(&format!("x{signature}")));
+    let encoded = signature.replace('+', "%2B").replace('/', "%2F");
+    assert!(is_seen(&encoded.replace('=', "%3D")));
+    assert!(is_seen(key.expose().as_str()));
+    assert!(!is_seen(key.account()));
+    let decoded = decode_base64(key.expose().as_str());
+    let again = SharedKey::from_bytes(key.account(), decoded.clone());
+    assert_eq!(again.expose(), key.expose());
+    assert!(witness.is_secret_in(&decoded));
+}
