@@ -43,6 +43,12 @@
 //! do not resolve names below `localhost` by themselves need an entry in their hosts file. With `-secondary` behind its name, an
 //! account can be read and not written.
 //!
+//! # Log
+//!
+//! Each request is an event of [`tracing`] with the target `tablesdk_server::request`: what was asked by which kind of credential,
+//! how it was answered, how long that took, and why it was refused, if it was. Events hold no keys, signatures and
+//! tokens. Where nobody subscribes, they cost nothing.
+//!
 //! # Standalone
 //!
 //! `cargo install tablesdk-server && tablesdk-server` listens on port 10002 with the well-known development account; see

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use http::{HeaderValue, Method, Request, StatusCode};
 use tablesdk_protocol::auth::SharedKey;
 use tablesdk_protocol::{ErrorCode, Transport, TransportError, TransportFuture};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
@@ -134,7 +134,7 @@ impl TableServer {
         let in_context = |error: io::Error| {
             io::Error::new(error.kind(), format!("cannot listen on {address}: {error}"))
         };
-        let listener = TcpListener::bind(address).await.map_err(in_context)?;
+        let listener = bind(address).map_err(in_context)?;
         let local_addr = listener.local_addr()?;
         let authority = reachable(local_addr).to_string();
         let host = HeaderValue::try_from(&authority).map_err(io::Error::other)?;
@@ -272,6 +272,20 @@ impl Drop for Front {
     }
 }
 
+/// As `TcpListener::bind` does it, but with a longer queue: a client whose connection does not fit in tries again only after a
+/// second.
+fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // Elsewhere, it would let two programs listen on one port.
+    #[cfg(unix)]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(QUEUE_LENGTH)
+}
+
 /// A listener that can be closed from outside the task that accepts from it: an aborted task lets go of what it owns only when
 /// the runtime gets round to it, but the port must be free when the server is dropped.
 struct Listener(Mutex<Option<TcpListener>>);
@@ -400,6 +414,8 @@ fn reachable(mut address: SocketAddr) -> SocketAddr {
 
 /// Never resolves, by RFC 2606, and says in error messages what was meant to be reached.
 const IN_PROCESS_HOST: &str = "in-process.invalid";
+/// How many connections the system holds until they are accepted.
+const QUEUE_LENGTH: u32 = 1024;
 /// How long a connection that was told to leave may take before another one is told.
 const EVICTION_RETRY_DELAY: Duration = Duration::from_millis(100);
 /// How long to wait after accepting failed for want of resources.
