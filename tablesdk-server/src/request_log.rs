@@ -94,12 +94,12 @@ impl Entry {
                     target: TARGET,
                     $level,
                     method = %facts.method,
-                    path = %WithoutSignature(facts.uri.path()),
-                    query = %WithoutSignature(facts.uri.query().unwrap_or_default()),
+                    path = %WithoutSignature::of_path(facts.uri.path()),
+                    query = %WithoutSignature::of_text(facts.uri.query().unwrap_or_default()),
                     operation = facts.operation,
                     status = status.as_u16(),
                     code,
-                    reason = %WithoutSignature(message),
+                    reason = %WithoutSignature::of_text(message),
                     request_id = facts.request_id,
                     client_request_id = facts.client_request_id,
                     authentication = facts.authentication,
@@ -132,8 +132,8 @@ impl Drop for Entry {
             tracing::info!(
                 target: TARGET,
                 method = %facts.method,
-                path = %WithoutSignature(facts.uri.path()),
-                query = %WithoutSignature(facts.uri.query().unwrap_or_default()),
+                path = %WithoutSignature::of_path(facts.uri.path()),
+                query = %WithoutSignature::of_text(facts.uri.query().unwrap_or_default()),
                 operation = facts.operation,
                 request_id = facts.request_id,
                 client_request_id = facts.client_request_id,
@@ -157,7 +157,7 @@ pub(crate) fn part_refused(error: &ServiceError) {
         target: TARGET,
         status = error.status().as_u16(),
         code = error.code().as_str(),
-        reason = %WithoutSignature(error.message()),
+        reason = %WithoutSignature::of_text(error.message()),
         "an operation of the batch was refused"
     );
 }
@@ -182,27 +182,53 @@ fn micros(began: Instant) -> u64 {
     u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX)
 }
 
-/// Part of a URL as it came, but for what is or may be a signature.
+/// Part of a URL as it came, but for what is or may be a signature, in one line and no longer than that.
 ///
 /// A parameter named `sig` is left out however it is spelled, and so is, anywhere, what has the length and the alphabet of a
 /// signature: a URL that was put together wrongly has it in the wrong place.
-struct WithoutSignature<'t>(&'t str);
+struct WithoutSignature<'t> {
+    text: &'t str,
+    /// Whether slashes stand between parts, and a signature that got there has encoded ones.
+    is_path: bool,
+}
 
-impl fmt::Display for WithoutSignature<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, pair) in self.0.split('&').enumerate() {
+impl<'t> WithoutSignature<'t> {
+    const fn of_path(text: &'t str) -> Self {
+        let is_path = true;
+        Self { text, is_path }
+    }
+
+    const fn of_text(text: &'t str) -> Self {
+        let is_path = false;
+        Self { text, is_path }
+    }
+
+    fn write_to(&self, out: &mut String) -> fmt::Result {
+        for (index, pair) in self.text.split('&').enumerate() {
             if index > 0 {
-                f.write_char('&')?;
+                out.push('&');
             }
-            let name = pair.split_once('=').map(|(name, _)| name);
-            match name {
+            match pair.split_once('=').map(|(name, _)| name) {
                 Some(name) if decoded(name).trim().eq_ignore_ascii_case("sig") => {
-                    write!(f, "{name}={LEFT_OUT}")?;
+                    write!(out, "{name}={LEFT_OUT}")?;
                 }
-                _ => write_without_runs(f, pair)?,
+                _ => write_without_runs(out, pair, self.is_path),
             }
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for WithoutSignature<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = String::new();
+        self.write_to(&mut text)?;
+        // Only now: the first half of a signature would look like none.
+        if let Some((end, _)) = text.char_indices().nth(TEXT_LENGTH_MAX) {
+            text.truncate(end);
+            text.push_str(LEFT_OUT);
+        }
+        f.write_str(&text)
     }
 }
 
@@ -211,41 +237,38 @@ fn decoded(text: &str) -> Cow<'_, str> {
 }
 
 /// Writes a text without runs of base64, in which each character may be percent-encoded.
-fn write_without_runs(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+fn write_without_runs(out: &mut String, text: &str, is_path: bool) {
     let mut rest = text;
     while let Some(next) = rest.chars().next() {
+        let (run, count) = run_of_base64(rest, is_path);
         // Another character's code is no start of a run.
-        if let Some(code) = rest
+        let other = rest
             .get(..3)
-            .filter(|code| is_code_of_other(code.as_bytes()))
-        {
-            f.write_str(code)?;
-            rest = rest.get(code.len()..).unwrap_or_default();
-            continue;
-        }
-        let (run, count) = run_of_base64(rest);
-        if count >= SIGNATURE_LENGTH_MIN && !is_hexadecimal(run) {
-            f.write_str(LEFT_OUT)?;
+            .filter(|code| is_code_of_other(code.as_bytes()));
+        let length = if let Some(code) = other {
+            out.push_str(code);
+            code.len()
         } else if run.is_empty() {
-            f.write_char(next)?;
-        } else {
-            f.write_str(run)?;
-        }
-        let length = if run.is_empty() {
+            // A message may hold what a client wrote: none of it starts a line of its own.
+            if next.is_control() {
+                out.extend(next.escape_default());
+            } else {
+                out.push(next);
+            }
             next.len_utf8()
         } else {
+            let is_signature = count >= SIGNATURE_LENGTH_MIN && !is_hexadecimal(run);
+            out.push_str(if is_signature { LEFT_OUT } else { run });
             run.len()
         };
         rest = rest.get(length..).unwrap_or_default();
     }
-    Ok(())
 }
 
 /// The longest start of a text that is base64, and the number of its characters once decoded.
 ///
-/// Slashes and equals signs count only where they are encoded, as they are by those who sign URLs: as they are, they stand
-/// between the parts of every URL.
-fn run_of_base64(text: &str) -> (&str, usize) {
+/// Equals signs, and slashes in a path, count only where they are encoded: as they are, they stand between the parts of it.
+fn run_of_base64(text: &str, is_path: bool) -> (&str, usize) {
     let (mut length, mut count) = (0, 0);
     let mut rest = text.as_bytes();
     loop {
@@ -254,7 +277,8 @@ fn run_of_base64(text: &str) -> (&str, usize) {
                 (Some(high), Some(low)) if is_base64(high << 4 | low) => 3,
                 _ => break,
             },
-            [b'/' | b'=', ..] => break,
+            [b'=', ..] => break,
+            [b'/', ..] if is_path => break,
             [character, ..] if is_base64(*character) => 1,
             _ => break,
         };
@@ -296,6 +320,8 @@ fn is_hexadecimal(text: &str) -> bool {
 /// What events are told by.
 pub(crate) const TARGET: &str = "tablesdk_server::request";
 const LEFT_OUT: &str = "…";
+/// The longest path, query or reason that is written down, in characters.
+const TEXT_LENGTH_MAX: usize = 2048;
 /// A SHA-256 in base64 has 44 characters, or 43 without its padding; a few more may be missing from what was garbled.
 const SIGNATURE_LENGTH_MIN: usize = 40;
 
@@ -307,7 +333,7 @@ mod tests {
     const ENCODED: &str = "K8Yd2uQvVd0s1Jx1YVbA%2B7vLr1V%2F9yXo8n0g5oQm3lE%3D";
 
     fn shown(text: &str) -> String {
-        WithoutSignature(text).to_string()
+        WithoutSignature::of_text(text).to_string()
     }
 
     #[test]
@@ -337,12 +363,30 @@ mod tests {
     }
 
     #[test]
+    fn a_text_is_one_line_of_a_bounded_length() {
+        assert_eq!(shown("a\r\nb\u{1b}c"), "a\\r\\nb\\u{1b}c");
+        let long = "a b ".repeat(10_000);
+        assert_eq!(shown(&long).chars().count(), TEXT_LENGTH_MAX + 1);
+        let before = "a ".repeat(TEXT_LENGTH_MAX / 2 - 10);
+        let cut = shown(&format!("{before}{SIGNATURE}"));
+        assert!(cut.ends_with("a …="), "{cut}");
+    }
+
+    #[test]
+    fn a_path_is_shown_without_a_signature_in_it() {
+        let shown = |text: &str| WithoutSignature::of_path(text).to_string();
+        let garbled = format!("/people%28%29%3Fsig%3D{ENCODED}");
+        assert_eq!(shown(&garbled), "/people%28%29%3F…");
+        let path = "/devstoreaccount1/ATableWithAName/AndAnotherPart/OfThePath";
+        assert_eq!(shown(path), path);
+    }
+
+    #[test]
     fn everything_else_is_shown_as_it_came() {
         for text in [
             "",
             "&&=",
             "$filter=PartitionKey%20eq%20%27signal%27&$top=5&$select=",
-            "/devstoreaccount1/ATableWithAName/AndAnotherPart/OfThePath",
             "/a(PartitionKey='18a7f7ee-6d6b-4f0a-a1d5-55c1b1c0d2aa',RowKey='ä%E4%%zz')",
         ] {
             assert_eq!(shown(text), text);
