@@ -11,9 +11,11 @@ use std::time::Duration;
 
 use tablesdk_protocol::Clock;
 use tablesdk_protocol::auth::SharedKey;
+use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 
 use crate::access::Tokens;
 use crate::clock::SystemClock;
+use crate::engine::Paging;
 use crate::{TableServer, TokenVerifier};
 
 /// Chooses what a [`TableServer`] is like; made by [`TableServer::builder`].
@@ -39,6 +41,7 @@ pub struct Builder {
     port: u16,
     accounts: Vec<SharedKey>,
     clock: Arc<dyn Clock>,
+    paging: Paging,
     table_name_hold: Duration,
     tokens: Tokens,
     connections_max: usize,
@@ -52,6 +55,7 @@ impl Builder {
             port: 0,
             accounts: Vec::new(),
             clock: Arc::new(SystemClock),
+            paging: Paging::default(),
             table_name_hold: Duration::ZERO,
             tokens: Tokens::default(),
             connections_max: CONNECTIONS_MAX,
@@ -129,6 +133,41 @@ impl Builder {
         self
     }
 
+    /// The most entities of a page: 1,000 unless chosen, as the service has it. Taken as the nearest number from 1 to 1,000.
+    ///
+    /// A small number shows with few entities whether a client follows continuation tokens.
+    pub fn page_entities_max(mut self, count: usize) -> Self {
+        self.paging.entities_max = count.clamp(1, PAGE_ITEMS_MAX);
+        self
+    }
+
+    /// Puts an empty page with a continuation token before each page of entities.
+    ///
+    /// The service answers so, rarely, when it has looked for a while and found nothing. A client that takes an empty page for
+    /// the end loses entities.
+    pub const fn empty_pages(mut self) -> Self {
+        self.paging.empty_pages = true;
+        self
+    }
+
+    /// Ends a page of entities where its partition ends.
+    ///
+    /// The service does so where the data of a table continues on another machine. The continuation token then names a
+    /// partition and no row: `NextRowKey` is absent, and must not be sent back as an empty one.
+    pub const fn page_per_partition(mut self) -> Self {
+        self.paging.page_per_partition = true;
+        self
+    }
+
+    /// How long a query may look for entities or tables until it answers with what it has found, and a continuation token:
+    /// five seconds unless chosen, as the service has it.
+    ///
+    /// With [`Duration::ZERO`], a query looks at a single one, wanted or not.
+    pub const fn query_time_max(mut self, duration: Duration) -> Self {
+        self.paging.query_time_max = duration;
+        self
+    }
+
     /// Starts a server that listens on a socket. The port is bound when this returns.
     ///
     /// # Errors
@@ -167,6 +206,7 @@ impl Builder {
         Ok(Options {
             accounts: self.accounts,
             clock: self.clock,
+            paging: self.paging,
             table_name_hold: self.table_name_hold,
             tokens: self.tokens,
         })
@@ -187,6 +227,7 @@ pub(crate) struct Options {
     /// At least one.
     pub(crate) accounts: Vec<SharedKey>,
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) paging: Paging,
     /// For how long the name of a deleted table stays taken.
     pub(crate) table_name_hold: Duration,
     pub(crate) tokens: Tokens,

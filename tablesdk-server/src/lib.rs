@@ -68,6 +68,7 @@ mod server;
 mod service;
 mod stamp;
 mod storage;
+mod sweep;
 mod time_limit;
 
 pub use access::{TokenAction, TokenGrant, TokenRefusal, TokenVerifier};

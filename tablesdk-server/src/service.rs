@@ -25,6 +25,7 @@ use crate::handler;
 use crate::request_log::{self, Entry};
 use crate::stamp::Stamp;
 use crate::storage::{MemoryStorage, Storage};
+use crate::sweep;
 use crate::time_limit::within;
 
 /// The table service of some accounts.
@@ -33,7 +34,7 @@ pub(crate) struct Service {
     /// The keys of each account.
     accounts: HashMap<String, Vec<SharedKey>>,
     clock: Arc<dyn Clock>,
-    engine: Engine,
+    engine: Arc<Engine>,
     request_ids: RequestIds,
     tokens: Tokens,
 }
@@ -52,10 +53,14 @@ impl Service {
             keys.push(key);
         }
         let stamp = Stamp::new(Arc::clone(&options.clock));
+        let engine = Arc::new(
+            Engine::new(storage, stamp, options.paging).with_name_hold(options.table_name_hold),
+        );
+        sweep::resume(&engine);
         Self {
             accounts,
             clock: options.clock,
-            engine: Engine::new(storage, stamp).with_name_hold(options.table_name_hold),
+            engine,
             request_ids: RequestIds::new(),
             tokens: options.tokens,
         }

@@ -1,12 +1,13 @@
-//! The range of keys that a filter needs to see: what makes a point or range query a seek instead of a scan.
+//! The keys that one term of a filter needs to see: an interval of partition keys, and one of row keys.
 //!
-//! Comes from the filter's comparisons of `PartitionKey` and `RowKey`. The range holds every key that the filter could be
-//! true of, and may hold others; it never decides on an entity. Knows no entities and no storage.
+//! Comes from the filter's comparisons of `PartitionKey` and `RowKey`, and holds every key that they could be true of. Several
+//! of them make the ranges of a filter, in `key_ranges.rs`. Knows no entities and no storage.
 
 use std::cmp::Ordering;
 use std::ops::Bound;
 
-use tablesdk_protocol::filter::{Comparison, ComparisonOperator, Filter};
+use tablesdk_protocol::filter::{Comparison, ComparisonOperator};
+use tablesdk_protocol::limits::KEY_UNITS_MAX;
 use tablesdk_protocol::{Value, compare_utf16};
 
 use super::layout::{self, TableId};
@@ -25,34 +26,11 @@ impl<'f> KeyRange<'f> {
         row: Interval::ALL,
     };
 
-    /// The keys that can satisfy the filter; `None` when no key can.
-    pub(super) fn of(filter: &'f Filter) -> Option<Self> {
-        filter.fold(|filter, parts: Vec<Option<Self>>| match filter {
-            Filter::And(_) => parts
-                .into_iter()
-                .try_fold(Self::ALL, |range, part| range.intersection(&part?)),
-            // Ranges far apart are read as one, with what lies between.
-            Filter::Or(_) => parts
-                .into_iter()
-                .flatten()
-                .reduce(|range, part| range.hull(&part)),
-            Filter::Comparison(comparison) => Self::of_comparison(comparison),
-            Filter::Constant(false) => None,
-            Filter::Constant(true) | Filter::Not(_) | Filter::Property(_) => Some(Self::ALL),
-        })
-    }
-
-    /// The range of stored keys. The interval of row keys narrows it within the first and the last partition.
-    pub(super) fn to_bytes(self, table: TableId) -> (Vec<u8>, Vec<u8>) {
+    /// The range of stored keys.
+    pub(super) fn to_span(self, table: TableId) -> KeySpan {
         let at = |partition_key: &str, row_key: &str| {
             let mut key = layout::partition_start(table, partition_key);
             layout::push_text(&mut key, row_key);
-            key
-        };
-        // Nothing lies between a key and the same key with this byte at its end.
-        let after = |partition_key: &str, row_key: &str| {
-            let mut key = at(partition_key, row_key);
-            key.push(0);
             key
         };
         let start = match self.partition.lower {
@@ -61,7 +39,7 @@ impl<'f> KeyRange<'f> {
             Bound::Included(partition_key) => match self.row.lower {
                 Bound::Unbounded => layout::partition_start(table, partition_key),
                 Bound::Included(row_key) => at(partition_key, row_key),
-                Bound::Excluded(row_key) => after(partition_key, row_key),
+                Bound::Excluded(row_key) => layout::after(at(partition_key, row_key)),
             },
         };
         let end = match self.partition.upper {
@@ -69,14 +47,53 @@ impl<'f> KeyRange<'f> {
             Bound::Excluded(partition_key) => layout::partition_start(table, partition_key),
             Bound::Included(partition_key) => match self.row.upper {
                 Bound::Unbounded => layout::partition_end(table, partition_key),
-                Bound::Included(row_key) => after(partition_key, row_key),
+                Bound::Included(row_key) => layout::after(at(partition_key, row_key)),
                 Bound::Excluded(row_key) => at(partition_key, row_key),
             },
         };
-        (start, end)
+        KeySpan {
+            start,
+            end,
+            rows: self.rows(),
+        }
     }
 
-    fn of_comparison(comparison: &'f Comparison) -> Option<Self> {
+    /// The interval of row keys, where it cuts something out of the middle of the range.
+    fn rows(self) -> Option<RowSpan> {
+        let is_one_partition = match (self.partition.lower, self.partition.upper) {
+            (Bound::Included(first), Bound::Included(last)) => first == last,
+            _ => false,
+        };
+        if is_one_partition || self.row == Interval::ALL {
+            return None;
+        }
+        let bytes = |text: &str| {
+            let mut bytes = Vec::with_capacity(text.len() + 1);
+            layout::push_text(&mut bytes, text);
+            bytes
+        };
+        Some(RowSpan {
+            start: match self.row.lower {
+                Bound::Unbounded => Vec::new(),
+                Bound::Included(text) => bytes(text),
+                Bound::Excluded(text) => layout::after(bytes(text)),
+            },
+            end: match self.row.upper {
+                Bound::Unbounded => None,
+                Bound::Included(text) => Some(layout::after(bytes(text))),
+                Bound::Excluded(text) => Some(bytes(text)),
+            },
+        })
+    }
+
+    /// The order in which ranges start.
+    pub(super) fn compare_starts(&self, other: &Self) -> Ordering {
+        compare_lower(&self.partition.lower, &other.partition.lower)
+            .then_with(|| compare_lower(&self.row.lower, &other.row.lower))
+    }
+
+    /// The keys for which the comparison holds, or more; `None` when it holds for none.
+    pub(super) fn of_comparison(comparison: &'f Comparison) -> Option<Self> {
         let is_partition = comparison.property == "PartitionKey";
         if !is_partition && comparison.property != "RowKey" {
             return Some(Self::ALL);
@@ -86,9 +103,10 @@ impl<'f> KeyRange<'f> {
             let holds = comparison.operator.matches(Ordering::Less);
             return holds.then_some(Self::ALL);
         };
-        // The character that separates the two keys in the storage cannot be part of a bound there.
-        if text.contains('\0') {
-            return Some(Self::ALL);
+        // The character that separates the two keys in the storage cannot be part of a bound there, and a text that is longer
+        // than any key need not be: many of them would take room.
+        if text.contains('\0') || text.len() > KEY_BYTES_MAX {
+            return (comparison.operator != ComparisonOperator::Equal).then_some(Self::ALL);
         }
         let interval = Interval::of(comparison.operator, text);
         Some(if is_partition {
@@ -104,19 +122,37 @@ impl<'f> KeyRange<'f> {
         })
     }
 
-    fn intersection(&self, other: &Self) -> Option<Self> {
+    /// The keys in both; `None` when there are none.
+    pub(super) fn intersection(&self, other: &Self) -> Option<Self> {
         Some(Self {
             partition: self.partition.intersection(&other.partition)?,
             row: self.row.intersection(&other.row)?,
         })
     }
 
-    fn hull(&self, other: &Self) -> Self {
+    /// The keys in either, and others.
+    pub(super) fn hull(&self, other: &Self) -> Self {
         Self {
             partition: self.partition.hull(&other.partition),
             row: self.row.hull(&other.row),
         }
     }
+}
+
+/// The stored keys from `start` up to but not including `end`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct KeySpan {
+    pub(super) start: Vec<u8>,
+    pub(super) end: Vec<u8>,
+    /// In each partition, only these.
+    pub(super) rows: Option<RowSpan>,
+}
+
+/// The stored row keys from `start` up to but not including `end`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct RowSpan {
+    pub(super) start: Vec<u8>,
+    pub(super) end: Option<Vec<u8>>,
 }
 
 /// The texts between two bounds.
@@ -206,83 +242,5 @@ const fn text_of<'f>(bound: &Bound<&'f str>) -> Option<&'f str> {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn compare(property: &str, operator: ComparisonOperator, literal: &str) -> Filter {
-        Filter::comparison(property, operator, literal)
-    }
-
-    fn pk(literal: &str) -> Filter {
-        compare("PartitionKey", ComparisonOperator::Equal, literal)
-    }
-
-    fn rk(literal: &str) -> Filter {
-        compare("RowKey", ComparisonOperator::Equal, literal)
-    }
-
-    /// The two ends of the range, without what every key of the table starts with.
-    fn range(filter: &Filter) -> Option<(String, String)> {
-        let (start, end) = KeyRange::of(filter)?.to_bytes(TableId(1));
-        let prefix = layout::entities_start(TableId(1)).len();
-        let text = |key: &[u8]| key[prefix..].escape_ascii().to_string();
-        Some((text(&start), text(&end)))
-    }
-
-    #[test]
-    fn conjunctions_narrow_and_disjunctions_span() {
-        use ComparisonOperator::{GreaterThan, GreaterThanOrEqual, LessThan, LessThanOrEqual};
-        let other = || compare("age", ComparisonOperator::Equal, "x");
-        let prefix = compare("RowKey", GreaterThanOrEqual, "2024-03")
-            .and(compare("RowKey", LessThan, "2024-04"));
-        for (filter, start, end) in [
-            (pk("p"), "p\\x00", "p\\x01"),
-            (pk("p").and(rk("r")), "p\\x00r", "p\\x00r\\x00"),
-            (rk("r").and(other()).and(pk("p")), "p\\x00r", "p\\x00r\\x00"),
-            (pk("p").and(prefix), "p\\x002024-03", "p\\x002024-04"),
-            (
-                compare("PartitionKey", GreaterThan, "a").and(compare(
-                    "PartitionKey",
-                    LessThanOrEqual,
-                    "b",
-                )),
-                "a\\x01",
-                "b\\x01",
-            ),
-            (
-                pk("a").and(rk("1")).or(pk("b").and(rk("2"))),
-                "a\\x001",
-                "b\\x002\\x00",
-            ),
-            (
-                pk("p").and(rk("5").or(rk("2"))).and(other()),
-                "p\\x002",
-                "p\\x005\\x00",
-            ),
-            (pk("p").or(other()), "", "\\xff"),
-            (rk("r"), "", "\\xff"),
-            (!pk("p"), "", "\\xff"),
-            (other().or(Filter::Constant(false)), "", "\\xff"),
-            (pk("a\0b"), "", "\\xff"),
-        ] {
-            let expected = Some((start.to_owned(), end.to_owned()));
-            assert_eq!(range(&filter), expected, "{filter:?}");
-        }
-    }
-
-    #[test]
-    fn contradictions_need_no_key() {
-        let typed = |operator| Filter::comparison("PartitionKey", operator, 5);
-        for filter in [
-            pk("a").and(pk("b")),
-            pk("a").and(rk("1")).and(rk("2")),
-            pk("a").and(compare("PartitionKey", ComparisonOperator::LessThan, "a")),
-            typed(ComparisonOperator::Equal),
-            Filter::Constant(false).or(Filter::Constant(false)),
-        ] {
-            assert_eq!(range(&filter), None, "{filter:?}");
-        }
-        assert!(range(&typed(ComparisonOperator::NotEqual)).is_some());
-    }
-}
+/// No key is longer: 512 UTF-16 units, three bytes each.
+const KEY_BYTES_MAX: usize = KEY_UNITS_MAX * 3;

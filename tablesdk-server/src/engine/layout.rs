@@ -116,6 +116,25 @@ pub(super) fn acl_key(table: TableId) -> Vec<u8> {
     key
 }
 
+/// The key of the mark of a deleted table whose entities are still to be swept.
+pub(super) fn sweep_key(table: TableId) -> Vec<u8> {
+    let mut key = b"s".to_vec();
+    key.extend_from_slice(&table.0.to_be_bytes());
+    key
+}
+
+/// The keys from which and before which all such marks lie.
+pub(super) const SWEEPS: (&[u8], &[u8]) = (b"s", b"t");
+
+/// Reads the key of such a mark.
+pub(super) fn read_sweep_key(key: &[u8]) -> Result<TableId, StorageError> {
+    let id = key.get(1..).and_then(|id| id.try_into().ok());
+    let id = id.ok_or(StorageError::Corrupt {
+        what: "mark of a deleted table",
+    })?;
+    Ok(TableId(u64::from_be_bytes(id)))
+}
+
 /// The key of the service properties of an account.
 pub(super) fn properties_key(account: &str) -> Vec<u8> {
     let mut key = b"p".to_vec();
@@ -159,6 +178,27 @@ pub(super) fn partition_start(table: TableId, partition_key: &str) -> Vec<u8> {
 pub(super) fn partition_end(table: TableId, partition_key: &str) -> Vec<u8> {
     let mut key = entities_start(table);
     push_text(&mut key, partition_key);
+    key.push(SEPARATOR + 1);
+    key
+}
+
+/// The first key after that one: nothing lies between a key and the same key with this byte at its end.
+pub(super) fn after(mut key: Vec<u8>) -> Vec<u8> {
+    key.push(0);
+    key
+}
+
+/// Cuts the key of an entity behind the separator: what its partition has in common, and the row key.
+pub(super) fn split_entity_key(key: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (_, keys) = key.split_first_chunk::<ENTITY_PREFIX_BYTES>()?;
+    let end = keys.iter().position(|byte| *byte == SEPARATOR)?;
+    key.split_at_checked(ENTITY_PREFIX_BYTES + end + 1)
+}
+
+/// The key before which the partition ends that has this in common.
+pub(super) fn end_of_partition(common: &[u8]) -> Vec<u8> {
+    let mut key = common.to_vec();
+    key.pop();
     key.push(SEPARATOR + 1);
     key
 }

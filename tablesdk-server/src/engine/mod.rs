@@ -7,14 +7,19 @@ mod batch;
 mod decide;
 mod evaluate;
 mod key_range;
+mod key_ranges;
 mod layout;
 mod merge;
+mod paging;
 mod query;
 mod record;
 mod rejection;
 mod settings;
 mod size;
+mod sweep;
+mod table_scan;
 mod view;
+mod work;
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -26,29 +31,35 @@ use tablesdk_protocol::{
 };
 
 use crate::stamp::Stamp;
-use crate::storage::Storage;
+use crate::storage::{Storage, StorageError};
 
-pub(crate) use evaluate::matches;
-pub(crate) use layout::Table;
-pub(crate) use query::{Position, Query, Span, SpanEnd};
+pub(crate) use paging::Paging;
+pub(crate) use query::{Position, Progress, Query, Scan, Span, SpanEnd};
 pub(crate) use rejection::{Failure, Rejection};
-pub(crate) use view::View;
+pub(crate) use table_scan::TableScan;
+pub(crate) use view::{Entity, View};
+pub(crate) use work::Work;
 
 /// The tables of all accounts.
 pub(crate) struct Engine {
     storage: Box<dyn Storage>,
+    paging: Paging,
     /// Held from the look at the state to the commit of what was decided on it: there is one writer at a time.
     writer: Mutex<Stamp>,
     /// For how long the name of a deleted table stays taken.
     name_hold: Duration,
+    /// Held by a sweep from its look at the state to its commit, so that no two do the same.
+    sweeper: Mutex<()>,
 }
 
 impl Engine {
     /// The tables in that storage, written at the times of that stamp.
-    pub(crate) fn new(storage: Box<dyn Storage>, stamp: Stamp) -> Self {
+    pub(crate) fn new(storage: Box<dyn Storage>, stamp: Stamp, paging: Paging) -> Self {
         Self {
             storage,
+            paging,
             writer: Mutex::new(stamp),
+            sweeper: Mutex::new(()),
             name_hold: Duration::ZERO,
         }
     }
@@ -66,6 +77,11 @@ impl Engine {
         } else {
             Command::DeleteTableHoldingName(name, self.name_hold)
         }
+    }
+
+    /// Where pages end.
+    pub(crate) const fn paging(&self) -> &Paging {
+        &self.paging
     }
 
     /// Everything as it is now.
@@ -100,6 +116,21 @@ impl Engine {
     ) -> Result<(), Failure> {
         decide::decide(&self.read(), account, command, now)?;
         Ok(())
+    }
+
+    /// Whether entities of deleted tables are still to be swept.
+    pub(crate) fn has_sweeps(&self) -> bool {
+        self.read().sweeps().next().is_some()
+    }
+
+    /// Removes a few entities of a deleted table, and says whether there may be more.
+    pub(crate) fn sweep(&self) -> Result<bool, StorageError> {
+        let _sweeper = self.sweeper.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(batch) = sweep::next_batch(&self.read())? else {
+            return Ok(false);
+        };
+        self.storage.commit(batch)?;
+        Ok(true)
     }
 }
 
@@ -221,7 +252,11 @@ mod tests {
             builder.build().unwrap()
         };
         let clock = ManualClock::new("2024-03-15T10:20:30Z") as Arc<dyn Clock>;
-        let engine = Engine::new(Box::new(MemoryStorage::default()), Stamp::new(clock));
+        let engine = Engine::new(
+            Box::new(MemoryStorage::default()),
+            Stamp::new(clock),
+            Paging::default(),
+        );
         let table: TableName = "people".parse().unwrap();
         let key = EntityKey::new("p", "r").unwrap();
         let zero = [("count".to_owned(), Value::from(0))];

@@ -1,16 +1,20 @@
-//! The walk of a query over its range of keys.
+//! The walk of a query over its ranges of keys.
 //!
-//! The range comes from the filter and from the continuation; whether an entity in it is wanted, the filter decides on
-//! each. Knows no HTTP and no JSON; where a page ends is the visitor's business.
+//! The ranges come from the filter, from the continuation and from what the caller may see; whether an entity in them is
+//! wanted, the filter decides on each. The walk goes in slices, so that whoever runs it can let others have their turn and
+//! stop when it has taken long enough. Knows no HTTP, no JSON, no runtime; where a page ends is the visitor's business.
 
+use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
 use tablesdk_protocol::filter::Filter;
 
-use super::key_range::KeyRange;
+use super::evaluate::CompiledFilter;
+use super::key_range::{KeySpan, RowSpan};
+use super::key_ranges::key_spans;
 use super::layout::{self, TableId};
-use super::matches;
 use super::view::{Entity, View};
+use super::work::Work;
 use crate::storage::StorageError;
 
 /// Which entities of a table, from where on.
@@ -54,48 +58,27 @@ pub(crate) struct Position {
 }
 
 impl Query<'_> {
-    /// Shows the entities to the visitor in the order of their keys, until it breaks.
-    pub(crate) fn run(
-        &self,
-        view: &View,
-        mut visit: impl FnMut(&Entity<'_>) -> ControlFlow<()>,
-    ) -> Result<(), StorageError> {
-        let Some((start, end)) = self.range() else {
-            return Ok(());
-        };
-        for row in view.rows(&start, &end) {
-            let row = row?;
-            let entity = row.read()?;
-            let wanted = self
-                .filter
-                .is_none_or(|filter| matches(filter, &|name: &str| entity.property(name)));
-            if wanted && visit(&entity).is_break() {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// The range of bytes to read; `None` when no key can satisfy the filter.
-    fn range(&self) -> Option<(Vec<u8>, Vec<u8>)> {
-        let keys = self.filter.map_or(Some(KeyRange::ALL), KeyRange::of)?;
-        let (mut start, mut end) = keys.to_bytes(self.table);
+    /// The ranges of stored keys to read, in order.
+    fn spans(&self) -> VecDeque<KeySpan> {
+        let mut spans = key_spans(self.filter, self.table);
         for from in self.from.iter().copied().chain(&self.within.first) {
-            start = start.max(self.key(&from.partition_key, &from.row_key));
+            let first = self.key(&from.partition_key, &from.row_key);
+            for span in spans.iter_mut().filter(|span| span.start < first) {
+                span.start.clone_from(&first);
+            }
         }
         if let Some(last) = &self.within.last {
             let partition_key = &last.partition_key;
-            end = end.min(match &last.row_key {
-                Some(row_key) => {
-                    let mut key = self.key(partition_key, row_key);
-                    // Nothing lies between a key and the same key with this byte at its end.
-                    key.push(0);
-                    key
-                }
+            let end = match &last.row_key {
+                Some(row_key) => layout::after(self.key(partition_key, row_key)),
                 None => layout::partition_end(self.table, partition_key),
-            });
+            };
+            for span in spans.iter_mut().filter(|span| span.end > end) {
+                span.end.clone_from(&end);
+            }
         }
-        Some((start, end))
+        spans.retain(|span| span.start < span.end);
+        spans.into()
     }
 
     fn key(&self, partition_key: &str, row_key: &str) -> Vec<u8> {
@@ -105,15 +88,155 @@ impl Query<'_> {
     }
 }
 
+/// A query under way.
+#[derive(Debug)]
+pub(crate) struct Scan<'f> {
+    filter: Option<CompiledFilter<'f>>,
+    /// What is still to be read.
+    spans: VecDeque<KeySpan>,
+}
+
+/// Where a slice of a walk ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// At the end: everything was seen.
+    Ended,
+    /// Before the next one to look at, since the work was done.
+    Paused,
+    /// Where the visitor broke.
+    Stopped,
+}
+
+impl<'f> Scan<'f> {
+    /// Starts a query.
+    pub(crate) fn new(query: &Query<'f>) -> Self {
+        Self {
+            filter: query.filter.map(CompiledFilter::new),
+            spans: query.spans(),
+        }
+    }
+
+    /// Shows the wanted entities to the visitor, in the order of their keys, until it breaks or the work is done. Looks at
+    /// one entity at least, if there is one.
+    pub(crate) fn slice(
+        &mut self,
+        view: &View,
+        work: &mut Work,
+        mut visit: impl FnMut(&Entity<'_>) -> ControlFlow<()>,
+    ) -> Result<Progress, StorageError> {
+        while let Some(span) = self.spans.front_mut() {
+            work.spend(SEEK_COST);
+            match walk(view, span, self.filter.as_mut(), work, &mut visit)? {
+                Walked::Through => {
+                    self.spans.pop_front();
+                }
+                Walked::Until(key) => {
+                    span.start = key;
+                    return Ok(Progress::Paused);
+                }
+                Walked::Past(key) => span.start = key,
+                Walked::Stopped => return Ok(Progress::Stopped),
+            }
+        }
+        Ok(Progress::Ended)
+    }
+
+    /// The key of the next entity to look at, after a slice that paused.
+    pub(crate) fn position(&self) -> Result<Option<Position>, StorageError> {
+        let Some(span) = self.spans.front() else {
+            return Ok(None);
+        };
+        let (partition_key, row_key) = layout::read_entity_key(&span.start)?;
+        Ok(Some(Position {
+            partition_key: partition_key.into_owned(),
+            row_key: row_key.into_owned(),
+        }))
+    }
+}
+
+/// How far one walk over a range came.
+enum Walked {
+    /// Over so many rows that are not in the range's interval that it is better to go on at this key.
+    Past(Vec<u8>),
+    /// To where the visitor broke.
+    Stopped,
+    /// To its end.
+    Through,
+    /// To the row with this key, which comes next.
+    Until(Vec<u8>),
+}
+
+fn walk(
+    view: &View,
+    span: &KeySpan,
+    mut filter: Option<&mut CompiledFilter<'_>>,
+    work: &mut Work,
+    visit: &mut impl FnMut(&Entity<'_>) -> ControlFlow<()>,
+) -> Result<Walked, StorageError> {
+    let mut passed = 0;
+    for row in view.rows(&span.start, &span.end) {
+        let row = row?;
+        if work.is_done() {
+            return Ok(Walked::Until(row.key().to_vec()));
+        }
+        work.spend(ROW_COST);
+        if let Some(next) = span.rows.as_ref().and_then(|rows| next_in(rows, row.key())) {
+            passed += 1;
+            if passed == PASSED_MAX {
+                return Ok(Walked::Past(next));
+            }
+            continue;
+        }
+        passed = 0;
+        let entity = row.open()?;
+        if let Some(filter) = &mut filter {
+            // A filter may look at every text, but copies none.
+            work.spend_bytes(row.record_bytes() / 8);
+            work.spend(filter.cost());
+            if !filter.holds(|values| entity.fill(values))? {
+                continue;
+            }
+        }
+        work.spend_bytes(row.record_bytes());
+        entity.check()?;
+        if visit(&entity).is_break() {
+            return Ok(Walked::Stopped);
+        }
+    }
+    Ok(Walked::Through)
+}
+
+/// Where the rows continue that are wanted, for the key of one that is not; `None` for one that is.
+fn next_in(rows: &RowSpan, key: &[u8]) -> Option<Vec<u8>> {
+    // A key that is none is found out when it is read.
+    let (partition, row_key) = layout::split_entity_key(key)?;
+    if row_key < rows.start.as_slice() {
+        return Some([partition, &rows.start].concat());
+    }
+    let end = rows.end.as_deref()?;
+    (row_key >= end).then(|| layout::end_of_partition(partition))
+}
+
+/// What it costs to find the first row of a range.
+const SEEK_COST: u64 = 1000;
+
+/// What it costs to look at a row, whatever is in it.
+const ROW_COST: u64 = 200;
+
+/// After so many rows in a row that are not wanted, seeking is better than reading on. Where partitions are small it
+/// never comes to that.
+const PASSED_MAX: usize = 16;
+
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use bytes::Bytes;
     use proptest::prelude::*;
     use tablesdk_protocol::filter::ComparisonOperator;
-    use tablesdk_protocol::{EntityKey, Timestamp};
+    use tablesdk_protocol::{EntityKey, Timestamp, ValueRef};
 
     use super::*;
     use crate::engine::record::Record;
@@ -158,6 +281,41 @@ mod tests {
         )
     }
 
+    /// The keys found, up to a number of them, in slices of that much work. Each slice starts over from the position that the
+    /// one before it tells, as a page does.
+    fn find_in_slices(
+        view: &View,
+        query: &Query<'_>,
+        count_max: usize,
+        work: impl Fn() -> Work,
+    ) -> Vec<(String, String)> {
+        let mut found = Vec::new();
+        let mut from = query.from.cloned();
+        loop {
+            let mut scan = Scan::new(&Query {
+                from: from.as_ref(),
+                ..*query
+            });
+            let progress = scan.slice(view, &mut work(), |entity| {
+                let head = entity.head();
+                found.push((head.partition_key.to_owned(), head.row_key.to_owned()));
+                if found.len() == count_max {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
+            });
+            match progress.unwrap() {
+                Progress::Ended | Progress::Stopped => return found,
+                Progress::Paused => {
+                    let next = scan.position().unwrap();
+                    assert_ne!(next, from, "a slice must look at one entity at least");
+                    from = next;
+                }
+            }
+        }
+    }
+
     /// The keys found, up to a number of them.
     fn find(
         view: &View,
@@ -166,82 +324,169 @@ mod tests {
         within: &Span,
         count_max: usize,
     ) -> Vec<(String, String)> {
-        let table = TABLE;
-        let mut found = Vec::new();
         let query = Query {
-            table,
+            table: TABLE,
             filter,
             from,
             within,
         };
-        query
-            .run(view, |entity| {
-                let head = entity.head();
-                found.push((head.partition_key.to_owned(), head.row_key.to_owned()));
-                if found.len() == count_max {
-                    ControlFlow::Break(())
-                } else {
-                    ControlFlow::Continue(())
-                }
-            })
-            .unwrap();
-        found
+        find_in_slices(view, &query, count_max, Work::slice)
     }
 
     fn compare(property: &str, operator: ComparisonOperator, literal: &str) -> Filter {
         Filter::comparison(property, operator, literal)
     }
 
+    /// A hundred partitions of a hundred rows.
+    fn square() -> Vec<(String, String)> {
+        let names = || (0..100).map(|number| format!("{number:02}"));
+        let row = |partition: String| names().map(move |row| (partition.clone(), row));
+        names().flat_map(row).collect()
+    }
+
+    fn view_of_square() -> (View, Arc<AtomicUsize>) {
+        let keys = square();
+        let keys: Vec<_> = keys.iter().map(|(p, r)| (p.as_str(), r.as_str())).collect();
+        view(&keys)
+    }
+
+    fn position(partition_key: &str, row_key: &str) -> Position {
+        Position {
+            partition_key: partition_key.to_owned(),
+            row_key: row_key.to_owned(),
+        }
+    }
+
     #[test]
     fn a_seek_reads_the_rows_of_its_range_alone() {
         use ComparisonOperator::{Equal, GreaterThanOrEqual, LessThan};
-        let names: Vec<String> = (0..100).map(|number| format!("{number:02}")).collect();
-        let keys: Vec<(&str, &str)> = names
-            .iter()
-            .flat_map(|partition| names.iter().map(|row| (partition.as_str(), row.as_str())))
-            .collect();
-        let (view, read) = view(&keys);
-        let partition = || compare("PartitionKey", Equal, "50");
-        let tens =
-            compare("RowKey", GreaterThanOrEqual, "20").and(compare("RowKey", LessThan, "30"));
-        let point = partition().and(compare("RowKey", Equal, "07"));
-        let missing = partition().and(compare("Age", Equal, "none has it"));
-        let from = Position {
-            partition_key: "50".to_owned(),
-            row_key: "97".to_owned(),
+        let (view, read) = view_of_square();
+        let pk = |key: &str| compare("PartitionKey", Equal, key);
+        let rk = |key: &str| compare("RowKey", Equal, key);
+        let prefix = |property| {
+            let from = compare(property, GreaterThanOrEqual, "2");
+            from.and(compare(property, LessThan, "3"))
         };
-        let far = Position {
-            partition_key: "60".to_owned(),
-            row_key: String::new(),
-        };
+        let age = || compare("Age", Equal, "none has it");
+        let many = (0..100).map(|n| pk(&format!("{n:02}")).and(rk(&format!("{:02}", 99 - n))));
         for (filter, from, count_max, found, reads) in [
-            (&point, None, 1000, 1, 1),
-            (&partition(), None, 1000, 100, 100),
-            (&partition().and(tens), None, 1000, 10, 10),
-            (&missing, None, 1000, 0, 100),
-            (&partition(), None, 3, 3, 3),
-            (&partition(), Some(&from), 1000, 3, 3),
-            (&partition(), Some(&far), 1000, 0, 0),
+            (pk("50").and(rk("07")), None, 1000, 1, 1),
+            (pk("50").and(rk("none")), None, 1000, 0, 0),
+            (pk("50"), None, 1000, 100, 100),
+            (pk("50").and(prefix("RowKey")), None, 1000, 10, 10),
+            (prefix("PartitionKey"), None, 1000, 1000, 1000),
+            (pk("50").and(age()), None, 1000, 0, 100),
+            (pk("50"), None, 3, 3, 3),
+            (pk("50"), Some(position("50", "97")), 1000, 3, 3),
+            (pk("50"), Some(position("60", "")), 1000, 0, 0),
+            (pk("50").and(pk("51")), None, 1000, 0, 0),
+            // Points, far from one another.
+            (Filter::Or(many.collect()), None, 1000, 100, 100),
+            (pk("10").or(pk("90")), None, 1000, 200, 200),
             (
-                &partition().and(compare("PartitionKey", Equal, "51")),
+                pk("10").or(pk("90")).and(rk("1").or(rk("20"))),
                 None,
                 1000,
-                0,
-                0,
+                2,
+                2,
+            ),
+            (
+                pk("10").or(pk("90")),
+                Some(position("50", "")),
+                1000,
+                100,
+                100,
             ),
         ] {
             read.store(0, Ordering::Relaxed);
-            assert_eq!(
-                find(&view, Some(filter), from, &Span::default(), count_max).len(),
-                found,
-                "{filter:?}"
-            );
+            let everywhere = Span::default();
+            let keys = find(&view, Some(&filter), from.as_ref(), &everywhere, count_max);
+            assert_eq!(keys.len(), found, "{filter:?}");
             assert_eq!(read.load(Ordering::Relaxed), reads, "{filter:?}");
         }
         assert_eq!(
-            find(&view, None, None, &Span::default(), usize::MAX).len(),
-            10_000
+            find(&view, None, None, &Span::default(), usize::MAX),
+            square()
         );
+    }
+
+    #[test]
+    fn a_row_key_alone_is_looked_for_in_each_partition() {
+        use ComparisonOperator::{Equal, GreaterThan, GreaterThanOrEqual, LessThan};
+        let (view, read) = view_of_square();
+        let partitions = || compare("PartitionKey", GreaterThan, "49");
+        let tens =
+            compare("RowKey", GreaterThanOrEqual, "20").and(compare("RowKey", LessThan, "30"));
+        for (filter, found, seeks) in [
+            (compare("RowKey", Equal, "50"), 100, 200),
+            (compare("RowKey", Equal, "none"), 0, 100),
+            (compare("RowKey", GreaterThan, "97"), 200, 100),
+            (tens, 1000, 200),
+            (partitions().and(compare("RowKey", Equal, "50")), 50, 100),
+        ] {
+            read.store(0, Ordering::Relaxed);
+            let keys = find(&view, Some(&filter), None, &Span::default(), usize::MAX);
+            assert_eq!(keys.len(), found, "{filter:?}");
+            // The last number is for the rows at which slices begin.
+            let reads_max = found + seeks * PASSED_MAX + 10;
+            let reads = read.load(Ordering::Relaxed);
+            assert!(
+                reads <= reads_max,
+                "{reads} of at most {reads_max}: {filter:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_the_caller_may_not_see_is_not_read() {
+        let (view, read) = view_of_square();
+        let last = |partition_key: &str, row_key: Option<&str>| SpanEnd {
+            partition_key: partition_key.to_owned(),
+            row_key: row_key.map(str::to_owned),
+        };
+        for (first, last, found) in [
+            (Some(position("50", "10")), Some(last("50", Some("19"))), 10),
+            (Some(position("50", "")), Some(last("51", None)), 200),
+            (Some(position("99", "90")), None, 10),
+            (None, Some(last("00", Some("04"))), 5),
+            (Some(position("60", "")), Some(last("50", None)), 0),
+        ] {
+            read.store(0, Ordering::Relaxed);
+            let within = Span { first, last };
+            assert_eq!(find(&view, None, None, &within, usize::MAX).len(), found);
+            assert_eq!(read.load(Ordering::Relaxed), found, "{within:?}");
+        }
+    }
+
+    #[test]
+    fn a_slice_ends_when_its_work_is_done() {
+        let (view, read) = view_of_square();
+        let slices = |filter: &Filter| {
+            let query = Query {
+                table: TABLE,
+                filter: Some(filter),
+                from: None,
+                within: &Span::default(),
+            };
+            let mut scan = Scan::new(&query);
+            let mut slices = 1;
+            loop {
+                let keep_on = |_: &Entity<'_>| ControlFlow::Continue(());
+                match scan.slice(&view, &mut Work::slice(), keep_on).unwrap() {
+                    Progress::Paused => slices += 1,
+                    _ => return slices,
+                }
+            }
+        };
+        let term = || compare("Age", ComparisonOperator::Equal, "none has it");
+        let few = slices(&term());
+        assert!((2..10).contains(&few), "{few}");
+        // A filter makes each entity cost more, so that a slice has fewer of them.
+        read.store(0, Ordering::Relaxed);
+        let many = slices(&Filter::Or((0..3000).map(|_| term()).collect()));
+        assert!(many > 100 * few, "{many}");
+        // Where a slice ends, an entity is read once more.
+        assert_eq!(read.load(Ordering::Relaxed), 10_000 + many - 1);
     }
 
     /// Keys around the borders of both encodings, and literals that no key can be.
@@ -298,14 +543,15 @@ mod tests {
                 KEYS.iter().flat_map(|p| KEYS.iter().map(move |r| (*p, *r))).collect();
             let (view, _) = view(&keys);
             let from = from.map(|(p, r)| (KEYS[p], KEYS[r]));
-            let position = from.map(|(p, r)| Position { partition_key: p.to_owned(), row_key: r.to_owned() });
+            let position = from.map(|(p, r)| position(p, r));
             let first = first.map(|(p, r)| (KEYS[p], KEYS[r]));
             let last = last.map(|(p, r)| (KEYS[p], r.map(|r| KEYS[r])));
             let within = Span {
-                first: first.map(|(p, r)| Position { partition_key: p.to_owned(), row_key: r.to_owned() }),
+                first: first.map(|(p, r)| self::position(p, r)),
                 last: last.map(|(p, r)| SpanEnd { partition_key: p.to_owned(), row_key: r.map(str::to_owned) }),
             };
             let units = |text: &str| text.encode_utf16().collect::<Vec<_>>();
+            let mut compiled = CompiledFilter::new(&filter);
             let mut expected: Vec<_> = keys
                 .into_iter()
                 .filter(|(p, r)| from.is_none_or(|(q, s)| (units(p), units(r)) >= (units(q), units(s))))
@@ -313,14 +559,26 @@ mod tests {
                 .filter(|(p, r)| last.is_none_or(|(q, s)| {
                     units(p) < units(q) || p == &q && s.is_none_or(|s| units(r) <= units(s))
                 }))
-                .filter(|(p, r)| matches(&filter, &|name: &str| match name {
-                    "PartitionKey" => Some(tablesdk_protocol::ValueRef::String((*p).into())),
-                    _ => Some(tablesdk_protocol::ValueRef::String((*r).into())),
-                }))
+                .filter(|(p, r)| {
+                    let holds = compiled.holds(|values| {
+                        values.set("PartitionKey", ValueRef::String((*p).into()));
+                        values.set("RowKey", ValueRef::String((*r).into()));
+                        Ok::<_, Infallible>(())
+                    });
+                    holds.unwrap()
+                })
                 .map(|(p, r)| (p.to_owned(), r.to_owned()))
                 .collect();
             expected.sort_by_key(|(p, r)| (units(p), units(r)));
-            prop_assert_eq!(find(&view, Some(&filter), position.as_ref(), &within, usize::MAX), expected);
+            let query = Query {
+                table: TABLE,
+                filter: Some(&filter),
+                from: position.as_ref(),
+                within: &within,
+            };
+            for work in [Work::slice, Work::least] {
+                prop_assert_eq!(&find_in_slices(&view, &query, usize::MAX, work), &expected);
+            }
         }
     }
 }

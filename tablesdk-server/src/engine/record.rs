@@ -32,23 +32,38 @@ impl<'a> Record<'a> {
     }
 
     /// Reads a record, and checks all of it.
+    #[cfg(test)]
     pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, StorageError> {
+        let record = Self::open(bytes)?;
+        record.check()?;
+        Ok(record)
+    }
+
+    /// Reads the timestamp alone. What follows is checked as it is read.
+    pub(crate) fn open(bytes: &'a [u8]) -> Result<Self, StorageError> {
         let record = (|| {
             let mut reader = Reader { rest: bytes };
             if reader.array()? != [VERSION] {
                 return None;
             }
             let timestamp = Timestamp::from_unix_ticks(i64::from_be_bytes(reader.array()?)).ok()?;
-            let properties = reader.rest;
-            while !reader.rest.is_empty() {
-                reader.property()?;
-            }
             Some(Self {
                 timestamp,
-                properties,
+                properties: reader.rest,
             })
         })();
-        record.ok_or(StorageError::Corrupt { what: "entity" })
+        record.ok_or(DAMAGED)
+    }
+
+    /// Checks the properties.
+    pub(crate) fn check(&self) -> Result<(), StorageError> {
+        let mut reader = Reader {
+            rest: self.properties,
+        };
+        while !reader.rest.is_empty() {
+            reader.property().ok_or(DAMAGED)?;
+        }
+        Ok(())
     }
 
     /// When the entity was last written.
@@ -61,7 +76,7 @@ impl<'a> Record<'a> {
         ETag::from_timestamp(self.timestamp)
     }
 
-    /// The properties, in order.
+    /// The properties, in order, of a record that was checked.
     pub(crate) const fn properties(&self) -> Properties<'a> {
         Properties {
             reader: Reader {
@@ -70,7 +85,28 @@ impl<'a> Record<'a> {
         }
     }
 
+    /// The properties as they are stored, in order: their values are read when they are asked for.
+    pub(crate) fn stored_properties(
+        &self,
+    ) -> impl Iterator<Item = Result<StoredProperty<'a>, StorageError>> + use<'a> {
+        let mut reader = Reader {
+            rest: self.properties,
+        };
+        std::iter::from_fn(move || {
+            if reader.rest.is_empty() {
+                return None;
+            }
+            let property = reader.stored_property();
+            if property.is_none() {
+                // Nothing behind the damage makes sense.
+                reader.rest = &[];
+            }
+            Some(property.ok_or(DAMAGED))
+        })
+    }
+
     /// The value of one property.
+    #[cfg(test)]
     pub(crate) fn property(&self, name: &str) -> Option<ValueRef<'a>> {
         self.properties()
             .find(|(stored, _)| *stored == name)
@@ -90,6 +126,44 @@ impl<'a> Iterator for Properties<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         // The whole record was checked, so only its end gives `None`.
         self.reader.property()
+    }
+}
+
+/// A property of which nothing but its place is known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StoredProperty<'a> {
+    /// The name, not checked to be a text.
+    pub(crate) name: &'a [u8],
+    tag: u8,
+    value: &'a [u8],
+}
+
+impl<'a> StoredProperty<'a> {
+    /// Reads the value.
+    pub(crate) fn value(&self) -> Result<ValueRef<'a>, StorageError> {
+        self.read().ok_or(DAMAGED)
+    }
+
+    fn read(&self) -> Option<ValueRef<'a>> {
+        let bytes = self.value;
+        Some(match self.tag {
+            BINARY => ValueRef::Binary(Cow::Borrowed(bytes)),
+            BOOLEAN => match bytes {
+                [0] => ValueRef::Boolean(false),
+                [1] => ValueRef::Boolean(true),
+                _ => return None,
+            },
+            DATE_TIME => {
+                let ticks = i64::from_be_bytes(bytes.try_into().ok()?);
+                ValueRef::DateTime(Timestamp::from_unix_ticks(ticks).ok()?)
+            }
+            DOUBLE => ValueRef::Double(f64::from_be_bytes(bytes.try_into().ok()?)),
+            GUID => ValueRef::Guid(Guid::from_bytes(bytes.try_into().ok()?)),
+            INT32 => ValueRef::Int32(i32::from_be_bytes(bytes.try_into().ok()?)),
+            INT64 => ValueRef::Int64(i64::from_be_bytes(bytes.try_into().ok()?)),
+            STRING => ValueRef::String(Cow::Borrowed(std::str::from_utf8(bytes).ok()?)),
+            _ => return None,
+        })
     }
 }
 
@@ -135,34 +209,25 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// Reads a property; `None` at the end, or where there is none.
     fn property(&mut self) -> Option<(&'a str, ValueRef<'a>)> {
-        let [tag] = self.array()?;
-        let length = u16::from_be_bytes(self.array()?);
-        let name = std::str::from_utf8(self.take(length.into())?).ok()?;
-        let value = match tag {
-            BINARY => ValueRef::Binary(Cow::Borrowed(self.bytes()?)),
-            BOOLEAN => match self.array()? {
-                [0] => ValueRef::Boolean(false),
-                [1] => ValueRef::Boolean(true),
-                _ => return None,
-            },
-            DATE_TIME => {
-                let ticks = i64::from_be_bytes(self.array()?);
-                ValueRef::DateTime(Timestamp::from_unix_ticks(ticks).ok()?)
-            }
-            DOUBLE => ValueRef::Double(f64::from_be_bytes(self.array()?)),
-            GUID => ValueRef::Guid(Guid::from_bytes(self.array()?)),
-            INT32 => ValueRef::Int32(i32::from_be_bytes(self.array()?)),
-            INT64 => ValueRef::Int64(i64::from_be_bytes(self.array()?)),
-            STRING => ValueRef::String(Cow::Borrowed(std::str::from_utf8(self.bytes()?).ok()?)),
-            _ => return None,
-        };
-        Some((name, value))
+        let property = self.stored_property()?;
+        Some((std::str::from_utf8(property.name).ok()?, property.read()?))
     }
 
-    /// Reads a length and as many bytes.
-    fn bytes(&mut self) -> Option<&'a [u8]> {
-        let length = u32::from_be_bytes(self.array()?);
-        self.take(usize::try_from(length).ok()?)
+    /// Finds out where a property is; `None` at the end, or where there is none.
+    fn stored_property(&mut self) -> Option<StoredProperty<'a>> {
+        let [tag] = self.array()?;
+        let length = u16::from_be_bytes(self.array()?);
+        let name = self.take(length.into())?;
+        let length = match tag {
+            BOOLEAN => 1,
+            INT32 => 4,
+            DATE_TIME | DOUBLE | INT64 => 8,
+            GUID => 16,
+            BINARY | STRING => usize::try_from(u32::from_be_bytes(self.array()?)).ok()?,
+            _ => return None,
+        };
+        let value = self.take(length)?;
+        Some(StoredProperty { name, tag, value })
     }
 
     fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
@@ -177,6 +242,8 @@ impl<'a> Reader<'a> {
         Some(taken)
     }
 }
+
+const DAMAGED: StorageError = StorageError::Corrupt { what: "entity" };
 
 /// The layout that this file prints and reads.
 const VERSION: u8 = 1;
@@ -242,12 +309,24 @@ mod tests {
             if let Some((name, value)) = properties.first() {
                 prop_assert_eq!(record.property(name), Some(value.as_ref()));
             }
+            for (stored, (name, value)) in record.stored_properties().zip(&properties) {
+                let stored = stored.unwrap();
+                prop_assert_eq!(stored.name, name.as_bytes());
+                prop_assert_eq!(stored.value().unwrap(), value.as_ref());
+            }
+            prop_assert_eq!(record.stored_properties().count(), properties.len());
         }
 
         #[test]
         fn any_bytes_are_read_or_refused(bytes: Vec<u8>) {
             if let Ok(record) = Record::parse(&bytes) {
                 prop_assert!(record.properties().count() <= bytes.len());
+            }
+            if let Ok(record) = Record::open(&bytes) {
+                prop_assert!(record.stored_properties().count() <= bytes.len());
+                let mut values = record.stored_properties().map(|property| property?.value());
+                // The name is left unread here.
+                prop_assert!(values.all(|value| value.is_ok()) || record.check().is_err());
             }
         }
 

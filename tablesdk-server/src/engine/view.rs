@@ -10,6 +10,7 @@ use tablesdk_protocol::{
     ETag, EntityKey, ServiceProperties, SignedIdentifier, TableName, Timestamp, ValueRef,
 };
 
+use super::evaluate::Values;
 use super::layout::{self, Table, TableId};
 use super::record::{Properties, Record};
 use super::{Failure, Rejection, settings};
@@ -50,7 +51,7 @@ impl View {
     }
 
     /// The tables of an account from that lower-cased name on, ordered by lower-cased names.
-    pub(crate) fn tables(
+    pub(super) fn tables(
         &self,
         account: &str,
         from: &str,
@@ -103,6 +104,13 @@ impl View {
         }
     }
 
+    /// The deleted tables whose entities are still to be swept.
+    pub(super) fn sweeps(&self) -> impl Iterator<Item = Result<TableId, StorageError>> {
+        let (start, end) = layout::SWEEPS;
+        let records = self.snapshot.range(start, end);
+        records.map(|record| layout::read_sweep_key(&record?.0))
+    }
+
     /// The id that the next new table gets.
     pub(super) fn next_table_id(&self) -> Result<TableId, StorageError> {
         match self.snapshot.get(layout::NEXT_TABLE_ID)? {
@@ -144,18 +152,31 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// Reads the bytes.
+    /// Reads the bytes, and checks all of them.
     pub(crate) fn read(&self) -> Result<Entity<'_>, StorageError> {
+        let entity = self.open()?;
+        entity.check()?;
+        Ok(entity)
+    }
+
+    /// Reads key and timestamp alone, so that a filter pays for no more than it looks at.
+    pub(super) fn open(&self) -> Result<Entity<'_>, StorageError> {
         let (partition_key, row_key) = layout::read_entity_key(&self.key)?;
         Ok(Entity {
             partition_key,
             row_key,
-            record: Record::parse(&self.record)?,
+            record: Record::open(&self.record)?,
         })
     }
 
-    pub(super) fn into_key(self) -> Bytes {
-        self.key
+    /// The bytes of the key.
+    pub(super) const fn key(&self) -> &Bytes {
+        &self.key
+    }
+
+    /// The length of the record in bytes.
+    pub(super) const fn record_bytes(&self) -> usize {
+        self.record.len()
     }
 }
 
@@ -187,14 +208,33 @@ impl<'a> Entity<'a> {
         self.record.properties()
     }
 
-    /// The value of a property, system properties included.
-    pub(crate) fn property(&self, name: &str) -> Option<ValueRef<'_>> {
-        match name {
-            "PartitionKey" => Some(ValueRef::String(Cow::Borrowed(&self.partition_key))),
-            "RowKey" => Some(ValueRef::String(Cow::Borrowed(&self.row_key))),
-            "Timestamp" => Some(ValueRef::DateTime(self.record.timestamp())),
-            _ => self.record.property(name),
+    /// Checks the properties of an entity that was only opened.
+    pub(super) fn check(&self) -> Result<(), StorageError> {
+        self.record.check()
+    }
+
+    /// Sets the values that are asked for, system properties included, in one pass over the record.
+    pub(super) fn fill<'e>(&'e self, values: &mut Values<'_, 'e>) -> Result<(), StorageError> {
+        let text = |text: &'e str| ValueRef::String(Cow::Borrowed(text));
+        values.set("PartitionKey", text(&self.partition_key));
+        values.set("RowKey", text(&self.row_key));
+        values.set("Timestamp", ValueRef::DateTime(self.record.timestamp()));
+        for property in self.record.stored_properties() {
+            if values.is_complete() {
+                break;
+            }
+            let property = property?;
+            if let Some(slot) = values.slot(property.name) {
+                values.fill(slot, property.value()?);
+            }
         }
+        Ok(())
+    }
+
+    /// The value of a property.
+    #[cfg(test)]
+    pub(crate) fn property(&self, name: &str) -> Option<ValueRef<'_>> {
+        self.record.property(name)
     }
 
     pub(super) const fn record(&self) -> &Record<'a> {

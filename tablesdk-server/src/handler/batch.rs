@@ -27,7 +27,7 @@ pub(super) async fn handle(
             if let Ok(query) = &query {
                 principal.authorize_read(query.table())?;
             }
-            let answer = answer_query(engine, context, principal, query);
+            let answer = answer_query(engine, context, principal, query).await;
             (Response::Queried(answer), 0)
         }
         Received::Changes {
@@ -44,19 +44,21 @@ pub(super) async fn handle(
     Ok(response.encode(context.request_id(), more))
 }
 
-fn answer_query(
+async fn answer_query(
     engine: &Engine,
     context: &Context,
     principal: &Principal,
     query: Result<Query, ServiceError>,
 ) -> HttpResponse<Bytes> {
-    let answer = query.and_then(|query| match query {
-        Query::Entities(request) => query_entities::handle(engine, context, principal, &request),
-        Query::Entity(request) => {
-            principal.authorize_get(&request)?;
-            get_entity::handle(engine, context, &request)
+    let answer = match query {
+        Ok(Query::Entities(request)) => {
+            query_entities::handle(engine, context, principal, &request).await
         }
-    });
+        Ok(Query::Entity(request)) => principal
+            .authorize_get(&request)
+            .and_then(|()| get_entity::handle(engine, context, &request)),
+        Err(error) => Err(error),
+    };
     answer.unwrap_or_else(|error| context.part_refusal(&Refusal { index: 0, error }.to_error()))
 }
 

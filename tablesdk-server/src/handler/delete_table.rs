@@ -2,6 +2,8 @@
 //!
 //! See <https://learn.microsoft.com/rest/api/storageservices/delete-table>. When the space comes back is not known here.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::Response as HttpResponse;
 use tablesdk_protocol::ServiceError;
@@ -9,13 +11,15 @@ use tablesdk_protocol::operation::delete_table::{Request, Response};
 
 use crate::context::Context;
 use crate::engine::Engine;
+use crate::sweep;
 
 pub(super) async fn handle(
-    engine: &Engine,
+    engine: &Arc<Engine>,
     context: &Context,
     request: &Request,
 ) -> Result<HttpResponse<Bytes>, ServiceError> {
     let command = engine.delete_table(&request.name);
     engine.commit(context.account(), &command).await?;
+    sweep::start(engine).await;
     Ok(Response.encode())
 }

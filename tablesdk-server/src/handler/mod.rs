@@ -11,12 +11,15 @@ mod get_entity;
 mod get_metadata;
 mod get_table;
 mod insert_entity;
+mod pace;
 mod query_entities;
 mod query_tables;
 mod service_properties;
 mod service_stats;
 mod table_acl;
 mod update_entity;
+
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::Response;
@@ -54,7 +57,7 @@ pub(crate) const fn name(operation: &Operation) -> &'static str {
 
 /// Carries out an operation.
 pub(crate) async fn handle(
-    engine: &Engine,
+    engine: &Arc<Engine>,
     context: &Context,
     principal: &Principal,
     operation: Operation,
@@ -82,9 +85,9 @@ pub(crate) async fn handle(
             insert_entity::handle(engine, context, principal, request).await
         }
         Operation::QueryEntities(request) => {
-            query_entities::handle(engine, context, principal, &request)
+            query_entities::handle(engine, context, principal, &request).await
         }
-        Operation::QueryTables(request) => query_tables::handle(engine, context, &request),
+        Operation::QueryTables(request) => query_tables::handle(engine, context, &request).await,
         Operation::SetServiceProperties(request) => {
             service_properties::set(engine, context, &request).await
         }

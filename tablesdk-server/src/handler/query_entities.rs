@@ -1,6 +1,6 @@
 //! Query Entities: a page of them, and where the next one starts.
 //!
-//! Cuts pages by number and by size; which entities belong in one is the engine's business. See
+//! Cuts pages by number, by size and by time; which entities belong in one is the engine's business. See
 //! <https://learn.microsoft.com/rest/api/storageservices/query-timeout-and-pagination>.
 
 use std::ops::ControlFlow;
@@ -9,22 +9,24 @@ use bytes::Bytes;
 use http::Response as HttpResponse;
 use tablesdk_protocol::auth::sas::SasKeyRange;
 use tablesdk_protocol::continuation::{EntityContinuation, decode_token, encode_token};
-use tablesdk_protocol::limits::{PAGE_BODY_BYTES_MAX, PAGE_ITEMS_MAX};
+use tablesdk_protocol::limits::PAGE_BODY_BYTES_MAX;
 use tablesdk_protocol::operation::query_entities::{Request, Response};
-use tablesdk_protocol::wire::json::{EntityFormat, EntityHead};
+use tablesdk_protocol::wire::json::{EntityFormat, PageWriter};
 use tablesdk_protocol::{ErrorCode, ServiceError};
 
+use super::pace::Pace;
 use crate::access::Principal;
 use crate::context::Context;
-use crate::engine::{Engine, Position, Query, Span, SpanEnd};
+use crate::engine::{Engine, Entity, Paging, Position, Progress, Query, Scan, Span, SpanEnd};
 
-pub(super) fn handle(
+pub(super) async fn handle(
     engine: &Engine,
     context: &Context,
     principal: &Principal,
     request: &Request,
 ) -> Result<HttpResponse<Bytes>, ServiceError> {
-    let from = request.continuation.as_ref().map(position).transpose()?;
+    let paging = engine.paging();
+    let start = Start::of(request, paging)?;
     let within = principal.keys().map(span).unwrap_or_default();
     let view = engine.read();
     let table = view.require_table(context.account(), &request.table)?;
@@ -35,47 +37,74 @@ pub(super) fn handle(
         table: request.table.as_str(),
         select: request.select.as_deref(),
     };
-    let mut page = Page::new(&format, request.top.unwrap_or(PAGE_ITEMS_MAX));
-    // SERVICE: no entities are wanted, and none are left over either.
-    if request.top != Some(0) {
-        let query = Query {
+    let mut page = Page::new(&format, paging, request.top);
+    if request.top == Some(0) {
+        // SERVICE: no entities are wanted, and none are left over either.
+    } else if paging.empty_pages && !start.is_after_empty_page {
+        page.continuation = Some(start.after_empty_page());
+    } else {
+        let mut scan = Scan::new(&Query {
             table: table.id,
             filter: request.filter.as_ref(),
-            from: from.as_ref(),
+            from: start.position.as_ref(),
             within: &within,
-        };
-        query.run(&view, |entity| {
-            page.add(entity.head(), |out| {
-                format.page_entity(out, entity.head(), entity.properties());
-            })
-        })?;
+        });
+        let time = Pace::new(paging.query_time_max);
+        while let Progress::Paused =
+            scan.slice(&view, &mut time.slice(), |entity| page.add(entity))?
+        {
+            if !time.goes_on().await {
+                page.continuation = scan.position()?.as_ref().map(continuation_at);
+                break;
+            }
+        }
     }
     Ok(page.into_response().encode(request.level))
 }
 
 /// The entities of an answer, as far as they fit.
-struct Page {
-    content: Vec<u8>,
+struct Page<'a> {
+    content: PageWriter<'a>,
     items: usize,
     items_max: usize,
+    /// The partition that the page ends with, once there is one, where pages end with partitions.
+    partition_key: Option<String>,
+    is_of_one_partition: bool,
     continuation: Option<EntityContinuation>,
 }
 
-impl Page {
-    fn new(format: &EntityFormat<'_>, items_max: usize) -> Self {
+impl<'a> Page<'a> {
+    fn new(format: &'a EntityFormat<'a>, paging: &Paging, top: Option<usize>) -> Self {
         Self {
-            content: format.page_start(),
+            content: format.page(),
             items: 0,
-            items_max,
+            items_max: top.unwrap_or(usize::MAX).min(paging.entities_max),
+            partition_key: None,
+            is_of_one_partition: paging.page_per_partition,
             continuation: None,
         }
     }
 
     /// Adds an entity. Breaks at the first one that does not fit, which is then where the next page starts.
-    fn add(&mut self, head: EntityHead<'_>, write: impl FnOnce(&mut Vec<u8>)) -> ControlFlow<()> {
+    fn add(&mut self, entity: &Entity<'_>) -> ControlFlow<()> {
+        let head = entity.head();
+        if self.is_of_one_partition {
+            match &self.partition_key {
+                None => self.partition_key = Some(head.partition_key.to_owned()),
+                Some(partition_key) if partition_key == head.partition_key => {}
+                Some(_) => {
+                    // SERVICE: at the border of a range partition, the token names no row.
+                    self.continuation = Some(EntityContinuation {
+                        next_partition_key: encode_token(head.partition_key),
+                        next_row_key: None,
+                    });
+                    return ControlFlow::Break(());
+                }
+            }
+        }
         let length = self.content.len();
         if self.items < self.items_max {
-            write(&mut self.content);
+            self.content.entity(head, entity.properties());
             // An entity that alone exceeds the size of a page is one.
             if self.content.len() <= PAGE_BODY_BYTES_MAX || self.items == 0 {
                 self.items += 1;
@@ -83,18 +112,72 @@ impl Page {
             }
             self.content.truncate(length);
         }
-        self.continuation = Some(EntityContinuation {
-            next_partition_key: encode_token(head.partition_key),
-            next_row_key: Some(encode_token(head.row_key)),
-        });
+        self.continuation = Some(continuation(head.partition_key, head.row_key));
         ControlFlow::Break(())
     }
 
     fn into_response(self) -> Response {
         Response {
-            content: EntityFormat::page_end(self.content).into(),
+            content: self.content.finish().into(),
             continuation: self.continuation,
         }
+    }
+}
+
+/// Where a page starts.
+struct Start {
+    /// `None` for the first entity.
+    position: Option<Position>,
+    /// Whether the page before this one was empty on purpose.
+    is_after_empty_page: bool,
+}
+
+impl Start {
+    /// As the request tells. Without a row key it is the start of the partition.
+    fn of(request: &Request, paging: &Paging) -> Result<Self, ServiceError> {
+        let Some(continuation) = &request.continuation else {
+            return Ok(Self {
+                position: None,
+                is_after_empty_page: false,
+            });
+        };
+        let read = |token: &str| {
+            decode_token(token).map_err(|_| ServiceError::from(ErrorCode::InvalidInput))
+        };
+        let partition = continuation.next_partition_key.as_str();
+        let after_empty_page = partition
+            .strip_suffix(AFTER_EMPTY_PAGE)
+            .filter(|_| paging.empty_pages);
+        let row_key = continuation.next_row_key.as_deref().map(read);
+        Ok(Self {
+            position: Some(Position {
+                partition_key: read(after_empty_page.unwrap_or(partition))?,
+                row_key: row_key.transpose()?.unwrap_or_default(),
+            }),
+            is_after_empty_page: after_empty_page.is_some(),
+        })
+    }
+
+    /// The same place, for the page after an empty one.
+    fn after_empty_page(&self) -> EntityContinuation {
+        let mut continuation = match &self.position {
+            Some(position) => continuation_at(position),
+            None => continuation("", ""),
+        };
+        continuation.next_partition_key.push_str(AFTER_EMPTY_PAGE);
+        continuation
+    }
+}
+
+fn continuation_at(position: &Position) -> EntityContinuation {
+    continuation(&position.partition_key, &position.row_key)
+}
+
+/// The token of a page that starts with that key.
+fn continuation(partition_key: &str, row_key: &str) -> EntityContinuation {
+    EntityContinuation {
+        next_partition_key: encode_token(partition_key),
+        next_row_key: Some(encode_token(row_key)),
     }
 }
 
@@ -112,13 +195,5 @@ fn span(keys: &SasKeyRange) -> Span {
     }
 }
 
-/// The place that a continuation names. Without a row key it is the start of the partition.
-fn position(continuation: &EntityContinuation) -> Result<Position, ServiceError> {
-    let read =
-        |token: &str| decode_token(token).map_err(|_| ServiceError::from(ErrorCode::InvalidInput));
-    let row_key = continuation.next_row_key.as_deref().map(read);
-    Ok(Position {
-        partition_key: read(&continuation.next_partition_key)?,
-        row_key: row_key.transpose()?.unwrap_or_default(),
-    })
-}
+/// Stands behind a token that an empty page gave out, so that no empty page follows another.
+const AFTER_EMPTY_PAGE: &str = "~";

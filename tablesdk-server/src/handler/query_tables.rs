@@ -1,21 +1,22 @@
 //! Query Tables: a page of them, ordered by their lower-cased names.
 //!
-//! See <https://learn.microsoft.com/rest/api/storageservices/query-tables>. A filter sees one property, `TableName`, in the
-//! case that the table was created with.
+//! Cuts pages by number and by time; which tables belong in one is the engine's business. See
+//! <https://learn.microsoft.com/rest/api/storageservices/query-tables>.
 
-use std::borrow::Cow;
+use std::ops::ControlFlow;
 
 use bytes::Bytes;
 use http::Response as HttpResponse;
 use tablesdk_protocol::continuation::{decode_token, encode_token};
 use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 use tablesdk_protocol::operation::query_tables::{Request, Response};
-use tablesdk_protocol::{ErrorCode, ServiceError, ValueRef};
+use tablesdk_protocol::{ErrorCode, ServiceError};
 
+use super::pace::Pace;
 use crate::context::Context;
-use crate::engine::{Engine, Table, matches};
+use crate::engine::{Engine, Progress, TableScan};
 
-pub(super) fn handle(
+pub(super) async fn handle(
     engine: &Engine,
     context: &Context,
     request: &Request,
@@ -32,28 +33,23 @@ pub(super) fn handle(
     };
     let items_max = request.top.unwrap_or(PAGE_ITEMS_MAX);
     if items_max > 0 {
-        for table in engine.read().tables(context.account(), &from) {
-            let table = table?;
-            if !is_wanted(request, &table) {
-                continue;
-            }
+        let view = engine.read();
+        let mut scan = TableScan::new(context.account(), request.filter.as_ref(), from);
+        let pace = Pace::new(engine.paging().query_time_max);
+        while let Progress::Paused = scan.slice(&view, &mut pace.slice(), |table| {
             if response.names.len() == items_max {
                 let next = encode_token(&table.name.to_ascii_lowercase());
                 response.next_table_name = Some(next);
-                break;
+                return ControlFlow::Break(());
             }
             response.names.push(table.name);
+            ControlFlow::Continue(())
+        })? {
+            if !pace.goes_on().await {
+                response.next_table_name = Some(encode_token(scan.position()));
+                break;
+            }
         }
     }
     Ok(response.encode(request.level, context.endpoint(), context.account()))
-}
-
-fn is_wanted(request: &Request, table: &Table) -> bool {
-    let property = |name: &str| {
-        (name == "TableName").then_some(ValueRef::String(Cow::Borrowed(table.name.as_str())))
-    };
-    request
-        .filter
-        .as_ref()
-        .is_none_or(|filter| matches(filter, &property))
 }

@@ -76,20 +76,21 @@ pub struct EntityHead<'a> {
 
 impl EntityFormat<'_> {
     /// Writes an answer of one entity.
-    pub fn single<'v, I>(&self, head: EntityHead<'_>, properties: I) -> Vec<u8>
-    where
-        I: Iterator<Item = (&'v str, ValueRef<'v>)> + Clone,
-    {
+    pub fn single<'v>(
+        &self,
+        head: EntityHead<'_>,
+        properties: impl Iterator<Item = (&'v str, ValueRef<'v>)>,
+    ) -> Vec<u8> {
         let mut object = ObjectWriter::start(Vec::with_capacity(512));
         if self.level != MetadataLevel::None {
             object.text("odata.metadata", &self.metadata_url("/@Element"));
         }
-        self.entity(&mut object, head, properties);
+        self.entity(&mut object, &Selection::new(self.select), head, properties);
         object.end()
     }
 
     /// Opens an answer of many entities.
-    pub fn page_start(&self) -> Vec<u8> {
+    pub fn page(&self) -> PageWriter<'_> {
         let mut out = b"{".to_vec();
         if self.level != MetadataLevel::None {
             write_string(&mut out, "odata.metadata");
@@ -98,26 +99,12 @@ impl EntityFormat<'_> {
             out.push(b',');
         }
         out.extend_from_slice(b"\"value\":[");
-        out
-    }
-
-    /// Adds an entity to a page.
-    pub fn page_entity<'v, I>(&self, out: &mut Vec<u8>, head: EntityHead<'_>, properties: I)
-    where
-        I: Iterator<Item = (&'v str, ValueRef<'v>)> + Clone,
-    {
-        if out.last() != Some(&b'[') {
-            out.push(b',');
+        PageWriter {
+            start: out.len(),
+            out,
+            selection: Selection::new(self.select),
+            format: self,
         }
-        let mut object = ObjectWriter::start(std::mem::take(out));
-        self.entity(&mut object, head, properties);
-        *out = object.end();
-    }
-
-    /// Closes a page.
-    pub fn page_end(mut out: Vec<u8>) -> Vec<u8> {
-        out.extend_from_slice(b"]}");
-        out
     }
 
     /// The path of an entity as URLs in answers spell it.
@@ -146,10 +133,13 @@ impl EntityFormat<'_> {
         url
     }
 
-    fn entity<'v, I>(&self, object: &mut ObjectWriter, head: EntityHead<'_>, properties: I)
-    where
-        I: Iterator<Item = (&'v str, ValueRef<'v>)> + Clone,
-    {
+    fn entity<'v>(
+        &self,
+        object: &mut ObjectWriter,
+        selection: &Selection<'_>,
+        head: EntityHead<'_>,
+        properties: impl Iterator<Item = (&'v str, ValueRef<'v>)>,
+    ) {
         if self.level == MetadataLevel::Full {
             let path = self.entity_path(head);
             object.text("odata.type", &format!("{}.{}", self.account, self.table));
@@ -159,7 +149,7 @@ impl EntityFormat<'_> {
         } else if self.level == MetadataLevel::Minimal {
             object.text("odata.etag", ETag::from_timestamp(head.timestamp).as_str());
         }
-        match self.select {
+        match selection.names {
             None => {
                 object.text("PartitionKey", head.partition_key);
                 object.text("RowKey", head.row_key);
@@ -168,14 +158,14 @@ impl EntityFormat<'_> {
                     self.property(object, name, &value);
                 }
             }
-            Some(select) => {
-                for name in select {
+            Some(names) => {
+                for (name, value) in names.iter().zip(selection.values(properties)) {
                     match name.as_str() {
                         "PartitionKey" => object.text(name, head.partition_key),
                         "RowKey" => object.text(name, head.row_key),
                         "Timestamp" => self.timestamp(object, head.timestamp),
-                        _ => match properties.clone().find(|(stored, _)| stored == name) {
-                            Some((_, value)) => self.property(object, name, &value),
+                        _ => match value {
+                            Some(value) => self.property(object, name, &value),
                             None => object.null(name),
                         },
                     }
@@ -205,6 +195,90 @@ impl EntityFormat<'_> {
             object.annotation(name, value.edm_type());
         }
         object.member(name, value);
+    }
+}
+
+/// An answer of many entities, as far as it is written.
+#[derive(Clone, Debug)]
+pub struct PageWriter<'a> {
+    format: &'a EntityFormat<'a>,
+    selection: Selection<'a>,
+    out: Vec<u8>,
+    /// Where the first entity starts.
+    start: usize,
+}
+
+impl PageWriter<'_> {
+    /// Adds an entity.
+    pub fn entity<'v>(
+        &mut self,
+        head: EntityHead<'_>,
+        properties: impl Iterator<Item = (&'v str, ValueRef<'v>)>,
+    ) {
+        if self.out.len() > self.start {
+            self.out.push(b',');
+        }
+        let mut object = ObjectWriter::start(std::mem::take(&mut self.out));
+        let format = self.format;
+        format.entity(&mut object, &self.selection, head, properties);
+        self.out = object.end();
+    }
+
+    /// The bytes written so far.
+    pub const fn len(&self) -> usize {
+        self.out.len()
+    }
+
+    /// Whether there is no entity yet.
+    pub const fn is_empty(&self) -> bool {
+        self.out.len() == self.start
+    }
+
+    /// Takes back the entities that were added since the answer had that length.
+    pub fn truncate(&mut self, len: usize) {
+        self.out.truncate(len.max(self.start));
+    }
+
+    /// Closes the answer.
+    pub fn finish(mut self) -> Vec<u8> {
+        self.out.extend_from_slice(b"]}");
+        self.out
+    }
+}
+
+/// The names in `$select`, made ready to find their values in one pass over an entity.
+#[derive(Clone, Debug)]
+struct Selection<'a> {
+    /// As they are given.
+    names: Option<&'a [String]>,
+    /// Each with its place in that list, ordered by name.
+    places: Vec<(&'a str, usize)>,
+}
+
+impl<'a> Selection<'a> {
+    fn new(names: Option<&'a [String]>) -> Self {
+        let listed = names.unwrap_or_default().iter().enumerate();
+        let mut places: Vec<_> = listed.map(|(place, name)| (name.as_str(), place)).collect();
+        places.sort_unstable();
+        Self { names, places }
+    }
+
+    /// The value of each name, in the order in which the names are given.
+    fn values<'v>(
+        &self,
+        properties: impl Iterator<Item = (&'v str, ValueRef<'v>)>,
+    ) -> Vec<Option<ValueRef<'v>>> {
+        let mut values = vec![None; self.places.len()];
+        for (name, value) in properties {
+            let found = self
+                .places
+                .binary_search_by(|(known, _)| (*known).cmp(name));
+            let place = found.ok().and_then(|index| self.places.get(index));
+            if let Some(slot) = place.and_then(|(_, place)| values.get_mut(*place)) {
+                *slot = Some(value);
+            }
+        }
+        values
     }
 }
 

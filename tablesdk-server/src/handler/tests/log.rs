@@ -191,7 +191,12 @@ impl Snapshot for Broken {
 
 #[test]
 fn a_failure_of_the_storage_is_told_to_the_log_and_to_nobody_else() {
-    let client = Client::with_storage(Duration::ZERO, Tokens::default(), Box::new(Broken));
+    let client = Client::with_storage(
+        Duration::ZERO,
+        Tokens::default(),
+        Paging::default(),
+        Box::new(Broken),
+    );
     let log = log_of(|| {
         let response = client.send("GET", "people()", &[], "");
         assert_eq!(status_and_code(&response), (500, "InternalError"));

@@ -10,6 +10,7 @@ mod cors;
 mod entities;
 mod log;
 mod negotiation;
+mod paging;
 mod queries;
 mod routes;
 mod settings;
@@ -27,6 +28,7 @@ use tablesdk_protocol::{Clock, Timestamp};
 
 use crate::access::Tokens;
 use crate::builder::Options;
+use crate::engine::Paging;
 use crate::service::Service;
 use crate::stamp::tests::ManualClock;
 use crate::storage::{MemoryStorage, Storage};
@@ -45,20 +47,30 @@ impl Client {
 
     /// Whose tables hold their names for so long when they are deleted.
     fn holding_names(table_name_hold: Duration) -> Self {
-        Self::with(table_name_hold, Tokens::default())
+        Self::with(table_name_hold, Tokens::default(), Paging::default())
     }
 
     /// Who takes tokens like that.
     fn taking(tokens: Tokens) -> Self {
-        Self::with(Duration::ZERO, tokens)
+        Self::with(Duration::ZERO, tokens, Paging::default())
     }
 
-    fn with(table_name_hold: Duration, tokens: Tokens) -> Self {
+    /// Whose pages end like that.
+    fn with_paging(paging: Paging) -> Self {
+        Self::with(Duration::ZERO, Tokens::default(), paging)
+    }
+
+    fn with(table_name_hold: Duration, tokens: Tokens, paging: Paging) -> Self {
         let storage = Box::new(MemoryStorage::default());
-        Self::with_storage(table_name_hold, tokens, storage)
+        Self::with_storage(table_name_hold, tokens, paging, storage)
     }
 
-    fn with_storage(table_name_hold: Duration, tokens: Tokens, storage: Box<dyn Storage>) -> Self {
+    fn with_storage(
+        table_name_hold: Duration,
+        tokens: Tokens,
+        paging: Paging,
+        storage: Box<dyn Storage>,
+    ) -> Self {
         let key = SharedKey::new("acct", "c2VjcmV0").unwrap();
         let clock = ManualClock::new(NOW);
         let options = Options {
@@ -68,6 +80,7 @@ impl Client {
                 SharedKey::new("second", "c2VjcmV0").unwrap(),
             ],
             clock: Arc::clone(&clock) as Arc<dyn Clock>,
+            paging,
             table_name_hold,
             tokens,
         };
@@ -81,7 +94,11 @@ impl Client {
 
     /// With a table, `people`.
     fn with_table() -> Self {
-        let client = Self::new();
+        Self::new().and_table()
+    }
+
+    fn and_table(self) -> Self {
+        let client = self;
         let created = client.send("POST", "Tables", &[], r#"{"TableName":"people"}"#);
         assert_eq!(created.status(), 201);
         client

@@ -1,0 +1,81 @@
+//! The walk over the tables of an account.
+//!
+//! In slices, for the same reason as the walk over entities: there may be many tables, and a filter with many terms. A filter
+//! sees one property, `TableName`, in the case that the table was created with. Knows no HTTP and no JSON.
+
+use std::borrow::Cow;
+use std::convert::Infallible;
+use std::ops::ControlFlow;
+
+use tablesdk_protocol::ValueRef;
+use tablesdk_protocol::filter::Filter;
+
+use super::evaluate::CompiledFilter;
+use super::layout::Table;
+use super::query::Progress;
+use super::view::View;
+use super::work::Work;
+use crate::storage::StorageError;
+
+/// A walk under way.
+#[derive(Debug)]
+pub(crate) struct TableScan<'f> {
+    account: &'f str,
+    filter: Option<CompiledFilter<'f>>,
+    /// The lower-cased name, or any text, to go on from.
+    from: String,
+}
+
+impl<'f> TableScan<'f> {
+    /// Starts a walk over the tables of an account that have that lower-cased name or a later one.
+    pub(crate) fn new(account: &'f str, filter: Option<&'f Filter>, from: String) -> Self {
+        Self {
+            account,
+            filter: filter.map(CompiledFilter::new),
+            from,
+        }
+    }
+
+    /// Shows the wanted tables to the visitor, in the order of their lower-cased names, until it breaks or the work is done.
+    /// Looks at one table at least, if there is one.
+    pub(crate) fn slice(
+        &mut self,
+        view: &View,
+        work: &mut Work,
+        mut visit: impl FnMut(Table) -> ControlFlow<()>,
+    ) -> Result<Progress, StorageError> {
+        let mut tables = view.tables(self.account, &self.from);
+        while let Some(table) = tables.next().transpose()? {
+            if work.is_done() {
+                drop(tables);
+                self.from = table.name.to_ascii_lowercase();
+                return Ok(Progress::Paused);
+            }
+            work.spend(TABLE_COST);
+            if let Some(filter) = &mut self.filter {
+                work.spend(filter.cost());
+                let name = ValueRef::String(Cow::Borrowed(&table.name));
+                let holds = filter.holds(|values| {
+                    values.set("TableName", name);
+                    Ok::<_, Infallible>(())
+                });
+                let Ok(holds) = holds;
+                if !holds {
+                    continue;
+                }
+            }
+            if visit(table).is_break() {
+                return Ok(Progress::Stopped);
+            }
+        }
+        Ok(Progress::Ended)
+    }
+
+    /// The lower-cased name of the next table to look at, after a slice that paused.
+    pub(crate) fn position(&self) -> &str {
+        &self.from
+    }
+}
+
+/// What it costs to look at a table and to list it.
+const TABLE_COST: u64 = 500;

@@ -1,0 +1,48 @@
+//! How much a scan may do before others get their turn.
+//!
+//! A scan counts what it does instead of looking at a clock, so that the same query over the same entities stops at the same
+//! places every time. Knows neither runtime nor time.
+
+/// What is left of the work of a slice, in units of about a nanosecond.
+#[derive(Debug)]
+pub(crate) struct Work {
+    left: u64,
+    /// Whether anything was looked at: only then can the work be done.
+    is_begun: bool,
+}
+
+impl Work {
+    /// About as much as others can wait for without noticing.
+    pub(crate) const fn slice() -> Self {
+        Self::of(1_000_000)
+    }
+
+    /// As little as there is: one entity.
+    pub(crate) const fn least() -> Self {
+        Self::of(1)
+    }
+
+    const fn of(left: u64) -> Self {
+        Self {
+            left,
+            is_begun: false,
+        }
+    }
+
+    /// Whether it is time to stop; if not, the next one is looked at.
+    pub(super) const fn is_done(&mut self) -> bool {
+        let is_done = self.is_begun && self.left == 0;
+        self.is_begun = true;
+        is_done
+    }
+
+    /// Counts something.
+    pub(super) const fn spend(&mut self, cost: u64) {
+        self.left = self.left.saturating_sub(cost);
+    }
+
+    /// Counts bytes that are gone through, at a unit each.
+    pub(super) fn spend_bytes(&mut self, bytes: usize) {
+        self.spend(u64::try_from(bytes).unwrap_or(u64::MAX));
+    }
+}
