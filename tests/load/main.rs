@@ -1,0 +1,235 @@
+//! The load program: how fast a table server answers, beside a bare HTTP server that answers the same bytes.
+//!
+//! Requests are built and signed before they are sent, over raw keep-alive sockets, so that the server is measured and no
+//! client. Each measurement is taken in short turns with the bare server: both see the same machine, and their ratio is what is
+//! worth reading. It knows only the protocol, so any server that speaks it can be measured. Run it with `--help`.
+
+mod connection;
+mod measure;
+mod report;
+mod servers;
+mod workload;
+
+use std::error::Error;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::time::Duration;
+
+use clap::{Arg, ArgMatches, Command, value_parser};
+
+use measure::Measurement;
+use report::Row;
+use servers::{Account, BareServer, OwnServer};
+use workload::{Operation, Workload};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let settings = Settings::from(&command().get_matches());
+    // The load comes from this thread alone, so that it costs the same on every machine.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(run(&settings))
+}
+
+async fn run(settings: &Settings) -> Result<(), Box<dyn Error>> {
+    let bare = BareServer::start(settings.threads)?;
+    for entities in &settings.entities {
+        // A fresh one each time: what one size left behind is not measured with the next.
+        let own = match settings.endpoint {
+            None => Some(OwnServer::start(settings.threads)?),
+            Some(_) => None,
+        };
+        let text = own.as_ref().map(OwnServer::connection_string);
+        let text = text.or(settings.endpoint.as_deref()).unwrap_or_default();
+        let account = Account::from_connection_string(text)?;
+        let mut progress = Progress::new(settings, *entities);
+        progress.show("filling the table");
+        let workload = Workload::create(account, *entities).await?;
+        let rows = measure_all(settings, &workload, &bare, &mut progress).await;
+        progress.clear();
+        // Whatever went wrong, the table goes.
+        workload.delete().await?;
+        println!("{}", report::table(*entities, &rows?));
+    }
+    Ok(())
+}
+
+async fn measure_all(
+    settings: &Settings,
+    workload: &Workload,
+    bare: &BareServer,
+    progress: &mut Progress,
+) -> Result<Vec<Row>, Box<dyn Error>> {
+    let mut rows = Vec::new();
+    for operation in &settings.operations {
+        bare.answer_with(workload.sample(*operation).await?);
+        for connections in &settings.connections {
+            progress.step(&format!("{}, {connections} connections", operation.name()));
+            let (mut server, mut floor) = (Measurement::default(), Measurement::default());
+            for _ in 0..ROUNDS {
+                let time = settings.time / ROUNDS;
+                let requests = workload.requests(*operation).await?;
+                let status = operation.status();
+                let address = workload.address();
+                server += measure::run(address, &requests, status, *connections, time).await?;
+                let requests = requests.repeated();
+                floor +=
+                    measure::run(bare.address(), &requests, status, *connections, time).await?;
+            }
+            rows.push(Row {
+                operation: operation.name(),
+                connections: *connections,
+                server,
+                floor,
+            });
+        }
+    }
+    Ok(rows)
+}
+
+struct Settings {
+    connections: Vec<usize>,
+    endpoint: Option<String>,
+    entities: Vec<usize>,
+    operations: Vec<Operation>,
+    threads: usize,
+    time: Duration,
+}
+
+impl From<&ArgMatches> for Settings {
+    fn from(matches: &ArgMatches) -> Self {
+        fn all<T: Clone + Send + Sync + 'static>(matches: &ArgMatches, name: &str) -> Vec<T> {
+            matches
+                .get_many(name)
+                .into_iter()
+                .flatten()
+                .cloned()
+                .collect()
+        }
+        let expectation = "the flag has a default value";
+        Self {
+            connections: all(matches, "connections"),
+            endpoint: matches.get_one("endpoint").cloned(),
+            entities: all(matches, "entities"),
+            operations: all(matches, "operations"),
+            threads: *matches.get_one("threads").expect(expectation),
+            time: Duration::from_millis(*matches.get_one("milliseconds").expect(expectation)),
+        }
+    }
+}
+
+fn command() -> Command {
+    let names: Vec<_> = Operation::ALL.map(Operation::name).to_vec();
+    let list = |name: &'static str, default: &'static str, help: &'static str| {
+        Arg::new(name)
+            .long(name)
+            .value_name("LIST")
+            .value_delimiter(',')
+            .default_value(default)
+            .help(help)
+    };
+    Command::new("load")
+        .about("Measures a table server beside a bare HTTP server that answers the same bytes.")
+        .after_help("Without --endpoint it measures tablesdk-server in this process, on threads of its own.")
+        .arg(
+            Arg::new("endpoint")
+                .long("endpoint")
+                .value_name("CONNECTION STRING")
+                .help("The server to measure: AccountName, AccountKey and an http TableEndpoint"),
+        )
+        .arg(
+            list("entities", "1000", "How many entities the table has; one table of results each")
+                .value_parser(|text: &str| match text.parse() {
+                    Ok(number) if (1..=100_000_000).contains(&number) => Ok::<usize, _>(number),
+                    _ => Err("a number from 1 to 100000000"),
+                }),
+        )
+        .arg(
+            list("connections", "1,16,64", "How many connections ask at a time")
+                .value_parser(|text: &str| match text.parse() {
+                    Ok(number) if (1..=10_000).contains(&number) => Ok::<usize, _>(number),
+                    _ => Err("a number from 1 to 10000"),
+                }),
+        )
+        .arg(
+            Arg::new("operations")
+                .long("operations")
+                .value_name("LIST")
+                .value_delimiter(',')
+                .default_values(names)
+                .value_parser(|text: &str| {
+                    let mut all = Operation::ALL.into_iter();
+                    all.find(|operation| operation.name() == text)
+                        .ok_or("no such operation")
+                })
+                .help("What to measure"),
+        )
+        .arg(
+            Arg::new("milliseconds")
+                .long("milliseconds")
+                .value_name("NUMBER")
+                .default_value("1000")
+                .value_parser(value_parser!(u64).range(1..=600_000))
+                .help("How long each server is asked for each result"),
+        )
+        .arg(
+            Arg::new("threads")
+                .long("threads")
+                .value_name("NUMBER")
+                .default_value("1")
+                .value_parser(|text: &str| match text.parse() {
+                    Ok(number) if (1..=1024).contains(&number) => Ok::<usize, _>(number),
+                    _ => Err("a number from 1 to 1024"),
+                })
+                .help("How many threads the servers in this process have each"),
+        )
+}
+
+/// One line on a terminal, nothing elsewhere.
+struct Progress {
+    is_shown: bool,
+    entities: usize,
+    done: usize,
+    all: usize,
+}
+
+impl Progress {
+    fn new(settings: &Settings, entities: usize) -> Self {
+        Self {
+            is_shown: io::stderr().is_terminal(),
+            entities,
+            done: 0,
+            all: settings.operations.len() * settings.connections.len(),
+        }
+    }
+
+    fn step(&mut self, what: &str) {
+        self.done += 1;
+        self.show(what);
+    }
+
+    fn show(&self, what: &str) {
+        if self.is_shown {
+            let Self {
+                entities,
+                done,
+                all,
+                ..
+            } = self;
+            let width = 20;
+            let bar: String = (0..width)
+                .map(|place| if place * all < done * width { '#' } else { '.' })
+                .collect();
+            // A terminal that is gone needs no progress.
+            let _ = write!(io::stderr(), "\r\x1b[K[{bar}] {entities} entities: {what}");
+        }
+    }
+
+    fn clear(&self) {
+        if self.is_shown {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
+}
+
+/// In how many turns each result is taken.
+const ROUNDS: u32 = 4;

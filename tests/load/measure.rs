@@ -1,0 +1,107 @@
+//! Many connections that ask as fast as they are answered, for a while: how many answers came, and how long each took.
+
+use std::error::Error;
+use std::net::SocketAddr;
+use std::ops::AddAssign;
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinSet;
+
+use crate::connection::Connection;
+use crate::workload::Requests;
+
+/// What was measured.
+#[derive(Debug, Default)]
+pub(crate) struct Measurement {
+    /// How long each answer took.
+    latencies: Vec<Duration>,
+    /// For how long was asked.
+    time: Duration,
+}
+
+impl Measurement {
+    /// Answers per second.
+    pub(crate) fn rate(&self) -> f64 {
+        let count = u32::try_from(self.latencies.len()).unwrap_or(u32::MAX);
+        f64::from(count) / self.time.as_secs_f64()
+    }
+
+    /// The time within which that share of the answers came.
+    pub(crate) fn quantile(&self, share: f64) -> Duration {
+        let mut latencies = self.latencies.clone();
+        latencies.sort_unstable();
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_precision_loss,
+            clippy::cast_sign_loss,
+            reason = "a place in a list that fits into memory"
+        )]
+        let place = (latencies.len() as f64 * share) as usize;
+        let latency = latencies.get(place).or(latencies.last());
+        latency.copied().unwrap_or_default()
+    }
+}
+
+impl AddAssign for Measurement {
+    fn add_assign(&mut self, other: Self) {
+        self.latencies.extend(other.latencies);
+        self.time += other.time;
+    }
+}
+
+/// Asks over that many connections until the time is up, or until there is nothing left to ask.
+pub(crate) async fn run(
+    address: SocketAddr,
+    requests: &Requests,
+    status: u16,
+    connections: usize,
+    time: Duration,
+) -> Result<Measurement, Box<dyn Error>> {
+    let mut open = Vec::new();
+    for _ in 0..connections {
+        open.push(Connection::open(address).await?);
+    }
+    let started = Instant::now();
+    let mut tasks = JoinSet::new();
+    for connection in open {
+        tasks.spawn(ask(connection, requests.clone(), status, started + time));
+    }
+    let mut latencies = Vec::new();
+    while let Some(result) = tasks.join_next().await {
+        latencies.extend(result?.map_err(|error| format!("{address}: {error}"))?);
+    }
+    Ok(Measurement {
+        latencies,
+        time: started.elapsed(),
+    })
+}
+
+async fn ask(
+    mut connection: Connection,
+    requests: Requests,
+    status: u16,
+    end: Instant,
+) -> Result<Vec<Duration>, String> {
+    let mut latencies = Vec::new();
+    let mut buffer = Vec::new();
+    let mut now = Instant::now();
+    while now < end {
+        let Some(request) = requests.next(&mut buffer) else {
+            break;
+        };
+        let started = Instant::now();
+        let answer = connection.exchange(request).await;
+        let answer = answer.map_err(|error| error.to_string())?;
+        now = Instant::now();
+        if answer.status != status {
+            let body = String::from_utf8_lossy(answer.body);
+            let body: String = body.chars().take(500).collect();
+            return Err(format!(
+                "{} in the place of {status}: {body}",
+                answer.status
+            ));
+        }
+        latencies.push(now - started);
+    }
+    Ok(latencies)
+}
