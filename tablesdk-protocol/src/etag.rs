@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
+use percent_encoding::percent_decode_str;
 
 use crate::Timestamp;
 
@@ -16,11 +16,16 @@ pub struct ETag(String);
 impl ETag {
     /// The ETag that the service gives an entity written at that time.
     pub fn from_timestamp(timestamp: Timestamp) -> Self {
-        let text = timestamp.to_string();
-        Self(format!(
-            "W/\"datetime'{}'\"",
-            utf8_percent_encode(&text, COLON)
-        ))
+        let mut text = String::with_capacity(48);
+        text.push_str("W/\"datetime'");
+        for (index, part) in timestamp.print().as_str().split(':').enumerate() {
+            if index > 0 {
+                text.push_str("%3A");
+            }
+            text.push_str(part);
+        }
+        text.push_str("'\"");
+        Self(text)
     }
 
     /// Takes the text as it came from the service, without a look into it.
@@ -93,8 +98,6 @@ impl IfMatch {
         }
     }
 }
-
-const COLON: &AsciiSet = &CONTROLS.add(b':');
 
 #[cfg(test)]
 mod tests {

@@ -31,13 +31,21 @@ impl Guid {
 
 impl fmt::Display for Guid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, byte) in self.0.iter().enumerate() {
-            if matches!(index, 4 | 6 | 8 | 10) {
-                f.write_str("-")?;
+        let digit = |number: u8| match number {
+            0..=9 => b'0' + number,
+            _ => b'a' + number - 10,
+        };
+        let mut text = [b'-'; 36];
+        let mut places = text.iter_mut().enumerate();
+        let mut places = places
+            .by_ref()
+            .filter(|(place, _)| !matches!(place, 8 | 13 | 18 | 23));
+        for nibble in self.0.iter().flat_map(|byte| [byte >> 4, byte & 0xF]) {
+            if let Some((_, place)) = places.next() {
+                *place = digit(nibble);
             }
-            write!(f, "{byte:02x}")?;
         }
-        Ok(())
+        f.write_str(std::str::from_utf8(&text).expect("hex digits are ASCII"))
     }
 }
 

@@ -152,6 +152,46 @@ impl Timestamp {
         format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{fraction:07}Z")
     }
 
+    /// The text that `Display` shows. Every entity of an answer has two of them, so it is made by hand.
+    pub(crate) fn print(self) -> PrintedTimestamp {
+        let Civil {
+            year,
+            month,
+            day,
+            hour,
+            minute,
+            second,
+            mut fraction,
+        } = self.civil();
+        let mut printed = PrintedTimestamp::default();
+        printed.two_digits(year / 100);
+        for (number, separator) in [
+            (year % 100, b'-'),
+            (month, b'-'),
+            (day, b'T'),
+            (hour, b':'),
+            (minute, b':'),
+        ] {
+            printed.two_digits(number);
+            printed.push(separator);
+        }
+        printed.two_digits(second);
+        if fraction != 0 {
+            let mut digits = [0; 7];
+            for digit in digits.iter_mut().rev() {
+                *digit = last_digit(fraction);
+                fraction /= 10;
+            }
+            printed.push(b'.');
+            let last = digits.iter().rposition(|digit| *digit != b'0');
+            for digit in digits.iter().take(last.unwrap_or_default() + 1) {
+                printed.push(*digit);
+            }
+        }
+        printed.push(b'Z');
+        printed
+    }
+
     fn civil(self) -> Civil {
         let (year, month, day) = civil_from_days(self.ticks.div_euclid(TICKS_PER_DAY));
         let in_day = self.ticks.rem_euclid(TICKS_PER_DAY);
@@ -169,31 +209,40 @@ impl Timestamp {
     }
 }
 
+/// The text of a timestamp, without an allocation.
+#[derive(Default)]
+pub(crate) struct PrintedTimestamp {
+    bytes: [u8; 28],
+    length: usize,
+}
+
+impl PrintedTimestamp {
+    pub(crate) fn as_str(&self) -> &str {
+        let printed = self.bytes.get(..self.length).unwrap_or_default();
+        std::str::from_utf8(printed).expect("digits and separators are ASCII")
+    }
+
+    fn two_digits(&mut self, number: u32) {
+        self.push(last_digit(number / 10));
+        self.push(last_digit(number));
+    }
+
+    fn push(&mut self, byte: u8) {
+        if let Some(place) = self.bytes.get_mut(self.length) {
+            *place = byte;
+            self.length += 1;
+        }
+    }
+}
+
+fn last_digit(number: u32) -> u8 {
+    b'0' + u8::try_from(number % 10).unwrap_or_default()
+}
+
 /// Prints `2021-01-19T17:08:02.406979Z`: up to seven fractional digits, none of them a trailing zero.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Civil {
-            year,
-            month,
-            day,
-            hour,
-            minute,
-            second,
-            mut fraction,
-        } = self.civil();
-        write!(
-            f,
-            "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}"
-        )?;
-        if fraction != 0 {
-            let mut width = 7;
-            while fraction % 10 == 0 {
-                fraction /= 10;
-                width -= 1;
-            }
-            write!(f, ".{fraction:0width$}")?;
-        }
-        f.write_str("Z")
+        f.write_str(self.print().as_str())
     }
 }
 

@@ -53,7 +53,7 @@ pub(crate) struct OwnServer {
 impl OwnServer {
     /// Starts it. It runs as long as the process: the measurement of a large table should not wait for it to be freed.
     pub(crate) fn start(threads: usize) -> Result<Self, Box<dyn Error>> {
-        let connection_string = on_threads_of_its_own(threads, async move |tell| {
+        let connection_string = on_threads_of_its_own("server", threads, async move |tell| {
             let server = TableServer::start().await;
             let text = server.as_ref().map(TableServer::connection_string);
             let _ = tell.send(text.map_err(ToString::to_string));
@@ -80,11 +80,11 @@ impl BareServer {
     pub(crate) fn start(threads: usize) -> Result<Self, Box<dyn Error>> {
         let answer = Arc::new(RwLock::new(Response::new(Bytes::new())));
         let told = Arc::clone(&answer);
-        let address = on_threads_of_its_own(threads, async move |tell| {
+        let address = on_threads_of_its_own("bare", threads, async move |tell| {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
             let address = listener.as_ref().map_err(ToString::to_string);
-            let address =
-                address.and_then(|listener| listener.local_addr().map_err(|error| error.to_string()));
+            let address = address
+                .and_then(|listener| listener.local_addr().map_err(|error| error.to_string()));
             let _ = tell.send(address);
             let Ok(listener) = listener else { return };
             while let Ok((stream, _)) = listener.accept().await {
@@ -119,23 +119,25 @@ async fn answer_one(
     Ok(answer.map(Full::new))
 }
 
-/// Runs a server for as long as the process, and waits for what it tells.
-fn on_threads_of_its_own<T, F>(threads: usize, server: F) -> Result<T, Box<dyn Error>>
+/// Runs a server for as long as the process, and waits for what it tells. A profiler finds the threads by their name.
+fn on_threads_of_its_own<T, F>(name: &str, threads: usize, server: F) -> Result<T, Box<dyn Error>>
 where
     T: Send + 'static,
     F: AsyncFnOnce(mpsc::Sender<T>) + Send + 'static,
 {
-    let runtime = runtime(threads)?;
+    let runtime = runtime(name, threads)?;
     let (tell, told) = mpsc::channel();
-    thread::spawn(move || runtime.block_on(server(tell)));
+    let thread = thread::Builder::new().name(name.to_owned());
+    thread.spawn(move || runtime.block_on(server(tell)))?;
     Ok(told.recv()?)
 }
 
-fn runtime(threads: usize) -> io::Result<Runtime> {
+fn runtime(name: &str, threads: usize) -> io::Result<Runtime> {
     match threads {
         1 => runtime::Builder::new_current_thread().enable_all().build(),
         _ => runtime::Builder::new_multi_thread()
             .worker_threads(threads)
+            .thread_name(name)
             .enable_all()
             .build(),
     }

@@ -1,7 +1,7 @@
 //! One value as JSON: how it prints, and what a JSON scalar means with and without its type annotation.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
+use std::io::Write as _;
 use std::str::FromStr;
 
 use base64::Engine as _;
@@ -26,16 +26,25 @@ pub(super) enum Scalar<'a> {
 /// Prints the value.
 pub(super) fn write_value(out: &mut Vec<u8>, value: &ValueRef<'_>) {
     match value {
-        ValueRef::Binary(bytes) => write_string(out, &STANDARD.encode(bytes)),
+        ValueRef::Binary(bytes) => write_plain(out, &STANDARD.encode(bytes)),
         ValueRef::Boolean(true) => out.extend_from_slice(b"true"),
         ValueRef::Boolean(false) => out.extend_from_slice(b"false"),
-        ValueRef::DateTime(value) => write_string(out, &value.to_string()),
-        ValueRef::Double(value) => out.extend_from_slice(double(*value).as_bytes()),
-        ValueRef::Guid(value) => write_string(out, &value.to_string()),
-        ValueRef::Int32(value) => out.extend_from_slice(value.to_string().as_bytes()),
-        ValueRef::Int64(value) => write_string(out, &value.to_string()),
+        ValueRef::DateTime(value) => write_plain(out, value.print().as_str()),
+        ValueRef::Double(value) => write_double(out, *value),
+        ValueRef::Guid(value) => write_plain(out, &value.to_string()),
+        ValueRef::Int32(value) => {
+            out.extend_from_slice(itoa::Buffer::new().format(*value).as_bytes());
+        }
+        ValueRef::Int64(value) => write_plain(out, itoa::Buffer::new().format(*value)),
         ValueRef::String(text) => write_string(out, text),
     }
+}
+
+/// Prints a text in quotes that needs no escapes.
+pub(super) fn write_plain(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    out.extend_from_slice(text.as_bytes());
+    out.push(b'"');
 }
 
 /// Prints a text in quotes, escaped.
@@ -45,30 +54,28 @@ pub(super) fn write_string(out: &mut Vec<u8>, text: &str) {
 
 /// The shortest text that reads back as the same number, always with a point or an exponent, as .NET prints it:
 /// `5.0`, `1E+300`, `1.5E-07`, and the names of the values that are no numbers in quotes.
-fn double(value: f64) -> String {
+fn write_double(out: &mut Vec<u8>, value: f64) {
     if value.is_nan() {
-        return "\"NaN\"".to_owned();
+        return out.extend_from_slice(b"\"NaN\"");
     }
     if value.is_infinite() {
-        return if value > 0.0 {
-            "\"Infinity\"".to_owned()
+        let text: &[u8] = if value > 0.0 {
+            b"\"Infinity\""
         } else {
-            "\"-Infinity\"".to_owned()
+            b"\"-Infinity\""
         };
+        return out.extend_from_slice(text);
     }
-    let magnitude = value.abs();
-    if value == 0.0 || (1e-4..1e15).contains(&magnitude) {
-        return format!("{value:?}");
+    if value == 0.0 || (1e-4..1e15).contains(&value.abs()) {
+        return serde_json::to_writer(out, &value).expect("writing a number to memory cannot fail");
     }
     let scientific = format!("{value:e}");
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let mut text = mantissa.to_owned();
     let (sign, digits) = match exponent.strip_prefix('-') {
         Some(digits) => ('-', digits),
         None => ('+', exponent),
     };
-    write!(text, "E{sign}{digits:0>2}").expect("writing to a String cannot fail");
-    text
+    write!(out, "{mantissa}E{sign}{digits:0>2}").expect("writing to memory cannot fail");
 }
 
 impl Scalar<'_> {
@@ -174,6 +181,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    fn double(value: f64) -> String {
+        let mut out = Vec::new();
+        write_double(&mut out, value);
+        String::from_utf8(out).unwrap()
+    }
 
     #[test]
     fn doubles_print_as_the_service_prints_them() {

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use percent_encoding::utf8_percent_encode;
 
 use super::MetadataLevel;
-use super::value::{write_string, write_value};
+use super::value::{write_plain, write_string, write_value};
 use crate::path::{KeyLiteral, RESERVED};
 use crate::{ETag, EdmType, Endpoint, Timestamp, ValueRef};
 
@@ -309,9 +309,11 @@ impl ObjectWriter {
         self.out
     }
 
+    /// The name need not be that of a property: no entity has it.
     fn null(&mut self, name: &str) {
-        self.name(name);
-        self.out.extend_from_slice(b"null");
+        self.separate();
+        write_string(&mut self.out, name);
+        self.out.extend_from_slice(b":null");
     }
 
     fn member(&mut self, name: &str, value: &ValueRef<'_>) {
@@ -321,7 +323,6 @@ impl ObjectWriter {
 
     fn annotation(&mut self, name: &str, edm_type: EdmType) {
         self.separate();
-        // The name of a property needs no escape in JSON: letters, digits and underscores.
         self.out.push(b'"');
         self.out.extend_from_slice(name.as_bytes());
         self.out.extend_from_slice(b"@odata.type\":\"");
@@ -329,9 +330,10 @@ impl ObjectWriter {
         self.out.push(b'"');
     }
 
+    /// The name of a property needs no escape in JSON: letters, digits and underscores.
     fn name(&mut self, name: &str) {
         self.separate();
-        write_string(&mut self.out, name);
+        write_plain(&mut self.out, name);
         self.out.push(b':');
     }
 
