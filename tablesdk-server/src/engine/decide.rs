@@ -254,7 +254,7 @@ mod tests {
             let table = view.table("acct", &name("people")).unwrap()?;
             let row = view.entity(table.id, &key()).unwrap()?;
             let entity = row.read().unwrap();
-            let properties = entity.properties();
+            let properties = entity.properties().unwrap();
             let properties = properties.map(|(name, value)| (name.to_owned(), value.into_value()));
             Some((entity.head().timestamp, properties.collect()))
         }

@@ -1,10 +1,12 @@
 //! An entity's timestamp and properties as packed bytes; see `storage/FORMAT.md`.
 //!
-//! Read in place: properties are handed out one by one, borrowed from the record, and nothing is collected. Knows neither
-//! keys nor JSON. Whatever the bytes are, reading them ends and does not panic.
+//! Read in place: properties are handed out one by one, borrowed from the record, and nothing is collected. Beside the values
+//! stands the text that answers hold of them, to be copied; what it looks like is the protocol's business. Knows no keys.
+//! Whatever the bytes are, reading them ends and does not panic.
 
 use std::borrow::Cow;
 
+use tablesdk_protocol::wire::json::write_stored_properties;
 use tablesdk_protocol::{ETag, Guid, Timestamp, ValueRef};
 
 use crate::storage::StorageError;
@@ -14,20 +16,26 @@ use crate::storage::StorageError;
 pub(crate) struct Record<'a> {
     timestamp: Timestamp,
     properties: &'a [u8],
+    json: &'a [u8],
 }
 
 impl<'a> Record<'a> {
     /// Prints a record.
     pub(crate) fn encode<'v>(
         timestamp: Timestamp,
-        properties: impl Iterator<Item = (&'v str, ValueRef<'v>)>,
+        properties: impl Iterator<Item = (&'v str, ValueRef<'v>)> + Clone,
     ) -> Vec<u8> {
-        let mut out = Vec::with_capacity(256);
+        let mut packed = Vec::with_capacity(256);
+        for (name, value) in properties.clone() {
+            push_property(&mut packed, name, &value);
+        }
+        let length = u32::try_from(packed.len()).expect("an entity has at most 1 MiB");
+        let mut out = Vec::with_capacity(HEAD_BYTES + 4 * packed.len());
         out.push(VERSION);
         out.extend_from_slice(&timestamp.unix_ticks().to_be_bytes());
-        for (name, value) in properties {
-            push_property(&mut out, name, &value);
-        }
+        out.extend_from_slice(&length.to_be_bytes());
+        out.extend_from_slice(&packed);
+        write_stored_properties(&mut out, properties);
         out
     }
 
@@ -39,7 +47,7 @@ impl<'a> Record<'a> {
         Ok(record)
     }
 
-    /// Reads the timestamp alone. What follows is checked as it is read.
+    /// Reads the timestamp, and where the rest is. That is checked as it is read.
     pub(crate) fn open(bytes: &'a [u8]) -> Result<Self, StorageError> {
         let record = (|| {
             let mut reader = Reader { rest: bytes };
@@ -47,9 +55,11 @@ impl<'a> Record<'a> {
                 return None;
             }
             let timestamp = Timestamp::from_unix_ticks(i64::from_be_bytes(reader.array()?)).ok()?;
+            let length = u32::from_be_bytes(reader.array()?);
             Some(Self {
                 timestamp,
-                properties: reader.rest,
+                properties: reader.take(usize::try_from(length).ok()?)?,
+                json: reader.rest,
             })
         })();
         record.ok_or(DAMAGED)
@@ -83,6 +93,11 @@ impl<'a> Record<'a> {
                 rest: self.properties,
             },
         }
+    }
+
+    /// The properties as answers hold them.
+    pub(crate) const fn json(&self) -> &'a [u8] {
+        self.json
     }
 
     /// The properties as they are stored, in order: their values are read when they are asked for.
@@ -246,7 +261,10 @@ impl<'a> Reader<'a> {
 const DAMAGED: StorageError = StorageError::Corrupt { what: "entity" };
 
 /// The layout that this file prints and reads.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+
+/// What stands in front of the properties.
+const HEAD_BYTES: usize = 1 + 8 + 4;
 
 const BINARY: u8 = 1;
 const BOOLEAN: u8 = 2;
@@ -351,10 +369,16 @@ mod tests {
     fn the_layout_is_the_one_in_the_documentation() {
         let properties = [("age".to_owned(), Value::Int32(39))];
         let bytes = encode(Timestamp::from_unix_ticks(258).unwrap(), &properties);
-        assert_eq!(bytes, b"\x01\0\0\0\0\0\0\x01\x02\x06\0\x03age\0\0\0\x27");
+        let packed = b"\x06\0\x03age\0\0\0\x27";
+        let head = b"\x02\0\0\0\0\0\0\x01\x02\0\0\0\x0A";
+        let json = br#","age":39"#;
+        assert_eq!(bytes, [&head[..], packed, json].concat());
+        assert_eq!(Record::parse(&bytes).unwrap().json(), json);
         let mut future = bytes.clone();
-        future[0] = 2;
-        for damaged in [&bytes[..bytes.len() - 1], &bytes[..5], &[], &future] {
+        future[0] = 3;
+        let mut short = bytes.clone();
+        short[12] -= 1;
+        for damaged in [&bytes[..22], &bytes[..5], &[], &future, &short] {
             assert!(Record::parse(damaged).is_err(), "{damaged:?}");
         }
     }

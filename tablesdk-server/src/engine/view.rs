@@ -155,18 +155,43 @@ impl Row {
     /// Reads the bytes, and checks all of them.
     pub(crate) fn read(&self) -> Result<Entity<'_>, StorageError> {
         let entity = self.open()?;
-        entity.check()?;
+        entity.record.check()?;
         Ok(entity)
     }
 
-    /// Reads key and timestamp alone, so that a filter pays for no more than it looks at.
-    pub(super) fn open(&self) -> Result<Entity<'_>, StorageError> {
+    /// Reads key and timestamp alone.
+    pub(crate) fn open(&self) -> Result<Entity<'_>, StorageError> {
         let (partition_key, row_key) = layout::read_entity_key(&self.key)?;
         Ok(Entity {
             partition_key,
             row_key,
             record: Record::open(&self.record)?,
         })
+    }
+
+    /// Sets the values that are asked for, system properties included, in one pass, and reads no others.
+    pub(super) fn fill<'e>(&'e self, values: &mut Values<'_, 'e>) -> Result<(), StorageError> {
+        let record = Record::open(&self.record)?;
+        values.set("Timestamp", ValueRef::DateTime(record.timestamp()));
+        let slots = (values.slot(b"PartitionKey"), values.slot(b"RowKey"));
+        if slots != (None, None) {
+            let (partition_key, row_key) = layout::read_entity_key(&self.key)?;
+            for (slot, key) in [(slots.0, partition_key), (slots.1, row_key)] {
+                if let Some(slot) = slot {
+                    values.fill(slot, ValueRef::String(key));
+                }
+            }
+        }
+        for property in record.stored_properties() {
+            if values.is_complete() {
+                break;
+            }
+            let property = property?;
+            if let Some(slot) = values.slot(property.name) {
+                values.fill(slot, property.value()?);
+            }
+        }
+        Ok(())
     }
 
     /// The bytes of the key.
@@ -203,32 +228,15 @@ impl<'a> Entity<'a> {
         self.record.etag()
     }
 
-    /// The user's properties, in order.
-    pub(crate) fn properties(&self) -> Properties<'a> {
-        self.record.properties()
+    /// The user's properties, in order. All of them are checked first.
+    pub(crate) fn properties(&self) -> Result<Properties<'a>, StorageError> {
+        self.record.check()?;
+        Ok(self.record.properties())
     }
 
-    /// Checks the properties of an entity that was only opened.
-    pub(super) fn check(&self) -> Result<(), StorageError> {
-        self.record.check()
-    }
-
-    /// Sets the values that are asked for, system properties included, in one pass over the record.
-    pub(super) fn fill<'e>(&'e self, values: &mut Values<'_, 'e>) -> Result<(), StorageError> {
-        let text = |text: &'e str| ValueRef::String(Cow::Borrowed(text));
-        values.set("PartitionKey", text(&self.partition_key));
-        values.set("RowKey", text(&self.row_key));
-        values.set("Timestamp", ValueRef::DateTime(self.record.timestamp()));
-        for property in self.record.stored_properties() {
-            if values.is_complete() {
-                break;
-            }
-            let property = property?;
-            if let Some(slot) = values.slot(property.name) {
-                values.fill(slot, property.value()?);
-            }
-        }
-        Ok(())
+    /// The user's properties as answers with metadata hold them.
+    pub(crate) const fn json(&self) -> &'a [u8] {
+        self.record.json()
     }
 
     /// The value of a property.

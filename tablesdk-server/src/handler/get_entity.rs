@@ -22,7 +22,7 @@ pub(super) fn handle(
         // SERVICE: not `EntityNotFound`, which is documented and never seen.
         return Err(ErrorCode::ResourceNotFound.into());
     };
-    let entity = row.read()?;
+    let entity = row.open()?;
     let format = EntityFormat {
         level: request.level,
         endpoint: context.endpoint(),
@@ -30,9 +30,14 @@ pub(super) fn handle(
         table: request.table.as_str(),
         select: request.select.as_deref(),
     };
+    let body = if format.takes_stored() {
+        format.single_stored(entity.head(), entity.json())
+    } else {
+        format.single(entity.head(), entity.properties()?)
+    };
     let response = Response {
         etag: Some(entity.etag()),
-        content: format.single(entity.head(), entity.properties()).into(),
+        content: body.into(),
     };
     Ok(response.encode(request.level))
 }

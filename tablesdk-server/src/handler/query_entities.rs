@@ -18,6 +18,7 @@ use super::pace::Pace;
 use crate::access::Principal;
 use crate::context::Context;
 use crate::engine::{Engine, Entity, Paging, Position, Progress, Query, Scan, Span, SpanEnd};
+use crate::storage::StorageError;
 
 pub(super) async fn handle(
     engine: &Engine,
@@ -65,6 +66,7 @@ pub(super) async fn handle(
 /// The entities of an answer, as far as they fit.
 struct Page<'a> {
     content: PageWriter<'a>,
+    takes_stored: bool,
     items: usize,
     items_max: usize,
     /// The partition that the page ends with, once there is one, where pages end with partitions.
@@ -77,6 +79,7 @@ impl<'a> Page<'a> {
     fn new(format: &'a EntityFormat<'a>, paging: &Paging, top: Option<usize>) -> Self {
         Self {
             content: format.page(),
+            takes_stored: format.takes_stored(),
             items: 0,
             items_max: top.unwrap_or(usize::MAX).min(paging.entities_max),
             partition_key: None,
@@ -86,7 +89,7 @@ impl<'a> Page<'a> {
     }
 
     /// Adds an entity. Breaks at the first one that does not fit, which is then where the next page starts.
-    fn add(&mut self, entity: &Entity<'_>) -> ControlFlow<()> {
+    fn add(&mut self, entity: &Entity<'_>) -> Result<ControlFlow<()>, StorageError> {
         let head = entity.head();
         if self.is_of_one_partition {
             match &self.partition_key {
@@ -98,22 +101,26 @@ impl<'a> Page<'a> {
                         next_partition_key: encode_token(head.partition_key),
                         next_row_key: None,
                     });
-                    return ControlFlow::Break(());
+                    return Ok(ControlFlow::Break(()));
                 }
             }
         }
         let length = self.content.len();
         if self.items < self.items_max {
-            self.content.entity(head, entity.properties());
+            if self.takes_stored {
+                self.content.stored_entity(head, entity.json());
+            } else {
+                self.content.entity(head, entity.properties()?);
+            }
             // An entity that alone exceeds the size of a page is one.
             if self.content.len() <= PAGE_BODY_BYTES_MAX || self.items == 0 {
                 self.items += 1;
-                return ControlFlow::Continue(());
+                return Ok(ControlFlow::Continue(()));
             }
             self.content.truncate(length);
         }
         self.continuation = Some(continuation(head.partition_key, head.row_key));
-        ControlFlow::Break(())
+        Ok(ControlFlow::Break(()))
     }
 
     fn into_response(self) -> Response {

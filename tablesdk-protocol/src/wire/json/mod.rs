@@ -18,7 +18,7 @@ pub use reader::{read_entity, read_page};
 pub use table::{
     TableJsonError, read_table_name, read_tables, write_table, write_table_name, write_tables,
 };
-pub use writer::{EntityFormat, EntityHead, EntityWriter, PageWriter};
+pub use writer::{EntityFormat, EntityHead, EntityWriter, PageWriter, write_stored_properties};
 
 /// The properties that every entity has and no user property may be named after.
 pub const SYSTEM_PROPERTIES: [&str; 3] = ["PartitionKey", "RowKey", "Timestamp"];

@@ -89,6 +89,20 @@ impl EntityFormat<'_> {
         object.end()
     }
 
+    /// Writes an answer of one entity whose properties were written by [`write_stored_properties`], where
+    /// [`takes_stored`](Self::takes_stored) says that they can be used.
+    pub fn single_stored(&self, head: EntityHead<'_>, stored: &[u8]) -> Vec<u8> {
+        let mut object = ObjectWriter::start(Vec::with_capacity(512 + stored.len()));
+        object.text("odata.metadata", &self.metadata_url("/@Element"));
+        self.stored_entity(&mut object, head, stored);
+        object.end()
+    }
+
+    /// Whether all properties are wanted, with the metadata that [`write_stored_properties`] writes.
+    pub fn takes_stored(&self) -> bool {
+        self.level != MetadataLevel::None && self.select.is_none()
+    }
+
     /// Opens an answer of many entities.
     pub fn page(&self) -> PageWriter<'_> {
         let mut out = b"{".to_vec();
@@ -140,20 +154,10 @@ impl EntityFormat<'_> {
         head: EntityHead<'_>,
         properties: impl Iterator<Item = (&'v str, ValueRef<'v>)>,
     ) {
-        if self.level == MetadataLevel::Full {
-            let path = self.entity_path(head);
-            object.text("odata.type", &format!("{}.{}", self.account, self.table));
-            object.text("odata.id", &format!("{}/{path}", self.endpoint));
-            object.text("odata.etag", ETag::from_timestamp(head.timestamp).as_str());
-            object.text("odata.editLink", &path);
-        } else if self.level == MetadataLevel::Minimal {
-            object.text("odata.etag", ETag::from_timestamp(head.timestamp).as_str());
-        }
+        self.entity_metadata(object, head);
         match selection.names {
             None => {
-                object.text("PartitionKey", head.partition_key);
-                object.text("RowKey", head.row_key);
-                self.timestamp(object, head.timestamp);
+                self.keys(object, head);
                 for (name, value) in properties {
                     self.property(object, name, &value);
                 }
@@ -174,6 +178,30 @@ impl EntityFormat<'_> {
         }
     }
 
+    fn stored_entity(&self, object: &mut ObjectWriter, head: EntityHead<'_>, stored: &[u8]) {
+        self.entity_metadata(object, head);
+        self.keys(object, head);
+        object.out.extend_from_slice(stored);
+    }
+
+    fn entity_metadata(&self, object: &mut ObjectWriter, head: EntityHead<'_>) {
+        if self.level == MetadataLevel::Full {
+            let path = self.entity_path(head);
+            object.text("odata.type", &format!("{}.{}", self.account, self.table));
+            object.text("odata.id", &format!("{}/{path}", self.endpoint));
+            object.text("odata.etag", ETag::from_timestamp(head.timestamp).as_str());
+            object.text("odata.editLink", &path);
+        } else if self.level == MetadataLevel::Minimal {
+            object.text("odata.etag", ETag::from_timestamp(head.timestamp).as_str());
+        }
+    }
+
+    fn keys(&self, object: &mut ObjectWriter, head: EntityHead<'_>) {
+        object.text("PartitionKey", head.partition_key);
+        object.text("RowKey", head.row_key);
+        self.timestamp(object, head.timestamp);
+    }
+
     /// The timestamp's type is told only with full metadata: everybody knows it.
     fn timestamp(&self, object: &mut ObjectWriter, timestamp: Timestamp) {
         if self.level == MetadataLevel::Full {
@@ -183,19 +211,38 @@ impl EntityFormat<'_> {
     }
 
     fn property(&self, object: &mut ObjectWriter, name: &str, value: &ValueRef<'_>) {
-        let annotate = match value {
-            ValueRef::Binary(_)
-            | ValueRef::DateTime(_)
-            | ValueRef::Guid(_)
-            | ValueRef::Int64(_) => true,
-            ValueRef::Double(value) => !value.is_finite(),
-            ValueRef::Boolean(_) | ValueRef::Int32(_) | ValueRef::String(_) => false,
-        };
-        if annotate && self.level != MetadataLevel::None {
-            object.annotation(name, value.edm_type());
-        }
-        object.member(name, value);
+        property(object, name, value, self.level != MetadataLevel::None);
     }
+}
+
+/// Writes the user's properties of an entity as an answer with metadata holds them, each behind a comma: a form that a server
+/// can keep and copy into its answers.
+pub fn write_stored_properties<'v>(
+    out: &mut Vec<u8>,
+    properties: impl Iterator<Item = (&'v str, ValueRef<'v>)>,
+) {
+    let mut object = ObjectWriter {
+        out: std::mem::take(out),
+        is_empty: false,
+    };
+    for (name, value) in properties {
+        property(&mut object, name, &value, true);
+    }
+    *out = object.out;
+}
+
+fn property(object: &mut ObjectWriter, name: &str, value: &ValueRef<'_>, has_metadata: bool) {
+    let annotate = match value {
+        ValueRef::Binary(_) | ValueRef::DateTime(_) | ValueRef::Guid(_) | ValueRef::Int64(_) => {
+            true
+        }
+        ValueRef::Double(value) => !value.is_finite(),
+        ValueRef::Boolean(_) | ValueRef::Int32(_) | ValueRef::String(_) => false,
+    };
+    if annotate && has_metadata {
+        object.annotation(name, value.edm_type());
+    }
+    object.member(name, value);
 }
 
 /// An answer of many entities, as far as it is written.
@@ -215,12 +262,21 @@ impl PageWriter<'_> {
         head: EntityHead<'_>,
         properties: impl Iterator<Item = (&'v str, ValueRef<'v>)>,
     ) {
+        self.add(|format, selection, object| format.entity(object, selection, head, properties));
+    }
+
+    /// Adds an entity whose properties were written by [`write_stored_properties`], where
+    /// [`takes_stored`](EntityFormat::takes_stored) says that they can be used.
+    pub fn stored_entity(&mut self, head: EntityHead<'_>, stored: &[u8]) {
+        self.add(|format, _, object| format.stored_entity(object, head, stored));
+    }
+
+    fn add(&mut self, write: impl FnOnce(&EntityFormat<'_>, &Selection<'_>, &mut ObjectWriter)) {
         if self.out.len() > self.start {
             self.out.push(b',');
         }
         let mut object = ObjectWriter::start(std::mem::take(&mut self.out));
-        let format = self.format;
-        format.entity(&mut object, &self.selection, head, properties);
+        write(self.format, &self.selection, &mut object);
         self.out = object.end();
     }
 
@@ -390,7 +446,25 @@ mod tests {
         let properties = properties
             .iter()
             .map(|(name, value)| (*name, value.as_ref()));
-        String::from_utf8(format.single(head, properties)).unwrap()
+        let written = format.single(head, properties.clone());
+        if format.takes_stored() {
+            let mut stored = Vec::new();
+            write_stored_properties(&mut stored, properties);
+            assert_eq!(format.single_stored(head, &stored), written);
+            let mut page = format.page();
+            page.stored_entity(head, &stored);
+            page.stored_entity(head, &[]);
+            let mut expected = format.page();
+            expected.entity(
+                head,
+                self::properties()
+                    .iter()
+                    .map(|(name, value)| (*name, value.as_ref())),
+            );
+            expected.entity(head, std::iter::empty());
+            assert_eq!(page.finish(), expected.finish());
+        }
+        String::from_utf8(written).unwrap()
     }
 
     #[test]
