@@ -5,6 +5,7 @@
 //! worth reading. It knows only the protocol, so any server that speaks it can be measured. Run it with `--help`.
 
 mod connection;
+mod cpu;
 mod measure;
 mod report;
 mod servers;
@@ -16,7 +17,7 @@ use std::time::Duration;
 
 use clap::{Arg, ArgMatches, Command, value_parser};
 
-use measure::Measurement;
+use measure::{Asked, Measurement};
 use report::Row;
 use servers::{Account, BareServer, OwnServer};
 use workload::{Operation, Workload};
@@ -68,12 +69,18 @@ async fn measure_all(
             for _ in 0..ROUNDS {
                 let time = settings.time / ROUNDS;
                 let requests = workload.requests(*operation).await?;
-                let status = operation.status();
-                let address = workload.address();
-                server += measure::run(address, &requests, status, *connections, time).await?;
-                let requests = requests.repeated();
-                floor +=
-                    measure::run(bare.address(), &requests, status, *connections, time).await?;
+                let mut asked = Asked {
+                    address: workload.address(),
+                    // A server elsewhere has its processor time elsewhere.
+                    threads: settings.endpoint.is_none().then_some(servers::SERVER),
+                    requests,
+                    status: operation.status(),
+                };
+                server += measure::run(&asked, *connections, time).await?;
+                asked.address = bare.address();
+                asked.threads = Some(servers::BARE);
+                asked.requests = asked.requests.repeated();
+                floor += measure::run(&asked, *connections, time).await?;
             }
             rows.push(Row {
                 operation: operation.name(),

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
 use crate::connection::Connection;
+use crate::cpu;
 use crate::workload::Requests;
 
 /// What was measured.
@@ -17,6 +18,8 @@ pub(crate) struct Measurement {
     latencies: Vec<Duration>,
     /// For how long was asked.
     time: Duration,
+    /// For how long the server's threads ran, where that is known.
+    cpu: Duration,
 }
 
 impl Measurement {
@@ -24,6 +27,12 @@ impl Measurement {
     pub(crate) fn rate(&self) -> f64 {
         let count = u32::try_from(self.latencies.len()).unwrap_or(u32::MAX);
         f64::from(count) / self.time.as_secs_f64()
+    }
+
+    /// How long the server's threads ran for an answer; zero where that is not known.
+    pub(crate) fn cpu(&self) -> Duration {
+        let count = u32::try_from(self.latencies.len()).unwrap_or(u32::MAX);
+        self.cpu / count.max(1)
     }
 
     /// The time within which that share of the answers came.
@@ -46,33 +55,45 @@ impl AddAssign for Measurement {
     fn add_assign(&mut self, other: Self) {
         self.latencies.extend(other.latencies);
         self.time += other.time;
+        self.cpu += other.cpu;
     }
+}
+
+/// Who is asked for what.
+pub(crate) struct Asked {
+    pub(crate) address: SocketAddr,
+    /// The name of the server's threads, where they are in this process.
+    pub(crate) threads: Option<&'static str>,
+    pub(crate) requests: Requests,
+    /// The status of every answer.
+    pub(crate) status: u16,
 }
 
 /// Asks over that many connections until the time is up, or until there is nothing left to ask.
 pub(crate) async fn run(
-    address: SocketAddr,
-    requests: &Requests,
-    status: u16,
+    asked: &Asked,
     connections: usize,
     time: Duration,
 ) -> Result<Measurement, Box<dyn Error>> {
     let mut open = Vec::new();
     for _ in 0..connections {
-        open.push(Connection::open(address).await?);
+        open.push(Connection::open(asked.address).await?);
     }
-    let started = Instant::now();
+    let cpu = || asked.threads.and_then(cpu::of_threads).unwrap_or_default();
+    let (started, cpu_before) = (Instant::now(), cpu());
     let mut tasks = JoinSet::new();
     for connection in open {
-        tasks.spawn(ask(connection, requests.clone(), status, started + time));
+        let requests = asked.requests.clone();
+        tasks.spawn(ask(connection, requests, asked.status, started + time));
     }
     let mut latencies = Vec::new();
     while let Some(result) = tasks.join_next().await {
-        latencies.extend(result?.map_err(|error| format!("{address}: {error}"))?);
+        latencies.extend(result?.map_err(|error| format!("{}: {error}", asked.address))?);
     }
     Ok(Measurement {
         latencies,
         time: started.elapsed(),
+        cpu: cpu().saturating_sub(cpu_before),
     })
 }
 

@@ -13,28 +13,43 @@ pub(crate) struct Row {
     pub(crate) floor: Measurement,
 }
 
-/// The results for a table of that many entities. The ratio is that of the rates: 1.00 is as fast as the bare server.
+/// The results for a table of that many entities. A ratio of 1.00 is as good as the bare server: of the rates, and of the
+/// processor time for an answer, which other programs on the machine disturb less.
 pub(crate) fn table(entities: usize, rows: &[Row]) -> String {
     let mut text = format!("{entities} entities\n\n");
-    text += "| operation     | connections |  ops/s |  p50 µs |  p99 µs | bare ops/s |  p50 µs |  p99 µs | ratio |\n";
-    text += "|---------------|------------:|-------:|--------:|--------:|-----------:|--------:|--------:|------:|\n";
+    text += "| operation     | connections |   ops/s |  p50 µs |  p99 µs |  CPU µs | bare: /s |  p50 µs |  p99 µs |  CPU µs | ratio | of CPU |\n";
+    text += "|---------------|------------:|--------:|--------:|--------:|--------:|---------:|--------:|--------:|--------:|------:|-------:|\n";
     for row in rows {
+        let _ = write!(text, "| {:<13} | {:>11} |", row.operation, row.connections);
+        for (measured, width) in [(&row.server, 7), (&row.floor, 8)] {
+            let _ = write!(
+                text,
+                " {:>width$.0} | {:>7.0} | {:>7.0} | {:>7} |",
+                measured.rate(),
+                micros(measured.quantile(0.5)),
+                micros(measured.quantile(0.99)),
+                known(micros(measured.cpu()), 1),
+            );
+        }
         let Row { server, floor, .. } = row;
-        let _ = writeln!(
-            text,
-            "| {:<13} | {:>11} | {:>6.0} | {:>7.0} | {:>7.0} | {:>10.0} | {:>7.0} | {:>7.0} | {:>5.2} |",
-            row.operation,
-            row.connections,
-            server.rate(),
-            micros(server.quantile(0.5)),
-            micros(server.quantile(0.99)),
-            floor.rate(),
-            micros(floor.quantile(0.5)),
-            micros(floor.quantile(0.99)),
-            server.rate() / floor.rate(),
-        );
+        let rates = server.rate() / floor.rate();
+        let cpu = if server.cpu().is_zero() {
+            0.0
+        } else {
+            micros(floor.cpu()) / micros(server.cpu())
+        };
+        let _ = writeln!(text, " {rates:>5.2} | {:>6} |", known(cpu, 2));
     }
     text
+}
+
+/// A number, or a dash for one that nobody knows.
+fn known(number: f64, digits: usize) -> String {
+    if number > 0.0 {
+        format!("{number:.digits$}")
+    } else {
+        "–".to_owned()
+    }
 }
 
 fn micros(duration: Duration) -> f64 {

@@ -51,9 +51,9 @@ pub(crate) struct OwnServer {
 }
 
 impl OwnServer {
-    /// Starts it. It runs as long as the process: the measurement of a large table should not wait for it to be freed.
+    /// Starts it. It runs until the process ends; nobody asks it any more when the next one starts.
     pub(crate) fn start(threads: usize) -> Result<Self, Box<dyn Error>> {
-        let connection_string = on_threads_of_its_own("server", threads, async move |tell| {
+        let connection_string = on_threads_of_its_own(SERVER, threads, async move |tell| {
             let server = TableServer::start().await;
             let text = server.as_ref().map(TableServer::connection_string);
             let _ = tell.send(text.map_err(ToString::to_string));
@@ -80,7 +80,7 @@ impl BareServer {
     pub(crate) fn start(threads: usize) -> Result<Self, Box<dyn Error>> {
         let answer = Arc::new(RwLock::new(Response::new(Bytes::new())));
         let told = Arc::clone(&answer);
-        let address = on_threads_of_its_own("bare", threads, async move |tell| {
+        let address = on_threads_of_its_own(BARE, threads, async move |tell| {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
             let address = listener.as_ref().map_err(ToString::to_string);
             let address = address
@@ -119,7 +119,7 @@ async fn answer_one(
     Ok(answer.map(Full::new))
 }
 
-/// Runs a server for as long as the process, and waits for what it tells. A profiler finds the threads by their name.
+/// Runs a server for as long as the process, and waits for what it tells.
 fn on_threads_of_its_own<T, F>(name: &str, threads: usize, server: F) -> Result<T, Box<dyn Error>>
 where
     T: Send + 'static,
@@ -142,3 +142,8 @@ fn runtime(name: &str, threads: usize) -> io::Result<Runtime> {
             .build(),
     }
 }
+
+/// The name of the threads of the server of this workspace, by which a profiler finds them, too.
+pub(crate) const SERVER: &str = "server";
+/// The name of the threads of the bare server.
+pub(crate) const BARE: &str = "bare";
