@@ -8,6 +8,7 @@ use std::fmt;
 use percent_encoding::percent_decode_str;
 
 use crate::Timestamp;
+use crate::timestamp::PrintedTimestamp;
 
 /// The version of an entity, such as `W/"datetime'2021-09-21T01%3A04%3A37.9678478Z'"`. Changes with every write.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -16,9 +17,13 @@ pub struct ETag(String);
 impl ETag {
     /// The ETag that the service gives an entity written at that time.
     pub fn from_timestamp(timestamp: Timestamp) -> Self {
+        Self::from_printed(&timestamp.print())
+    }
+
+    pub(crate) fn from_printed(timestamp: &PrintedTimestamp) -> Self {
         let mut text = String::with_capacity(48);
         text.push_str("W/\"datetime'");
-        for (index, part) in timestamp.print().as_str().split(':').enumerate() {
+        for (index, part) in timestamp.as_str().split(':').enumerate() {
             if index > 0 {
                 text.push_str("%3A");
             }

@@ -6,6 +6,7 @@ use percent_encoding::utf8_percent_encode;
 use super::MetadataLevel;
 use super::value::{write_plain, write_string, write_value};
 use crate::path::{KeyLiteral, RESERVED};
+use crate::timestamp::PrintedTimestamp;
 use crate::{ETag, EdmType, Endpoint, Timestamp, ValueRef};
 
 /// Writes an entity as the body of a request, property by property.
@@ -154,10 +155,11 @@ impl EntityFormat<'_> {
         head: EntityHead<'_>,
         properties: impl Iterator<Item = (&'v str, ValueRef<'v>)>,
     ) {
-        self.entity_metadata(object, head);
+        let printed = head.timestamp.print();
+        self.entity_metadata(object, head, &printed);
         match selection.names {
             None => {
-                self.keys(object, head);
+                self.keys(object, head, &printed);
                 for (name, value) in properties {
                     self.property(object, name, &value);
                 }
@@ -167,7 +169,7 @@ impl EntityFormat<'_> {
                     match name.as_str() {
                         "PartitionKey" => object.text(name, head.partition_key),
                         "RowKey" => object.text(name, head.row_key),
-                        "Timestamp" => self.timestamp(object, head.timestamp),
+                        "Timestamp" => self.timestamp(object, &printed),
                         _ => match value {
                             Some(value) => self.property(object, name, &value),
                             None => object.null(name),
@@ -179,35 +181,42 @@ impl EntityFormat<'_> {
     }
 
     fn stored_entity(&self, object: &mut ObjectWriter, head: EntityHead<'_>, stored: &[u8]) {
-        self.entity_metadata(object, head);
-        self.keys(object, head);
+        let printed = head.timestamp.print();
+        self.entity_metadata(object, head, &printed);
+        self.keys(object, head, &printed);
         object.out.extend_from_slice(stored);
     }
 
-    fn entity_metadata(&self, object: &mut ObjectWriter, head: EntityHead<'_>) {
+    fn entity_metadata(
+        &self,
+        object: &mut ObjectWriter,
+        head: EntityHead<'_>,
+        printed: &PrintedTimestamp,
+    ) {
         if self.level == MetadataLevel::Full {
             let path = self.entity_path(head);
             object.text("odata.type", &format!("{}.{}", self.account, self.table));
             object.text("odata.id", &format!("{}/{path}", self.endpoint));
-            object.text("odata.etag", ETag::from_timestamp(head.timestamp).as_str());
+            object.text("odata.etag", ETag::from_printed(printed).as_str());
             object.text("odata.editLink", &path);
         } else if self.level == MetadataLevel::Minimal {
-            object.text("odata.etag", ETag::from_timestamp(head.timestamp).as_str());
+            object.text("odata.etag", ETag::from_printed(printed).as_str());
         }
     }
 
-    fn keys(&self, object: &mut ObjectWriter, head: EntityHead<'_>) {
+    fn keys(&self, object: &mut ObjectWriter, head: EntityHead<'_>, printed: &PrintedTimestamp) {
         object.text("PartitionKey", head.partition_key);
         object.text("RowKey", head.row_key);
-        self.timestamp(object, head.timestamp);
+        self.timestamp(object, printed);
     }
 
     /// The timestamp's type is told only with full metadata: everybody knows it.
-    fn timestamp(&self, object: &mut ObjectWriter, timestamp: Timestamp) {
+    fn timestamp(&self, object: &mut ObjectWriter, printed: &PrintedTimestamp) {
         if self.level == MetadataLevel::Full {
             object.annotation("Timestamp", EdmType::DateTime);
         }
-        object.member("Timestamp", &ValueRef::DateTime(timestamp));
+        object.name("Timestamp");
+        write_plain(&mut object.out, printed.as_str());
     }
 
     fn property(&self, object: &mut ObjectWriter, name: &str, value: &ValueRef<'_>) {
