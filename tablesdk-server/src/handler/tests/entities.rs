@@ -96,14 +96,10 @@ fn an_entity_is_read_with_the_properties_that_are_selected() {
     let selected = client.send("GET", &format!("{ENTITY}?$select=nope,n"), &[], "");
     assert_eq!(body(&selected), r#"{"nope":null,"n":1}"#);
     // Metadata is no property: it would stand in the answer twice.
-    let metadata = format!("{ENTITY}?$select=big@odata.type,big,odata.etag,odata.metadata");
-    let minimal = ("accept", "application/json;odata=minimalmetadata");
-    let selected = client.send("GET", &metadata, &[minimal], "");
-    let properties = r#","big@odata.type":"Edm.Int64","big":"5"}"#;
-    assert!(body(&selected).ends_with(properties), "{}", body(&selected));
-    for name in ["odata.etag", "big@odata.type", "odata.metadata"] {
-        let member = format!("\"{name}\":");
-        assert_eq!(body(&selected).matches(&member).count(), 1, "{name}");
+    for name in ["big@odata.type", "odata.etag", "n,odata.metadata"] {
+        let selected = client.send("GET", &format!("{ENTITY}?$select={name}"), &[], "");
+        let refused = (400, "InvalidInput");
+        assert_eq!(status_and_code(&selected), refused, "{name}");
     }
     let full = ("accept", "application/json;odata=fullmetadata");
     let full = client.send("GET", ENTITY, &[full], "");
