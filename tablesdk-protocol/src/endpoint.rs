@@ -68,7 +68,7 @@ impl Endpoint {
     /// # Panics
     ///
     /// Never for what [`ResourcePath`](crate::ResourcePath) and
-    /// [`QueryOptions`](crate::operation::QueryOptions) print.
+    /// [`QueryOptions`](crate::operation::QueryOptions) print, up to the 65,534 bytes that a `Uri` can have.
     pub(crate) fn join(&self, resource: &str) -> Uri {
         let url = format!("{}/{resource}", self.url);
         url.parse()
@@ -80,10 +80,11 @@ impl FromStr for Endpoint {
     type Err = InvalidEndpointError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let uri: Uri = text
-            .trim()
-            .parse()
-            .map_err(|_| InvalidEndpointError::NotAUrl)?;
+        let text = text.trim();
+        if text.len() > ENDPOINT_BYTES_MAX {
+            return Err(InvalidEndpointError::TooLong);
+        }
+        let uri: Uri = text.parse().map_err(|_| InvalidEndpointError::NotAUrl)?;
         let scheme = uri.scheme_str().ok_or(InvalidEndpointError::NotAUrl)?;
         if scheme != "http" && scheme != "https" {
             return Err(InvalidEndpointError::Scheme);
@@ -130,7 +131,13 @@ pub enum InvalidEndpointError {
     /// A query; a shared access signature is given on its own.
     #[error("it has a query; give a shared access signature on its own")]
     Query,
+    /// More bytes than any host and path need.
+    #[error("it is longer than {ENDPOINT_BYTES_MAX} bytes")]
+    TooLong,
 }
+
+/// The longest endpoint, in bytes: it has to leave room for what is addressed below it.
+const ENDPOINT_BYTES_MAX: usize = 2048;
 
 #[cfg(test)]
 mod tests {

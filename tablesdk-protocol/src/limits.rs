@@ -57,6 +57,9 @@ pub const XML_BYTES_MAX: usize = 64 * 1024;
 /// The most changes in one entity group transaction.
 pub const BATCH_CHANGES_MAX: usize = 100;
 
+/// The longest URL that clients send, in bytes. The service reads about as much.
+pub const URL_BYTES_MAX: usize = 32 * 1024;
+
 /// The longest text of a filter, in bytes: more than fits into a URL.
 pub const FILTER_BYTES_MAX: usize = 64 * 1024;
 

@@ -40,12 +40,17 @@ impl Sas {
     ///
     /// # Errors
     ///
-    /// When the text has no signature, or holds what no query can.
+    /// When the text has no signature, holds what no query can, or has more than 8 KiB.
     pub fn new(token: &str) -> Result<Self, Error> {
         let token = token.trim().trim_start_matches('?');
         let is_query = token
             .bytes()
             .all(|byte| byte.is_ascii_graphic() && byte != b'#');
+        if token.len() > SAS_BYTES_MAX {
+            return Err(Error::configuration_message(
+                "the shared access signature is longer than 8 KiB",
+            ));
+        }
         if !is_query || !token.split('&').any(|pair| pair.starts_with("sig=")) {
             return Err(Error::configuration_message(
                 "the shared access signature is not a query string with a `sig`",
@@ -77,6 +82,9 @@ impl fmt::Debug for Sas {
     }
 }
 
+/// It has to leave room in a URL; one for a table and two keys has about a tenth of this.
+const SAS_BYTES_MAX: usize = 8 * 1024;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,7 +94,8 @@ mod tests {
         let sas = Sas::new("?sv=2019-02-02&tn=people&sig=c2VjcmV0%3D").unwrap();
         assert_eq!(format!("{sas:?}"), "Sas(sv=2019-02-02&tn=people&sig=…)");
         assert!(!format!("{:?}", Credential::from(sas)).contains("c2VjcmV0"));
-        for token in ["", "sv=2019-02-02", "sig=a b", "sig=ä"] {
+        let long = format!("sig={}", "x".repeat(SAS_BYTES_MAX));
+        for token in ["", "sv=2019-02-02", "sig=a b", "sig=ä", &long] {
             let error = Sas::new(token).unwrap_err();
             assert_eq!(error.kind(), crate::ErrorKind::Configuration, "{token}");
         }

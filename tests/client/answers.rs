@@ -192,3 +192,21 @@ async fn answers_that_are_none_are_errors() {
         "{error:?}"
     );
 }
+
+#[tokio::test]
+async fn an_etag_that_no_header_can_hold_is_not_sent_back() {
+    let page = r#"{"value":[{"odata.etag":"W/\"a\nb\"","PartitionKey":"Sales","RowKey":"1","Timestamp":"2024-03-15T10:20:30Z","Name":"Ada","Age":36}]}"#;
+    let (_server, table) = answering(ResponseTemplate::new(200).set_body_string(page)).await;
+    let mut read = table.query::<Employee>().collect().await.unwrap();
+    for error in [
+        table.replace(&mut read[0]).await.unwrap_err(),
+        table.merge(&mut read[0]).await.unwrap_err(),
+        table.delete_stored(&read[0]).await.unwrap_err(),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::Input, "{error:?}");
+        assert!(
+            format!("{error:?}").contains("the ETag holds characters"),
+            "{error:?}"
+        );
+    }
+}

@@ -171,6 +171,26 @@ async fn malformed_odata_is_refused_with_its_position() {
 }
 
 #[tokio::test]
+async fn what_makes_a_url_too_long_is_refused() {
+    let because = "the service reads 32768";
+    let table = table("People");
+    for length in [11_000, 32_768] {
+        let name = "é".repeat(length);
+        let query = table.query::<Employee>().filter(|e| e.name.eq(&*name));
+        assert_refused(query.collect().await, because);
+    }
+    let service = TableServiceClient::builder("https://acct.table.core.windows.net")
+        .transport(NothingMayBeSent)
+        .build()
+        .unwrap();
+    let tables = service.tables().starting_with("é".repeat(32_000));
+    assert_refused(tables.collect().await, because);
+    let endpoint = format!("https://host/{}", "x".repeat(2048));
+    let error = TableServiceClient::builder(endpoint).build().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Configuration);
+}
+
+#[tokio::test]
 async fn a_page_size_that_no_page_has_is_refused() {
     for size in [0, 1001] {
         let because = format!("a page size of {size} is not from 1 to 1000");

@@ -30,7 +30,22 @@ pub struct Request {
 
 impl Request {
     /// The HTTP request.
+    ///
+    /// # Panics
+    ///
+    /// When its URL has more than 65,534 bytes. [`Request::url_bytes`] tells.
     pub fn encode(&self, endpoint: &Endpoint) -> HttpRequest<Bytes> {
+        let (resource, options) = self.target();
+        message::without_body(message::request(Method::GET, endpoint, &resource, &options))
+    }
+
+    /// The length of its URL.
+    pub fn url_bytes(&self, endpoint: &Endpoint) -> usize {
+        let (resource, options) = self.target();
+        format!("{endpoint}/{resource}{options}").len()
+    }
+
+    fn target(&self) -> (ResourcePath, QueryOptions) {
         let resource = ResourcePath::EntitySet(self.table.clone());
         let mut options = QueryOptions::default();
         if let Some(filter) = &self.filter {
@@ -49,7 +64,7 @@ impl Request {
                 options.push("NextRowKey", next_row_key);
             }
         }
-        message::without_body(message::request(Method::GET, endpoint, &resource, &options))
+        (resource, options)
     }
 
     pub(super) fn decode(

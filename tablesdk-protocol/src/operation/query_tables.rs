@@ -26,7 +26,22 @@ pub struct Request {
 
 impl Request {
     /// The HTTP request.
+    ///
+    /// # Panics
+    ///
+    /// When its URL has more than 65,534 bytes. [`Request::url_bytes`] tells.
     pub fn encode(&self, endpoint: &Endpoint) -> HttpRequest<Bytes> {
+        let (resource, options) = self.target();
+        message::without_body(message::request(Method::GET, endpoint, &resource, &options))
+    }
+
+    /// The length of its URL.
+    pub fn url_bytes(&self, endpoint: &Endpoint) -> usize {
+        let (resource, options) = self.target();
+        format!("{endpoint}/{resource}{options}").len()
+    }
+
+    fn target(&self) -> (ResourcePath, QueryOptions) {
         let mut options = QueryOptions::default();
         if let Some(filter) = &self.filter {
             options.push("$filter", filter.to_string());
@@ -37,12 +52,7 @@ impl Request {
         if let Some(next) = &self.next_table_name {
             options.push("NextTableName", next);
         }
-        message::without_body(message::request(
-            Method::GET,
-            endpoint,
-            &ResourcePath::Tables,
-            &options,
-        ))
+        (ResourcePath::Tables, options)
     }
 
     pub(super) fn decode(request: &ReceivedRequest) -> Result<Self, ServiceError> {

@@ -5,7 +5,7 @@ use std::future::IntoFuture;
 use tablesdk_protocol::operation::delete_entity::Request;
 use tablesdk_protocol::{EntityKey, ErrorCode, IfMatch, KeyError};
 
-use super::ActionFuture;
+use super::{ActionFuture, check_condition};
 use crate::{Error, TableClient};
 
 /// Deletes an entity. See [`TableClient::delete`] and [`TableClient::delete_stored`].
@@ -35,6 +35,7 @@ impl DeleteEntity {
         let key = self
             .key
             .map_err(|error| Error::input(error).with_operation(OPERATION))?;
+        check_condition(OPERATION, &self.if_match).map_err(|error| error.with_key(&key))?;
         let request = Request {
             table: self.table.checked_name(OPERATION)?,
             key,

@@ -21,7 +21,9 @@ pub use update_entity::{ReplaceStored, WriteEntity};
 use std::pin::Pin;
 
 use bytes::Bytes;
-use tablesdk_protocol::EntityKey;
+use http::HeaderValue;
+use tablesdk_protocol::limits::URL_BYTES_MAX;
+use tablesdk_protocol::{EntityKey, IfMatch};
 
 use crate::Error;
 use crate::entity::{TableEntity, write_entity};
@@ -46,3 +48,31 @@ impl EncodedEntity {
         }
     }
 }
+
+/// Refuses the URL of a query that is longer than the service reads.
+fn check_url(operation: &'static str, bytes: usize) -> Result<(), Error> {
+    if bytes > URL_BYTES_MAX {
+        return Err(Error::input(UrlTooLong { bytes }).with_operation(operation));
+    }
+    Ok(())
+}
+
+/// Refuses an ETag that cannot be sent. It may come from anywhere, and need not be one of the service.
+fn check_condition(operation: &'static str, if_match: &IfMatch) -> Result<(), Error> {
+    match HeaderValue::from_str(if_match.as_str()) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Error::input(UnsendableETag).with_operation(operation)),
+    }
+}
+
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error(
+    "the URL would have {bytes} bytes, and the service reads {URL_BYTES_MAX}: the filter is too long"
+)]
+struct UrlTooLong {
+    bytes: usize,
+}
+
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("the ETag holds characters that no header can")]
+struct UnsendableETag;

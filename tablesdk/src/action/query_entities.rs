@@ -12,6 +12,7 @@ use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 use tablesdk_protocol::operation::query_entities::{Request, Response};
 use tablesdk_protocol::wire::json::{JsonEntity, JsonError, MetadataLevel, read_page};
 
+use super::check_url;
 use crate::entity::{EntityError, Partition, TableEntity};
 use crate::query::{EntityStream, Filter, FilterError, Selection, Whole};
 use crate::{Error, TableClient};
@@ -186,6 +187,7 @@ impl<S> PagedQuery<S> {
             level: MetadataLevel::Minimal,
         };
         let pipeline = &self.table.pipeline;
+        check_url(OPERATION, request.url_bytes(&pipeline.endpoint))?;
         let response = pipeline
             .send(OPERATION, request.encode(&pipeline.endpoint))
             .await?;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures_util::TryStreamExt as _;
 use tablesdk_protocol::operation::query_tables::{Request, Response};
 
+use super::check_url;
 use crate::Error;
 use crate::pipeline::Pipeline;
 use crate::query::{Column, EntityStream};
@@ -45,7 +46,7 @@ impl QueryTables {
                     Some(
                         name.starts_with(&prefix)
                             .into_tree()
-                            .map_err(Error::input)?,
+                            .map_err(|error| Error::input(error).with_operation(OPERATION))?,
                     )
                 };
                 let request = Request {
@@ -54,12 +55,12 @@ impl QueryTables {
                     next_table_name,
                     ..Request::default()
                 };
-                let operation = "query tables";
+                check_url(OPERATION, request.url_bytes(&pipeline.endpoint))?;
                 let response = pipeline
-                    .send(operation, request.encode(&pipeline.endpoint))
+                    .send(OPERATION, request.encode(&pipeline.endpoint))
                     .await?;
                 let page = Response::decode(&response)
-                    .map_err(|error| Error::response(error).with_operation(operation))?;
+                    .map_err(|error| Error::response(error).with_operation(OPERATION))?;
                 Ok((page.names, page.next_table_name))
             }
         })
@@ -74,3 +75,5 @@ impl QueryTables {
         self.stream().try_collect().await
     }
 }
+
+const OPERATION: &str = "query tables";

@@ -8,7 +8,7 @@ use tablesdk_protocol::operation::EntityBody;
 use tablesdk_protocol::operation::update_entity::{Mode, Request, Response};
 use tablesdk_protocol::{ETag, IfMatch};
 
-use super::{ActionFuture, EncodedEntity};
+use super::{ActionFuture, EncodedEntity, check_condition};
 use crate::entity::{Stored, TableEntity, write_entity};
 use crate::{Error, TableClient};
 
@@ -124,6 +124,9 @@ async fn send(
 ) -> Result<ETag, Error> {
     let operation = operation(mode, if_match.as_ref());
     let EncodedEntity { key, body } = entity;
+    if let Some(if_match) = &if_match {
+        check_condition(operation, if_match).map_err(|error| error.with_key(&key))?;
+    }
     let request = Request {
         table: table.checked_name(operation)?,
         key,
