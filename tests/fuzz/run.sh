@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Runs the fuzz targets, all or one by name, each for so many seconds: run.sh [target] [seconds].
+# With `keep` in the place of the seconds, puts the smallest inputs that reach what all found ones do into the repository.
+# What a target finds is in target/fuzz/corpus/<target>; what fails, in target/fuzz/found.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+target=${1:-all}
+seconds=${2:-60}
+host=$(rustc -vV | sed -n 's/^host: //p')
+out=$(realpath -m "${CARGO_TARGET_DIR:-../../target}/fuzz")
+
+# Coverage for the fuzzer, as cargo-fuzz asks for it, but from a stable compiler.
+export RUSTFLAGS="--cfg fuzzing -Ccodegen-units=1 -Cpasses=sancov-module"
+for argument in level=4 inline-8bit-counters pc-table trace-compares; do
+    RUSTFLAGS+=" -Cllvm-args=-sanitizer-coverage-$argument"
+done
+# The versions that everything else is built with.
+cp ../../Cargo.lock .
+# The host is named, so that the flags are not those of build scripts.
+cargo build --quiet --release --target "$host" --target-dir "$out"
+
+mkdir -p "$out/found"
+for source in src/bin/*.rs; do
+    name=$(basename "$source" .rs)
+    if [ "$target" != all ] && [ "$target" != "$name" ]; then
+        continue
+    fi
+    mkdir -p "$out/corpus/$name"
+    if [ "$seconds" = keep ]; then
+        "$out/$host/release/$name" -merge=1 -max_len=512 "corpus/$name" "$out/corpus/$name"
+        continue
+    fi
+    printf '\n=== %s for %s seconds\n' "$name" "$seconds"
+    options=(-max_total_time="$seconds" -max_len=8192 -rss_limit_mb=1024 -timeout=10 -artifact_prefix="$out/found/$name-")
+    "$out/$host/release/$name" "${options[@]}" -dict="dictionaries/$name" "$out/corpus/$name" "corpus/$name"
+done
