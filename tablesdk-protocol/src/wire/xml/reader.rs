@@ -250,6 +250,23 @@ mod tests {
         assert!(Element::parse(("<a>".repeat(8) + &"</a>".repeat(8)).as_bytes()).is_ok());
     }
 
+    #[test]
+    fn what_is_passed_over_takes_no_room() {
+        let attributes: Vec<_> = (0..4_000).map(|index| format!("a{index}='x'")).collect();
+        let attributes = attributes.join(" ");
+        let comments = "<!-- x --><?x y?>".repeat(3_000);
+        let document = format!("<a {attributes}/>");
+        assert_eq!(Element::parse(document.as_bytes()), Element::parse(b"<a/>"));
+        let document = format!("<a>{comments}</a>");
+        assert_eq!(Element::parse(document.as_bytes()), Element::parse(b"<a/>"));
+        // As many elements as fit, of which the first that does not belong there ends it.
+        let siblings = format!("<a>{}</a>", "<b/>".repeat(XML_BYTES_MAX / 4 - 2));
+        let root = Element::parse(siblings.as_bytes()).unwrap();
+        let refused = root.fields(&["b", "c"]);
+        let name = "b".to_owned();
+        assert_eq!(refused, Err(XmlError::Unexpected { name }));
+    }
+
     proptest! {
         #[test]
         fn any_bytes_are_read_or_refused(bytes: Vec<u8>) {
