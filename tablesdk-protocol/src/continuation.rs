@@ -32,7 +32,8 @@ pub fn decode_token(token: &str) -> Result<String, InvalidTokenError> {
         .strip_prefix("1!")
         .and_then(|rest| rest.split_once('!'))
         .ok_or(InvalidTokenError)?;
-    if length != encoded.len().to_string() {
+    // The padding has one spelling.
+    if length != encoded.len().to_string() || encoded.contains('=') {
         return Err(InvalidTokenError);
     }
     let bytes = TOKEN_BASE64
@@ -84,6 +85,8 @@ mod tests {
             "1!04!cGs-",
             "1!4!cGsx-",
             "1!4!cGt-",
+            "1!4!cGs=",
+            "1!4!cA-=",
             "1!3!cGs-",
             "1!4!c%s-",
             "cGs-",

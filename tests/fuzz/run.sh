@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the fuzz targets, all or one by name, each for so many seconds: run.sh [target] [seconds].
-# With `keep` in the place of the seconds, puts the smallest inputs that reach what all found ones do into the repository.
+# With `keep` in the place of the seconds, adds to the corpus in the repository what reaches code that nothing in it does.
 # What a target finds is in target/fuzz/corpus/<target>; what fails, in target/fuzz/found.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -28,7 +28,7 @@ for source in src/bin/*.rs; do
     fi
     mkdir -p "$out/corpus/$name"
     if [ "$seconds" = keep ]; then
-        "$out/$host/release/$name" -merge=1 -max_len=512 "corpus/$name" "$out/corpus/$name"
+        "$out/$host/release/$name" -set_cover_merge=1 -use_counters=0 -max_len=512 "corpus/$name" "$out/corpus/$name"
         continue
     fi
     printf '\n=== %s for %s seconds\n' "$name" "$seconds"
