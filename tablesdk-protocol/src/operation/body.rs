@@ -406,6 +406,15 @@ mod tests {
     }
 
     #[test]
+    fn names_that_differ_in_case_or_script_are_different_names() {
+        let input = read(r#"{"ETag":1,"etag":2,"Etag":3,"timestamp":4,"啊齄丂狛狜":5,"_":6}"#);
+        let properties = input.unwrap().into_properties().unwrap();
+        let names: Vec<_> = properties.iter().map(|(name, _)| name.as_str()).collect();
+        let expected = ["ETag", "etag", "Etag", "timestamp", "啊齄丂狛狜", "_"];
+        assert_eq!(names, expected);
+    }
+
+    #[test]
     fn an_update_does_not_look_at_the_keys_of_its_body() {
         for keys in [
             r#""PartitionKey":5"#,
