@@ -20,7 +20,7 @@ use tablesdk_protocol::operation::{
 };
 use tablesdk_protocol::wire::json::{
     EntityFormat, EntityHead, EntityWriter, JsonError, MetadataLevel, read_entity, read_page,
-    read_table_name, read_tables,
+    read_table_name, read_tables, write_stored_properties,
 };
 use tablesdk_protocol::wire::{error_body, http_message, multipart, xml};
 use tablesdk_protocol::{
@@ -304,11 +304,13 @@ fn written_properties_read_back(properties: &[(String, Value)]) {
         let borrowed = properties
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_ref()));
-        let mut page = format.page_start();
-        format.page_entity(&mut page, head, borrowed.clone());
-        format.page_entity(&mut page, head, borrowed);
+        let mut stored = Vec::new();
+        write_stored_properties(&mut stored, borrowed.clone());
+        let mut page = format.page();
+        page.entity(head, borrowed);
+        page.stored_entity(head, &stored);
         let mut count = 0;
-        read_page::<JsonError>(&EntityFormat::page_end(page), |entity| {
+        read_page::<JsonError>(&page.finish(), |entity| {
             let read = entity.properties().map(|property| {
                 let value = property.to_value().expect("an answer is readable");
                 (

@@ -129,7 +129,7 @@ impl TableServer {
         }
     }
 
-    pub(crate) async fn listening(sockets: Sockets, options: Options) -> io::Result<Self> {
+    pub(crate) fn listening(sockets: Sockets, options: Options) -> io::Result<Self> {
         let address = sockets.address;
         let in_context = |error: io::Error| {
             io::Error::new(error.kind(), format!("cannot listen on {address}: {error}"))
