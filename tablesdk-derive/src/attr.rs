@@ -15,6 +15,7 @@ use crate::name::RenameRule;
 #[derive(Default)]
 pub(crate) struct StructAttributes {
     pub(crate) krate: Option<Path>,
+    pub(crate) projection: Option<Span>,
     pub(crate) rename_all: Option<RenameRule>,
     /// Whether something that was refused may have been meant to mark a key.
     pub(crate) unclear: bool,
@@ -24,7 +25,8 @@ impl StructAttributes {
     pub(crate) fn parse(attributes: &[Attribute], diagnostics: &mut Diagnostics) -> Self {
         let mut parsed = Self::default();
         parsed.unclear = each(attributes, &STRUCT, diagnostics, |word, item| match word {
-            "crate" => once(&mut parsed.krate, item, path(item)?),
+            "crate" => once(&mut parsed.krate, item, crate_path(item)?),
+            "projection" => mark(&mut parsed.projection, item),
             "rename_all" => {
                 let rule = RenameRule::parse(item.text("PascalCase")?)?;
                 once(&mut parsed.rename_all, item, rule)
@@ -38,21 +40,158 @@ impl StructAttributes {
 /// What stands on a field.
 #[derive(Default)]
 pub(crate) struct FieldAttributes {
+    pub(crate) aliases: Vec<LitStr>,
+    pub(crate) default: Option<DefaultValue>,
+    pub(crate) etag: Option<Span>,
+    pub(crate) flatten: Option<Span>,
+    pub(crate) json: Option<Span>,
+    pub(crate) mixed_integers: Option<Span>,
     pub(crate) partition_key: Option<Span>,
+    pub(crate) prefix: Option<LitStr>,
     pub(crate) rename: Option<LitStr>,
+    pub(crate) rest: Option<Span>,
     pub(crate) row_key: Option<Span>,
+    pub(crate) skip: Option<Span>,
+    pub(crate) timestamp: Option<Span>,
+    pub(crate) with: Option<(Span, Path)>,
     /// Whether something that was refused may have been meant to mark a key.
     pub(crate) unclear: bool,
+}
+
+/// What a field is when nothing is stored for it.
+#[derive(Clone)]
+pub(crate) struct DefaultValue {
+    pub(crate) span: Span,
+    /// The function that makes it; `None` for that of `Default`.
+    pub(crate) function: Option<Path>,
 }
 
 impl FieldAttributes {
     pub(crate) fn parse(attributes: &[Attribute], diagnostics: &mut Diagnostics) -> Self {
         let mut parsed = Self::default();
         parsed.unclear = each(attributes, &FIELD, diagnostics, |word, item| match word {
+            "alias" => {
+                parsed.aliases.push(item.text("OldName")?.clone());
+                Ok(())
+            }
+            "default" => once(&mut parsed.default, item, default_value(item)?),
+            "etag" => mark(&mut parsed.etag, item),
+            "flatten" => mark(&mut parsed.flatten, item),
+            "json" => mark(&mut parsed.json, item),
+            "mixed_integers" => mark(&mut parsed.mixed_integers, item),
             "partition_key" => mark(&mut parsed.partition_key, item),
+            "prefix" => once(&mut parsed.prefix, item, item.text("Home_")?.clone()),
             "rename" => once(&mut parsed.rename, item, item.text("HiredOn")?.clone()),
+            "rest" => mark(&mut parsed.rest, item),
             "row_key" => mark(&mut parsed.row_key, item),
+            "skip" => mark(&mut parsed.skip, item),
+            "timestamp" => mark(&mut parsed.timestamp, item),
+            "with" => {
+                let module = path(item, "path::to::module", "crate::cents")?;
+                once(&mut parsed.with, item, (item.word.span(), module))
+            }
             _ => unreachable!("`{word}` is among the words of a field"),
+        });
+        parsed
+    }
+
+    /// What the field is for, of which there can be one; and where each was written.
+    pub(crate) fn roles(&self) -> Vec<(Role, Span)> {
+        let with = self.with.as_ref().map(|(span, _)| *span);
+        let marks = [
+            (Role::PartitionKey, self.partition_key),
+            (Role::RowKey, self.row_key),
+            (Role::Flatten, self.flatten),
+            (Role::Json, self.json),
+            (Role::With, with),
+            (Role::Rest, self.rest),
+            (Role::Skip, self.skip),
+            (Role::ETag, self.etag),
+            (Role::Timestamp, self.timestamp),
+        ];
+        marks
+            .into_iter()
+            .filter_map(|(role, span)| Some((role, span?)))
+            .collect()
+    }
+}
+
+/// What a field is for, where it is no ordinary property.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    ETag,
+    Flatten,
+    Json,
+    PartitionKey,
+    Rest,
+    RowKey,
+    Skip,
+    Timestamp,
+    With,
+}
+
+impl Role {
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::ETag => "etag",
+            Self::Flatten => "flatten",
+            Self::Json => "json",
+            Self::PartitionKey => "partition_key",
+            Self::Rest => "rest",
+            Self::RowKey => "row_key",
+            Self::Skip => "skip",
+            Self::Timestamp => "timestamp",
+            Self::With => "with",
+        }
+    }
+
+    pub(crate) const fn is_key(self) -> bool {
+        matches!(self, Self::PartitionKey | Self::RowKey)
+    }
+}
+
+/// What stands on an enum or newtype that is the value of a property.
+#[derive(Default)]
+pub(crate) struct ValueAttributes {
+    pub(crate) krate: Option<Path>,
+    pub(crate) rename_all: Option<LitStr>,
+}
+
+impl ValueAttributes {
+    pub(crate) fn parse(attributes: &[Attribute], diagnostics: &mut Diagnostics) -> Self {
+        let mut parsed = Self::default();
+        each(attributes, &VALUE, diagnostics, |word, item| match word {
+            "crate" => once(&mut parsed.krate, item, crate_path(item)?),
+            "rename_all" => once(
+                &mut parsed.rename_all,
+                item,
+                item.text("snake_case")?.clone(),
+            ),
+            _ => unreachable!("`{word}` is among the words of a value"),
+        });
+        parsed
+    }
+}
+
+/// What stands on a variant of an enum that is the value of a property.
+#[derive(Default)]
+pub(crate) struct VariantAttributes {
+    pub(crate) aliases: Vec<LitStr>,
+    pub(crate) other: Option<Span>,
+    pub(crate) rename: Option<LitStr>,
+}
+
+impl VariantAttributes {
+    pub(crate) fn parse(attributes: &[Attribute], diagnostics: &mut Diagnostics) -> Self {
+        let mut parsed = Self::default();
+        each(attributes, &VARIANT, diagnostics, |word, item| match word {
+            "alias" => {
+                parsed.aliases.push(item.text("old_name")?.clone());
+                Ok(())
+            }
+            "other" => mark(&mut parsed.other, item),
+            "rename" => once(&mut parsed.rename, item, item.text("on_leave")?.clone()),
+            _ => unreachable!("`{word}` is among the words of a variant"),
         });
         parsed
     }
@@ -76,6 +215,18 @@ const FIELD: Position = Position {
     words: &FIELD_WORDS,
     other: "the struct",
     other_words: &STRUCT_WORDS,
+};
+
+const VALUE: Position = Position {
+    words: &["crate", "rename_all"],
+    other: "a variant",
+    other_words: &VARIANT_WORDS,
+};
+
+const VARIANT: Position = Position {
+    words: &VARIANT_WORDS,
+    other: "the enum",
+    other_words: &["crate", "rename_all"],
 };
 
 /// Calls `take` for each item with a word that is known here. Says whether something was refused that may have been meant
@@ -216,10 +367,24 @@ fn mark(slot: &mut Option<Span>, item: &Item) -> syn::Result<()> {
     }
 }
 
-fn path(item: &Item) -> syn::Result<Path> {
-    let text = item.text("path::to::tablesdk")?;
+/// Nothing behind the word, or the path of a function.
+fn default_value(item: &Item) -> syn::Result<DefaultValue> {
+    let function = match item.value {
+        Value::None => None,
+        Value::Text(_) | Value::Other => Some(path(item, "path::to::function", "Self::limit")?),
+    };
+    let span = item.word.span();
+    Ok(DefaultValue { span, function })
+}
+
+fn crate_path(item: &Item) -> syn::Result<Path> {
+    path(item, "path::to::tablesdk", "crate::tablesdk")
+}
+
+fn path(item: &Item, example: &str, good: &str) -> syn::Result<Path> {
+    let text = item.text(example)?;
     text.parse_with(Path::parse_mod_style).map_err(|_| {
-        let message = "this is no path: write it as in a `use`, such as `crate::tablesdk`";
+        let message = format!("this is no path: write it as in a `use`, such as `{good}`");
         syn::Error::new(text.span(), message)
     })
 }
@@ -236,5 +401,21 @@ fn once<T>(slot: &mut Option<T>, item: &Item, value: T) -> syn::Result<()> {
     }
 }
 
-const FIELD_WORDS: [&str; 3] = ["partition_key", "rename", "row_key"];
-const STRUCT_WORDS: [&str; 2] = ["crate", "rename_all"];
+const FIELD_WORDS: [&str; 14] = [
+    "alias",
+    "default",
+    "etag",
+    "flatten",
+    "json",
+    "mixed_integers",
+    "partition_key",
+    "prefix",
+    "rename",
+    "rest",
+    "row_key",
+    "skip",
+    "timestamp",
+    "with",
+];
+const STRUCT_WORDS: [&str; 3] = ["crate", "projection", "rename_all"];
+const VARIANT_WORDS: [&str; 3] = ["alias", "other", "rename"];

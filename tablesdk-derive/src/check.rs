@@ -1,4 +1,4 @@
-//! Every rule of what makes an entity: the struct as written becomes a model that can be expanded without a further question.
+//! Every rule of what makes an entity, or what is flattened into one: the struct as written becomes a model that can be expanded without a further question.
 //!
 //! Each message names the fix. One mistake gives one message: where a rule can only be broken because another one is, it is
 //! not applied. What a type may be is for the compiler to say, in the code that is generated.
@@ -6,32 +6,76 @@
 use std::collections::HashMap;
 
 use proc_macro2::{Span, TokenStream};
-use syn::{Generics, Ident, Path, Visibility, parse_quote};
+use syn::{Generics, Ident, LitStr, Path, Visibility, parse_quote};
 
-use crate::attr::StructAttributes;
+use crate::attr::{DefaultValue, FieldAttributes, Role, StructAttributes};
 use crate::diagnostics::Diagnostics;
-use crate::input::{Input, InputField, generated};
+use crate::input::{Input, InputField, Target, generated};
 use crate::name::{RenameRule, problem_of};
 
-/// An entity without a mistake.
+/// An entity or a group of properties without a mistake.
 pub(crate) struct Model<'a> {
+    pub(crate) target: Target,
+    pub(crate) projection: bool,
     pub(crate) ident: Ident,
     pub(crate) vis: &'a Visibility,
     pub(crate) generics: &'a Generics,
     pub(crate) krate: Path,
-    pub(crate) partition_key: InputField<'a>,
-    pub(crate) row_key: InputField<'a>,
-    pub(crate) properties: Vec<Property<'a>>,
+    /// In the order in which they were written.
+    pub(crate) parts: Vec<Part<'a>>,
     pub(crate) lints: Vec<TokenStream>,
 }
 
-pub(crate) struct Property<'a> {
+/// A field and what becomes of it.
+pub(crate) struct Part<'a> {
     pub(crate) field: InputField<'a>,
+    pub(crate) kind: Kind,
+}
+
+pub(crate) enum Kind {
+    ETag,
+    Group { prefix: String },
+    PartitionKey,
+    Property(Property),
+    Rest,
+    RowKey,
+    Skip { default: Option<Path> },
+    Timestamp,
+}
+
+pub(crate) struct Property {
     pub(crate) name: String,
+    pub(crate) aliases: Vec<String>,
+    pub(crate) form: Form,
+    pub(crate) mixed_integers: bool,
+    pub(crate) default: Option<DefaultValue>,
+}
+
+/// How a field is stored.
+pub(crate) enum Form {
+    Json,
+    Plain,
+    With(Path),
+}
+
+impl Model<'_> {
+    pub(crate) fn key(&self, is_key: fn(&Kind) -> bool) -> Option<&InputField<'_>> {
+        let part = self.parts.iter().find(|part| is_key(&part.kind))?;
+        Some(&part.field)
+    }
+
+    pub(crate) fn partition_key(&self) -> Option<&InputField<'_>> {
+        self.key(|kind| matches!(kind, Kind::PartitionKey))
+    }
+
+    pub(crate) fn row_key(&self) -> Option<&InputField<'_>> {
+        self.key(|kind| matches!(kind, Kind::RowKey))
+    }
 }
 
 pub(crate) fn check(input: Input<'_>) -> syn::Result<Model<'_>> {
     let Input {
+        target,
         ident,
         vis,
         generics,
@@ -40,40 +84,80 @@ pub(crate) fn check(input: Input<'_>) -> syn::Result<Model<'_>> {
         lints,
         mut diagnostics,
     } = input;
-    let missing = check_keys(ident, &attributes, &fields, &mut diagnostics);
+    let projection = attributes.projection;
+    if let (Target::Group, Some(span)) = (target, projection) {
+        diagnostics.error(
+            span,
+            "a flattened struct is read and written with its entity: put `projection` on a struct that derives `TableEntity`",
+        );
+    }
+    let missing = match target {
+        Target::Entity => check_keys(ident, &attributes, &fields, &mut diagnostics),
+        Target::Group => Vec::new(),
+    };
+    for field in &fields {
+        check_role(field, target, projection.is_some(), &mut diagnostics);
+    }
+    check_single(&fields, &mut diagnostics);
     check_names(&attributes, &fields, &missing, &mut diagnostics);
 
-    let mut partition_key = None;
-    let mut row_key = None;
-    let mut properties = Vec::new();
-    for field in fields {
-        if field.attributes.partition_key.is_some() {
-            partition_key = Some(field);
-        } else if field.attributes.row_key.is_some() {
-            row_key = Some(field);
-        } else {
-            let (name, _) = property_name(&field, attributes.rename_all);
-            properties.push(Property { field, name });
-        }
-    }
-    let krate = crate_path(attributes);
-    let keys = partition_key.zip(row_key);
-    diagnostics.finish(keys.map(|(partition_key, row_key)| Model {
+    let krate = attributes.krate.clone().unwrap_or_else(default_crate);
+    let parts = fields.into_iter().map(|field| {
+        let kind = kind_of(&field, attributes.rename_all);
+        Part { field, kind }
+    });
+    let model = Model {
+        target,
+        projection: projection.is_some(),
         ident: generated(ident),
         vis,
         generics,
         krate,
-        partition_key,
-        row_key,
-        properties,
+        parts: parts.collect(),
         lints,
-    }))
+    };
+    diagnostics.finish(Some(model))
 }
 
-/// Where `tablesdk` is.
-pub(crate) fn crate_path(attributes: StructAttributes) -> Path {
-    let given = attributes.krate;
-    given.unwrap_or_else(|| parse_quote!(::tablesdk))
+fn kind_of(field: &InputField<'_>, rename_all: Option<RenameRule>) -> Kind {
+    let attributes = &field.attributes;
+    let role = attributes.roles().first().map(|(role, _)| *role);
+    let form = match role {
+        Some(Role::ETag) => return Kind::ETag,
+        Some(Role::Flatten) => {
+            let prefix = attributes.prefix.as_ref().map(LitStr::value);
+            return Kind::Group {
+                prefix: prefix.unwrap_or_default(),
+            };
+        }
+        Some(Role::PartitionKey) => return Kind::PartitionKey,
+        Some(Role::Rest) => return Kind::Rest,
+        Some(Role::RowKey) => return Kind::RowKey,
+        Some(Role::Skip) => {
+            let default = attributes.default.as_ref();
+            let default = default.and_then(|default| default.function.clone());
+            return Kind::Skip { default };
+        }
+        Some(Role::Timestamp) => return Kind::Timestamp,
+        Some(Role::Json) => Form::Json,
+        Some(Role::With) | None => match &attributes.with {
+            Some((_, module)) => Form::With(module.clone()),
+            None => Form::Plain,
+        },
+    };
+    let (name, _) = property_name(field, rename_all);
+    Kind::Property(Property {
+        name,
+        aliases: attributes.aliases.iter().map(LitStr::value).collect(),
+        form,
+        mixed_integers: attributes.mixed_integers.is_some(),
+        default: attributes.default.clone(),
+    })
+}
+
+/// Where `tablesdk` is, unless the attribute says otherwise.
+pub(crate) fn default_crate() -> Path {
+    parse_quote!(::tablesdk)
 }
 
 /// What is told apart between the two keys.
@@ -139,7 +223,8 @@ fn check_keys(
             }
         } else if both.is_empty() {
             missing.push(rule.property);
-            if !unclear {
+            // A projection may do without.
+            if !unclear && attributes.projection.is_none() {
                 ask_for_key(entity, attributes, fields, &rule, diagnostics);
             }
         }
@@ -180,6 +265,127 @@ fn check_no_rename(key: &InputField<'_>, rule: &KeyRule, diagnostics: &mut Diagn
     }
 }
 
+/// A field is for one thing, and has the words that go with it.
+fn check_role(
+    field: &InputField<'_>,
+    target: Target,
+    projection: bool,
+    diagnostics: &mut Diagnostics,
+) {
+    let attributes = &field.attributes;
+    let roles = attributes.roles();
+    // Two keys on one field are reported with the keys.
+    let two = match roles.as_slice() {
+        [(first, _), (second, span), ..] if !(first.is_key() && second.is_key()) => {
+            Some((*first, *second, *span))
+        }
+        _ => None,
+    };
+    if let Some((first, second, span)) = two {
+        let (first, second) = (first.word(), second.word());
+        diagnostics.error(
+            span,
+            format!("`{first}` and `{second}` exclude each other: keep one of them"),
+        );
+        return;
+    }
+    let role = roles.first().copied();
+    if let Some((role, span)) = role {
+        let word = role.word();
+        match (target, role) {
+            (Target::Group, Role::PartitionKey | Role::RowKey) => diagnostics.error(
+                span,
+                format!("a flattened struct has no key: move `{word}` to a field of the entity"),
+            ),
+            (Target::Group, Role::Rest | Role::ETag | Role::Timestamp) => diagnostics.error(
+                span,
+                format!("`{word}` is about the entity as a whole: move it to a field of the entity"),
+            ),
+            (Target::Entity, Role::Rest) if projection => diagnostics.error(
+                span,
+                "a projection asks for the properties of its fields and for no others: remove the `rest`, or the `projection`",
+            ),
+            _ => {}
+        }
+    }
+    let role = role.map(|(role, _)| role);
+    let is_property = matches!(role, None | Some(Role::Json | Role::With));
+    // The two keys have a message of their own for `rename`.
+    let renamed = attributes.rename.as_ref().filter(|_| !field.is_key());
+    let named = [("rename", renamed.map(LitStr::span))];
+    let aliased = attributes.aliases.iter();
+    let named = named
+        .into_iter()
+        .chain(aliased.map(|alias| ("alias", Some(alias.span()))));
+    let default = attributes.default.as_ref().map(|default| default.span);
+    let default = default.filter(|_| role != Some(Role::Skip));
+    for (word, span) in named.chain([("default", default)]) {
+        if let (Some(role), Some(span), false) = (role, span, is_property) {
+            let reason = why_no_modifier(role);
+            diagnostics.error(span, format!("{reason}: remove the `{word}`"));
+        }
+    }
+    if let (Some(role), Some(span)) = (role, attributes.mixed_integers) {
+        let word = role.word();
+        diagnostics.error(
+            span,
+            format!("`mixed_integers` is for an ordinary integer: remove it, or the `{word}`"),
+        );
+    }
+    if let Some(prefix) = &attributes.prefix {
+        if role != Some(Role::Flatten) {
+            diagnostics.error(
+                prefix.span(),
+                "a prefix is for the properties of a flattened struct: add `flatten`, or remove the `prefix`",
+            );
+        } else if let Some(problem) = problem_of(&format!("{}x", prefix.value())) {
+            diagnostics.error(
+                prefix.span(),
+                format!(
+                    "no property has a name that begins with `{}`: {problem}; choose another",
+                    abbreviated(&prefix.value())
+                ),
+            );
+        }
+    }
+}
+
+const fn why_no_modifier(role: Role) -> &'static str {
+    match role {
+        Role::ETag => "the service gives the ETag",
+        Role::Flatten => "a flattened struct brings its own properties",
+        Role::Json | Role::With => "it is a property",
+        Role::PartitionKey | Role::RowKey => "every entity has its keys, under their own names",
+        Role::Rest => "the rest keeps its own names, and may be empty",
+        Role::Skip => "a skipped field is not stored",
+        Role::Timestamp => "the service gives the timestamp",
+    }
+}
+
+/// What there is once in an entity is marked once.
+fn check_single(fields: &[InputField<'_>], diagnostics: &mut Diagnostics) {
+    let rules: [fn(&FieldAttributes) -> Option<Span>; 3] = [
+        |attributes| attributes.etag,
+        |attributes| attributes.rest,
+        |attributes| attributes.timestamp,
+    ];
+    for (word, mark) in ["etag", "rest", "timestamp"].into_iter().zip(rules) {
+        let mut marked = fields
+            .iter()
+            .filter_map(|field| Some((field, mark(&field.attributes)?)));
+        let Some((first, _)) = marked.next() else {
+            continue;
+        };
+        for (_, span) in marked {
+            let first = first.plain_name();
+            diagnostics.error(
+                span,
+                format!("`{first}` is marked `{word}` already: remove one of the two"),
+            );
+        }
+    }
+}
+
 /// The properties have names that the service takes, each its own, and are not too many.
 fn check_names(
     attributes: &StructAttributes,
@@ -187,33 +393,39 @@ fn check_names(
     missing_keys: &[&str],
     diagnostics: &mut Diagnostics,
 ) {
-    let is_property = |field: &&InputField<'_>| !field.is_key();
+    let is_property = |field: &&InputField<'_>| {
+        let roles = field.attributes.roles();
+        let is_property = |(role, _): &(Role, Span)| matches!(role, Role::Json | Role::With);
+        roles.iter().all(is_property)
+    };
     let mut owners: HashMap<String, String> = HashMap::new();
     for field in fields.iter().filter(is_property) {
         let (name, span) = property_name(field, attributes.rename_all);
         // The field that should have been the key has been reported.
-        if missing_keys.contains(&&*name) {
+        if missing_keys.contains(&&*name) && attributes.projection.is_none() {
             continue;
         }
-        if let Some(problem) = problem_of(&name) {
-            let fix = match field.attributes.rename {
-                Some(_) => "choose another",
-                None => "give the property another with `#[table(rename = \"…\")]`",
-            };
-            let name = abbreviated(&name);
-            diagnostics.error(
-                span,
-                format!("`{name}` cannot name a property: {problem}; {fix}"),
+        let fix = match field.attributes.rename {
+            Some(_) => "choose another",
+            None => "give the property another with `#[table(rename = \"…\")]`",
+        };
+        check_name(&name, span, fix, field, &mut owners, diagnostics);
+        let aliases = &field.attributes.aliases;
+        for alias in aliases.iter().take(ALIASES_MAX) {
+            check_name(
+                &alias.value(),
+                alias.span(),
+                "choose another",
+                field,
+                &mut owners,
+                diagnostics,
             );
-        } else if let Some(owner) = owners.get(&name) {
+        }
+        if let Some(alias) = aliases.get(ALIASES_MAX) {
             diagnostics.error(
-                span,
-                format!(
-                    "the property of `{owner}` is named `{name}` already: give one of them another name with `#[table(rename = \"…\")]`"
-                ),
+                alias.span(),
+                format!("a field has at most {ALIASES_MAX} aliases"),
             );
-        } else {
-            owners.insert(name, field.plain_name());
         }
     }
     let count = fields.iter().filter(is_property).count();
@@ -224,6 +436,35 @@ fn check_names(
                 "an entity has at most {PROPERTIES_MAX} properties beside its keys, and this one has {count}: divide it into several"
             ),
         );
+    }
+}
+
+fn check_name(
+    name: &str,
+    span: Span,
+    fix: &str,
+    field: &InputField<'_>,
+    owners: &mut HashMap<String, String>,
+    diagnostics: &mut Diagnostics,
+) {
+    let own = field.plain_name();
+    if let Some(problem) = problem_of(name) {
+        let name = abbreviated(name);
+        diagnostics.error(
+            span,
+            format!("`{name}` cannot name a property: {problem}; {fix}"),
+        );
+    } else if let Some(owner) = owners.get(name) {
+        let message = if *owner == own {
+            format!("`{own}` has the name `{name}` already: remove the alias")
+        } else {
+            format!(
+                "the property of `{owner}` is named `{name}` already: give one of them another name with `#[table(rename = \"…\")]`"
+            )
+        };
+        diagnostics.error(span, message);
+    } else {
+        owners.insert(name.to_owned(), own);
     }
 }
 
@@ -246,6 +487,8 @@ fn abbreviated(name: &str) -> String {
     }
 }
 
+/// As many as fit into the bits that remember which of them came.
+const ALIASES_MAX: usize = 63;
 const PROPERTIES_MAX: usize = 252;
 
 #[cfg(test)]
@@ -258,8 +501,14 @@ mod tests {
     /// The names of the properties, or the messages.
     fn check_text(text: &str) -> Result<Vec<String>, Vec<String>> {
         let input: DeriveInput = syn::parse_str(text).unwrap();
-        match input::parse(&input).and_then(check) {
-            Ok(model) => Ok(model.properties.into_iter().map(|p| p.name).collect()),
+        match input::parse(&input, Target::Entity).and_then(check) {
+            Ok(model) => {
+                let names = model.parts.into_iter().filter_map(|part| match part.kind {
+                    Kind::Property(property) => Some(property.name),
+                    _ => None,
+                });
+                Ok(names.collect())
+            }
             Err(errors) => Err(errors.into_iter().map(|e| e.to_string()).collect()),
         }
     }
@@ -352,13 +601,10 @@ mod tests {
     fn what_may_have_been_a_key_is_not_missed_a_second_time() {
         for (attribute, message) in [
             ("#[table(partitionkey)]", "did you mean `partition_key`?"),
-            (
-                "#[table(pk)]",
-                "known here are `partition_key`, `rename`, `row_key`",
-            ),
+            ("#[table(pk)]", "known here are `alias`, `default`, `etag`"),
             (
                 "#[table(\"partition_key\")]",
-                "expected one of `partition_key`, `rename`, `row_key`",
+                "expected one of `alias`, `default`, `etag`",
             ),
             ("#[table]", "expected attribute arguments"),
             (

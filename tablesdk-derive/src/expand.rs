@@ -1,22 +1,34 @@
-//! The code for an entity without a mistake. Cannot fail.
+//! The code for an entity, or what is flattened into one, without a mistake. Cannot fail.
 //!
 //! Every path is absolute, since the user may have names of their own for anything. Whatever is asked of a field's type is
 //! asked through one function of the library with that type as its argument: a type that cannot be stored is refused there,
 //! at the type itself, in the same words each time, which the compiler prints once.
 
 use proc_macro2::{Span, TokenStream, TokenTree};
-use quote::{ToTokens, format_ident, quote};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt as _;
-use syn::{GenericParam, Generics, Ident, Visibility, parse_quote};
+use syn::spanned::Spanned as _;
+use syn::{GenericParam, Generics, Ident, Index, Path, Visibility, parse_quote};
 
-use crate::check::{Model, Property};
-use crate::input::{InputField, generated_span};
+use crate::attr::DefaultValue;
+use crate::check::{Form, Kind, Model, Part, Property};
+use crate::input::{InputField, Target, generated_span};
 
 pub(crate) fn expand(model: &Model<'_>) -> TokenStream {
-    let entity = impl_entity(model);
-    let keys = impl_keys(model);
     let columns = columns_struct(model);
-    quote! { #entity #keys #columns }
+    let checks = const_checks(model);
+    match model.target {
+        Target::Entity => {
+            let entity = impl_entity(model);
+            let writable = (!model.projection).then(|| impl_writable(model));
+            let keys = impl_keys(model);
+            quote! { #entity #writable #keys #columns #checks }
+        }
+        Target::Group => {
+            let group = impl_group(model);
+            quote! { #group #columns #checks }
+        }
+    }
 }
 
 /// The name of the struct of columns. It does not stand where the entity's does, so that no lint of the user's applies.
@@ -24,68 +36,277 @@ pub(crate) fn columns_ident(entity: &Ident) -> Ident {
     format_ident!("{}Columns", entity, span = Span::call_site())
 }
 
+impl Model<'_> {
+    fn private(&self) -> TokenStream {
+        let krate = &self.krate;
+        quote! { #krate::__private }
+    }
+
+    /// What a column belongs to: the struct, or the parameter that stands for the one it is flattened into.
+    fn columns_of(&self) -> TokenStream {
+        match self.target {
+            Target::Entity => {
+                let (ident, (_, generics, _)) = (&self.ident, self.generics.split_for_impl());
+                quote! { #ident #generics }
+            }
+            Target::Group => entity_param().into_token_stream(),
+        }
+    }
+
+    fn properties(&self) -> impl Iterator<Item = (&InputField<'_>, &Property)> {
+        self.parts.iter().filter_map(|part| match &part.kind {
+            Kind::Property(property) => Some((&part.field, property)),
+            _ => None,
+        })
+    }
+
+    fn groups(&self) -> impl Iterator<Item = (&InputField<'_>, &str)> {
+        self.parts.iter().filter_map(|part| match &part.kind {
+            Kind::Group { prefix } => Some((&part.field, prefix.as_str())),
+            _ => None,
+        })
+    }
+
+    fn rest(&self) -> Option<&InputField<'_>> {
+        self.key(|kind| matches!(kind, Kind::Rest))
+    }
+}
+
 fn impl_entity(model: &Model<'_>) -> TokenStream {
     let Model {
         ident,
         krate,
-        partition_key,
-        row_key,
-        properties,
         lints,
         ..
     } = model;
-    let private = quote! { #krate::__private };
+    let private = model.private();
     let generics = with_bounds(model);
     let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
     let columns = columns_ident(ident);
-    let entity_name = ident.unraw().to_string();
-    let schema = properties.iter().map(|Property { field, name }| {
-        let access = field_access(&private, field);
-        quote! { #access.schema(#name) }
-    });
-    let (column_members, column_names): (Vec<_>, Vec<_>) = columns_of(model)
-        .map(|(field, name)| (field.member(), name))
-        .unzip();
-    let (partition_access, row_access) = (
-        key_access(&private, partition_key),
-        key_access(&private, row_key),
-    );
-    let (partition_member, row_member) = (partition_key.member(), row_key.member());
-    let write = fn_write(model, &private);
-    let read = fn_read(model, &private);
+    let schema = schema(model);
+    let root = quote! { #private::Prefix::ROOT };
+    let columns_value = columns_value(model, &root);
+    let checks = generic_checks(model);
+    let read = fn_read(model);
+    let written = fn_written_as(model);
     quote! {
         #[automatically_derived]
         #(#lints)*
         impl #impl_generics #krate::TableEntity for #ident #type_generics #where_clause {
             type Columns = #columns #type_generics;
 
-            const SCHEMA: #private::Schema = #private::Schema::new(#entity_name, &[#(#schema),*]);
+            const SCHEMA: #private::Schema = #schema;
 
             fn columns() -> Self::Columns {
-                #columns { #(#column_members: #private::Column::new(#column_names)),* }
+                #checks
+                #columns_value
             }
-
-            fn entity_key(
-                &self,
-            ) -> ::core::result::Result<#private::EntityKey, #private::EntityError> {
-                #private::entity_key(
-                    #partition_access.text(&self.#partition_member),
-                    #row_access.text(&self.#row_member),
-                )
-            }
-
-            #write
 
             #read
+
+            #written
         }
     }
 }
 
-fn fn_write(model: &Model<'_>, private: &TokenStream) -> TokenStream {
+fn impl_writable(model: &Model<'_>) -> TokenStream {
+    let Model {
+        ident,
+        krate,
+        lints,
+        ..
+    } = model;
+    let private = model.private();
+    let generics = with_bounds(model);
+    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
+    let key_texts = [model.partition_key(), model.row_key()]
+        .into_iter()
+        .flatten()
+        .map(|field| {
+            let (access, member) = (key_access(&private, field), field.member());
+            quote! { #access.text(&self.#member) }
+        });
+    let write = fn_write(model);
+    quote! {
+        #[automatically_derived]
+        #(#lints)*
+        impl #impl_generics #krate::WritableEntity for #ident #type_generics #where_clause {
+            fn entity_key(
+                &self,
+            ) -> ::core::result::Result<#private::EntityKey, #private::EntityError> {
+                #private::entity_key(#(#key_texts),*)
+            }
+
+            #write
+        }
+    }
+}
+
+fn impl_group(model: &Model<'_>) -> TokenStream {
+    let Model {
+        ident,
+        krate,
+        lints,
+        ..
+    } = model;
+    let private = model.private();
+    let generics = with_bounds(model);
+    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
+    let columns = columns_ident(ident);
+    let param = entity_param();
+    let with_param = with_entity_param(model.generics);
+    let (_, column_generics, _) = with_param.split_for_impl();
+    let schema = schema(model);
+    let prefix = local("prefix");
+    let columns_value = columns_value(model, &prefix.to_token_stream());
+    let checks = generic_checks(model);
+    let write = fn_write(model);
+    let (slot_types, slot_values): (Vec<_>, Vec<_>) = model
+        .parts
+        .iter()
+        .filter_map(|part| slot_of(&private, part))
+        .unzip();
+    let fill = fn_fill(model);
+    let slots = local("slots");
+    let mut index = 0;
+    let members = model.parts.iter().map(|part| {
+        let (member, ty) = (part.field.member(), part.field.ty);
+        let slot = if slot_of(&private, part).is_some() {
+            let slot = Index::from(index);
+            index += 1;
+            quote! { #slots.#slot }
+        } else {
+            TokenStream::new()
+        };
+        let value = finished(&private, part, &slot, &prefix.to_token_stream());
+        let value = value.unwrap_or_else(|| quote! { #private::skipped::<#ty>() });
+        quote! { #member: #value }
+    });
+    quote! {
+        #[automatically_derived]
+        #(#lints)*
+        impl #impl_generics #krate::TableProperties for #ident #type_generics #where_clause {
+            type Columns<#param> = #columns #column_generics;
+            type Slots = (#(#slot_types,)*);
+
+            const SCHEMA: #private::Schema = #schema;
+
+            fn columns<#param>(#prefix: #private::Prefix) -> Self::Columns<#param> {
+                #checks
+                #columns_value
+            }
+
+            #write
+
+            fn slots() -> Self::Slots {
+                (#(#slot_values,)*)
+            }
+
+            #fill
+
+            fn finish(
+                #slots: Self::Slots,
+                #prefix: #private::Prefix,
+            ) -> ::core::result::Result<Self, #private::EntityError> {
+                ::core::result::Result::Ok(Self { #(#members,)* })
+            }
+        }
+    }
+}
+
+fn schema(model: &Model<'_>) -> TokenStream {
+    let private = model.private();
+    let name = model.ident.unraw().to_string();
+    let parts = model.parts.iter().filter_map(|part| match &part.kind {
+        Kind::Group { prefix } => {
+            let ty = part.field.ty;
+            let schema = quote! { <#ty as #private::TableProperties>::SCHEMA };
+            Some(quote! { #private::SchemaPart::Group(#prefix, &#schema) })
+        }
+        Kind::Property(property) => {
+            let access = match &property.form {
+                Form::With(module) => {
+                    let stored = stored_type(module);
+                    quote! { #private::field::<#stored>() }
+                }
+                Form::Json | Form::Plain => property_access(&private, &part.field, property),
+            };
+            let name = &property.name;
+            let aliases = aliases(property);
+            let default = property
+                .default
+                .as_ref()
+                .map(|_| quote! { .with_default() });
+            Some(quote! { #private::SchemaPart::Property(#access.schema(#name) #aliases #default) })
+        }
+        _ => None,
+    });
+    let projection = model.projection.then(|| quote! { .projection() });
+    quote! { #private::Schema::new(#name, &[#(#parts),*]) #projection }
+}
+
+/// The struct of columns, made.
+fn columns_value(model: &Model<'_>, prefix: &TokenStream) -> TokenStream {
+    let private = model.private();
+    let columns = columns_ident(&model.ident);
+    let in_group = (model.target == Target::Group).then(|| quote! { .prefix(#prefix) });
+    let members = model.parts.iter().filter_map(|part| {
+        let member = part.field.member();
+        let value = match &part.kind {
+            Kind::Group { prefix: text } => {
+                let ty = part.field.ty;
+                quote! { <#ty as #private::TableProperties>::columns(#prefix.then(#text)) }
+            }
+            Kind::PartitionKey => quote! { #private::Column::new("PartitionKey") },
+            Kind::RowKey => quote! { #private::Column::new("RowKey") },
+            Kind::Timestamp => quote! { #private::Column::new("Timestamp") },
+            Kind::Property(property) => {
+                let name = &property.name;
+                let column = match property.form {
+                    Form::Json => quote! { #private::JsonColumn },
+                    Form::Plain | Form::With(_) => quote! { #private::Column },
+                };
+                let mixed = property
+                    .mixed_integers
+                    .then(|| quote! { .mixed_integers() });
+                let aliases = aliases(property);
+                quote! { #column::new(#name) #aliases #mixed #in_group }
+            }
+            Kind::ETag | Kind::Rest | Kind::Skip { .. } => return None,
+        };
+        Some(quote! { #member: #value })
+    });
+    // A struct without a column leaves the prefix unused.
+    let unused = (model.target == Target::Group).then(|| quote! { let _ = #prefix; });
+    let marker =
+        (model.target == Target::Group).then(|| quote! { __entity: ::core::marker::PhantomData, });
+    quote! { #unused #columns { #(#members,)* #marker } }
+}
+
+fn aliases(property: &Property) -> Option<TokenStream> {
+    let aliases = &property.aliases;
+    (!aliases.is_empty()).then(|| quote! { .aliases(&[#(#aliases),*]) })
+}
+
+fn fn_write(model: &Model<'_>) -> TokenStream {
+    let private = model.private();
+    let krate = &model.krate;
     let writer = local("writer");
-    let statements = model.properties.iter().map(|Property { field, name }| {
-        let (access, member) = (field_access(private, field), field.member());
-        quote! { #access.write(#writer, #name, &self.#member)?; }
+    let statements = model.parts.iter().filter_map(|part| {
+        let (ty, member) = (part.field.ty, part.field.member());
+        Some(match &part.kind {
+            Kind::Group { prefix } => quote! { #writer.group::<#ty>(#prefix, &self.#member)?; },
+            Kind::Property(property) => {
+                let name = &property.name;
+                let access = property_access(&private, &part.field, property);
+                quote! { #access.write(#writer, #name, &self.#member)?; }
+            }
+            Kind::Rest => {
+                let schema = quote! { <Self as #krate::TableEntity>::SCHEMA };
+                quote! { #private::RestField::write_rest(&self.#member, #writer, &#schema)?; }
+            }
+            _ => return None,
+        })
     });
     quote! {
         fn write(
@@ -99,57 +320,271 @@ fn fn_write(model: &Model<'_>, private: &TokenStream) -> TokenStream {
 }
 
 /// Each property that passes by fills the slot of its field: a `match` over names, and no map.
-fn fn_read(model: &Model<'_>, private: &TokenStream) -> TokenStream {
-    let Model {
-        partition_key,
-        row_key,
-        properties,
-        ..
-    } = model;
+fn fn_read(model: &Model<'_>) -> TokenStream {
+    let private = model.private();
     let (reader, property) = (local("reader"), local("property"));
-    let names: Vec<_> = properties.iter().map(|property| &property.name).collect();
-    let accesses = properties
-        .iter()
-        .map(|property| field_access(private, &property.field));
-    let members = properties.iter().map(|property| property.field.member());
-    let slots: Vec<_> = properties
-        .iter()
-        .map(|property| local(&format!("slot_{}", property.field.plain_name())))
+    let slots = model.parts.iter().filter_map(|part| {
+        let (_, value) = slot_of(&private, part)?;
+        let slot = slot_ident(&part.field);
+        Some(quote! { let mut #slot = #value; })
+    });
+    let rest = model.rest().map(|field| {
+        let (ty, slot) = (field.ty, slot_ident(field));
+        quote! { let mut #slot = #private::rest_field::<#ty>(); }
+    });
+    let arms = model
+        .properties()
+        .flat_map(|(field, known)| arms(known, &slot_ident(field).into_token_stream(), &property));
+    let arms: Vec<_> = arms.collect();
+    let name = local("name");
+    let offers: Vec<_> = model
+        .groups()
+        .map(|(field, prefix)| {
+            let (ty, slot) = (field.ty, slot_ident(field));
+            quote! { #private::fill_group::<#ty>(&mut #slot, #prefix, #name, #property)? }
+        })
         .collect();
-    let fill_slots = (!properties.is_empty()).then(|| {
+    let known = local("known");
+    let others = match (offers.as_slice(), model.rest()) {
+        ([], None) => quote! { _ => {} },
+        ([], Some(rest)) => {
+            let slot = slot_ident(rest);
+            quote! { _ => #private::RestField::take(&mut #slot, #property)? }
+        }
+        (offers, None) => quote! { #name => { let _: bool = #(#offers)||*; } },
+        (offers, Some(rest)) => {
+            let slot = slot_ident(rest);
+            quote! {
+                #name => {
+                    let #known = #(#offers)||*;
+                    if !#known {
+                        #private::RestField::take(&mut #slot, #property)?;
+                    }
+                }
+            }
+        }
+    };
+    let stores = !arms.is_empty() || !offers.is_empty() || model.rest().is_some();
+    let fill_slots = stores.then(|| {
         quote! {
-            #(let mut #slots = #accesses.slot(#names);)*
+            #(#slots)*
+            #rest
             while let ::core::option::Option::Some(#property) = #reader.next_property() {
                 match #property.name() {
-                    #(#names => #slots.fill(#property)?,)*
-                    _ => {}
+                    #(#arms)*
+                    #others
                 }
             }
         }
     });
-    let (partition_access, row_access) = (
-        key_access(private, partition_key),
-        key_access(private, row_key),
-    );
-    let (partition_member, row_member) = (partition_key.member(), row_key.member());
+    let root = quote! { #private::Prefix::ROOT };
+    let members = model.parts.iter().map(|part| {
+        let (field, member) = (&part.field, part.field.member());
+        let ty = field.ty;
+        let slot = slot_ident(field);
+        let value = match &part.kind {
+            Kind::ETag => quote! { #private::etag_field::<#ty>(#reader.etag()) },
+            Kind::PartitionKey => {
+                let access = key_access(&private, field);
+                quote! { #access.read_partition_key(#reader)? }
+            }
+            Kind::Rest => slot.into_token_stream(),
+            Kind::RowKey => {
+                let access = key_access(&private, field);
+                quote! { #access.read_row_key(#reader)? }
+            }
+            Kind::Timestamp => quote! { #reader.timestamp_field::<#ty>()? },
+            Kind::Group { .. } | Kind::Property(_) | Kind::Skip { .. } => {
+                let value = finished(&private, part, &slot.into_token_stream(), &root);
+                value.unwrap_or_else(|| quote! { #private::skipped::<#ty>() })
+            }
+        };
+        quote! { #member: #value }
+    });
     quote! {
         fn read(
             #reader: &mut #private::PropertyReader<'_>,
         ) -> ::core::result::Result<Self, #private::EntityError> {
             #fill_slots
-            ::core::result::Result::Ok(Self {
-                #partition_member: #partition_access.read_partition_key(#reader)?,
-                #row_member: #row_access.read_row_key(#reader)?,
-                #(#members: #slots.finish()?,)*
-            })
+            ::core::result::Result::Ok(Self { #(#members,)* })
         }
     }
 }
 
+/// Where the fields are filled that are flattened into an entity: as in an entity, but with the name apart.
+fn fn_fill(model: &Model<'_>) -> TokenStream {
+    let private = model.private();
+    let (slots, name, property) = (local("slots"), local("name"), local("property"));
+    let mut arms_of_fields = Vec::new();
+    let mut offers = Vec::new();
+    let stored = model
+        .parts
+        .iter()
+        .filter(|part| slot_of(&private, part).is_some());
+    for (index, part) in stored.enumerate() {
+        let index = Index::from(index);
+        match &part.kind {
+            Kind::Group { prefix } => {
+                let ty = part.field.ty;
+                offers.push(quote! {
+                    #private::fill_group::<#ty>(&mut #slots.#index, #prefix, #name, #property)?
+                });
+            }
+            Kind::Property(known) => {
+                arms_of_fields.extend(arms(known, &quote! { #slots.#index }, &property));
+            }
+            _ => {}
+        }
+    }
+    let other = if offers.is_empty() {
+        quote! { false }
+    } else {
+        quote! { #(#offers)||* }
+    };
+    let body = if arms_of_fields.is_empty() {
+        quote! {
+            let _ = (&#slots, #name, #property);
+            ::core::result::Result::Ok(#other)
+        }
+    } else {
+        quote! {
+            match #name {
+                #(#arms_of_fields)*
+                _ => return ::core::result::Result::Ok(#other),
+            }
+            ::core::result::Result::Ok(true)
+        }
+    };
+    quote! {
+        fn fill(
+            #slots: &mut Self::Slots,
+            #name: &str,
+            #property: &#private::RawProperty<'_>,
+        ) -> ::core::result::Result<bool, #private::EntityError> {
+            #body
+        }
+    }
+}
+
+/// What happens at each name of a property.
+fn arms<'p>(
+    known: &'p Property,
+    slot: &TokenStream,
+    property: &Ident,
+) -> impl Iterator<Item = TokenStream> + use<'p> {
+    let name = &known.name;
+    let own = quote! { #name => #slot.fill(#property)?, };
+    let (slot, property) = (slot.clone(), property.clone());
+    let aliases = known.aliases.iter().zip(1_u32..);
+    let aliases = aliases.map(move |(alias, rank)| {
+        quote! { #alias => #slot.fill_alias(#rank, #property)?, }
+    });
+    [own].into_iter().chain(aliases)
+}
+
+/// The type and the value of what collects a field, where something does.
+fn slot_of(private: &TokenStream, part: &Part<'_>) -> Option<(TokenStream, TokenStream)> {
+    let ty = part.field.ty;
+    match &part.kind {
+        Kind::Group { .. } => {
+            let group = quote! { <#ty as #private::TableProperties> };
+            Some((quote! { #group::Slots }, quote! { #group::slots() }))
+        }
+        Kind::Property(property) => {
+            let access = property_access(private, &part.field, property);
+            let name = &property.name;
+            Some((
+                quote! { #private::Slot<#ty> },
+                quote! { #access.slot(#name) },
+            ))
+        }
+        _ => None,
+    }
+}
+
+/// The value of a field from what collected it; `None` for what nothing collects but the default of its type.
+fn finished(
+    private: &TokenStream,
+    part: &Part<'_>,
+    slot: &TokenStream,
+    prefix: &TokenStream,
+) -> Option<TokenStream> {
+    let ty = part.field.ty;
+    match &part.kind {
+        Kind::Group { prefix: text } => Some(quote! {
+            <#ty as #private::TableProperties>::finish(#slot, #prefix.then(#text))?
+        }),
+        Kind::Property(property) => Some(match &property.default {
+            None => quote! { #slot.finish(#prefix)? },
+            Some(DefaultValue {
+                function: Some(function),
+                ..
+            }) => quote! { #slot.finish_or(#function) },
+            Some(_) => quote! { #slot.finish_or(#private::skipped::<#ty>) },
+        }),
+        Kind::Skip {
+            default: Some(function),
+        } => Some(quote! { #function() }),
+        _ => None,
+    }
+}
+
+/// Where the entity shows its version, it shows it after a write, too.
+fn fn_written_as(model: &Model<'_>) -> Option<TokenStream> {
+    let private = model.private();
+    let etag = local("etag");
+    let statements: Vec<_> = model
+        .parts
+        .iter()
+        .filter_map(|part| {
+            let member = part.field.member();
+            match part.kind {
+                Kind::ETag => Some(quote! { #private::set_etag(&mut self.#member, #etag); }),
+                Kind::Timestamp => {
+                    Some(quote! { #private::set_timestamp(&mut self.#member, #etag); })
+                }
+                _ => None,
+            }
+        })
+        .collect();
+    (!statements.is_empty()).then(|| {
+        quote! {
+            fn written_as(&mut self, #etag: &#private::ETag) {
+                #(#statements)*
+            }
+        }
+    })
+}
+
 /// What the code does with a field that is a property.
-fn field_access(private: &TokenStream, field: &InputField<'_>) -> TokenStream {
+fn property_access(
+    private: &TokenStream,
+    field: &InputField<'_>,
+    property: &Property,
+) -> TokenStream {
     let ty = field.ty;
-    quote! { #private::field::<#ty>() }
+    match &property.form {
+        Form::Json => quote! { #private::json_field::<#ty>() },
+        Form::Plain => quote! { #private::field::<#ty>() },
+        Form::With(module) => {
+            let stored = stored_type(module);
+            let span = module.span();
+            let (value, given) = (local("value"), local("given"));
+            let to = quote_spanned! { span=> #module::to_property };
+            let from = quote_spanned! { span=> #module::from_property };
+            quote! {
+                #private::with_field::<#ty, #stored>(
+                    |#given| #private::with_to_value::<#stored>(#to(#given)),
+                    |#value| #private::with_from_value::<#ty, #stored>(#value, #from),
+                )
+            }
+        }
+    }
+}
+
+/// The type that the functions of a module convert to.
+fn stored_type(module: &Path) -> TokenStream {
+    quote_spanned! { module.span()=> #module::Property }
 }
 
 /// What the code does with a field that is a key.
@@ -158,37 +593,27 @@ fn key_access(private: &TokenStream, field: &InputField<'_>) -> TokenStream {
     quote! { #private::key_part::<#ty>() }
 }
 
-fn impl_keys(model: &Model<'_>) -> TokenStream {
+fn impl_keys(model: &Model<'_>) -> Option<TokenStream> {
     let Model {
-        ident,
-        vis,
-        krate,
-        partition_key,
-        row_key,
-        lints,
-        ..
+        ident, vis, lints, ..
     } = model;
-    let private = quote! { #krate::__private };
+    let partition_key = model.partition_key()?;
+    let private = model.private();
     let generics = with_bounds(model);
     let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
-    let (partition_access, row_access) = (
-        key_access(&private, partition_key),
-        key_access(&private, row_key),
-    );
-    let (partition, row) = (partition_key.member(), row_key.member());
-    let (partition_type, row_type) = (partition_key.ty, row_key.ty);
     let vis = generated_vis(vis);
     let entity_name = ident.unraw();
-    let (partition_name, row_name) = (partition_key.plain_name(), row_key.plain_name());
-    let key_doc = format!(
-        " The key of the [`{entity_name}`] with this `{partition_name}` and this `{row_name}`."
-    );
-    let partition_doc =
-        format!(" The partition that holds each [`{entity_name}`] with this `{partition_name}`.");
-    quote! {
-        #(#lints)*
-        impl #impl_generics #ident #type_generics #where_clause {
-            #[doc = #key_doc]
+    let partition_access = key_access(&private, partition_key);
+    let (partition, partition_type) = (partition_key.member(), partition_key.ty);
+    let partition_name = partition_key.plain_name();
+    let key = model.row_key().map(|row_key| {
+        let row_access = key_access(&private, row_key);
+        let (row, row_type, row_name) = (row_key.member(), row_key.ty, row_key.plain_name());
+        let doc = format!(
+            " The key of the [`{entity_name}`] with this `{partition_name}` and this `{row_name}`."
+        );
+        quote! {
+            #[doc = #doc]
             ///
             /// A value that cannot be a key is reported when the verb that takes the key is awaited.
             #[must_use]
@@ -201,6 +626,14 @@ fn impl_keys(model: &Model<'_>) -> TokenStream {
                     #row_access.text(&::core::convert::Into::into(#row)),
                 )
             }
+        }
+    });
+    let partition_doc =
+        format!(" The partition that holds each [`{entity_name}`] with this `{partition_name}`.");
+    Some(quote! {
+        #(#lints)*
+        impl #impl_generics #ident #type_generics #where_clause {
+            #key
 
             #[doc = #partition_doc]
             ///
@@ -214,18 +647,23 @@ fn impl_keys(model: &Model<'_>) -> TokenStream {
                 )
             }
         }
-    }
+    })
 }
 
 fn columns_struct(model: &Model<'_>) -> TokenStream {
     let Model {
-        ident,
-        vis,
-        generics,
-        krate,
-        lints,
-        ..
+        ident, vis, lints, ..
     } = model;
+    let private = model.private();
+    // The columns of what is flattened have a type only under its bounds.
+    let mut generics = if model.groups().next().is_some() {
+        with_bounds(model)
+    } else {
+        model.generics.clone()
+    };
+    if model.target == Target::Group {
+        generics = with_entity_param(&generics);
+    }
     let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
     let columns = columns_ident(ident);
     let columns_name = columns.to_string();
@@ -234,26 +672,40 @@ fn columns_struct(model: &Model<'_>) -> TokenStream {
         " The columns of [`{}`], for filters and projections.",
         ident.unraw()
     );
-    let fields = columns_of(model).map(|(field, name)| {
-        let (member, ty) = (field.member(), field.ty);
-        let vis = generated_vis(field.vis);
+    let entity = model.columns_of();
+    let mut shown = Vec::new();
+    let mut fields = Vec::new();
+    for part in &model.parts {
+        let Some((name, ty)) = column_of(&private, &entity, part) else {
+            continue;
+        };
+        let field = &part.field;
+        let (member, vis) = (field.member(), generated_vis(field.vis));
         let docs = if field.docs.is_empty() {
-            let doc = format!(" The column `{name}`.");
+            let doc = match &name {
+                Some(name) => format!(" The column `{name}`."),
+                None => format!(" The columns of `{}`.", field.plain_name()),
+            };
             quote! { #[doc = #doc] }
         } else {
             field.docs.iter().map(ToTokens::to_token_stream).collect()
         };
-        quote! { #docs #vis #member: #krate::__private::Column<#ident #type_generics, #ty> }
+        fields.push(quote! { #docs #vis #member: #ty });
+        let shown_name = field.plain_name();
+        shown.push(match name {
+            Some(name) => quote! { .field(#shown_name, &#name) },
+            None => quote! { .field(#shown_name, &"…") },
+        });
+    }
+    let marker = (model.target == Target::Group).then(|| {
+        quote! { __entity: ::core::marker::PhantomData<fn() -> #entity>, }
     });
-    let (field_names, names): (Vec<_>, Vec<_>) = columns_of(model)
-        .map(|(field, name)| (field.plain_name(), name))
-        .unzip();
     let formatter = local("formatter");
     // Derives would ask the parameters of a generic entity to be Clone, Copy and Debug.
     quote! {
         #[doc = #struct_doc]
         #(#lints)*
-        #vis struct #columns #impl_generics #where_clause { #(#fields),* }
+        #vis struct #columns #impl_generics #where_clause { #(#fields,)* #marker }
 
         #[automatically_derived]
         #(#lints)*
@@ -273,27 +725,102 @@ fn columns_struct(model: &Model<'_>) -> TokenStream {
             fn fmt(&self, #formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
                 #formatter
                     .debug_struct(#columns_name)
-                    #(.field(#field_names, &#names))*
+                    #(#shown)*
                     .finish()
             }
         }
     }
 }
 
-/// All fields with the names they are stored under, keys first.
-fn columns_of<'m, 'a>(model: &'m Model<'a>) -> impl Iterator<Item = (&'m InputField<'a>, &'m str)> {
-    let keys = [
-        (&model.partition_key, "PartitionKey"),
-        (&model.row_key, "RowKey"),
-    ];
-    let properties = model.properties.iter();
-    keys.into_iter()
-        .chain(properties.map(|Property { field, name }| (field, name.as_str())))
+/// The name and the type of the column that a field has, if it has one. Of what is flattened there is no one name.
+fn column_of(
+    private: &TokenStream,
+    entity: &TokenStream,
+    part: &Part<'_>,
+) -> Option<(Option<String>, TokenStream)> {
+    let ty = part.field.ty;
+    let column = |name: &str| {
+        let column = quote! { #private::Column<#entity, #ty> };
+        (Some(name.to_owned()), column)
+    };
+    Some(match &part.kind {
+        Kind::Group { .. } => {
+            let group = quote! { <#ty as #private::TableProperties> };
+            (None, quote! { #group::Columns<#entity> })
+        }
+        Kind::PartitionKey => column("PartitionKey"),
+        Kind::RowKey => column("RowKey"),
+        Kind::Timestamp => column("Timestamp"),
+        Kind::Property(property) => match &property.form {
+            Form::Json => {
+                let column = quote! { #private::JsonColumn<#entity, #ty> };
+                (Some(property.name.clone()), column)
+            }
+            Form::Plain => column(&property.name),
+            Form::With(module) => {
+                let stored = stored_type(module);
+                let column = quote! { #private::Column<#entity, #stored> };
+                (Some(property.name.clone()), column)
+            }
+        },
+        Kind::ETag | Kind::Rest | Kind::Skip { .. } => return None,
+    })
+}
+
+/// What only the compiler can see, since it is about types, is refused by constants that cannot be computed.
+fn checks(model: &Model<'_>) -> Vec<TokenStream> {
+    let private = model.private();
+    let (ident, krate) = (&model.ident, &model.krate);
+    let (_, type_generics, _) = model.generics.split_for_impl();
+    let mut checks = Vec::new();
+    for (field, property) in model.properties() {
+        if let (true, Some(span)) = (property.mixed_integers, field.attributes.mixed_integers) {
+            let ty = field.ty;
+            checks.push(quote_spanned! { span=> #private::field::<#ty>().check_mixed_integers() });
+        }
+    }
+    let flattened = model.groups().next();
+    if let (Target::Entity, Some((field, _))) = (model.target, flattened) {
+        let span = field.attributes.flatten.unwrap_or_else(Span::call_site);
+        checks.push(quote_spanned! { span=>
+            <#ident #type_generics as #krate::TableEntity>::SCHEMA.check()
+        });
+    }
+    checks
+}
+
+fn const_checks(model: &Model<'_>) -> TokenStream {
+    if !model.generics.params.is_empty() {
+        return TokenStream::new();
+    }
+    let checks = checks(model);
+    quote! { #(const _: () = #checks;)* }
+}
+
+fn generic_checks(model: &Model<'_>) -> TokenStream {
+    if model.generics.params.is_empty() {
+        return TokenStream::new();
+    }
+    let checks = checks(model);
+    quote! { #(const { #checks };)* }
+}
+
+/// The parameter of the columns of a flattened struct that stands for the entity.
+fn entity_param() -> Ident {
+    format_ident!("__E", span = Span::call_site())
+}
+
+fn with_entity_param(generics: &Generics) -> Generics {
+    let mut generics = generics.clone();
+    let param = entity_param();
+    generics.params.insert(0, parse_quote! { #param });
+    generics
 }
 
 /// The generics of the entity, with the bounds under which its fields can be stored.
 fn with_bounds(model: &Model<'_>) -> Generics {
     let krate = &model.krate;
+    let private = model.private();
     let mut generics = model.generics.clone();
     let params: Vec<Ident> = generics
         .params
@@ -304,15 +831,36 @@ fn with_bounds(model: &Model<'_>) -> Generics {
             GenericParam::Type(param) => Some(param.ident.clone()),
         })
         .collect();
-    let keys = [model.partition_key.ty, model.row_key.ty];
-    let keys = keys.into_iter().map(|ty| (ty, quote! { #krate::KeyPart }));
-    let properties = model.properties.iter();
-    let properties = properties.map(|property| (property.field.ty, quote! { #krate::Field }));
-    let bounds: Vec<_> = keys
-        .chain(properties)
-        .filter(|(ty, _)| mentions(ty.to_token_stream(), &params))
-        .collect();
-    // A bound on a type without parameters would be a warning where it holds.
+    let mut bounds = Vec::new();
+    for part in &model.parts {
+        if !mentions(part.field.ty.to_token_stream(), &params) {
+            // A bound on a type without parameters would be a warning where it holds.
+            continue;
+        }
+        let bound = match &part.kind {
+            Kind::ETag => quote! { #private::ETagField },
+            Kind::Group { .. } => quote! { #krate::TableProperties },
+            Kind::PartitionKey | Kind::RowKey => quote! { #krate::KeyPart },
+            Kind::Property(property) => match &property.form {
+                Form::Json => quote! { #private::JsonField },
+                Form::Plain => quote! { #krate::Field },
+                Form::With(_) => quote! { ::core::marker::Sized },
+            },
+            Kind::Rest => quote! { #private::RestField },
+            Kind::Skip { default: None } => quote! { ::core::default::Default },
+            Kind::Skip { .. } => quote! { ::core::marker::Sized },
+            Kind::Timestamp => quote! { #krate::Field },
+        };
+        let has_default = match &part.kind {
+            Kind::Property(property) => property
+                .default
+                .as_ref()
+                .is_some_and(|default| default.function.is_none()),
+            _ => false,
+        };
+        let default = has_default.then(|| quote! { + ::core::default::Default });
+        bounds.push((part.field.ty, quote! { #bound #default }));
+    }
     if !bounds.is_empty() {
         let predicates = &mut generics.make_where_clause().predicates;
         for (ty, bound) in bounds {
@@ -331,8 +879,12 @@ fn mentions(tokens: TokenStream, params: &[Ident]) -> bool {
     })
 }
 
+fn slot_ident(field: &InputField<'_>) -> Ident {
+    local(&format!("slot_{}", field.plain_name()))
+}
+
 /// A visibility, known as generated: see [`generated`](crate::input::generated).
-fn generated_vis(vis: &Visibility) -> TokenStream {
+pub(crate) fn generated_vis(vis: &Visibility) -> TokenStream {
     let mut vis = vis.clone();
     match &mut vis {
         Visibility::Public(public) => public.span = generated_span(public.span),
@@ -346,6 +898,6 @@ fn generated_vis(vis: &Visibility) -> TokenStream {
 
 /// A name that nothing of the user's can be mistaken for. Hygiene alone does not keep a pattern from being read as a
 /// constant of that name.
-fn local(name: &str) -> Ident {
+pub(crate) fn local(name: &str) -> Ident {
     format_ident!("__{}", name, span = Span::mixed_site())
 }

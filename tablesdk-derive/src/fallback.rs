@@ -4,32 +4,29 @@
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
-use syn::{Data, DeriveInput, Fields, parse_quote};
+use syn::{Data, DeriveInput, Fields, Generics, Path, parse_quote};
 
-use crate::attr::StructAttributes;
-use crate::check::crate_path;
+use crate::attr::{StructAttributes, ValueAttributes};
+use crate::check::default_crate;
 use crate::diagnostics::Diagnostics;
 use crate::expand::columns_ident;
+use crate::input::Target;
 
-pub(crate) fn expand(input: &DeriveInput, error: &syn::Error) -> TokenStream {
+pub(crate) fn expand(input: &DeriveInput, target: Target, error: &syn::Error) -> TokenStream {
     let errors = error.to_compile_error();
-    let entity = stub_entity(input);
+    let entity = match target {
+        Target::Entity => stub_entity(input),
+        Target::Group => stub_group(input),
+    };
     quote! { #errors #entity }
 }
 
 fn stub_entity(input: &DeriveInput) -> TokenStream {
-    let mut reported = Diagnostics::new();
-    let krate = crate_path(StructAttributes::parse(&input.attrs, &mut reported));
-    reported.discard();
+    let krate = krate(input);
     let private = quote! { #krate::__private };
 
     let (ident, vis) = (&input.ident, &input.vis);
-    let mut generics = input.generics.clone();
-    if !generics.params.is_empty() {
-        // What the trait asks for must not become a second error; lifetimes are in `'static` so, too.
-        let predicates = &mut generics.make_where_clause().predicates;
-        predicates.push(parse_quote! { Self: ::core::marker::Send + 'static });
-    }
+    let generics = bounded(input);
     let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
     let entity_name = ident.to_string();
     let (columns, columns_type) = stub_columns(input, &private);
@@ -60,6 +57,15 @@ fn stub_entity(input: &DeriveInput) -> TokenStream {
                 ::core::panic!()
             }
 
+            fn read(
+                _: &mut #private::PropertyReader<'_>,
+            ) -> ::core::result::Result<Self, #private::EntityError> {
+                ::core::panic!()
+            }
+        }
+
+        #[automatically_derived]
+        impl #impl_generics #krate::WritableEntity for #ident #type_generics #where_clause {
             fn entity_key(
                 &self,
             ) -> ::core::result::Result<#private::EntityKey, #private::EntityError> {
@@ -72,14 +78,102 @@ fn stub_entity(input: &DeriveInput) -> TokenStream {
             ) -> ::core::result::Result<(), #private::EntityError> {
                 ::core::panic!()
             }
+        }
+    }
+}
 
-            fn read(
-                _: &mut #private::PropertyReader<'_>,
+/// Without columns: what is wrong with a flattened struct seldom shows in them.
+fn stub_group(input: &DeriveInput) -> TokenStream {
+    let krate = krate(input);
+    let private = quote! { #krate::__private };
+    let (ident, generics) = (&input.ident, bounded(input));
+    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
+    let name = ident.to_string();
+    quote! {
+        #[automatically_derived]
+        impl #impl_generics #krate::TableProperties for #ident #type_generics #where_clause {
+            type Columns<__E> = ();
+            type Slots = ();
+
+            const SCHEMA: #private::Schema = #private::Schema::new(#name, &[]);
+
+            fn columns<__E>(_: #private::Prefix) {}
+
+            fn write(
+                &self,
+                _: &mut #private::PropertyWriter<'_>,
+            ) -> ::core::result::Result<(), #private::EntityError> {
+                ::core::panic!()
+            }
+
+            fn slots() {}
+
+            fn fill(
+                _: &mut (),
+                _: &str,
+                _: &#private::RawProperty<'_>,
+            ) -> ::core::result::Result<bool, #private::EntityError> {
+                ::core::panic!()
+            }
+
+            fn finish(
+                _: (),
+                _: #private::Prefix,
             ) -> ::core::result::Result<Self, #private::EntityError> {
                 ::core::panic!()
             }
         }
     }
+}
+
+/// Enough of a value of a property that its uses are not refused, too.
+pub(crate) fn value(input: &DeriveInput, error: &syn::Error) -> TokenStream {
+    let mut reported = Diagnostics::new();
+    let attributes = ValueAttributes::parse(&input.attrs, &mut reported);
+    reported.discard();
+    let krate = attributes.krate.unwrap_or_else(default_crate);
+    let private = quote! { #krate::__private };
+    let errors = error.to_compile_error();
+    let (ident, generics) = (&input.ident, bounded(input));
+    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
+    quote! {
+        #errors
+
+        #[automatically_derived]
+        impl #impl_generics #krate::PropertyValue for #ident #type_generics #where_clause {
+            const EDM_TYPE: #private::EdmType = #private::EdmType::String;
+
+            fn to_value(
+                &self,
+            ) -> ::core::result::Result<#private::ValueRef<'_>, #private::ValueError> {
+                ::core::panic!()
+            }
+
+            fn from_value(
+                _: #private::Value,
+            ) -> ::core::result::Result<Self, #private::ValueError> {
+                ::core::panic!()
+            }
+        }
+    }
+}
+
+/// Where `tablesdk` is.
+fn krate(input: &DeriveInput) -> Path {
+    let mut reported = Diagnostics::new();
+    let attributes = StructAttributes::parse(&input.attrs, &mut reported);
+    reported.discard();
+    attributes.krate.unwrap_or_else(default_crate)
+}
+
+/// What the trait asks for must not become a second error; lifetimes are in `'static` so, too.
+fn bounded(input: &DeriveInput) -> Generics {
+    let mut generics = input.generics.clone();
+    if !generics.params.is_empty() {
+        let predicates = &mut generics.make_where_clause().predicates;
+        predicates.push(parse_quote! { Self: ::core::marker::Send + 'static });
+    }
+    generics
 }
 
 /// The struct of columns and its type; a unit where no field has a name.

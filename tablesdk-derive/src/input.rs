@@ -13,6 +13,7 @@ use crate::attr::{FieldAttributes, StructAttributes};
 use crate::diagnostics::Diagnostics;
 
 pub(crate) struct Input<'a> {
+    pub(crate) target: Target,
     pub(crate) ident: &'a Ident,
     pub(crate) vis: &'a Visibility,
     pub(crate) generics: &'a Generics,
@@ -64,8 +65,16 @@ pub(crate) fn generated_span(span: Span) -> Span {
     span.resolved_at(Span::call_site())
 }
 
-pub(crate) fn parse(input: &DeriveInput) -> syn::Result<Input<'_>> {
-    let fields = named_fields(&input.data, input.ident.span())?;
+/// What a struct is to become.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Target {
+    Entity,
+    /// What is flattened into entities.
+    Group,
+}
+
+pub(crate) fn parse(input: &DeriveInput, target: Target) -> syn::Result<Input<'_>> {
+    let fields = named_fields(&input.data, input.ident.span(), target)?;
     let mut diagnostics = Diagnostics::new();
     if let Some(lifetime) = input.generics.lifetimes().next() {
         let message = "an entity owns what is read into it: instead of a lifetime and borrowed types, use owned ones such as `String`";
@@ -87,6 +96,7 @@ pub(crate) fn parse(input: &DeriveInput) -> syn::Result<Input<'_>> {
         });
     }
     Ok(Input {
+        target,
         ident: &input.ident,
         vis: &input.vis,
         generics: &input.generics,
@@ -97,7 +107,11 @@ pub(crate) fn parse(input: &DeriveInput) -> syn::Result<Input<'_>> {
     })
 }
 
-fn named_fields(data: &Data, span: Span) -> syn::Result<impl Iterator<Item = &syn::Field>> {
+fn named_fields(
+    data: &Data,
+    span: Span,
+    target: Target,
+) -> syn::Result<impl Iterator<Item = &syn::Field>> {
     let (span, message) = match data {
         Data::Struct(data) => match &data.fields {
             Fields::Named(fields) => return Ok(fields.named.iter()),
@@ -105,11 +119,23 @@ fn named_fields(data: &Data, span: Span) -> syn::Result<impl Iterator<Item = &sy
                 fields.span(),
                 "fields without names cannot become properties: write `struct Name { field: Type, … }`",
             ),
+            Fields::Unit if target == Target::Group => (
+                span,
+                "without a field there is nothing to flatten: write `struct Name { field: Type, … }`",
+            ),
             Fields::Unit => (
                 span,
                 "an entity has at least its two key fields: write `struct Name { field: Type, … }`",
             ),
         },
+        Data::Enum(data) if target == Target::Group => (
+            data.enum_token.span(),
+            "an enum cannot be flattened: derive `TableProperties` for a struct, or `PropertyValue` for an enum without fields",
+        ),
+        Data::Union(data) if target == Target::Group => (
+            data.union_token.span(),
+            "a union cannot be flattened: derive `TableProperties` for a struct",
+        ),
         Data::Enum(data) => (
             data.enum_token.span(),
             "an enum cannot be an entity: derive `TableEntity` for a struct for each kind of row",

@@ -7,9 +7,12 @@ mod expand;
 mod fallback;
 mod input;
 mod name;
+mod value;
 
 use proc_macro::TokenStream;
 use syn::{DeriveInput, parse_macro_input};
+
+use self::input::Target;
 
 /// Maps a struct with named fields to an entity: two fields to its keys, each other field to a property.
 ///
@@ -104,9 +107,29 @@ use syn::{DeriveInput, parse_macro_input};
 #[proc_macro_derive(TableEntity, attributes(table))]
 pub fn derive_table_entity(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
-    let tokens = match input::parse(&input).and_then(check::check) {
+    expand_struct(&input, Target::Entity).into()
+}
+
+/// Maps a struct with named fields to properties of the entities that it is flattened into.
+#[proc_macro_derive(TableProperties, attributes(table))]
+pub fn derive_table_properties(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    expand_struct(&input, Target::Group).into()
+}
+
+/// Stores a newtype as what it holds, or an enum as a text for each variant.
+#[proc_macro_derive(PropertyValue, attributes(table))]
+pub fn derive_property_value(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    let tokens = value::derive(&input);
+    tokens
+        .unwrap_or_else(|error| fallback::value(&input, &error))
+        .into()
+}
+
+fn expand_struct(input: &DeriveInput, target: Target) -> proc_macro2::TokenStream {
+    match input::parse(input, target).and_then(check::check) {
         Ok(model) => expand::expand(&model),
-        Err(error) => fallback::expand(&input, &error),
-    };
-    tokens.into()
+        Err(error) => fallback::expand(input, target, &error),
+    }
 }

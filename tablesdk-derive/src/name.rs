@@ -58,6 +58,67 @@ impl RenameRule {
     }
 }
 
+/// How the text of a variant follows from its name, which is taken to be in Pascal case. A text may have hyphens.
+#[derive(Clone, Copy)]
+pub(crate) enum VariantRule {
+    Camel,
+    Kebab,
+    Lower,
+    Pascal,
+    ScreamingKebab,
+    ScreamingSnake,
+    Snake,
+    Upper,
+}
+
+impl VariantRule {
+    pub(crate) fn parse(text: &LitStr) -> syn::Result<Self> {
+        let value = text.value();
+        if let Some((_, rule)) = VARIANT_RULES.iter().find(|(name, _)| *name == value) {
+            return Ok(*rule);
+        }
+        let names = VARIANT_RULES.map(|(name, _)| name);
+        let message = match closest(&value, &names) {
+            Some(known) => format!("unknown rule `{value}`, did you mean `{known}`?"),
+            None => format!(
+                "unknown rule `{value}`: the rules are `{}`",
+                names.join("`, `")
+            ),
+        };
+        Err(syn::Error::new(text.span(), message))
+    }
+
+    /// As serde does it.
+    pub(crate) fn apply(self, variant: &str) -> String {
+        match self {
+            Self::Camel => {
+                let mut letters = variant.chars();
+                let first = letters.next().into_iter().flat_map(char::to_lowercase);
+                first.chain(letters).collect()
+            }
+            Self::Kebab => separated(variant, '-'),
+            Self::Lower => variant.to_lowercase(),
+            Self::Pascal => variant.to_owned(),
+            Self::ScreamingKebab => separated(variant, '-').to_uppercase(),
+            Self::ScreamingSnake => separated(variant, '_').to_uppercase(),
+            Self::Snake => separated(variant, '_'),
+            Self::Upper => variant.to_uppercase(),
+        }
+    }
+}
+
+/// In lower case, each capital but the first behind a separator.
+fn separated(variant: &str, separator: char) -> String {
+    let mut text = String::new();
+    for (index, letter) in variant.char_indices() {
+        if index > 0 && letter.is_uppercase() {
+            text.push(separator);
+        }
+        text.extend(letter.to_lowercase());
+    }
+    text
+}
+
 fn capitalized(word: &str) -> impl Iterator<Item = char> {
     let mut letters = word.chars();
     let first = letters.next().into_iter().flat_map(char::to_uppercase);
@@ -97,6 +158,17 @@ const RULES: [(&str, RenameRule); 6] = [
     ("SCREAMING_SNAKE_CASE", RenameRule::Upper),
 ];
 
+const VARIANT_RULES: [(&str, VariantRule); 8] = [
+    ("lowercase", VariantRule::Lower),
+    ("UPPERCASE", VariantRule::Upper),
+    ("PascalCase", VariantRule::Pascal),
+    ("camelCase", VariantRule::Camel),
+    ("snake_case", VariantRule::Snake),
+    ("SCREAMING_SNAKE_CASE", VariantRule::ScreamingSnake),
+    ("kebab-case", VariantRule::Kebab),
+    ("SCREAMING-KEBAB-CASE", VariantRule::ScreamingKebab),
+];
+
 const NAME_UNITS_MAX: usize = 255;
 
 #[cfg(test)]
@@ -117,6 +189,21 @@ mod tests {
             assert_eq!(RenameRule::Upper.apply(field), upper);
             assert_eq!(RenameRule::Snake.apply(field), field);
         }
+    }
+
+    #[test]
+    fn texts_follow_from_variants_as_in_serde() {
+        let texts: Vec<_> = VARIANT_RULES
+            .iter()
+            .map(|(_, rule)| rule.apply("OnLeave"))
+            .collect();
+        assert_eq!(
+            texts,
+            [
+                "onleave", "ONLEAVE", "OnLeave", "onLeave", "on_leave", "ON_LEAVE", "on-leave",
+                "ON-LEAVE"
+            ]
+        );
     }
 
     #[test]

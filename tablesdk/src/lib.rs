@@ -16,15 +16,16 @@ mod table_client;
 pub use clock::SystemClock;
 pub use credential::{Credential, Sas};
 pub use entity::{
-    EntityError, EntityProblem, Field, IntoEntityKey, Key, KeyOf, KeyPart, Partition,
+    DynamicColumn, DynamicColumns, DynamicEntity, DynamicSelection, EntityError, EntityProblem,
+    Field, IntoEntityKey, Key, KeyOf, KeyPart, Ordered, Partition, Properties, PropertiesIntoIter,
     PropertyReader, PropertySchema, PropertyValue, PropertyWriter, Schema, Stored, TableEntity,
-    ValueError,
+    TableProperties, Text, ValueError, WritableEntity,
 };
 pub use error::{Error, ErrorKind};
 pub use service_client::{Builder, TableServiceClient};
 pub use table_client::TableClient;
 #[cfg(feature = "derive")]
-pub use tablesdk_derive::TableEntity;
+pub use tablesdk_derive::{PropertyValue, TableEntity, TableProperties};
 pub use tablesdk_protocol::auth::{InvalidKeyError, SharedKey};
 pub use tablesdk_protocol::{
     Clock, Delivery, ETag, EdmType, Endpoint, EntityKey, ErrorCode, Guid, KeyError, KeyPartName,
@@ -36,11 +37,15 @@ pub use tablesdk_protocol::{
 #[doc(hidden)]
 pub mod __private {
     pub use crate::entity::{
-        EntityError, FieldAccess, Key, KeyAccess, Partition, PropertyReader, PropertyWriter,
-        Schema, Slot, entity_key, field, key_part,
+        ETagField, EntityError, Field, FieldAccess, JsonField, Key, KeyAccess, Partition, Prefix,
+        PropertyReader, PropertyWriter, RestField, Schema, SchemaPart, Slot, TableProperties,
+        ValueError, entity_key, etag_field, field, fill_group, json_field, key_part, rest_field,
+        set_etag, set_timestamp, skipped, text_ref, with_field, with_from_value, with_to_value,
     };
-    pub use crate::query::Column;
-    pub use tablesdk_protocol::EntityKey;
+    pub use crate::query::{Column, JsonColumn};
+    pub use std::string::String;
+    pub use tablesdk_protocol::wire::json::RawProperty;
+    pub use tablesdk_protocol::{ETag, EdmType, EntityKey, Value, ValueRef};
 }
 
 /// Runs the program in the workspace's README.

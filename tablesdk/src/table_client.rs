@@ -11,7 +11,7 @@ use crate::action::{
     CreateTable, DeleteEntity, DeleteTable, GetEntity, InsertEntity, QueryEntities, ReplaceStored,
     WriteEntity,
 };
-use crate::entity::{IntoEntityKey, KeyOf, Stored, TableEntity};
+use crate::entity::{IntoEntityKey, KeyOf, Stored, TableEntity, WritableEntity};
 use crate::pipeline::Pipeline;
 
 /// A client of one table. Cloning it is cheap; clones share connections.
@@ -96,7 +96,7 @@ impl TableClient {
     /// # Errors
     ///
     /// `EntityAlreadyExists`, `TableNotFound`.
-    pub fn insert<E: TableEntity>(&self, entity: &E) -> InsertEntity<E> {
+    pub fn insert<E: WritableEntity>(&self, entity: &E) -> InsertEntity<E> {
         InsertEntity::new(self.clone(), entity)
     }
 
@@ -167,7 +167,10 @@ impl TableClient {
     ///
     /// `UpdateConditionNotSatisfied` when somebody wrote in between, `ResourceNotFound` when the entity is gone,
     /// `TableNotFound`; and [`ErrorKind::Input`](crate::ErrorKind::Input) when a key field changed.
-    pub fn replace<'e, E: TableEntity>(&self, entity: &'e mut Stored<E>) -> ReplaceStored<'e, E> {
+    pub fn replace<'e, E: WritableEntity>(
+        &self,
+        entity: &'e mut Stored<E>,
+    ) -> ReplaceStored<'e, E> {
         ReplaceStored::new(self.clone(), Mode::Replace, entity)
     }
 
@@ -177,7 +180,7 @@ impl TableClient {
     /// # Errors
     ///
     /// As [`replace`](Self::replace).
-    pub fn merge<'e, E: TableEntity>(&self, entity: &'e mut Stored<E>) -> ReplaceStored<'e, E> {
+    pub fn merge<'e, E: WritableEntity>(&self, entity: &'e mut Stored<E>) -> ReplaceStored<'e, E> {
         ReplaceStored::new(self.clone(), Mode::Merge, entity)
     }
 
@@ -195,7 +198,7 @@ impl TableClient {
     /// # Errors
     ///
     /// `TableNotFound`.
-    pub fn upsert_replace<E: TableEntity>(&self, entity: &E) -> WriteEntity<E> {
+    pub fn upsert_replace<E: WritableEntity>(&self, entity: &E) -> WriteEntity<E> {
         WriteEntity::new(self.clone(), Mode::Replace, None, entity)
     }
 
@@ -204,7 +207,7 @@ impl TableClient {
     /// # Errors
     ///
     /// `TableNotFound`.
-    pub fn upsert_merge<E: TableEntity>(&self, entity: &E) -> WriteEntity<E> {
+    pub fn upsert_merge<E: WritableEntity>(&self, entity: &E) -> WriteEntity<E> {
         WriteEntity::new(self.clone(), Mode::Merge, None, entity)
     }
 
@@ -214,7 +217,7 @@ impl TableClient {
     /// # Errors
     ///
     /// `ResourceNotFound`, `TableNotFound`.
-    pub fn replace_unconditional<E: TableEntity>(&self, entity: &E) -> WriteEntity<E> {
+    pub fn replace_unconditional<E: WritableEntity>(&self, entity: &E) -> WriteEntity<E> {
         WriteEntity::new(self.clone(), Mode::Replace, Some(IfMatch::Any), entity)
     }
 
@@ -223,7 +226,7 @@ impl TableClient {
     /// # Errors
     ///
     /// `ResourceNotFound`, `TableNotFound`.
-    pub fn merge_unconditional<E: TableEntity>(&self, entity: &E) -> WriteEntity<E> {
+    pub fn merge_unconditional<E: WritableEntity>(&self, entity: &E) -> WriteEntity<E> {
         WriteEntity::new(self.clone(), Mode::Merge, Some(IfMatch::Any), entity)
     }
 

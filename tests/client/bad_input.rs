@@ -142,7 +142,7 @@ async fn values_that_the_service_does_not_store_are_refused_by_name() {
     };
     assert_refused(
         table.insert(&early).await,
-        "property \"at\": the value is out of range: Edm.DateTime is from 1601 to 9999",
+        "property \"at\": the value 0001-01-01 0:00:00.0 +00:00:00 is out of range: Edm.DateTime is from 1601 to 9999",
     );
     let early = early.at;
     let query = table.query::<Big>().filter(|b| b.at.gt(early));

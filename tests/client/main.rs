@@ -1,14 +1,19 @@
 //! The client and the server together: what a program sees, over HTTP and in process.
 
 mod answers;
+mod attributes;
 mod bad_input;
 mod delivery;
+mod dynamic;
 mod keys;
+mod projections;
 mod queries;
 mod shared_access;
 mod tables;
 mod types;
+mod values;
 mod verbs;
+mod wrong_shapes;
 
 use tablesdk::TableEntity;
 

@@ -132,7 +132,7 @@ on_both_transports! {
 
 #[test]
 fn the_schema_tells_names_and_types() {
-    let properties = Everything::SCHEMA.properties().iter();
+    let properties = Everything::SCHEMA.properties().into_iter();
     let shown: Vec<_> = properties
         .map(|p| format!("{} {} {}", p.name(), p.edm_type(), p.is_optional()))
         .collect();

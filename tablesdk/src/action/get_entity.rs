@@ -36,7 +36,7 @@ impl<E: TableEntity> GetEntity<E> {
         let request = Request {
             table: self.table.checked_name(OPERATION)?,
             key: key.clone(),
-            select: None,
+            select: E::SCHEMA.select(),
             level: MetadataLevel::Minimal,
         };
         let pipeline = &self.table.pipeline;

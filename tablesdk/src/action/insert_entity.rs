@@ -10,7 +10,7 @@ use tablesdk_protocol::operation::{EntityBody, Prefer};
 use tablesdk_protocol::wire::json::{MetadataLevel, read_entity};
 
 use super::{ActionFuture, EncodedEntity};
-use crate::entity::{PropertyReader, Stored, TableEntity};
+use crate::entity::{PropertyReader, Stored, WritableEntity};
 use crate::{Error, TableClient};
 
 /// Inserts an entity. See [`TableClient::insert`].
@@ -21,7 +21,7 @@ pub struct InsertEntity<E> {
     marker: PhantomData<fn() -> E>,
 }
 
-impl<E: TableEntity> InsertEntity<E> {
+impl<E: WritableEntity> InsertEntity<E> {
     pub(crate) fn new(table: TableClient, entity: &E) -> Self {
         let entity = EncodedEntity::new(OPERATION, entity);
         Self {
@@ -50,13 +50,13 @@ impl<E: TableEntity> InsertEntity<E> {
         // What was sent is what is stored, and needs no way back over the network. It is read as any answer is read, so
         // that no field shows what was not stored.
         let sent = read_entity(&body).map_err(|error| failed(Error::response(error), &key))?;
-        let value = E::read(&mut PropertyReader::new(&sent));
+        let value = E::read(&mut PropertyReader::new(&sent, Some(&etag)));
         let value = value.map_err(|error| failed(Error::response(error), &key))?;
         Ok(Stored::new(value, key, etag))
     }
 }
 
-impl<E: TableEntity> IntoFuture for InsertEntity<E> {
+impl<E: WritableEntity> IntoFuture for InsertEntity<E> {
     type Output = Result<Stored<E>, Error>;
     type IntoFuture = ActionFuture<'static, Stored<E>>;
 

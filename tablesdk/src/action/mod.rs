@@ -26,7 +26,7 @@ use tablesdk_protocol::limits::URL_BYTES_MAX;
 use tablesdk_protocol::{EntityKey, IfMatch};
 
 use crate::Error;
-use crate::entity::{TableEntity, write_entity};
+use crate::entity::{WritableEntity, write_entity};
 
 /// The running form of an action.
 pub type ActionFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
@@ -39,7 +39,7 @@ struct EncodedEntity {
 }
 
 impl EncodedEntity {
-    fn new<E: TableEntity>(operation: &'static str, entity: &E) -> Result<Self, Error> {
+    fn new<E: WritableEntity>(operation: &'static str, entity: &E) -> Result<Self, Error> {
         let refused = |error| Error::input(error).with_operation(operation);
         let key = entity.entity_key().map_err(refused)?;
         match write_entity(entity, &key) {

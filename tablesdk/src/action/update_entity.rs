@@ -9,7 +9,7 @@ use tablesdk_protocol::operation::update_entity::{Mode, Request, Response};
 use tablesdk_protocol::{ETag, IfMatch};
 
 use super::{ActionFuture, EncodedEntity, check_condition};
-use crate::entity::{Stored, TableEntity, write_entity};
+use crate::entity::{Stored, WritableEntity, write_entity};
 use crate::{Error, TableClient};
 
 /// Writes an entity whatever its version. See [`TableClient::upsert_replace`], [`TableClient::upsert_merge`],
@@ -23,7 +23,7 @@ pub struct WriteEntity<E> {
     marker: PhantomData<fn() -> E>,
 }
 
-impl<E: TableEntity> WriteEntity<E> {
+impl<E: WritableEntity> WriteEntity<E> {
     pub(crate) fn new(
         table: TableClient,
         mode: Mode,
@@ -41,7 +41,7 @@ impl<E: TableEntity> WriteEntity<E> {
     }
 }
 
-impl<E: TableEntity> IntoFuture for WriteEntity<E> {
+impl<E: WritableEntity> IntoFuture for WriteEntity<E> {
     type Output = Result<ETag, Error>;
     type IntoFuture = ActionFuture<'static, ETag>;
 
@@ -70,7 +70,7 @@ pub struct ReplaceStored<'e, E> {
     entity: &'e mut Stored<E>,
 }
 
-impl<'e, E: TableEntity> ReplaceStored<'e, E> {
+impl<'e, E: WritableEntity> ReplaceStored<'e, E> {
     pub(crate) const fn new(table: TableClient, mode: Mode, entity: &'e mut Stored<E>) -> Self {
         Self {
             table,
@@ -80,7 +80,7 @@ impl<'e, E: TableEntity> ReplaceStored<'e, E> {
     }
 }
 
-impl<'e, E: TableEntity> IntoFuture for ReplaceStored<'e, E> {
+impl<'e, E: WritableEntity> IntoFuture for ReplaceStored<'e, E> {
     type Output = Result<(), Error>;
     type IntoFuture = ActionFuture<'e, ()>;
 
@@ -102,7 +102,7 @@ impl<'e, E: TableEntity> IntoFuture for ReplaceStored<'e, E> {
     }
 }
 
-fn encode_stored<E: TableEntity>(
+fn encode_stored<E: WritableEntity>(
     operation: &'static str,
     entity: &Stored<E>,
 ) -> Result<EncodedEntity, Error> {

@@ -1,26 +1,32 @@
 //! What generated code does with a field, behind one function for each kind of field.
 //!
-//! All that a derive asks of a field's type it asks by way of [`field`] or [`key_part`]. A type that does not fit is then
-//! refused in the same words at the same place each time, which the compiler reports once.
+//! All that a derive asks of a field's type it asks by way of [`field`], [`key_part`] and their like. A type that does not
+//! fit is then refused in the same words at the same place each time, which the compiler reports once.
 
 #![expect(clippy::missing_errors_doc, reason = "called by generated code alone")]
 
-use tablesdk_protocol::wire::json::RawProperty;
-use tablesdk_protocol::{EdmType, EntityKey, KeyPartName, Value, ValueRef};
+use std::borrow::Cow;
 
-use super::reader::convert;
+use tablesdk_protocol::wire::json::RawProperty;
+use tablesdk_protocol::{ETag, EdmType, EntityKey, KeyPartName, Value, ValueRef};
+
+use super::prefix::Prefix;
+use super::reader::{convert, value_of};
 use super::{
     EntityError, EntityProblem, Field, KeyPart, PropertyReader, PropertySchema, PropertyWriter,
-    ValueError,
+    RestField, ValueError,
 };
+
+type ToValue<F> = fn(&F) -> Result<Option<ValueRef<'_>>, ValueError>;
+type FromValue<F> = fn(Option<Value>) -> Result<Option<F>, ValueError>;
 
 /// What can be done with a field that is a property.
 #[derive(Clone, Copy, Debug)]
 pub struct FieldAccess<F> {
     edm_type: EdmType,
     optional: bool,
-    to_value: fn(&F) -> Result<Option<ValueRef<'_>>, ValueError>,
-    from_value: fn(Option<Value>) -> Result<Option<F>, ValueError>,
+    to_value: ToValue<F>,
+    from_value: FromValue<F>,
 }
 
 /// Access to a field of type `F`.
@@ -33,10 +39,56 @@ pub const fn field<F: Field>() -> FieldAccess<F> {
     }
 }
 
+/// Access to a field of any type that two functions convert to and from `P`.
+pub const fn with_field<F, P: Field>(
+    to_value: ToValue<F>,
+    from_value: FromValue<F>,
+) -> FieldAccess<F> {
+    FieldAccess {
+        edm_type: P::EDM_TYPE,
+        optional: P::OPTIONAL,
+        to_value,
+        from_value,
+    }
+}
+
+/// What a function of the user's made of a field, as the value to store.
+pub fn with_to_value<P: Field>(
+    property: Result<P, ValueError>,
+) -> Result<Option<ValueRef<'static>>, ValueError> {
+    let property = property?;
+    Ok(property.to_value()?.map(|value| match value.into_value() {
+        Value::Binary(bytes) => ValueRef::Binary(bytes.into()),
+        Value::Boolean(value) => ValueRef::Boolean(value),
+        Value::DateTime(value) => ValueRef::DateTime(value),
+        Value::Double(value) => ValueRef::Double(value),
+        Value::Guid(value) => ValueRef::Guid(value),
+        Value::Int32(value) => ValueRef::Int32(value),
+        Value::Int64(value) => ValueRef::Int64(value),
+        Value::String(text) => ValueRef::String(text.into()),
+    }))
+}
+
+/// A stored value, as a function of the user's makes a field of it.
+pub fn with_from_value<F, P: Field>(
+    value: Option<Value>,
+    from_property: impl FnOnce(P) -> Result<F, ValueError>,
+) -> Result<Option<F>, ValueError> {
+    P::from_value(value)?.map(from_property).transpose()
+}
+
 impl<F> FieldAccess<F> {
     /// The property in the schema.
     pub const fn schema(self, name: &'static str) -> PropertySchema {
         PropertySchema::new(name, self.edm_type, self.optional)
+    }
+
+    /// Refuses at compile time a column that cannot hold integers of both widths.
+    pub const fn check_mixed_integers(self) {
+        assert!(
+            matches!(self.edm_type, EdmType::Int64),
+            "`mixed_integers` is for fields stored as Edm.Int64: an i64, a u32, or an Option of one"
+        );
     }
 
     /// Writes the field.
@@ -49,11 +101,7 @@ impl<F> FieldAccess<F> {
         match (self.to_value)(field) {
             Ok(Some(value)) => writer.value(name, &value),
             Ok(None) => Ok(()),
-            Err(error) => Err(EntityProblem::Value {
-                property: name.to_owned(),
-                error,
-            }
-            .into()),
+            Err(error) => Err(writer.refused(name, error)),
         }
     }
 
@@ -62,9 +110,23 @@ impl<F> FieldAccess<F> {
         Slot {
             access: self,
             name,
-            seen: false,
+            seen: 0,
+            rank: u32::MAX,
             value: None,
         }
+    }
+
+    /// Reads the value of the field, wherever it stands in the entity.
+    pub(crate) fn read(
+        self,
+        name: &str,
+        property: Option<&RawProperty<'_>>,
+    ) -> Result<F, EntityError> {
+        let value = match property {
+            Some(property) => value_of(property, self.edm_type)?,
+            None => None,
+        };
+        convert(name, self.edm_type, (self.from_value)(value))
     }
 }
 
@@ -73,33 +135,55 @@ impl<F> FieldAccess<F> {
 pub struct Slot<F> {
     access: FieldAccess<F>,
     name: &'static str,
-    seen: bool,
+    /// The names that came, a bit for each: the name itself, then its aliases.
+    seen: u64,
+    /// Which name the value came under.
+    rank: u32,
     value: Option<F>,
 }
 
 impl<F> Slot<F> {
     /// Takes the property that has the name of this slot.
     pub fn fill(&mut self, property: &RawProperty<'_>) -> Result<(), EntityError> {
-        if self.seen {
-            return Err(EntityProblem::DuplicateProperty {
-                property: self.name.to_owned(),
-            }
-            .into());
+        self.fill_alias(0, property)
+    }
+
+    /// Takes the property that has another name of this slot: the first alias has rank 1. The value of the lowest rank
+    /// counts.
+    pub fn fill_alias(&mut self, rank: u32, property: &RawProperty<'_>) -> Result<(), EntityError> {
+        let bit = 1_u64.checked_shl(rank).unwrap_or_default();
+        if self.seen & bit != 0 {
+            return Err(EntityProblem::duplicate(property.name()).into());
         }
-        self.seen = true;
+        self.seen |= bit;
         // A null stands for an absent property, as the answer to a projection has it.
-        if let Some(value) = property.to_value()? {
-            self.value = Some(convert(self.name, (self.access.from_value)(Some(value)))?);
+        if rank < self.rank
+            && let Some(value) = value_of(property, self.access.edm_type)?
+        {
+            self.value = Some(convert(
+                property.name(),
+                self.access.edm_type,
+                (self.access.from_value)(Some(value)),
+            )?);
+            self.rank = rank;
         }
         Ok(())
     }
 
     /// The value of the field; an error when the property did not come, and the field is not an `Option`.
-    pub fn finish(self) -> Result<F, EntityError> {
+    pub fn finish(self, prefix: Prefix) -> Result<F, EntityError> {
         match self.value {
             Some(value) => Ok(value),
-            None => convert(self.name, (self.access.from_value)(None)),
+            None => match (self.access.from_value)(None) {
+                Ok(Some(value)) => Ok(value),
+                absent => convert(&prefix.name(self.name), self.access.edm_type, absent),
+            },
         }
+    }
+
+    /// The value of the field, or the one for when the property did not come.
+    pub fn finish_or(self, default: impl FnOnce() -> F) -> F {
+        self.value.unwrap_or_else(default)
     }
 }
 
@@ -150,4 +234,46 @@ impl<P> KeyAccess<P> {
 /// The key of an entity with these texts.
 pub fn entity_key(partition_key: String, row_key: String) -> Result<EntityKey, EntityError> {
     Ok(EntityKey::new(partition_key, row_key)?)
+}
+
+/// The type of a field marked `etag`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot hold the ETag",
+    label = "not an `Option<ETag>`",
+    note = "a value that was not read has none: the field is an `Option<tablesdk::ETag>`"
+)]
+pub trait ETagField: From<Option<ETag>> {}
+
+impl ETagField for Option<ETag> {}
+
+/// The value of a field marked `etag`.
+pub fn etag_field<F: ETagField>(etag: Option<ETag>) -> F {
+    etag.into()
+}
+
+/// Notes the ETag of a write in the field marked `etag`.
+pub fn set_etag<F: ETagField>(field: &mut F, etag: &ETag) {
+    *field = Some(etag.clone()).into();
+}
+
+/// Notes the time of a write in the field marked `timestamp`, where the ETag tells it.
+pub fn set_timestamp<F: Field>(field: &mut F, etag: &ETag) {
+    if let Ok(Some(value)) = F::from_value(etag.timestamp().map(Value::DateTime)) {
+        *field = value;
+    }
+}
+
+/// The value of a field marked `rest`, before any property came.
+pub fn rest_field<F: RestField>() -> F {
+    F::rest()
+}
+
+/// The value of a field that is not stored.
+pub fn skipped<F: Default>() -> F {
+    F::default()
+}
+
+/// A text that is stored as it is.
+pub const fn text_ref(text: &str) -> ValueRef<'_> {
+    ValueRef::String(Cow::Borrowed(text))
 }

@@ -1,5 +1,7 @@
 //! What can be wrong between a struct and its entity: which property, what was wanted and what was found.
 
+use std::fmt::{self, Debug, Display};
+
 use tablesdk_protocol::limits::{ENTITY_BYTES_MAX, PROPERTIES_MAX};
 use tablesdk_protocol::wire::json::PropertyError;
 use tablesdk_protocol::{EdmType, KeyError, KeyPartName};
@@ -66,19 +68,37 @@ pub enum EntityProblem {
         reason: String,
     },
     /// The answer has no such property, and its field is not an `Option`.
-    #[error("property {property:?} is missing; make its field an Option if it may be absent")]
+    #[error(
+        "property {property:?} is missing, expected {expected}; make its field an Option if it may be absent, or give it a default"
+    )]
     MissingProperty {
         /// The name of the property.
         property: String,
+        /// The type of its field.
+        expected: EdmType,
     },
+    /// The answer tells no version of the entity.
+    #[error("the answer has no ETag for the entity")]
+    NoETag,
     /// The value in the answer cannot be read.
-    #[error(transparent)]
-    Payload(#[from] PropertyError),
+    #[error("{error}{}", Expected(*wanted))]
+    Payload {
+        /// The type of the field, where there is one.
+        wanted: Option<EdmType>,
+        /// What is wrong with the value.
+        error: PropertyError,
+    },
     /// More than 252 properties.
     #[error("{count} properties are more than the {PROPERTIES_MAX} that an entity may have")]
     TooManyProperties {
         /// How many.
         count: usize,
+    },
+    /// What was written cannot be read back.
+    #[error("the entity cannot be read back: {reason}")]
+    Unreadable {
+        /// Why not.
+        reason: String,
     },
     /// The value cannot be stored, or cannot be read into its field.
     #[error("property {property:?}: {error}")]
@@ -90,13 +110,58 @@ pub enum EntityProblem {
     },
 }
 
+impl EntityProblem {
+    pub(super) fn duplicate(property: &str) -> Self {
+        Self::DuplicateProperty {
+            property: property.to_owned(),
+        }
+    }
+
+    pub(super) fn missing(property: &str, expected: EdmType) -> Self {
+        Self::MissingProperty {
+            property: property.to_owned(),
+            expected,
+        }
+    }
+
+    pub(super) fn value(property: &str, error: ValueError) -> Self {
+        Self::Value {
+            property: property.to_owned(),
+            error,
+        }
+    }
+}
+
+impl From<PropertyError> for EntityProblem {
+    fn from(error: PropertyError) -> Self {
+        Self::Payload {
+            wanted: None,
+            error,
+        }
+    }
+}
+
+/// Ends a message with the type of the field.
+struct Expected(Option<EdmType>);
+
+impl Display for Expected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(edm_type) => write!(f, "; expected {edm_type}"),
+            None => Ok(()),
+        }
+    }
+}
+
 /// What is wrong with the value of a property.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ValueError {
     /// The value lies outside what the type on the other side can hold.
-    #[error("the value is out of range: {rule}")]
+    #[error("the value {value} is out of range: {rule}")]
     OutOfRange {
+        /// The value.
+        value: String,
         /// The range.
         rule: &'static str,
     },
@@ -105,6 +170,20 @@ pub enum ValueError {
     TooLarge {
         /// The limit.
         rule: &'static str,
+    },
+    /// The stored value is of the right type, but none that the field's type has.
+    #[error("the value {value} cannot be read: {reason}")]
+    Unreadable {
+        /// The stored value.
+        value: String,
+        /// Why not.
+        reason: String,
+    },
+    /// The value is none that can be stored.
+    #[error("the value cannot be stored: {reason}")]
+    Unwritable {
+        /// Why not.
+        reason: String,
     },
     /// The stored value is of another type.
     #[error("expected {expected}, found {found}")]
@@ -115,3 +194,38 @@ pub enum ValueError {
         found: EdmType,
     },
 }
+
+impl ValueError {
+    /// The value lies outside of a range.
+    pub fn out_of_range(value: impl Display, rule: &'static str) -> Self {
+        Self::OutOfRange {
+            value: shortened(&value.to_string()),
+            rule,
+        }
+    }
+
+    /// The stored value is none that the field's type has.
+    pub fn unreadable(value: impl Debug, reason: impl Display) -> Self {
+        Self::Unreadable {
+            value: shortened(&format!("{value:?}")),
+            reason: reason.to_string(),
+        }
+    }
+
+    /// The value is none that can be stored.
+    pub fn unwritable(reason: impl Display) -> Self {
+        Self::Unwritable {
+            reason: reason.to_string(),
+        }
+    }
+}
+
+/// A value may be 64 KiB of text; so much shows which one it is.
+fn shortened(text: &str) -> String {
+    if text.chars().count() <= SHOWN_MAX {
+        return text.to_owned();
+    }
+    text.chars().take(SHOWN_MAX).chain(['…']).collect()
+}
+
+const SHOWN_MAX: usize = 80;

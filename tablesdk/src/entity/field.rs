@@ -8,8 +8,8 @@ use super::{PropertyValue, ValueError};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a field of an entity",
     label = "not one of the types that map onto an EDM type",
-    note = "the types are String, bool, i8 to i64, u8 to u32, f64, Vec<u8>, Guid, Timestamp, OffsetDateTime and Option of these",
-    note = "implement `tablesdk::PropertyValue` for a type of your own"
+    note = "a newtype or an enum can be: add `#[derive(tablesdk::PropertyValue)]` to it",
+    note = "any other type can with `#[table(json)]`, `#[table(with = \"module\")]`, or not at all with `#[table(skip)]`"
 )]
 pub trait Field: Sized + Send + 'static {
     /// The type of the value when there is one.

@@ -1,29 +1,41 @@
 //! Between structs and properties. Knows nothing of HTTP or of credentials.
 
 mod access;
+mod dynamic;
 mod error;
 mod field;
+mod group;
+mod json;
 mod key;
+mod prefix;
+mod properties;
 mod property;
 mod reader;
 mod schema;
 mod stored;
 mod writer;
 
-pub use access::{FieldAccess, KeyAccess, Slot, entity_key, field, key_part};
+pub use access::{
+    ETagField, FieldAccess, KeyAccess, Slot, entity_key, etag_field, field, key_part, rest_field,
+    set_etag, set_timestamp, skipped, text_ref, with_field, with_from_value, with_to_value,
+};
+pub use dynamic::{DynamicColumn, DynamicColumns, DynamicEntity, DynamicSelection};
 pub use error::{EntityError, EntityProblem, ValueError};
 pub use field::Field;
+pub use group::{TableProperties, fill_group};
+pub use json::{JsonField, json_field};
 pub use key::{IntoEntityKey, Key, KeyOf, KeyPart, Partition};
-pub use property::PropertyValue;
+pub use prefix::Prefix;
+pub use properties::{Properties, PropertiesIntoIter, RestField};
+pub use property::{Ordered, PropertyValue, Text};
 pub use reader::PropertyReader;
-pub use schema::{PropertySchema, Schema};
+pub use schema::{PropertySchema, Schema, SchemaPart};
 pub use stored::Stored;
 pub use writer::PropertyWriter;
 
-pub(crate) use reader::read_column;
 pub(crate) use writer::write_entity;
 
-use tablesdk_protocol::EntityKey;
+use tablesdk_protocol::{ETag, EntityKey};
 
 /// A struct that is stored as an entity. Derive it: `#[derive(TableEntity)]`.
 ///
@@ -59,6 +71,27 @@ pub trait TableEntity: Sized + Send + 'static {
     /// The columns of this entity.
     fn columns() -> Self::Columns;
 
+    /// Builds a value from the properties that were read.
+    ///
+    /// # Errors
+    ///
+    /// When a property is missing, or is of another type than its field.
+    fn read(reader: &mut PropertyReader<'_>) -> Result<Self, EntityError>;
+
+    /// Notes in the value as which version it was written, where it has a field for that.
+    #[doc(hidden)]
+    fn written_as(&mut self, _etag: &ETag) {}
+}
+
+/// A struct that is stored as an entity as a whole, so that it can be written. What derives [`TableEntity`] is one, but for a
+/// projection.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be written",
+    label = "not an entity as a whole",
+    note = "a struct marked `#[table(projection)]` is a part of an entity, and to write it would lose the rest: write the whole struct",
+    note = "a struct that is no entity yet becomes one with `#[derive(TableEntity)]`"
+)]
+pub trait WritableEntity: TableEntity {
     /// The key under which this value is stored.
     ///
     /// # Errors
@@ -72,11 +105,4 @@ pub trait TableEntity: Sized + Send + 'static {
     ///
     /// When a value exceeds what the service stores.
     fn write(&self, writer: &mut PropertyWriter<'_>) -> Result<(), EntityError>;
-
-    /// Builds a value from the properties that were read.
-    ///
-    /// # Errors
-    ///
-    /// When a property is missing, or is of another type than its field.
-    fn read(reader: &mut PropertyReader<'_>) -> Result<Self, EntityError>;
 }

@@ -2,8 +2,8 @@
 
 use std::slice;
 
-use tablesdk_protocol::KeyPartName;
 use tablesdk_protocol::wire::json::{JsonEntity, RawProperty};
+use tablesdk_protocol::{ETag, EdmType, KeyPartName, Timestamp, Value};
 
 use super::{EntityError, EntityProblem, Field, ValueError};
 
@@ -11,13 +11,15 @@ use super::{EntityError, EntityProblem, Field, ValueError};
 #[derive(Debug)]
 pub struct PropertyReader<'a> {
     entity: &'a JsonEntity<'a>,
+    etag: Option<&'a ETag>,
     rest: slice::Iter<'a, RawProperty<'a>>,
 }
 
 impl<'a> PropertyReader<'a> {
-    pub(crate) fn new(entity: &'a JsonEntity<'a>) -> Self {
+    pub(crate) fn new(entity: &'a JsonEntity<'a>, etag: Option<&'a ETag>) -> Self {
         Self {
             entity,
+            etag,
             rest: entity.members().iter(),
         }
     }
@@ -31,38 +33,76 @@ impl<'a> PropertyReader<'a> {
     ///
     /// # Errors
     ///
-    /// When the answer has none.
+    /// When the answer has none, or two.
     pub fn key(&self, part: KeyPartName) -> Result<&'a str, EntityError> {
-        match self.entity.text(part.property())? {
-            Some(text) => Ok(text),
-            None => {
-                let property = part.property().to_owned();
-                Err(EntityProblem::MissingProperty { property }.into())
-            }
-        }
+        key_text(self.entity, part)
+    }
+
+    /// The version that is read, where the answer tells it.
+    pub fn etag(&self) -> Option<ETag> {
+        self.etag.cloned()
+    }
+
+    /// When the version that is read was written, where the answer or its ETag tells it.
+    ///
+    /// # Errors
+    ///
+    /// When it is not a date and time.
+    pub fn timestamp(&self) -> Result<Option<Timestamp>, EntityError> {
+        let told = self.entity.timestamp()?;
+        Ok(told.or_else(|| self.etag.and_then(ETag::timestamp)))
+    }
+
+    /// The timestamp, as a field of type `F`.
+    #[doc(hidden)]
+    pub fn timestamp_field<F: Field>(&self) -> Result<F, EntityError> {
+        let value = self.timestamp()?.map(Value::DateTime);
+        convert("Timestamp", F::EDM_TYPE, F::from_value(value))
     }
 }
 
-/// Reads one property of an entity, wherever it stands.
-pub(crate) fn read_column<F: Field>(name: &str, entity: &JsonEntity<'_>) -> Result<F, EntityError> {
-    let value = match entity.property(name) {
-        Some(property) => property.to_value()?,
-        None => None,
-    };
-    convert(name, F::from_value(value))
+/// The text of a key in an entity of an answer.
+pub(super) fn key_text<'e>(
+    entity: &'e JsonEntity<'_>,
+    part: KeyPartName,
+) -> Result<&'e str, EntityError> {
+    let name = part.property();
+    let of_that_name = entity
+        .members()
+        .iter()
+        .filter(|member| member.name() == name);
+    if of_that_name.count() > 1 {
+        return Err(EntityProblem::duplicate(name).into());
+    }
+    match entity.text(name)? {
+        Some(text) => Ok(text),
+        None => Err(EntityProblem::missing(name, EdmType::String).into()),
+    }
+}
+
+/// The value of a property of an answer.
+pub(super) fn value_of(
+    property: &RawProperty<'_>,
+    wanted: EdmType,
+) -> Result<Option<Value>, EntityError> {
+    property.to_value().map_err(|error| {
+        EntityProblem::Payload {
+            wanted: Some(wanted),
+            error,
+        }
+        .into()
+    })
 }
 
 /// A value that is absent but may not be is an error, too.
 pub(super) fn convert<F>(
     name: &str,
+    wanted: EdmType,
     converted: Result<Option<F>, ValueError>,
 ) -> Result<F, EntityError> {
     match converted {
         Ok(Some(value)) => Ok(value),
-        Ok(None) => Err(EntityProblem::MissingProperty {
-            property: name.to_owned(),
-        }
-        .into()),
+        Ok(None) => Err(EntityProblem::missing(name, wanted).into()),
         Err(error) => Err(EntityProblem::Value {
             property: name.to_owned(),
             error,

@@ -1,18 +1,46 @@
 //! What is known of an entity's properties at compile time.
 
+use std::borrow::Cow;
+
 use tablesdk_protocol::EdmType;
+use tablesdk_protocol::limits::{PROPERTIES_MAX, PROPERTY_NAME_UNITS_MAX};
+
+use super::prefix::Prefix;
 
 /// The properties that a struct is stored as, keys left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schema {
     entity: &'static str,
-    properties: &'static [PropertySchema],
+    parts: &'static [SchemaPart],
+    projection: bool,
+}
+
+/// What a field is stored as.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "made by generated code alone")]
+pub enum SchemaPart {
+    /// The properties of a flattened struct, and the prefix of their names.
+    Group(&'static str, &'static Schema),
+    /// One property.
+    Property(PropertySchema),
 }
 
 impl Schema {
     /// The schema of the struct of that name.
-    pub const fn new(entity: &'static str, properties: &'static [PropertySchema]) -> Self {
-        Self { entity, properties }
+    pub const fn new(entity: &'static str, parts: &'static [SchemaPart]) -> Self {
+        Self {
+            entity,
+            parts,
+            projection: false,
+        }
+    }
+
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn projection(mut self) -> Self {
+        self.projection = true;
+        self
     }
 
     /// The name of the struct.
@@ -20,16 +48,135 @@ impl Schema {
         self.entity
     }
 
-    /// The properties, in the order of their fields.
-    pub const fn properties(&self) -> &'static [PropertySchema] {
-        self.properties
+    /// Whether the struct is a part of what is stored, which can only be read.
+    pub const fn is_projection(&self) -> bool {
+        self.projection
     }
+
+    /// The properties, in the order of their fields; those of flattened structs in place of their field.
+    pub fn properties(&self) -> Vec<PropertySchema> {
+        let mut properties = Vec::new();
+        self.append(Prefix::ROOT, &mut properties);
+        properties
+    }
+
+    fn append(&self, prefix: Prefix, properties: &mut Vec<PropertySchema>) {
+        for part in self.parts {
+            match part {
+                SchemaPart::Group(text, schema) => schema.append(prefix.then(text), properties),
+                SchemaPart::Property(property) => properties.push(PropertySchema {
+                    prefix,
+                    ..*property
+                }),
+            }
+        }
+    }
+
+    /// What the query asks for; everything when `None`.
+    pub(crate) fn select(&self) -> Option<Vec<String>> {
+        if !self.projection {
+            return None;
+        }
+        // Both keys belong to whatever is stored, and so does the timestamp, where the ETag does not hold it.
+        let mut names = vec![
+            "PartitionKey".to_owned(),
+            "RowKey".to_owned(),
+            "Timestamp".to_owned(),
+        ];
+        for property in self.properties() {
+            let aliases = property.aliases.iter().copied();
+            let all = [property.name].into_iter().chain(aliases);
+            names.extend(all.map(|name| property.prefix.name(name).into_owned()));
+        }
+        Some(names)
+    }
+
+    /// Refuses at compile time what the derive cannot see, since it does not know the structs that are flattened.
+    #[doc(hidden)]
+    pub const fn check(&self) {
+        let mut names = Names {
+            hashes: [0; PROPERTIES_MAX],
+            count: 0,
+        };
+        names.add_all(self, Prefix::ROOT);
+    }
+}
+
+/// The names so far, as hashes: to compare the texts themselves would take the compiler too long.
+struct Names {
+    hashes: [u64; PROPERTIES_MAX],
+    count: usize,
+}
+
+impl Names {
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "at compile time, and within the bounds by the conditions of the loops"
+    )]
+    const fn add_all(&mut self, schema: &Schema, prefix: Prefix) {
+        let mut index = 0;
+        while index < schema.parts.len() {
+            match &schema.parts[index] {
+                SchemaPart::Group(text, schema) => match prefix.checked_then(text) {
+                    Some(prefix) => self.add_all(schema, prefix),
+                    None => panic!("structs with a prefix are flattened more than three deep"),
+                },
+                SchemaPart::Property(property) => {
+                    let (hash, length) = hash_of(prefix, property.name);
+                    // Letters beyond ASCII have more bytes than UTF-16 units, at most three times as many.
+                    assert!(
+                        length <= PROPERTY_NAME_UNITS_MAX * 3,
+                        "with its prefixes, the name of a property is longer than the 255 UTF-16 units of the service"
+                    );
+                    assert!(
+                        self.count < PROPERTIES_MAX,
+                        "with what is flattened into it, the entity has more than 252 properties"
+                    );
+                    let mut other = 0;
+                    while other < self.count {
+                        assert!(
+                            self.hashes[other] != hash,
+                            "two properties have one name: give the flattened struct a prefix of its own, with `#[table(flatten, prefix = \"…\")]`"
+                        );
+                        other += 1;
+                    }
+                    self.hashes[self.count] = hash;
+                    self.count += 1;
+                }
+            }
+            index += 1;
+        }
+    }
+}
+
+/// FNV-1a over the whole name, and how many bytes it has.
+const fn hash_of(prefix: Prefix, name: &str) -> (u64, usize) {
+    let [a, b, c] = *prefix.parts();
+    let hash = hash_on(0xCBF2_9CE4_8422_2325, a);
+    let hash = hash_on(hash_on(hash_on(hash, b), c), name);
+    (hash, a.len() + b.len() + c.len() + name.len())
+}
+
+#[expect(
+    clippy::indexing_slicing,
+    reason = "at compile time, and within the bounds by the condition of the loop"
+)]
+const fn hash_on(mut hash: u64, text: &str) -> u64 {
+    let bytes = text.as_bytes();
+    let mut index = 0;
+    while index < bytes.len() {
+        hash = (hash ^ bytes[index] as u64).wrapping_mul(0x0100_0000_01B3);
+        index += 1;
+    }
+    hash
 }
 
 /// One property of a [`Schema`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PropertySchema {
+    prefix: Prefix,
     name: &'static str,
+    aliases: &'static [&'static str],
     edm_type: EdmType,
     optional: bool,
 }
@@ -37,15 +184,32 @@ pub struct PropertySchema {
 impl PropertySchema {
     pub(super) const fn new(name: &'static str, edm_type: EdmType, optional: bool) -> Self {
         Self {
+            prefix: Prefix::ROOT,
             name,
+            aliases: &[],
             edm_type,
             optional,
         }
     }
 
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn aliases(mut self, aliases: &'static [&'static str]) -> Self {
+        self.aliases = aliases;
+        self
+    }
+
+    /// Of a field that has a value when the property is absent.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn with_default(mut self) -> Self {
+        self.optional = true;
+        self
+    }
+
     /// The name in the table.
-    pub const fn name(&self) -> &'static str {
-        self.name
+    pub fn name(&self) -> Cow<'static, str> {
+        self.prefix.name(self.name)
     }
 
     /// The type in the table.
@@ -53,7 +217,7 @@ impl PropertySchema {
         self.edm_type
     }
 
-    /// Whether the field is an `Option`.
+    /// Whether the property may be absent: its field is an `Option`, or has a default.
     pub const fn is_optional(&self) -> bool {
         self.optional
     }

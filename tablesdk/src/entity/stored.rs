@@ -5,7 +5,8 @@ use std::ops::{Deref, DerefMut};
 use tablesdk_protocol::wire::json::JsonEntity;
 use tablesdk_protocol::{ETag, EntityKey, KeyPartName, Timestamp};
 
-use super::{EntityError, EntityProblem, PropertyReader, TableEntity};
+use super::reader::key_text;
+use super::{EntityError, EntityProblem, PropertyReader, TableEntity, WritableEntity};
 
 /// An entity as the service stores it: the value, and the key, ETag and timestamp it was read with.
 ///
@@ -49,12 +50,6 @@ impl<E> Stored<E> {
     pub fn into_inner(self) -> E {
         self.value
     }
-
-    /// Notes that the value was written, and as which version.
-    pub(crate) fn written(&mut self, etag: ETag) {
-        self.timestamp = etag.timestamp();
-        self.etag = etag;
-    }
 }
 
 impl<E: TableEntity> Stored<E> {
@@ -69,10 +64,8 @@ impl<E: TableEntity> Stored<E> {
         let etag = header
             .or_else(|| entity.etag())
             .or_else(|| timestamp.map(ETag::from_timestamp));
-        let etag = etag.ok_or_else(|| EntityProblem::MissingProperty {
-            property: "odata.etag".to_owned(),
-        })?;
-        let value = E::read(&mut PropertyReader::new(entity))?;
+        let etag = etag.ok_or(EntityProblem::NoETag)?;
+        let value = E::read(&mut PropertyReader::new(entity, Some(&etag)))?;
         Ok(Self {
             value,
             key,
@@ -81,6 +74,15 @@ impl<E: TableEntity> Stored<E> {
         })
     }
 
+    /// Notes that the value was written, and as which version.
+    pub(crate) fn written(&mut self, etag: ETag) {
+        self.timestamp = etag.timestamp();
+        self.value.written_as(&etag);
+        self.etag = etag;
+    }
+}
+
+impl<E: WritableEntity> Stored<E> {
     /// The stored key, if the value still has it.
     pub(crate) fn unchanged_key(&self) -> Result<&EntityKey, EntityError> {
         let now = self.value.entity_key()?;
@@ -102,16 +104,6 @@ impl<E: TableEntity> Stored<E> {
             value,
         }
         .into())
-    }
-}
-
-fn key_text(entity: &JsonEntity<'_>, part: KeyPartName) -> Result<String, EntityError> {
-    match entity.text(part.property())? {
-        Some(text) => Ok(text.to_owned()),
-        None => Err(EntityProblem::MissingProperty {
-            property: part.property().to_owned(),
-        }
-        .into()),
     }
 }
 

@@ -7,12 +7,14 @@ use tablesdk_protocol::limits::{
 use tablesdk_protocol::wire::json::EntityWriter;
 use tablesdk_protocol::{EntityKey, ValueRef};
 
-use super::{EntityError, EntityProblem, TableEntity, ValueError};
+use super::{EntityError, EntityProblem, TableProperties, ValueError, WritableEntity};
 
 /// Takes the properties of an entity, one by one.
 #[derive(Debug)]
 pub struct PropertyWriter<'a> {
     json: &'a mut EntityWriter,
+    /// What stands in front of the names at the moment.
+    prefix: String,
     count: usize,
     bytes: usize,
 }
@@ -37,19 +39,45 @@ impl PropertyWriter<'_> {
             ValueRef::DateTime(_) | ValueRef::Double(_) | ValueRef::Int64(_) => Ok(8),
             ValueRef::Guid(_) => Ok(16),
         };
-        let size = size.map_err(|error| EntityProblem::Value {
-            property: name.to_owned(),
-            error,
-        })?;
+        let size = size.map_err(|error| self.refused(name, error))?;
         self.count += 1;
-        self.bytes += 8 + utf16_len(name) * 2 + size;
-        self.json.property(name, value);
+        self.bytes += 8 + (utf16_len(&self.prefix) + utf16_len(name)) * 2 + size;
+        if self.prefix.is_empty() {
+            self.json.property(name, value);
+        } else {
+            let outer = self.prefix.len();
+            self.prefix.push_str(name);
+            self.json.property(&self.prefix, value);
+            self.prefix.truncate(outer);
+        }
         Ok(())
+    }
+
+    /// Writes the properties of a struct with a prefix in front of their names.
+    ///
+    /// # Errors
+    ///
+    /// As those properties have.
+    pub fn group<T: TableProperties>(
+        &mut self,
+        prefix: &str,
+        group: &T,
+    ) -> Result<(), EntityError> {
+        let outer = self.prefix.len();
+        self.prefix.push_str(prefix);
+        let written = group.write(self);
+        self.prefix.truncate(outer);
+        written
+    }
+
+    /// What is wrong with the value of a property.
+    pub(super) fn refused(&self, name: &str, error: ValueError) -> EntityError {
+        EntityProblem::value(&format!("{}{name}", self.prefix), error).into()
     }
 }
 
 /// Writes an entity with its keys.
-pub(crate) fn write_entity<E: TableEntity>(
+pub(crate) fn write_entity<E: WritableEntity>(
     entity: &E,
     key: &EntityKey,
 ) -> Result<Bytes, EntityError> {
@@ -60,6 +88,7 @@ pub(crate) fn write_entity<E: TableEntity>(
     let key_units = utf16_len(partition_key) + utf16_len(row_key);
     let mut writer = PropertyWriter {
         json: &mut json,
+        prefix: String::new(),
         count: 0,
         bytes: 4 + key_units * 2,
     };

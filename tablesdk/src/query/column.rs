@@ -1,20 +1,37 @@
 //! Typed handles to properties: what filters and projections are written with.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
+use std::ops::{Bound, RangeBounds};
 
+use tablesdk_protocol::Value;
 use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
+use tablesdk_protocol::wire::json::JsonEntity;
 
 use super::filter::FilterError;
 use super::{Filter, Literal};
-use crate::entity::Field;
+use crate::entity::{
+    EntityError, Field, FieldAccess, JsonField, Ordered, Prefix, PropertyReader, Text, field,
+    json_field,
+};
 
 /// A column of entity `E` whose field is of type `F`.
 ///
-/// A column compares with literals of its own type only; anything else does not compile. An entity that lacks the
-/// property matches no comparison at all, `ne` included: this is how the service compares.
+/// A column compares with literals of its own type only; anything else does not compile. Greater and less are there for
+/// types whose stored form keeps their order ([`Ordered`]).
+///
+/// # What is absent
+///
+/// The service stores no nulls: a `None` is a property that is not there. It matches no comparison at all, `ne` included, and
+/// every negated one: `!e.email.eq("x")` has the entities without an email, `e.email.ne("x")` has not. There is no test for
+/// absence itself; `!e.age.ge(i32::MIN)` says it of a column whose values all have an order. A filter knows nothing of a
+/// field's default, nor of its aliases: it compares what is stored under the field's own name.
 pub struct Column<E, F> {
+    prefix: Prefix,
     name: &'static str,
+    aliases: &'static [&'static str],
+    mixed_integers: bool,
     entity: PhantomData<fn() -> (E, F)>,
 }
 
@@ -22,17 +39,41 @@ impl<E, F> Column<E, F> {
     /// The column that is stored under that name.
     pub const fn new(name: &'static str) -> Self {
         Self {
+            prefix: Prefix::ROOT,
             name,
+            aliases: &[],
+            mixed_integers: false,
             entity: PhantomData,
         }
     }
 
     /// The name under which the column is stored.
-    pub const fn name(self) -> &'static str {
-        self.name
+    pub fn name(self) -> Cow<'static, str> {
+        self.prefix.name(self.name)
+    }
+
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn prefix(mut self, prefix: Prefix) -> Self {
+        self.prefix = prefix;
+        self
+    }
+
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn aliases(mut self, aliases: &'static [&'static str]) -> Self {
+        self.aliases = aliases;
+        self
+    }
+
+    /// The column of a field marked `mixed_integers`.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn mixed_integers(mut self) -> Self {
+        self.mixed_integers = true;
+        self
     }
 }
-
 impl<E, F: Field> Column<E, F> {
     /// Equal to the literal.
     pub fn eq(self, literal: impl Literal<F::Value>) -> Filter<E> {
@@ -44,6 +85,72 @@ impl<E, F: Field> Column<E, F> {
         self.compare(ComparisonOperator::NotEqual, literal)
     }
 
+    /// Equal to one of the literals. Of none, nothing is.
+    pub fn is_in<L: Literal<F::Value>>(self, literals: impl IntoIterator<Item = L>) -> Filter<E> {
+        let any = literals
+            .into_iter()
+            .map(|literal| self.eq(literal))
+            .reduce(|a, b| a | b);
+        any.unwrap_or_else(|| Filter::new(Ok(Tree::Constant(false))))
+    }
+
+    fn compare(self, operator: ComparisonOperator, literal: impl Literal<F::Value>) -> Filter<E> {
+        Filter::new(match literal.into_value() {
+            Ok(value) => Ok(self.tree(operator, value)),
+            Err(error) => Err(FilterError::Literal {
+                property: self.name().into_owned(),
+                error,
+            }),
+        })
+    }
+}
+
+impl<E, F> Column<E, F> {
+    fn tree(self, operator: ComparisonOperator, value: Value) -> Tree {
+        match value {
+            Value::Int64(value) if self.mixed_integers => mixed(self.name(), operator, value),
+            value => Tree::comparison(self.name(), operator, value),
+        }
+    }
+}
+
+/// A comparison that is right for a stored Int32, too, which the service does not widen: only a literal is widened.
+///
+/// A literal within Int32 is printed as one. No Int32 equals one beyond, and all of them are on the same side of it, which
+/// is said apart, since a value of another type than the literal counts as less.
+// SERVICE: that a mismatch counts as less is what is known; what is printed is right for a mismatch that matches nothing, too.
+fn mixed(name: Cow<'static, str>, operator: ComparisonOperator, value: i64) -> Tree {
+    use ComparisonOperator::{
+        Equal, GreaterThan, GreaterThanOrEqual, LessThan, LessThanOrEqual, NotEqual,
+    };
+    if let Ok(value) = i32::try_from(value) {
+        return Tree::comparison(name, operator, value);
+    }
+    let wide = Tree::comparison(name.clone(), operator, value);
+    // True of every Int32, and of no wider number on the other side.
+    let all = if value > 0 {
+        Tree::comparison(name.clone(), LessThanOrEqual, i32::MAX)
+    } else {
+        Tree::comparison(name.clone(), GreaterThanOrEqual, i32::MIN)
+    };
+    let none = if value > 0 {
+        Tree::comparison(name, GreaterThan, i32::MAX)
+    } else {
+        Tree::comparison(name, LessThan, i32::MIN)
+    };
+    match (operator, value > 0) {
+        (Equal, _) => wide.and(none),
+        (NotEqual, _) => wide.or(all),
+        (GreaterThan | GreaterThanOrEqual, true) | (LessThan | LessThanOrEqual, false) => {
+            wide.and(none)
+        }
+        (GreaterThan | GreaterThanOrEqual, false) | (LessThan | LessThanOrEqual, true) => {
+            wide.or(all)
+        }
+    }
+}
+
+impl<E, F: Field<Value: Ordered>> Column<E, F> {
     /// Greater than the literal.
     pub fn gt(self, literal: impl Literal<F::Value>) -> Filter<E> {
         self.compare(ComparisonOperator::GreaterThan, literal)
@@ -64,27 +171,32 @@ impl<E, F: Field> Column<E, F> {
         self.compare(ComparisonOperator::LessThanOrEqual, literal)
     }
 
-    /// Equal to one of the literals. Of none, nothing is.
-    pub fn is_in<L: Literal<F::Value>>(self, literals: impl IntoIterator<Item = L>) -> Filter<E> {
-        let any = literals
-            .into_iter()
-            .map(|literal| self.eq(literal))
-            .reduce(|a, b| a | b);
-        any.unwrap_or_else(|| Filter::new(Ok(Tree::Constant(false))))
-    }
-
-    fn compare(self, operator: ComparisonOperator, literal: impl Literal<F::Value>) -> Filter<E> {
-        Filter::new(match literal.into_value() {
-            Ok(value) => Ok(Tree::comparison(self.name, operator, value)),
-            Err(error) => Err(FilterError::Literal {
-                property: self.name.to_owned(),
-                error,
-            }),
-        })
+    /// Within the range, such as `18..65`; an open end is no condition, and `..` is none at all.
+    ///
+    /// ```
+    /// use tablesdk::query::Column;
+    ///
+    /// let age = Column::<(), i32>::new("Age");
+    /// assert_eq!(age.between(18..65).to_string(), "Age ge 18 and Age lt 65");
+    /// assert_eq!(age.between(..=65).to_string(), "Age le 65");
+    /// ```
+    pub fn between<L: Literal<F::Value> + Clone>(self, range: impl RangeBounds<L>) -> Filter<E> {
+        let from = match range.start_bound() {
+            Bound::Excluded(literal) => Some(self.gt(literal.clone())),
+            Bound::Included(literal) => Some(self.ge(literal.clone())),
+            Bound::Unbounded => None,
+        };
+        let to = match range.end_bound() {
+            Bound::Excluded(literal) => Some(self.lt(literal.clone())),
+            Bound::Included(literal) => Some(self.le(literal.clone())),
+            Bound::Unbounded => None,
+        };
+        let both = [from, to].into_iter().flatten().reduce(|a, b| a & b);
+        both.unwrap_or_else(|| Filter::new(Ok(Tree::Constant(true))))
     }
 }
 
-impl<E, F: Field<Value = String>> Column<E, F> {
+impl<E, F: Field<Value: Text>> Column<E, F> {
     /// Starts with the prefix: a half-open range, which the service can seek on a key. Every text starts with the empty
     /// prefix, but an absent property does not.
     ///
@@ -95,12 +207,126 @@ impl<E, F: Field<Value = String>> Column<E, F> {
     /// assert_eq!(name.starts_with("abc").to_string(), "Name ge 'abc' and Name lt 'abd'");
     /// ```
     pub fn starts_with(self, prefix: &str) -> Filter<E> {
-        let from = self.ge(prefix);
-        match end_of_prefix(prefix) {
-            Some(end) => from & self.lt(end.as_str()),
+        let from = self.tree(ComparisonOperator::GreaterThanOrEqual, Value::from(prefix));
+        Filter::new(Ok(match end_of_prefix(prefix) {
+            Some(end) => from.and(self.tree(ComparisonOperator::LessThan, Value::from(end))),
             None => from,
+        }))
+    }
+}
+
+impl<E, F: Field> Column<E, F> {
+    pub(super) fn read(self, entity: &JsonEntity<'_>) -> Result<F, EntityError> {
+        // The timestamp is told without its type.
+        if self.name == "Timestamp" && self.prefix == Prefix::ROOT {
+            return PropertyReader::new(entity, None).timestamp_field();
+        }
+        read_aliased(field::<F>(), self.prefix, self.name, self.aliases, entity)
+    }
+}
+
+impl<E, F> Column<E, F> {
+    pub(super) fn names(self) -> Vec<String> {
+        names_with_aliases(self.prefix, self.name, self.aliases)
+    }
+}
+
+/// A column of entity `E` whose field is stored as JSON: it can be selected, but not compared with, since the service knows
+/// no more of it than its text.
+pub struct JsonColumn<E, F> {
+    prefix: Prefix,
+    name: &'static str,
+    aliases: &'static [&'static str],
+    entity: PhantomData<fn() -> (E, F)>,
+}
+
+impl<E, F> JsonColumn<E, F> {
+    #[doc(hidden)]
+    pub const fn new(name: &'static str) -> Self {
+        Self {
+            prefix: Prefix::ROOT,
+            name,
+            aliases: &[],
+            entity: PhantomData,
         }
     }
+
+    /// The name under which the column is stored.
+    pub fn name(self) -> Cow<'static, str> {
+        self.prefix.name(self.name)
+    }
+
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn prefix(mut self, prefix: Prefix) -> Self {
+        self.prefix = prefix;
+        self
+    }
+
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn aliases(mut self, aliases: &'static [&'static str]) -> Self {
+        self.aliases = aliases;
+        self
+    }
+
+    pub(super) fn names(self) -> Vec<String> {
+        names_with_aliases(self.prefix, self.name, self.aliases)
+    }
+}
+
+impl<E, F: JsonField> JsonColumn<E, F> {
+    pub(super) fn read(self, entity: &JsonEntity<'_>) -> Result<F, EntityError> {
+        read_aliased(
+            json_field::<F>(),
+            self.prefix,
+            self.name,
+            self.aliases,
+            entity,
+        )
+    }
+}
+
+impl<E, F> Clone for JsonColumn<E, F> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<E, F> Copy for JsonColumn<E, F> {}
+
+impl<E, F> fmt::Debug for JsonColumn<E, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("JsonColumn").field(&self.name()).finish()
+    }
+}
+
+/// What a query asks for to read the column: aliases, too.
+fn names_with_aliases(prefix: Prefix, name: &'static str, aliases: &[&'static str]) -> Vec<String> {
+    let all = [name].into_iter().chain(aliases.iter().copied());
+    all.map(|name| prefix.name(name).into_owned()).collect()
+}
+
+/// The value under the first of the names that has one.
+fn read_aliased<F>(
+    access: FieldAccess<F>,
+    prefix: Prefix,
+    name: &'static str,
+    aliases: &[&'static str],
+    entity: &JsonEntity<'_>,
+) -> Result<F, EntityError> {
+    let own = prefix.name(name);
+    let present = |name: &str| entity.property(name).filter(|property| !property.is_null());
+    if let Some(property) = present(&own) {
+        return access.read(&own, Some(property));
+    }
+    for alias in aliases {
+        let alias = prefix.name(alias);
+        if let Some(property) = present(&alias) {
+            return access.read(&alias, Some(property));
+        }
+    }
+    access.read(&own, None)
 }
 
 /// The least text that is greater than every text with that prefix; `None` when there is none.
@@ -131,7 +357,7 @@ impl<E, F> Copy for Column<E, F> {}
 
 impl<E, F> fmt::Debug for Column<E, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Column").field(&self.name).finish()
+        f.debug_tuple("Column").field(&self.name()).finish()
     }
 }
 
@@ -157,6 +383,26 @@ mod tests {
                 assert!(compare_utf16(&longest, end).is_lt(), "{prefix:?}");
             }
         }
+    }
+
+    #[test]
+    fn integers_of_both_widths_are_compared_right() {
+        let mixed = Column::<(), i64>::new("A").mixed_integers();
+        let large = 3_000_000_000_i64;
+        for (filter, printed) in [
+            (mixed.eq(5), "A eq 5"),
+            (mixed.between(-5..=5), "A ge -5 and A le 5"),
+            (mixed.eq(large), "A eq 3000000000L and A gt 2147483647"),
+            (mixed.ne(large), "A ne 3000000000L or A le 2147483647"),
+            (mixed.gt(large), "A gt 3000000000L and A gt 2147483647"),
+            (mixed.le(large), "A le 3000000000L or A le 2147483647"),
+            (mixed.ge(-large), "A ge -3000000000L or A ge -2147483648"),
+            (mixed.lt(-large), "A lt -3000000000L and A lt -2147483648"),
+        ] {
+            assert_eq!(filter.to_string(), printed);
+        }
+        let ordinary = Column::<(), i64>::new("A");
+        assert_eq!(ordinary.eq(5).to_string(), "A eq 5L");
     }
 
     #[test]

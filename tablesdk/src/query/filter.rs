@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use std::ops::{BitAnd, BitOr, Not};
 
 use tablesdk_protocol::filter::{Filter as Tree, ParseFilterError};
+use tablesdk_protocol::{PropertyNameProblem, check_property_name};
 
 use crate::entity::ValueError;
 
@@ -40,6 +41,14 @@ impl<E> Filter<E> {
             tree,
             entity: PhantomData,
         }
+    }
+
+    /// A condition on a property of any name, as long as it is one that a property can have.
+    pub(crate) fn named(name: String, condition: impl FnOnce(String) -> Tree) -> Self {
+        Self::new(match check_property_name(&name) {
+            Ok(()) => Ok(condition(name)),
+            Err(problem) => Err(FilterError::Name { name, problem }),
+        })
     }
 
     pub(crate) fn into_tree(self) -> Result<Tree, FilterError> {
@@ -107,6 +116,12 @@ pub(crate) enum FilterError {
         property: String,
         #[source]
         error: ValueError,
+    },
+    #[error("the filter compares {name:?}, which is not the name of a property")]
+    Name {
+        name: String,
+        #[source]
+        problem: PropertyNameProblem,
     },
     #[error("the OData filter {text:?} cannot be read")]
     OData {

@@ -6,9 +6,9 @@ mod literal;
 mod select;
 mod stream;
 
-pub use column::Column;
+pub use column::{Column, JsonColumn};
 pub use filter::Filter;
 pub(crate) use filter::FilterError;
 pub use literal::Literal;
-pub use select::{Selection, Whole};
+pub use select::{SelectColumn, Selection, Whole};
 pub use stream::EntityStream;

@@ -5,10 +5,17 @@ use std::marker::PhantomData;
 
 use tablesdk_protocol::wire::json::JsonEntity;
 
-use super::Column;
-use crate::entity::{EntityError, Field, Stored, TableEntity, read_column};
+use super::{Column, JsonColumn};
+use crate::entity::{
+    DynamicEntity, DynamicSelection, EntityError, Field, JsonField, Stored, TableEntity,
+};
 
 /// What is read of each entity of type `E`: one column, or a tuple of up to eight.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be selected from `{E}`",
+    label = "not columns of this entity",
+    note = "`select` takes a column, or a tuple of up to eight, as its closure gets them: `.select(|e| (e.id, e.name))`"
+)]
 pub trait Selection<E>: sealed::Sealed + Send + Sync + 'static {
     /// What the query yields.
     type Item: Send + 'static;
@@ -22,7 +29,7 @@ pub trait Selection<E>: sealed::Sealed + Send + Sync + 'static {
     fn read(&self, entity: &JsonEntity<'_>) -> Result<Self::Item, EntityError>;
 }
 
-/// Everything: the query yields [`Stored<E>`].
+/// The whole entity, or of a projection its properties: the query yields [`Stored<E>`].
 pub struct Whole<E>(PhantomData<fn() -> E>);
 
 impl<E> Whole<E> {
@@ -49,7 +56,7 @@ impl<E: TableEntity> Selection<E> for Whole<E> {
     type Item = Stored<E>;
 
     fn names(&self) -> Option<Vec<String>> {
-        None
+        E::SCHEMA.select()
     }
 
     fn read(&self, entity: &JsonEntity<'_>) -> Result<Stored<E>, EntityError> {
@@ -57,33 +64,96 @@ impl<E: TableEntity> Selection<E> for Whole<E> {
     }
 }
 
-impl<E: 'static, F: Field> Selection<E> for Column<E, F> {
-    type Item = F;
+/// A column that a query can read: one of any kind.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a column of `{E}`",
+    label = "not a column of this entity",
+    note = "`select` takes a column, or a tuple of up to eight, as its closure gets them: `.select(|e| (e.id, e.name))`"
+)]
+pub trait SelectColumn<E>: sealed::Sealed + Copy + Send + Sync + 'static {
+    /// The type of its field.
+    type Value: Send + 'static;
 
-    fn names(&self) -> Option<Vec<String>> {
-        Some(vec![self.name().to_owned()])
+    /// The names to ask for: the column's own, and its aliases.
+    #[doc(hidden)]
+    fn column_names(self) -> Vec<String>;
+
+    /// Reads the column.
+    #[doc(hidden)]
+    fn read_column(self, entity: &JsonEntity<'_>) -> Result<Self::Value, EntityError>;
+}
+
+impl<E: 'static, F: Field> SelectColumn<E> for Column<E, F> {
+    type Value = F;
+
+    fn column_names(self) -> Vec<String> {
+        self.names()
     }
 
-    fn read(&self, entity: &JsonEntity<'_>) -> Result<F, EntityError> {
-        read_column(self.name(), entity)
+    fn read_column(self, entity: &JsonEntity<'_>) -> Result<F, EntityError> {
+        self.read(entity)
+    }
+}
+
+impl<E: 'static, F: JsonField> SelectColumn<E> for JsonColumn<E, F> {
+    type Value = F;
+
+    fn column_names(self) -> Vec<String> {
+        self.names()
+    }
+
+    fn read_column(self, entity: &JsonEntity<'_>) -> Result<F, EntityError> {
+        self.read(entity)
+    }
+}
+
+macro_rules! column {
+    ($column:ident, $field:ident) => {
+        impl<E: 'static, F: $field> Selection<E> for $column<E, F> {
+            type Item = F;
+
+            fn names(&self) -> Option<Vec<String>> {
+                Some($column::names(*self))
+            }
+
+            fn read(&self, entity: &JsonEntity<'_>) -> Result<F, EntityError> {
+                self.read_column(entity)
+            }
+        }
+    };
+}
+
+column!(Column, Field);
+column!(JsonColumn, JsonField);
+
+/// Some properties of an entity without a struct: the query yields it with these alone.
+impl Selection<DynamicEntity> for DynamicSelection {
+    type Item = Stored<DynamicEntity>;
+
+    fn names(&self) -> Option<Vec<String>> {
+        Some(Self::names(self))
+    }
+
+    fn read(&self, entity: &JsonEntity<'_>) -> Result<Stored<DynamicEntity>, EntityError> {
+        Stored::read(entity, None)
     }
 }
 
 macro_rules! tuple {
-    ($($field:ident $index:tt),+) => {
-        impl<E: 'static, $($field: Field),+> Selection<E> for ($(Column<E, $field>,)+) {
-            type Item = ($($field,)+);
+    ($($column:ident $index:tt),+) => {
+        impl<E: 'static, $($column: SelectColumn<E>),+> Selection<E> for ($($column,)+) {
+            type Item = ($($column::Value,)+);
 
             fn names(&self) -> Option<Vec<String>> {
-                Some(vec![$(self.$index.name().to_owned()),+])
+                Some([$(self.$index.column_names()),+].concat())
             }
 
             fn read(&self, entity: &JsonEntity<'_>) -> Result<Self::Item, EntityError> {
-                Ok(($(read_column(self.$index.name(), entity)?,)+))
+                Ok(($(self.$index.read_column(entity)?,)+))
             }
         }
 
-        impl<E, $($field),+> sealed::Sealed for ($(Column<E, $field>,)+) {}
+        impl<$($column: sealed::Sealed),+> sealed::Sealed for ($($column,)+) {}
     };
 }
 
@@ -106,3 +176,5 @@ mod sealed {
 
 impl<E> sealed::Sealed for Whole<E> {}
 impl<E, F> sealed::Sealed for Column<E, F> {}
+impl<E, F> sealed::Sealed for JsonColumn<E, F> {}
+impl sealed::Sealed for DynamicSelection {}

@@ -1,4 +1,14 @@
 //! Which Rust types are which EDM types. Nothing is lost on the way, or it is an error.
+//!
+//! Here are the types that are an EDM type as they stand; those that need an encoding or a check of their own are in the
+//! files beside this one.
+
+#[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
+mod calendar;
+#[cfg(feature = "decimal")]
+mod decimal;
+mod duration;
+mod number;
 
 use std::borrow::Cow;
 
@@ -8,18 +18,29 @@ use super::ValueError;
 
 /// A type that can be stored as the value of a property.
 ///
-/// | Rust | EDM |
-/// |---|---|
-/// | `String` | `Edm.String` |
-/// | `bool` | `Edm.Boolean` |
-/// | `i32`, `i16`, `i8`, `u16`, `u8` | `Edm.Int32` |
-/// | `i64`, `u32` | `Edm.Int64` |
-/// | `f64` | `Edm.Double` |
-/// | `Vec<u8>`, `bytes::Bytes` | `Edm.Binary` |
-/// | [`Guid`] | `Edm.Guid` |
-/// | [`Timestamp`], `time::OffsetDateTime` | `Edm.DateTime` |
+/// | Rust | EDM | |
+/// |---|---|---|
+/// | `String` | `Edm.String` | |
+/// | `bool` | `Edm.Boolean` | |
+/// | `i32`, `i16`, `i8`, `u16`, `u8` | `Edm.Int32` | the narrow ones checked on reading |
+/// | `i64`, `u32` | `Edm.Int64` | `u32` checked on reading |
+/// | `u64` | `Edm.String` | 20 digits, which keeps the order |
+/// | `f64`, `f32` | `Edm.Double` | an `f32` takes only what it can hold; NaN and the infinities included |
+/// | `Vec<u8>`, `bytes::Bytes` | `Edm.Binary` | |
+/// | [`Guid`] | `Edm.Guid` | |
+/// | `uuid::Uuid` | `Edm.Guid` | feature `uuid` |
+/// | [`Timestamp`] | `Edm.DateTime` | 100 ns, years 1601 to 9999 |
+/// | `time::OffsetDateTime`, `time::Date` | `Edm.DateTime` | feature `time`, on by default |
+/// | `chrono::DateTime<Utc>`, `chrono::NaiveDate` | `Edm.DateTime` | feature `chrono` |
+/// | `jiff::Timestamp`, `jiff::civil::Date` | `Edm.DateTime` | feature `jiff` |
+/// | `std::time::Duration` | `Edm.Int64` | nanoseconds, up to 292 years |
+/// | `rust_decimal::Decimal` | `Edm.String` | 59 characters, which keep the order; feature `decimal` |
 ///
 /// Reading is strict: a stored Int32 is read into an `i64` or `u32` if it fits; any other difference in type is an error.
+/// A date alone is stored as its midnight in UTC, and only a midnight is read back into it. An instant finer than 100 ns is
+/// cut to what the service stores.
+///
+/// Newtypes and enums derive it: `#[derive(PropertyValue)]`.
 ///
 /// A type of your own maps itself onto one of the eight:
 ///
@@ -43,8 +64,7 @@ use super::ValueError;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be stored as a property",
     label = "not one of the types that map onto an EDM type",
-    note = "the types are String, bool, i8 to i64, u8 to u32, f64, Vec<u8>, Guid, Timestamp, OffsetDateTime and Option of these",
-    note = "implement `tablesdk::PropertyValue` for a type of your own"
+    note = "a newtype or an enum can be: add `#[derive(tablesdk::PropertyValue)]` to it"
 )]
 pub trait PropertyValue: Sized {
     /// The type it is stored as.
@@ -93,18 +113,49 @@ property_value!(Timestamp, DateTime, self => *self, value => value);
 property_value!(Vec<u8>, Binary, self => Cow::Borrowed(self), bytes => bytes);
 property_value!(bytes::Bytes, Binary, self => Cow::Borrowed(self), bytes => bytes.into());
 
-macro_rules! narrow_integer {
-    ($type:ty, $range:literal) => {
-        property_value!($type, Int32, self => (*self).into(), value => {
-            <$type>::try_from(value).map_err(|_| ValueError::OutOfRange { rule: $range })?
-        });
+/// A value whose order is the order of what is stored for it, so that the service can compare with it: `gt`, `ge`, `lt`,
+/// `le` and ranges.
+///
+/// A type of your own that is stored so that the order stays says it by this mark. An enum cannot: its texts do not order as
+/// its variants do.
+#[diagnostic::on_unimplemented(
+    message = "the service cannot tell which of two values of type `{Self}` is greater",
+    label = "can be compared for equality only",
+    note = "use `eq`, `ne` or `is_in`; a type whose stored form keeps its order says so with `impl tablesdk::Ordered`"
+)]
+pub trait Ordered: PropertyValue {}
+
+/// A value that is stored as the text that it is, so that a prefix of it means something.
+#[diagnostic::on_unimplemented(
+    message = "a value of type `{Self}` does not start with a text",
+    label = "not a text",
+    note = "`starts_with` is for columns of `String` and of newtypes of it"
+)]
+pub trait Text: Ordered {}
+
+impl Text for String {}
+
+macro_rules! ordered {
+    ($($type:ty),+) => {
+        $(impl Ordered for $type {})+
     };
 }
 
-narrow_integer!(i8, "an i8 is from -128 to 127");
-narrow_integer!(i16, "an i16 is from -32768 to 32767");
-narrow_integer!(u8, "a u8 is from 0 to 255");
-narrow_integer!(u16, "a u16 is from 0 to 65535");
+ordered!(
+    String,
+    f64,
+    i32,
+    i64,
+    Guid,
+    Timestamp,
+    Vec<u8>,
+    bytes::Bytes
+);
+
+#[cfg(feature = "uuid")]
+property_value!(uuid::Uuid, Guid, self => Guid::from_bytes(self.into_bytes()), value => Self::from_bytes(value.to_bytes()));
+#[cfg(feature = "uuid")]
+ordered!(uuid::Uuid);
 
 /// Int32 widens, since other clients store small numbers so.
 impl PropertyValue for i64 {
@@ -123,38 +174,6 @@ impl PropertyValue for i64 {
     }
 }
 
-impl PropertyValue for u32 {
-    const EDM_TYPE: EdmType = EdmType::Int64;
-
-    fn to_value(&self) -> Result<ValueRef<'_>, ValueError> {
-        Ok(ValueRef::Int64((*self).into()))
-    }
-
-    fn from_value(value: Value) -> Result<Self, ValueError> {
-        let rule = "a u32 is from 0 to 4294967295";
-        Self::try_from(i64::from_value(value)?).map_err(|_| ValueError::OutOfRange { rule })
-    }
-}
-
-/// Finer than 100 ns is cut off; the service stores 100 ns.
-#[cfg(feature = "time")]
-impl PropertyValue for time::OffsetDateTime {
-    const EDM_TYPE: EdmType = EdmType::DateTime;
-
-    fn to_value(&self) -> Result<ValueRef<'_>, ValueError> {
-        match Timestamp::try_from(*self) {
-            Ok(timestamp) => Ok(ValueRef::DateTime(timestamp)),
-            Err(_) => Err(ValueError::OutOfRange {
-                rule: "Edm.DateTime is from 1601 to 9999",
-            }),
-        }
-    }
-
-    fn from_value(value: Value) -> Result<Self, ValueError> {
-        Timestamp::from_value(value).map(Self::from)
-    }
-}
-
 fn wrong_type<T: PropertyValue>(found: &Value) -> ValueError {
     ValueError::WrongType {
         expected: T::EDM_TYPE,
@@ -166,52 +185,18 @@ fn wrong_type<T: PropertyValue>(found: &Value) -> ValueError {
 mod tests {
     use super::*;
 
-    fn read<T: PropertyValue>(value: impl Into<Value>) -> Result<T, ValueError> {
-        T::from_value(value.into())
-    }
-
-    #[test]
-    fn small_integers_are_checked_and_never_cut() {
-        assert_eq!(read::<u8>(255), Ok(255));
-        assert!(matches!(
-            read::<u8>(256),
-            Err(ValueError::OutOfRange { .. })
-        ));
-        assert!(matches!(read::<u8>(-1), Err(ValueError::OutOfRange { .. })));
-        assert_eq!(read::<i16>(-32_768), Ok(i16::MIN));
-        assert!(matches!(
-            read::<u32>(-1),
-            Err(ValueError::OutOfRange { .. })
-        ));
-        assert_eq!(read::<u32>(4_294_967_295_i64), Ok(u32::MAX));
-    }
-
     #[test]
     fn int32_widens_and_nothing_else_converts() {
-        assert_eq!(read::<i64>(5), Ok(5));
+        assert_eq!(i64::from_value(Value::Int32(5)), Ok(5));
         let expected = ValueError::WrongType {
             expected: EdmType::Int32,
             found: EdmType::Int64,
         };
-        assert_eq!(read::<i32>(5_i64), Err(expected));
+        assert_eq!(i32::from_value(Value::Int64(5)), Err(expected));
         assert_eq!(
-            read::<f64>(5).unwrap_err().to_string(),
+            f64::from_value(Value::Int32(5)).unwrap_err().to_string(),
             "expected Edm.Double, found Edm.Int32"
         );
-        assert!(read::<String>(5).is_err());
-    }
-
-    #[cfg(feature = "time")]
-    #[test]
-    fn a_date_keeps_its_100_ns_and_its_range() {
-        use time::macros::datetime;
-        let at = datetime!(2024-03-15 10:20:30.1234567 UTC);
-        let value = at.to_value().unwrap().into_value();
-        assert_eq!(read::<time::OffsetDateTime>(value), Ok(at));
-        let too_early = datetime!(1600-12-31 23:59:59 UTC);
-        assert!(matches!(
-            too_early.to_value(),
-            Err(ValueError::OutOfRange { .. })
-        ));
+        assert!(String::from_value(Value::Int32(5)).is_err());
     }
 }

@@ -1,0 +1,373 @@
+//! The values of properties that users make: a newtype is stored as what it holds, an enum as a text for each variant.
+//!
+//! Parse, check and expand in one file, since it is little of each; mistakes are collected as for an entity.
+
+use std::collections::HashMap;
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::ext::IdentExt as _;
+use syn::spanned::Spanned as _;
+use syn::{
+    Data, DataEnum, DeriveInput, Fields, Generics, LitStr, Member, Path, Type, Variant, parse_quote,
+};
+
+use crate::attr::{ValueAttributes, VariantAttributes};
+use crate::check::default_crate;
+use crate::diagnostics::Diagnostics;
+use crate::expand::local;
+use crate::input::generated;
+use crate::name::VariantRule;
+
+pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
+    let mut diagnostics = Diagnostics::new();
+    let attributes = ValueAttributes::parse(&input.attrs, &mut diagnostics);
+    let krate = attributes.krate.clone().unwrap_or_else(default_crate);
+    let code = match &input.data {
+        Data::Enum(data) => {
+            let texts = check_enum(input, data, &attributes, &mut diagnostics);
+            Some(expand_enum(input, &krate, &texts))
+        }
+        Data::Struct(data) => {
+            if let Some(rule) = &attributes.rename_all {
+                diagnostics.error(
+                    rule.span(),
+                    "a newtype is stored as what it holds, and has no text to name: remove the `rename_all`",
+                );
+            }
+            check_newtype(input, &data.fields, &mut diagnostics)
+                .map(|(member, ty)| expand_newtype(input, &krate, &member, ty))
+        }
+        Data::Union(data) => {
+            diagnostics.error(
+                data.union_token.span(),
+                "a union is no value of a property: write a newtype or an enum",
+            );
+            None
+        }
+    };
+    diagnostics.finish(code)
+}
+
+/// The variants of an enum without a mistake.
+struct Texts<'a> {
+    /// Each variant with the text that is written, and others that are read.
+    known: Vec<(&'a Ident, String, Vec<String>)>,
+    /// What reads every other text, and whether it keeps it.
+    other: Option<(&'a Ident, bool)>,
+}
+
+fn check_enum<'a>(
+    input: &'a DeriveInput,
+    data: &'a DataEnum,
+    attributes: &ValueAttributes,
+    diagnostics: &mut Diagnostics,
+) -> Texts<'a> {
+    if let Some(param) = input.generics.params.first() {
+        diagnostics.error(
+            param.span(),
+            "an enum that is stored as texts has no parameters: remove them",
+        );
+    }
+    let rule = match attributes.rename_all.as_ref().map(VariantRule::parse) {
+        None => VariantRule::Pascal,
+        Some(Ok(rule)) => rule,
+        Some(Err(error)) => {
+            diagnostics.push(error);
+            VariantRule::Pascal
+        }
+    };
+    let mut texts = Texts {
+        known: Vec::new(),
+        other: None,
+    };
+    let mut owners = HashMap::new();
+    for variant in &data.variants {
+        let attributes = VariantAttributes::parse(&variant.attrs, diagnostics);
+        if let Some(span) = attributes.other {
+            check_other(variant, &attributes, span, &mut texts, diagnostics);
+            continue;
+        }
+        if !matches!(variant.fields, Fields::Unit) {
+            diagnostics.error(
+                variant.fields.span(),
+                "a variant is stored as one text, and its fields are not: remove them, or store the enum with `#[table(json)]`",
+            );
+            continue;
+        }
+        let plain = variant.ident.unraw().to_string();
+        let (text, span) = match &attributes.rename {
+            Some(rename) => (rename.value(), rename.span()),
+            None => (rule.apply(&plain), variant.ident.span()),
+        };
+        let aliases = attributes.aliases.iter();
+        let all = [(text.clone(), span)]
+            .into_iter()
+            .chain(aliases.map(|alias| (alias.value(), alias.span())));
+        for (text, span) in all {
+            if let Some(owner) = owners.insert(text.clone(), plain.clone()) {
+                diagnostics.error(
+                    span,
+                    format!("`{owner}` is stored as {text:?} already: give one of them another text with `#[table(rename = \"…\")]`"),
+                );
+            }
+        }
+        let aliases = attributes.aliases.iter().map(LitStr::value).collect();
+        texts.known.push((&variant.ident, text, aliases));
+    }
+    if data.variants.is_empty() {
+        diagnostics.error(
+            input.ident.span(),
+            "an enum without a variant has no value to store",
+        );
+    }
+    texts
+}
+
+fn check_other<'a>(
+    variant: &'a Variant,
+    attributes: &VariantAttributes,
+    span: Span,
+    texts: &mut Texts<'a>,
+    diagnostics: &mut Diagnostics,
+) {
+    if let Some((first, _)) = texts.other {
+        let first = first.unraw();
+        diagnostics.error(
+            span,
+            format!("`{first}` stands for all other texts already: remove one of the two `other`"),
+        );
+        return;
+    }
+    for text in attributes.rename.iter().chain(&attributes.aliases) {
+        diagnostics.error(
+            text.span(),
+            "the variant for all other texts has no text of its own: remove it",
+        );
+    }
+    match &variant.fields {
+        Fields::Unit => texts.other = Some((&variant.ident, false)),
+        Fields::Unnamed(fields) if fields.unnamed.len() == 1 => {
+            texts.other = Some((&variant.ident, true));
+        }
+        fields => diagnostics.error(
+            fields.span(),
+            "the variant for all other texts holds the text or nothing: write `Name(String)` or `Name`",
+        ),
+    }
+}
+
+fn check_newtype<'a>(
+    input: &DeriveInput,
+    fields: &'a Fields,
+    diagnostics: &mut Diagnostics,
+) -> Option<(Member, &'a Type)> {
+    if let Some(lifetime) = input.generics.lifetimes().next() {
+        diagnostics.error(
+            lifetime.lifetime.span(),
+            "a value owns what is read into it: instead of a lifetime and borrowed types, use owned ones such as `String`",
+        );
+    }
+    for field in fields {
+        for attribute in &field.attrs {
+            if attribute.path().is_ident("table") {
+                diagnostics.error(
+                    attribute.span(),
+                    "a newtype is stored as what it holds, and its field has no attributes: remove them",
+                );
+            }
+        }
+    }
+    let mut members = fields.members().zip(fields);
+    match (members.next(), members.next()) {
+        (Some((member, field)), None) => Some((member, &field.ty)),
+        (None, _) => {
+            diagnostics.error(
+                input.ident.span(),
+                "a struct without a field has nothing to store: write a newtype such as `struct Name(String);`",
+            );
+            None
+        }
+        (Some(_), Some((_, second))) => {
+            diagnostics.error(
+                second.span(),
+                "a property holds one value: leave one field, derive `TableProperties` and flatten the struct, or store it with `#[table(json)]`",
+            );
+            None
+        }
+    }
+}
+
+fn expand_newtype(input: &DeriveInput, krate: &Path, member: &Member, ty: &Type) -> TokenStream {
+    let private = quote! { #krate::__private };
+    let ident = generated(&input.ident);
+    let (given, inside) = (local("given"), local("inside"));
+    let value = quote! { #krate::PropertyValue };
+    let generics = bounded(&input.generics, ty, &value);
+    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
+    // Asked at the type, so that the message is there when it is none.
+    let inner = quote_spanned! { ty.span()=> <#ty as #value> };
+    let impl_mark = |mark: TokenStream, body: TokenStream| {
+        let mut generics = input.generics.clone();
+        let predicates = &mut generics.make_where_clause().predicates;
+        // What is not so of the type within is not so of the newtype, and no error: a bound with a lifetime is not judged
+        // before somebody asks.
+        predicates.push(parse_quote! { for<'__a> #ty: #mark });
+        let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
+        quote! {
+            #[automatically_derived]
+            impl #impl_generics #mark for #ident #type_generics #where_clause { #body }
+        }
+    };
+    let key_part = quote! { #krate::KeyPart };
+    let marks = [
+        impl_mark(quote! { #krate::Ordered }, TokenStream::new()),
+        impl_mark(quote! { #krate::Text }, TokenStream::new()),
+        impl_mark(
+            key_part.clone(),
+            quote! {
+                fn to_key(&self) -> #private::String {
+                    <#ty as #key_part>::to_key(&self.#member)
+                }
+
+                fn from_key(#given: &str) -> ::core::result::Result<Self, #private::String> {
+                    let #inside = <#ty as #key_part>::from_key(#given)?;
+                    ::core::result::Result::Ok(Self { #member: #inside })
+                }
+            },
+        ),
+    ];
+    quote! {
+        #[automatically_derived]
+        impl #impl_generics #value for #ident #type_generics #where_clause {
+            const EDM_TYPE: #private::EdmType = #inner::EDM_TYPE;
+
+            fn to_value(
+                &self,
+            ) -> ::core::result::Result<#private::ValueRef<'_>, #private::ValueError> {
+                #inner::to_value(&self.#member)
+            }
+
+            fn from_value(
+                #given: #private::Value,
+            ) -> ::core::result::Result<Self, #private::ValueError> {
+                let #inside = #inner::from_value(#given)?;
+                ::core::result::Result::Ok(Self { #member: #inside })
+            }
+        }
+
+        #(#marks)*
+    }
+}
+
+fn expand_enum(input: &DeriveInput, krate: &Path, texts: &Texts<'_>) -> TokenStream {
+    let private = quote! { #krate::__private };
+    let ident = generated(&input.ident);
+    let name = input.ident.unraw().to_string();
+    let variant = |ident: &Ident| generated(ident);
+    let (given, given_text) = (local("given"), local("text"));
+    let write = texts.known.iter().map(|(ident, text, _)| {
+        let ident = variant(ident);
+        quote! { Self::#ident => #text, }
+    });
+    let write: Vec<_> = write.collect();
+    let read = texts.known.iter().map(|(ident, text, aliases)| {
+        let ident = variant(ident);
+        quote! { #text #(| #aliases)* => Self::#ident, }
+    });
+    let read: Vec<_> = read.collect();
+    let known = texts.known.iter().map(|(_, text, _)| format!("{text:?}"));
+    let known = known.collect::<Vec<_>>().join(", ");
+    let reason = format!("a {name} is one of {known}");
+    let (write_other, read_other, key_other) = match texts.other {
+        None => {
+            let error = quote! {
+                return ::core::result::Result::Err(#private::ValueError::unreadable(#given_text, #reason))
+            };
+            (None, quote! { _ => #error, }, None)
+        }
+        Some((ident, true)) => {
+            let ident = variant(ident);
+            let write = quote! { Self::#ident(#given_text) => #given_text, };
+            let read = quote! { _ => Self::#ident(#given_text), };
+            (Some(write.clone()), read, Some(write))
+        }
+        Some((ident, false)) => {
+            let shown = ident.unraw().to_string();
+            let ident = variant(ident);
+            let reason = format!(
+                "`{name}::{shown}` stands for a text that was not known, and did not keep it: write another value, or declare it as `{shown}(String)`"
+            );
+            let write = quote! {
+                Self::#ident => return ::core::result::Result::Err(
+                    #private::ValueError::unwritable(#reason)
+                ),
+            };
+            (Some(write), quote! { _ => Self::#ident, }, None)
+        }
+    };
+    // Where a text may be lost, there is no key to make of it.
+    let is_key = !matches!(texts.other, Some((_, false)));
+    let unread = match texts.other {
+        None => quote! {
+            _ => return ::core::result::Result::Err(#private::String::from(#reason)),
+        },
+        Some((ident, _)) => {
+            let ident = variant(ident);
+            quote! { _ => Self::#ident(#private::String::from(#given_text)), }
+        }
+    };
+    let key = is_key.then(|| {
+        quote! {
+            #[automatically_derived]
+            impl #krate::KeyPart for #ident {
+                fn to_key(&self) -> #private::String {
+                    #private::String::from(match self { #(#write)* #key_other })
+                }
+
+                fn from_key(#given_text: &str) -> ::core::result::Result<Self, #private::String> {
+                    ::core::result::Result::Ok(match #given_text { #(#read)* #unread })
+                }
+            }
+        }
+    });
+    quote! {
+        #[automatically_derived]
+        impl #krate::PropertyValue for #ident {
+            const EDM_TYPE: #private::EdmType = #private::EdmType::String;
+
+            fn to_value(
+                &self,
+            ) -> ::core::result::Result<#private::ValueRef<'_>, #private::ValueError> {
+                ::core::result::Result::Ok(#private::text_ref(match self {
+                    #(#write)*
+                    #write_other
+                }))
+            }
+
+            fn from_value(
+                #given: #private::Value,
+            ) -> ::core::result::Result<Self, #private::ValueError> {
+                let #given_text = <#private::String as #krate::PropertyValue>::from_value(#given)?;
+                ::core::result::Result::Ok(match #given_text.as_str() {
+                    #(#read)*
+                    #read_other
+                })
+            }
+        }
+
+        #key
+    }
+}
+
+/// The generics, with the bound on the type within, where it has parameters.
+fn bounded(generics: &Generics, ty: &Type, bound: &TokenStream) -> Generics {
+    let mut generics = generics.clone();
+    if generics.params.is_empty() {
+        return generics;
+    }
+    let ty = ty.to_token_stream();
+    let predicates = &mut generics.make_where_clause().predicates;
+    predicates.push(parse_quote! { #ty: #bound });
+    generics
+}

@@ -1,0 +1,274 @@
+//! An entity without a struct: both keys, and every property with its exact type.
+
+use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
+use tablesdk_protocol::wire::json::read_entity;
+use tablesdk_protocol::{ETag, EntityKey, KeyPartName, Timestamp, Value};
+
+use super::{
+    EntityError, EntityProblem, Properties, PropertyReader, PropertyWriter, Schema, TableEntity,
+    WritableEntity, write_entity,
+};
+use crate::query::Filter;
+
+/// An entity of any shape: both keys, and every property in order with its exact EDM type.
+///
+/// It goes wherever a derived struct goes, and is made of any or becomes any.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use tablesdk::TableServiceClient;
+/// # let server = tablesdk_server::TableServer::start().await?;
+/// # let service = TableServiceClient::from_connection_string(&server.connection_string())?;
+/// # let table = service.table("Employees");
+/// # table.create().await?;
+/// use tablesdk::{DynamicEntity, Value};
+///
+/// let mut ada = DynamicEntity::new("Sales", "1");
+/// ada.properties_mut().set("Age", 36);
+/// ada.properties_mut().set("Badge", 36_i64);
+/// table.insert(&ada).await?;
+///
+/// let read = table.get::<DynamicEntity>(("Sales", "1")).await?.expect("she works here");
+/// assert_eq!(read.properties().get("Badge"), Some(&Value::Int64(36)));
+///
+/// let adults = table.query::<DynamicEntity>().filter(|e| e.property("Age").ge(18));
+/// assert_eq!(adults.collect().await?.len(), 1);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct DynamicEntity {
+    partition_key: String,
+    row_key: String,
+    etag: Option<ETag>,
+    timestamp: Option<Timestamp>,
+    properties: Properties,
+}
+
+impl DynamicEntity {
+    /// An entity without properties yet. What cannot be a key is reported when it is written.
+    pub fn new(partition_key: impl Into<String>, row_key: impl Into<String>) -> Self {
+        Self {
+            partition_key: partition_key.into(),
+            row_key: row_key.into(),
+            etag: None,
+            timestamp: None,
+            properties: Properties::new(),
+        }
+    }
+
+    /// The same entity with these properties.
+    #[must_use]
+    pub fn with_properties(mut self, properties: Properties) -> Self {
+        self.properties = properties;
+        self
+    }
+
+    /// The partition key.
+    pub fn partition_key(&self) -> &str {
+        &self.partition_key
+    }
+
+    /// The row key.
+    pub fn row_key(&self) -> &str {
+        &self.row_key
+    }
+
+    /// The version that was read. It is never written.
+    pub const fn etag(&self) -> Option<&ETag> {
+        self.etag.as_ref()
+    }
+
+    /// When the version that was read was written. It is never written itself.
+    pub const fn timestamp(&self) -> Option<Timestamp> {
+        self.timestamp
+    }
+
+    /// The properties, keys and timestamp left out.
+    pub const fn properties(&self) -> &Properties {
+        &self.properties
+    }
+
+    /// The properties, to be changed.
+    pub const fn properties_mut(&mut self) -> &mut Properties {
+        &mut self.properties
+    }
+
+    /// What a struct is stored as.
+    ///
+    /// ```
+    /// use tablesdk::{DynamicEntity, TableEntity, Value};
+    ///
+    /// #[derive(Debug, PartialEq, TableEntity)]
+    /// struct Employee {
+    ///     #[table(partition_key)]
+    ///     department: String,
+    ///     #[table(row_key)]
+    ///     id: String,
+    ///     badge: i64,
+    /// }
+    ///
+    /// let ada = Employee { department: "Sales".into(), id: "1".into(), badge: 7 };
+    /// let dynamic = DynamicEntity::from_entity(&ada)?;
+    /// assert_eq!(dynamic.properties().get("badge"), Some(&Value::Int64(7)));
+    /// assert_eq!(dynamic.to_entity::<Employee>()?, ada);
+    /// # Ok::<(), tablesdk::EntityError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When the value cannot be stored.
+    pub fn from_entity<E: WritableEntity>(entity: &E) -> Result<Self, EntityError> {
+        convert(entity, None)
+    }
+
+    /// The struct that this entity is read as.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be stored, a property is missing, or is of another type than its field.
+    pub fn to_entity<E: TableEntity>(&self) -> Result<E, EntityError> {
+        convert(self, self.etag())
+    }
+}
+
+/// By way of what would be sent and read, which is what makes it the same.
+fn convert<A: WritableEntity, B: TableEntity>(
+    entity: &A,
+    etag: Option<&ETag>,
+) -> Result<B, EntityError> {
+    let body = write_entity(entity, &entity.entity_key()?)?;
+    let json = read_entity(&body).map_err(|error| EntityProblem::Unreadable {
+        reason: error.to_string(),
+    })?;
+    B::read(&mut PropertyReader::new(&json, etag))
+}
+
+impl TableEntity for DynamicEntity {
+    type Columns = DynamicColumns;
+
+    const SCHEMA: Schema = Schema::new("DynamicEntity", &[]);
+
+    fn columns() -> DynamicColumns {
+        DynamicColumns(())
+    }
+
+    fn read(reader: &mut PropertyReader<'_>) -> Result<Self, EntityError> {
+        let mut properties = Properties::new();
+        while let Some(property) = reader.next_property() {
+            properties.push(property)?;
+        }
+        Ok(Self {
+            partition_key: reader.key(KeyPartName::PartitionKey)?.to_owned(),
+            row_key: reader.key(KeyPartName::RowKey)?.to_owned(),
+            etag: reader.etag(),
+            timestamp: reader.timestamp()?,
+            properties,
+        })
+    }
+
+    fn written_as(&mut self, etag: &ETag) {
+        self.timestamp = etag.timestamp();
+        self.etag = Some(etag.clone());
+    }
+}
+
+impl WritableEntity for DynamicEntity {
+    fn entity_key(&self) -> Result<EntityKey, EntityError> {
+        Ok(EntityKey::new(
+            self.partition_key.clone(),
+            self.row_key.clone(),
+        )?)
+    }
+
+    fn write(&self, writer: &mut PropertyWriter<'_>) -> Result<(), EntityError> {
+        self.properties.write(writer, |_| false)
+    }
+}
+
+/// What filters and projections of [`DynamicEntity`] are written with: any column, by its name.
+#[derive(Clone, Copy, Debug)]
+pub struct DynamicColumns(());
+
+impl DynamicColumns {
+    /// The column of that name. The keys are `PartitionKey` and `RowKey`.
+    pub fn property(self, name: impl Into<String>) -> DynamicColumn {
+        DynamicColumn { name: name.into() }
+    }
+
+    /// Reads only these properties, beside the keys: what `select` takes.
+    ///
+    /// ```
+    /// # async fn example(table: tablesdk::TableClient) -> Result<(), tablesdk::Error> {
+    /// use tablesdk::DynamicEntity;
+    ///
+    /// let slim = table.query::<DynamicEntity>().select(|e| e.properties(["Age", "Name"])).collect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn properties<N: Into<String>>(
+        self,
+        names: impl IntoIterator<Item = N>,
+    ) -> DynamicSelection {
+        DynamicSelection {
+            names: names.into_iter().map(Into::into).collect(),
+        }
+    }
+}
+
+/// Some properties of a [`DynamicEntity`], by name.
+#[derive(Clone, Debug)]
+pub struct DynamicSelection {
+    names: Vec<String>,
+}
+
+impl DynamicSelection {
+    /// The names to ask for: the keys and these, each once.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let mut names = vec![
+            "PartitionKey".to_owned(),
+            "RowKey".to_owned(),
+            "Timestamp".to_owned(),
+        ];
+        for name in &self.names {
+            if !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
+        names
+    }
+}
+
+/// A column by its name. The value says the type: the service compares values of one type.
+#[derive(Clone, Debug)]
+pub struct DynamicColumn {
+    name: String,
+}
+
+macro_rules! comparison {
+    ($(#[doc = $doc:literal] $name:ident $operator:ident;)+) => {
+        $(#[doc = $doc]
+        pub fn $name(self, value: impl Into<Value>) -> Filter<DynamicEntity> {
+            let Self { name } = self;
+            Filter::named(name, |name| Tree::comparison(name, ComparisonOperator::$operator, value))
+        })+
+    };
+}
+
+impl DynamicColumn {
+    comparison! {
+        /// Equal to the value.
+        eq Equal;
+        /// Not equal to the value, but present.
+        ne NotEqual;
+        /// Greater than the value.
+        gt GreaterThan;
+        /// Greater than the value, or equal to it.
+        ge GreaterThanOrEqual;
+        /// Less than the value.
+        lt LessThan;
+        /// Less than the value, or equal to it.
+        le LessThanOrEqual;
+    }
+}
