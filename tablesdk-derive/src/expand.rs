@@ -8,7 +8,7 @@ use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt as _;
 use syn::spanned::Spanned as _;
-use syn::{GenericParam, Generics, Ident, Index, Path, Visibility, parse_quote};
+use syn::{GenericParam, Generics, Ident, Index, Path, Type, Visibility, parse_quote};
 
 use crate::attr::DefaultValue;
 use crate::check::{Form, Kind, Model, Part, Property};
@@ -179,7 +179,7 @@ fn impl_group(model: &Model<'_>) -> TokenStream {
             TokenStream::new()
         };
         let value = finished(&private, part, &slot, &prefix.to_token_stream());
-        let value = value.unwrap_or_else(|| quote! { #private::skipped::<#ty>() });
+        let value = value.unwrap_or_else(|| quote! { #private::default_of::<#ty>()() });
         quote! { #member: #value }
     });
     quote! {
@@ -220,8 +220,8 @@ fn schema(model: &Model<'_>) -> TokenStream {
     let parts = model.parts.iter().filter_map(|part| match &part.kind {
         Kind::Group { prefix } => {
             let ty = part.field.ty;
-            let schema = quote! { <#ty as #private::TableProperties>::SCHEMA };
-            Some(quote! { #private::SchemaPart::Group(#prefix, &#schema) })
+            let group = group_type(&private, ty);
+            Some(quote! { #private::SchemaPart::Group(#prefix, &#group::SCHEMA) })
         }
         Kind::Property(property) => {
             let access = match &property.form {
@@ -255,7 +255,8 @@ fn columns_value(model: &Model<'_>, prefix: &TokenStream) -> TokenStream {
         let value = match &part.kind {
             Kind::Group { prefix: text } => {
                 let ty = part.field.ty;
-                quote! { <#ty as #private::TableProperties>::columns(#prefix.then(#text)) }
+                let group = group_type(&private, ty);
+                quote! { #group::columns(#prefix.then(#text)) }
             }
             Kind::PartitionKey => quote! { #private::Column::new("PartitionKey") },
             Kind::RowKey => quote! { #private::Column::new("RowKey") },
@@ -278,9 +279,14 @@ fn columns_value(model: &Model<'_>, prefix: &TokenStream) -> TokenStream {
     });
     // A struct without a column leaves the prefix unused.
     let unused = (model.target == Target::Group).then(|| quote! { let _ = #prefix; });
-    let marker =
-        (model.target == Target::Group).then(|| quote! { __entity: ::core::marker::PhantomData, });
+    let marker = needs_marker(model).then(|| quote! { __entity: ::core::marker::PhantomData, });
     quote! { #unused #columns { #(#members,)* #marker } }
+}
+
+/// Whether the columns end in a field that is no column: to use the parameter for the entity; and, where something is
+/// flattened, since a last field whose type is in doubt puts the struct itself in doubt, in many messages.
+fn needs_marker(model: &Model<'_>) -> bool {
+    model.target == Target::Group || model.groups().next().is_some()
 }
 
 fn aliases(property: &Property) -> Option<TokenStream> {
@@ -303,7 +309,7 @@ fn fn_write(model: &Model<'_>) -> TokenStream {
             }
             Kind::Rest => {
                 let schema = quote! { <Self as #krate::TableEntity>::SCHEMA };
-                quote! { #private::RestField::write_rest(&self.#member, #writer, &#schema)?; }
+                quote! { #private::rest_field::<#ty>().write(&self.#member, #writer, &#schema)?; }
             }
             _ => return None,
         })
@@ -330,7 +336,7 @@ fn fn_read(model: &Model<'_>) -> TokenStream {
     });
     let rest = model.rest().map(|field| {
         let (ty, slot) = (field.ty, slot_ident(field));
-        quote! { let mut #slot = #private::rest_field::<#ty>(); }
+        quote! { let mut #slot = #private::rest_field::<#ty>().empty(); }
     });
     let arms = model
         .properties()
@@ -348,17 +354,17 @@ fn fn_read(model: &Model<'_>) -> TokenStream {
     let others = match (offers.as_slice(), model.rest()) {
         ([], None) => quote! { _ => {} },
         ([], Some(rest)) => {
-            let slot = slot_ident(rest);
-            quote! { _ => #private::RestField::take(&mut #slot, #property)? }
+            let (ty, slot) = (rest.ty, slot_ident(rest));
+            quote! { _ => #private::rest_field::<#ty>().take(&mut #slot, #property)? }
         }
         (offers, None) => quote! { #name => { let _: bool = #(#offers)||*; } },
         (offers, Some(rest)) => {
-            let slot = slot_ident(rest);
+            let (ty, slot) = (rest.ty, slot_ident(rest));
             quote! {
                 #name => {
                     let #known = #(#offers)||*;
                     if !#known {
-                        #private::RestField::take(&mut #slot, #property)?;
+                        #private::rest_field::<#ty>().take(&mut #slot, #property)?;
                     }
                 }
             }
@@ -383,7 +389,7 @@ fn fn_read(model: &Model<'_>) -> TokenStream {
         let ty = field.ty;
         let slot = slot_ident(field);
         let value = match &part.kind {
-            Kind::ETag => quote! { #private::etag_field::<#ty>(#reader.etag()) },
+            Kind::ETag => quote! { #private::etag_field::<#ty>().make(#reader.etag()) },
             Kind::PartitionKey => {
                 let access = key_access(&private, field);
                 quote! { #access.read_partition_key(#reader)? }
@@ -393,10 +399,10 @@ fn fn_read(model: &Model<'_>) -> TokenStream {
                 let access = key_access(&private, field);
                 quote! { #access.read_row_key(#reader)? }
             }
-            Kind::Timestamp => quote! { #reader.timestamp_field::<#ty>()? },
+            Kind::Timestamp => quote! { #private::field::<#ty>().read_timestamp(#reader)? },
             Kind::Group { .. } | Kind::Property(_) | Kind::Skip { .. } => {
                 let value = finished(&private, part, &slot.into_token_stream(), &root);
-                value.unwrap_or_else(|| quote! { #private::skipped::<#ty>() })
+                value.unwrap_or_else(|| quote! { #private::default_of::<#ty>()() })
             }
         };
         quote! { #member: #value }
@@ -487,7 +493,7 @@ fn slot_of(private: &TokenStream, part: &Part<'_>) -> Option<(TokenStream, Token
     let ty = part.field.ty;
     match &part.kind {
         Kind::Group { .. } => {
-            let group = quote! { <#ty as #private::TableProperties> };
+            let group = group_type(private, ty);
             Some((quote! { #group::Slots }, quote! { #group::slots() }))
         }
         Kind::Property(property) => {
@@ -511,16 +517,17 @@ fn finished(
 ) -> Option<TokenStream> {
     let ty = part.field.ty;
     match &part.kind {
-        Kind::Group { prefix: text } => Some(quote! {
-            <#ty as #private::TableProperties>::finish(#slot, #prefix.then(#text))?
-        }),
+        Kind::Group { prefix: text } => {
+            let group = group_type(private, ty);
+            Some(quote! { #group::finish(#slot, #prefix.then(#text))? })
+        }
         Kind::Property(property) => Some(match &property.default {
             None => quote! { #slot.finish(#prefix)? },
             Some(DefaultValue {
                 function: Some(function),
                 ..
             }) => quote! { #slot.finish_or(#function) },
-            Some(_) => quote! { #slot.finish_or(#private::skipped::<#ty>) },
+            Some(_) => quote! { #slot.finish_or(#private::default_of::<#ty>()) },
         }),
         Kind::Skip {
             default: Some(function),
@@ -537,12 +544,15 @@ fn fn_written_as(model: &Model<'_>) -> Option<TokenStream> {
         .parts
         .iter()
         .filter_map(|part| {
-            let member = part.field.member();
+            let (ty, member) = (part.field.ty, part.field.member());
             match part.kind {
-                Kind::ETag => Some(quote! { #private::set_etag(&mut self.#member, #etag); }),
-                Kind::Timestamp => {
-                    Some(quote! { #private::set_timestamp(&mut self.#member, #etag); })
-                }
+                Kind::ETag => Some(quote! {
+                    self.#member = #private::etag_field::<#ty>()
+                        .make(::core::option::Option::Some(::core::clone::Clone::clone(#etag)));
+                }),
+                Kind::Timestamp => Some(quote! {
+                    #private::field::<#ty>().set_timestamp(&mut self.#member, #etag);
+                }),
                 _ => None,
             }
         })
@@ -585,6 +595,21 @@ fn property_access(
 /// The type that the functions of a module convert to.
 fn stored_type(module: &Path) -> TokenStream {
     quote_spanned! { module.span()=> #module::Property }
+}
+
+/// The type of a flattened field, as the group that it is. Stands where the type does, so that what it lacks is told there.
+fn group_type(private: &TokenStream, ty: &Type) -> TokenStream {
+    let span = generated_span(ty.span());
+    let private = respanned(private.clone(), span);
+    quote_spanned! { span=> <#ty as #private::TableProperties> }
+}
+
+fn respanned(tokens: TokenStream, span: Span) -> TokenStream {
+    let tokens = tokens.into_iter().map(|mut token| {
+        token.set_span(span);
+        token
+    });
+    tokens.collect()
 }
 
 /// What the code does with a field that is a key.
@@ -697,7 +722,7 @@ fn columns_struct(model: &Model<'_>) -> TokenStream {
             None => quote! { .field(#shown_name, &"…") },
         });
     }
-    let marker = (model.target == Target::Group).then(|| {
+    let marker = needs_marker(model).then(|| {
         quote! { __entity: ::core::marker::PhantomData<fn() -> #entity>, }
     });
     let formatter = local("formatter");
@@ -745,7 +770,7 @@ fn column_of(
     };
     Some(match &part.kind {
         Kind::Group { .. } => {
-            let group = quote! { <#ty as #private::TableProperties> };
+            let group = group_type(private, ty);
             (None, quote! { #group::Columns<#entity> })
         }
         Kind::PartitionKey => column("PartitionKey"),
@@ -775,13 +800,17 @@ fn checks(model: &Model<'_>) -> Vec<TokenStream> {
     let mut checks = Vec::new();
     for (field, property) in model.properties() {
         if let (true, Some(span)) = (property.mixed_integers, field.attributes.mixed_integers) {
-            let ty = field.ty;
-            checks.push(quote_spanned! { span=> #private::field::<#ty>().check_mixed_integers() });
+            let (ty, span) = (field.ty, generated_span(span));
+            let access = quote! { #private::FieldAccess };
+            checks.push(quote_spanned! { span=>
+                <#access<#ty>>::check_mixed_integers(#private::field::<#ty>())
+            });
         }
     }
     let flattened = model.groups().next();
     if let (Target::Entity, Some((field, _))) = (model.target, flattened) {
         let span = field.attributes.flatten.unwrap_or_else(Span::call_site);
+        let span = generated_span(span);
         checks.push(quote_spanned! { span=>
             <#ident #type_generics as #krate::TableEntity>::SCHEMA.check()
         });

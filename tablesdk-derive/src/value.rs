@@ -310,11 +310,11 @@ fn expand_enum(input: &DeriveInput, krate: &Path, texts: &Texts<'_>) -> TokenStr
     let is_key = !matches!(texts.other, Some((_, false)));
     let unread = match texts.other {
         None => quote! {
-            _ => return ::core::result::Result::Err(#private::String::from(#reason)),
+            _ => return ::core::result::Result::Err(#private::string(#reason)),
         },
         Some((ident, _)) => {
             let ident = variant(ident);
-            quote! { _ => Self::#ident(#private::String::from(#given_text)), }
+            quote! { _ => Self::#ident(#private::string(#given_text)), }
         }
     };
     let key = is_key.then(|| {
@@ -322,7 +322,7 @@ fn expand_enum(input: &DeriveInput, krate: &Path, texts: &Texts<'_>) -> TokenStr
             #[automatically_derived]
             impl #krate::KeyPart for #ident {
                 fn to_key(&self) -> #private::String {
-                    #private::String::from(match self { #(#write)* #key_other })
+                    #private::string(match self { #(#write)* #key_other })
                 }
 
                 fn from_key(#given_text: &str) -> ::core::result::Result<Self, #private::String> {

@@ -37,10 +37,11 @@ pub use tablesdk_protocol::{
 #[doc(hidden)]
 pub mod __private {
     pub use crate::entity::{
-        ETagField, EntityError, Field, FieldAccess, JsonField, Key, KeyAccess, Partition, Prefix,
-        PropertyReader, PropertyWriter, RestField, Schema, SchemaPart, Slot, TableProperties,
-        ValueError, entity_key, etag_field, field, fill_group, json_field, key_part, rest_field,
-        set_etag, set_timestamp, skipped, text_ref, with_field, with_from_value, with_to_value,
+        ETagAccess, ETagField, EntityError, Field, FieldAccess, JsonField, Key, KeyAccess,
+        Partition, Prefix, PropertyReader, PropertyWriter, RestAccess, RestField, Schema,
+        SchemaPart, Slot, TableProperties, ValueError, default_of, entity_key, etag_field, field,
+        fill_group, json_field, key_part, rest_field, string, text_ref, with_field,
+        with_from_value, with_to_value,
     };
     pub use crate::query::{Column, JsonColumn};
     pub use std::string::String;

@@ -8,6 +8,7 @@ mod dynamic;
 mod keys;
 mod projections;
 mod queries;
+mod round_trips;
 mod shared_access;
 mod tables;
 mod types;

@@ -14,7 +14,7 @@ use super::prefix::Prefix;
 use super::reader::{convert, value_of};
 use super::{
     EntityError, EntityProblem, Field, KeyPart, PropertyReader, PropertySchema, PropertyWriter,
-    RestField, ValueError,
+    RestField, Schema, ValueError,
 };
 
 type ToValue<F> = fn(&F) -> Result<Option<ValueRef<'_>>, ValueError>;
@@ -113,6 +113,20 @@ impl<F> FieldAccess<F> {
             seen: 0,
             rank: u32::MAX,
             value: None,
+        }
+    }
+
+    /// The value of a field marked `timestamp`.
+    pub fn read_timestamp(self, reader: &PropertyReader<'_>) -> Result<F, EntityError> {
+        let value = reader.timestamp()?.map(Value::DateTime);
+        convert("Timestamp", self.edm_type, (self.from_value)(value))
+    }
+
+    /// Notes the time of a write in the field marked `timestamp`, where the ETag tells it.
+    pub fn set_timestamp(self, field: &mut F, etag: &ETag) {
+        let value = etag.timestamp().map(Value::DateTime);
+        if let Ok(Some(value)) = (self.from_value)(value) {
+            *field = value;
         }
     }
 
@@ -246,34 +260,74 @@ pub trait ETagField: From<Option<ETag>> {}
 
 impl ETagField for Option<ETag> {}
 
-/// The value of a field marked `etag`.
-pub fn etag_field<F: ETagField>(etag: Option<ETag>) -> F {
-    etag.into()
+/// What can be done with a field marked `etag`.
+#[derive(Clone, Copy, Debug)]
+pub struct ETagAccess<F> {
+    make: fn(Option<ETag>) -> F,
 }
 
-/// Notes the ETag of a write in the field marked `etag`.
-pub fn set_etag<F: ETagField>(field: &mut F, etag: &ETag) {
-    *field = Some(etag.clone()).into();
+/// Access to a field marked `etag`.
+pub const fn etag_field<F: ETagField>() -> ETagAccess<F> {
+    ETagAccess { make: F::from }
 }
 
-/// Notes the time of a write in the field marked `timestamp`, where the ETag tells it.
-pub fn set_timestamp<F: Field>(field: &mut F, etag: &ETag) {
-    if let Ok(Some(value)) = F::from_value(etag.timestamp().map(Value::DateTime)) {
-        *field = value;
+impl<F> ETagAccess<F> {
+    /// The value of the field.
+    pub fn make(self, etag: Option<ETag>) -> F {
+        (self.make)(etag)
     }
 }
 
-/// The value of a field marked `rest`, before any property came.
-pub fn rest_field<F: RestField>() -> F {
-    F::rest()
+/// What can be done with a field marked `rest`.
+#[derive(Clone, Copy, Debug)]
+pub struct RestAccess<F> {
+    empty: fn() -> F,
+    take: fn(&mut F, &RawProperty<'_>) -> Result<(), EntityError>,
+    write: fn(&F, &mut PropertyWriter<'_>, &Schema) -> Result<(), EntityError>,
 }
 
-/// The value of a field that is not stored.
-pub fn skipped<F: Default>() -> F {
-    F::default()
+/// Access to a field marked `rest`.
+pub const fn rest_field<F: RestField>() -> RestAccess<F> {
+    RestAccess {
+        empty: F::rest,
+        take: F::take,
+        write: F::write_rest,
+    }
+}
+
+impl<F> RestAccess<F> {
+    /// The field, before any property came.
+    pub fn empty(self) -> F {
+        (self.empty)()
+    }
+
+    /// Takes a property that no other field has.
+    pub fn take(self, field: &mut F, property: &RawProperty<'_>) -> Result<(), EntityError> {
+        (self.take)(field, property)
+    }
+
+    /// Writes all, none of them under the name of a field.
+    pub fn write(
+        self,
+        field: &F,
+        writer: &mut PropertyWriter<'_>,
+        schema: &Schema,
+    ) -> Result<(), EntityError> {
+        (self.write)(field, writer, schema)
+    }
+}
+
+/// What makes the value of a field that is not stored, or was absent.
+pub const fn default_of<F: Default>() -> fn() -> F {
+    F::default
 }
 
 /// A text that is stored as it is.
 pub const fn text_ref(text: &str) -> ValueRef<'_> {
     ValueRef::String(Cow::Borrowed(text))
+}
+
+/// The text as one of its own.
+pub fn string(text: &str) -> String {
+    text.to_owned()
 }

@@ -9,7 +9,7 @@ use tablesdk_protocol::{EntityKey, KeyError, PartitionKey, RowKey};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a key",
     label = "not a type of key",
-    note = "a key is a `String`"
+    note = "a key is a `String`, or derives `tablesdk::PropertyValue`: a newtype of one, or an enum that keeps every text"
 )]
 pub trait KeyPart: Sized {
     /// The text of the key.

@@ -16,8 +16,9 @@ mod stored;
 mod writer;
 
 pub use access::{
-    ETagField, FieldAccess, KeyAccess, Slot, entity_key, etag_field, field, key_part, rest_field,
-    set_etag, set_timestamp, skipped, text_ref, with_field, with_from_value, with_to_value,
+    ETagAccess, ETagField, FieldAccess, KeyAccess, RestAccess, Slot, default_of, entity_key,
+    etag_field, field, key_part, rest_field, string, text_ref, with_field, with_from_value,
+    with_to_value,
 };
 pub use dynamic::{DynamicColumn, DynamicColumns, DynamicEntity, DynamicSelection};
 pub use error::{EntityError, EntityProblem, ValueError};

@@ -5,7 +5,7 @@ use std::slice;
 use tablesdk_protocol::wire::json::{JsonEntity, RawProperty};
 use tablesdk_protocol::{ETag, EdmType, KeyPartName, Timestamp, Value};
 
-use super::{EntityError, EntityProblem, Field, ValueError};
+use super::{EntityError, EntityProblem, ValueError};
 
 /// Hands out the properties of an entity that was read.
 #[derive(Debug)]
@@ -51,13 +51,6 @@ impl<'a> PropertyReader<'a> {
     pub fn timestamp(&self) -> Result<Option<Timestamp>, EntityError> {
         let told = self.entity.timestamp()?;
         Ok(told.or_else(|| self.etag.and_then(ETag::timestamp)))
-    }
-
-    /// The timestamp, as a field of type `F`.
-    #[doc(hidden)]
-    pub fn timestamp_field<F: Field>(&self) -> Result<F, EntityError> {
-        let value = self.timestamp()?.map(Value::DateTime);
-        convert("Timestamp", F::EDM_TYPE, F::from_value(value))
     }
 }
 

@@ -3,17 +3,17 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::{Bound, RangeBounds};
+use std::ops::Bound;
 
 use tablesdk_protocol::Value;
 use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
 use tablesdk_protocol::wire::json::JsonEntity;
 
 use super::filter::FilterError;
-use super::{Filter, Literal};
+use super::{Filter, Literal, LiteralRange};
 use crate::entity::{
-    EntityError, Field, FieldAccess, JsonField, Ordered, Prefix, PropertyReader, Text, field,
-    json_field,
+    EntityError, Field, FieldAccess, JsonField, Ordered, Prefix, PropertyReader, Text, ValueError,
+    field, json_field,
 };
 
 /// A column of entity `E` whose field is of type `F`.
@@ -95,17 +95,21 @@ impl<E, F: Field> Column<E, F> {
     }
 
     fn compare(self, operator: ComparisonOperator, literal: impl Literal<F::Value>) -> Filter<E> {
-        Filter::new(match literal.into_value() {
-            Ok(value) => Ok(self.tree(operator, value)),
-            Err(error) => Err(FilterError::Literal {
-                property: self.name().into_owned(),
-                error,
-            }),
-        })
+        match literal.into_value() {
+            Ok(value) => Filter::new(Ok(self.tree(operator, value))),
+            Err(error) => self.refused(error),
+        }
     }
 }
 
 impl<E, F> Column<E, F> {
+    fn refused(self, error: ValueError) -> Filter<E> {
+        Filter::new(Err(FilterError::Literal {
+            property: self.name().into_owned(),
+            error,
+        }))
+    }
+
     fn tree(self, operator: ComparisonOperator, value: Value) -> Tree {
         match value {
             Value::Int64(value) if self.mixed_integers => mixed(self.name(), operator, value),
@@ -150,24 +154,36 @@ fn mixed(name: Cow<'static, str>, operator: ComparisonOperator, value: i64) -> T
     }
 }
 
-impl<E, F: Field<Value: Ordered>> Column<E, F> {
+impl<E, F: Field> Column<E, F> {
     /// Greater than the literal.
-    pub fn gt(self, literal: impl Literal<F::Value>) -> Filter<E> {
+    pub fn gt(self, literal: impl Literal<F::Value>) -> Filter<E>
+    where
+        F::Value: Ordered,
+    {
         self.compare(ComparisonOperator::GreaterThan, literal)
     }
 
     /// Greater than the literal, or equal to it.
-    pub fn ge(self, literal: impl Literal<F::Value>) -> Filter<E> {
+    pub fn ge(self, literal: impl Literal<F::Value>) -> Filter<E>
+    where
+        F::Value: Ordered,
+    {
         self.compare(ComparisonOperator::GreaterThanOrEqual, literal)
     }
 
     /// Less than the literal.
-    pub fn lt(self, literal: impl Literal<F::Value>) -> Filter<E> {
+    pub fn lt(self, literal: impl Literal<F::Value>) -> Filter<E>
+    where
+        F::Value: Ordered,
+    {
         self.compare(ComparisonOperator::LessThan, literal)
     }
 
     /// Less than the literal, or equal to it.
-    pub fn le(self, literal: impl Literal<F::Value>) -> Filter<E> {
+    pub fn le(self, literal: impl Literal<F::Value>) -> Filter<E>
+    where
+        F::Value: Ordered,
+    {
         self.compare(ComparisonOperator::LessThanOrEqual, literal)
     }
 
@@ -180,23 +196,32 @@ impl<E, F: Field<Value: Ordered>> Column<E, F> {
     /// assert_eq!(age.between(18..65).to_string(), "Age ge 18 and Age lt 65");
     /// assert_eq!(age.between(..=65).to_string(), "Age le 65");
     /// ```
-    pub fn between<L: Literal<F::Value> + Clone>(self, range: impl RangeBounds<L>) -> Filter<E> {
-        let from = match range.start_bound() {
-            Bound::Excluded(literal) => Some(self.gt(literal.clone())),
-            Bound::Included(literal) => Some(self.ge(literal.clone())),
+    pub fn between(self, range: impl LiteralRange<F::Value>) -> Filter<E>
+    where
+        F::Value: Ordered,
+    {
+        use ComparisonOperator::{GreaterThan, GreaterThanOrEqual, LessThan, LessThanOrEqual};
+        let (from, to) = match range.into_bounds() {
+            Ok(bounds) => bounds,
+            Err(error) => return self.refused(error),
+        };
+        let from = match from {
+            Bound::Excluded(value) => Some((GreaterThan, value)),
+            Bound::Included(value) => Some((GreaterThanOrEqual, value)),
             Bound::Unbounded => None,
         };
-        let to = match range.end_bound() {
-            Bound::Excluded(literal) => Some(self.lt(literal.clone())),
-            Bound::Included(literal) => Some(self.le(literal.clone())),
+        let to = match to {
+            Bound::Excluded(value) => Some((LessThan, value)),
+            Bound::Included(value) => Some((LessThanOrEqual, value)),
             Bound::Unbounded => None,
         };
-        let both = [from, to].into_iter().flatten().reduce(|a, b| a & b);
-        both.unwrap_or_else(|| Filter::new(Ok(Tree::Constant(true))))
+        let both = [from, to].into_iter().flatten();
+        let both = both.map(|(operator, value)| self.tree(operator, value));
+        Filter::new(Ok(both.reduce(Tree::and).unwrap_or(Tree::Constant(true))))
     }
 }
 
-impl<E, F: Field<Value: Text>> Column<E, F> {
+impl<E, F: Field> Column<E, F> {
     /// Starts with the prefix: a half-open range, which the service can seek on a key. Every text starts with the empty
     /// prefix, but an absent property does not.
     ///
@@ -206,7 +231,10 @@ impl<E, F: Field<Value: Text>> Column<E, F> {
     /// let name = Column::<(), String>::new("Name");
     /// assert_eq!(name.starts_with("abc").to_string(), "Name ge 'abc' and Name lt 'abd'");
     /// ```
-    pub fn starts_with(self, prefix: &str) -> Filter<E> {
+    pub fn starts_with(self, prefix: &str) -> Filter<E>
+    where
+        F::Value: Text,
+    {
         let from = self.tree(ComparisonOperator::GreaterThanOrEqual, Value::from(prefix));
         Filter::new(Ok(match end_of_prefix(prefix) {
             Some(end) => from.and(self.tree(ComparisonOperator::LessThan, Value::from(end))),
@@ -219,7 +247,7 @@ impl<E, F: Field> Column<E, F> {
     pub(super) fn read(self, entity: &JsonEntity<'_>) -> Result<F, EntityError> {
         // The timestamp is told without its type.
         if self.name == "Timestamp" && self.prefix == Prefix::ROOT {
-            return PropertyReader::new(entity, None).timestamp_field();
+            return field::<F>().read_timestamp(&PropertyReader::new(entity, None));
         }
         read_aliased(field::<F>(), self.prefix, self.name, self.aliases, entity)
     }
@@ -286,6 +314,32 @@ impl<E, F: JsonField> JsonColumn<E, F> {
         )
     }
 }
+
+/// What a column would need to be compared with. None that is stored as JSON has it; the methods are there to say so.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "a column that is stored as JSON cannot be compared",
+    label = "stored as JSON",
+    note = "the service knows no more of it than its text: filter by another property, or store what the filter needs in one of its own"
+)]
+#[expect(unnameable_types, reason = "nobody is to implement it")]
+pub trait Comparable {}
+
+macro_rules! incomparable {
+    ($($name:ident)+) => {
+        #[doc(hidden)]
+        impl<E, F> JsonColumn<E, F> {
+            $(pub fn $name<L>(self, _: L) -> Filter<E>
+            where
+                Self: Comparable,
+            {
+                Filter::new(Ok(Tree::Constant(false)))
+            })+
+        }
+    };
+}
+
+incomparable!(eq ne gt ge lt le is_in between starts_with);
 
 impl<E, F> Clone for JsonColumn<E, F> {
     fn clone(&self) -> Self {

@@ -1,4 +1,6 @@
-//! What a column can be compared with: values of its own type, and texts and bytes without a copy.
+//! What a column can be compared with: values of its own type, and texts and bytes without a copy; and ranges of them.
+
+use std::ops::{Bound, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
 use tablesdk_protocol::Value;
 
@@ -40,5 +42,67 @@ impl Literal<String> for &str {
 impl Literal<Vec<u8>> for &[u8] {
     fn into_value(self) -> Result<Value, ValueError> {
         Ok(Value::Binary(self.to_owned()))
+    }
+}
+
+/// A range of literals that a column of type `T` can be compared with: any of Rust's.
+#[diagnostic::on_unimplemented(
+    message = "a column of type `{T}` cannot be compared with `{Self}`",
+    label = "not a range of literals of the column's type",
+    note = "give a range of values of type `{T}`, such as `from..to`, `from..=to` or `from..`"
+)]
+pub trait LiteralRange<T> {
+    /// Where the range begins and ends.
+    ///
+    /// # Errors
+    ///
+    /// When the stored type cannot hold a literal.
+    fn into_bounds(self) -> Result<(Bound<Value>, Bound<Value>), ValueError>;
+}
+
+macro_rules! range {
+    ($($range:ident $self:ident => $from:expr, $to:expr;)+) => {
+        $(impl<T, L: Literal<T>> LiteralRange<T> for $range<L> {
+            fn into_bounds($self) -> Result<(Bound<Value>, Bound<Value>), ValueError> {
+                Ok(($from, $to))
+            }
+        })+
+    };
+}
+
+range! {
+    Range self => Bound::Included(self.start.into_value()?), Bound::Excluded(self.end.into_value()?);
+    RangeFrom self => Bound::Included(self.start.into_value()?), Bound::Unbounded;
+    RangeTo self => Bound::Unbounded, Bound::Excluded(self.end.into_value()?);
+    RangeToInclusive self => Bound::Unbounded, Bound::Included(self.end.into_value()?);
+}
+
+impl<T, L: Literal<T>> LiteralRange<T> for RangeInclusive<L> {
+    fn into_bounds(self) -> Result<(Bound<Value>, Bound<Value>), ValueError> {
+        let (from, to) = self.into_inner();
+        Ok((
+            Bound::Included(from.into_value()?),
+            Bound::Included(to.into_value()?),
+        ))
+    }
+}
+
+impl<T> LiteralRange<T> for RangeFull {
+    fn into_bounds(self) -> Result<(Bound<Value>, Bound<Value>), ValueError> {
+        Ok((Bound::Unbounded, Bound::Unbounded))
+    }
+}
+
+/// Ends of any kind, such as one that excludes where it begins.
+impl<T, L: Literal<T>> LiteralRange<T> for (Bound<L>, Bound<L>) {
+    fn into_bounds(self) -> Result<(Bound<Value>, Bound<Value>), ValueError> {
+        let bound = |bound: Bound<L>| {
+            Ok(match bound {
+                Bound::Excluded(literal) => Bound::Excluded(literal.into_value()?),
+                Bound::Included(literal) => Bound::Included(literal.into_value()?),
+                Bound::Unbounded => Bound::Unbounded,
+            })
+        };
+        Ok((bound(self.0)?, bound(self.1)?))
     }
 }

@@ -9,6 +9,6 @@ mod stream;
 pub use column::{Column, JsonColumn};
 pub use filter::Filter;
 pub(crate) use filter::FilterError;
-pub use literal::Literal;
+pub use literal::{Literal, LiteralRange};
 pub use select::{SelectColumn, Selection, Whole};
 pub use stream::EntityStream;

@@ -55,7 +55,7 @@
     clippy::std_instead_of_core,
     clippy::absolute_paths
 )]
-use tablesdk::TableEntity;
+use tablesdk::{TableEntity, WritableEntity as _};
 
 /// An employee.
 #[derive(TableEntity)]
@@ -147,7 +147,7 @@ pub(crate) mod hidden {
             bytes
                 .try_into()
                 .map(Self)
-                .map_err(|_bytes: Vec<u8>| tablesdk::ValueError::OutOfRange { rule: "size" })
+                .map_err(|_bytes: Vec<u8>| tablesdk::ValueError::unwritable("size"))
         }
     }
 }

@@ -214,8 +214,9 @@ fn main() {
     use ::std::prelude::v1::*;
     use ::std::{assert_eq, format, vec::Vec};
     use ::tablesdk::TableEntity;
-    fn names<E: TableEntity>() -> Vec<&'static str> {
-        E::SCHEMA.properties().iter().map(|p| p.name()).collect()
+    fn names<E: TableEntity>() -> Vec<String> {
+        let properties = E::SCHEMA.properties();
+        properties.iter().map(|p| p.name().into_owned()).collect()
     }
     assert_eq!(
         names::<names::Self_>(),

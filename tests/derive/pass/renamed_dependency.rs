@@ -15,7 +15,7 @@ struct Employee {
 }
 
 fn main() {
-    use vendored::tables::TableEntity as _;
+    use vendored::tables::WritableEntity as _;
     let employee = Employee {
         department: "Sales".into(),
         id: "1".into(),

@@ -1,0 +1,16 @@
+//! The service knows of JSON no more than its text.
+#[derive(tablesdk::TableEntity)]
+struct Person {
+    #[table(partition_key)]
+    country: String,
+    #[table(row_key)]
+    id: String,
+    #[table(json)]
+    tags: Vec<String>,
+}
+
+fn query(table: &tablesdk::TableClient) {
+    let _ = table.query::<Person>().filter(|e| e.tags.eq(Vec::new()));
+}
+
+fn main() {}

@@ -1,0 +1,16 @@
+//! Only a group of properties can be flattened.
+#[derive(tablesdk::TableEntity)]
+struct Person {
+    #[table(partition_key)]
+    country: String,
+    #[table(row_key)]
+    id: String,
+    #[table(flatten)]
+    home: Home,
+}
+
+struct Home {
+    city: String,
+}
+
+fn main() {}

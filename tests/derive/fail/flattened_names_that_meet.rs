@@ -1,0 +1,18 @@
+//! The names of what is flattened are known to the compiler alone.
+#[derive(tablesdk::TableEntity)]
+struct Person {
+    #[table(partition_key)]
+    country: String,
+    #[table(row_key)]
+    id: String,
+    city: String,
+    #[table(flatten)]
+    home: Home,
+}
+
+#[derive(tablesdk::TableProperties)]
+struct Home {
+    city: String,
+}
+
+fn main() {}

@@ -1,0 +1,12 @@
+//! A prefix is for what is flattened.
+#[derive(tablesdk::TableEntity)]
+struct Person {
+    #[table(partition_key)]
+    country: String,
+    #[table(row_key)]
+    id: String,
+    #[table(prefix = "Home_")]
+    home: String,
+}
+
+fn main() {}

@@ -1,0 +1,12 @@
+//! What is not stored has no name, and no old one.
+#[derive(tablesdk::TableEntity)]
+struct Person {
+    #[table(partition_key)]
+    country: String,
+    #[table(row_key)]
+    id: String,
+    #[table(skip, rename = "Cached", alias = "Cache")]
+    cached: u64,
+}
+
+fn main() {}

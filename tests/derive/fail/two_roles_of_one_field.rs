@@ -1,0 +1,14 @@
+//! A field is for one thing.
+#[derive(tablesdk::TableEntity)]
+struct Person {
+    #[table(partition_key)]
+    country: String,
+    #[table(row_key)]
+    id: String,
+    #[table(json, skip)]
+    tags: Vec<String>,
+    #[table(rest, etag)]
+    other: tablesdk::Properties,
+}
+
+fn main() {}
