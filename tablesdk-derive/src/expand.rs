@@ -220,8 +220,8 @@ fn schema(model: &Model<'_>) -> TokenStream {
     let parts = model.parts.iter().filter_map(|part| match &part.kind {
         Kind::Group { prefix } => {
             let ty = part.field.ty;
-            let group = group_type(&private, ty);
-            Some(quote! { #private::SchemaPart::Group(#prefix, &#group::SCHEMA) })
+            let schema = of_group(&private, ty, &quote! { SCHEMA });
+            Some(quote! { #private::SchemaPart::Group(#prefix, &#schema) })
         }
         Kind::Property(property) => {
             let access = match &property.form {
@@ -255,8 +255,8 @@ fn columns_value(model: &Model<'_>, prefix: &TokenStream) -> TokenStream {
         let value = match &part.kind {
             Kind::Group { prefix: text } => {
                 let ty = part.field.ty;
-                let group = group_type(&private, ty);
-                quote! { #group::columns(#prefix.then(#text)) }
+                let columns = of_group(&private, ty, &quote! { columns });
+                quote! { #columns(#prefix.then(#text)) }
             }
             Kind::PartitionKey => quote! { #private::Column::new("PartitionKey") },
             Kind::RowKey => quote! { #private::Column::new("RowKey") },
@@ -301,7 +301,10 @@ fn fn_write(model: &Model<'_>) -> TokenStream {
     let statements = model.parts.iter().filter_map(|part| {
         let (ty, member) = (part.field.ty, part.field.member());
         Some(match &part.kind {
-            Kind::Group { prefix } => quote! { #writer.group::<#ty>(#prefix, &self.#member)?; },
+            Kind::Group { prefix } => {
+                let write = of_group(&private, ty, &quote! { write });
+                quote! { #writer.group(#prefix, |#writer| #write(&self.#member, #writer))?; }
+            }
             Kind::Property(property) => {
                 let name = &property.name;
                 let access = property_access(&private, &part.field, property);
@@ -341,13 +344,15 @@ fn fn_read(model: &Model<'_>) -> TokenStream {
     let arms = model
         .properties()
         .flat_map(|(field, known)| arms(known, &slot_ident(field).into_token_stream(), &property));
+    let arms = arms.map(|(name, fill)| quote! { #name => #fill?, });
     let arms: Vec<_> = arms.collect();
     let name = local("name");
     let offers: Vec<_> = model
         .groups()
         .map(|(field, prefix)| {
-            let (ty, slot) = (field.ty, slot_ident(field));
-            quote! { #private::fill_group::<#ty>(&mut #slot, #prefix, #name, #property)? }
+            let fill = of_group(&private, field.ty, &quote! { fill });
+            let slot = slot_ident(field);
+            quote! { #private::fill_group(#fill, &mut #slot, #prefix, #name, #property)? }
         })
         .collect();
     let known = local("known");
@@ -431,13 +436,16 @@ fn fn_fill(model: &Model<'_>) -> TokenStream {
         let index = Index::from(index);
         match &part.kind {
             Kind::Group { prefix } => {
-                let ty = part.field.ty;
+                let fill = of_group(&private, part.field.ty, &quote! { fill });
                 offers.push(quote! {
-                    #private::fill_group::<#ty>(&mut #slots.#index, #prefix, #name, #property)?
+                    #private::fill_group(#fill, &mut #slots.#index, #prefix, #name, #property)?
                 });
             }
             Kind::Property(known) => {
-                arms_of_fields.extend(arms(known, &quote! { #slots.#index }, &property));
+                let arms = arms(known, &quote! { #slots.#index }, &property);
+                arms_of_fields.extend(arms.map(|(name, fill)| {
+                    quote! { #name => { #fill?; true } }
+                }));
             }
             _ => {}
         }
@@ -447,18 +455,18 @@ fn fn_fill(model: &Model<'_>) -> TokenStream {
     } else {
         quote! { #(#offers)||* }
     };
+    let known = local("known");
     let body = if arms_of_fields.is_empty() {
         quote! {
             let _ = (&#slots, #name, #property);
-            ::core::result::Result::Ok(#other)
+            let #known = #other;
         }
     } else {
         quote! {
-            match #name {
+            let #known = match #name {
                 #(#arms_of_fields)*
-                _ => return ::core::result::Result::Ok(#other),
-            }
-            ::core::result::Result::Ok(true)
+                _ => #other,
+            };
         }
     };
     quote! {
@@ -468,23 +476,23 @@ fn fn_fill(model: &Model<'_>) -> TokenStream {
             #property: &#private::RawProperty<'_>,
         ) -> ::core::result::Result<bool, #private::EntityError> {
             #body
+            ::core::result::Result::Ok(#known)
         }
     }
 }
 
-/// What happens at each name of a property.
+/// The names of a property, and what happens at each.
 fn arms<'p>(
     known: &'p Property,
     slot: &TokenStream,
     property: &Ident,
-) -> impl Iterator<Item = TokenStream> + use<'p> {
+) -> impl Iterator<Item = (&'p String, TokenStream)> + use<'p> {
     let name = &known.name;
-    let own = quote! { #name => #slot.fill(#property)?, };
+    let own = (name, quote! { #slot.fill(#property) });
     let (slot, property) = (slot.clone(), property.clone());
     let aliases = known.aliases.iter().zip(1_u32..);
-    let aliases = aliases.map(move |(alias, rank)| {
-        quote! { #alias => #slot.fill_alias(#rank, #property)?, }
-    });
+    let aliases =
+        aliases.map(move |(alias, rank)| (alias, quote! { #slot.fill_alias(#rank, #property) }));
     [own].into_iter().chain(aliases)
 }
 
@@ -493,8 +501,9 @@ fn slot_of(private: &TokenStream, part: &Part<'_>) -> Option<(TokenStream, Token
     let ty = part.field.ty;
     match &part.kind {
         Kind::Group { .. } => {
-            let group = group_type(private, ty);
-            Some((quote! { #group::Slots }, quote! { #group::slots() }))
+            let slots = of_group(private, ty, &quote! { slots });
+            let slots_type = of_group(private, ty, &quote! { Slots });
+            Some((slots_type, quote! { #slots() }))
         }
         Kind::Property(property) => {
             let access = property_access(private, &part.field, property);
@@ -518,8 +527,8 @@ fn finished(
     let ty = part.field.ty;
     match &part.kind {
         Kind::Group { prefix: text } => {
-            let group = group_type(private, ty);
-            Some(quote! { #group::finish(#slot, #prefix.then(#text))? })
+            let finish = of_group(private, ty, &quote! { finish });
+            Some(quote! { #finish(#slot, #prefix.then(#text))? })
         }
         Kind::Property(property) => Some(match &property.default {
             None => quote! { #slot.finish(#prefix)? },
@@ -597,11 +606,15 @@ fn stored_type(module: &Path) -> TokenStream {
     quote_spanned! { module.span()=> #module::Property }
 }
 
-/// The type of a flattened field, as the group that it is. Stands where the type does, so that what it lacks is told there.
-fn group_type(private: &TokenStream, ty: &Type) -> TokenStream {
+/// An item of a flattened field's type, as of the group that it is. All of it stands where the type does, so that what the
+/// type lacks is told there, and once.
+fn of_group(private: &TokenStream, ty: &Type, item: &TokenStream) -> TokenStream {
     let span = generated_span(ty.span());
-    let private = respanned(private.clone(), span);
-    quote_spanned! { span=> <#ty as #private::TableProperties> }
+    let (private, item) = (
+        respanned(private.clone(), span),
+        respanned(item.clone(), span),
+    );
+    quote_spanned! { span=> <#ty as #private::TableProperties>::#item }
 }
 
 fn respanned(tokens: TokenStream, span: Span) -> TokenStream {
@@ -769,10 +782,7 @@ fn column_of(
         (Some(name.to_owned()), column)
     };
     Some(match &part.kind {
-        Kind::Group { .. } => {
-            let group = group_type(private, ty);
-            (None, quote! { #group::Columns<#entity> })
-        }
+        Kind::Group { .. } => (None, of_group(private, ty, &quote! { Columns<#entity> })),
         Kind::PartitionKey => column("PartitionKey"),
         Kind::RowKey => column("RowKey"),
         Kind::Timestamp => column("Timestamp"),

@@ -25,7 +25,14 @@ pub use error::{Error, ErrorKind};
 pub use service_client::{Builder, TableServiceClient};
 pub use table_client::TableClient;
 #[cfg(feature = "derive")]
-pub use tablesdk_derive::{PropertyValue, TableEntity, TableProperties};
+#[doc = include_str!("docs/property_value.md")]
+pub use tablesdk_derive::PropertyValue;
+#[cfg(feature = "derive")]
+#[doc = include_str!("docs/table_entity.md")]
+pub use tablesdk_derive::TableEntity;
+#[cfg(feature = "derive")]
+#[doc = include_str!("docs/table_properties.md")]
+pub use tablesdk_derive::TableProperties;
 pub use tablesdk_protocol::auth::{InvalidKeyError, SharedKey};
 pub use tablesdk_protocol::{
     Clock, Delivery, ETag, EdmType, Endpoint, EntityKey, ErrorCode, Guid, KeyError, KeyPartName,

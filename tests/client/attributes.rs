@@ -15,7 +15,7 @@ struct Tags {
     weight: Option<u64>,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 struct Money {
     cents: i64,
 }
@@ -215,7 +215,7 @@ on_both_transports! {
         let nickname = || async {
             let one = table.query::<Person>().select(|e| e.nickname).collect().await.unwrap();
             let person = table.get(Person::key("UK", "1")).await.unwrap().unwrap();
-            assert_eq!(one, [person.nickname.clone()]);
+            assert_eq!(one, std::slice::from_ref(&person.nickname));
             person.nickname.clone()
         };
         assert_eq!(nickname().await.as_deref(), Some("oldest"));

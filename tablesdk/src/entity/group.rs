@@ -116,14 +116,15 @@ impl<T: TableProperties> TableProperties for Option<T> {
 
 /// Offers a property to a struct that is flattened under that prefix.
 #[doc(hidden)]
-pub fn fill_group<T: TableProperties>(
-    slots: &mut T::Slots,
+pub fn fill_group<S>(
+    fill: impl FnOnce(&mut S, &str, &RawProperty<'_>) -> Result<bool, EntityError>,
+    slots: &mut S,
     prefix: &str,
     name: &str,
     property: &RawProperty<'_>,
 ) -> Result<bool, EntityError> {
     match name.strip_prefix(prefix) {
-        Some(name) => T::fill(slots, name, property),
+        Some(name) => fill(slots, name, property),
         None => Ok(false),
     }
 }

@@ -7,7 +7,7 @@ use tablesdk_protocol::limits::{
 use tablesdk_protocol::wire::json::EntityWriter;
 use tablesdk_protocol::{EntityKey, ValueRef};
 
-use super::{EntityError, EntityProblem, TableProperties, ValueError, WritableEntity};
+use super::{EntityError, EntityProblem, ValueError, WritableEntity};
 
 /// Takes the properties of an entity, one by one.
 #[derive(Debug)]
@@ -53,19 +53,19 @@ impl PropertyWriter<'_> {
         Ok(())
     }
 
-    /// Writes the properties of a struct with a prefix in front of their names.
+    /// Writes properties with a prefix in front of their names.
     ///
     /// # Errors
     ///
     /// As those properties have.
-    pub fn group<T: TableProperties>(
+    pub fn group(
         &mut self,
         prefix: &str,
-        group: &T,
+        write: impl FnOnce(&mut Self) -> Result<(), EntityError>,
     ) -> Result<(), EntityError> {
         let outer = self.prefix.len();
         self.prefix.push_str(prefix);
-        let written = group.write(self);
+        let written = write(self);
         self.prefix.truncate(outer);
         written
     }
