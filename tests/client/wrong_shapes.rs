@@ -218,7 +218,7 @@ async fn each_wrong_shape_is_an_error_that_names_it() {
         ),
         (
             r#","age":1,"home_city":"x","salary":18446744073709551615"#,
-            r#"property "salary": the integer is beyond Edm.Int64; expected Edm.Int64"#,
+            r#"property "salary": the number is out of range; expected Edm.Int64"#,
         ),
         // nested
         (
@@ -259,16 +259,11 @@ async fn what_no_struct_models_is_not_lost_in_silence_either() {
             r#","a@odata.type":"Edm.Decimal","a":"1""#,
             r#"property "a": its annotation is not one of the eight EDM types"#,
         ),
-        (r#","a":1e999"#, "malformed JSON"),
+        (
+            r#","a":1e999"#,
+            r#"property "a": the number is out of range"#,
+        ),
     ] {
-        if words == "malformed JSON" {
-            // Such a text has no key to name.
-            for outcome in read::<Keeper>(members).await {
-                let error = outcome.unwrap_err();
-                assert!(format!("{error:?}").contains(words), "{error:?}");
-            }
-            continue;
-        }
         assert_error(read::<Keeper>(members).await, words, members);
         assert_error(read::<DynamicEntity>(members).await, words, members);
     }
