@@ -63,12 +63,14 @@ async fn measure_all(
     let mut rows = Vec::new();
     for operation in &settings.operations {
         bare.answer_with(workload.sample(*operation).await?);
+        // How many requests of a kind that is good for once are made ready: more than were needed so far.
+        let mut count = FIRST_COUNT;
         for connections in &settings.connections {
             progress.step(&format!("{}, {connections} connections", operation.name()));
             let (mut server, mut floor) = (Measurement::default(), Measurement::default());
             for _ in 0..ROUNDS {
                 let time = settings.time / ROUNDS;
-                let requests = workload.requests(*operation).await?;
+                let requests = workload.requests(*operation, count).await?;
                 let mut asked = Asked {
                     address: workload.address(),
                     // A server elsewhere has its processor time elsewhere.
@@ -76,7 +78,9 @@ async fn measure_all(
                     requests,
                     status: operation.status(),
                 };
-                server += measure::run(&asked, *connections, time).await?;
+                let turn = measure::run(&asked, *connections, time).await?;
+                count = count.max(turn.count_within(2 * time)).min(COUNT_MAX);
+                server += turn;
                 asked.address = bare.address();
                 asked.threads = Some(servers::BARE);
                 asked.requests = asked.requests.repeated();
@@ -240,3 +244,5 @@ impl Progress {
 
 /// In how many turns each result is taken.
 const ROUNDS: u32 = 4;
+const FIRST_COUNT: usize = 500;
+const COUNT_MAX: usize = 50_000;

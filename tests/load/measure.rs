@@ -29,6 +29,13 @@ impl Measurement {
         f64::from(count) / self.time.as_secs_f64()
     }
 
+    /// How many answers would come in that time.
+    pub(crate) fn count_within(&self, time: Duration) -> usize {
+        let count = u128::try_from(self.latencies.len()).unwrap_or(u128::MAX);
+        let count = count.saturating_mul(time.as_nanos()) / self.time.as_nanos().max(1);
+        usize::try_from(count).unwrap_or(usize::MAX)
+    }
+
     /// How long the server's threads ran for an answer; zero where that is not known.
     pub(crate) fn cpu(&self) -> Duration {
         let count = u32::try_from(self.latencies.len()).unwrap_or(u32::MAX);

@@ -200,7 +200,7 @@ impl Workload {
         &self,
         operation: Operation,
     ) -> Result<Response<Bytes>, Box<dyn Error>> {
-        let requests = self.requests(operation).await?;
+        let requests = self.requests(operation, 1).await?;
         let mut buffer = Vec::new();
         let request = requests.next(&mut buffer).ok_or("no request to sample")?;
         let mut connection = Connection::open(self.address).await?;
@@ -233,8 +233,12 @@ impl Workload {
         Ok(response)
     }
 
-    /// Requests of an operation, as many as are needed.
-    pub(crate) async fn requests(&self, operation: Operation) -> Result<Requests, Box<dyn Error>> {
+    /// Requests of an operation: at least that many that can be sent one after another.
+    pub(crate) async fn requests(
+        &self,
+        operation: Operation,
+        count: usize,
+    ) -> Result<Requests, Box<dyn Error>> {
         let cycle = |requests: Result<Vec<_>, _>| {
             requests.map(|requests| Requests::Cycle(requests.into(), Arc::default()))
         };
@@ -280,8 +284,8 @@ impl Workload {
                 Ok(Requests::Fresh(template.into(), Arc::clone(&self.next)))
             }
             Operation::Delete => {
-                let first = self.next.fetch_add(DELETES, Ordering::Relaxed);
-                let numbers: Vec<usize> = (first..first + DELETES).collect();
+                let first = self.next.fetch_add(count, Ordering::Relaxed);
+                let numbers: Vec<usize> = (first..first + count).collect();
                 self.insert(&numbers, |_| NEW.to_owned()).await?;
                 let requests = numbers.iter().map(|number| {
                     let delete = delete_entity::Request {
@@ -484,5 +488,3 @@ const BATCH: usize = 100;
 const KEYS: usize = 10_000;
 /// How many different partitions are read.
 const PARTITIONS: usize = 100;
-/// How many entities there are to delete, at most, in one turn.
-const DELETES: usize = 20_000;
