@@ -270,6 +270,19 @@ async fn what_no_struct_models_is_not_lost_in_silence_either() {
 }
 
 #[tokio::test]
+async fn more_properties_than_an_entity_has_are_not_collected() {
+    let members: Vec<_> = (0..4_000).map(|index| format!(",\"p{index}\":1")).collect();
+    let members = members.concat();
+    let words = "253 properties are more than the 252 that an entity may have";
+    assert_error(read::<Keeper>(&members).await, words, "4000 properties");
+    assert_error(
+        read::<DynamicEntity>(&members).await,
+        words,
+        "4000 properties",
+    );
+}
+
+#[tokio::test]
 async fn nesting_without_end_is_an_error() {
     for open in ["[", "{\"a\":"] {
         let members = format!(

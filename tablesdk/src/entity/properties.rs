@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use tablesdk_protocol::limits::PROPERTIES_MAX;
 use tablesdk_protocol::wire::json::{RawProperty, SYSTEM_PROPERTIES};
 use tablesdk_protocol::{Value, check_property_name};
 
@@ -102,6 +103,10 @@ impl Properties {
             return Ok(());
         };
         match self.set(property.name(), value) {
+            // No service sends more, and each is compared with all before it.
+            None if self.len() > PROPERTIES_MAX => {
+                Err(EntityProblem::TooManyProperties { count: self.len() }.into())
+            }
             None => Ok(()),
             Some(_) => Err(EntityProblem::duplicate(property.name()).into()),
         }

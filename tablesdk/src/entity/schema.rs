@@ -122,10 +122,9 @@ impl Names {
                     None => panic!("structs with a prefix are flattened more than three deep"),
                 },
                 SchemaPart::Property(property) => {
-                    let (hash, length) = hash_of(prefix, property.name);
-                    // Letters beyond ASCII have more bytes than UTF-16 units, at most three times as many.
+                    let (hash, units) = hash_of(prefix, property.name);
                     assert!(
-                        length <= PROPERTY_NAME_UNITS_MAX * 3,
+                        units <= PROPERTY_NAME_UNITS_MAX,
                         "with its prefixes, the name of a property is longer than the 255 UTF-16 units of the service"
                     );
                     assert!(
@@ -149,26 +148,33 @@ impl Names {
     }
 }
 
-/// FNV-1a over the whole name, and how many bytes it has.
+/// FNV-1a over the whole name, and how many UTF-16 units it has.
 const fn hash_of(prefix: Prefix, name: &str) -> (u64, usize) {
     let [a, b, c] = *prefix.parts();
-    let hash = hash_on(0xCBF2_9CE4_8422_2325, a);
-    let hash = hash_on(hash_on(hash_on(hash, b), c), name);
-    (hash, a.len() + b.len() + c.len() + name.len())
+    let start = (0xCBF2_9CE4_8422_2325, 0);
+    hash_on(hash_on(hash_on(hash_on(start, a), b), c), name)
 }
 
 #[expect(
     clippy::indexing_slicing,
     reason = "at compile time, and within the bounds by the condition of the loop"
 )]
-const fn hash_on(mut hash: u64, text: &str) -> u64 {
+const fn hash_on((mut hash, mut units): (u64, usize), text: &str) -> (u64, usize) {
     let bytes = text.as_bytes();
     let mut index = 0;
     while index < bytes.len() {
-        hash = (hash ^ bytes[index] as u64).wrapping_mul(0x0100_0000_01B3);
+        let byte = bytes[index];
+        hash = (hash ^ byte as u64).wrapping_mul(0x0100_0000_01B3);
+        // A character begins with a byte of another form than those that follow; one of four bytes is two units.
+        if byte & 0xC0 != 0x80 {
+            units += 1;
+        }
+        if byte >= 0xF0 {
+            units += 1;
+        }
         index += 1;
     }
-    hash
+    (hash, units)
 }
 
 /// One property of a [`Schema`].
@@ -220,5 +226,44 @@ impl PropertySchema {
     /// Whether the property may be absent: its field is an `Option`, or has a default.
     pub const fn is_optional(&self) -> bool {
         self.optional
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_measured_with_their_prefixes_in_utf16() {
+        let prefix = Prefix::ROOT.then("a_").then("").then("é😀");
+        let (hash, units) = hash_of(prefix, "啊x");
+        assert_eq!(units, "a_é😀啊x".encode_utf16().count());
+        assert_eq!(hash, hash_of(Prefix::ROOT, "a_é😀啊x").0);
+        assert_ne!(hash, hash_of(Prefix::ROOT, "a_é😀啊y").0);
+        assert_eq!(prefix.name("啊x"), "a_é😀啊x");
+    }
+
+    #[test]
+    #[should_panic(expected = "two properties have one name")]
+    fn names_that_meet_are_found() {
+        const GROUP: Schema = Schema::new("Group", &[property("b")]);
+        const ENTITY: Schema = Schema::new("E", &[property("ab"), SchemaPart::Group("a", &GROUP)]);
+        ENTITY.check();
+    }
+
+    #[test]
+    #[should_panic(expected = "flattened more than three deep")]
+    fn depth_is_bounded() {
+        const A: Schema = Schema::new("A", &[property("x")]);
+        const B: Schema = Schema::new("B", &[SchemaPart::Group("a", &A)]);
+        const C: Schema = Schema::new("C", &[SchemaPart::Group("b", &B)]);
+        const D: Schema = Schema::new("D", &[SchemaPart::Group("c", &C)]);
+        const E: Schema = Schema::new("E", &[SchemaPart::Group("d", &D)]);
+        D.check();
+        E.check();
+    }
+
+    const fn property(name: &'static str) -> SchemaPart {
+        SchemaPart::Property(PropertySchema::new(name, EdmType::String, false))
     }
 }
