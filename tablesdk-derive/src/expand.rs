@@ -352,7 +352,7 @@ fn fn_read(model: &Model<'_>) -> TokenStream {
         .map(|(field, prefix)| {
             let fill = of_group(&private, field.ty, &quote! { fill });
             let slot = slot_ident(field);
-            quote! { #private::fill_group(#fill, &mut #slot, #prefix, #name, #property)? }
+            offer(&fill, &slot.into_token_stream(), prefix, &name, &property)
         })
         .collect();
     let known = local("known");
@@ -437,9 +437,8 @@ fn fn_fill(model: &Model<'_>) -> TokenStream {
         match &part.kind {
             Kind::Group { prefix } => {
                 let fill = of_group(&private, part.field.ty, &quote! { fill });
-                offers.push(quote! {
-                    #private::fill_group(#fill, &mut #slots.#index, #prefix, #name, #property)?
-                });
+                let slot = quote! { #slots.#index };
+                offers.push(offer(&fill, &slot, prefix, &name, &property));
             }
             Kind::Property(known) => {
                 let arms = arms(known, &quote! { #slots.#index }, &property);
@@ -477,6 +476,26 @@ fn fn_fill(model: &Model<'_>) -> TokenStream {
         ) -> ::core::result::Result<bool, #private::EntityError> {
             #body
             ::core::result::Result::Ok(#known)
+        }
+    }
+}
+
+/// Offers a property to a flattened struct, under its name without the prefix. Says whether it was taken.
+fn offer(
+    fill: &TokenStream,
+    slot: &TokenStream,
+    prefix: &str,
+    name: &Ident,
+    property: &Ident,
+) -> TokenStream {
+    let within = local("within");
+    if prefix.is_empty() {
+        return quote! { #fill(&mut #slot, #name, #property)? };
+    }
+    quote! {
+        match #name.strip_prefix(#prefix) {
+            ::core::option::Option::Some(#within) => #fill(&mut #slot, #within, #property)?,
+            ::core::option::Option::None => false,
         }
     }
 }

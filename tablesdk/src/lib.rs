@@ -47,8 +47,8 @@ pub mod __private {
         ETagAccess, ETagField, EntityError, Field, FieldAccess, JsonField, Key, KeyAccess,
         Partition, Prefix, PropertyReader, PropertyWriter, RestAccess, RestField, Schema,
         SchemaPart, Slot, TableProperties, ValueError, default_of, entity_key, etag_field, field,
-        fill_group, json_field, key_part, rest_field, string, text_ref, with_field,
-        with_from_value, with_to_value,
+        json_field, key_part, rest_field, string, text_ref, with_field, with_from_value,
+        with_to_value,
     };
     pub use crate::query::{Column, JsonColumn};
     pub use std::string::String;

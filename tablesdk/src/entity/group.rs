@@ -113,18 +113,3 @@ impl<T: TableProperties> TableProperties for Option<T> {
         any.then(|| T::finish(slots, prefix)).transpose()
     }
 }
-
-/// Offers a property to a struct that is flattened under that prefix.
-#[doc(hidden)]
-pub fn fill_group<S>(
-    fill: impl FnOnce(&mut S, &str, &RawProperty<'_>) -> Result<bool, EntityError>,
-    slots: &mut S,
-    prefix: &str,
-    name: &str,
-    property: &RawProperty<'_>,
-) -> Result<bool, EntityError> {
-    match name.strip_prefix(prefix) {
-        Some(name) => fill(slots, name, property),
-        None => Ok(false),
-    }
-}

@@ -23,7 +23,7 @@ pub use access::{
 pub use dynamic::{DynamicColumn, DynamicColumns, DynamicEntity, DynamicSelection};
 pub use error::{EntityError, EntityProblem, ValueError};
 pub use field::Field;
-pub use group::{TableProperties, fill_group};
+pub use group::TableProperties;
 pub use json::{JsonField, json_field};
 pub use key::{IntoEntityKey, Key, KeyOf, KeyPart, Partition};
 pub use prefix::Prefix;
