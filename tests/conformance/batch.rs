@@ -102,17 +102,17 @@ pub(crate) async fn check(suite: &mut Suite) {
     let missing = "ConfMissing";
     let failures: Vec<(&str, Change, u16, &str)> = vec![
         ("an insert of what is there", insert(&table, "new"), 409, "EntityAlreadyExists"),
-        ("a stale version", on("PUT", &table, "merge", stale, "{}"), 412, "UpdateConditionNotSatisfied"),
-        ("a merge of a stale version", on("MERGE", &table, "merge", stale, "{}"), 412, "UpdateConditionNotSatisfied"),
+        ("a stale version", on("PUT", &table, "merge", stale, r#"{"n":1}"#), 412, "UpdateConditionNotSatisfied"),
+        ("a merge of a stale version", on("MERGE", &table, "merge", stale, r#"{"n":1}"#), 412, "UpdateConditionNotSatisfied"),
         ("a delete of a stale version", on("DELETE", &table, "merge", stale, ""), 412, "UpdateConditionNotSatisfied"),
         ("a delete of a missing entity", on("DELETE", &table, "none", "If-Match: *\r\n", ""), 404, "ResourceNotFound"),
-        ("an update of a missing entity", on("PUT", &table, "none", "If-Match: *\r\n", "{}"), 404, "ResourceNotFound"),
-        ("the same entity twice", on("PUT", &table, "first", "", "{}"), 400, "InvalidDuplicateRow"),
+        ("an update of a missing entity", on("PUT", &table, "none", "If-Match: *\r\n", r#"{"n":1}"#), 404, "ResourceNotFound"),
+        ("the same entity twice", on("PUT", &table, "first", "", r#"{"n":1}"#), 400, "InvalidDuplicateRow"),
         ("another partition", ("POST", format!("/{table}"), "", elsewhere.clone()), 400, "CommandsInBatchActOnDifferentPartitions"),
         ("a body that is none", ("POST", format!("/{table}"), "", "{".to_owned()), 400, "InvalidInput"),
         ("a property that is none", on("PUT", &table, "x", "", r#"{"1a":1}"#), 400, "PropertyNameInvalid"),
         ("a missing RowKey", ("POST", format!("/{table}"), "", r#"{"PartitionKey":"p"}"#.to_owned()), 400, "PropertiesNeedValue"),
-        ("an ETag that is none", on("PUT", &table, "merge", "If-Match: test\r\n", "{}"), 400, "InvalidInput"),
+        ("an ETag that is none", on("PUT", &table, "merge", "If-Match: test\r\n", r#"{"n":1}"#), 400, "InvalidInput"),
     ];
     for (rule, change, status, code) in failures {
         suite
@@ -123,7 +123,19 @@ pub(crate) async fn check(suite: &mut Suite) {
                 same("rows", &suite.rows(&table, "").await?, &before)
             })
             .await;
+        // What was written all the same must not fail the rules that follow.
+        for row in ["first", "last", "x"] {
+            let line = format!("DELETE {}", entity_path(&table, "p", row));
+            suite.ask(&line, &["If-Match: *"], "").await;
+        }
     }
+    suite
+        .rule("7.2 an entity without properties of its own", async |suite| {
+            let answer = send(suite, &[on("PUT", &table, "bare", "", "{}"), insert(&table, "bare2")]).await;
+            same("outer status", &answer.status, &202)?;
+            same("statuses", &statuses(&answer), &vec![204; 2])
+        })
+        .await;
     suite
         .rule("7.4 a missing table is the fault of the first change", async |suite| {
             let answer = send(suite, &[insert(missing, "x"), insert(missing, "y")]).await;
@@ -164,7 +176,7 @@ pub(crate) async fn check(suite: &mut Suite) {
     suite
         .rule("7.2 line feeds alone, and an end without its dashes", async |suite| {
             let body = format!(
-                "--batch_1\nContent-Type: multipart/mixed; boundary=changeset_1\n\n--changeset_1\nContent-Type: application/http\nContent-Transfer-Encoding: binary\n\nPUT {}{} HTTP/1.1\ncontent-type: application/json\n\n{{}}\n--changeset_1--\n--batch_1\n",
+                "--batch_1\nContent-Type: multipart/mixed; boundary=changeset_1\n\n--changeset_1\nContent-Type: application/http\nContent-Transfer-Encoding: binary\n\nPUT {}{} HTTP/1.1\ncontent-type: application/json\n\n{{\"n\":1}}\n--changeset_1--\n--batch_1\n",
                 suite.account.url(),
                 entity_path(&table, "p", "feeds")
             );
@@ -176,7 +188,7 @@ pub(crate) async fn check(suite: &mut Suite) {
         .rule("7.2 any boundary", async |suite| {
             let path = entity_path(&table, "p", "boundary");
             let url = suite.account.url();
-            let body = format!("--x'()+_,-./:=?y\r\nContent-Type: multipart/mixed; boundary=z\r\n\r\n--z\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nPUT {url}{path} HTTP/1.1\r\ncontent-type: application/json\r\n\r\n{{}}\r\n--z--\r\n--x'()+_,-./:=?y--\r\n");
+            let body = format!("--x'()+_,-./:=?y\r\nContent-Type: multipart/mixed; boundary=z\r\n\r\n--z\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nPUT {url}{path} HTTP/1.1\r\ncontent-type: application/json\r\n\r\n{{\"n\":1}}\r\n--z--\r\n--x'()+_,-./:=?y--\r\n");
             let content_type = "Content-Type: multipart/mixed; boundary=\"x'()+_,-./:=?y\"";
             let answer = suite.done("POST /$batch", &[content_type], &body).await?;
             same("statuses", &statuses(&answer), &vec![204])
@@ -186,7 +198,7 @@ pub(crate) async fn check(suite: &mut Suite) {
         suite
             .rule(&format!("7.2 URLs of {rule}"), async |suite| {
                 let path = format!("{}{}", suite.account.path, entity_path(&table, "p", "hosts"));
-                let body = format!("--batch_1\r\nContent-Type: multipart/mixed; boundary=\"changeset_1 1\"\r\n\r\n--changeset_1 1\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nPUT {url}{path} HTTP/1.1\r\ncontent-type: application/json\r\n\r\n{{}}\r\n--changeset_1 1--\r\n--batch_1--\r\n");
+                let body = format!("--batch_1\r\nContent-Type: multipart/mixed; boundary=\"changeset_1 1\"\r\n\r\n--changeset_1 1\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nPUT {url}{path} HTTP/1.1\r\ncontent-type: application/json\r\n\r\n{{\"n\":1}}\r\n--changeset_1 1--\r\n--batch_1--\r\n");
                 let answer = suite.done("POST /$batch", &["Content-Type: multipart/mixed; boundary=\"batch_1\""], &body).await?;
                 same("statuses", &statuses(&answer), &vec![204])
             })
