@@ -70,6 +70,12 @@ impl Answer {
     }
 }
 
+/// A time as HTTP writes it.
+pub(crate) fn http_date(time: OffsetDateTime) -> String {
+    let date = time.format(&Rfc2822).unwrap();
+    date.replace("+0000", "GMT")
+}
+
 impl Account {
     /// Reads a connection string with an account, a key and the URL of the tables.
     pub(crate) fn parse(connection_string: &str) -> Self {
@@ -132,10 +138,7 @@ impl Account {
             let line = lines.find(|(key, _)| key.eq_ignore_ascii_case(name));
             line.map(|(_, value)| value)
         };
-        let date = OffsetDateTime::from(SystemTime::now())
-            .format(&Rfc2822)
-            .unwrap();
-        let date = date.replace("+0000", "GMT");
+        let date = http_date(SystemTime::now().into());
         let date = named("x-ms-date").unwrap_or(&date);
         let host = named("Host").unwrap_or(&self.authority);
         let mut head =

@@ -83,6 +83,25 @@ pub(crate) async fn check(suite: &mut Suite) {
             same("lines", &answer.body.trim_end().lines().count(), &1)
         })
         .await;
+    for level in ["nometadata", "minimalmetadata", "fullmetadata"] {
+        suite
+            .choice(&format!("8.1 an error in the format of {level}"), async |suite| {
+                let header = format!("Accept: application/json;odata={level}");
+                let answer = suite.ask("GET /ConfMissing()", &[&header], "").await;
+                let kind = format!("application/json;odata={level};streaming=true;charset=utf-8");
+                same("Content-Type", &answer.header("Content-Type"), &Some(&*kind))
+            })
+            .await;
+    }
+    suite
+        .rule("1.2 the metadata document has the three properties that all entities have", async |suite| {
+            let answer = suite.done("GET /$metadata", &["Accept: application/xml"], "").await?;
+            for name in ["PartitionKey", "RowKey", "Timestamp"] {
+                holds(name, answer.body.contains(&format!("Name=\"{name}\"")))?;
+            }
+            Ok(())
+        })
+        .await;
     for version in ["2013-08-15", "2017-11-09", "2019-02-02", "2020-12-06", "2022-11-02", "2026-10-06"] {
         suite
             .choice(&format!("2.1, 11.1 version {version}"), async |suite| {

@@ -29,6 +29,7 @@ pub(crate) async fn check(suite: &mut Suite) {
     comparisons(suite).await;
     orders(suite).await;
     grammar(suite).await;
+    spellings(suite).await;
     projections(suite).await;
     pages(suite).await;
     refusals(suite).await;
@@ -267,6 +268,40 @@ async fn grammar(suite: &mut Suite) {
     suite
         .rule("6.4 unknown options without a dollar are ignored", async |suite| {
             same("rows", &suite.rows(&table, "whatever=1").await?.len(), &4)
+        })
+        .await;
+}
+
+/// Texts that are easily taken for others.
+async fn spellings(suite: &mut Suite) {
+    let table = suite.table().await;
+    // In UTF-8 the order of the last two is the other way round.
+    for (row, text) in [("blank", "a b"), ("plus", "a+b"), ("low", "\u{ffee}"), ("pair", "\u{1d11e}")] {
+        let members = format!(r#""PartitionKey":"p","RowKey":"{row}","s":"{text}""#);
+        suite.insert(&table, &members).await.unwrap();
+    }
+    suite
+        .choice("6.1 a plus in a query is a blank, and escaped it is a plus", async |suite| {
+            same("blank", &suite.rows(&table, "$filter=s+eq+'a+b'").await?, &["blank"])?;
+            same("plus", &suite.rows(&table, "$filter=s%20eq%20'a%2Bb'").await?, &["plus"])
+        })
+        .await;
+    suite
+        .choice("6.2 texts are in the order of their UTF-16 units", async |suite| {
+            same("rows", &found(suite, &table, "s gt 'b' and s lt '\u{ffee}'").await?, &"pair")
+        })
+        .await;
+    let table = suite.table().await;
+    suite.insert(&table, r#""PartitionKey":"","RowKey":"""#).await.unwrap();
+    suite
+        .rule("2.5 full metadata of an entity whose keys are empty is that of an entity", async |suite| {
+            let line = format!("GET /{table}()");
+            let answer = suite.done(&line, &["Accept: application/json;odata=fullmetadata"], "").await?;
+            let edit = format!("{table}(PartitionKey='',RowKey='')");
+            let entity = &answer.json()["value"][0];
+            same("link", &entity["odata.editLink"].as_str(), &Some(&*edit))?;
+            let id = format!("{}/{edit}", suite.account.url());
+            same("id", &entity["odata.id"].as_str(), &Some(&*id))
         })
         .await;
 }

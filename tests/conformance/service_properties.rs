@@ -26,6 +26,16 @@ pub(crate) async fn check(suite: &mut Suite) {
             Ok(())
         })
         .await;
+    suite
+        .choice("4.6 an account that is new keeps hourly metrics for a week, and nothing else", async |suite| {
+            let answer = suite.done(GET, &[ACCEPT], "").await?;
+            let off = "<RetentionPolicy><Enabled>false</Enabled></RetentionPolicy>";
+            let logging = format!("<Logging><Version>1.0</Version><Read>false</Read><Write>false</Write><Delete>false</Delete>{off}</Logging>");
+            let hours = "<HourMetrics><Version>1.0</Version><Enabled>true</Enabled><IncludeAPIs>true</IncludeAPIs><RetentionPolicy><Enabled>true</Enabled><Days>7</Days></RetentionPolicy></HourMetrics>";
+            let minutes = format!("<MinuteMetrics><Version>1.0</Version><Enabled>false</Enabled>{off}</MinuteMetrics>");
+            holds(&answer.body, answer.body.contains(&format!("{logging}{hours}{minutes}<Cors />")))
+        })
+        .await;
     let logging = "<Logging><Version>1.0</Version><Delete>true</Delete><Read>false</Read><Write>true</Write><RetentionPolicy><Enabled>true</Enabled><Days>5</Days></RetentionPolicy></Logging>";
     let cors = |origin: &str| format!("<Cors><CorsRule><AllowedOrigins>{origin}</AllowedOrigins><AllowedMethods>GET,PUT</AllowedMethods><AllowedHeaders>x-ms-meta-data*,x-ms-date</AllowedHeaders><ExposedHeaders>x-ms-request-id</ExposedHeaders><MaxAgeInSeconds>500</MaxAgeInSeconds></CorsRule></Cors>");
     suite
@@ -81,6 +91,29 @@ pub(crate) async fn check(suite: &mut Suite) {
         })
         .await;
     suite
+        .rule("4.11 a rule for every origin allows no credentials", async |suite| {
+            let answer = suite.done("GET /Tables?$top=1", &["Origin: http://any.com"], "").await?;
+            same("credentials", &answer.header("Access-Control-Allow-Credentials"), &None::<&str>)
+        })
+        .await;
+    suite
+        .rule("4.11 the first rule that matches counts", async |suite| {
+            let one = |origin: &str, method: &str, age: u32| {
+                let rule = cors(origin).replace("GET,PUT", method).replace(">500<", &format!(">{age}<"));
+                rule.replace("<Cors>", "").replace("</Cors>", "")
+            };
+            let rules = one("http://a.com", "PUT", 1) + &one("http://a.com", "GET", 2) + &one("*", "GET", 3);
+            suite.done(PUT, &[XML], &properties(&format!("<Cors>{rules}</Cors>"))).await?;
+            for (origin, age) in [("http://a.com", "2"), ("http://b.com", "3")] {
+                let origin = format!("Origin: {origin}");
+                let headers = [&*origin, "Access-Control-Request-Method: GET"];
+                let answer = suite.account.send(Credential::None, "OPTIONS /Tables", &headers, "").await;
+                same("age", &answer.header("Access-Control-Max-Age"), &Some(age))?;
+            }
+            Ok(())
+        })
+        .await;
+    suite
         .rule("4.6 an empty element clears the rules", async |suite| {
             suite.done(PUT, &[XML], &properties("<Cors />")).await?;
             let answer = suite.done(GET, &[ACCEPT], "").await?;
@@ -99,6 +132,20 @@ pub(crate) async fn check(suite: &mut Suite) {
             Ok(())
         })
         .await;
+    for (rule, body) in [
+        ("a rule without an age", cors("a").replace("<MaxAgeInSeconds>500</MaxAgeInSeconds>", "")),
+        ("a rule with a negative age", cors("a").replace(">500<", ">-5<")),
+        ("a rule for a method that is none", cors("a").replace(">GET,PUT<", ">FETCH<")),
+        ("retention without days", logging.replace("<Days>5</Days>", "")),
+        ("retention for no day", logging.replace("<Days>5<", "<Days>0<")),
+        ("what is no XML", "<".to_owned()),
+    ] {
+        suite
+            .rule(&format!("4.6 {rule} is refused"), async |suite| {
+                same("status", &suite.ask(PUT, &[XML], &properties(&body)).await.status, &400)
+            })
+            .await;
+    }
     suite
         .choice("4.6 metrics without IncludeAPIs", async |suite| {
             let body = properties("<HourMetrics><Version>1.0</Version><Enabled>true</Enabled><RetentionPolicy><Enabled>false</Enabled></RetentionPolicy></HourMetrics>");

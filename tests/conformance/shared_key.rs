@@ -1,6 +1,8 @@
 //! Shared Key and Shared Key Lite.
 
-use crate::client::{Account, Credential};
+use time::{Duration, OffsetDateTime};
+
+use crate::client::{Account, Credential, http_date};
 use crate::run::{Suite, same};
 
 pub(crate) async fn check(suite: &mut Suite) {
@@ -50,6 +52,26 @@ pub(crate) async fn check(suite: &mut Suite) {
                 let header = "x-ms-date: Fri, 15 Mar 2024 10:20:30 GMT";
                 let answer = suite.account.send(credential, "GET /Tables", &[header], "").await;
                 same("status", &answer.status, &403)
+            })
+            .await;
+    }
+    for credential in [Credential::SharedKey, Credential::SharedKeyLite] {
+        suite
+            .rule(&format!("3.2 {credential:?} takes x-ms-date where there is a Date, too"), async |suite| {
+                let header = "Date: Fri, 15 Mar 2024 10:20:30 GMT";
+                let answer = suite.account.send(credential, "GET /Tables?$top=1", &[header], "").await;
+                same("status", &answer.status, &200)
+            })
+            .await;
+        suite
+            .choice(&format!("3.6 {credential:?} of a quarter of an hour ago, or ahead"), async |suite| {
+                for (minutes, status) in [(-16, 403), (-14, 200), (14, 200), (16, 403)] {
+                    let date = http_date(OffsetDateTime::now_utc() + Duration::minutes(minutes));
+                    let header = format!("x-ms-date: {date}");
+                    let answer = suite.account.send(credential, "GET /Tables?$top=1", &[&header], "").await;
+                    same(format!("{minutes} minutes"), &answer.status, &status)?;
+                }
+                Ok(())
             })
             .await;
     }
