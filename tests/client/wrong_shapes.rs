@@ -218,7 +218,7 @@ async fn each_wrong_shape_is_an_error_that_names_it() {
         ),
         (
             r#","age":1,"home_city":"x","salary":18446744073709551615"#,
-            r#"property "salary": the number is out of range; expected Edm.Int64"#,
+            r#"property "salary": the integer is beyond Edm.Int64; expected Edm.Int64"#,
         ),
         // nested
         (
@@ -261,7 +261,7 @@ async fn what_no_struct_models_is_not_lost_in_silence_either() {
         ),
         (
             r#","a":1e999"#,
-            r#"property "a": the number is out of range"#,
+            r#"property "a": the number is beyond Edm.Double"#,
         ),
     ] {
         assert_error(read::<Keeper>(members).await, words, members);

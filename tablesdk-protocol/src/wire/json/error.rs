@@ -44,9 +44,12 @@ pub enum PropertyProblem {
     /// A date outside the years 1601 to 9999.
     #[error("the date lies outside the years 1601 to 9999")]
     DateOutOfRange,
-    /// A whole number beyond Int64, or one beyond every finite double.
-    #[error("the number is out of range")]
-    NumberOutOfRange,
+    /// A number beyond every finite double.
+    #[error("the number is beyond Edm.Double")]
+    DoubleOutOfRange,
+    /// A whole number beyond Int64.
+    #[error("the integer is beyond Edm.Int64")]
+    IntegerOutOfRange,
     /// The JSON value cannot be of that type.
     #[error("the value is not of type {edm_type}")]
     Mismatch {

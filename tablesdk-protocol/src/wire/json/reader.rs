@@ -447,8 +447,9 @@ mod tests {
             (r#""p":{"q":{}}"#, PropertyProblem::Nested),
             (
                 r#""p":18446744073709551615"#,
-                PropertyProblem::NumberOutOfRange,
+                PropertyProblem::IntegerOutOfRange,
             ),
+            (r#""p":1e309"#, PropertyProblem::DoubleOutOfRange),
         ] {
             let text = format!("{{{member}}}");
             let entity = read_entity(text.as_bytes()).unwrap();

@@ -87,9 +87,7 @@ impl Scalar<'_> {
         match (self, annotation) {
             (Self::Nested, _) => Err(PropertyProblem::Nested),
             (Self::Boolean(value), None | Some(EdmType::Boolean)) => Ok(Value::Boolean(*value)),
-            (Self::Number(number), None) => {
-                infer_number(number).ok_or(PropertyProblem::NumberOutOfRange)
-            }
+            (Self::Number(number), None) => infer_number(number),
             (Self::Number(number), Some(edm_type)) => match edm_type {
                 EdmType::Double | EdmType::Int32 | EdmType::Int64 => parse_text(number, edm_type),
                 _ => Err(mismatch(edm_type)),
@@ -109,12 +107,14 @@ impl Scalar<'_> {
 
 /// The value of a number without an annotation: what has a point or an exponent is a double. The sign of a zero without
 /// either is lost.
-fn infer_number(number: &str) -> Option<Value> {
+fn infer_number(number: &str) -> Result<Value, PropertyProblem> {
     if !is_integer(number) {
-        return parse_double(number).map(Value::Double);
+        let double = parse_double(number).map(Value::Double);
+        return double.ok_or(PropertyProblem::DoubleOutOfRange);
     }
     let narrow = number.parse().map(Value::Int32);
-    narrow.or_else(|_| number.parse().map(Value::Int64)).ok()
+    let integer = narrow.or_else(|_| number.parse().map(Value::Int64));
+    integer.map_err(|_| PropertyProblem::IntegerOutOfRange)
 }
 
 fn is_integer(number: &str) -> bool {
