@@ -6,6 +6,8 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
+#[cfg(feature = "durable")]
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +18,9 @@ use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 use crate::access::Tokens;
 use crate::clock::SystemClock;
 use crate::engine::Paging;
+#[cfg(feature = "durable")]
+use crate::storage::Durability;
+use crate::storage::StorageOptions;
 use crate::{TableServer, TokenVerifier};
 
 /// Chooses what a [`TableServer`] is like; made by [`TableServer::builder`].
@@ -42,6 +47,7 @@ pub struct Builder {
     accounts: Vec<SharedKey>,
     clock: Arc<dyn Clock>,
     paging: Paging,
+    storage: StorageOptions,
     table_name_hold: Duration,
     tokens: Tokens,
     connections_max: usize,
@@ -56,6 +62,7 @@ impl Builder {
             accounts: Vec::new(),
             clock: Arc::new(SystemClock),
             paging: Paging::default(),
+            storage: StorageOptions::default(),
             table_name_hold: Duration::ZERO,
             tokens: Tokens::default(),
             connections_max: CONNECTIONS_MAX,
@@ -90,6 +97,17 @@ impl Builder {
     /// The clock that stamps entities and checks the dates of requests: the system's unless chosen.
     pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
         self.clock = Arc::new(clock);
+        self
+    }
+
+    /// Keeps the tables in a folder, which is made if it is not there; without one they are in memory, and gone with the
+    /// server.
+    ///
+    /// A write that was acknowledged survives as much as [`Durability`] says. One server at a time can have a folder open;
+    /// what it holds need not fit in memory.
+    #[cfg(feature = "durable")]
+    pub fn data(mut self, folder: impl Into<PathBuf>, durability: Durability) -> Self {
+        self.storage = StorageOptions::Folder(folder.into(), durability);
         self
     }
 
@@ -172,8 +190,8 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// When the address cannot be bound: the kind says why, such as [`io::ErrorKind::AddrInUse`]. Or when an account has a name
-    /// that none can have, which is [`io::ErrorKind::InvalidInput`].
+    /// When the address cannot be bound: the kind says why, such as [`io::ErrorKind::AddrInUse`]. When an account has a name
+    /// that none can have, which is [`io::ErrorKind::InvalidInput`]. Or when the folder of the data cannot be used.
     ///
     /// # Panics
     ///
@@ -195,9 +213,9 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// When an account has a name that none can have ([`io::ErrorKind::InvalidInput`]).
+    /// When an account has a name that none can have ([`io::ErrorKind::InvalidInput`]), or the folder of the data cannot be used.
     pub fn in_process(self) -> io::Result<TableServer> {
-        Ok(TableServer::without_socket(self.options()?))
+        TableServer::without_socket(self.options()?)
     }
 
     fn options(mut self) -> io::Result<Options> {
@@ -211,6 +229,7 @@ impl Builder {
             accounts: self.accounts,
             clock: self.clock,
             paging: self.paging,
+            storage: self.storage,
             table_name_hold: self.table_name_hold,
             tokens: self.tokens,
         })
@@ -232,6 +251,7 @@ pub(crate) struct Options {
     pub(crate) accounts: Vec<SharedKey>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) paging: Paging,
+    pub(crate) storage: StorageOptions,
     /// For how long the name of a deleted table stays taken.
     pub(crate) table_name_hold: Duration,
     pub(crate) tokens: Tokens,

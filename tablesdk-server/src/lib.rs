@@ -74,3 +74,5 @@ mod time_limit;
 pub use access::{TokenAction, TokenGrant, TokenRefusal, TokenVerifier};
 pub use builder::Builder;
 pub use server::{InProcess, TableServer};
+#[cfg(feature = "durable")]
+pub use storage::Durability;

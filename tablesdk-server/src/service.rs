@@ -5,6 +5,7 @@
 //! holds makes it panic.
 
 use std::collections::HashMap;
+use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -23,8 +24,7 @@ use crate::cors::{self, Cors};
 use crate::engine::Engine;
 use crate::handler;
 use crate::request_log::{self, Entry};
-use crate::stamp::Stamp;
-use crate::storage::{MemoryStorage, Storage};
+use crate::storage::Storage;
 use crate::sweep;
 use crate::time_limit::within;
 
@@ -40,30 +40,38 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// A service without tables. An account that is given twice has two keys.
-    pub(crate) fn new(options: Options) -> Self {
-        Self::with_storage(options, Box::new(MemoryStorage::default()))
+    /// A service with the tables of its storage. An account that is given twice has two keys.
+    ///
+    /// # Errors
+    ///
+    /// When the storage cannot be opened.
+    pub(crate) fn new(mut options: Options) -> io::Result<Self> {
+        let storage = std::mem::take(&mut options.storage).open()?;
+        Self::with_storage(options, storage)
     }
 
     /// A service of what is in a storage.
-    pub(crate) fn with_storage(options: Options, storage: Box<dyn Storage>) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// When the storage holds something else.
+    pub(crate) fn with_storage(options: Options, storage: Box<dyn Storage>) -> io::Result<Self> {
         let mut accounts: HashMap<String, Vec<SharedKey>> = HashMap::new();
         for key in options.accounts {
             let keys = accounts.entry(key.account().to_owned()).or_default();
             keys.push(key);
         }
-        let stamp = Stamp::new(Arc::clone(&options.clock));
-        let engine = Arc::new(
-            Engine::new(storage, stamp, options.paging).with_name_hold(options.table_name_hold),
-        );
+        let engine = Engine::new(storage, Arc::clone(&options.clock), options.paging);
+        let engine = engine.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        let engine = Arc::new(engine.with_name_hold(options.table_name_hold));
         sweep::resume(&engine);
-        Self {
+        Ok(Self {
             accounts,
             clock: options.clock,
             engine,
             request_ids: RequestIds::new(),
             tokens: options.tokens,
-        }
+        })
     }
 
     /// Answers a request, whose URL is the one on the wire.

@@ -16,12 +16,9 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
-    /// Timestamps by that clock.
-    pub(crate) const fn new(clock: Arc<dyn Clock>) -> Self {
-        Self {
-            clock,
-            last: Timestamp::MIN,
-        }
+    /// Timestamps by that clock, each later than `last`.
+    pub(crate) const fn new(clock: Arc<dyn Clock>, last: Timestamp) -> Self {
+        Self { clock, last }
     }
 
     /// The time now, or 100 ns after the last timestamp, whichever is later.
@@ -60,7 +57,7 @@ pub(crate) mod tests {
     #[test]
     fn timestamps_increase_when_the_clock_does_not() {
         let clock = ManualClock::new("2024-03-15T10:20:30Z");
-        let mut stamp = Stamp::new(Arc::clone(&clock) as Arc<dyn Clock>);
+        let mut stamp = Stamp::new(Arc::clone(&clock) as Arc<dyn Clock>, Timestamp::MIN);
         let text = |timestamp: Timestamp| timestamp.to_string();
         assert_eq!(text(stamp.next()), "2024-03-15T10:20:30Z");
         assert_eq!(text(stamp.next()), "2024-03-15T10:20:30.0000001Z");

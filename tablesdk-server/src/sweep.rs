@@ -33,10 +33,11 @@ pub(crate) async fn start(engine: &Arc<Engine>) {
 /// Sweeps until nothing is left, or the engine is gone.
 async fn sweep(engine: Weak<Engine>) {
     // After a failure the marks are still there, and so the next sweep tries again.
-    while engine
-        .upgrade()
-        .is_some_and(|engine| engine.sweep() == Ok(true))
-    {
+    while let Some(engine) = engine.upgrade() {
+        if engine.sweep().await != Ok(true) {
+            return;
+        }
+        drop(engine);
         yield_now().await;
     }
 }
@@ -47,7 +48,6 @@ mod tests {
 
     use super::*;
     use crate::engine::{Action, Change, Command, Paging};
-    use crate::stamp::Stamp;
     use crate::stamp::tests::ManualClock;
     use crate::storage::MemoryStorage;
 
@@ -55,7 +55,7 @@ mod tests {
     async fn engine() -> Arc<Engine> {
         let clock = ManualClock::new("2024-03-15T10:20:30Z") as Arc<dyn Clock>;
         let storage = Box::new(MemoryStorage::default());
-        let engine = Engine::new(storage, Stamp::new(clock), Paging::default());
+        let engine = Engine::new(storage, clock, Paging::default()).unwrap();
         let table: TableName = "people".parse().unwrap();
         let create = Command::CreateTable(&table);
         engine.commit("acct", &create).await.unwrap();

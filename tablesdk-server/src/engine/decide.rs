@@ -240,7 +240,7 @@ mod tests {
         fn run(&mut self, command: &Command<'_>) -> Result<Timestamp, Failure> {
             self.now = self.now.next();
             let batch = decide(&self.view(), "acct", command, self.now)?;
-            self.storage.commit(batch).unwrap();
+            drop(self.storage.commit(batch).unwrap());
             Ok(self.now)
         }
 

@@ -48,6 +48,20 @@ pub(super) fn read_table_id(record: &[u8]) -> Result<TableId, StorageError> {
     Ok(TableId(u64::from_be_bytes(id)))
 }
 
+/// The key under which the timestamp of the last write is stored: later ones are later, whatever the clock says.
+pub(super) const LAST_WRITE: &[u8] = b"w";
+
+/// Prints the record of [`LAST_WRITE`].
+pub(super) fn last_write_record(timestamp: Timestamp) -> Vec<u8> {
+    timestamp.unix_ticks().to_be_bytes().to_vec()
+}
+
+/// Reads the record of [`LAST_WRITE`].
+pub(super) fn read_last_write(record: &[u8]) -> Result<Timestamp, StorageError> {
+    let ticks = record.try_into().map_err(|_| TIME_OF_LAST_WRITE)?;
+    Timestamp::from_unix_ticks(i64::from_be_bytes(ticks)).map_err(|_| TIME_OF_LAST_WRITE)
+}
+
 /// The key of a table.
 pub(super) fn table_key(account: &str, name: &TableName) -> Vec<u8> {
     table_key_from(account, &name.to_lowercase())
@@ -292,6 +306,10 @@ fn bits(byte: u8, mask: u8) -> u16 {
 
 const NUMBER_OF_TABLES: StorageError = StorageError::Corrupt {
     what: "number of tables",
+};
+
+const TIME_OF_LAST_WRITE: StorageError = StorageError::Corrupt {
+    what: "time of the last write",
 };
 
 /// Stands between partition key and row key; sorts before every byte that a key can hold.

@@ -22,16 +22,17 @@ mod view;
 mod work;
 
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{
-    EntityKey, IfMatch, ServiceProperties, SignedIdentifier, TableName, Timestamp, Value, ValueRef,
+    Clock, EntityKey, IfMatch, ServiceProperties, SignedIdentifier, TableName, Timestamp, Value,
+    ValueRef,
 };
 
 use crate::stamp::Stamp;
-use crate::storage::{Storage, StorageError};
+use crate::storage::{Commit, Storage, StorageError};
 
 pub(crate) use paging::Paging;
 pub(crate) use query::{Position, Progress, Query, Scan, Span, SpanEnd};
@@ -53,15 +54,22 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// The tables in that storage, written at the times of that stamp.
-    pub(crate) fn new(storage: Box<dyn Storage>, stamp: Stamp, paging: Paging) -> Self {
-        Self {
+    /// The tables in that storage, written at the times of that clock, and later than all that were written before.
+    pub(crate) fn new(
+        storage: Box<dyn Storage>,
+        clock: Arc<dyn Clock>,
+        paging: Paging,
+    ) -> Result<Self, StorageError> {
+        let last = storage.snapshot().get(layout::LAST_WRITE)?;
+        let last = last.map(|record| layout::read_last_write(&record));
+        let last = last.transpose()?.unwrap_or(Timestamp::MIN);
+        Ok(Self {
             storage,
             paging,
-            writer: Mutex::new(stamp),
+            writer: Mutex::new(Stamp::new(clock, last)),
             sweeper: Mutex::new(()),
             name_hold: Duration::ZERO,
-        }
+        })
     }
 
     /// The same tables, whose names stay taken for so long when they are deleted.
@@ -84,38 +92,58 @@ impl Engine {
         &self.paging
     }
 
-    /// Everything as it is now.
+    /// Everything that lasts, as it is now.
     pub(crate) fn read(&self) -> View {
         View::new(self.storage.snapshot())
     }
 
     /// Carries out a command on the tables of an account, as a whole or not at all.
-    #[expect(
-        clippy::unused_async,
-        reason = "a durable storage is waited for here, after the writer is released"
-    )]
     pub(crate) async fn commit(
         &self,
         account: &str,
         command: &Command<'_>,
     ) -> Result<Outcome, Failure> {
-        // A panic while deciding leaves nothing half done: there is only the last timestamp to protect.
-        let mut stamp = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = stamp.next();
-        let batch = decide::decide(&self.read(), account, command, now)?;
-        self.storage.commit(batch)?;
-        Ok(Outcome { timestamp: now })
+        match self.decide_and_commit(account, command) {
+            Ok((outcome, commit)) => {
+                commit.await?;
+                Ok(outcome)
+            }
+            Err(failure) => {
+                self.storage.settle().await?;
+                Err(failure)
+            }
+        }
     }
 
     /// What [`commit`](Self::commit) would say to a command now. Nothing is written.
-    pub(crate) fn check(
+    pub(crate) async fn check(
         &self,
         account: &str,
         command: &Command<'_>,
         now: Timestamp,
     ) -> Result<(), Failure> {
-        decide::decide(&self.read(), account, command, now)?;
-        Ok(())
+        let decided = decide::decide(&self.latest(), account, command, now);
+        self.storage.settle().await?;
+        decided.map(drop)
+    }
+
+    /// A refusal tells of the writes before it just as an outcome does: both are to be told only once those last.
+    fn decide_and_commit(
+        &self,
+        account: &str,
+        command: &Command<'_>,
+    ) -> Result<(Outcome, Commit), Failure> {
+        // A panic while deciding leaves nothing half done: there is only the last timestamp to protect.
+        let mut stamp = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let timestamp = stamp.next();
+        let mut batch = decide::decide(&self.latest(), account, command, timestamp)?;
+        batch.put(layout::LAST_WRITE, layout::last_write_record(timestamp));
+        let commit = self.storage.commit(batch)?;
+        Ok((Outcome { timestamp }, commit))
+    }
+
+    fn latest(&self) -> View {
+        View::new(self.storage.latest())
     }
 
     /// Whether entities of deleted tables are still to be swept.
@@ -124,12 +152,15 @@ impl Engine {
     }
 
     /// Removes a few entities of a deleted table, and says whether there may be more.
-    pub(crate) fn sweep(&self) -> Result<bool, StorageError> {
-        let _sweeper = self.sweeper.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(batch) = sweep::next_batch(&self.read())? else {
-            return Ok(false);
+    pub(crate) async fn sweep(&self) -> Result<bool, StorageError> {
+        let commit = {
+            let _sweeper = self.sweeper.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(batch) = sweep::next_batch(&self.latest())? else {
+                return Ok(false);
+            };
+            self.storage.commit(batch)?
         };
-        self.storage.commit(batch)?;
+        commit.await?;
         Ok(true)
     }
 }
@@ -206,9 +237,7 @@ pub(crate) fn borrowed(
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use tablesdk_protocol::{Clock, ETag};
+    use tablesdk_protocol::ETag;
 
     use super::*;
     use crate::stamp::tests::ManualClock;
@@ -252,11 +281,8 @@ mod tests {
             builder.build().unwrap()
         };
         let clock = ManualClock::new("2024-03-15T10:20:30Z") as Arc<dyn Clock>;
-        let engine = Engine::new(
-            Box::new(MemoryStorage::default()),
-            Stamp::new(clock),
-            Paging::default(),
-        );
+        let storage = Box::new(MemoryStorage::default());
+        let engine = Engine::new(storage, clock, Paging::default()).unwrap();
         let table: TableName = "people".parse().unwrap();
         let key = EntityKey::new("p", "r").unwrap();
         let zero = [("count".to_owned(), Value::from(0))];

@@ -272,7 +272,7 @@ mod tests {
             let key = EntityKey::new(*partition_key, *row_key).unwrap();
             batch.put(layout::entity_key(table, &key), record.clone());
         }
-        storage.commit(batch).unwrap();
+        drop(storage.commit(batch).unwrap());
         let count = Arc::new(AtomicUsize::new(0));
         (
             View::new(Box::new(Counting(storage.snapshot(), Arc::clone(&count)))),

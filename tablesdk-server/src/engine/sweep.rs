@@ -41,9 +41,8 @@ mod tests {
 
     use super::*;
     use crate::engine::{Action, Change, Command, Engine, Failure, Paging};
-    use crate::stamp::Stamp;
     use crate::stamp::tests::ManualClock;
-    use crate::storage::{MemoryStorage, Snapshot, Storage};
+    use crate::storage::{Commit, MemoryStorage, Snapshot, Storage};
 
     /// A storage that outlives engines.
     #[derive(Clone, Debug, Default)]
@@ -54,15 +53,23 @@ mod tests {
             self.0.snapshot()
         }
 
-        fn commit(&self, batch: WriteBatch) -> Result<(), StorageError> {
+        fn latest(&self) -> Box<dyn Snapshot> {
+            self.0.latest()
+        }
+
+        fn commit(&self, batch: WriteBatch) -> Result<Commit, StorageError> {
             self.0.commit(batch)
+        }
+
+        fn settle(&self) -> Commit {
+            self.0.settle()
         }
     }
 
     impl Lasting {
         fn engine(&self) -> Engine {
             let clock = ManualClock::new("2024-03-15T10:20:30Z") as Arc<dyn Clock>;
-            Engine::new(Box::new(self.clone()), Stamp::new(clock), Paging::default())
+            Engine::new(Box::new(self.clone()), clock, Paging::default()).unwrap()
         }
 
         fn entities(&self) -> usize {
@@ -70,10 +77,17 @@ mod tests {
         }
     }
 
-    fn run(engine: &Engine, command: &Command<'_>) -> Result<(), Failure> {
+    fn wait_for<T>(future: impl Future<Output = T>) -> T {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
-        let commit = engine.commit("acct", command);
-        runtime.build().unwrap().block_on(commit).map(|_| ())
+        runtime.build().unwrap().block_on(future)
+    }
+
+    fn run(engine: &Engine, command: &Command<'_>) -> Result<(), Failure> {
+        wait_for(engine.commit("acct", command)).map(|_| ())
+    }
+
+    fn sweep(engine: &Engine) -> Result<bool, StorageError> {
+        wait_for(engine.sweep())
     }
 
     fn fill(engine: &Engine, table: &TableName, count: usize) {
@@ -92,20 +106,20 @@ mod tests {
         let (old, other) = ("old".parse().unwrap(), "other".parse().unwrap());
         fill(&engine, &old, 2 * ENTITIES_MAX + 1);
         fill(&engine, &other, 3);
-        assert_eq!(engine.sweep(), Ok(false));
+        assert_eq!(sweep(&engine), Ok(false));
 
         run(&engine, &Command::DeleteTable(&old)).unwrap();
         assert_eq!(storage.entities(), 2 * ENTITIES_MAX + 4);
-        assert_eq!(engine.sweep(), Ok(true));
+        assert_eq!(sweep(&engine), Ok(true));
         assert_eq!(storage.entities(), ENTITIES_MAX + 4);
         // Its name is free, and what is created now has nothing to do with what is swept.
         fill(&engine, &old, 2);
-        assert_eq!(engine.sweep(), Ok(true));
+        assert_eq!(sweep(&engine), Ok(true));
         // Whoever opens the storage goes on.
         let engine = storage.engine();
-        assert_eq!(engine.sweep(), Ok(true));
+        assert_eq!(sweep(&engine), Ok(true));
         assert_eq!(storage.entities(), 5);
-        assert_eq!(engine.sweep(), Ok(false));
+        assert_eq!(sweep(&engine), Ok(false));
         assert_eq!(storage.snapshot().range(b"s", b"t").count(), 0);
     }
 
@@ -119,7 +133,7 @@ mod tests {
             run(&engine, &Command::DeleteTable(&table)).unwrap();
         }
         let mut sweeps = 0;
-        while engine.sweep().unwrap() {
+        while sweep(&engine).unwrap() {
             sweeps += 1;
         }
         assert_eq!((sweeps, storage.entities()), (3, 0));

@@ -134,7 +134,10 @@ async fn carry_out(
             Err(failure) => failure,
         },
         // SERVICE: the first change that fails is the one that is named, whether it cannot be read or cannot be done.
-        Some(refusal) => match engine.check(context.account(), &command, context.now()) {
+        Some(refusal) => match engine
+            .check(context.account(), &command, context.now())
+            .await
+        {
             Ok(()) => return Ok(Err(refusal)),
             Err(failure) => failure,
         },

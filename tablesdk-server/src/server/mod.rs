@@ -66,7 +66,7 @@ impl TableServer {
     pub fn in_process() -> Self {
         Self::builder()
             .in_process()
-            .expect("the default account has a name as they are")
+            .expect("the default account has a name as they are, and memory needs no opening")
     }
 
     /// Chooses address, port, accounts and clock.
@@ -139,27 +139,27 @@ impl TableServer {
         let authority = reachable(local_addr).to_string();
         let host = HeaderValue::try_from(&authority).map_err(io::Error::other)?;
 
-        let mut server = Self::new(&authority, options);
+        let mut server = Self::new(&authority, options)?;
         let edge = Edge::new(Arc::clone(&server.service), host);
         let front = Front::new(listener, local_addr, sockets, edge, &server.stopping);
         server.front = Some(front);
         Ok(server)
     }
 
-    pub(crate) fn without_socket(options: Options) -> Self {
+    pub(crate) fn without_socket(options: Options) -> io::Result<Self> {
         Self::new(IN_PROCESS_HOST, options)
     }
 
-    fn new(authority: &str, options: Options) -> Self {
+    fn new(authority: &str, options: Options) -> io::Result<Self> {
         let account = options.accounts.first().cloned();
         let account = account.expect("the builder gives at least one account");
-        Self {
+        Ok(Self {
             endpoint: format!("http://{authority}/{}", account.account()),
             account,
-            service: Arc::new(Service::new(options)),
+            service: Arc::new(Service::new(options)?),
             stopping: watch::Sender::new(false),
             front: None,
-        }
+        })
     }
 }
 

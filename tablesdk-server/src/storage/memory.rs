@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError, RwLock};
 use bytes::Bytes;
 use rpds::RedBlackTreeMapSync;
 
-use super::{Records, Snapshot, Storage, StorageError, Write, WriteBatch};
+use super::{Commit, Records, Snapshot, Storage, StorageError, Write, WriteBatch};
 
 /// A storage that lasts as long as the process.
 #[derive(Default)]
@@ -36,7 +36,11 @@ impl Storage for MemoryStorage {
         Box::new(MemorySnapshot(self.map()))
     }
 
-    fn commit(&self, batch: WriteBatch) -> Result<(), StorageError> {
+    fn latest(&self) -> Box<dyn Snapshot> {
+        self.snapshot()
+    }
+
+    fn commit(&self, batch: WriteBatch) -> Result<Commit, StorageError> {
         let _committing = self
             .committing
             .lock()
@@ -60,7 +64,11 @@ impl Storage for MemoryStorage {
         drop(published);
         // Freeing what the batch removed may take a while, and nobody needs to wait for it.
         drop(before);
-        Ok(())
+        Ok(Commit::DONE)
+    }
+
+    fn settle(&self) -> Commit {
+        Commit::DONE
     }
 }
 
@@ -99,74 +107,5 @@ impl fmt::Debug for MemorySnapshot {
         f.debug_struct("MemorySnapshot")
             .field("records", &self.0.size())
             .finish()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn put(storage: &MemoryStorage, keys: &[&'static str]) {
-        let mut batch = WriteBatch::default();
-        for key in keys {
-            batch.put(*key, format!("record of {key}"));
-        }
-        storage.commit(batch).unwrap();
-    }
-
-    fn keys(snapshot: &dyn Snapshot, start: &str, end: &str) -> Vec<String> {
-        let records = snapshot.range(start.as_bytes(), end.as_bytes());
-        records
-            .map(|record| String::from_utf8(record.unwrap().0.to_vec()).unwrap())
-            .collect()
-    }
-
-    #[test]
-    fn ranges_are_ordered_and_half_open() {
-        let storage = MemoryStorage::default();
-        put(&storage, &["c", "a", "b", "bb", "d"]);
-        let snapshot = storage.snapshot();
-        assert_eq!(keys(&*snapshot, "a", "c"), ["a", "b", "bb"]);
-        assert_eq!(keys(&*snapshot, "aa", "z"), ["b", "bb", "c", "d"]);
-        for (start, end) in [("b", "b"), ("c", "a"), ("e", "z")] {
-            assert!(keys(&*snapshot, start, end).is_empty(), "{start} to {end}");
-        }
-    }
-
-    #[test]
-    fn a_snapshot_does_not_see_later_writes() {
-        let storage = MemoryStorage::default();
-        put(&storage, &["a", "b"]);
-        let before = storage.snapshot();
-        let mut batch = WriteBatch::default();
-        batch.put("c", "new");
-        batch.put("a", "changed");
-        batch.delete("b");
-        batch.delete("never there");
-        storage.commit(batch).unwrap();
-
-        assert_eq!(keys(&*before, "a", "z"), ["a", "b"]);
-        assert_eq!(
-            before.get(b"a"),
-            Ok(Some(Bytes::from_static(b"record of a")))
-        );
-        let after = storage.snapshot();
-        assert_eq!(keys(&*after, "a", "z"), ["a", "c"]);
-        assert_eq!(after.get(b"a"), Ok(Some(Bytes::from_static(b"changed"))));
-        assert_eq!(after.get(b"b"), Ok(None));
-    }
-
-    #[test]
-    fn writes_of_a_batch_happen_in_order() {
-        let storage = MemoryStorage::default();
-        let mut batch = WriteBatch::default();
-        batch.put("a", "first");
-        batch.delete("a");
-        batch.put("a", "last");
-        storage.commit(batch).unwrap();
-        assert_eq!(
-            storage.snapshot().get(b"a"),
-            Ok(Some(Bytes::from_static(b"last")))
-        );
     }
 }

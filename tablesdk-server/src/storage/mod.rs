@@ -4,22 +4,71 @@
 //! batch of writes as a whole or not at all, and gives out snapshots that later writes do not change. How keys and records
 //! are laid out is written down in `FORMAT.md`.
 
+mod commit;
+#[cfg(feature = "durable")]
+mod durable;
 mod memory;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
+use std::io;
+#[cfg(feature = "durable")]
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
+pub(crate) use commit::Commit;
+#[cfg(feature = "durable")]
+pub use durable::Durability;
+#[cfg(feature = "durable")]
+pub(crate) use durable::DurableStorage;
 pub(crate) use memory::MemoryStorage;
+
+/// Which storage a server has.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum StorageOptions {
+    /// A folder, and how much a write survives.
+    #[cfg(feature = "durable")]
+    Folder(PathBuf, Durability),
+    /// Memory: nothing survives the server.
+    #[default]
+    Memory,
+}
+
+impl StorageOptions {
+    /// Opens it.
+    ///
+    /// # Errors
+    ///
+    /// When a folder cannot be used.
+    pub(crate) fn open(self) -> io::Result<Box<dyn Storage>> {
+        match self {
+            #[cfg(feature = "durable")]
+            Self::Folder(path, durability) => {
+                let storage = DurableStorage::open(&path, durability)?;
+                Ok(Box::new(storage))
+            }
+            Self::Memory => Ok(Box::new(MemoryStorage::default())),
+        }
+    }
+}
 
 /// Ordered records, written in atomic batches.
 pub(crate) trait Storage: fmt::Debug + Send + Sync {
-    /// Everything committed so far, as it is now. Cheap: a request takes one for itself.
+    /// Everything that lasts, as it is now. Cheap: a request takes one for itself.
     fn snapshot(&self) -> Box<dyn Snapshot>;
 
-    /// Applies a batch as a whole. When it returns, the batch is as durable as this storage makes anything, and every
-    /// later snapshot holds it.
-    fn commit(&self, batch: WriteBatch) -> Result<(), StorageError>;
+    /// Everything committed so far, whether or not it lasts yet: what the next write is decided on.
+    fn latest(&self) -> Box<dyn Snapshot>;
+
+    /// Applies a batch as a whole, behind those before it. Once what it returns has resolved, every later snapshot holds it.
+    /// Waits for nothing itself.
+    fn commit(&self, batch: WriteBatch) -> Result<Commit, StorageError>;
+
+    /// Resolves once everything committed so far lasts.
+    fn settle(&self) -> Commit;
 }
 
 /// The records as they were at one moment.
@@ -85,5 +134,16 @@ pub(crate) enum StorageError {
     Corrupt {
         /// What kind of key or record it should be.
         what: &'static str,
+    },
+    /// It takes no more writes, because the server ends.
+    #[error("the storage is closed")]
+    Closed,
+    /// The store below said no.
+    #[error("the storage cannot {what}: {cause}")]
+    Failed {
+        /// What it should have done.
+        what: &'static str,
+        /// What it said.
+        cause: Arc<str>,
     },
 }

@@ -31,7 +31,7 @@ use crate::builder::Options;
 use crate::engine::Paging;
 use crate::service::Service;
 use crate::stamp::tests::ManualClock;
-use crate::storage::{MemoryStorage, Storage};
+use crate::storage::{MemoryStorage, Storage, StorageOptions};
 
 /// A service with the account `acct`, and whoever knows its key.
 struct Client {
@@ -81,10 +81,11 @@ impl Client {
             ],
             clock: Arc::clone(&clock) as Arc<dyn Clock>,
             paging,
+            storage: StorageOptions::Memory,
             table_name_hold,
             tokens,
         };
-        let service = Service::with_storage(options, storage);
+        let service = Service::with_storage(options, storage).unwrap();
         Self {
             service,
             key,

@@ -1,0 +1,45 @@
+//! A batch on its way to where it lasts.
+
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::sync::oneshot;
+
+use super::StorageError;
+
+/// Resolves once a batch is as durable as its storage makes anything. The batch is applied whether this is awaited or not.
+#[must_use = "what was committed may not last yet"]
+pub(crate) struct Commit(Option<oneshot::Receiver<Result<(), StorageError>>>);
+
+impl Commit {
+    /// A batch that has arrived already.
+    pub(crate) const DONE: Self = Self(None);
+
+    /// A batch that arrives when the sender says so.
+    #[cfg(feature = "durable")]
+    pub(super) const fn pending(done: oneshot::Receiver<Result<(), StorageError>>) -> Self {
+        Self(Some(done))
+    }
+}
+
+impl Future for Commit {
+    type Output = Result<(), StorageError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(done) = &mut self.0 else {
+            return Poll::Ready(Ok(()));
+        };
+        let result = std::task::ready!(Pin::new(done).poll(context));
+        // Whoever should have said so is gone, and with it the answer.
+        Poll::Ready(result.unwrap_or(Err(StorageError::Closed)))
+    }
+}
+
+impl fmt::Debug for Commit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Commit")
+            .field("is_done", &self.0.is_none())
+            .finish()
+    }
+}

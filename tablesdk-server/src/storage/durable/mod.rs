@@ -1,0 +1,301 @@
+//! Records in a folder: what was committed survives the process and, by default, the machine's power.
+//!
+//! Writers add to what is pending and wait; one thread takes all that is pending, writes it as one batch of the embedded store,
+//! syncs once and tells all of them. Readers see what lasts, and only that: nobody learns of a write that a crash could undo.
+//! After a failed write nothing is written any more, since nobody knows what has become of it, until the folder is opened anew.
+//! Knows nothing of what the records mean; see `FORMAT.md` for that.
+
+mod folder;
+mod overlay;
+
+use std::fmt;
+use std::io;
+use std::mem;
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use bytes::Bytes;
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable as _};
+use tokio::sync::oneshot;
+
+use self::folder::Folder;
+use self::overlay::{Overlay, Writes};
+use super::{Commit, Records, Snapshot, Storage, StorageError, WriteBatch};
+
+/// How much an acknowledged write survives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Durability {
+    /// The end of the process, however sudden, but not of the machine: writes are handed to the operating system, which keeps
+    /// them for some seconds before they are on the disk. Several times faster with few writers.
+    Relaxed,
+    /// The end of the machine, too: a write is acknowledged once the disk has it.
+    #[default]
+    Sync,
+}
+
+/// A storage in a folder.
+pub(crate) struct DurableStorage {
+    shared: Arc<Shared>,
+    /// Taken when it is joined.
+    writer: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    store: Store,
+    state: Mutex<State>,
+    /// Notified when there is something pending, or nothing will be any more.
+    changed: Condvar,
+}
+
+/// The embedded store, and what it holds open.
+struct Store {
+    database: Database,
+    records: Keyspace,
+    mode: PersistMode,
+    /// Held until the database is closed.
+    _folder: Folder,
+}
+
+struct State {
+    /// Decided, and not yet taken by the writing thread.
+    pending: Writes,
+    waiting: Vec<oneshot::Sender<Result<(), StorageError>>>,
+    /// What the writing thread is writing.
+    writing: Writes,
+    /// What lasts.
+    lasting: fjall::Snapshot,
+    /// Why nothing can be written any more.
+    failed: Option<StorageError>,
+    is_closing: bool,
+}
+
+impl DurableStorage {
+    /// Opens a folder, which is made if it is not there.
+    ///
+    /// # Errors
+    ///
+    /// When the folder cannot be used: another process has it open, it is of another format, it is damaged, or the disk says no.
+    pub(crate) fn open(path: &Path, durability: Durability) -> io::Result<Self> {
+        let folder = Folder::open(path)?;
+        let explain = |error| folder.explain(error);
+        let database = Database::builder(folder.records()).open();
+        let database = database.map_err(explain)?;
+        let records = database.keyspace("records", KeyspaceCreateOptions::default);
+        let records = records.map_err(explain)?;
+        folder.hold()?;
+        let shared = Arc::new(Shared {
+            state: Mutex::new(State {
+                pending: Writes::new_sync(),
+                waiting: Vec::new(),
+                writing: Writes::new_sync(),
+                lasting: database.snapshot(),
+                failed: None,
+                is_closing: false,
+            }),
+            changed: Condvar::new(),
+            store: Store {
+                database,
+                records,
+                mode: match durability {
+                    Durability::Relaxed => PersistMode::Buffer,
+                    Durability::Sync => PersistMode::SyncAll,
+                },
+                _folder: folder,
+            },
+        });
+        let writer = thread::Builder::new().name("tablesdk-storage".to_owned());
+        let writer = writer.spawn({
+            let shared = Arc::clone(&shared);
+            move || shared.write_until_closed()
+        })?;
+        Ok(Self {
+            shared,
+            writer: Some(writer),
+        })
+    }
+}
+
+impl Storage for DurableStorage {
+    fn snapshot(&self) -> Box<dyn Snapshot> {
+        let lasting = self.shared.state().lasting.clone();
+        Box::new(self.shared.below(lasting))
+    }
+
+    fn latest(&self) -> Box<dyn Snapshot> {
+        let state = self.shared.state();
+        let below = self.shared.below(state.lasting.clone());
+        let (writing, pending) = (state.writing.clone(), state.pending.clone());
+        drop(state);
+        match (writing.is_empty(), pending.is_empty()) {
+            (true, true) => Box::new(below),
+            (false, true) => Box::new(Overlay {
+                below,
+                writes: writing,
+            }),
+            (true, false) => Box::new(Overlay {
+                below,
+                writes: pending,
+            }),
+            (false, false) => Box::new(Overlay {
+                below: Overlay {
+                    below,
+                    writes: writing,
+                },
+                writes: pending,
+            }),
+        }
+    }
+
+    fn commit(&self, batch: WriteBatch) -> Result<Commit, StorageError> {
+        let mut state = self.shared.state();
+        if let Some(failed) = &state.failed {
+            return Err(failed.clone());
+        }
+        if state.is_closing {
+            return Err(StorageError::Closed);
+        }
+        let (done, commit) = oneshot::channel();
+        overlay::add(&mut state.pending, batch);
+        state.waiting.push(done);
+        drop(state);
+        self.shared.changed.notify_one();
+        Ok(Commit::pending(commit))
+    }
+
+    fn settle(&self) -> Commit {
+        let mut state = self.shared.state();
+        if state.writing.is_empty() && state.pending.is_empty() {
+            return Commit::DONE;
+        }
+        // Told after everything that comes before, since a group of writes ends as a whole.
+        let (done, commit) = oneshot::channel();
+        state.waiting.push(done);
+        drop(state);
+        self.shared.changed.notify_one();
+        Commit::pending(commit)
+    }
+}
+
+impl Drop for DurableStorage {
+    /// Writes what is pending, and closes the folder.
+    fn drop(&mut self) {
+        self.shared.state().is_closing = true;
+        self.shared.changed.notify_one();
+        if let Some(writer) = self.writer.take() {
+            // It has told those who wait; there is nobody else to tell.
+            let _ = writer.join();
+        }
+    }
+}
+
+impl fmt::Debug for DurableStorage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DurableStorage").finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing that holds the lock panics half way through a change.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn below(&self, snapshot: fjall::Snapshot) -> StoredRecords {
+        StoredRecords {
+            snapshot,
+            records: self.store.records.clone(),
+        }
+    }
+
+    fn write_until_closed(&self) {
+        while let Some((writes, waiting)) = self.take_pending() {
+            let result = self.store.write(&writes);
+            let mut state = self.state();
+            match &result {
+                Ok(()) => state.lasting = self.store.database.snapshot(),
+                Err(error) => state.failed = Some(error.clone()),
+            }
+            state.writing = Writes::new_sync();
+            let mut refused = Vec::new();
+            if result.is_err() {
+                // They were decided on what may not be there.
+                state.pending = Writes::new_sync();
+                refused = mem::take(&mut state.waiting);
+            }
+            drop(state);
+            for done in waiting.into_iter().chain(refused) {
+                // Whoever gave up waiting does not want to know.
+                let _ = done.send(result.clone());
+            }
+        }
+    }
+
+    /// What is pending, as soon as anything is; `None` when the storage is closed and everything written.
+    fn take_pending(&self) -> Option<(Writes, Vec<oneshot::Sender<Result<(), StorageError>>>)> {
+        let mut state = self.state();
+        while state.waiting.is_empty() {
+            if state.is_closing {
+                return None;
+            }
+            let woken = self.changed.wait(state);
+            state = woken.unwrap_or_else(PoisonError::into_inner);
+        }
+        state.writing = mem::replace(&mut state.pending, Writes::new_sync());
+        Some((state.writing.clone(), mem::take(&mut state.waiting)))
+    }
+}
+
+impl Store {
+    fn write(&self, writes: &Writes) -> Result<(), StorageError> {
+        let mut batch = self.database.batch().durability(Some(self.mode));
+        for (key, record) in writes {
+            match record {
+                Some(record) => batch.insert(&self.records, key.clone(), record.clone()),
+                None => batch.remove(&self.records, key.clone()),
+            }
+        }
+        batch.commit().map_err(|error| failed("write", &error))
+    }
+}
+
+/// The records that last.
+struct StoredRecords {
+    snapshot: fjall::Snapshot,
+    records: Keyspace,
+}
+
+impl Snapshot for StoredRecords {
+    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StorageError> {
+        let record = self.snapshot.get(&self.records, key);
+        let record = record.map_err(|error| failed("read", &error))?;
+        Ok(record.map(Bytes::from))
+    }
+
+    fn range(&self, start: &[u8], end: &[u8]) -> Records<'_> {
+        if start >= end {
+            return Box::new(std::iter::empty());
+        }
+        let records = self.snapshot.range(&self.records, start..end);
+        Box::new(records.map(|record| {
+            let (key, record) = record
+                .into_inner()
+                .map_err(|error| failed("read", &error))?;
+            Ok((Bytes::from(key), Bytes::from(record)))
+        }))
+    }
+}
+
+impl fmt::Debug for StoredRecords {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoredRecords").finish_non_exhaustive()
+    }
+}
+
+fn failed(what: &'static str, error: &fjall::Error) -> StorageError {
+    StorageError::Failed {
+        what,
+        cause: error.to_string().into(),
+    }
+}

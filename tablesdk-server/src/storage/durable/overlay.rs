@@ -1,0 +1,147 @@
+//! Writes that are decided but do not last yet, on top of a snapshot of what does.
+//!
+//! A record of the overlay hides the one below it, and a removal hides it, too. Cheap to clone, like the maps it is made of.
+
+use std::iter::Peekable;
+use std::ops::Bound;
+
+use bytes::Bytes;
+use rpds::RedBlackTreeMapSync;
+
+use super::super::{Records, Snapshot, StorageError, Write, WriteBatch};
+
+/// The last write under each key; `None` for a removal.
+pub(super) type Writes = RedBlackTreeMapSync<Bytes, Option<Bytes>>;
+
+/// Adds a batch to writes that come before it.
+pub(super) fn add(writes: &mut Writes, batch: WriteBatch) {
+    for write in batch {
+        match write {
+            Write::Delete(key) => writes.insert_mut(key, None),
+            Write::Put(key, record) => writes.insert_mut(key, Some(record)),
+        }
+    }
+}
+
+/// A snapshot with writes on top of it.
+#[derive(Debug)]
+pub(super) struct Overlay<S> {
+    pub(super) below: S,
+    pub(super) writes: Writes,
+}
+
+impl<S: Snapshot> Snapshot for Overlay<S> {
+    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StorageError> {
+        match self.writes.get(key) {
+            Some(written) => Ok(written.clone()),
+            None => self.below.get(key),
+        }
+    }
+
+    fn range(&self, start: &[u8], end: &[u8]) -> Records<'_> {
+        if start >= end {
+            return Box::new(std::iter::empty());
+        }
+        let bounds = (
+            Bound::Included(Bytes::copy_from_slice(start)),
+            Bound::Excluded(Bytes::copy_from_slice(end)),
+        );
+        let writes = self.writes.range::<Bytes, _>(bounds).peekable();
+        let below = self.below.range(start, end).peekable();
+        Box::new(Merged { writes, below })
+    }
+}
+
+/// Two sequences in the order of their keys as one; of two records under one key, the written one.
+struct Merged<W: Iterator, B: Iterator> {
+    writes: Peekable<W>,
+    below: Peekable<B>,
+}
+
+impl<'a, W, B> Iterator for Merged<W, B>
+where
+    W: Iterator<Item = (&'a Bytes, &'a Option<Bytes>)>,
+    B: Iterator<Item = Result<(Bytes, Bytes), StorageError>>,
+{
+    type Item = Result<(Bytes, Bytes), StorageError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let Some(&(written, _)) = self.writes.peek() else {
+                return self.below.next();
+            };
+            match self.below.peek() {
+                Some(Err(_)) => return self.below.next(),
+                Some(Ok((key, _))) if key < written => return self.below.next(),
+                Some(Ok((key, _))) if key == written => {
+                    self.below.next();
+                }
+                _ => {}
+            }
+            if let Some((key, Some(record))) = self.writes.next() {
+                return Some(Ok((key.clone(), record.clone())));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::storage::{MemoryStorage, Storage};
+
+    proptest! {
+        #[test]
+        fn an_overlay_reads_as_if_it_were_written(
+            before in prop::collection::vec((0_u8..20, any::<bool>()), 0..30),
+            after in prop::collection::vec((0_u8..20, any::<bool>()), 0..30),
+            (start, end) in (0_u8..21, 0_u8..21),
+        ) {
+            let batch = |writes: &[(u8, bool)], text: &str| {
+                let mut batch = WriteBatch::default();
+                for (key, put) in writes {
+                    if *put {
+                        batch.put(vec![*key], text.as_bytes());
+                    } else {
+                        batch.delete(vec![*key]);
+                    }
+                }
+                batch
+            };
+            let commit = |storage: &MemoryStorage, batch| {
+                drop(storage.commit(batch).unwrap());
+            };
+            let storage = MemoryStorage::default();
+            commit(&storage, batch(&before, "before"));
+            let mut writes = Writes::new_sync();
+            add(&mut writes, batch(&after, "after"));
+            let overlay = Overlay { below: Boxed(storage.snapshot()), writes };
+            commit(&storage, batch(&after, "after"));
+            let written = storage.snapshot();
+
+            let all = |snapshot: &dyn Snapshot| {
+                let records = snapshot.range(&[start], &[end]);
+                records.map(Result::unwrap).collect::<Vec<_>>()
+            };
+            prop_assert_eq!(all(&overlay), all(&*written));
+            for key in 0..20 {
+                prop_assert_eq!(overlay.get(&[key]), written.get(&[key]));
+            }
+        }
+    }
+
+    #[derive(Debug)]
+    struct Boxed(Box<dyn Snapshot>);
+
+    impl Snapshot for Boxed {
+        fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StorageError> {
+            self.0.get(key)
+        }
+
+        fn range(&self, start: &[u8], end: &[u8]) -> Records<'_> {
+            self.0.range(start, end)
+        }
+    }
+}

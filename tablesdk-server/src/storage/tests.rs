@@ -1,0 +1,186 @@
+//! What the engine relies on, of every storage; and what a folder promises on top of it.
+
+use super::*;
+
+fn batch(keys: &[&'static str]) -> WriteBatch {
+    let mut batch = WriteBatch::default();
+    for key in keys {
+        batch.put(*key, format!("record of {key}"));
+    }
+    batch
+}
+
+async fn write(storage: &dyn Storage, batch: WriteBatch) {
+    storage.commit(batch).unwrap().await.unwrap();
+}
+
+fn keys(snapshot: &dyn Snapshot, start: &str, end: &str) -> Vec<String> {
+    let records = snapshot.range(start.as_bytes(), end.as_bytes());
+    records
+        .map(|record| String::from_utf8(record.unwrap().0.to_vec()).unwrap())
+        .collect()
+}
+
+/// Runs a test on every kind of storage.
+async fn on_every_storage(test: impl AsyncFn(&dyn Storage)) {
+    test(&MemoryStorage::default()).await;
+    #[cfg(feature = "durable")]
+    for durability in [Durability::Relaxed, Durability::Sync] {
+        let folder = tempfile::tempdir().unwrap();
+        test(&DurableStorage::open(folder.path(), durability).unwrap()).await;
+    }
+}
+
+#[tokio::test]
+async fn ranges_are_ordered_and_half_open() {
+    on_every_storage(async |storage| {
+        write(storage, batch(&["c", "a", "b", "bb", "d"])).await;
+        for snapshot in [storage.snapshot(), storage.latest()] {
+            assert_eq!(keys(&*snapshot, "a", "c"), ["a", "b", "bb"]);
+            assert_eq!(keys(&*snapshot, "aa", "z"), ["b", "bb", "c", "d"]);
+            for (start, end) in [("b", "b"), ("c", "a"), ("e", "z")] {
+                assert!(keys(&*snapshot, start, end).is_empty(), "{start} to {end}");
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_snapshot_does_not_see_later_writes() {
+    on_every_storage(async |storage| {
+        write(storage, batch(&["a", "b"])).await;
+        let before = storage.snapshot();
+        let mut batch = WriteBatch::default();
+        batch.put("c", "new");
+        batch.put("a", "changed");
+        batch.delete("b");
+        batch.delete("never there");
+        write(storage, batch).await;
+
+        assert_eq!(keys(&*before, "a", "z"), ["a", "b"]);
+        let record = before.get(b"a");
+        assert_eq!(record, Ok(Some(Bytes::from_static(b"record of a"))));
+        for after in [storage.snapshot(), storage.latest()] {
+            assert_eq!(keys(&*after, "a", "z"), ["a", "c"]);
+            assert_eq!(after.get(b"a"), Ok(Some(Bytes::from_static(b"changed"))));
+            assert_eq!(after.get(b"b"), Ok(None));
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn writes_of_a_batch_happen_in_order() {
+    on_every_storage(async |storage| {
+        let mut batch = WriteBatch::default();
+        batch.put("a", "first");
+        batch.delete("a");
+        batch.put("a", "last");
+        write(storage, batch).await;
+        let record = storage.snapshot().get(b"a");
+        assert_eq!(record, Ok(Some(Bytes::from_static(b"last"))));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_latest_state_has_what_does_not_last_yet() {
+    on_every_storage(async |storage| {
+        let mut commits = Vec::new();
+        for key in ["a", "b", "c", "d"] {
+            commits.push(storage.commit(batch(&[key])).unwrap());
+            assert!(storage.latest().get(key.as_bytes()).unwrap().is_some());
+        }
+        storage.settle().await.unwrap();
+        assert_eq!(keys(&*storage.snapshot(), "a", "z"), ["a", "b", "c", "d"]);
+        for commit in commits {
+            commit.await.unwrap();
+        }
+        storage.settle().await.unwrap();
+    })
+    .await;
+}
+
+#[cfg(feature = "durable")]
+mod folders {
+    use std::fs;
+    use std::io::ErrorKind;
+    use std::path::Path;
+
+    use super::*;
+
+    fn open(path: &Path) -> io::Result<DurableStorage> {
+        DurableStorage::open(path, Durability::Sync)
+    }
+
+    fn refusal(path: &Path) -> (ErrorKind, String) {
+        let error = open(path).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains(&path.display().to_string()), "{text}");
+        (error.kind(), text)
+    }
+
+    #[tokio::test]
+    async fn what_was_written_is_there_when_the_folder_is_opened_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("made/on/the/way");
+        for round in 0..3_u8 {
+            let storage = open(&path).unwrap();
+            for old in 0..round {
+                let record = storage.snapshot().get(&[old]).unwrap();
+                assert_eq!(record, Some(Bytes::from_static(b"record")), "{round} {old}");
+            }
+            let mut batch = WriteBatch::default();
+            batch.put(vec![round], "record");
+            // Whoever does not wait is not forgotten when the storage is closed.
+            drop(storage.commit(batch).unwrap());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_folder_is_open_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let storage = open(folder.path()).unwrap();
+        let (kind, text) = refusal(folder.path());
+        assert_eq!(kind, ErrorKind::ResourceBusy);
+        let holder = format!("process {}", std::process::id());
+        assert!(text.contains(&holder), "{text}");
+        drop(storage);
+        open(folder.path()).unwrap();
+    }
+
+    #[test]
+    fn a_folder_of_another_kind_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let note = folder.path().join("note");
+        fs::write(&note, "mine").unwrap();
+        assert_eq!(refusal(folder.path()).0, ErrorKind::InvalidInput);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        assert_eq!(refusal(&note).0, ErrorKind::AlreadyExists);
+    }
+
+    #[test]
+    fn a_folder_of_another_format_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(open(folder.path()).unwrap());
+        let format = folder.path().join("FORMAT");
+        for (text, message) in [
+            ("tablesdk-server data, format 2\n", "has format \"2\""),
+            ("something", "says something else"),
+            ("", "says something else"),
+        ] {
+            fs::write(&format, text).unwrap();
+            let (kind, refusal) = refusal(folder.path());
+            assert_eq!(kind, ErrorKind::InvalidData);
+            assert!(refusal.contains(message), "{refusal}");
+        }
+    }
+
+    #[test]
+    fn a_folder_whose_making_was_cut_short_is_made_again() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("FORMAT.new"), "tablesdk-ser").unwrap();
+        open(folder.path()).unwrap();
+    }
+}
