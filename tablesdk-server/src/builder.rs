@@ -196,17 +196,13 @@ impl Builder {
     /// # Panics
     ///
     /// Outside a tokio runtime with I/O and time enabled.
-    #[expect(
-        clippy::unused_async,
-        reason = "a storage that takes a while to open will be waited for here"
-    )]
     pub async fn start(self) -> io::Result<TableServer> {
         let sockets = Sockets {
             address: SocketAddr::new(self.host, self.port),
             connections_max: self.connections_max,
             shutdown_grace: self.shutdown_grace,
         };
-        TableServer::listening(sockets, self.options()?)
+        TableServer::listening(sockets, self.options()?).await
     }
 
     /// Makes a server without a socket, which is reached through [`TableServer::transport`].

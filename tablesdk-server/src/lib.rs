@@ -1,4 +1,4 @@
-//! An Azure Table storage server, in memory: inside a test, or standalone for clients of any language.
+//! An Azure Table storage server, in memory or in a folder: inside a test, or standalone for clients of any language.
 //!
 //! # In process
 //!

@@ -7,12 +7,13 @@
 use std::error::Error;
 use std::io::{self, Write};
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use tablesdk_protocol::auth::SharedKey;
-use tablesdk_server::TableServer;
+use tablesdk_server::{Durability, TableServer};
 use tokio::sync::oneshot;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -57,14 +58,15 @@ fn start_log(flags: &Flags) -> Result<(), Box<dyn Error>> {
 async fn serve(flags: &Flags) -> Result<(), Box<dyn Error>> {
     // Before anybody is told that the server is there, and may tell it to stop.
     let told_to_stop = listen_for_signals()?;
-    let server = TableServer::builder()
+    let mut builder = TableServer::builder()
         .host(flags.host)
         .port(flags.port)
         .shutdown_grace(flags.shutdown_grace)
-        .account(SharedKey::new(WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY)?)
-        .start()
-        .await
-        .map_err(|error| with_advice(&error))?;
+        .account(SharedKey::new(WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY)?);
+    if let Some(folder) = &flags.data {
+        builder = builder.data(folder, flags.durability);
+    }
+    let server = builder.start().await.map_err(|error| with_advice(&error))?;
     let mut stdout = io::stdout();
     // Whoever closed standard output does not wait for the line.
     let _ = writeln!(
@@ -83,6 +85,8 @@ struct Flags {
     host: IpAddr,
     port: u16,
     allow_well_known_key: bool,
+    data: Option<PathBuf>,
+    durability: Durability,
     log: Targets,
     log_format: LogFormat,
     shutdown_grace: Duration,
@@ -130,6 +134,11 @@ impl From<&ArgMatches> for Flags {
             shutdown_grace: Duration::from_secs(
                 *matches.get_one("shutdown-grace").expect(expectation),
             ),
+            data: matches.get_one("data").cloned(),
+            durability: match matches.get_one::<String>("durability").map(String::as_str) {
+                Some("relaxed") => Durability::Relaxed,
+                _ => Durability::Sync,
+            },
         }
     }
 }
@@ -154,6 +163,22 @@ fn command() -> Command {
                 .default_value("10002")
                 .value_parser(value_parser!(u16))
                 .help("The port to listen on; 0 takes a free one"),
+        )
+        .arg(
+            Arg::new("data")
+                .long("data")
+                .value_name("FOLDER")
+                .value_parser(value_parser!(PathBuf))
+                .help("Keep the tables in this folder, which is made if it is not there; without it they are in memory"),
+        )
+        .arg(
+            Arg::new("durability")
+                .long("durability")
+                .value_name("WHAT")
+                .requires("data")
+                .default_value("sync")
+                .value_parser(["relaxed", "sync"])
+                .help("What an acknowledged write survives: sync, a loss of power; relaxed, the end of the process alone"),
         )
         .arg(
             Arg::new("allow-well-known-key")
@@ -196,7 +221,7 @@ fn with_advice(error: &io::Error) -> String {
         io::ErrorKind::AddrNotAvailable => {
             "; this machine does not have that address: choose another with --host"
         }
-        io::ErrorKind::PermissionDenied => {
+        io::ErrorKind::PermissionDenied if error.to_string().contains("listen") => {
             "; ports below 1024 are reserved: choose another with --port"
         }
         _ => "",
@@ -297,7 +322,8 @@ const WELL_KNOWN_KEY: &str =
 const ABOUT: &str = "\
 An Azure Table storage server for development and tests, for the clients of any language.
 
-It keeps its tables in memory: what it holds is gone when it stops. It serves the
+It keeps its tables in memory, where they are gone when it stops, or in a folder,
+where every write that it acknowledged survives whatever ends it. It serves the
 well-known development account devstoreaccount1, prints one line with its address
 and connection string once it can be reached, and stops on Ctrl-C or SIGTERM: on the
 first one once requests under way are answered, on the second one at once.";
@@ -313,6 +339,10 @@ const EXAMPLES: &str = r#"Examples:
   On a free port; the printed line says which:
 
     tablesdk-server --port 0
+
+  With tables that are still there the next time:
+
+    tablesdk-server --data ./tables
 
   With a line on standard error for each request, without keys and signatures:
 
@@ -349,6 +379,7 @@ mod tests {
             (&["--log", "tablesdk_server=loud"], "--log"),
             (&["--log-format", "xml"], "--log-format"),
             (&["--shutdown-grace", "3601"], "--shutdown-grace"),
+            (&["--durability", "full"], "--durability"),
         ] {
             let error = flags(wrong).err().unwrap();
             assert_eq!(error.exit_code(), 2);
@@ -384,6 +415,20 @@ mod tests {
             let allowed = flags(&["--host", host, "--allow-well-known-key"]);
             assert!(allowed.unwrap().check().is_ok(), "{host}");
         }
+    }
+
+    #[test]
+    fn is_durable_only_when_told_where() {
+        let data = |words: &[&str]| {
+            let flags = flags(words).unwrap();
+            (flags.data, flags.durability)
+        };
+        assert_eq!(data(&[]), (None, Durability::Sync));
+        let folder = || Some(PathBuf::from("x"));
+        assert_eq!(data(&["--data", "x"]), (folder(), Durability::Sync));
+        let relaxed = ["--data", "x", "--durability", "relaxed"];
+        assert_eq!(data(&relaxed), (folder(), Durability::Relaxed));
+        assert!(flags(&["--durability", "relaxed"]).is_err());
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use std::fmt::{Debug, Display};
 
-use tablesdk_server::TableServer;
+use tablesdk_server::{Durability, TableServer};
+use tempfile::TempDir;
 
 use crate::client::{Account, Answer, Credential};
 use crate::sign::{account_sas, percent, table_sas};
@@ -18,7 +19,7 @@ pub(crate) async fn run(module: &str, check: impl AsyncFn(&mut Suite)) {
         check(&mut suite).await;
         failed.extend(suite.finish(module).await);
     } else {
-        for (name, server) in ours().await {
+        for (name, server, _folder) in ours().await {
             let mut suite = Suite::new(name, Account::parse(&server.connection_string()), false);
             check(&mut suite).await;
             failed.extend(suite.finish(module).await);
@@ -27,9 +28,14 @@ pub(crate) async fn run(module: &str, check: impl AsyncFn(&mut Suite)) {
     assert!(failed.is_empty(), "{}\n", failed.join("\n"));
 }
 
-/// Our server, once for each storage.
-async fn ours() -> Vec<(&'static str, TableServer)> {
-    vec![("memory", TableServer::start().await.unwrap())]
+/// Our server, once for each storage; the folder of one lives as long as this.
+async fn ours() -> Vec<(&'static str, TableServer, Option<TempDir>)> {
+    let folder = tempfile::tempdir().unwrap();
+    let durable = TableServer::builder().data(folder.path(), Durability::Relaxed);
+    vec![
+        ("memory", TableServer::start().await.unwrap(), None),
+        ("a folder", durable.start().await.unwrap(), Some(folder)),
+    ]
 }
 
 /// One subject, and the rules that were tried on it.

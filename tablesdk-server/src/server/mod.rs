@@ -15,7 +15,7 @@ use tablesdk_protocol::auth::SharedKey;
 use tablesdk_protocol::{ErrorCode, Transport, TransportError, TransportFuture};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
-use tokio::task::{JoinError, JoinHandle, JoinSet};
+use tokio::task::{JoinError, JoinHandle, JoinSet, spawn_blocking};
 use tokio::time::{sleep, timeout};
 
 use crate::builder::{Builder, Options, Sockets};
@@ -127,9 +127,10 @@ impl TableServer {
             Some(front) => front.drained().await,
             None => Ok(()),
         }
+        // With the server goes the last that holds its storage, which closes the folder.
     }
 
-    pub(crate) fn listening(sockets: Sockets, options: Options) -> io::Result<Self> {
+    pub(crate) async fn listening(sockets: Sockets, options: Options) -> io::Result<Self> {
         let address = sockets.address;
         let in_context = |error: io::Error| {
             io::Error::new(error.kind(), format!("cannot listen on {address}: {error}"))
@@ -139,7 +140,9 @@ impl TableServer {
         let authority = reachable(local_addr).to_string();
         let host = HeaderValue::try_from(&authority).map_err(io::Error::other)?;
 
-        let mut server = Self::new(&authority, options)?;
+        // A folder takes a moment to open, in which others have their turn.
+        let opening = spawn_blocking(move || Self::new(&authority, options));
+        let mut server = opening.await.map_err(io::Error::other)??;
         let edge = Edge::new(Arc::clone(&server.service), host);
         let front = Front::new(listener, local_addr, sockets, edge, &server.stopping);
         server.front = Some(front);

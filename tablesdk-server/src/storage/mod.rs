@@ -15,6 +15,7 @@ use std::fmt;
 use std::io;
 #[cfg(feature = "durable")]
 use std::path::PathBuf;
+#[cfg(feature = "durable")]
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -139,6 +140,7 @@ pub(crate) enum StorageError {
     #[error("the storage is closed")]
     Closed,
     /// The store below said no.
+    #[cfg(feature = "durable")]
     #[error("the storage cannot {what}: {cause}")]
     Failed {
         /// What it should have done.

@@ -61,7 +61,7 @@ struct Store {
 struct State {
     /// Decided, and not yet taken by the writing thread.
     pending: Writes,
-    waiting: Vec<oneshot::Sender<Result<(), StorageError>>>,
+    waiting: Vec<Waiting>,
     /// What the writing thread is writing.
     writing: Writes,
     /// What lasts.
@@ -70,6 +70,9 @@ struct State {
     failed: Option<StorageError>,
     is_closing: bool,
 }
+
+/// Whoever waits for a write to last.
+type Waiting = oneshot::Sender<Result<(), StorageError>>;
 
 impl DurableStorage {
     /// Opens a folder, which is made if it is not there.
@@ -233,7 +236,7 @@ impl Shared {
     }
 
     /// What is pending, as soon as anything is; `None` when the storage is closed and everything written.
-    fn take_pending(&self) -> Option<(Writes, Vec<oneshot::Sender<Result<(), StorageError>>>)> {
+    fn take_pending(&self) -> Option<(Writes, Vec<Waiting>)> {
         let mut state = self.state();
         while state.waiting.is_empty() {
             if state.is_closing {

@@ -1,0 +1,75 @@
+//! What a server with a folder has acknowledged is there after it was killed, at any moment, under many writers.
+//!
+//! Writers of a child process each know what they were told. After the kill the folder is opened again, and each writer's rows
+//! must be what it was told, or that with its last unanswered write, all of it or nothing. `TABLESDK_CRASH_ROUNDS` and
+//! `TABLESDK_CRASH_WRITERS` make the run longer; a failure prints its seed, which `TABLESDK_CRASH_SEED` sets.
+
+mod process;
+mod writer;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use fastrand::Rng;
+use process::Server;
+use writer::Writer;
+
+fn setting<T: std::str::FromStr>(name: &str) -> Option<T> {
+    let text = std::env::var(name).ok()?;
+    let value = text.parse();
+    Some(value.unwrap_or_else(|_| panic!("{name} is not a number: {text:?}")))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_that_was_acknowledged_is_lost() {
+    let seed = setting("TABLESDK_CRASH_SEED").unwrap_or_else(|| fastrand::u64(..));
+    println!("TABLESDK_CRASH_SEED={seed}");
+    let mut rng = Rng::with_seed(seed);
+    let rounds = setting("TABLESDK_CRASH_ROUNDS").unwrap_or(4);
+    let count = setting("TABLESDK_CRASH_WRITERS").unwrap_or(64);
+    let folder = tempfile::tempdir().unwrap();
+
+    let mut server = Server::start(folder.path()).await;
+    let created = server.send("POST", "/Tables", &[], r#"{"TableName":"people"}"#);
+    assert_eq!(created.await.unwrap().status, 201);
+    let mut writers: Vec<Writer> = (0..count)
+        .map(|number| Writer::new(number, rng.fork()))
+        .collect();
+    let mut acknowledged = 0;
+    for round in 0..rounds {
+        let kill_after = rng.usize(50..2_000);
+        let answered = Arc::new(AtomicUsize::new(0));
+        let running = Arc::new(server);
+        let tasks: Vec<_> = writers
+            .drain(..)
+            .map(|mut writer| {
+                let (server, answered) = (Arc::clone(&running), Arc::clone(&answered));
+                tokio::spawn(async move {
+                    while writer.write(&server).await {
+                        if answered.fetch_add(1, Ordering::Relaxed) == kill_after {
+                            server.kill();
+                        }
+                    }
+                    writer
+                })
+            })
+            .collect();
+        for task in tasks {
+            writers.push(task.await.unwrap());
+        }
+        running.wait_until_dead().await;
+        acknowledged += answered.load(Ordering::Relaxed);
+
+        server = Server::start(folder.path()).await;
+        let latest = writers.iter().map(Writer::latest).max().unwrap();
+        for writer in &mut writers {
+            writer.check(&server, round).await;
+        }
+        // Whatever the clock says, time goes on.
+        let written = server.send("PUT", "/people(PartitionKey='time',RowKey='')", &[], "{}");
+        let written = written.await.unwrap();
+        assert!(written.timestamp().unwrap() > latest, "round {round}");
+    }
+    println!("{acknowledged} writes were acknowledged in {rounds} rounds, and none was lost");
+    assert!(acknowledged > 0);
+}

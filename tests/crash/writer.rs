@@ -1,0 +1,159 @@
+//! One of many writers: it owns a partition, and remembers what it was told of each of its rows.
+
+use std::collections::BTreeMap;
+
+use fastrand::Rng;
+use serde_json::Value as Json;
+use tablesdk::Timestamp;
+
+use crate::process::Server;
+
+pub(crate) struct Writer {
+    partition: String,
+    rng: Rng,
+    /// What the rows hold: property `a` and property `b`, by row key.
+    rows: Rows,
+    /// What they hold if the last write, which was not answered, was carried out.
+    perhaps: Option<Rows>,
+    latest: Timestamp,
+    next_value: i32,
+}
+
+type Rows = BTreeMap<String, (Option<i32>, Option<i32>)>;
+
+impl Writer {
+    pub(crate) fn new(number: usize, rng: Rng) -> Self {
+        Self {
+            partition: format!("w{number:03}"),
+            rng,
+            rows: Rows::new(),
+            perhaps: None,
+            latest: Timestamp::MIN,
+            next_value: 0,
+        }
+    }
+
+    /// The time of the latest write that it was told of.
+    pub(crate) const fn latest(&self) -> Timestamp {
+        self.latest
+    }
+
+    /// Writes something. Whether it was told what became of it.
+    pub(crate) async fn write(&mut self, server: &Server) -> bool {
+        let mut rows = self.rows.clone();
+        let sent = if self.rng.u8(..4) == 0 {
+            let body = self.batch(&mut rows);
+            let content_type = [("content-type", "multipart/mixed; boundary=b")];
+            let answer = server.send("POST", "/$batch", &content_type, &body).await;
+            if let Ok(answer) = &answer {
+                assert!(!answer.body.contains("odata.error"), "{answer:?}");
+            }
+            (answer, 202)
+        } else {
+            let change = self.change(&mut rows, None);
+            let headers: &[_] = if change.method == "DELETE" {
+                &[("if-match", "*")]
+            } else {
+                &[]
+            };
+            let answer = server.send(change.method, &change.path, headers, &change.body);
+            (answer.await, 204)
+        };
+        match sent {
+            (Ok(answer), expected) => {
+                assert_eq!(answer.status, expected, "{answer:?}");
+                if let Some(timestamp) = answer.timestamp() {
+                    assert!(timestamp > self.latest);
+                    self.latest = timestamp;
+                }
+                self.rows = rows;
+                true
+            }
+            (Err(_), _) => {
+                self.perhaps = Some(rows);
+                false
+            }
+        }
+    }
+
+    /// Compares what is stored with what it was told.
+    pub(crate) async fn check(&mut self, server: &Server, round: usize) {
+        let path = format!(
+            "/people()?$filter=PartitionKey%20eq%20%27{}%27",
+            self.partition
+        );
+        let answer = server.send("GET", &path, &[], "").await.unwrap();
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let page: Json = serde_json::from_str(&answer.body).unwrap();
+        let number = |value: &Json| value.as_i64().map(|value| i32::try_from(value).unwrap());
+        let entities = page["value"].as_array().unwrap().iter();
+        let stored: Rows = entities
+            .map(|entity| {
+                let row = entity["RowKey"].as_str().unwrap().to_owned();
+                (row, (number(&entity["a"]), number(&entity["b"])))
+            })
+            .collect();
+        let perhaps = self.perhaps.take();
+        assert!(
+            stored == self.rows || Some(&stored) == perhaps.as_ref(),
+            "round {round}, {}: stored {stored:?}, acknowledged {:?}, unanswered {perhaps:?}",
+            self.partition,
+            self.rows
+        );
+        self.rows = stored;
+    }
+
+    /// A batch of several changes, each of another row.
+    fn batch(&mut self, rows: &mut Rows) -> String {
+        let mut text = "--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n".to_owned();
+        let first = self.rng.usize(..ROWS);
+        for index in 0..self.rng.usize(2..ROWS) {
+            let row = format!("r{}", (first + index) % ROWS);
+            let change = self.change(rows, Some(row));
+            text += &format!(
+                "--c\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n\
+                 {} {} HTTP/1.1\r\nContent-Type: application/json\r\n{}\r\n{}\r\n",
+                change.method,
+                change.path,
+                if change.method == "DELETE" {
+                    "If-Match: *\r\n"
+                } else {
+                    ""
+                },
+                change.body
+            );
+        }
+        text + "--c--\r\n\r\n--b--\r\n"
+    }
+
+    /// A change of a row, carried out on what it remembers.
+    fn change(&mut self, rows: &mut Rows, row: Option<String>) -> Change {
+        let row = row.unwrap_or_else(|| format!("r{}", self.rng.usize(..ROWS)));
+        let path = format!("/people(PartitionKey='{}',RowKey='{row}')", self.partition);
+        self.next_value += 1;
+        let value = self.next_value;
+        let (method, body) = match self.rng.u8(..4) {
+            0 if rows.remove(&row).is_some() => ("DELETE", String::new()),
+            1 | 2 => {
+                rows.entry(row).or_default().1 = Some(value);
+                ("PATCH", format!(r#"{{"b":{value}}}"#))
+            }
+            _ => {
+                rows.insert(row, (Some(value), None));
+                // As long as entities are, so that the store has to write more than one file.
+                let filler = "x".repeat(self.rng.usize(..4_000));
+                ("PUT", format!(r#"{{"a":{value},"filler":"{filler}"}}"#))
+            }
+        };
+        Change { method, path, body }
+    }
+}
+
+struct Change {
+    method: &'static str,
+    path: String,
+    body: String,
+}
+
+/// So few that each is written many times.
+const ROWS: usize = 8;
