@@ -126,6 +126,7 @@ fn each_thing_from_outside_has_its_one_place() {
         "SystemTime::now",
         &["tablesdk/src/clock.rs"],
     );
+    assert_named_only_in("tablesdk/src", "sleep", &["tablesdk/src/pipeline/"]);
     let sockets = ["tablesdk-server/src/http/", "tablesdk-server/src/server/"];
     assert_named_only_in("tablesdk-server/src", "hyper::", &sockets);
     assert_named_only_in("tablesdk-server/src", "tokio::net", &sockets);

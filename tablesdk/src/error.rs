@@ -2,9 +2,12 @@
 
 use std::error::Error as StdError;
 use std::fmt;
+use std::time::Duration;
 
 use http::StatusCode;
-use tablesdk_protocol::{Delivery, EntityKey, ErrorCode, ServiceError, TransportError};
+use tablesdk_protocol::{EntityKey, ErrorCode, ServiceError, TransportError};
+
+use crate::RowNow;
 
 /// Why an operation failed.
 ///
@@ -35,12 +38,18 @@ struct Inner {
     key: Option<EntityKey>,
     request_id: Option<String>,
     source: Source,
+    attempts: u32,
+    elapsed: Duration,
+    unsettled: bool,
+    row_now: Option<RowNow>,
+    batch_index: Option<usize>,
 }
 
 #[derive(Debug)]
 enum Source {
     Message(String),
     Service(ServiceError),
+    Timeout(String),
     Transport(TransportError),
     Other(Box<dyn StdError + Send + Sync>),
 }
@@ -53,11 +62,14 @@ pub enum ErrorKind {
     Configuration,
     /// A name, key, value or filter breaks a rule of the service. Nothing was sent.
     Input,
+    /// A write was sent and not answered, or its repetition was answered in a way that leaves open whose doing it is. It may
+    /// have been carried out, and may not: [`Error::row_now`] says what is there.
+    OutcomeUnknown,
     /// The service's answer cannot be read, or an entity in it is not of the type it is read into.
     Response,
     /// The service answered with an error.
     Service,
-    /// No answer came.
+    /// No answer came, and nothing was changed: the operation only reads, or was not sent.
     Transport,
 }
 
@@ -86,6 +98,44 @@ impl Error {
         Self::new(ErrorKind::Transport, Source::Transport(error))
     }
 
+    pub(crate) fn timeout(message: String) -> Self {
+        Self::new(ErrorKind::Transport, Source::Timeout(message))
+    }
+
+    pub(crate) fn with_attempts(mut self, attempts: u32, elapsed: Duration) -> Self {
+        self.0.attempts = attempts;
+        self.0.elapsed = elapsed;
+        self
+    }
+
+    pub(crate) fn with_unsettled(mut self, unsettled: bool) -> Self {
+        self.0.unsettled = unsettled;
+        self
+    }
+
+    /// Whether an attempt may have been carried out, whatever the error says.
+    pub(crate) fn is_unsettled(&self) -> bool {
+        self.0.unsettled
+    }
+
+    /// Makes an unsettled error say what it is: an unknown outcome.
+    pub(crate) fn into_outcome_unknown(mut self, row_now: RowNow) -> Self {
+        self.0.kind = ErrorKind::OutcomeUnknown;
+        self.0.row_now = Some(row_now);
+        self
+    }
+
+    pub(crate) fn with_batch_index(mut self, index: usize) -> Self {
+        self.0.batch_index = Some(index);
+        self
+    }
+
+    /// Makes an error of a batch one of the change that it is about.
+    pub(crate) fn for_change(mut self, operation: &'static str) -> Self {
+        self.0.operation = Some(operation);
+        self
+    }
+
     pub(crate) fn with_operation(mut self, operation: &'static str) -> Self {
         self.0.operation.get_or_insert(operation);
         self
@@ -108,6 +158,11 @@ impl Error {
             key: None,
             request_id: None,
             source,
+            attempts: 0,
+            elapsed: Duration::ZERO,
+            unsettled: false,
+            row_now: None,
+            batch_index: None,
         }))
     }
 
@@ -126,7 +181,28 @@ impl Error {
         self.0.key.as_ref()
     }
 
-    /// The service's code, when the service answered.
+    /// The change of a batch that the error is about, counted from 0.
+    pub fn batch_index(&self) -> Option<usize> {
+        self.0.batch_index
+    }
+
+    /// How often the request was sent.
+    pub fn attempts(&self) -> u32 {
+        self.0.attempts
+    }
+
+    /// How long all attempts took together, waiting included.
+    pub fn elapsed(&self) -> Duration {
+        self.0.elapsed
+    }
+
+    /// What was found where the entity is, after a write with an [unknown outcome](ErrorKind::OutcomeUnknown).
+    pub fn row_now(&self) -> Option<&RowNow> {
+        self.0.row_now.as_ref()
+    }
+
+    /// The service's code, when the service answered. Where the outcome is unknown it is that of the last answer, which may
+    /// be about the operation's own first attempt.
     pub fn code(&self) -> Option<&ErrorCode> {
         self.service_error().map(ServiceError::code)
     }
@@ -143,38 +219,43 @@ impl Error {
 
     /// The entity or table does not exist.
     pub fn is_not_found(&self) -> bool {
-        self.status() == Some(StatusCode::NOT_FOUND)
+        self.has_status(StatusCode::NOT_FOUND)
     }
 
     /// The entity or table exists already, or the table is being deleted.
     pub fn is_conflict(&self) -> bool {
-        self.status() == Some(StatusCode::CONFLICT)
+        self.has_status(StatusCode::CONFLICT)
     }
 
     /// The entity was changed since it was read: its ETag is another now.
     pub fn is_precondition_failed(&self) -> bool {
-        self.status() == Some(StatusCode::PRECONDITION_FAILED)
+        self.has_status(StatusCode::PRECONDITION_FAILED)
     }
 
     /// The credential does not hold, or does not cover the operation.
     pub fn is_denied(&self) -> bool {
-        matches!(
-            self.status(),
-            Some(StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
-        )
+        self.has_status(StatusCode::UNAUTHORIZED) || self.has_status(StatusCode::FORBIDDEN)
     }
 
     /// The service asks for patience: 503 `ServerBusy`, or 429 on Cosmos DB.
     pub fn is_throttled(&self) -> bool {
-        matches!(
-            self.status(),
-            Some(StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS)
-        )
+        self.has_status(StatusCode::SERVICE_UNAVAILABLE)
+            || self.has_status(StatusCode::TOO_MANY_REQUESTS)
     }
 
-    /// No answer came, but the service may have carried the operation out.
+    /// The time was up before the service answered.
+    pub fn is_timeout(&self) -> bool {
+        matches!(self.0.source, Source::Timeout(_))
+    }
+
+    /// The service may have carried the write out, and may not.
     pub fn is_outcome_unknown(&self) -> bool {
-        matches!(&self.0.source, Source::Transport(error) if error.delivery() == Delivery::MaybeSent)
+        self.kind() == ErrorKind::OutcomeUnknown
+    }
+
+    /// Whether that is the answer to the operation. Where the outcome is unknown, an answer is none.
+    fn has_status(&self, status: StatusCode) -> bool {
+        self.kind() == ErrorKind::Service && self.status() == Some(status)
     }
 
     fn service_error(&self) -> Option<&ServiceError> {
@@ -193,7 +274,14 @@ impl fmt::Display for Error {
             key,
             request_id,
             source,
+            attempts,
+            row_now,
+            batch_index,
+            ..
         } = &*self.0;
+        if let Some(index) = batch_index {
+            write!(f, "change {index} of the batch: ")?;
+        }
         if let Some(operation) = operation {
             f.write_str(operation)?;
             if let Some(key) = key {
@@ -201,19 +289,29 @@ impl fmt::Display for Error {
             }
             f.write_str(": ")?;
         }
+        if *kind == ErrorKind::OutcomeUnknown {
+            f.write_str("may have been carried out or not")?;
+            if let Some(row) = row_now {
+                write!(f, " ({row})")?;
+            }
+            f.write_str(": ")?;
+        }
         match source {
-            Source::Message(message) => f.write_str(message)?,
+            Source::Message(message) | Source::Timeout(message) => f.write_str(message)?,
             // The service's own words are the message; they have no further cause.
             Source::Service(error) => fmt::Display::fmt(error, f)?,
             Source::Transport(_) => f.write_str("no answer from the service")?,
             Source::Other(_) => f.write_str(match kind {
                 ErrorKind::Configuration => "the client cannot be set up",
-                ErrorKind::Response => "the answer cannot be read",
+                ErrorKind::OutcomeUnknown | ErrorKind::Response => "the answer cannot be read",
                 _ => "refused before anything was sent",
             })?,
         }
         if let Some(id) = request_id {
             write!(f, " (request id {id})")?;
+        }
+        if *attempts > 1 {
+            write!(f, " after {attempts} attempts")?;
         }
         Ok(())
     }
@@ -235,7 +333,7 @@ impl fmt::Debug for Error {
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match &self.0.source {
-            Source::Message(_) | Source::Service(_) => None,
+            Source::Message(_) | Source::Service(_) | Source::Timeout(_) => None,
             Source::Transport(error) => Some(error),
             Source::Other(error) => Some(error.as_ref()),
         }

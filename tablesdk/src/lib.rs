@@ -10,6 +10,7 @@ mod credential;
 mod entity;
 mod error;
 mod pipeline;
+mod row_now;
 mod service_client;
 mod table_client;
 
@@ -22,6 +23,8 @@ pub use entity::{
     TableProperties, Text, ValueError, WritableEntity,
 };
 pub use error::{Error, ErrorKind};
+pub use pipeline::Retry;
+pub use row_now::{CurrentRow, RowNow};
 pub use service_client::{Builder, TableServiceClient};
 pub use table_client::TableClient;
 #[cfg(feature = "derive")]

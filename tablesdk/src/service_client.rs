@@ -4,12 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use tablesdk_protocol::{Clock, Endpoint, Transport};
+use tokio::sync::Semaphore;
 
 use crate::action::QueryTables;
 use crate::clock::SystemClock;
 use crate::connection_string::ConnectionString;
 use crate::credential::Credential;
-use crate::pipeline::Pipeline;
+use crate::pipeline::{Pipeline, Retry};
 use crate::{Error, TableClient};
 
 /// A client of an account's table service. Cloning it is cheap; clones share connections.
@@ -124,6 +125,8 @@ pub struct Builder {
     credential: Credential,
     transport: Option<Arc<dyn Transport>>,
     clock: Arc<dyn Clock>,
+    retry: Retry,
+    in_flight_max: Option<usize>,
 }
 
 impl Builder {
@@ -133,6 +136,8 @@ impl Builder {
             credential: Credential::Anonymous,
             transport: None,
             clock: Arc::new(SystemClock),
+            retry: Retry::exponential(),
+            in_flight_max: None,
         }
     }
 
@@ -156,23 +161,46 @@ impl Builder {
         self
     }
 
+    /// How requests are repeated: [`Retry::exponential`] unless told otherwise.
+    pub fn retry(mut self, retry: Retry) -> Self {
+        self.retry = retry;
+        self
+    }
+
+    /// How many requests of this client and its clones are on their way at a time, at most. Others wait, and their deadline
+    /// runs. Unlimited unless told otherwise; not 0.
+    pub fn max_in_flight(mut self, requests: usize) -> Self {
+        self.in_flight_max = Some(requests);
+        self
+    }
+
     /// The client.
     ///
     /// # Errors
     ///
-    /// When the endpoint is not one, or the transport cannot be set up.
+    /// When the endpoint is not one, an option allows no request at all, or the transport cannot be set up.
     pub fn build(self) -> Result<TableServiceClient, Error> {
         let endpoint = self.endpoint?;
         let transport = match self.transport {
             Some(transport) => transport,
             None => default_transport()?,
         };
-        let pipeline = Pipeline {
+        self.retry.check()?;
+        if let Some(requests) = self.in_flight_max
+            && !(1..=Semaphore::MAX_PERMITS).contains(&requests)
+        {
+            return Err(Error::configuration_message(format!(
+                "{requests} is no number of requests in flight"
+            )));
+        }
+        let pipeline = Pipeline::new(
             endpoint,
-            credential: self.credential,
+            self.credential,
             transport,
-            clock: self.clock,
-        };
+            self.clock,
+            self.retry,
+            self.in_flight_max,
+        );
         Ok(TableServiceClient {
             pipeline: Arc::new(pipeline),
         })

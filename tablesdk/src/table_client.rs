@@ -8,8 +8,8 @@ use tablesdk_protocol::{ETag, IfMatch, TableName};
 
 use crate::Error;
 use crate::action::{
-    CreateTable, DeleteEntity, DeleteTable, GetEntity, InsertEntity, QueryEntities, ReplaceStored,
-    WriteEntity,
+    Batch, CreateTable, DeleteEntity, DeleteTable, GetEntity, InsertEntity, IntoPartitionKey,
+    QueryEntities, ReplaceStored, WriteEntity,
 };
 use crate::entity::{IntoEntityKey, KeyOf, Stored, TableEntity, WritableEntity};
 use crate::pipeline::Pipeline;
@@ -256,6 +256,32 @@ impl TableClient {
     pub fn delete_stored<E>(&self, entity: &Stored<E>) -> DeleteEntity {
         let etag: ETag = entity.etag().clone();
         DeleteEntity::new(self.clone(), Ok(entity.key().clone())).if_match(IfMatch::ETag(etag))
+    }
+
+    /// Starts a batch: up to 100 changes in one partition, which happen together or not at all.
+    ///
+    /// ```
+    #[doc = include_str!("docs/employees.md")]
+    /// # table.insert(&Employee::new("Sales", "3", "Alan")).await?;
+    /// let mut ada = table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+    /// ada.name = "Ada L.".to_owned();
+    /// let grace = Employee::new("Sales", "2", "Grace");
+    /// let alan = Employee::key("Sales", "3");
+    ///
+    /// table.batch("Sales").insert(&grace).replace(&mut ada).delete(alan).commit().await?;
+    /// // The new ETag is in `ada`: it can be written again.
+    /// table.replace(&mut ada).await?;
+    ///
+    /// let again = table.batch("Sales").delete_stored(&ada).insert(&grace).commit().await;
+    /// let error = again.unwrap_err();
+    /// assert_eq!((error.batch_index(), error.operation()), (Some(1), Some("insert entity")));
+    /// assert!(error.is_conflict());
+    /// assert!(table.get(Employee::key("Sales", "1")).await?.is_some(), "nothing happened");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn batch<'e>(&self, partition: impl IntoPartitionKey) -> Batch<'e> {
+        Batch::new(self.clone(), partition.into_partition_key())
     }
 }
 

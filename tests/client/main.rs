@@ -3,11 +3,13 @@
 mod answers;
 mod attributes;
 mod bad_input;
+mod batches;
 mod delivery;
 mod dynamic;
 mod keys;
 mod projections;
 mod queries;
+mod resilience;
 mod round_trips;
 mod shared_access;
 mod tables;

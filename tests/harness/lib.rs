@@ -1,9 +1,11 @@
 //! What tests of client and server together start from: a server of their own, and a client of it.
 
-use bytes::Bytes;
-use http::Request;
-use tablesdk::{TableClient, TableServiceClient, Transport, TransportError, TransportFuture};
-use tablesdk_server::TableServer;
+pub mod faults;
+
+use tablesdk::{Retry, TableClient, TableServiceClient, Transport};
+use tablesdk_server::{InProcess, TableServer};
+
+use crate::faults::Faults;
 
 /// A server, and a client of it. Every test has its own.
 #[derive(Debug)]
@@ -47,23 +49,26 @@ impl Subject {
         }
     }
 
+    /// A server without a socket, a client whose requests go wrong on demand, and a table that exists.
+    pub async fn with_faults(retry: Retry) -> (Self, TableClient, Faults<InProcess>) {
+        let server = TableServer::in_process();
+        let faults = Faults::new(server.transport());
+        let direct = Self::with_transport(server, faults.clone());
+        let service = TableServiceClient::builder(direct.server.endpoint())
+            .credential(direct.server.credential())
+            .transport(faults.clone())
+            .retry(retry)
+            .build()
+            .expect("the policy can be used");
+        let subject = Self { service, ..direct };
+        let table = subject.table().await;
+        (subject, table, faults)
+    }
+
     /// A new table.
     pub async fn table(&self) -> TableClient {
         let table = self.service.table("Tests");
         table.create().await.expect("the table does not exist yet");
         table
-    }
-}
-
-/// A transport that carries every request out, and loses every answer.
-#[derive(Debug)]
-pub struct LosesAnswers<T>(pub T);
-
-impl<T: Transport> Transport for LosesAnswers<T> {
-    fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
-        Box::pin(async {
-            self.0.send(request).await?;
-            Err(TransportError::maybe_sent("the connection was reset"))
-        })
     }
 }

@@ -17,6 +17,8 @@ pub const DATA_SERVICE_ID: HeaderName = HeaderName::from_static("dataserviceid")
 pub const X_MS_ERROR_CODE: HeaderName = HeaderName::from_static("x-ms-error-code");
 /// Whether the content of what was created should come back.
 pub const PREFER: HeaderName = HeaderName::from_static("prefer");
+/// How long to wait before the next attempt, in milliseconds.
+pub const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
 /// Which preference was honoured.
 pub const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 /// The client's own name for a request, echoed.
@@ -34,6 +36,8 @@ pub const X_MS_CONTINUATION_NEXT_TABLE_NAME: HeaderName =
 pub const X_MS_DATE: HeaderName = HeaderName::from_static("x-ms-date");
 /// The service's name for a request.
 pub const X_MS_REQUEST_ID: HeaderName = HeaderName::from_static("x-ms-request-id");
+/// How long to wait before the next attempt, in milliseconds, as Cosmos DB spells it.
+pub const X_MS_RETRY_AFTER_MS: HeaderName = HeaderName::from_static("x-ms-retry-after-ms");
 /// The version of the service's protocol.
 pub const X_MS_VERSION: HeaderName = HeaderName::from_static("x-ms-version");
 /// The method that a POST stands for.

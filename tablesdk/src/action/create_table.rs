@@ -8,7 +8,8 @@ use tablesdk_protocol::operation::create_table::Request;
 use tablesdk_protocol::wire::json::MetadataLevel;
 
 use super::ActionFuture;
-use crate::{Error, TableClient};
+use crate::pipeline::Effect;
+use crate::{Error, RowNow, TableClient};
 
 /// Creates a table. See [`TableClient::create`].
 #[derive(Clone, Debug)]
@@ -34,10 +35,18 @@ impl CreateTable {
             level: MetadataLevel::Minimal,
         };
         let pipeline = &self.table.pipeline;
-        pipeline
-            .send(OPERATION, request.encode(&pipeline.endpoint))
-            .await?;
-        Ok(())
+        let request = request.encode(&pipeline.endpoint);
+        match pipeline.send(OPERATION, Effect::Write, &request).await {
+            Ok(_) => Ok(()),
+            // Somebody created it, most likely an attempt of ours: a table holds nothing that could tell.
+            Err(error)
+                if error.is_unsettled() && error.code() == Some(&ErrorCode::TableAlreadyExists) =>
+            {
+                Ok(())
+            }
+            Err(error) if error.is_unsettled() => Err(error.into_outcome_unknown(RowNow::Unread)),
+            Err(error) => Err(error),
+        }
     }
 }
 

@@ -5,8 +5,10 @@ use std::future::IntoFuture;
 use tablesdk_protocol::operation::delete_entity::Request;
 use tablesdk_protocol::{EntityKey, ErrorCode, IfMatch, KeyError};
 
+use super::settle::{Sent, settle};
 use super::{ActionFuture, check_condition};
-use crate::{Error, TableClient};
+use crate::pipeline::Effect;
+use crate::{Error, RowNow, TableClient};
 
 /// Deletes an entity. See [`TableClient::delete`] and [`TableClient::delete_stored`].
 #[derive(Clone, Debug)]
@@ -41,19 +43,31 @@ impl DeleteEntity {
             key,
             if_match: self.if_match,
         };
-        let pipeline = &self.table.pipeline;
-        match pipeline
-            .send(OPERATION, request.encode(&pipeline.endpoint))
-            .await
-        {
+        let mut run = self.table.pipeline.begin(OPERATION);
+        let encoded = request.encode(&run.pipeline().endpoint);
+        match run.send(Effect::Write, &encoded).await {
             Ok(_) => Ok(true),
             // A missing table is an error, a missing entity an answer.
             Err(error)
-                if error.is_not_found() && error.code() != Some(&ErrorCode::TableNotFound) =>
+                if !error.is_unsettled()
+                    && error.is_not_found()
+                    && error.code() != Some(&ErrorCode::TableNotFound) =>
             {
                 Ok(false)
             }
-            Err(error) => Err(error.with_key(&request.key)),
+            Err(error) => {
+                let sent = Sent {
+                    table: &request.table,
+                    key: &request.key,
+                    body: None,
+                    whole: true,
+                };
+                match settle(&mut run, sent, error).await? {
+                    // Without a version to fulfil, the delete promises that nothing is there.
+                    (RowNow::Missing, _) if request.if_match == IfMatch::Any => Ok(true),
+                    (row, error) => Err(error.into_outcome_unknown(row)),
+                }
+            }
         }
     }
 }

@@ -5,7 +5,8 @@ use std::future::IntoFuture;
 use tablesdk_protocol::operation::delete_table::Request;
 
 use super::ActionFuture;
-use crate::{Error, TableClient};
+use crate::pipeline::Effect;
+use crate::{Error, RowNow, TableClient};
 
 /// Deletes a table. See [`TableClient::delete_table`].
 #[derive(Clone, Debug)]
@@ -24,11 +25,12 @@ impl DeleteTable {
             name: self.table.checked_name(OPERATION)?,
         };
         let pipeline = &self.table.pipeline;
-        match pipeline
-            .send(OPERATION, request.encode(&pipeline.endpoint))
-            .await
-        {
+        let request = request.encode(&pipeline.endpoint);
+        match pipeline.send(OPERATION, Effect::Write, &request).await {
             Ok(_) => Ok(true),
+            // It is gone, most likely by an attempt of ours.
+            Err(error) if error.is_unsettled() && error.is_not_found() => Ok(true),
+            Err(error) if error.is_unsettled() => Err(error.into_outcome_unknown(RowNow::Unread)),
             Err(error) if error.is_not_found() => Ok(false),
             Err(error) => Err(error),
         }

@@ -10,6 +10,7 @@ use tablesdk_protocol::{EntityKey, ErrorCode, KeyError};
 
 use super::ActionFuture;
 use crate::entity::{Stored, TableEntity};
+use crate::pipeline::Effect;
 use crate::{Error, TableClient};
 
 /// Reads one entity. See [`TableClient::get`].
@@ -40,11 +41,9 @@ impl<E: TableEntity> GetEntity<E> {
             level: MetadataLevel::Minimal,
         };
         let pipeline = &self.table.pipeline;
-        let response = match pipeline
-            .send(OPERATION, request.encode(&pipeline.endpoint))
-            .await
-        {
-            Ok(response) => response,
+        let request = request.encode(&pipeline.endpoint);
+        let answer = match pipeline.send(OPERATION, Effect::Read, &request).await {
+            Ok(answer) => answer,
             // A missing table is an error, a missing entity an answer.
             Err(error)
                 if error.is_not_found() && error.code() != Some(&ErrorCode::TableNotFound) =>
@@ -53,7 +52,7 @@ impl<E: TableEntity> GetEntity<E> {
             }
             Err(error) => return Err(error.with_key(&key)),
         };
-        let Response { etag, content } = Response::decode(response);
+        let Response { etag, content } = Response::decode(answer.response);
         let stored = match read_entity(&content) {
             Ok(entity) => Stored::read(&entity, etag).map_err(Error::response),
             Err(error) => Err(Error::response(error)),

@@ -9,8 +9,10 @@ use tablesdk_protocol::operation::insert_entity::{Request, Response};
 use tablesdk_protocol::operation::{EntityBody, Prefer};
 use tablesdk_protocol::wire::json::{MetadataLevel, read_entity};
 
+use super::settle::{Sent, settle};
 use super::{ActionFuture, EncodedEntity};
 use crate::entity::{PropertyReader, Stored, WritableEntity};
+use crate::pipeline::Effect;
 use crate::{Error, TableClient};
 
 /// Inserts an entity. See [`TableClient::insert`].
@@ -39,11 +41,21 @@ impl<E: WritableEntity> InsertEntity<E> {
             prefer: Prefer::ReturnNoContent,
             level: MetadataLevel::Minimal,
         };
-        let pipeline = &self.table.pipeline;
-        let response = pipeline
-            .send(OPERATION, request.encode(&pipeline.endpoint))
-            .await;
-        let response = response.map_err(|error| error.with_key(&key))?;
+        let mut run = self.table.pipeline.begin(OPERATION);
+        let encoded = request.encode(&run.pipeline().endpoint);
+        let response = match run.send(Effect::Write, &encoded).await {
+            Ok(answer) => answer.response,
+            Err(error) => {
+                let sent = Sent {
+                    table: &request.table,
+                    key: &key,
+                    body: Some(&body),
+                    whole: true,
+                };
+                let (row, error) = settle(&mut run, sent, error).await?;
+                return Err(error.into_outcome_unknown(row));
+            }
+        };
         let failed = |error: Error, key: &EntityKey| error.with_operation(OPERATION).with_key(key);
         let Response { etag, .. } =
             Response::decode(response).map_err(|error| failed(Error::response(error), &key))?;

@@ -1,5 +1,6 @@
 //! The verbs of the clients as values: options are chained, `.await` runs them. One file per operation of the service.
 
+mod batch;
 mod create_table;
 mod delete_entity;
 mod delete_table;
@@ -7,8 +8,10 @@ mod get_entity;
 mod insert_entity;
 mod query_entities;
 mod query_tables;
+mod settle;
 mod update_entity;
 
+pub use batch::{Batch, Committed, IntoPartitionKey};
 pub use create_table::{CreateTable, CreateTableIfMissing};
 pub use delete_entity::DeleteEntity;
 pub use delete_table::DeleteTable;

@@ -14,6 +14,7 @@ use tablesdk_protocol::wire::json::{JsonEntity, JsonError, MetadataLevel, read_p
 
 use super::check_url;
 use crate::entity::{EntityError, Partition, TableEntity};
+use crate::pipeline::Effect;
 use crate::query::{EntityStream, Filter, FilterError, Selection, Whole};
 use crate::{Error, TableClient};
 
@@ -188,13 +189,12 @@ impl<S> PagedQuery<S> {
         };
         let pipeline = &self.table.pipeline;
         check_url(OPERATION, request.url_bytes(&pipeline.endpoint))?;
-        let response = pipeline
-            .send(OPERATION, request.encode(&pipeline.endpoint))
-            .await?;
+        let request = request.encode(&pipeline.endpoint);
+        let answer = pipeline.send(OPERATION, Effect::Read, &request).await?;
         let Response {
             content,
             continuation,
-        } = Response::decode(response);
+        } = Response::decode(answer.response);
         let mut items = Vec::new();
         let read = read_page(&content, |entity| {
             let item = self

@@ -7,7 +7,7 @@ use tablesdk_protocol::operation::query_tables::{Request, Response};
 
 use super::check_url;
 use crate::Error;
-use crate::pipeline::Pipeline;
+use crate::pipeline::{Effect, Pipeline};
 use crate::query::{Column, EntityStream};
 
 /// Lists tables. See [`TableServiceClient::tables`](crate::TableServiceClient::tables).
@@ -56,10 +56,9 @@ impl QueryTables {
                     ..Request::default()
                 };
                 check_url(OPERATION, request.url_bytes(&pipeline.endpoint))?;
-                let response = pipeline
-                    .send(OPERATION, request.encode(&pipeline.endpoint))
-                    .await?;
-                let page = Response::decode(&response)
+                let request = request.encode(&pipeline.endpoint);
+                let answer = pipeline.send(OPERATION, Effect::Read, &request).await?;
+                let page = Response::decode(&answer.response)
                     .map_err(|error| Error::response(error).with_operation(OPERATION))?;
                 Ok((page.names, page.next_table_name))
             }

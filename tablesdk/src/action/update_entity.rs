@@ -8,9 +8,11 @@ use tablesdk_protocol::operation::EntityBody;
 use tablesdk_protocol::operation::update_entity::{Mode, Request, Response};
 use tablesdk_protocol::{ETag, IfMatch};
 
+use super::settle::{Sent, settle};
 use super::{ActionFuture, EncodedEntity, check_condition};
 use crate::entity::{Stored, WritableEntity, write_entity};
-use crate::{Error, TableClient};
+use crate::pipeline::Effect;
+use crate::{Error, RowNow, TableClient};
 
 /// Writes an entity whatever its version. See [`TableClient::upsert_replace`], [`TableClient::upsert_merge`],
 /// [`TableClient::replace_unconditional`] and [`TableClient::merge_unconditional`].
@@ -102,7 +104,7 @@ impl<'e, E: WritableEntity> IntoFuture for ReplaceStored<'e, E> {
     }
 }
 
-fn encode_stored<E: WritableEntity>(
+pub(super) fn encode_stored<E: WritableEntity>(
     operation: &'static str,
     entity: &Stored<E>,
 ) -> Result<EncodedEntity, Error> {
@@ -134,11 +136,27 @@ async fn send(
         if_match,
         entity: EntityBody::from_bytes(body),
     };
-    let pipeline = &table.pipeline;
-    let response = pipeline
-        .send(operation, request.encode(&pipeline.endpoint))
-        .await;
-    let response = response.map_err(|error| error.with_key(&request.key))?;
+    let mut run = table.pipeline.begin(operation);
+    let encoded = request.encode(&run.pipeline().endpoint);
+    let response = match run.send(Effect::Write, &encoded).await {
+        Ok(answer) => answer.response,
+        Err(error) => {
+            let sent = Sent {
+                table: &request.table,
+                key: &request.key,
+                body: Some(request.entity.as_bytes()),
+                whole: request.mode == Mode::Replace,
+            };
+            // Without a version to fulfil, the write promises what is there, not who wrote it.
+            let promises_state = !matches!(request.if_match, Some(IfMatch::ETag(_)));
+            return match settle(&mut run, sent, error).await? {
+                (RowNow::Present(row), _) if promises_state && row.equals_sent() => {
+                    Ok(row.etag().clone())
+                }
+                (row, error) => Err(error.into_outcome_unknown(row)),
+            };
+        }
+    };
     match Response::decode(&response) {
         Ok(Response { etag }) => Ok(etag),
         Err(error) => Err(Error::response(error)
@@ -147,7 +165,7 @@ async fn send(
     }
 }
 
-fn operation(mode: Mode, if_match: Option<&IfMatch>) -> &'static str {
+pub(super) fn operation(mode: Mode, if_match: Option<&IfMatch>) -> &'static str {
     match (mode, if_match) {
         (Mode::Merge, Some(_)) => "merge entity",
         (Mode::Merge, None) => "insert or merge entity",

@@ -1,16 +1,26 @@
-//! What happens to every request, in order: date and version, signature, sending, and a first look at the answer.
+//! What happens to every request, in order: a place among those in flight, date and version, signature, sending within a time
+//! limit, a first look at the answer, and another attempt where that helps.
 //!
 //! Knows nothing of what an operation means.
 
+mod budget;
+mod policy;
+mod retry;
 mod sign;
+
+pub use policy::Retry;
+pub(crate) use retry::{Answer, Effect, Run};
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderValue, Request, Response, header};
-use tablesdk_protocol::wire::{error_body, header as name};
-use tablesdk_protocol::{Clock, Endpoint, Transport};
+use http::{HeaderValue, Request, header};
+use tablesdk_protocol::wire::header as name;
+use tablesdk_protocol::{Clock, Endpoint, Guid, Transport};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::{Instant, timeout_at};
 
+use self::budget::Budget;
 use crate::Error;
 use crate::credential::Credential;
 
@@ -19,35 +29,64 @@ use crate::credential::Credential;
 pub(crate) struct Pipeline {
     pub(crate) endpoint: Endpoint,
     pub(crate) credential: Credential,
-    pub(crate) transport: Arc<dyn Transport>,
-    pub(crate) clock: Arc<dyn Clock>,
+    transport: Arc<dyn Transport>,
+    clock: Arc<dyn Clock>,
+    retry: Retry,
+    budget: Budget,
+    places: Option<Semaphore>,
 }
 
 impl Pipeline {
-    /// Sends the request of an operation and gives back the answer of its success.
+    pub(crate) fn new(
+        endpoint: Endpoint,
+        credential: Credential,
+        transport: Arc<dyn Transport>,
+        clock: Arc<dyn Clock>,
+        retry: Retry,
+        in_flight_max: Option<usize>,
+    ) -> Self {
+        Self {
+            endpoint,
+            credential,
+            transport,
+            clock,
+            budget: Budget::new(retry.budget),
+            retry,
+            places: in_flight_max.map(Semaphore::new),
+        }
+    }
+
+    /// Starts an operation: its deadline begins here.
+    pub(crate) fn begin(&self, operation: &'static str) -> Run<'_> {
+        Run::new(self, operation)
+    }
+
+    /// Sends the only request of an operation, and gives back the answer of its success.
     pub(crate) async fn send(
         &self,
         operation: &'static str,
-        mut request: Request<Bytes>,
-    ) -> Result<Response<Bytes>, Error> {
-        self.prepare(&mut request);
-        let answer = self.transport.send(request).await;
-        let response = answer.map_err(|error| Error::transport(error).with_operation(operation))?;
-        if response.status().is_success() {
-            return Ok(response);
-        }
-        let request_id = response.headers().get(name::X_MS_REQUEST_ID);
-        let request_id = request_id
-            .and_then(|id| id.to_str().ok())
-            .map(str::to_owned);
-        let error = error_body::read(response.status(), response.headers(), response.body());
-        Err(Error::service(error)
-            .with_operation(operation)
-            .with_request_id(request_id))
+        effect: Effect,
+        request: &Request<Bytes>,
+    ) -> Result<Answer, Error> {
+        self.begin(operation).send(effect, request).await
     }
 
-    /// Adds what every request has, and signs it: after this, nothing may change.
-    fn prepare(&self, request: &mut Request<Bytes>) {
+    /// Waits for a place among the requests in flight, where those are limited.
+    async fn place(&self, deadline: Option<Instant>) -> Result<Option<SemaphorePermit<'_>>, ()> {
+        let Some(places) = &self.places else {
+            return Ok(None);
+        };
+        let place = match deadline {
+            Some(deadline) => timeout_at(deadline, places.acquire())
+                .await
+                .map_err(|_| ())?,
+            None => places.acquire().await,
+        };
+        place.map(Some).map_err(|_| ())
+    }
+
+    /// Adds what every attempt has, and signs it: after this, nothing may change.
+    fn prepare(&self, mut request: Request<Bytes>, client_request_id: &str) -> Request<Bytes> {
         let date = self.clock.now().to_http_date();
         let headers = request.headers_mut();
         headers.insert(
@@ -56,18 +95,19 @@ impl Pipeline {
         );
         headers.insert(header::USER_AGENT, HeaderValue::from_static(USER_AGENT));
         headers.insert(name::X_MS_DATE, ascii(&date));
-        headers.insert(name::X_MS_CLIENT_REQUEST_ID, ascii(&client_request_id()));
-        sign::sign(&self.credential, request);
+        headers.insert(name::X_MS_CLIENT_REQUEST_ID, ascii(client_request_id));
+        sign::sign(&self.credential, &mut request);
+        request
     }
 }
 
 /// A random GUID of version 4.
-fn client_request_id() -> String {
+pub(crate) fn random_guid() -> Guid {
     let mut bytes = fastrand::u128(..).to_be_bytes();
     let [_, _, _, _, _, _, version, _, variant, ..] = &mut bytes;
     *version = *version & 0x0F | 0x40;
     *variant = *variant & 0x3F | 0x80;
-    tablesdk_protocol::Guid::from_bytes(bytes).to_string()
+    Guid::from_bytes(bytes)
 }
 
 fn ascii(text: &str) -> HeaderValue {

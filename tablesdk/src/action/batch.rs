@@ -1,0 +1,426 @@
+//! `batch`: an entity group transaction, checked before it is sent.
+//!
+//! See <https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions>.
+
+use std::fmt;
+
+use http::Response as HttpResponse;
+use tablesdk_protocol::limits::{BATCH_CHANGES_MAX, REQUEST_BODY_BYTES_MAX};
+use tablesdk_protocol::operation::batch::{Change, Refusal, Request, Response};
+use tablesdk_protocol::operation::update_entity::Mode;
+use tablesdk_protocol::operation::{
+    EntityBody, MalformedResponse, Prefer, delete_entity, insert_entity, update_entity,
+};
+use tablesdk_protocol::wire::json::MetadataLevel;
+use tablesdk_protocol::{ETag, EntityKey, IfMatch, KeyError, PartitionKey, TableName};
+
+use super::settle::{Sent, settle};
+use super::update_entity::{encode_stored, operation};
+use super::{EncodedEntity, check_condition};
+use crate::entity::{IntoEntityKey, Partition, Stored, WritableEntity};
+use crate::pipeline::{Effect, random_guid};
+use crate::{Error, RowNow, TableClient};
+
+/// Changes of entities in one partition that happen together or not at all. See [`TableClient::batch`].
+#[must_use = "a batch does nothing until it is committed"]
+pub struct Batch<'e> {
+    table: TableClient,
+    target: Result<(TableName, PartitionKey), Error>,
+    items: Vec<Item<'e>>,
+    /// The first thing that is wrong with a change.
+    refused: Option<Error>,
+}
+
+struct Item<'e> {
+    operation: &'static str,
+    key: EntityKey,
+    change: Change,
+    written: Option<Written<'e>>,
+}
+
+impl<'e> Batch<'e> {
+    pub(crate) fn new(table: TableClient, partition: Result<PartitionKey, KeyError>) -> Self {
+        let partition = partition.map_err(|error| Error::input(error).with_operation(OPERATION));
+        let target = table
+            .checked_name(OPERATION)
+            .and_then(|name| Ok((name, partition?)));
+        Self {
+            table,
+            target,
+            items: Vec::new(),
+            refused: None,
+        }
+    }
+
+    /// How many changes it holds.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Whether it holds no change.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// Inserts an entity that must not exist yet.
+    pub fn insert<E: WritableEntity>(self, entity: &E) -> Self {
+        let operation = "insert entity";
+        let encoded = EncodedEntity::new(operation, entity);
+        self.add(operation, encoded, |table, EncodedEntity { key, body }| {
+            let change = Change::Insert(insert_entity::Request {
+                table,
+                entity: EntityBody::from_bytes(body),
+                prefer: Prefer::ReturnNoContent,
+                level: MetadataLevel::Minimal,
+            });
+            (key, change, None)
+        })
+    }
+
+    /// Inserts an entity, or replaces the one that is there, whatever its version.
+    pub fn upsert_replace<E: WritableEntity>(self, entity: &E) -> Self {
+        self.write(Mode::Replace, None, entity)
+    }
+
+    /// Inserts an entity, or merges it into the one that is there, whatever its version.
+    pub fn upsert_merge<E: WritableEntity>(self, entity: &E) -> Self {
+        self.write(Mode::Merge, None, entity)
+    }
+
+    /// Replaces an entity that must exist, whatever its version.
+    pub fn replace_unconditional<E: WritableEntity>(self, entity: &E) -> Self {
+        self.write(Mode::Replace, Some(IfMatch::Any), entity)
+    }
+
+    /// Merges into an entity that must exist, whatever its version.
+    pub fn merge_unconditional<E: WritableEntity>(self, entity: &E) -> Self {
+        self.write(Mode::Merge, Some(IfMatch::Any), entity)
+    }
+
+    /// Replaces an entity, if it is still the version that was read. The new ETag is put into `entity` once all is done.
+    pub fn replace<E: WritableEntity>(self, entity: &'e mut Stored<E>) -> Self {
+        self.write_stored(Mode::Replace, entity)
+    }
+
+    /// Merges an entity, if it is still the version that was read. The new ETag is put into `entity` once all is done.
+    pub fn merge<E: WritableEntity>(self, entity: &'e mut Stored<E>) -> Self {
+        self.write_stored(Mode::Merge, entity)
+    }
+
+    /// Deletes an entity that must exist, whatever its version.
+    pub fn delete(self, key: impl IntoEntityKey) -> Self {
+        let key = key.into_entity_key();
+        let key = key.map_err(|error| Error::input(error).with_operation(DELETE));
+        self.delete_if(key, IfMatch::Any)
+    }
+
+    /// Deletes an entity, if it is still the version that was read.
+    pub fn delete_stored<E>(self, entity: &Stored<E>) -> Self {
+        let if_match = IfMatch::ETag(entity.etag().clone());
+        self.delete_if(Ok(entity.key().clone()), if_match)
+    }
+
+    /// Carries all changes out, or none.
+    ///
+    /// # Errors
+    ///
+    /// Of the first change that cannot be carried out: [`Error::batch_index`] says which it is, [`Error::operation`] and
+    /// [`Error::key`] what it was. [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent, when there are no
+    /// changes or more than 100, when they are larger than 4 MiB as they are sent, when one lies in another partition, or two
+    /// are about one entity. [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when all may have been carried
+    /// out or none; what is there now is told of the entity of the change that the last answer was about.
+    pub async fn commit(self) -> Result<Committed, Error> {
+        let Self {
+            table,
+            target,
+            items,
+            refused,
+        } = self;
+        let (name, _) = target?;
+        if let Some(error) = refused {
+            return Err(error);
+        }
+        let refused = |problem| Err(Error::input(problem).with_operation(OPERATION));
+        if !(1..=BATCH_CHANGES_MAX).contains(&items.len()) {
+            let count = items.len();
+            return refused(BatchProblem::Count { count });
+        }
+        let (mut places, mut changes, mut writes) = (Vec::new(), Vec::new(), Vec::new());
+        for item in items {
+            places.push((item.operation, item.key));
+            changes.push(item.change);
+            writes.push(item.written);
+        }
+        let request = Request::Changes(changes);
+        let mut run = table.pipeline.begin(OPERATION);
+        let encoded = request.encode(&run.pipeline().endpoint, random_guid());
+        let bytes = encoded.body().len();
+        if bytes > REQUEST_BODY_BYTES_MAX {
+            return refused(BatchProblem::Size { bytes });
+        }
+        let inspect = |answer: &HttpResponse<_>| match Response::decode(answer, &request) {
+            Ok(Response::Refused(answer)) => Some(Refusal::read(&answer)),
+            _ => None,
+        };
+        let answer = match run.send_inspected(Effect::Write, &encoded, &inspect).await {
+            Ok(answer) => answer,
+            Err(error) => {
+                let index = error.batch_index().unwrap_or(places.len());
+                let (Some((operation, key)), Request::Changes(changes)) =
+                    (places.get(index), &request)
+                else {
+                    return Err(as_a_whole(error));
+                };
+                let error = error.for_change(operation);
+                let (body, whole) = changes.get(index).map_or((None, true), content);
+                let sent = Sent {
+                    table: &name,
+                    key,
+                    body,
+                    whole,
+                };
+                let (row, error) = settle(&mut run, sent, error).await?;
+                return Err(error.into_outcome_unknown(row));
+            }
+        };
+        let etags = match Response::decode(&answer.response, &request) {
+            Ok(Response::Changed(answers)) => etags(answers, &request),
+            Ok(_) => Err(None),
+            Err(error) => Err(Some(error)),
+        };
+        // The service took the changes; what it says of them cannot be read.
+        let etags = etags.map_err(|error| {
+            let error = match error {
+                Some(error) => Error::response(error),
+                None => Error::response(BatchProblem::Answer),
+            };
+            error
+                .with_operation(OPERATION)
+                .into_outcome_unknown(RowNow::Unread)
+        })?;
+        for (written, etag) in writes.into_iter().zip(&etags) {
+            if let (Some(written), Some(etag)) = (written, etag) {
+                written(etag.clone());
+            }
+        }
+        Ok(Committed { etags })
+    }
+
+    fn write<E: WritableEntity>(self, mode: Mode, if_match: Option<IfMatch>, entity: &E) -> Self {
+        let operation = operation(mode, if_match.as_ref());
+        let encoded = EncodedEntity::new(operation, entity);
+        self.add(operation, encoded, |table, entity| {
+            let (key, change) = update(table, mode, if_match, entity);
+            (key, change, None)
+        })
+    }
+
+    fn write_stored<E: WritableEntity>(self, mode: Mode, entity: &'e mut Stored<E>) -> Self {
+        let if_match = IfMatch::ETag(entity.etag().clone());
+        let operation = operation(mode, Some(&if_match));
+        let encoded = encode_stored(operation, entity).and_then(|encoded| {
+            check_condition(operation, &if_match).map_err(|error| error.with_key(&encoded.key))?;
+            Ok(encoded)
+        });
+        self.add(operation, encoded, |table, encoded| {
+            let (key, change) = update(table, mode, Some(if_match), encoded);
+            let written: Written<'e> = Box::new(move |etag| entity.written(etag));
+            (key, change, Some(written))
+        })
+    }
+
+    fn delete_if(self, key: Result<EntityKey, Error>, if_match: IfMatch) -> Self {
+        let key = key.and_then(|key| {
+            check_condition(DELETE, &if_match).map_err(|error| error.with_key(&key))?;
+            Ok(key)
+        });
+        self.add(DELETE, key, |table, key| {
+            let request = delete_entity::Request {
+                table,
+                key: key.clone(),
+                if_match,
+            };
+            (key, Change::Delete(request), None)
+        })
+    }
+
+    fn add<T>(
+        mut self,
+        operation: &'static str,
+        input: Result<T, Error>,
+        change: impl FnOnce(TableName, T) -> (EntityKey, Change, Option<Written<'e>>),
+    ) -> Self {
+        let index = self.items.len();
+        let (Ok((table, partition)), None) = (&self.target, &self.refused) else {
+            return self;
+        };
+        let refused = match input {
+            Ok(input) => {
+                let (key, change, written) = change(table.clone(), input);
+                let problem = if key.partition_key() != partition {
+                    Some(BatchProblem::Partition {
+                        partition: partition.as_str().to_owned(),
+                    })
+                } else if self.items.iter().any(|item| item.key == key) {
+                    Some(BatchProblem::Twice)
+                } else {
+                    None
+                };
+                match problem {
+                    Some(problem) => Error::input(problem)
+                        .with_operation(operation)
+                        .with_key(&key),
+                    None => {
+                        self.items.push(Item {
+                            operation,
+                            key,
+                            change,
+                            written,
+                        });
+                        return self;
+                    }
+                }
+            }
+            Err(error) => error,
+        };
+        self.refused = Some(refused.with_batch_index(index));
+        self
+    }
+}
+
+impl fmt::Debug for Batch<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let changes = self.items.iter().map(|item| (item.operation, &item.key));
+        f.debug_struct("Batch")
+            .field("table", &self.table)
+            .field("target", &self.target)
+            .field("changes", &changes.collect::<Vec<_>>())
+            .field("refused", &self.refused)
+            .finish()
+    }
+}
+
+/// What came of a batch: all of it was carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Committed {
+    etags: Vec<Option<ETag>>,
+}
+
+impl Committed {
+    /// The versions that the entities have now, in the order of the changes; `None` for a delete.
+    pub fn etags(&self) -> &[Option<ETag>] {
+        &self.etags
+    }
+}
+
+/// What names the partition of a batch: [`Partition`], or the text as it is stored.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not name a partition",
+    label = "not a partition key",
+    note = "give a typed partition such as `Employee::partition(\"Sales\")`, or its text `\"Sales\"`"
+)]
+pub trait IntoPartitionKey {
+    /// The partition key, or what is wrong with it.
+    ///
+    /// # Errors
+    ///
+    /// When the text breaks a rule of the service for keys.
+    fn into_partition_key(self) -> Result<PartitionKey, KeyError>;
+}
+
+impl<E> IntoPartitionKey for Partition<E> {
+    fn into_partition_key(self) -> Result<PartitionKey, KeyError> {
+        Self::into_partition_key(self)
+    }
+}
+
+impl IntoPartitionKey for PartitionKey {
+    fn into_partition_key(self) -> Result<PartitionKey, KeyError> {
+        Ok(self)
+    }
+}
+
+impl IntoPartitionKey for &str {
+    fn into_partition_key(self) -> Result<PartitionKey, KeyError> {
+        PartitionKey::new(self)
+    }
+}
+
+impl IntoPartitionKey for String {
+    fn into_partition_key(self) -> Result<PartitionKey, KeyError> {
+        PartitionKey::new(self)
+    }
+}
+
+type Written<'e> = Box<dyn FnOnce(ETag) + Send + 'e>;
+
+fn update(
+    table: TableName,
+    mode: Mode,
+    if_match: Option<IfMatch>,
+    entity: EncodedEntity,
+) -> (EntityKey, Change) {
+    let EncodedEntity { key, body } = entity;
+    let request = update_entity::Request {
+        table,
+        key: key.clone(),
+        mode,
+        if_match,
+        entity: EntityBody::from_bytes(body),
+    };
+    (key, Change::Update(request))
+}
+
+/// What should be there after a change, and whether nothing else should.
+fn content(change: &Change) -> (Option<&bytes::Bytes>, bool) {
+    match change {
+        Change::Delete(_) => (None, true),
+        Change::Insert(request) => (Some(request.entity.as_bytes()), true),
+        Change::Update(request) => {
+            let whole = request.mode == Mode::Replace;
+            (Some(request.entity.as_bytes()), whole)
+        }
+    }
+}
+
+/// An error that is about no change in particular.
+fn as_a_whole(error: Error) -> Error {
+    if error.is_unsettled() {
+        error.into_outcome_unknown(RowNow::Unread)
+    } else {
+        error
+    }
+}
+
+fn etags(
+    answers: Vec<HttpResponse<bytes::Bytes>>,
+    request: &Request,
+) -> Result<Vec<Option<ETag>>, Option<MalformedResponse>> {
+    let Request::Changes(changes) = request else {
+        return Err(None);
+    };
+    let etags = answers.into_iter().zip(changes);
+    let etags = etags.map(|(answer, change)| match change {
+        Change::Delete(_) => Ok(None),
+        Change::Insert(_) => insert_entity::Response::decode(answer).map(|it| Some(it.etag)),
+        Change::Update(_) => update_entity::Response::decode(&answer).map(|it| Some(it.etag)),
+    });
+    etags.collect::<Result<_, _>>().map_err(Some)
+}
+
+#[derive(Clone, Debug, thiserror::Error)]
+enum BatchProblem {
+    #[error("the answer is not one to these changes")]
+    Answer,
+    #[error("a batch has 1 to {BATCH_CHANGES_MAX} changes, not {count}")]
+    Count { count: usize },
+    #[error("the entity is not in the batch's partition {partition:?}")]
+    Partition { partition: String },
+    #[error("a batch of {bytes} bytes is larger than {REQUEST_BODY_BYTES_MAX}")]
+    Size { bytes: usize },
+    #[error("a batch changes an entity only once")]
+    Twice,
+}
+
+const OPERATION: &str = "batch";
+const DELETE: &str = "delete entity";

@@ -1,0 +1,62 @@
+//! What becomes of a write that may have been carried out, although no answer says so, or the answer to its repetition says
+//! otherwise: 409 to an insert, 404 to a delete, 412 to a conditional write.
+//!
+//! Success is claimed only where it is sure. That the entity equals what was sent is no proof: two programs may send the same.
+
+use bytes::Bytes;
+use tablesdk_protocol::operation::get_entity::{Request, Response};
+use tablesdk_protocol::wire::json::MetadataLevel;
+use tablesdk_protocol::{EntityKey, TableName};
+
+use crate::pipeline::{Effect, Run};
+use crate::{CurrentRow, Error, ErrorKind, RowNow};
+
+/// A write, as far as its outcome can be seen in the entity.
+pub(super) struct Sent<'a> {
+    pub(super) table: &'a TableName,
+    pub(super) key: &'a EntityKey,
+    /// What should be there; nothing, after a delete.
+    pub(super) body: Option<&'a Bytes>,
+    /// Nothing but the body should be there.
+    pub(super) whole: bool,
+}
+
+/// Looks at what there is after a write that failed and may have been carried out all the same. The error comes back as it
+/// is when the write was surely not carried out.
+pub(super) async fn settle(
+    run: &mut Run<'_>,
+    sent: Sent<'_>,
+    error: Error,
+) -> Result<(RowNow, Error), Error> {
+    let error = error.with_key(sent.key);
+    if !error.is_unsettled() {
+        return Err(error);
+    }
+    // A service that gives no answer to the write is not asked for more.
+    let row = match error.kind() {
+        ErrorKind::Service => look(run, &sent).await,
+        _ => RowNow::Unread,
+    };
+    Ok((row, error))
+}
+
+async fn look(run: &mut Run<'_>, sent: &Sent<'_>) -> RowNow {
+    let request = Request {
+        table: sent.table.clone(),
+        key: sent.key.clone(),
+        select: None,
+        level: MetadataLevel::Minimal,
+    };
+    let request = request.encode(&run.pipeline().endpoint);
+    match run.send(Effect::Read, &request).await {
+        Ok(answer) => {
+            let Response { etag, content } = Response::decode(answer.response);
+            match CurrentRow::new(content, etag, sent.body, sent.whole) {
+                Ok(row) => RowNow::Present(row),
+                Err(_) => RowNow::Unread,
+            }
+        }
+        Err(error) if error.is_not_found() => RowNow::Missing,
+        Err(_) => RowNow::Unread,
+    }
+}

@@ -1,0 +1,59 @@
+//! What the operations of a client share: a store of repetitions, and places for requests on their way.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A store of repetitions, filled by success.
+#[derive(Debug)]
+pub(super) struct Budget {
+    tenths: AtomicU32,
+    full: u32,
+}
+
+impl Budget {
+    pub(super) const fn new(repetitions: u32) -> Self {
+        let full = repetitions.saturating_mul(TENTHS);
+        Self {
+            tenths: AtomicU32::new(full),
+            full,
+        }
+    }
+
+    /// Takes a repetition, if there is one.
+    pub(super) fn take(&self) -> bool {
+        let taken = |tenths: u32| tenths.checked_sub(TENTHS);
+        // A count: nothing else is ordered by it.
+        self.tenths
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, taken)
+            .is_ok()
+    }
+
+    /// Notes a success at the first attempt.
+    pub(super) fn refill(&self) {
+        let filled = |tenths: u32| (tenths < self.full).then(|| tenths + 1);
+        // Full is full.
+        let _ = self
+            .tenths
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, filled);
+    }
+}
+
+/// What a repetition costs, and a success earns one of.
+const TENTHS: u32 = 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ten_successes_earn_one_repetition() {
+        let budget = Budget::new(2);
+        budget.refill();
+        assert!(budget.take() && budget.take() && !budget.take());
+        for _ in 0..9 {
+            budget.refill();
+        }
+        assert!(!budget.take());
+        budget.refill();
+        assert!(budget.take() && !budget.take());
+    }
+}

@@ -1,0 +1,114 @@
+//! What is found where an entity is, after a write whose outcome is unknown. Knows nothing of why it is.
+
+use std::fmt;
+
+use bytes::Bytes;
+use tablesdk_protocol::wire::json::{JsonEntity, JsonError, read_entity};
+use tablesdk_protocol::{ETag, Value};
+
+use crate::Error;
+use crate::entity::{Stored, TableEntity};
+
+/// What was found where an entity is, after a write with an [unknown outcome](crate::ErrorKind::OutcomeUnknown).
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum RowNow {
+    /// Nothing: it does not exist, or its table does not.
+    Missing,
+    /// This entity.
+    Present(CurrentRow),
+    /// It could not be looked at.
+    Unread,
+}
+
+/// An entity as it was found. That it equals what was sent is no proof that it was written by the same program.
+#[derive(Clone)]
+pub struct CurrentRow {
+    content: Bytes,
+    etag: ETag,
+    equals_sent: bool,
+}
+
+impl CurrentRow {
+    /// Compares what was found with what was sent, where anything was: with `whole`, nothing else may be there.
+    pub(crate) fn new(
+        content: Bytes,
+        header: Option<ETag>,
+        sent: Option<&Bytes>,
+        whole: bool,
+    ) -> Result<Self, JsonError> {
+        let found = read_entity(&content)?;
+        let etag = header.or_else(|| found.etag());
+        let etag = etag.unwrap_or_else(|| ETag::from_opaque(""));
+        let equals_sent = match sent {
+            Some(sent) => is_in(&read_entity(sent)?, &found, whole),
+            None => false,
+        };
+        Ok(Self {
+            content,
+            etag,
+            equals_sent,
+        })
+    }
+
+    /// The version that was found.
+    pub const fn etag(&self) -> &ETag {
+        &self.etag
+    }
+
+    /// Whether it equals what was sent: all of it after an insert or a replace, the properties that were sent after a merge.
+    pub const fn equals_sent(&self) -> bool {
+        self.equals_sent
+    }
+
+    /// The entity.
+    ///
+    /// # Errors
+    ///
+    /// When it is not of that type.
+    pub fn read<E: TableEntity>(&self) -> Result<Stored<E>, Error> {
+        let entity = read_entity(&self.content).map_err(Error::response)?;
+        Stored::read(&entity, Some(self.etag.clone())).map_err(Error::response)
+    }
+}
+
+fn is_in(sent: &JsonEntity<'_>, found: &JsonEntity<'_>, whole: bool) -> bool {
+    let sent = properties(sent);
+    let found = properties(found);
+    let (Some(sent), Some(found)) = (sent, found) else {
+        return false;
+    };
+    (!whole || sent.len() == found.len()) && sent.iter().all(|property| found.contains(property))
+}
+
+/// The properties that are not null; `None` when one cannot be read.
+fn properties<'e>(entity: &'e JsonEntity<'_>) -> Option<Vec<(&'e str, Value)>> {
+    let mut properties = Vec::new();
+    for property in entity.properties() {
+        if let Some(value) = property.to_value().ok()? {
+            properties.push((property.name(), value));
+        }
+    }
+    Some(properties)
+}
+
+/// Without the values, which are nobody's but the program's.
+impl fmt::Debug for CurrentRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CurrentRow")
+            .field("etag", &self.etag)
+            .field("equals_sent", &self.equals_sent)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for RowNow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Missing => "it is not there now",
+            Self::Present(row) if row.equals_sent => "what is there now equals what was sent",
+            Self::Present(_) => "what is there now is not what was sent",
+            Self::Unread => "it could not be looked at",
+        })
+    }
+}

@@ -1,0 +1,325 @@
+//! Batches: together or not at all, checked before they are sent, explained when they fail, and honest when answers are lost.
+
+use bytes::Bytes;
+use harness::Subject;
+use harness::faults::{Fault, Op, refusal};
+use http::Response;
+use tablesdk::{ErrorKind, Retry, RowNow, TableEntity};
+
+use crate::{Employee, on_both_transports};
+
+on_both_transports! {
+    async fn every_kind_of_change_happens(subject: Subject) {
+        let table = subject.table().await;
+        let mut rows = Vec::new();
+        for id in ["1", "2", "3", "4", "5", "6"] {
+            let employee = Employee { email: Some("x@y".into()), ..Employee::new(id, "Old", 1) };
+            rows.push(table.insert(&employee).await.unwrap());
+        }
+        let [replaced, merged, deleted, ..] = rows.as_mut_slice() else { unreachable!() };
+        (replaced.name, replaced.email) = ("New".into(), None);
+        (merged.name, merged.email) = ("New".into(), None);
+        let done = table
+            .batch(Employee::partition("Sales"))
+            .insert(&Employee::new("7", "New", 2))
+            .replace(replaced)
+            .merge(merged)
+            .delete_stored(deleted)
+            .replace_unconditional(&Employee::new("4", "New", 2))
+            .merge_unconditional(&Employee::new("5", "New", 2))
+            .delete(Employee::key("Sales", "6"))
+            .upsert_replace(&Employee::new("8", "New", 2))
+            .upsert_merge(&Employee::new("O'9", "New", 2))
+            .commit()
+            .await
+            .unwrap();
+        let stored = table.query::<Employee>().collect().await.unwrap();
+        let seen: Vec<_> = stored
+            .iter()
+            .map(|row| (row.id.as_str(), row.name.as_str(), row.email.is_some()))
+            .collect();
+        assert_eq!(seen, [
+            ("1", "New", false),
+            ("2", "New", true),
+            ("4", "New", false),
+            ("5", "New", true),
+            ("7", "New", false),
+            ("8", "New", false),
+            ("O'9", "New", false),
+        ]);
+        // The ETags of the answer are those of the entities, in the order of the changes.
+        let etag = |id: &str| stored.iter().find(|row| row.id == id).map(|row| row.etag().clone());
+        let expected: Vec<_> = ["7", "1", "2", "3", "4", "5", "6", "8", "O'9"].map(etag).into();
+        assert_eq!(done.etags(), expected);
+        table.replace(&mut rows[0]).await.unwrap();
+        table.merge(&mut rows[1]).await.unwrap();
+    }
+
+    async fn a_failure_names_the_change_and_undoes_the_others(subject: Subject) {
+        let table = subject.table().await;
+        let mut row = table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
+        let before = row.etag().clone();
+        let stale = row.clone();
+        table.merge_unconditional(&*stale).await.unwrap();
+        row.age = 37;
+        let error = table
+            .batch("Sales")
+            .upsert_merge(&Employee::new("2", "Grace", 50))
+            .insert(&Employee::new("3", "Alan", 41))
+            .replace(&mut row)
+            .commit()
+            .await
+            .unwrap_err();
+        assert!(error.is_precondition_failed(), "{error:?}");
+        assert_eq!(error.batch_index(), Some(2));
+        assert_eq!(error.operation(), Some("replace entity"));
+        assert_eq!(error.key().unwrap().row_key().as_str(), "1");
+        assert_eq!(error.code().unwrap().as_str(), "UpdateConditionNotSatisfied");
+        assert_eq!(*row.etag(), before);
+        assert_eq!(table.query::<Employee>().collect().await.unwrap().len(), 1);
+
+        let error = table.batch("Sales").delete(("Sales", "9")).commit().await.unwrap_err();
+        assert!(error.is_not_found() && error.batch_index() == Some(0), "{error:?}");
+        let missing = subject.service.table("Missing");
+        let error = missing.batch("Sales").insert(&*row).commit().await.unwrap_err();
+        assert_eq!(error.code().unwrap().as_str(), "TableNotFound");
+    }
+}
+
+#[tokio::test]
+async fn an_etag_that_cannot_be_sent_is_refused_with_its_change() {
+    let (_subject, table, faults) = Subject::with_faults(Retry::none()).await;
+    let body = r#"{"odata.etag":"a\nb","PartitionKey":"Sales","RowKey":"1","Name":"Ada","Age":36}"#;
+    let answer = Response::new(Bytes::from_static(body.as_bytes()));
+    faults.plan(Op::Get, [Fault::Answer(answer)]);
+    let row = table.get(Employee::key("Sales", "1")).await.unwrap();
+    let mut row = row.unwrap();
+    let batch = table.batch("Sales").delete_stored(&row);
+    let deleted = batch.commit().await.unwrap_err();
+    let batch = table.batch("Sales").replace(&mut row);
+    let replaced = batch.commit().await.unwrap_err();
+    for error in [deleted, replaced] {
+        assert_eq!(error.kind(), ErrorKind::Input, "{error:?}");
+        assert_eq!(error.batch_index(), Some(0));
+        assert!(error.key().is_some());
+    }
+    assert_eq!(faults.count(Op::Batch), 0);
+}
+
+#[derive(TableEntity)]
+struct Blob {
+    #[table(partition_key)]
+    partition: String,
+    #[table(row_key)]
+    id: String,
+    #[table(rename = "A")]
+    text: String,
+}
+
+#[tokio::test]
+async fn bad_batches_are_refused_before_they_are_sent() {
+    let (_subject, table, faults) = Subject::with_faults(Retry::none()).await;
+    let one = Employee::new("1", "Ada", 36);
+    let elsewhere = Employee {
+        department: "Lab".into(),
+        ..one.clone()
+    };
+    let mut moved = table
+        .insert(&Employee::new("2", "Grace", 50))
+        .await
+        .unwrap();
+    moved.id = "3".into();
+    let hundred = (0..100).fold(table.batch("Sales"), |batch, id| {
+        batch.upsert_merge(&Employee::new(&id.to_string(), "Ada", id))
+    });
+    let two_in_one = table.batch("Sales").insert(&one).delete(("Sales", "1"));
+    for (batch, index, words) in [
+        (table.batch("Sales"), None, "1 to 100 changes, not 0"),
+        (
+            hundred.upsert_merge(&Employee::new("x", "", 0)),
+            None,
+            "not 101",
+        ),
+        (
+            table.batch("Sales").insert(&one).insert(&elsewhere),
+            Some(1),
+            "partition \"Sales\"",
+        ),
+        (two_in_one, Some(1), "only once"),
+        (table.batch("a/b").insert(&one), None, "'/'"),
+        (
+            table.batch("Sales").delete(("Sales", "a#b")),
+            Some(0),
+            "'#'",
+        ),
+        (
+            table.batch("Sales").insert(&one).replace(&mut moved),
+            Some(1),
+            "row key changed",
+        ),
+    ] {
+        let error = batch.commit().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Input, "{error:?}");
+        assert_eq!(error.batch_index(), index, "{error:?}");
+        assert!(format!("{error:?}").contains(words), "{error:?}: {words}");
+    }
+    assert_eq!(faults.count(Op::Batch), 0);
+}
+
+#[tokio::test]
+async fn a_batch_may_be_four_mebibytes_large_and_no_byte_more() {
+    let (_subject, table, faults) = Subject::with_faults(Retry::none()).await;
+    let sized = |length: usize| {
+        let blob = |id: usize, text| Blob {
+            partition: "p".into(),
+            id: id.to_string(),
+            text,
+        };
+        let batch = table
+            .batch("p")
+            .upsert_replace(&blob(100, "x".repeat(length)));
+        let batch = (1..100).fold(batch, |batch, id| {
+            batch.upsert_replace(&blob(id, "ä".repeat(20_900)))
+        });
+        batch.commit()
+    };
+    let bytes = |error: tablesdk::Error| {
+        assert_eq!(error.kind(), ErrorKind::Input, "{error:?}");
+        let text = format!("{error:?}");
+        let number = text.split("a batch of ").nth(1).unwrap().split(' ').next();
+        number.unwrap().parse::<usize>().unwrap()
+    };
+    let largest = 32_768;
+    let excess = bytes(sized(largest).await.unwrap_err()) - 4 * 1024 * 1024;
+    let length = largest - excess;
+    assert_eq!(
+        bytes(sized(length + 1).await.unwrap_err()),
+        4 * 1024 * 1024 + 1
+    );
+    assert_eq!(faults.count(Op::Batch), 0);
+    sized(length).await.unwrap();
+    assert_eq!(faults.count(Op::Batch), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_that_promises_a_state_is_repeated() {
+    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    faults.plan(Op::Batch, [Fault::LoseAnswer, Fault::LoseRequest]);
+    let (one, two) = (
+        Employee::new("1", "Ada", 36),
+        Employee::new("2", "Grace", 50),
+    );
+    let done = table
+        .batch("Sales")
+        .upsert_merge(&one)
+        .upsert_replace(&two)
+        .commit()
+        .await
+        .unwrap();
+    assert_eq!(faults.count(Op::Batch), 3);
+    let row = table
+        .get(Employee::key("Sales", "2"))
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(done.etags()[1].as_ref(), Some(row.etag()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_that_may_have_met_itself_claims_nothing() {
+    for first in [Fault::LoseAnswer, Fault::Hang] {
+        let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+        let mut row = table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
+        let before = row.etag().clone();
+        row.age = 37;
+        faults.plan(Op::Batch, [first]);
+        let batch = table
+            .batch("Sales")
+            .upsert_merge(&Employee::new("2", "Grace", 50));
+        let error = batch.replace(&mut row).commit().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error:?}");
+        assert_eq!((error.batch_index(), error.attempts()), (Some(1), 2));
+        let Some(RowNow::Present(now)) = error.row_now() else {
+            panic!("{error:?}")
+        };
+        assert!(now.equals_sent());
+        assert_eq!(now.read::<Employee>().unwrap().age, 37);
+        assert_eq!(*row.etag(), before);
+        assert_eq!((faults.count(Op::Batch), faults.count(Op::Get)), (2, 1));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_inside_an_answer_is_treated_as_one_outside() {
+    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let busy = part("HTTP/1.1 503 Busy", "ServerBusy", "0:Busy.");
+    faults.plan(
+        Op::Batch,
+        [
+            Fault::Answer(busy),
+            Fault::Answer(refusal(503, "ServerBusy")),
+        ],
+    );
+    let ada = Employee::new("1", "Ada", 36);
+    table.batch("Sales").insert(&ada).commit().await.unwrap();
+    assert_eq!(faults.count(Op::Batch), 3);
+    let error = table
+        .batch("Sales")
+        .insert(&ada)
+        .commit()
+        .await
+        .unwrap_err();
+    assert!(error.is_conflict() && error.attempts() == 1, "{error:?}");
+}
+
+#[tokio::test]
+async fn answers_with_other_line_ends_and_strange_indexes_are_read() {
+    let (_subject, table, faults) = Subject::with_faults(Retry::none()).await;
+    let ada = Employee::new("1", "Ada", 36);
+    for (message, index) in [("0:Exists.", 0), ("Exists.", 0), ("7:Exists.", 7)] {
+        let answer = part("HTTP/1.1 409 Conflict", "EntityAlreadyExists", message);
+        faults.plan(Op::Batch, [Fault::Answer(answer)]);
+        let error = table
+            .batch("Sales")
+            .insert(&ada)
+            .commit()
+            .await
+            .unwrap_err();
+        assert!(error.is_conflict(), "{error:?}");
+        assert_eq!(error.batch_index(), Some(index));
+        assert_eq!(error.key().is_some(), index == 0);
+    }
+    // What is no answer to the changes leaves open what became of them.
+    for body in ["", "<html>Welcome</html>", "--b\r\n\r\n--b--"] {
+        faults.plan(
+            Op::Batch,
+            [Fault::CarryOutAndAnswer(accepted(body.to_owned()))],
+        );
+        let error = table
+            .batch("Sales")
+            .upsert_merge(&ada)
+            .commit()
+            .await
+            .unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error:?}");
+        assert!(
+            error.to_string().contains("the answer cannot be read"),
+            "{error}"
+        );
+    }
+}
+
+/// An answer that mixes line ends, as one backend does.
+fn part(status: &str, code: &str, message: &str) -> Response<Bytes> {
+    accepted(format!(
+        "--b\nContent-Type: multipart/mixed; boundary=c\n\n--c\nContent-Type: application/http\nContent-Transfer-Encoding: binary\n\n{status}\r\nContent-Type: application/json\r\n\r\n{{\"odata.error\":{{\"code\":\"{code}\",\"message\":{{\"lang\":\"en-us\",\"value\":\"{message}\"}}}}}}\n--c--\n--b--\r\n"
+    ))
+}
+
+fn accepted(body: String) -> Response<Bytes> {
+    Response::builder()
+        .status(202)
+        .header("content-type", "multipart/mixed; boundary=b")
+        .body(body.into())
+        .unwrap()
+}

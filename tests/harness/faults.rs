@@ -1,0 +1,190 @@
+//! A transport that goes wrong on demand: it loses requests and answers, delays them, and makes answers up.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, Response};
+use tablesdk::{Transport, TransportError, TransportFuture};
+
+/// What goes wrong with a request.
+#[derive(Clone, Debug)]
+pub enum Fault {
+    /// It never leaves, and the client knows.
+    Refuse,
+    /// It is lost on the way to the service; the client does not know where.
+    LoseRequest,
+    /// It is carried out, and the answer is lost.
+    LoseAnswer,
+    /// It is carried out, and the answer never comes.
+    Hang,
+    /// It is carried out later.
+    Delay(Duration),
+    /// It is carried out, and another answer comes.
+    CarryOutAndAnswer(Response<Bytes>),
+    /// It is not carried out, and this is the answer.
+    Answer(Response<Bytes>),
+    /// Nothing.
+    Pass,
+}
+
+/// The kind of a request, as far as its method and path tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// A batch.
+    Batch,
+    /// The creation of a table.
+    CreateTable,
+    /// The deletion of an entity.
+    Delete,
+    /// The deletion of a table.
+    DeleteTable,
+    /// The reading of one entity.
+    Get,
+    /// The insertion of an entity.
+    Insert,
+    /// A query.
+    Query,
+    /// A replace, merge or upsert of an entity.
+    Update,
+}
+
+impl Op {
+    /// The kind of a request.
+    pub fn of(request: &Request<Bytes>) -> Self {
+        let path = request.uri().path();
+        let (of_entity, of_table) = (path.contains("RowKey="), path.contains("/Tables"));
+        match *request.method() {
+            _ if path.ends_with("/$batch") => Self::Batch,
+            Method::POST if of_table => Self::CreateTable,
+            Method::DELETE if of_table => Self::DeleteTable,
+            Method::POST if !of_entity => Self::Insert,
+            Method::DELETE => Self::Delete,
+            Method::GET if of_entity => Self::Get,
+            Method::GET => Self::Query,
+            _ => Self::Update,
+        }
+    }
+}
+
+/// A request that the client sent.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// Its kind.
+    pub op: Op,
+    /// Its headers.
+    pub headers: HeaderMap,
+}
+
+/// A transport that goes wrong on demand. Clones share everything.
+pub struct Faults<T> {
+    inner: Arc<T>,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    plan: Vec<(Op, Fault)>,
+    seen: Vec<Seen>,
+}
+
+impl<T: Transport> Faults<T> {
+    /// A transport by way of another one, without any fault yet.
+    pub fn new(inner: T) -> Self {
+        Self {
+            inner: Arc::new(inner),
+            state: Arc::default(),
+        }
+    }
+
+    /// Plans what happens to the next requests of that kind, one after another.
+    pub fn plan(&self, op: Op, faults: impl IntoIterator<Item = Fault>) {
+        let faults = faults.into_iter().map(|fault| (op, fault));
+        self.with(|state| state.plan.extend(faults));
+    }
+
+    /// How many requests of that kind were sent.
+    pub fn count(&self, op: Op) -> usize {
+        self.with(|state| state.seen.iter().filter(|seen| seen.op == op).count())
+    }
+
+    /// All requests that were sent, in order.
+    pub fn seen(&self) -> Vec<Seen> {
+        self.with(|state| state.seen.clone())
+    }
+
+    fn with<R>(&self, use_state: impl FnOnce(&mut State) -> R) -> R {
+        use_state(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn next(&self, request: &Request<Bytes>) -> Fault {
+        let op = Op::of(request);
+        let headers = request.headers().clone();
+        self.with(|state| {
+            state.seen.push(Seen { op, headers });
+            match state.plan.iter().position(|(planned, _)| *planned == op) {
+                Some(index) => state.plan.remove(index).1,
+                None => Fault::Pass,
+            }
+        })
+    }
+
+    async fn exchange(&self, request: Request<Bytes>) -> Result<Response<Bytes>, TransportError> {
+        let lost = || TransportError::maybe_sent("the connection was reset");
+        match self.next(&request) {
+            Fault::Pass => self.inner.send(request).await,
+            Fault::Refuse => Err(TransportError::not_sent("connection refused")),
+            Fault::LoseRequest => Err(lost()),
+            Fault::LoseAnswer => {
+                self.inner.send(request).await?;
+                Err(lost())
+            }
+            Fault::Hang => {
+                self.inner.send(request).await?;
+                std::future::pending().await
+            }
+            Fault::Delay(time) => {
+                tokio::time::sleep(time).await;
+                self.inner.send(request).await
+            }
+            Fault::CarryOutAndAnswer(answer) => {
+                self.inner.send(request).await?;
+                Ok(answer)
+            }
+            Fault::Answer(answer) => Ok(answer),
+        }
+    }
+}
+
+impl<T: Transport> Transport for Faults<T> {
+    fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
+        Box::pin(self.exchange(request))
+    }
+}
+
+impl<T> Clone for Faults<T> {
+    fn clone(&self) -> Self {
+        Self {
+            inner: Arc::clone(&self.inner),
+            state: Arc::clone(&self.state),
+        }
+    }
+}
+
+impl<T> fmt::Debug for Faults<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Faults").finish_non_exhaustive()
+    }
+}
+
+/// An error of the service, as it answers it.
+pub fn refusal(status: u16, code: &str) -> Response<Bytes> {
+    let body = format!(
+        r#"{{"odata.error":{{"code":"{code}","message":{{"lang":"en-US","value":"Made up."}}}}}}"#
+    );
+    Response::builder()
+        .status(status)
+        .body(body.into())
+        .expect("the status is one")
+}
