@@ -58,6 +58,8 @@ enum Source {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
+    /// The closure of [`modify`](crate::TableClient::modify) failed: the source is its error. Nothing was written.
+    Caller,
     /// A connection string, endpoint or credential cannot be used.
     Configuration,
     /// A name, key, value or filter breaks a rule of the service. Nothing was sent.
@@ -88,6 +90,10 @@ impl Error {
 
     pub(crate) fn response(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self::new(ErrorKind::Response, Source::Other(source.into()))
+    }
+
+    pub(crate) fn caller(source: Box<dyn StdError + Send + Sync>) -> Self {
+        Self::new(ErrorKind::Caller, Source::Other(source))
     }
 
     pub(crate) fn service(error: ServiceError) -> Self {
@@ -302,6 +308,7 @@ impl fmt::Display for Error {
             Source::Service(error) => fmt::Display::fmt(error, f)?,
             Source::Transport(_) => f.write_str("no answer from the service")?,
             Source::Other(_) => f.write_str(match kind {
+                ErrorKind::Caller => "the change was called off",
                 ErrorKind::Configuration => "the client cannot be set up",
                 ErrorKind::OutcomeUnknown | ErrorKind::Response => "the answer cannot be read",
                 _ => "refused before anything was sent",

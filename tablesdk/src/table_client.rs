@@ -8,8 +8,8 @@ use tablesdk_protocol::{ETag, IfMatch, TableName};
 
 use crate::Error;
 use crate::action::{
-    Batch, CreateTable, DeleteEntity, DeleteTable, GetEntity, InsertEntity, IntoPartitionKey,
-    QueryEntities, ReplaceStored, WriteEntity,
+    Batch, CreateTable, DeleteEntity, DeleteTable, GetEntity, GetMany, InsertEntity,
+    IntoPartitionKey, Modify, ModifyError, Patch, QueryEntities, ReplaceStored, WriteEntity,
 };
 use crate::entity::{IntoEntityKey, KeyOf, Stored, TableEntity, WritableEntity};
 use crate::pipeline::Pipeline;
@@ -256,6 +256,80 @@ impl TableClient {
     pub fn delete_stored<E>(&self, entity: &Stored<E>) -> DeleteEntity {
         let etag: ETag = entity.etag().clone();
         DeleteEntity::new(self.clone(), Ok(entity.key().clone())).if_match(IfMatch::ETag(etag))
+    }
+
+    /// Reads many entities by their keys, several at a time. They come in the order of the keys, with `None` for those that
+    /// do not exist.
+    ///
+    /// ```
+    #[doc = include_str!("docs/employees.md")]
+    /// # table.insert(&Employee::new("Sales", "2", "Grace")).await?;
+    /// let keys = ["1", "2"].map(|id| Employee::key("Sales", id));
+    /// let found = table.get_many(keys).concurrency(2).await?;
+    /// assert!(found[0].is_none());
+    /// assert_eq!(found[1].as_ref().unwrap().name, "Grace");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn get_many<E, K>(&self, keys: impl IntoIterator<Item = K>) -> GetMany<E>
+    where
+        E: TableEntity,
+        K: KeyOf<E>,
+    {
+        let keys = keys.into_iter().map(IntoEntityKey::into_entity_key);
+        GetMany::new(self.clone(), keys.collect())
+    }
+
+    /// Reads an entity, changes it, and writes it on the condition that nobody else wrote in between; else it starts over
+    /// with what is there now. Properties that the struct does not have stay as they are, and those that became `None` go.
+    ///
+    /// ```
+    #[doc = include_str!("docs/employees.md")]
+    /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+    /// let key = Employee::key("Sales", "1");
+    /// let ada = table
+    ///     .modify(key, |e: &mut Employee| {
+    ///         e.name.push_str(" Lovelace");
+    ///         Ok(())
+    ///     })
+    ///     .await?;
+    /// assert_eq!(ada.name, "Ada Lovelace");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `ResourceNotFound`, `TableNotFound`; `UpdateConditionNotSatisfied` when somebody else wrote in every
+    /// [round](Modify::rounds); [`ErrorKind::Caller`](crate::ErrorKind::Caller) when the closure fails, with its error as
+    /// the source; [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the change may have been written.
+    pub fn modify<E, F>(&self, key: impl KeyOf<E>, change: F) -> Modify<E, F>
+    where
+        E: WritableEntity,
+        F: FnMut(&mut E) -> Result<(), ModifyError> + Send + 'static,
+    {
+        Modify::new(self.clone(), key.into_entity_key(), change)
+    }
+
+    /// Sets some properties of an entity that must exist, whatever its version, without reading it. Gives back the new ETag.
+    ///
+    /// ```
+    #[doc = include_str!("docs/employees.md")]
+    /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+    /// table
+    ///     .patch(Employee::key("Sales", "1"))
+    ///     .set(|e| e.name, "Ada Lovelace")
+    ///     .await?;
+    /// # assert_eq!(table.get(Employee::key("Sales", "1")).await?.unwrap().name, "Ada Lovelace");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `ResourceNotFound`, `TableNotFound`; and [`ErrorKind::Input`](crate::ErrorKind::Input) when nothing is set, or a key.
+    pub fn patch<E: TableEntity>(&self, key: impl KeyOf<E>) -> Patch<E> {
+        Patch::new(self.clone(), key.into_entity_key())
     }
 
     /// Starts a batch: up to 100 changes in one partition, which happen together or not at all.

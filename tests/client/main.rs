@@ -9,6 +9,7 @@ mod dynamic;
 mod keys;
 mod projections;
 mod queries;
+mod reading_and_changing;
 mod resilience;
 mod round_trips;
 mod shared_access;

@@ -4,9 +4,10 @@ use std::fmt;
 use std::future::IntoFuture;
 use std::marker::PhantomData;
 
+use bytes::Bytes;
 use tablesdk_protocol::operation::get_entity::{Request, Response};
 use tablesdk_protocol::wire::json::{MetadataLevel, read_entity};
-use tablesdk_protocol::{EntityKey, ErrorCode, KeyError};
+use tablesdk_protocol::{ETag, EntityKey, ErrorCode, KeyError};
 
 use super::ActionFuture;
 use crate::entity::{Stored, TableEntity};
@@ -34,25 +35,16 @@ impl<E: TableEntity> GetEntity<E> {
         let key = self
             .key
             .map_err(|error| Error::input(error).with_operation(OPERATION))?;
-        let request = Request {
-            table: self.table.checked_name(OPERATION)?,
-            key: key.clone(),
-            select: E::SCHEMA.select(),
-            level: MetadataLevel::Minimal,
-        };
-        let pipeline = &self.table.pipeline;
-        let request = request.encode(&pipeline.endpoint);
-        let answer = match pipeline.send(OPERATION, Effect::Read, &request).await {
-            Ok(answer) => answer,
+        let (content, etag) = match fetch(&self.table, &key, E::SCHEMA.select()).await {
+            Ok(fetched) => fetched,
             // A missing table is an error, a missing entity an answer.
             Err(error)
                 if error.is_not_found() && error.code() != Some(&ErrorCode::TableNotFound) =>
             {
                 return Ok(None);
             }
-            Err(error) => return Err(error.with_key(&key)),
+            Err(error) => return Err(error),
         };
-        let Response { etag, content } = Response::decode(answer.response);
         let stored = match read_entity(&content) {
             Ok(entity) => Stored::read(&entity, etag).map_err(Error::response),
             Err(error) => Err(Error::response(error)),
@@ -61,6 +53,26 @@ impl<E: TableEntity> GetEntity<E> {
             .map(Some)
             .map_err(|error| error.with_operation(OPERATION).with_key(&key))
     }
+}
+
+/// The entity as it came, with its ETag.
+pub(super) async fn fetch(
+    table: &TableClient,
+    key: &EntityKey,
+    select: Option<Vec<String>>,
+) -> Result<(Bytes, Option<ETag>), Error> {
+    let request = Request {
+        table: table.checked_name(OPERATION)?,
+        key: key.clone(),
+        select,
+        level: MetadataLevel::Minimal,
+    };
+    let pipeline = &table.pipeline;
+    let request = request.encode(&pipeline.endpoint);
+    let answer = pipeline.send(OPERATION, Effect::Read, &request).await;
+    let answer = answer.map_err(|error| error.with_key(key))?;
+    let Response { etag, content } = Response::decode(answer.response);
+    Ok((content, etag))
 }
 
 impl<E: TableEntity> IntoFuture for GetEntity<E> {

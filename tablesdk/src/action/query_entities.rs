@@ -1,6 +1,7 @@
 //! `query`: Query Entities.
 
 use std::fmt;
+use std::future::ready;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use tablesdk_protocol::wire::json::{JsonEntity, JsonError, MetadataLevel, read_p
 use super::check_url;
 use crate::entity::{EntityError, Partition, TableEntity};
 use crate::pipeline::Effect;
-use crate::query::{EntityStream, Filter, FilterError, Selection, Whole};
+use crate::query::{EntityStream, Filter, FilterError, Presence, Selection, Whole};
 use crate::{Error, TableClient};
 
 /// Reads many entities of type `E`. See [`TableClient::query`].
@@ -138,6 +139,65 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         self.stream().try_collect().await
     }
 
+    /// The first item, in the order of keys.
+    ///
+    /// # Errors
+    ///
+    /// As [`collect`](Self::collect).
+    pub async fn first(self) -> Result<Option<S::Item>, Error> {
+        self.at_most(1).stream().try_next().await
+    }
+
+    /// The only item, or `None` where there is none.
+    ///
+    /// # Errors
+    ///
+    /// As [`collect`](Self::collect); and [`ErrorKind::Response`](crate::ErrorKind::Response) when there are several.
+    pub async fn one(self) -> Result<Option<S::Item>, Error> {
+        let mut items = self.at_most(2).stream();
+        let item = items.try_next().await?;
+        match items.try_next().await? {
+            Some(_) => Err(Error::response(SeveralError).with_operation(OPERATION)),
+            None => Ok(item),
+        }
+    }
+
+    /// Whether there is any item.
+    ///
+    /// # Errors
+    ///
+    /// Those of the service, such as `TableNotFound`.
+    pub async fn exists(self) -> Result<bool, Error> {
+        let mut items = self.at_most(1).presence().stream();
+        Ok(items.try_next().await?.is_some())
+    }
+
+    /// How many items there are: all of them are found, and nothing but the partition key is fetched of each.
+    ///
+    /// # Errors
+    ///
+    /// Those of the service, such as `TableNotFound`.
+    pub async fn count(self) -> Result<usize, Error> {
+        let items = self.presence().stream();
+        items.try_fold(0, |count, ()| ready(Ok(count + 1))).await
+    }
+
+    fn at_most(mut self, count: usize) -> Self {
+        self.take = Some(self.take.map_or(count, |take| take.min(count)));
+        self
+    }
+
+    fn presence(self) -> QueryEntities<E, Presence> {
+        QueryEntities {
+            table: self.table,
+            filter: self.filter,
+            selection: Presence,
+            take: self.take,
+            page_size: self.page_size,
+            entity: self.entity,
+        }
+    }
+
     fn and(mut self, more: Result<Tree, Error>) -> Self {
         self.filter = match (self.filter, more) {
             (Ok(Some(filter)), Ok(more)) => Ok(Some(filter.and(more))),
@@ -246,5 +306,9 @@ impl From<JsonError> for Unreadable {
 struct PageSizeError {
     count: usize,
 }
+
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("more than one entity satisfies the query")]
+struct SeveralError;
 
 const OPERATION: &str = "query entities";

@@ -118,7 +118,7 @@ pub(super) fn encode_stored<E: WritableEntity>(
     Ok(EncodedEntity { key, body })
 }
 
-async fn send(
+pub(super) async fn send(
     table: &TableClient,
     mode: Mode,
     if_match: Option<IfMatch>,

@@ -34,7 +34,7 @@ pub use schema::{PropertySchema, Schema, SchemaPart};
 pub use stored::Stored;
 pub use writer::PropertyWriter;
 
-pub(crate) use writer::write_entity;
+pub(crate) use writer::{write_entity, write_entity_with, write_values};
 
 use tablesdk_protocol::{ETag, EntityKey};
 

@@ -213,6 +213,12 @@ impl PropertySchema {
         self
     }
 
+    /// Whether it is also read under that name.
+    pub(crate) fn is_alias(&self, name: &str) -> bool {
+        let mut aliases = self.aliases.iter();
+        aliases.any(|alias| self.prefix.name(alias) == name)
+    }
+
     /// The name in the table.
     pub fn name(&self) -> Cow<'static, str> {
         self.prefix.name(self.name)

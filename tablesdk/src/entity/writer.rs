@@ -5,7 +5,7 @@ use tablesdk_protocol::limits::{
     BINARY_BYTES_MAX, ENTITY_BYTES_MAX, PROPERTIES_MAX, STRING_UNITS_MAX,
 };
 use tablesdk_protocol::wire::json::EntityWriter;
-use tablesdk_protocol::{EntityKey, ValueRef};
+use tablesdk_protocol::{EntityKey, Value, ValueRef};
 
 use super::{EntityError, EntityProblem, ValueError, WritableEntity};
 
@@ -81,6 +81,41 @@ pub(crate) fn write_entity<E: WritableEntity>(
     entity: &E,
     key: &EntityKey,
 ) -> Result<Bytes, EntityError> {
+    write_entity_with(entity, key, &[])
+}
+
+/// Writes an entity with its keys, and properties that it does not have itself.
+pub(crate) fn write_entity_with<E: WritableEntity>(
+    entity: &E,
+    key: &EntityKey,
+    rest: &[(String, Value)],
+) -> Result<Bytes, EntityError> {
+    write(key, |writer| {
+        entity.write(writer)?;
+        write_all(writer, rest)
+    })
+}
+
+/// Writes properties with the keys of the entity that they belong to.
+pub(crate) fn write_values(
+    key: &EntityKey,
+    values: &[(String, Value)],
+) -> Result<Bytes, EntityError> {
+    write(key, |writer| write_all(writer, values))
+}
+
+fn write_all(
+    writer: &mut PropertyWriter<'_>,
+    values: &[(String, Value)],
+) -> Result<(), EntityError> {
+    let mut values = values.iter();
+    values.try_for_each(|(name, value)| writer.value(name, &value.as_ref()))
+}
+
+fn write(
+    key: &EntityKey,
+    properties: impl FnOnce(&mut PropertyWriter<'_>) -> Result<(), EntityError>,
+) -> Result<Bytes, EntityError> {
     let (partition_key, row_key) = (key.partition_key().as_str(), key.row_key().as_str());
     let mut json = EntityWriter::new();
     json.property("PartitionKey", &ValueRef::String(partition_key.into()));
@@ -92,7 +127,7 @@ pub(crate) fn write_entity<E: WritableEntity>(
         count: 0,
         bytes: 4 + key_units * 2,
     };
-    entity.write(&mut writer)?;
+    properties(&mut writer)?;
     if writer.count > PROPERTIES_MAX {
         return Err(EntityProblem::TooManyProperties {
             count: writer.count,

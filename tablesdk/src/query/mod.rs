@@ -10,5 +10,6 @@ pub use column::{Column, JsonColumn};
 pub use filter::Filter;
 pub(crate) use filter::FilterError;
 pub use literal::{Literal, LiteralRange};
+pub(crate) use select::Presence;
 pub use select::{SelectColumn, Selection, Whole};
 pub use stream::EntityStream;

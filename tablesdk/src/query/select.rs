@@ -64,6 +64,21 @@ impl<E: TableEntity> Selection<E> for Whole<E> {
     }
 }
 
+/// Nothing but that it is there: for queries that count.
+pub(crate) struct Presence;
+
+impl<E> Selection<E> for Presence {
+    type Item = ();
+
+    fn names(&self) -> Option<Vec<String>> {
+        Some(vec!["PartitionKey".to_owned()])
+    }
+
+    fn read(&self, _: &JsonEntity<'_>) -> Result<(), EntityError> {
+        Ok(())
+    }
+}
+
 /// A column that a query can read: one of any kind.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a column of `{E}`",
@@ -174,6 +189,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
+impl sealed::Sealed for Presence {}
 impl<E> sealed::Sealed for Whole<E> {}
 impl<E, F> sealed::Sealed for Column<E, F> {}
 impl<E, F> sealed::Sealed for JsonColumn<E, F> {}

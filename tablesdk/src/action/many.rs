@@ -1,0 +1,78 @@
+//! `get_many`: many entities by their keys, several at a time.
+
+use std::fmt;
+use std::future::IntoFuture;
+use std::marker::PhantomData;
+
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use tablesdk_protocol::{EntityKey, KeyError};
+
+use super::{ActionFuture, GetEntity};
+use crate::entity::{Stored, TableEntity};
+use crate::{Error, TableClient};
+
+/// Reads many entities by their keys. See [`TableClient::get_many`].
+#[must_use = "actions do nothing until awaited"]
+pub struct GetMany<E> {
+    table: TableClient,
+    keys: Result<Vec<EntityKey>, KeyError>,
+    concurrency: usize,
+    marker: PhantomData<fn() -> E>,
+}
+
+impl<E: TableEntity> GetMany<E> {
+    pub(crate) const fn new(table: TableClient, keys: Result<Vec<EntityKey>, KeyError>) -> Self {
+        Self {
+            table,
+            keys,
+            concurrency: CONCURRENCY,
+            marker: PhantomData,
+        }
+    }
+
+    /// How many requests are on their way at a time: 16 unless told otherwise. Not 0.
+    pub const fn concurrency(mut self, requests: usize) -> Self {
+        self.concurrency = requests;
+        self
+    }
+
+    async fn run(self) -> Result<Vec<Option<Stored<E>>>, Error> {
+        let refused = |error: Error| error.with_operation(OPERATION);
+        let keys = self.keys.map_err(|error| refused(Error::input(error)))?;
+        if self.concurrency == 0 {
+            return Err(refused(Error::input(
+                "nothing can be read with a concurrency of 0",
+            )));
+        }
+        let table = self.table;
+        let reads = keys
+            .into_iter()
+            .map(|key| GetEntity::new(table.clone(), Ok(key)).into_future());
+        stream::iter(reads)
+            .buffered(self.concurrency)
+            .try_collect()
+            .await
+    }
+}
+
+impl<E: TableEntity> IntoFuture for GetMany<E> {
+    type Output = Result<Vec<Option<Stored<E>>>, Error>;
+    type IntoFuture = ActionFuture<'static, Vec<Option<Stored<E>>>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.run())
+    }
+}
+
+impl<E> fmt::Debug for GetMany<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GetMany")
+            .field("table", &self.table)
+            .field("keys", &self.keys)
+            .field("concurrency", &self.concurrency)
+            .finish()
+    }
+}
+
+const OPERATION: &str = "get entity";
+const CONCURRENCY: usize = 16;

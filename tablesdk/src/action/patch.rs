@@ -1,0 +1,112 @@
+//! `patch`: sets some properties of an entity that exists, without reading it.
+
+use std::fmt;
+use std::future::IntoFuture;
+use std::marker::PhantomData;
+
+use tablesdk_protocol::operation::update_entity::Mode;
+use tablesdk_protocol::{ETag, EntityKey, IfMatch, KeyError, KeyPartName, Value};
+
+use super::update_entity::send;
+use super::{ActionFuture, EncodedEntity};
+use crate::entity::{Field, TableEntity, ValueError, write_values};
+use crate::query::{Column, Literal};
+use crate::{Error, TableClient};
+
+/// Sets some properties of an entity. See [`TableClient::patch`].
+#[must_use = "actions do nothing until awaited"]
+pub struct Patch<E> {
+    table: TableClient,
+    key: Result<EntityKey, KeyError>,
+    values: Result<Vec<(String, Value)>, PatchProblem>,
+    marker: PhantomData<fn() -> E>,
+}
+
+impl<E: TableEntity> Patch<E> {
+    pub(crate) const fn new(table: TableClient, key: Result<EntityKey, KeyError>) -> Self {
+        Self {
+            table,
+            key,
+            values: Ok(Vec::new()),
+            marker: PhantomData,
+        }
+    }
+
+    /// Sets a property to a value. Of two values for one property the later counts.
+    pub fn set<F: Field>(
+        mut self,
+        column: impl FnOnce(E::Columns) -> Column<E, F>,
+        value: impl Literal<F::Value>,
+    ) -> Self {
+        let name = column(E::columns()).name().into_owned();
+        let is_key = [KeyPartName::PartitionKey, KeyPartName::RowKey]
+            .iter()
+            .any(|part| part.property() == name);
+        let value = match value.into_value() {
+            Ok(_) if is_key => Err(PatchProblem::Key { name: name.clone() }),
+            Ok(value) => Ok(value),
+            Err(error) => Err(PatchProblem::Value {
+                name: name.clone(),
+                error,
+            }),
+        };
+        self.values = match (self.values, value) {
+            (Ok(mut values), Ok(value)) => {
+                values.retain(|(known, _)| *known != name);
+                values.push((name, value));
+                Ok(values)
+            }
+            (Err(problem), _) | (_, Err(problem)) => Err(problem),
+        };
+        self
+    }
+
+    async fn run(self) -> Result<ETag, Error> {
+        let refused = |error: Error| error.with_operation(OPERATION);
+        let key = self.key.map_err(|error| refused(Error::input(error)))?;
+        let values = match self.values {
+            Ok(values) if values.is_empty() => Err(PatchProblem::Nothing),
+            values => values,
+        };
+        let failed = |error: Error| refused(error).with_key(&key);
+        let values = values.map_err(|error| failed(Error::input(error)))?;
+        let body = write_values(&key, &values).map_err(|error| failed(Error::input(error)))?;
+        let entity = EncodedEntity { key, body };
+        send(&self.table, Mode::Merge, Some(IfMatch::Any), entity).await
+    }
+}
+
+impl<E: TableEntity> IntoFuture for Patch<E> {
+    type Output = Result<ETag, Error>;
+    type IntoFuture = ActionFuture<'static, ETag>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.run())
+    }
+}
+
+impl<E> fmt::Debug for Patch<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Patch")
+            .field("table", &self.table)
+            .field("key", &self.key)
+            .field("values", &self.values)
+            .finish()
+    }
+}
+
+#[derive(Clone, Debug, thiserror::Error)]
+enum PatchProblem {
+    #[error("`{name}` is part of the key, which cannot change")]
+    Key { name: String },
+    #[error("a patch sets at least one property")]
+    Nothing,
+    #[error("property `{name}`")]
+    Value {
+        name: String,
+        #[source]
+        error: ValueError,
+    },
+}
+
+const OPERATION: &str = "merge entity";

@@ -1,0 +1,169 @@
+//! The verbs that are made of others: many reads, read-change-write, writes of single properties, and questions to a query.
+
+use std::time::Duration;
+
+use harness::Subject;
+use harness::faults::{Fault, Op};
+use tablesdk::{ErrorKind, Retry, TableEntity};
+use tokio::time::Instant;
+
+use crate::{Employee, on_both_transports};
+
+/// A row of the same table with a property more, and one less.
+#[derive(Debug, Clone, PartialEq, TableEntity)]
+#[table(rename_all = "PascalCase")]
+struct Badge {
+    #[table(partition_key)]
+    department: String,
+    #[table(row_key)]
+    id: String,
+    name: String,
+    badge: Option<i64>,
+    email: Option<String>,
+}
+
+fn key() -> tablesdk::Key<Employee> {
+    Employee::key("Sales", "1")
+}
+
+on_both_transports! {
+    async fn modify_keeps_what_the_struct_does_not_have(subject: Subject) {
+        let table = subject.table().await;
+        let badge = Badge {
+            department: "Sales".into(),
+            id: "1".into(),
+            name: "Ada".into(),
+            badge: Some(i64::MAX),
+            email: Some("ada@contoso.com".into()),
+        };
+        table.insert(&badge).await.unwrap();
+        table.patch(key()).set(|e| e.age, 36).set(|e| e.age, 37).await.unwrap();
+        let changed = table.modify(key(), |e: &mut Employee| {
+            e.age += 1;
+            e.email = None;
+            Ok(())
+        }).await.unwrap();
+        assert_eq!(changed.age, 38);
+        let seen = table.get::<Badge>(("Sales", "1")).await.unwrap().unwrap();
+        assert_eq!(*seen, Badge { email: None, ..badge });
+        assert_eq!(seen.etag(), changed.etag());
+    }
+
+    async fn modify_loses_no_change_of_others(subject: Subject) {
+        let table = subject.table().await;
+        table.insert(&Employee::new("1", "Ada", 0)).await.unwrap();
+        let modify = |_| table.modify(key(), |e: &mut Employee| {
+            e.age += 1;
+            Ok(())
+        }).rounds(100).into_future();
+        futures::future::try_join_all((0..8).map(modify)).await.unwrap();
+        assert_eq!(table.get(key()).await.unwrap().unwrap().age, 8);
+    }
+
+    async fn modify_tells_why_it_did_nothing(subject: Subject) {
+        let table = subject.table().await;
+        let called = |result: Result<(), &'static str>| move |e: &mut Employee| {
+            e.age = 99;
+            result.map_err(Into::into)
+        };
+        let error = table.modify(key(), called(Ok(()))).await.unwrap_err();
+        assert!(error.is_not_found(), "{error:?}");
+        table.insert(&Employee::new("1", "Ada", 0)).await.unwrap();
+        let error = table.modify(key(), called(Err("too late"))).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Caller);
+        assert!(format!("{error:?}").ends_with("the change was called off: too late"), "{error:?}");
+        let error = table.modify(key(), called(Ok(()))).rounds(0).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Input);
+        let moved = |e: &mut Employee| {
+            e.id.push('x');
+            Ok(())
+        };
+        let error = table.modify(key(), moved).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Input);
+        assert_eq!(table.get(key()).await.unwrap().unwrap().age, 0);
+    }
+
+    async fn patches_need_an_entity_and_something_to_set(subject: Subject) {
+        let table = subject.table().await;
+        let error = table.patch(key()).set(|e| e.age, 1).await.unwrap_err();
+        assert!(error.is_not_found(), "{error:?}");
+        let error = table.patch(key()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Input);
+        let error = table.patch(key()).set(|e| e.id, "2").await.unwrap_err();
+        assert!(format!("{error:?}").contains("`RowKey` is part of the key"), "{error:?}");
+        let error = table.patch(key()).set(|e| e.name, "x".repeat(40_000)).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Input);
+    }
+
+    async fn queries_answer_questions(subject: Subject) {
+        let table = subject.table().await;
+        let query = || table.query::<Employee>().filter(|e| e.age.ge(10));
+        assert_eq!(query().count().await.unwrap(), 0);
+        assert!(!query().exists().await.unwrap());
+        assert!(query().first().await.unwrap().is_none());
+        assert!(query().one().await.unwrap().is_none());
+        for id in 0..30 {
+            table.insert(&Employee::new(&format!("{id:02}"), "Ada", id)).await.unwrap();
+        }
+        assert_eq!(query().page_size(7).count().await.unwrap(), 20);
+        assert_eq!(query().take(5).count().await.unwrap(), 5);
+        assert!(query().exists().await.unwrap());
+        assert!(!query().take(0).exists().await.unwrap());
+        assert_eq!(query().first().await.unwrap().unwrap().age, 10);
+        assert_eq!(query().one().await.unwrap_err().kind(), ErrorKind::Response);
+        let one = query().filter(|e| e.age.eq(12)).select(|e| e.id);
+        assert_eq!(one.one().await.unwrap().as_deref(), Some("12"));
+        assert_eq!(query().take(1).one().await.unwrap().unwrap().age, 10);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_keys_are_read_in_order_and_so_many_at_a_time() {
+    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    for id in ["1", "3", "5"] {
+        table.insert(&Employee::new(id, id, 1)).await.unwrap();
+    }
+    let delays = (1..=6).rev().map(|_| Fault::Delay(Duration::from_secs(1)));
+    faults.plan(Op::Get, delays);
+    let start = Instant::now();
+    let keys = (1..=6).map(|id| Employee::key("Sales", id.to_string()));
+    let found = table.get_many(keys).concurrency(3).await.unwrap();
+    assert_eq!(start.elapsed().as_secs(), 2, "three at a time");
+    let names = found
+        .iter()
+        .map(|row| row.as_ref().map(|row| row.name.as_str()));
+    let names: Vec<_> = names.collect();
+    assert_eq!(names, [Some("1"), None, Some("3"), None, Some("5"), None]);
+
+    let none = table
+        .get_many(Vec::<tablesdk::Key<Employee>>::new())
+        .await
+        .unwrap();
+    assert!(none.is_empty());
+    let before = faults.count(Op::Get);
+    for refused in [
+        table.get_many([Employee::key("Sales", "1"), Employee::key("a/b", "1")]),
+        table.get_many([Employee::key("Sales", "1")]).concurrency(0),
+    ] {
+        assert_eq!(refused.await.unwrap_err().kind(), ErrorKind::Input);
+    }
+    assert_eq!(faults.count(Op::Get), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_modification_that_may_have_been_written_claims_nothing() {
+    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    table.insert(&Employee::new("1", "Ada", 0)).await.unwrap();
+    faults.plan(Op::Update, [Fault::LoseAnswer]);
+    let increment = |e: &mut Employee| {
+        e.age += 1;
+        Ok(())
+    };
+    let error = table.modify(key(), increment).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error:?}");
+    assert_eq!(
+        table.get(key()).await.unwrap().unwrap().age,
+        1,
+        "not counted twice"
+    );
+}
