@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use harness::Subject;
 use harness::faults::{Fault, Op};
+use tablesdk::query::PageToken;
 use tablesdk::{ErrorKind, Retry, TableEntity};
 use tokio::time::Instant;
 
@@ -93,6 +94,51 @@ on_both_transports! {
         assert!(format!("{error:?}").contains("`RowKey` is part of the key"), "{error:?}");
         let error = table.patch(key()).set(|e| e.name, "x".repeat(40_000)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Input);
+    }
+
+    async fn pages_go_on_where_they_ended(subject: Subject) {
+        let table = subject.table().await;
+        for id in 0..30 {
+            table.insert(&Employee::new(&format!("{id:02}"), "Ada", id)).await.unwrap();
+        }
+        let query = || table.query::<Employee>().filter(|e| e.age.ge(10));
+        for (take, size, first) in [(None, Some(7), 7), (Some(7), None, 7), (Some(8), Some(3), 8)] {
+            let mut token: Option<PageToken> = None;
+            let (mut ages, mut pages) = (Vec::new(), Vec::new());
+            loop {
+                let mut page = query();
+                page = match take {
+                    Some(take) => page.take(take),
+                    None => page,
+                };
+                page = match size {
+                    Some(size) => page.page_size(size),
+                    None => page,
+                };
+                let page = page.page(token).await.unwrap();
+                pages.push(page.items.len());
+                ages.extend(page.items.iter().map(|row| row.age));
+                match page.next {
+                    Some(next) => token = Some(next.to_string().parse().unwrap()),
+                    None => break,
+                }
+            }
+            assert_eq!(ages, (10..30).collect::<Vec<_>>());
+            assert_eq!(pages[0], first);
+        }
+
+        let token = query().page_size(7).page(None).await.unwrap().next.unwrap();
+        let other = subject.service.table("Others");
+        let same = subject.service.table("TESTS").query::<Employee>().filter(|e| e.age.ge(10));
+        assert_eq!(same.page(token.clone()).await.unwrap().items[0].age, 17);
+        for error in [
+            query().select(|e| e.age).page(token.clone()).await.unwrap_err(),
+            query().filter(|e| e.age.ge(11)).page(token.clone()).await.unwrap_err(),
+            other.query::<Employee>().filter(|e| e.age.ge(10)).page(token).await.unwrap_err(),
+            query().take(0).page(None).await.unwrap_err(),
+        ] {
+            assert_eq!(error.kind(), ErrorKind::Input, "{error:?}");
+        }
     }
 
     async fn queries_answer_questions(subject: Subject) {

@@ -16,7 +16,9 @@ use tablesdk_protocol::wire::json::{JsonEntity, JsonError, MetadataLevel, read_p
 use super::check_url;
 use crate::entity::{EntityError, Partition, TableEntity};
 use crate::pipeline::Effect;
-use crate::query::{EntityStream, Filter, FilterError, Presence, Selection, Whole};
+use crate::query::{
+    EntityStream, Filter, FilterError, Page, PageToken, Presence, Selection, Whole, fingerprint,
+};
 use crate::{Error, TableClient};
 
 /// Reads many entities of type `E`. See [`TableClient::query`].
@@ -137,6 +139,87 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     /// `TableNotFound`; and [`ErrorKind::Response`](crate::ErrorKind::Response) when an entity is not of this type.
     pub async fn collect(self) -> Result<Vec<S::Item>, Error> {
         self.stream().try_collect().await
+    }
+
+    /// One page: as many items as [`page_size`](Self::page_size) or the service makes a page of, or exactly
+    /// [`take`](Self::take) items, where there are as many. Begins where the token says, or at the start.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/employees.md")]
+    /// use tablesdk::query::PageToken;
+    ///
+    /// # for id in ["1", "2", "3"] {
+    /// #     table.insert(&Employee::new("Sales", id, "Ada")).await?;
+    /// # }
+    /// let query = || table.query::<Employee>().partition("Sales").take(2);
+    /// let page = query().page(None).await?;
+    /// assert_eq!(page.items.len(), 2);
+    ///
+    /// let text = page.next.expect("there is a third").to_string();
+    /// let token: PageToken = text.parse()?;
+    /// let page = query().page(token).await?;
+    /// assert_eq!(page.items[0].id, "3");
+    /// assert!(page.next.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`collect`](Self::collect); and [`ErrorKind::Input`](crate::ErrorKind::Input) when the token comes from a query of
+    /// another table, filter or projection.
+    pub async fn page(
+        self,
+        token: impl Into<Option<PageToken>> + Send,
+    ) -> Result<Page<S::Item>, Error> {
+        let token: Option<PageToken> = token.into();
+        let refused = |error: Error| error.with_operation(OPERATION);
+        let filter = self.filter.map_err(refused)?;
+        let name = self.table.checked_name(OPERATION)?;
+        let fingerprint = {
+            // Names of tables are compared without regard to case.
+            let name = name.as_str().to_ascii_lowercase();
+            let filter = filter.as_ref().map(ToString::to_string);
+            let columns = self.selection.names().unwrap_or_default();
+            let columns = columns.iter().map(String::as_str);
+            let texts = [name.as_str(), filter.as_deref().unwrap_or_default()];
+            fingerprint(texts.into_iter().chain(columns))
+        };
+        let mut continuation = token
+            .map(|token| token.into_continuation(fingerprint))
+            .transpose()
+            .map_err(|error| refused(Error::input(error)))?;
+        let query = PagedQuery {
+            table: self.table,
+            filter,
+            selection: self.selection,
+        };
+        if self.take == Some(0) {
+            return Err(refused(Error::input("a page of no items leads nowhere")));
+        }
+        let mut items = Vec::new();
+        loop {
+            let left = self.take.map(|take| take - items.len());
+            let top = match (left, self.page_size) {
+                (Some(left), Some(size)) => Some(left.min(size)),
+                (left, size) => left.or(size),
+            };
+            let (more, next) = query.page::<E>(top, continuation).await?;
+            if left.is_some_and(|left| more.len() > left) {
+                // The token would lie behind items that nobody gets to see.
+                return Err(refused(Error::response(TooManyError)));
+            }
+            items.extend(more);
+            let is_full = match self.take {
+                Some(take) => items.len() == take,
+                None => !items.is_empty(),
+            };
+            continuation = next;
+            if is_full || continuation.is_none() {
+                let next = continuation.map(|next| PageToken::new(fingerprint, next));
+                return Ok(Page { items, next });
+            }
+        }
     }
 
     /// The first item, in the order of keys.
@@ -306,6 +389,10 @@ impl From<JsonError> for Unreadable {
 struct PageSizeError {
     count: usize,
 }
+
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("the service gave more items than it was asked for")]
+struct TooManyError;
 
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("more than one entity satisfies the query")]

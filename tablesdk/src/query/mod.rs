@@ -3,6 +3,7 @@
 mod column;
 mod filter;
 mod literal;
+mod page;
 mod select;
 mod stream;
 
@@ -10,6 +11,8 @@ pub use column::{Column, JsonColumn};
 pub use filter::Filter;
 pub(crate) use filter::FilterError;
 pub use literal::{Literal, LiteralRange};
+pub(crate) use page::fingerprint;
+pub use page::{Page, PageToken};
 pub(crate) use select::Presence;
 pub use select::{SelectColumn, Selection, Whole};
 pub use stream::EntityStream;

@@ -1,0 +1,169 @@
+//! A page of a query, and the token that the next one starts from. Knows nothing of how a page is fetched.
+
+use std::fmt;
+use std::str::FromStr;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use tablesdk_protocol::continuation::EntityContinuation;
+
+use crate::Error;
+
+/// Some items of a query, and where the next ones start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Page<T> {
+    /// The items, in the order of their keys.
+    pub items: Vec<T>,
+    /// Where the next page starts; `None` after the last one. The next page may be empty all the same.
+    pub next: Option<PageToken>,
+}
+
+/// Where a page starts, for the query that it comes from. As a text it fits into a URL: hand it out, and parse it when it
+/// comes back.
+///
+/// It holds a key of the table in a form that anybody can read, and is not signed: what it leads to is up to the credential
+/// and the query, never to the token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageToken {
+    query: u64,
+    continuation: EntityContinuation,
+}
+
+impl PageToken {
+    pub(crate) const fn new(query: u64, continuation: EntityContinuation) -> Self {
+        Self {
+            query,
+            continuation,
+        }
+    }
+
+    /// Where to go on, if the token is one of that query.
+    pub(crate) fn into_continuation(self, query: u64) -> Result<EntityContinuation, TokenError> {
+        if self.query == query {
+            Ok(self.continuation)
+        } else {
+            Err(TokenError::OtherQuery)
+        }
+    }
+}
+
+/// What tells queries apart: table, filter and projection. The same in every build, since tokens outlive programs.
+pub(crate) fn fingerprint<'t>(texts: impl IntoIterator<Item = &'t str>) -> u64 {
+    // FNV-1a, with a byte that no text has after each of them.
+    let mut hash = 0xCBF2_9CE4_8422_2325_u64;
+    for text in texts {
+        for byte in text.bytes().chain([0xFF]) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
+        }
+    }
+    hash
+}
+
+impl fmt::Display for PageToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let EntityContinuation {
+            next_partition_key,
+            next_row_key,
+        } = &self.continuation;
+        let mut bytes = self.query.to_be_bytes().to_vec();
+        bytes.extend_from_slice(next_partition_key.as_bytes());
+        if let Some(row_key) = next_row_key {
+            bytes.push(SEPARATOR);
+            bytes.extend_from_slice(row_key.as_bytes());
+        }
+        f.write_str(VERSION)?;
+        f.write_str(&URL_SAFE_NO_PAD.encode(bytes))
+    }
+}
+
+impl FromStr for PageToken {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        parse(text).ok_or_else(|| Error::input(TokenError::Form))
+    }
+}
+
+fn parse(text: &str) -> Option<PageToken> {
+    let encoded = text.strip_prefix(VERSION)?;
+    if encoded.len() > TOKEN_BYTES_MAX {
+        return None;
+    }
+    let bytes = URL_SAFE_NO_PAD.decode(encoded).ok()?;
+    let (query, keys) = bytes.split_first_chunk()?;
+    let mut keys = keys.splitn(2, |byte| *byte == SEPARATOR);
+    let partition_key = String::from_utf8(keys.next()?.to_owned()).ok()?;
+    let row_key = keys.next().map(|key| String::from_utf8(key.to_owned()));
+    Some(PageToken {
+        query: u64::from_be_bytes(*query),
+        continuation: EntityContinuation {
+            next_partition_key: partition_key,
+            next_row_key: row_key.transpose().ok()?,
+        },
+    })
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum TokenError {
+    #[error("not a page token")]
+    Form,
+    #[error("the page token comes from a query of another table, filter or projection")]
+    OtherQuery,
+}
+
+const VERSION: &str = "1.";
+/// No byte of UTF-8.
+const SEPARATOR: u8 = 0xFF;
+/// Both keys have 1 KiB of UTF-16 at most, which the service encodes in Base64.
+const TOKEN_BYTES_MAX: usize = 16 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_survives_as_text() {
+        for (partition_key, row_key) in [("", None), ("1!4!YQ--", Some("")), ("ä/?&", Some("b"))] {
+            let token = PageToken::new(
+                u64::MAX,
+                EntityContinuation {
+                    next_partition_key: partition_key.to_owned(),
+                    next_row_key: row_key.map(str::to_owned),
+                },
+            );
+            let text = token.to_string();
+            assert!(
+                text.bytes()
+                    .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+            );
+            assert_eq!(text.parse::<PageToken>().unwrap(), token);
+            assert!(token.clone().into_continuation(u64::MAX).is_ok());
+            assert!(token.into_continuation(0).is_err());
+        }
+    }
+
+    #[test]
+    fn other_texts_are_refused() {
+        let long = format!("1.{}", "A".repeat(TOKEN_BYTES_MAX + 1));
+        for text in [
+            "",
+            "1.",
+            "1.AAAA",
+            "2.AAAAAAAAAAA",
+            "1.AAAAAAAAAAA=",
+            "1.ä",
+            "1.AAAAAAAAAAD-",
+            &long,
+        ] {
+            assert!(text.parse::<PageToken>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn queries_have_different_fingerprints_and_keep_them() {
+        assert_ne!(fingerprint(["ab", "c"]), fingerprint(["a", "bc"]));
+        assert_ne!(fingerprint(["a"]), fingerprint(["a", ""]));
+        assert_eq!(fingerprint([]), 0xCBF2_9CE4_8422_2325);
+    }
+}
