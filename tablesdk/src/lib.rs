@@ -4,6 +4,7 @@ pub mod action;
 pub mod query;
 pub mod transport;
 
+mod backend;
 mod clock;
 mod connection_string;
 mod credential;
@@ -14,6 +15,7 @@ mod row_now;
 mod service_client;
 mod table_client;
 
+pub use backend::Backend;
 pub use clock::SystemClock;
 pub use credential::{Credential, Sas};
 pub use entity::{

@@ -11,7 +11,7 @@ use crate::clock::SystemClock;
 use crate::connection_string::ConnectionString;
 use crate::credential::Credential;
 use crate::pipeline::{Pipeline, Retry};
-use crate::{Error, TableClient};
+use crate::{Backend, Error, TableClient};
 
 /// A client of an account's table service. Cloning it is cheap; clones share connections.
 ///
@@ -125,6 +125,7 @@ pub struct Builder {
     credential: Credential,
     transport: Option<Arc<dyn Transport>>,
     clock: Arc<dyn Clock>,
+    backend: Option<Backend>,
     retry: Retry,
     in_flight_max: Option<usize>,
 }
@@ -136,6 +137,7 @@ impl Builder {
             credential: Credential::Anonymous,
             transport: None,
             clock: Arc::new(SystemClock),
+            backend: None,
             retry: Retry::exponential(),
             in_flight_max: None,
         }
@@ -158,6 +160,12 @@ impl Builder {
     /// The clock that requests are dated by, in the place of the system's.
     pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
         self.clock = Arc::new(clock);
+        self
+    }
+
+    /// Which service is behind the endpoint, where its host does not tell.
+    pub fn backend(mut self, backend: Backend) -> Self {
+        self.backend = Some(backend);
         self
     }
 
@@ -193,8 +201,10 @@ impl Builder {
                 "{requests} is no number of requests in flight"
             )));
         }
+        let backend = self.backend.unwrap_or_else(|| Backend::of(&endpoint));
         let pipeline = Pipeline::new(
             endpoint,
+            backend,
             self.credential,
             transport,
             self.clock,

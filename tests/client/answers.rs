@@ -1,6 +1,7 @@
 //! The client's requests to the byte, and answers that a service should not give, on a mock server.
 
-use tablesdk::{ErrorKind, Retry, SharedKey, TableClient, TableServiceClient};
+use tablesdk::{Backend, ErrorKind, Retry, SharedKey, TableClient, TableServiceClient};
+use tablesdk_server::TableServer;
 use wiremock::matchers::any;
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
@@ -88,6 +89,66 @@ async fn upsert_merge_sends() {
             "PATCH /acct/People(PartitionKey='O''Hare%20%26%20co',RowKey='1')\naccept: application/json;odata=minimalmetadata\ncontent-type: application/json\ndataserviceversion: 3.0\nx-ms-version: 2019-02-02\n{BODY}"
         )
     );
+}
+
+#[tokio::test]
+async fn cosmos_gets_merges_by_post() {
+    let (server, _) = answering(no_content()).await;
+    let key = SharedKey::new("acct", "c2VjcmV0").unwrap();
+    let service = TableServiceClient::builder(format!("{}/acct", server.uri()))
+        .credential(key.clone())
+        .backend(Backend::Cosmos)
+        .retry(Retry::none())
+        .build()
+        .unwrap();
+    let table = service.table("People");
+    table.upsert_merge(&ada()).await.unwrap();
+    table.upsert_replace(&ada()).await.unwrap();
+    let batch = table.batch("O'Hare & co").upsert_merge(&ada());
+    batch.commit().await.unwrap_err();
+    let requests = server.received_requests().await.unwrap();
+    let [merge, replace, batch] = requests.as_slice() else {
+        panic!("{requests:?}")
+    };
+    assert_eq!(
+        (merge.method.as_str(), replace.method.as_str()),
+        ("POST", "PUT")
+    );
+    assert_eq!(merge.headers["x-http-method"], "MERGE");
+    assert!(!replace.headers.contains_key("x-http-method"));
+    // The signature is for the method on the wire.
+    let date = merge.headers["x-ms-date"].to_str().unwrap();
+    let path = "/acct/acct/People(PartitionKey='O''Hare%20%26%20co',RowKey='1')";
+    let text = format!("POST\n\napplication/json\n{date}\n{path}");
+    let expected = format!("SharedKey acct:{}", key.sign(&text).expose());
+    assert_eq!(merge.headers["authorization"], *expected);
+    let body = std::str::from_utf8(&batch.body).unwrap();
+    assert!(body.contains("\r\n\r\nPOST http"), "{body}");
+    assert!(
+        body.to_ascii_lowercase()
+            .contains("\r\nx-http-method: merge\r\n"),
+        "{body}"
+    );
+    assert!(!batch.headers.contains_key("x-http-method"));
+}
+
+#[tokio::test]
+async fn the_bundled_server_knows_merges_by_post() {
+    let server = TableServer::in_process();
+    let service = TableServiceClient::builder(server.endpoint())
+        .credential(server.credential())
+        .transport(server.transport())
+        .backend(Backend::Cosmos)
+        .build()
+        .unwrap();
+    let table = service.table("People");
+    table.create().await.unwrap();
+    table.upsert_merge(&ada()).await.unwrap();
+    let older = Employee { age: 37, ..ada() };
+    let batch = table.batch("O'Hare & co").merge_unconditional(&older);
+    batch.commit().await.unwrap();
+    let row = table.get::<Employee>(("O'Hare & co", "1")).await.unwrap();
+    assert_eq!(row.unwrap().age, 37);
 }
 
 #[tokio::test]

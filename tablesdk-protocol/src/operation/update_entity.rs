@@ -6,10 +6,11 @@
 //! <https://learn.microsoft.com/rest/api/storageservices/insert-or-merge-entity>.
 
 use bytes::Bytes;
-use http::{Method, Request as HttpRequest, Response as HttpResponse, header};
+use http::{HeaderValue, Method, Request as HttpRequest, Response as HttpResponse, header};
 
 use super::message::{self, Answer, MalformedResponse, ReceivedRequest};
 use super::{EntityBody, QueryOptions, if_match};
+use crate::wire::header::X_HTTP_METHOD;
 use crate::{ETag, Endpoint, EntityKey, IfMatch, ResourcePath, ServiceError, TableName};
 
 /// What happens to the properties that the request does not name.
@@ -70,6 +71,15 @@ impl Request {
             if_match,
             entity: EntityBody::from_bytes(request.body),
         })
+    }
+}
+
+/// Turns a merge into the form that Cosmos DB knows: `POST` with `X-HTTP-Method: MERGE`. Leaves other requests as they are.
+pub fn merge_by_post(request: &mut HttpRequest<Bytes>) {
+    if *request.method() == Method::PATCH {
+        *request.method_mut() = Method::POST;
+        let merge = HeaderValue::from_static("MERGE");
+        request.headers_mut().insert(X_HTTP_METHOD, merge);
     }
 }
 

@@ -153,7 +153,9 @@ impl<'e> Batch<'e> {
         }
         let request = Request::Changes(changes);
         let mut run = table.pipeline.begin(OPERATION);
-        let encoded = request.encode(&run.pipeline().endpoint, random_guid());
+        let pipeline = &table.pipeline;
+        let adapt = |change: &mut _| pipeline.adapt(change);
+        let encoded = request.encode_with(&pipeline.endpoint, random_guid(), adapt);
         let bytes = encoded.body().len();
         if bytes > REQUEST_BODY_BYTES_MAX {
             return refused(BatchProblem::Size { bytes });

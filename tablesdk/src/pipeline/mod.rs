@@ -15,19 +15,21 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderValue, Request, header};
+use tablesdk_protocol::operation::update_entity::merge_by_post;
 use tablesdk_protocol::wire::header as name;
 use tablesdk_protocol::{Clock, Endpoint, Guid, Transport};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Instant, timeout_at};
 
 use self::budget::Budget;
-use crate::Error;
 use crate::credential::Credential;
+use crate::{Backend, Error};
 
 /// Sends requests to one account.
 #[derive(Debug)]
 pub(crate) struct Pipeline {
     pub(crate) endpoint: Endpoint,
+    backend: Backend,
     pub(crate) credential: Credential,
     transport: Arc<dyn Transport>,
     clock: Arc<dyn Clock>,
@@ -39,6 +41,7 @@ pub(crate) struct Pipeline {
 impl Pipeline {
     pub(crate) fn new(
         endpoint: Endpoint,
+        backend: Backend,
         credential: Credential,
         transport: Arc<dyn Transport>,
         clock: Arc<dyn Clock>,
@@ -47,6 +50,7 @@ impl Pipeline {
     ) -> Self {
         Self {
             endpoint,
+            backend,
             credential,
             transport,
             clock,
@@ -71,6 +75,14 @@ impl Pipeline {
         self.begin(operation).send(effect, request).await
     }
 
+    /// Writes a request the way the backend knows it. A batch needs it for each request in it.
+    pub(crate) fn adapt(&self, request: &mut Request<Bytes>) {
+        match self.backend {
+            Backend::Cosmos => merge_by_post(request),
+            Backend::Storage => {}
+        }
+    }
+
     /// Waits for a place among the requests in flight, where those are limited.
     async fn place(&self, deadline: Option<Instant>) -> Result<Option<SemaphorePermit<'_>>, ()> {
         let Some(places) = &self.places else {
@@ -87,6 +99,7 @@ impl Pipeline {
 
     /// Adds what every attempt has, and signs it: after this, nothing may change.
     fn prepare(&self, mut request: Request<Bytes>, client_request_id: &str) -> Request<Bytes> {
+        self.adapt(&mut request);
         let date = self.clock.now().to_http_date();
         let headers = request.headers_mut();
         headers.insert(

@@ -51,6 +51,16 @@ pub enum Query {
 impl Request {
     /// The HTTP request. The boundaries are made of `id`, which must be no part of any entity: a random one is not.
     pub fn encode(&self, endpoint: &Endpoint, id: Guid) -> HttpRequest<Bytes> {
+        self.encode_with(endpoint, id, |_| {})
+    }
+
+    /// The HTTP request, with `adapt` applied to the request of each change in it.
+    pub fn encode_with(
+        &self,
+        endpoint: &Endpoint,
+        id: Guid,
+        adapt: impl Fn(&mut HttpRequest<Bytes>),
+    ) -> HttpRequest<Bytes> {
         let (batch, change_set) = (format!("batch_{id}"), format!("changeset_{id}"));
         let mut body = Vec::new();
         match self {
@@ -58,7 +68,8 @@ impl Request {
                 multipart::start_multipart(&mut body, &batch, &change_set);
                 for change in changes {
                     multipart::start_http(&mut body, &change_set);
-                    let change = change.encode(endpoint);
+                    let mut change = change.encode(endpoint);
+                    adapt(&mut change);
                     http_message::write_request(&mut body, &change, &REQUEST_HEADERS);
                 }
                 multipart::end(&mut body, &change_set);
