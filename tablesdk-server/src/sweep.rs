@@ -34,10 +34,14 @@ pub(crate) async fn start(engine: &Arc<Engine>) {
 async fn sweep(engine: Weak<Engine>) {
     // After a failure the marks are still there, and so the next sweep tries again.
     while let Some(engine) = engine.upgrade() {
-        if engine.sweep().await != Ok(true) {
+        let Ok(Some(commit)) = engine.sweep() else {
+            return;
+        };
+        // Whoever waits for the engine to go does not wait for this.
+        drop(engine);
+        if commit.await.is_err() {
             return;
         }
-        drop(engine);
         yield_now().await;
     }
 }

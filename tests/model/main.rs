@@ -10,6 +10,7 @@ mod server;
 mod value;
 
 use history::run;
+use server::Server;
 
 /// So many operations together, whatever the number of histories.
 const OPERATIONS: usize = 100_000;
@@ -24,10 +25,25 @@ fn setting<T: std::str::FromStr>(name: &str) -> Option<T> {
 }
 
 #[tokio::test]
+async fn every_history_goes_on_when_the_server_is_opened_again() {
+    // So many, with some restarts in each.
+    const OPERATIONS: usize = 5_000;
+    const HISTORIES: usize = 5;
+    let seed = setting("TABLESDK_MODEL_SEED");
+    for _ in 0..if seed.is_some() { 1 } else { HISTORIES } {
+        let seed = seed.unwrap_or_else(|| fastrand::u64(..));
+        println!("TABLESDK_MODEL_SEED={seed}");
+        let folder = tempfile::tempdir().unwrap();
+        let server = Server::in_folder(folder.path());
+        run(seed, OPERATIONS / HISTORIES, server).await;
+    }
+}
+
+#[tokio::test]
 async fn every_history_is_as_the_oracle_says() {
     let operations = setting("TABLESDK_MODEL_OPERATIONS").unwrap_or(OPERATIONS);
     if let Some(seed) = setting("TABLESDK_MODEL_SEED") {
-        run(seed, operations / HISTORIES).await;
+        run(seed, operations / HISTORIES, Server::new()).await;
         return;
     }
     let mut answered = 0;
@@ -35,7 +51,7 @@ async fn every_history_is_as_the_oracle_says() {
         let seed = fastrand::u64(..);
         // A failing test shows what it printed: the last seed is the one.
         println!("TABLESDK_MODEL_SEED={seed}");
-        answered += run(seed, operations / HISTORIES).await;
+        answered += run(seed, operations / HISTORIES, Server::new()).await;
     }
     println!("{answered} operations were answered as the oracle says");
     assert!(answered >= operations / HISTORIES * HISTORIES);

@@ -1,15 +1,18 @@
 //! The server under test, spoken to with requests that are put together by hand.
 
+use std::path::{Path, PathBuf};
+
 use bytes::Bytes;
 use http::{HeaderMap, Request, StatusCode};
 use serde_json::Value as Json;
 use tablesdk::{SharedKey, Timestamp, Transport as _};
 use tablesdk_protocol::auth::{Scheme, string_to_sign};
-use tablesdk_server::{InProcess, TableServer};
+use tablesdk_server::{Durability, InProcess, TableServer};
 
 pub(crate) struct Server {
-    /// Keeps it running.
-    server: TableServer,
+    /// Keeps it running; there is none only while another one takes its place.
+    server: Option<TableServer>,
+    folder: Option<PathBuf>,
     transport: InProcess,
     key: SharedKey,
 }
@@ -41,12 +44,41 @@ impl Answer {
 
 impl Server {
     pub(crate) fn new() -> Self {
-        let server = TableServer::in_process();
+        Self::start(None)
+    }
+
+    /// A server with its tables in a folder.
+    pub(crate) fn in_folder(folder: &Path) -> Self {
+        Self::start(Some(folder.to_owned()))
+    }
+
+    fn start(folder: Option<PathBuf>) -> Self {
+        let mut builder = TableServer::builder();
+        if let Some(folder) = &folder {
+            builder = builder.data(folder, Durability::Relaxed);
+        }
+        let server = builder.in_process().unwrap();
         Self {
             transport: server.transport(),
             key: server.credential(),
-            server,
+            server: Some(server),
+            folder,
         }
+    }
+
+    pub(crate) const fn is_in_a_folder(&self) -> bool {
+        self.folder.is_some()
+    }
+
+    /// Ends the server, and starts another one in its folder.
+    pub(crate) fn open_again(&mut self) {
+        self.server = None;
+        *self = Self::start(self.folder.clone());
+    }
+
+    fn endpoint(&self) -> &str {
+        let server = self.server.as_ref();
+        server.expect("there is a server").endpoint()
     }
 
     pub(crate) fn account(&self) -> &str {
@@ -71,7 +103,7 @@ impl Server {
     pub(crate) async fn send_as_is(&self, ask: &Ask) -> (u16, HeaderMap, Bytes) {
         let mut request = Request::builder()
             .method(ask.method)
-            .uri(format!("{}{}", self.server.endpoint(), ask.path))
+            .uri(format!("{}{}", self.endpoint(), ask.path))
             .header("accept", "application/json;odata=minimalmetadata")
             .header("x-ms-version", "2019-02-02");
         for (name, value) in &ask.headers {

@@ -151,17 +151,11 @@ impl Engine {
         self.read().sweeps().next().is_some()
     }
 
-    /// Removes a few entities of a deleted table, and says whether there may be more.
-    pub(crate) async fn sweep(&self) -> Result<bool, StorageError> {
-        let commit = {
-            let _sweeper = self.sweeper.lock().unwrap_or_else(PoisonError::into_inner);
-            let Some(batch) = sweep::next_batch(&self.latest())? else {
-                return Ok(false);
-            };
-            self.storage.commit(batch)?
-        };
-        commit.await?;
-        Ok(true)
+    /// Removes a few entities of a deleted table, while there are any.
+    pub(crate) fn sweep(&self) -> Result<Option<Commit>, StorageError> {
+        let _sweeper = self.sweeper.lock().unwrap_or_else(PoisonError::into_inner);
+        let batch = sweep::next_batch(&self.latest())?;
+        batch.map(|batch| self.storage.commit(batch)).transpose()
     }
 }
 

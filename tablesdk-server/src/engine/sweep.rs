@@ -87,7 +87,11 @@ mod tests {
     }
 
     fn sweep(engine: &Engine) -> Result<bool, StorageError> {
-        wait_for(engine.sweep())
+        let Some(commit) = engine.sweep()? else {
+            return Ok(false);
+        };
+        wait_for(commit)?;
+        Ok(true)
     }
 
     fn fill(engine: &Engine, table: &TableName, count: usize) {

@@ -15,16 +15,19 @@ use crate::server::{Ask, Server, encode};
 use crate::value::Val;
 
 /// Runs that many operations, and tells how many were answered as the oracle says: all, or it panics.
-pub(crate) async fn run(seed: u64, operations: usize) -> usize {
+pub(crate) async fn run(seed: u64, operations: usize, server: Server) -> usize {
     let mut history = History {
         rng: Rng::with_seed(seed),
-        server: Server::new(),
+        server,
         oracle: Oracle::default(),
         etags: vec!["W/\"datetime'2021-09-21T01%3A04%3A37Z'\"".to_owned()],
         last_write: Timestamp::MIN,
     };
     for _ in 0..operations {
         match history.rng.u8(..100) {
+            0..=1 if history.rng.u8(..4) == 0 && history.server.is_in_a_folder() => {
+                history.server.open_again();
+            }
             0..=1 => history.create_table().await,
             2 if history.rng.u8(..8) == 0 => history.delete_table().await,
             3 => history.list_tables().await,
