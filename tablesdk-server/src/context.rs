@@ -23,7 +23,6 @@ use tablesdk_protocol::{Endpoint, ErrorCode, Guid, ServiceError, Timestamp};
 
 use crate::address::{Address, Location};
 use crate::cors::Cors;
-use crate::request_log;
 
 /// What is known of a request before anything is checked.
 #[derive(Clone, Debug)]
@@ -158,17 +157,11 @@ impl Context {
     /// The answer to a request that an operation refused.
     // SERVICE: such an answer has its code in the body alone, unless it is XML.
     pub(crate) fn refusal(&self, error: &ServiceError) -> Response<Bytes> {
-        self.finish(self.bare_refusal(error))
+        self.finish(self.part_refusal(error))
     }
 
     /// The answer to a refused operation of a batch: without the headers that the whole answer has.
     pub(crate) fn part_refusal(&self, error: &ServiceError) -> Response<Bytes> {
-        // The request as a whole is no refused one.
-        request_log::part_refused(error);
-        self.bare_refusal(error)
-    }
-
-    fn bare_refusal(&self, error: &ServiceError) -> Response<Bytes> {
         let content_type = match self.error_format {
             ErrorFormat::Json(level) => level.content_type(),
             ErrorFormat::Xml => XML,

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use tablesdk_protocol::{TableName, Timestamp};
 
-use super::decide::decide_change;
+use super::change::decide_change;
 use super::view::View;
 use super::{Change, Failure, Rejection};
 use crate::storage::WriteBatch;

@@ -5,19 +5,15 @@
 
 use std::time::Duration;
 
-use tablesdk_protocol::limits::ENTITY_BYTES_MAX;
-use tablesdk_protocol::operation::update_entity::Mode;
-use tablesdk_protocol::{EntityKey, IfMatch, TableName, Timestamp, ValueRef};
+use tablesdk_protocol::{TableName, Timestamp};
 
 use super::batch::decide_batch;
-use super::layout::{self, Table, TableId};
-use super::merge::merged;
-use super::record::Record;
+use super::change::decide_change;
+use super::layout::{self, Table};
 use super::settings;
-use super::size::entity_bytes;
 use super::sweep;
-use super::view::{Entity, Row, View};
-use super::{Action, Change, Command, Failure, Rejection, borrowed};
+use super::view::View;
+use super::{Command, Failure, Rejection};
 use crate::storage::WriteBatch;
 
 /// What has to be written to carry out the command.
@@ -143,77 +139,15 @@ fn hold_name(
     Ok(())
 }
 
-pub(super) fn decide_change(
-    view: &View,
-    table: TableId,
-    change: &Change<'_>,
-    now: Timestamp,
-    batch: &mut WriteBatch,
-) -> Result<(), Failure> {
-    let key = change.key;
-    let row = view.entity(table, key)?;
-    let stored = row.as_ref().map(Row::read).transpose()?;
-    let record = match change.action {
-        Action::Delete(if_match) => {
-            check(stored.as_ref(), if_match)?;
-            batch.delete(layout::entity_key(table, key));
-            return Ok(());
-        }
-        Action::Insert(properties) => {
-            if stored.is_some() {
-                return Err(Rejection::EntityAlreadyExists.into());
-            }
-            record(key, now, borrowed(properties))?
-        }
-        Action::Update {
-            mode,
-            if_match,
-            properties,
-        } => {
-            if let Some(if_match) = if_match {
-                check(stored.as_ref(), if_match)?;
-            }
-            match (mode, stored) {
-                (Mode::Merge, Some(stored)) => {
-                    let properties = merged(stored.record(), properties)?;
-                    record(key, now, properties.into_iter())?
-                }
-                (Mode::Replace, _) | (Mode::Merge, None) => record(key, now, borrowed(properties))?,
-            }
-        }
-    };
-    batch.put(layout::entity_key(table, key), record);
-    Ok(())
-}
-
-/// Existence comes first: on a missing entity no ETag is wrong. ETags are compared byte for byte.
-fn check(stored: Option<&Entity<'_>>, if_match: &IfMatch) -> Result<(), Rejection> {
-    match (stored, if_match) {
-        (None, _) => Err(Rejection::ResourceNotFound),
-        (Some(stored), IfMatch::ETag(etag)) if stored.etag() != *etag => {
-            Err(Rejection::UpdateConditionNotSatisfied)
-        }
-        _ => Ok(()),
-    }
-}
-
-/// What is stored of an entity that is written now.
-fn record<'v>(
-    key: &EntityKey,
-    now: Timestamp,
-    properties: impl Iterator<Item = (&'v str, ValueRef<'v>)> + Clone,
-) -> Result<Vec<u8>, Rejection> {
-    if entity_bytes(key, properties.clone()) > ENTITY_BYTES_MAX {
-        return Err(Rejection::EntityTooLarge);
-    }
-    Ok(Record::encode(now, properties))
-}
-
 #[cfg(test)]
 mod tests {
-    use tablesdk_protocol::{ETag, Value};
+    use tablesdk_protocol::limits::ENTITY_BYTES_MAX;
+    use tablesdk_protocol::operation::update_entity::Mode;
+    use tablesdk_protocol::{ETag, EntityKey, IfMatch, Value};
 
     use super::*;
+    use crate::engine::layout::TableId;
+    use crate::engine::{Action, Change};
     use crate::storage::{MemoryStorage, Storage};
 
     /// What is stored, and a time that moves with each command.

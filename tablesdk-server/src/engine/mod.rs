@@ -4,6 +4,7 @@
 //! before it left, and only then handed to the storage. Knows no HTTP, no JSON and no disk; the time is an argument.
 
 mod batch;
+mod change;
 mod decide;
 mod evaluate;
 mod key_range;

@@ -14,6 +14,7 @@ use super::{get_entity, insert_entity, query_entities, update_entity};
 use crate::access::{self, Principal};
 use crate::context::Context;
 use crate::engine::{self, Action, Command, Engine, Failure, Outcome};
+use crate::request_log;
 
 pub(super) async fn handle(
     engine: &Engine,
@@ -39,7 +40,7 @@ pub(super) async fn handle(
             (response, surplus)
         }
     };
-    let refused = || context.part_refusal(&ErrorCode::InvalidInput.into());
+    let refused = || part_refusal(context, &ErrorCode::InvalidInput.into());
     let more = std::iter::repeat_with(refused).take(surplus).collect();
     Ok(response.encode(context.request_id(), more))
 }
@@ -59,7 +60,7 @@ async fn answer_query(
             .and_then(|()| get_entity::handle(engine, context, &request)),
         Err(error) => Err(error),
     };
-    answer.unwrap_or_else(|error| context.part_refusal(&Refusal { index: 0, error }.to_error()))
+    answer.unwrap_or_else(|error| part_refusal(context, &Refusal { index: 0, error }.to_error()))
 }
 
 async fn answer_changes(
@@ -73,7 +74,7 @@ async fn answer_changes(
         Ok(answers) => return Ok(Response::Changed(answers)),
         Err(refusal) => refusal,
     };
-    let mut answer = context.part_refusal(&refusal.to_error());
+    let mut answer = part_refusal(context, &refusal.to_error());
     // SERVICE: it applies, although there is no content to be had.
     if let Some(Change::Insert(request)) = changes.get(refusal.index)
         && let Some(prefer) = request.prefer.as_str()
@@ -149,6 +150,12 @@ async fn carry_out(
         })),
         failure => Err(failure.into()),
     }
+}
+
+/// The answer to a refused operation, which is written down: the request as a whole is no refused one.
+fn part_refusal(context: &Context, error: &ServiceError) -> HttpResponse<Bytes> {
+    request_log::part_refused(error);
+    context.part_refusal(error)
 }
 
 /// A change whose body was read.
