@@ -1,7 +1,7 @@
 //! What the log says of requests, and what it must not say.
 
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Once};
 
 use super::*;
 use crate::storage::{Commit, Snapshot, StorageError, WriteBatch};
@@ -23,6 +23,13 @@ impl io::Write for Written {
 
 /// The lines of the log that are written meanwhile.
 fn log_of(work: impl FnOnce()) -> Vec<String> {
+    // An event that another thread meets first is switched off for all while only one listens, and that one not there. So
+    // somebody listens everywhere, who does nothing.
+    static LISTENER: Once = Once::new();
+    LISTENER.call_once(|| {
+        let listener = tracing_subscriber::registry();
+        tracing::subscriber::set_global_default(listener).unwrap();
+    });
     let written = Written::default();
     let writer = written.clone();
     let subscriber = tracing_subscriber::fmt()
