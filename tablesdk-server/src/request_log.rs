@@ -49,7 +49,10 @@ impl Entry {
                 uri: head.uri.clone(),
                 authentication: access::kind(head),
                 request_id: context.request_id().to_string(),
-                client_request_id: context.client_request_id().unwrap_or_default().to_owned(),
+                client_request_id: WithoutSignature::of_text(
+                    context.client_request_id().unwrap_or_default(),
+                )
+                .to_string(),
                 operation: "",
                 bytes_in: 0,
             })
@@ -212,6 +215,8 @@ impl<'t> WithoutSignature<'t> {
                 Some(name) if decoded(name).trim().eq_ignore_ascii_case("sig") => {
                     write!(out, "{name}={LEFT_OUT}")?;
                 }
+                // A signature in it may look like anything.
+                _ if is_encoded_twice(pair) => out.push_str(LEFT_OUT),
                 _ => write_without_runs(out, pair, self.is_path),
             }
         }
@@ -230,6 +235,18 @@ impl fmt::Display for WithoutSignature<'_> {
         }
         f.write_str(&text)
     }
+}
+
+/// Whether a percent-encoded percent sign stands in front of a code.
+fn is_encoded_twice(text: &str) -> bool {
+    let code = |rest: &str| {
+        let mut digits = rest.bytes().map(hex);
+        matches!(
+            (digits.next(), digits.next()),
+            (Some(Some(_)), Some(Some(_)))
+        )
+    };
+    text.split("%25").skip(1).any(code)
 }
 
 fn decoded(text: &str) -> Cow<'_, str> {
@@ -327,6 +344,8 @@ const SIGNATURE_LENGTH_MIN: usize = 40;
 
 #[cfg(test)]
 mod tests {
+    use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+
     use super::*;
 
     const SIGNATURE: &str = "K8Yd2uQvVd0s1Jx1YVbA+7vLr1V/9yXo8n0g5oQm3lE=";
@@ -334,6 +353,21 @@ mod tests {
 
     fn shown(text: &str) -> String {
         WithoutSignature::of_text(text).to_string()
+    }
+
+    #[test]
+    fn a_signature_that_was_encoded_more_than_once_is_not_shown() {
+        let mut text = format!("sv=2019-02-02&sig={SIGNATURE}&se=2030-01-01");
+        for _ in 0..4 {
+            let line = shown(&text);
+            for piece in SIGNATURE
+                .split(['+', '/', '='])
+                .filter(|piece| piece.len() > 4)
+            {
+                assert!(!line.contains(piece), "{line}");
+            }
+            text = utf8_percent_encode(&text, NON_ALPHANUMERIC).to_string();
+        }
     }
 
     #[test]

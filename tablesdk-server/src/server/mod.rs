@@ -25,7 +25,7 @@ use crate::service::Service;
 /// A table server in this process: on a socket of its own, or without one.
 ///
 /// Dropping it stops it at once and frees its port; [`TableServer::shutdown`] answers what has been asked first. Either way
-/// its tables are gone.
+/// tables in memory are gone, and tables in a folder are there the next time.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]

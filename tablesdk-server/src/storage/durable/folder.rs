@@ -20,7 +20,9 @@ impl Folder {
         let folder = Self {
             path: path.to_owned(),
         };
-        fs::create_dir_all(path).map_err(|error| folder.io("cannot be made", &error))?;
+        folder
+            .make()
+            .map_err(|error| folder.io("cannot be made", &error))?;
         match fs::read(folder.format()) {
             Ok(text) => folder.check_format(&text)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => folder.write_format()?,
@@ -29,15 +31,29 @@ impl Folder {
         Ok(folder)
     }
 
+    fn make(&self) -> io::Result<()> {
+        let missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
+        let made: Vec<_> = self.path.ancestors().take_while(missing).collect();
+        fs::create_dir_all(&self.path)?;
+        for folder in made {
+            match folder.parent() {
+                Some(parent) if !parent.as_os_str().is_empty() => sync_folder(parent)?,
+                _ => sync_folder(Path::new("."))?,
+            }
+        }
+        Ok(())
+    }
+
     /// Where the embedded store keeps its files.
     pub(super) fn records(&self) -> PathBuf {
         self.path.join("records")
     }
 
-    /// Notes that this process has it open.
+    /// Notes that this process has it open, and makes the names in it last.
     pub(super) fn hold(&self) -> io::Result<()> {
         let text = std::process::id().to_string();
-        fs::write(self.holder(), text).map_err(|error| self.io("cannot be written to", &error))
+        let held = fs::write(self.holder(), text).and_then(|()| sync_folder(&self.path));
+        held.map_err(|error| self.io("cannot be written to", &error))
     }
 
     /// Why the embedded store could not be opened, in the words of whoever chose the folder.
@@ -74,7 +90,8 @@ impl Folder {
         let why = match text.strip_prefix(FORMAT_NAME).map(str::trim) {
             Some(FORMAT_VERSION) => return Ok(()),
             Some(version) => format!(
-                "has format {version:.20?}, and this version of the server reads and writes format {FORMAT_VERSION}"
+                "has format {:?}, and this version of the server reads and writes format {FORMAT_VERSION}",
+                version.chars().take(20).collect::<String>()
             ),
             None => "is not one of this server: its file FORMAT says something else".to_owned(),
         };

@@ -111,7 +111,10 @@ impl DurableStorage {
         let writer = thread::Builder::new().name("tablesdk-storage".to_owned());
         let writer = writer.spawn({
             let shared = Arc::clone(&shared);
-            move || shared.write_until_closed()
+            move || {
+                let _end = EndOfWriting(&shared);
+                shared.write_until_closed();
+            }
         })?;
         Ok(Self {
             shared,
@@ -169,11 +172,16 @@ impl Storage for DurableStorage {
 
     fn settle(&self) -> Commit {
         let mut state = self.shared.state();
+        let (done, commit) = oneshot::channel();
+        if let Some(failed) = &state.failed {
+            // What was decided on a state that is lost is not to be told either.
+            let _ = done.send(Err(failed.clone()));
+            return Commit::pending(commit);
+        }
         if state.writing.is_empty() && state.pending.is_empty() {
             return Commit::DONE;
         }
         // Told after everything that comes before, since a group of writes ends as a whole.
-        let (done, commit) = oneshot::channel();
         state.waiting.push(done);
         drop(state);
         self.shared.changed.notify_one();
@@ -196,6 +204,24 @@ impl Drop for DurableStorage {
 impl fmt::Debug for DurableStorage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DurableStorage").finish_non_exhaustive()
+    }
+}
+
+/// Refuses all that waits, and all that comes, should the writing thread end before its time.
+struct EndOfWriting<'s>(&'s Shared);
+
+impl Drop for EndOfWriting<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        if thread::panicking() {
+            state.failed = Some(StorageError::Failed {
+                what: "write",
+                cause: "the thread that writes has panicked".into(),
+            });
+        }
+        state.pending = Writes::new_sync();
+        state.writing = Writes::new_sync();
+        state.waiting.clear();
     }
 }
 
@@ -300,5 +326,44 @@ fn failed(what: &'static str, error: &fjall::Error) -> StorageError {
     StorageError::Failed {
         what,
         cause: error.to_string().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn after_a_failure_everything_but_a_read_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let storage = DurableStorage::open(folder.path(), Durability::Sync).unwrap();
+        let batch = || {
+            let mut batch = WriteBatch::default();
+            batch.put("a", "1");
+            batch
+        };
+        storage.commit(batch()).unwrap().await.unwrap();
+        let failed = StorageError::Failed {
+            what: "write",
+            cause: "the disk is gone".into(),
+        };
+        storage.shared.state().failed = Some(failed.clone());
+        assert_eq!(storage.settle().await, Err(failed.clone()));
+        assert_eq!(storage.commit(batch()).unwrap_err(), failed);
+        assert!(storage.snapshot().get(b"a").unwrap().is_some());
+    }
+
+    #[tokio::test]
+    async fn a_panic_of_the_writing_thread_is_a_failure() {
+        let folder = tempfile::tempdir().unwrap();
+        let storage = DurableStorage::open(folder.path(), Durability::Sync).unwrap();
+        let shared = Arc::clone(&storage.shared);
+        let thread = thread::spawn(move || {
+            let _end = EndOfWriting(&shared);
+            panic!("as a store might");
+        });
+        thread.join().unwrap_err();
+        assert!(storage.settle().await.is_err());
+        assert!(storage.commit(WriteBatch::default()).is_err());
     }
 }
