@@ -277,3 +277,31 @@ async fn an_etag_that_no_header_can_hold_is_not_sent_back() {
         );
     }
 }
+
+#[tokio::test]
+async fn a_success_that_is_not_the_services_is_none() {
+    let page = ResponseTemplate::new(200).set_body_raw("<html>sign in</html>", "text/html");
+    let (_server, table) = answering(page).await;
+    let created = table.create().await.map(|()| true);
+    for outcome in [
+        created,
+        table.delete(("p", "r")).await,
+        table.delete_table().await,
+    ] {
+        assert_eq!(outcome.unwrap_err().kind(), ErrorKind::OutcomeUnknown);
+    }
+}
+
+#[tokio::test]
+async fn an_action_shows_no_values() {
+    let (_server, table) = answering(no_content()).await;
+    let text = format!(
+        "{:?} {:?}",
+        table.insert(&ada()),
+        table.upsert_merge(&ada())
+    );
+    assert!(
+        text.contains("O'Hare") && !text.contains("contoso"),
+        "{text}"
+    );
+}

@@ -44,6 +44,10 @@ impl StorageOptions {
     /// # Errors
     ///
     /// When a folder cannot be used.
+    #[cfg_attr(
+        not(feature = "durable"),
+        expect(clippy::unnecessary_wraps, reason = "a folder may not open")
+    )]
     pub(crate) fn open(self) -> io::Result<Box<dyn Storage>> {
         match self {
             #[cfg(feature = "durable")]

@@ -2,12 +2,13 @@
 
 use std::future::IntoFuture;
 
+use http::StatusCode;
 use tablesdk_protocol::ErrorCode;
 use tablesdk_protocol::operation::Prefer;
 use tablesdk_protocol::operation::create_table::Request;
 use tablesdk_protocol::wire::json::MetadataLevel;
 
-use super::ActionFuture;
+use super::{ActionFuture, check_status};
 use crate::pipeline::Effect;
 use crate::{Error, RowNow, TableClient};
 
@@ -37,7 +38,10 @@ impl CreateTable {
         let pipeline = &self.table.pipeline;
         let request = request.encode(&pipeline.endpoint);
         match pipeline.send(OPERATION, Effect::Write, &request).await {
-            Ok(_) => Ok(()),
+            Ok(answer) => {
+                let statuses = [StatusCode::CREATED, StatusCode::NO_CONTENT];
+                check_status(&answer, OPERATION, &statuses)
+            }
             // Somebody created it, most likely an attempt of ours: a table holds nothing that could tell.
             Err(error)
                 if error.is_unsettled() && error.code() == Some(&ErrorCode::TableAlreadyExists) =>

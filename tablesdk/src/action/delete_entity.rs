@@ -2,11 +2,12 @@
 
 use std::future::IntoFuture;
 
+use http::StatusCode;
 use tablesdk_protocol::operation::delete_entity::Request;
 use tablesdk_protocol::{EntityKey, ErrorCode, IfMatch, KeyError};
 
 use super::settle::{Sent, settle};
-use super::{ActionFuture, check_condition};
+use super::{ActionFuture, check_condition, check_status};
 use crate::pipeline::Effect;
 use crate::{Error, RowNow, TableClient};
 
@@ -46,7 +47,15 @@ impl DeleteEntity {
         let mut run = self.table.pipeline.begin(OPERATION);
         let encoded = request.encode(&run.pipeline().endpoint);
         match run.send(Effect::Write, &encoded).await {
-            Ok(_) => Ok(true),
+            Ok(answer) => {
+                check_status(&answer, OPERATION, &[StatusCode::NO_CONTENT])
+                    .map_err(|error| error.with_key(&request.key))?;
+                Ok(true)
+            }
+            // It may be gone since, or never have been there.
+            Err(error) if error.code() == Some(&ErrorCode::TableNotFound) => {
+                Err(error.with_key(&request.key))
+            }
             // A missing table is an error, a missing entity an answer.
             Err(error)
                 if !error.is_unsettled()

@@ -2,9 +2,10 @@
 
 use std::future::IntoFuture;
 
+use http::StatusCode;
 use tablesdk_protocol::operation::delete_table::Request;
 
-use super::ActionFuture;
+use super::{ActionFuture, check_status};
 use crate::pipeline::Effect;
 use crate::{Error, RowNow, TableClient};
 
@@ -27,7 +28,10 @@ impl DeleteTable {
         let pipeline = &self.table.pipeline;
         let request = request.encode(&pipeline.endpoint);
         match pipeline.send(OPERATION, Effect::Write, &request).await {
-            Ok(_) => Ok(true),
+            Ok(answer) => {
+                check_status(&answer, OPERATION, &[StatusCode::NO_CONTENT])?;
+                Ok(true)
+            }
             // It is gone, most likely by an attempt of ours.
             Err(error) if error.is_unsettled() && error.is_not_found() => Ok(true),
             Err(error) if error.is_unsettled() => Err(error.into_outcome_unknown(RowNow::Unread)),

@@ -27,24 +27,51 @@ pub use query_entities::QueryEntities;
 pub use query_tables::QueryTables;
 pub use update_entity::{ReplaceStored, WriteEntity};
 
+use std::fmt;
 use std::pin::Pin;
 
 use bytes::Bytes;
-use http::HeaderValue;
+use http::{HeaderValue, StatusCode};
 use tablesdk_protocol::limits::URL_BYTES_MAX;
 use tablesdk_protocol::{EntityKey, IfMatch};
 
-use crate::Error;
 use crate::entity::{WritableEntity, write_entity};
+use crate::pipeline::Answer;
+use crate::{Error, RowNow};
 
 /// The running form of an action.
 pub type ActionFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
 
+/// Whether a write was answered as the service answers it. Anybody can say 200, and then nobody knows what was done.
+fn check_status(
+    answer: &Answer,
+    operation: &'static str,
+    statuses: &[StatusCode],
+) -> Result<(), Error> {
+    let status = answer.response.status();
+    if statuses.contains(&status) {
+        return Ok(());
+    }
+    let problem = format!("the service does not answer with {status}");
+    let error = Error::response(problem).with_operation(operation);
+    Err(error.into_outcome_unknown(RowNow::Unread))
+}
+
 /// An entity ready to be sent.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 struct EncodedEntity {
     key: EntityKey,
     body: Bytes,
+}
+
+/// Without the values: they are nobody's but the program's.
+impl fmt::Debug for EncodedEntity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EncodedEntity")
+            .field("key", &self.key)
+            .field("bytes", &self.body.len())
+            .finish()
+    }
 }
 
 impl EncodedEntity {

@@ -221,7 +221,8 @@ impl RestField for Properties {
         }
         let fields = schema.properties();
         self.write(writer, |name| {
-            fields.iter().any(|field| field.name() == name)
+            let mut fields = fields.iter();
+            fields.any(|field| field.name() == name || field.is_alias(name))
         })
     }
 }
