@@ -15,8 +15,10 @@ use crate::name::RenameRule;
 #[derive(Default)]
 pub(crate) struct StructAttributes {
     pub(crate) krate: Option<Path>,
+    pub(crate) partition_key: Option<LitStr>,
     pub(crate) projection: Option<Span>,
     pub(crate) rename_all: Option<RenameRule>,
+    pub(crate) row_key: Option<LitStr>,
     /// Whether something that was refused may have been meant to mark a key.
     pub(crate) unclear: bool,
 }
@@ -26,11 +28,17 @@ impl StructAttributes {
         let mut parsed = Self::default();
         parsed.unclear = each(attributes, &STRUCT, diagnostics, |word, item| match word {
             "crate" => once(&mut parsed.krate, item, crate_path(item)?),
+            "partition_key" => once(
+                &mut parsed.partition_key,
+                item,
+                template(item, "{department}")?,
+            ),
             "projection" => mark(&mut parsed.projection, item),
             "rename_all" => {
                 let rule = RenameRule::parse(item.text("PascalCase")?)?;
                 once(&mut parsed.rename_all, item, rule)
             }
+            "row_key" => once(&mut parsed.row_key, item, template(item, "empid_{id:06}")?),
             _ => unreachable!("`{word}` is among the words of a struct"),
         });
         parsed
@@ -52,6 +60,7 @@ pub(crate) struct FieldAttributes {
     pub(crate) rest: Option<Span>,
     pub(crate) row_key: Option<Span>,
     pub(crate) skip: Option<Span>,
+    pub(crate) store: Option<Span>,
     pub(crate) timestamp: Option<Span>,
     pub(crate) with: Option<(Span, Path)>,
     /// Whether something that was refused may have been meant to mark a key.
@@ -79,12 +88,13 @@ impl FieldAttributes {
             "flatten" => mark(&mut parsed.flatten, item),
             "json" => mark(&mut parsed.json, item),
             "mixed_integers" => mark(&mut parsed.mixed_integers, item),
-            "partition_key" => mark(&mut parsed.partition_key, item),
+            "partition_key" => key_mark(&mut parsed.partition_key, item),
             "prefix" => once(&mut parsed.prefix, item, item.text("Home_")?.clone()),
             "rename" => once(&mut parsed.rename, item, item.text("HiredOn")?.clone()),
             "rest" => mark(&mut parsed.rest, item),
-            "row_key" => mark(&mut parsed.row_key, item),
+            "row_key" => key_mark(&mut parsed.row_key, item),
             "skip" => mark(&mut parsed.skip, item),
+            "store" => mark(&mut parsed.store, item),
             "timestamp" => mark(&mut parsed.timestamp, item),
             "with" => {
                 let module = path(item, "path::to::module", "crate::cents")?;
@@ -257,6 +267,7 @@ fn each(
                 Err(item.error(position.refusal(&word, meant)))
             };
             if let Err(error) = taken {
+                unclear |= word.ends_with("_key");
                 diagnostics.push(error);
             }
         }
@@ -367,6 +378,35 @@ fn mark(slot: &mut Option<Span>, item: &Item) -> syn::Result<()> {
     }
 }
 
+/// A word that stands alone on a field, and with a template on the struct.
+fn key_mark(slot: &mut Option<Span>, item: &Item) -> syn::Result<()> {
+    let word = &item.word;
+    once(slot, item, word.span())?;
+    match &item.value {
+        Value::None => Ok(()),
+        Value::Text(text) => {
+            let text = text.value();
+            Err(item.error(format!(
+                "a template belongs on the struct: write `#[table({word} = {text:?})]` there, or `#[table({word})]` here"
+            )))
+        }
+        Value::Other => Err(item.error(format!("`{word}` stands alone: write `#[table({word})]`"))),
+    }
+}
+
+/// The template of a key.
+fn template(item: &Item, example: &str) -> syn::Result<LitStr> {
+    match &item.value {
+        Value::Text(text) => Ok(text.clone()),
+        Value::None | Value::Other => {
+            let word = &item.word;
+            Err(item.error(format!(
+                "on the struct `{word}` takes a template: write `#[table({word} = \"{example}\")]`, or mark a field `#[table({word})]`"
+            )))
+        }
+    }
+}
+
 /// Nothing behind the word, or the path of a function.
 fn default_value(item: &Item) -> syn::Result<DefaultValue> {
     let function = match item.value {
@@ -401,7 +441,7 @@ fn once<T>(slot: &mut Option<T>, item: &Item, value: T) -> syn::Result<()> {
     }
 }
 
-const FIELD_WORDS: [&str; 14] = [
+const FIELD_WORDS: [&str; 15] = [
     "alias",
     "default",
     "etag",
@@ -414,8 +454,15 @@ const FIELD_WORDS: [&str; 14] = [
     "rest",
     "row_key",
     "skip",
+    "store",
     "timestamp",
     "with",
 ];
-const STRUCT_WORDS: [&str; 3] = ["crate", "projection", "rename_all"];
+const STRUCT_WORDS: [&str; 5] = [
+    "crate",
+    "partition_key",
+    "projection",
+    "rename_all",
+    "row_key",
+];
 const VARIANT_WORDS: [&str; 3] = ["alias", "other", "rename"];

@@ -11,6 +11,7 @@ use syn::{Generics, Ident, LitStr, Path, Visibility, parse_quote};
 use crate::attr::{DefaultValue, FieldAttributes, Role, StructAttributes};
 use crate::diagnostics::Diagnostics;
 use crate::input::{Input, InputField, Target, generated};
+use crate::keys::{KeyName, Keys, check_keys};
 use crate::name::{RenameRule, problem_of};
 
 /// An entity or a group of properties without a mistake.
@@ -23,6 +24,8 @@ pub(crate) struct Model<'a> {
     pub(crate) krate: Path,
     /// In the order in which they were written.
     pub(crate) parts: Vec<Part<'a>>,
+    /// How the keys are made: their parts are those of `parts`, by their places.
+    pub(crate) keys: Keys,
     pub(crate) lints: Vec<TokenStream>,
 }
 
@@ -34,12 +37,21 @@ pub(crate) struct Part<'a> {
 
 pub(crate) enum Kind {
     ETag,
-    Group { prefix: String },
-    PartitionKey,
+    Group {
+        prefix: String,
+    },
+    /// One of the two keys, as a whole.
+    Key(KeyName),
+    /// A part of a key; and the property that it is stored as, too.
+    KeyPart {
+        key: KeyName,
+        stored: Option<Property>,
+    },
     Property(Property),
     Rest,
-    RowKey,
-    Skip { default: Option<Path> },
+    Skip {
+        default: Option<Path>,
+    },
     Timestamp,
 }
 
@@ -58,21 +70,6 @@ pub(crate) enum Form {
     With(Path),
 }
 
-impl Model<'_> {
-    pub(crate) fn key(&self, is_key: fn(&Kind) -> bool) -> Option<&InputField<'_>> {
-        let part = self.parts.iter().find(|part| is_key(&part.kind))?;
-        Some(&part.field)
-    }
-
-    pub(crate) fn partition_key(&self) -> Option<&InputField<'_>> {
-        self.key(|kind| matches!(kind, Kind::PartitionKey))
-    }
-
-    pub(crate) fn row_key(&self) -> Option<&InputField<'_>> {
-        self.key(|kind| matches!(kind, Kind::RowKey))
-    }
-}
-
 pub(crate) fn check(input: Input<'_>) -> syn::Result<Model<'_>> {
     let Input {
         target,
@@ -80,7 +77,7 @@ pub(crate) fn check(input: Input<'_>) -> syn::Result<Model<'_>> {
         vis,
         generics,
         attributes,
-        fields,
+        mut fields,
         lints,
         mut diagnostics,
     } = input;
@@ -91,9 +88,12 @@ pub(crate) fn check(input: Input<'_>) -> syn::Result<Model<'_>> {
             "a flattened struct is read and written with its entity: put `projection` on a struct that derives `TableEntity`",
         );
     }
-    let missing = match target {
-        Target::Entity => check_keys(ident, &attributes, &fields, &mut diagnostics),
-        Target::Group => Vec::new(),
+    let (keys, missing) = match target {
+        Target::Entity => check_keys(ident, &attributes, &mut fields, &mut diagnostics),
+        Target::Group => {
+            refuse_templates(&attributes, &fields, &mut diagnostics);
+            (Keys::default(), Vec::new())
+        }
     };
     for field in &fields {
         check_role(field, target, projection.is_some(), &mut diagnostics);
@@ -114,6 +114,7 @@ pub(crate) fn check(input: Input<'_>) -> syn::Result<Model<'_>> {
         generics,
         krate,
         parts: parts.collect(),
+        keys,
         lints,
     };
     diagnostics.finish(Some(model))
@@ -130,9 +131,9 @@ fn kind_of(field: &InputField<'_>, rename_all: Option<RenameRule>) -> Kind {
                 prefix: prefix.unwrap_or_default(),
             };
         }
-        Some(Role::PartitionKey) => return Kind::PartitionKey,
+        Some(Role::PartitionKey) => return Kind::Key(KeyName::Partition),
         Some(Role::Rest) => return Kind::Rest,
-        Some(Role::RowKey) => return Kind::RowKey,
+        Some(Role::RowKey) => return Kind::Key(KeyName::Row),
         Some(Role::Skip) => {
             let default = attributes.default.as_ref();
             let default = default.and_then(|default| default.function.clone());
@@ -146,123 +147,45 @@ fn kind_of(field: &InputField<'_>, rename_all: Option<RenameRule>) -> Kind {
         },
     };
     let (name, _) = property_name(field, rename_all);
-    Kind::Property(Property {
+    let property = Property {
         name,
         aliases: attributes.aliases.iter().map(LitStr::value).collect(),
         form,
         mixed_integers: attributes.mixed_integers.is_some(),
         default: attributes.default.clone(),
-    })
+    };
+    match field.part_of {
+        Some(key) => Kind::KeyPart {
+            key,
+            stored: attributes.store.map(|_| property),
+        },
+        None => Kind::Property(property),
+    }
+}
+
+/// What is flattened has no key.
+fn refuse_templates(
+    attributes: &StructAttributes,
+    fields: &[InputField<'_>],
+    diagnostics: &mut Diagnostics,
+) {
+    for template in attributes.partition_key.iter().chain(&attributes.row_key) {
+        diagnostics.error(
+            template.span(),
+            "a flattened struct has no key: move the template to the entity",
+        );
+    }
+    for span in fields.iter().filter_map(|field| field.attributes.store) {
+        diagnostics.error(
+            span,
+            "a flattened struct has no key, and `store` is for a part of one: remove it",
+        );
+    }
 }
 
 /// Where `tablesdk` is, unless the attribute says otherwise.
 pub(crate) fn default_crate() -> Path {
     parse_quote!(::tablesdk)
-}
-
-/// What is told apart between the two keys.
-struct KeyRule {
-    noun: &'static str,
-    property: &'static str,
-    word: &'static str,
-    mark: fn(&InputField<'_>) -> Option<Span>,
-}
-
-const PARTITION_KEY: KeyRule = KeyRule {
-    noun: "partition key",
-    property: "PartitionKey",
-    word: "partition_key",
-    mark: |field| field.attributes.partition_key,
-};
-
-const ROW_KEY: KeyRule = KeyRule {
-    noun: "row key",
-    property: "RowKey",
-    word: "row_key",
-    mark: |field| field.attributes.row_key,
-};
-
-/// One field is the partition key, another one the row key. Returns the names of the keys that no field is.
-fn check_keys(
-    entity: &Ident,
-    attributes: &StructAttributes,
-    fields: &[InputField<'_>],
-    diagnostics: &mut Diagnostics,
-) -> Vec<&'static str> {
-    let (both, one): (Vec<_>, Vec<_>) = fields
-        .iter()
-        .filter(|field| field.is_key())
-        .partition(|field| field.is_both_keys());
-    for field in &both {
-        let (name, span) = (field.plain_name(), field.attributes.row_key);
-        diagnostics.error(
-            span.unwrap_or_else(|| field.ident.span()),
-            format!(
-                "`{name}` cannot be the partition key and the row key: keep one, and let another field be the other"
-            ),
-        );
-    }
-    // A mark may be among what was refused; to ask for it would be a second message for one mistake.
-    let unclear = attributes.unclear || fields.iter().any(|field| field.attributes.unclear);
-    let mut missing = Vec::new();
-    for rule in [PARTITION_KEY, ROW_KEY] {
-        let marked = one
-            .iter()
-            .filter_map(|field| Some((field, (rule.mark)(field)?)));
-        let marked: Vec<_> = marked.collect();
-        for (field, _) in &marked {
-            check_no_rename(field, &rule, diagnostics);
-        }
-        if let [(first, _), more @ ..] = marked.as_slice() {
-            let (first, noun, word) = (first.plain_name(), rule.noun, rule.word);
-            for (_, span) in more {
-                diagnostics.error(
-                    *span,
-                    format!("`{first}` is the {noun} already: remove one of the two `{word}`"),
-                );
-            }
-        } else if both.is_empty() {
-            missing.push(rule.property);
-            // A projection may do without.
-            if !unclear && attributes.projection.is_none() {
-                ask_for_key(entity, attributes, fields, &rule, diagnostics);
-            }
-        }
-    }
-    missing
-}
-
-fn ask_for_key(
-    entity: &Ident,
-    attributes: &StructAttributes,
-    fields: &[InputField<'_>],
-    rule: &KeyRule,
-    diagnostics: &mut Diagnostics,
-) {
-    let (noun, word) = (rule.noun, rule.word);
-    // A field of that name was surely meant.
-    let meant = fields.iter().find(|field| {
-        let (name, _) = property_name(field, attributes.rename_all);
-        name == rule.property || field.plain_name() == word
-    });
-    let (span, place) = match meant {
-        Some(field) => (field.ident.span(), "this field"),
-        None => (entity.span(), "one field"),
-    };
-    diagnostics.error(
-        span,
-        format!("`{entity}` has no {noun}: add `#[table({word})]` to {place}"),
-    );
-}
-
-fn check_no_rename(key: &InputField<'_>, rule: &KeyRule, diagnostics: &mut Diagnostics) {
-    if let Some(rename) = &key.attributes.rename {
-        let (noun, property) = (rule.noun, rule.property);
-        diagnostics.error(
-            rename.span(),
-            format!("the {noun} is always stored as `{property}`: remove the `rename`"),
-        );
-    }
 }
 
 /// A field is for one thing, and has the words that go with it.
@@ -272,6 +195,10 @@ fn check_role(
     projection: bool,
     diagnostics: &mut Diagnostics,
 ) {
+    // What is in a key has rules of its own.
+    if field.part_of.is_some() {
+        return;
+    }
     let attributes = &field.attributes;
     let roles = attributes.roles();
     // Two keys on one field are reported with the keys.
@@ -394,6 +321,9 @@ fn check_names(
     diagnostics: &mut Diagnostics,
 ) {
     let is_property = |field: &&InputField<'_>| {
+        if field.part_of.is_some() {
+            return field.attributes.store.is_some();
+        }
         let roles = field.attributes.roles();
         let is_property = |(role, _): &(Role, Span)| matches!(role, Role::Json | Role::With);
         roles.iter().all(is_property)
@@ -469,7 +399,7 @@ fn check_name(
 }
 
 /// The name under which a field is stored that is no key, and where that name was written.
-fn property_name(field: &InputField<'_>, rule: Option<RenameRule>) -> (String, Span) {
+pub(crate) fn property_name(field: &InputField<'_>, rule: Option<RenameRule>) -> (String, Span) {
     let plain = field.plain_name();
     match (&field.attributes.rename, rule) {
         (Some(rename), _) => (rename.value(), rename.span()),
@@ -609,7 +539,7 @@ mod tests {
             ("#[table]", "expected attribute arguments"),
             (
                 "#[table(partition_key = \"{a}\")]",
-                "`partition_key` stands alone",
+                "a template belongs on the struct",
             ),
             (
                 "#[table(partition_key, partition_key)]",
@@ -623,7 +553,7 @@ mod tests {
         }
         assert_message(
             "#[table(partition_key)] struct E { a: A, #[table(row_key)] b: B }",
-            "`partition_key` belongs on a field",
+            "on the struct `partition_key` takes a template",
         );
         let other = "struct E { a: A, #[table(row_key)] b: B, #[table(renam = \"x\")] c: C }";
         assert_eq!(check_text(other).unwrap_err().len(), 2);

@@ -13,6 +13,10 @@ use syn::{GenericParam, Generics, Ident, Index, Path, Type, Visibility, parse_qu
 use crate::attr::DefaultValue;
 use crate::check::{Form, Kind, Model, Part, Property};
 use crate::input::{InputField, Target, generated_span};
+use crate::key_expand::{
+    fn_entity_key, impl_keys, key_bounds, key_checks, key_column, part_column, part_ident,
+    read_keys, schema_keys,
+};
 
 pub(crate) fn expand(model: &Model<'_>) -> TokenStream {
     let columns = columns_struct(model);
@@ -37,7 +41,7 @@ pub(crate) fn columns_ident(entity: &Ident) -> Ident {
 }
 
 impl Model<'_> {
-    fn private(&self) -> TokenStream {
+    pub(crate) fn private(&self) -> TokenStream {
         let krate = &self.krate;
         quote! { #krate::__private }
     }
@@ -53,9 +57,21 @@ impl Model<'_> {
         }
     }
 
+    /// The fields that are properties and nothing else.
     fn properties(&self) -> impl Iterator<Item = (&InputField<'_>, &Property)> {
         self.parts.iter().filter_map(|part| match &part.kind {
             Kind::Property(property) => Some((&part.field, property)),
+            _ => None,
+        })
+    }
+
+    /// The parts of keys that are stored as properties, too.
+    fn stored_parts(&self) -> impl Iterator<Item = (&InputField<'_>, &Property)> {
+        self.parts.iter().filter_map(|part| match &part.kind {
+            Kind::KeyPart {
+                stored: Some(property),
+                ..
+            } => Some((&part.field, property)),
             _ => None,
         })
     }
@@ -68,7 +84,9 @@ impl Model<'_> {
     }
 
     fn rest(&self) -> Option<&InputField<'_>> {
-        self.key(|kind| matches!(kind, Kind::Rest))
+        let mut parts = self.parts.iter();
+        let part = parts.find(|part| matches!(part.kind, Kind::Rest))?;
+        Some(&part.field)
     }
 }
 
@@ -116,26 +134,15 @@ fn impl_writable(model: &Model<'_>) -> TokenStream {
         lints,
         ..
     } = model;
-    let private = model.private();
     let generics = with_bounds(model);
     let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
-    let key_texts = [model.partition_key(), model.row_key()]
-        .into_iter()
-        .flatten()
-        .map(|field| {
-            let (access, member) = (key_access(&private, field), field.member());
-            quote! { #access.text(&self.#member) }
-        });
+    let entity_key = fn_entity_key(model);
     let write = fn_write(model);
     quote! {
         #[automatically_derived]
         #(#lints)*
         impl #impl_generics #krate::WritableEntity for #ident #type_generics #where_clause {
-            fn entity_key(
-                &self,
-            ) -> ::core::result::Result<#private::EntityKey, #private::EntityError> {
-                #private::entity_key(#(#key_texts),*)
-            }
+            #entity_key
 
             #write
         }
@@ -223,7 +230,11 @@ fn schema(model: &Model<'_>) -> TokenStream {
             let schema = of_group(&private, ty, &quote! { SCHEMA });
             Some(quote! { #private::SchemaPart::Group(#prefix, &#schema) })
         }
-        Kind::Property(property) => {
+        Kind::Property(property)
+        | Kind::KeyPart {
+            stored: Some(property),
+            ..
+        } => {
             let access = match &property.form {
                 Form::With(module) => {
                     let stored = stored_type(module);
@@ -242,7 +253,8 @@ fn schema(model: &Model<'_>) -> TokenStream {
         _ => None,
     });
     let projection = model.projection.then(|| quote! { .projection() });
-    quote! { #private::Schema::new(#name, &[#(#parts),*]) #projection }
+    let keys = schema_keys(model);
+    quote! { #private::Schema::new(#name, &[#(#parts),*]) #keys #projection }
 }
 
 /// The struct of columns, made.
@@ -258,8 +270,20 @@ fn columns_value(model: &Model<'_>, prefix: &TokenStream) -> TokenStream {
                 let columns = of_group(&private, ty, &quote! { columns });
                 quote! { #columns(#prefix.then(#text)) }
             }
-            Kind::PartitionKey => quote! { #private::Column::new("PartitionKey") },
-            Kind::RowKey => quote! { #private::Column::new("RowKey") },
+            Kind::Key(name) => key_column(model, *name, part),
+            Kind::KeyPart {
+                key, stored: None, ..
+            } => part_column(model, *key, part),
+            Kind::KeyPart {
+                stored: Some(property),
+                ..
+            } => {
+                let name = &property.name;
+                let mixed = property
+                    .mixed_integers
+                    .then(|| quote! { .mixed_integers() });
+                quote! { #private::Column::new(#name) #mixed .part_of_key() }
+            }
             Kind::Timestamp => quote! { #private::Column::new("Timestamp") },
             Kind::Property(property) => {
                 let name = &property.name;
@@ -305,7 +329,11 @@ fn fn_write(model: &Model<'_>) -> TokenStream {
                 let write = of_group(&private, ty, &quote! { write });
                 quote! { #writer.group(#prefix, |#writer| #write(&self.#member, #writer))?; }
             }
-            Kind::Property(property) => {
+            Kind::Property(property)
+            | Kind::KeyPart {
+                stored: Some(property),
+                ..
+            } => {
                 let name = &property.name;
                 let access = property_access(&private, &part.field, property);
                 quote! { #access.write(#writer, #name, &self.#member)?; }
@@ -345,7 +373,12 @@ fn fn_read(model: &Model<'_>) -> TokenStream {
         .properties()
         .flat_map(|(field, known)| arms(known, &slot_ident(field).into_token_stream(), &property));
     let arms = arms.map(|(name, fill)| quote! { #name => #fill?, });
-    let arms: Vec<_> = arms.collect();
+    // Read from the key; nobody else is to take them for unknown.
+    let ignored = model.stored_parts().map(|(_, property)| {
+        let name = &property.name;
+        quote! { #name => {} }
+    });
+    let arms: Vec<_> = arms.chain(ignored).collect();
     let name = local("name");
     let offers: Vec<_> = model
         .groups()
@@ -395,15 +428,8 @@ fn fn_read(model: &Model<'_>) -> TokenStream {
         let slot = slot_ident(field);
         let value = match &part.kind {
             Kind::ETag => quote! { #private::etag_field::<#ty>().make(#reader.etag()) },
-            Kind::PartitionKey => {
-                let access = key_access(&private, field);
-                quote! { #access.read_partition_key(#reader)? }
-            }
+            Kind::Key(_) | Kind::KeyPart { .. } => part_ident(field).into_token_stream(),
             Kind::Rest => slot.into_token_stream(),
-            Kind::RowKey => {
-                let access = key_access(&private, field);
-                quote! { #access.read_row_key(#reader)? }
-            }
             Kind::Timestamp => quote! { #private::field::<#ty>().read_timestamp(#reader)? },
             Kind::Group { .. } | Kind::Property(_) | Kind::Skip { .. } => {
                 let value = finished(&private, part, &slot.into_token_stream(), &root);
@@ -412,10 +438,12 @@ fn fn_read(model: &Model<'_>) -> TokenStream {
         };
         quote! { #member: #value }
     });
+    let read_keys = read_keys(model, &reader);
     quote! {
         fn read(
             #reader: &mut #private::PropertyReader<'_>,
         ) -> ::core::result::Result<Self, #private::EntityError> {
+            #read_keys
             #fill_slots
             ::core::result::Result::Ok(Self { #(#members,)* })
         }
@@ -644,69 +672,6 @@ fn respanned(tokens: TokenStream, span: Span) -> TokenStream {
     tokens.collect()
 }
 
-/// What the code does with a field that is a key.
-fn key_access(private: &TokenStream, field: &InputField<'_>) -> TokenStream {
-    let ty = field.ty;
-    quote! { #private::key_part::<#ty>() }
-}
-
-fn impl_keys(model: &Model<'_>) -> Option<TokenStream> {
-    let Model {
-        ident, vis, lints, ..
-    } = model;
-    let partition_key = model.partition_key()?;
-    let private = model.private();
-    let generics = with_bounds(model);
-    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
-    let vis = generated_vis(vis);
-    let entity_name = ident.unraw();
-    let partition_access = key_access(&private, partition_key);
-    let (partition, partition_type) = (partition_key.member(), partition_key.ty);
-    let partition_name = partition_key.plain_name();
-    let key = model.row_key().map(|row_key| {
-        let row_access = key_access(&private, row_key);
-        let (row, row_type, row_name) = (row_key.member(), row_key.ty, row_key.plain_name());
-        let doc = format!(
-            " The key of the [`{entity_name}`] with this `{partition_name}` and this `{row_name}`."
-        );
-        quote! {
-            #[doc = #doc]
-            ///
-            /// A value that cannot be a key is reported when the verb that takes the key is awaited.
-            #[must_use]
-            #vis fn key(
-                #partition: impl ::core::convert::Into<#partition_type>,
-                #row: impl ::core::convert::Into<#row_type>,
-            ) -> #private::Key<Self> {
-                #private::Key::from_texts(
-                    #partition_access.text(&::core::convert::Into::into(#partition)),
-                    #row_access.text(&::core::convert::Into::into(#row)),
-                )
-            }
-        }
-    });
-    let partition_doc =
-        format!(" The partition that holds each [`{entity_name}`] with this `{partition_name}`.");
-    Some(quote! {
-        #(#lints)*
-        impl #impl_generics #ident #type_generics #where_clause {
-            #key
-
-            #[doc = #partition_doc]
-            ///
-            /// A value that cannot be a key is reported when the verb that takes the partition is awaited.
-            #[must_use]
-            #vis fn partition(
-                #partition: impl ::core::convert::Into<#partition_type>,
-            ) -> #private::Partition<Self> {
-                ::core::convert::From::from(
-                    #partition_access.text(&::core::convert::Into::into(#partition)),
-                )
-            }
-        }
-    })
-}
-
 fn columns_struct(model: &Model<'_>) -> TokenStream {
     let Model {
         ident, vis, lints, ..
@@ -802,8 +767,15 @@ fn column_of(
     };
     Some(match &part.kind {
         Kind::Group { .. } => (None, of_group(private, ty, &quote! { Columns<#entity> })),
-        Kind::PartitionKey => column("PartitionKey"),
-        Kind::RowKey => column("RowKey"),
+        Kind::Key(name) => column(name.property()),
+        Kind::KeyPart {
+            stored: Some(property),
+            ..
+        } => column(&property.name),
+        Kind::KeyPart { stored: None, .. } => {
+            let column = quote! { #private::KeyPartColumn<#entity, #ty> };
+            (Some(part.field.plain_name()), column)
+        }
         Kind::Timestamp => column("Timestamp"),
         Kind::Property(property) => match &property.form {
             Form::Json => {
@@ -826,7 +798,7 @@ fn checks(model: &Model<'_>) -> Vec<TokenStream> {
     let private = model.private();
     let (ident, krate) = (&model.ident, &model.krate);
     let (_, type_generics, _) = model.generics.split_for_impl();
-    let mut checks = Vec::new();
+    let mut checks = key_checks(model);
     for (field, property) in model.properties() {
         if let (true, Some(span)) = (property.mixed_integers, field.attributes.mixed_integers) {
             let (ty, span) = (field.ty, generated_span(span));
@@ -876,7 +848,7 @@ fn with_entity_param(generics: &Generics) -> Generics {
 }
 
 /// The generics of the entity, with the bounds under which its fields can be stored.
-fn with_bounds(model: &Model<'_>) -> Generics {
+pub(crate) fn with_bounds(model: &Model<'_>) -> Generics {
     let krate = &model.krate;
     let private = model.private();
     let mut generics = model.generics.clone();
@@ -890,7 +862,7 @@ fn with_bounds(model: &Model<'_>) -> Generics {
         })
         .collect();
     let mut bounds = Vec::new();
-    for part in &model.parts {
+    for (index, part) in model.parts.iter().enumerate() {
         if !mentions(part.field.ty.to_token_stream(), &params) {
             // A bound on a type without parameters would be a warning where it holds.
             continue;
@@ -898,7 +870,15 @@ fn with_bounds(model: &Model<'_>) -> Generics {
         let bound = match &part.kind {
             Kind::ETag => quote! { #private::ETagField },
             Kind::Group { .. } => quote! { #krate::TableProperties },
-            Kind::PartitionKey | Kind::RowKey => quote! { #krate::KeyPart },
+            Kind::Key(_) | Kind::KeyPart { stored: None, .. } => {
+                key_bounds(model, index).unwrap_or_default()
+            }
+            Kind::KeyPart {
+                stored: Some(_), ..
+            } => {
+                let bound = key_bounds(model, index);
+                quote! { #bound + #krate::Field }
+            }
             Kind::Property(property) => match &property.form {
                 Form::Json => quote! { #private::JsonField },
                 Form::Plain => quote! { #krate::Field },

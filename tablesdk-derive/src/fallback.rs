@@ -4,13 +4,15 @@
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
-use syn::{Data, DeriveInput, Fields, Generics, Path, parse_quote};
+use syn::{Data, DataStruct, DeriveInput, Fields, Generics, LitStr, Path, parse_quote};
 
 use crate::attr::{StructAttributes, ValueAttributes};
 use crate::check::default_crate;
 use crate::diagnostics::Diagnostics;
 use crate::expand::columns_ident;
 use crate::input::Target;
+use crate::key_expand::rows_ident;
+use crate::template::names;
 
 pub(crate) fn expand(input: &DeriveInput, target: Target, error: &syn::Error) -> TokenStream {
     let errors = error.to_compile_error();
@@ -25,27 +27,16 @@ fn stub_entity(input: &DeriveInput) -> TokenStream {
     let krate = krate(input);
     let private = quote! { #krate::__private };
 
-    let (ident, vis) = (&input.ident, &input.vis);
+    let ident = &input.ident;
     let generics = bounded(input);
     let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
     let entity_name = ident.to_string();
     let (columns, columns_type) = stub_columns(input, &private);
+    let keys = stub_keys(input, &private);
     quote! {
         #columns
 
-        #[allow(dead_code, missing_docs)]
-        impl #impl_generics #ident #type_generics #where_clause {
-            #vis fn key(
-                _: impl ::core::marker::Sized,
-                _: impl ::core::marker::Sized,
-            ) -> #private::Key<Self> {
-                ::core::panic!()
-            }
-
-            #vis fn partition(_: impl ::core::marker::Sized) -> #private::Partition<Self> {
-                ::core::panic!()
-            }
-        }
+        #keys
 
         #[automatically_derived]
         impl #impl_generics #krate::TableEntity for #ident #type_generics #where_clause {
@@ -76,6 +67,70 @@ fn stub_entity(input: &DeriveInput) -> TokenStream {
                 &self,
                 _: &mut #private::PropertyWriter<'_>,
             ) -> ::core::result::Result<(), #private::EntityError> {
+                ::core::panic!()
+            }
+        }
+    }
+}
+
+/// The functions that make keys, with as many parameters as there are parts, as far as can be told.
+fn stub_keys(input: &DeriveInput, private: &TokenStream) -> TokenStream {
+    let (ident, vis) = (&input.ident, &input.vis);
+    let generics = bounded(input);
+    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
+    let attributes = struct_attributes(input);
+    let parameters = |template: &Option<LitStr>| {
+        let count = template
+            .as_ref()
+            .map_or(1, |text| names(&text.value()).count());
+        vec![quote! { _: impl ::core::marker::Sized, }; count]
+    };
+    let partition = parameters(&attributes.partition_key);
+    let row = parameters(&attributes.row_key);
+    let rows = rows_ident(ident);
+    let Data::Struct(DataStruct {
+        fields: Fields::Named(fields),
+        ..
+    }) = &input.data
+    else {
+        return TokenStream::new();
+    };
+    let methods = fields.named.iter().map(|field| {
+        let name = &field.ident;
+        quote! {
+            #vis fn #name(self, _: impl ::core::marker::Sized) -> Self {
+                ::core::panic!()
+            }
+        }
+    });
+    let entity = quote! { #ident #type_generics };
+    quote! {
+        #[allow(dead_code, missing_docs)]
+        impl #impl_generics #entity #where_clause {
+            #vis fn key(#(#partition)* #(#row)*) -> #private::Key<Self> {
+                ::core::panic!()
+            }
+
+            #vis fn partition(#(#partition)*) -> #private::Partition<Self> {
+                ::core::panic!()
+            }
+
+            #vis fn rows() -> #rows {
+                ::core::panic!()
+            }
+        }
+
+        #[allow(dead_code, missing_docs)]
+        #vis struct #rows;
+
+        #[allow(dead_code, missing_docs)]
+        impl #rows {
+            #(#methods)*
+        }
+
+        #[automatically_derived]
+        impl #impl_generics ::core::convert::From<#rows> for #private::RowRange<#entity> #where_clause {
+            fn from(_: #rows) -> Self {
                 ::core::panic!()
             }
         }
@@ -160,10 +215,15 @@ pub(crate) fn value(input: &DeriveInput, error: &syn::Error) -> TokenStream {
 
 /// Where `tablesdk` is.
 fn krate(input: &DeriveInput) -> Path {
+    struct_attributes(input).krate.unwrap_or_else(default_crate)
+}
+
+/// What stands on the struct; mistakes in it have been reported.
+fn struct_attributes(input: &DeriveInput) -> StructAttributes {
     let mut reported = Diagnostics::new();
     let attributes = StructAttributes::parse(&input.attrs, &mut reported);
     reported.discard();
-    attributes.krate.unwrap_or_else(default_crate)
+    attributes
 }
 
 /// What the trait asks for must not become a second error; lifetimes are in `'static` so, too.

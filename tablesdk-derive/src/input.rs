@@ -11,6 +11,7 @@ use syn::{Attribute, Data, DeriveInput, Fields, Generics, Ident, Meta, Type, Vis
 
 use crate::attr::{FieldAttributes, StructAttributes};
 use crate::diagnostics::Diagnostics;
+use crate::keys::KeyName;
 
 pub(crate) struct Input<'a> {
     pub(crate) target: Target,
@@ -30,6 +31,8 @@ pub(crate) struct InputField<'a> {
     pub(crate) ty: &'a Type,
     pub(crate) docs: Vec<&'a Attribute>,
     pub(crate) attributes: FieldAttributes,
+    /// The key whose template names the field.
+    pub(crate) part_of: Option<KeyName>,
 }
 
 impl InputField<'_> {
@@ -93,6 +96,7 @@ pub(crate) fn parse(input: &DeriveInput, target: Target) -> syn::Result<Input<'_
             ty: &field.ty,
             docs: field.attrs.iter().filter(is_doc).collect(),
             attributes: FieldAttributes::parse(&field.attrs, &mut diagnostics),
+            part_of: None,
         });
     }
     Ok(Input {

@@ -6,7 +6,10 @@ mod diagnostics;
 mod expand;
 mod fallback;
 mod input;
+mod key_expand;
+mod keys;
 mod name;
+mod template;
 mod value;
 
 use proc_macro::TokenStream;

@@ -220,18 +220,60 @@ fn expand_newtype(input: &DeriveInput, krate: &Path, member: &Member, ty: &Type)
         }
     };
     let key_part = quote! { #krate::KeyPart };
+    let key_number = quote! { #krate::KeyNumber };
+    let ordinal = quote! { #krate::Ordinal };
     let marks = [
         impl_mark(quote! { #krate::Ordered }, TokenStream::new()),
         impl_mark(quote! { #krate::Text }, TokenStream::new()),
         impl_mark(
             key_part.clone(),
             quote! {
-                fn to_key(&self) -> #private::String {
+                const WIDTH: ::core::option::Option<usize> = <#ty as #key_part>::WIDTH;
+                const DESCENDING: bool = <#ty as #key_part>::DESCENDING;
+
+                fn to_key(
+                    &self,
+                ) -> ::core::result::Result<#private::String, #private::ValueError> {
                     <#ty as #key_part>::to_key(&self.#member)
                 }
 
-                fn from_key(#given: &str) -> ::core::result::Result<Self, #private::String> {
+                fn from_key(#given: &str) -> ::core::result::Result<Self, #private::ValueError> {
                     let #inside = <#ty as #key_part>::from_key(#given)?;
+                    ::core::result::Result::Ok(Self { #member: #inside })
+                }
+
+                fn to_key_before(
+                    &self,
+                    #given: &str,
+                ) -> ::core::result::Result<#private::String, #private::ValueError> {
+                    <#ty as #key_part>::to_key_before(&self.#member, #given)
+                }
+            },
+        ),
+        impl_mark(
+            key_number.clone(),
+            quote! {
+                fn to_number(&self) -> ::core::option::Option<u64> {
+                    <#ty as #key_number>::to_number(&self.#member)
+                }
+
+                fn from_number(#given: u64) -> ::core::option::Option<Self> {
+                    let #inside = <#ty as #key_number>::from_number(#given)?;
+                    ::core::option::Option::Some(Self { #member: #inside })
+                }
+            },
+        ),
+        impl_mark(
+            ordinal.clone(),
+            quote! {
+                const LAST: u64 = <#ty as #ordinal>::LAST;
+
+                fn to_ordinal(&self) -> ::core::result::Result<u64, #private::ValueError> {
+                    <#ty as #ordinal>::to_ordinal(&self.#member)
+                }
+
+                fn from_ordinal(#given: u64) -> ::core::result::Result<Self, #private::ValueError> {
+                    let #inside = <#ty as #ordinal>::from_ordinal(#given)?;
                     ::core::result::Result::Ok(Self { #member: #inside })
                 }
             },
@@ -279,18 +321,18 @@ fn expand_enum(input: &DeriveInput, krate: &Path, texts: &Texts<'_>) -> TokenStr
     let known = texts.known.iter().map(|(_, text, _)| format!("{text:?}"));
     let known = known.collect::<Vec<_>>().join(", ");
     let reason = format!("a {name} is one of {known}");
-    let (write_other, read_other, key_other) = match texts.other {
+    let (write_other, read_other) = match texts.other {
         None => {
             let error = quote! {
                 return ::core::result::Result::Err(#private::ValueError::unreadable(#given_text, #reason))
             };
-            (None, quote! { _ => #error, }, None)
+            (None, quote! { _ => #error, })
         }
         Some((ident, true)) => {
             let ident = variant(ident);
             let write = quote! { Self::#ident(#given_text) => #given_text, };
             let read = quote! { _ => Self::#ident(#given_text), };
-            (Some(write.clone()), read, Some(write))
+            (Some(write), read)
         }
         Some((ident, false)) => {
             let shown = ident.unraw().to_string();
@@ -303,30 +345,30 @@ fn expand_enum(input: &DeriveInput, krate: &Path, texts: &Texts<'_>) -> TokenStr
                     #private::ValueError::unwritable(#reason)
                 ),
             };
-            (Some(write), quote! { _ => Self::#ident, }, None)
+            (Some(write), quote! { _ => Self::#ident, })
         }
     };
     // Where a text may be lost, there is no key to make of it.
     let is_key = !matches!(texts.other, Some((_, false)));
-    let unread = match texts.other {
-        None => quote! {
-            _ => return ::core::result::Result::Err(#private::string(#reason)),
-        },
-        Some((ident, _)) => {
-            let ident = variant(ident);
-            quote! { _ => Self::#ident(#private::string(#given_text)), }
-        }
-    };
     let key = is_key.then(|| {
         quote! {
             #[automatically_derived]
             impl #krate::KeyPart for #ident {
-                fn to_key(&self) -> #private::String {
-                    #private::string(match self { #(#write)* #key_other })
+                fn to_key(
+                    &self,
+                ) -> ::core::result::Result<#private::String, #private::ValueError> {
+                    ::core::result::Result::Ok(#private::string(match self {
+                        #(#write)*
+                        #write_other
+                    }))
                 }
 
-                fn from_key(#given_text: &str) -> ::core::result::Result<Self, #private::String> {
-                    ::core::result::Result::Ok(match #given_text { #(#read)* #unread })
+                fn from_key(#given: &str) -> ::core::result::Result<Self, #private::ValueError> {
+                    let #given_text = #private::string(#given);
+                    ::core::result::Result::Ok(match #given_text.as_str() {
+                        #(#read)*
+                        #read_other
+                    })
                 }
             }
         }

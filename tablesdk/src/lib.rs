@@ -19,10 +19,11 @@ pub use backend::Backend;
 pub use clock::SystemClock;
 pub use credential::{Credential, Sas};
 pub use entity::{
-    DynamicColumn, DynamicColumns, DynamicEntity, DynamicSelection, EntityError, EntityProblem,
-    Field, IntoEntityKey, Key, KeyOf, KeyPart, Ordered, Partition, Properties, PropertiesIntoIter,
-    PropertyReader, PropertySchema, PropertyValue, PropertyWriter, Schema, Stored, TableEntity,
-    TableProperties, Text, ValueError, WritableEntity,
+    Desc, DynamicColumn, DynamicColumns, DynamicEntity, DynamicSelection, EntityError,
+    EntityProblem, Escaped, Field, IntoEntityKey, IntoKeyPart, Key, KeyNumber, KeyOf, KeyPart,
+    KeyRange, KeyTemplate, Ordered, Ordinal, Partition, Properties, PropertiesIntoIter,
+    PropertyReader, PropertySchema, PropertyValue, PropertyWriter, RowRange, Schema, Shard, Stored,
+    TableEntity, TableProperties, Text, ValueError, WritableEntity,
 };
 pub use error::{Error, ErrorKind};
 pub use pipeline::Retry;
@@ -49,16 +50,17 @@ pub use tablesdk_protocol::{
 #[doc(hidden)]
 pub mod __private {
     pub use crate::entity::{
-        ETagAccess, ETagField, EntityError, Field, FieldAccess, JsonField, Key, KeyAccess,
-        Partition, Prefix, PropertyReader, PropertyWriter, RestAccess, RestField, Schema,
-        SchemaPart, Slot, TableProperties, ValueError, default_of, entity_key, etag_field, field,
-        json_field, key_part, rest_field, string, text_ref, with_field, with_from_value,
+        ETagAccess, ETagField, EntityError, Field, FieldAccess, IntoKeyPart, JsonField, Key,
+        KeyAccess, KeyPiece, KeyRange, KeyReader, KeyTemplate, KeyWriter, Partition, Prefix,
+        PropertyReader, PropertyWriter, RestAccess, RestField, RowRange, Rows, Schema, SchemaPart,
+        Slot, TableProperties, ValueError, default_of, entity_key, etag_field, field, json_field,
+        key_number, key_part, rest_field, string, text_ref, with_field, with_from_value,
         with_to_value,
     };
-    pub use crate::query::{Column, JsonColumn};
+    pub use crate::query::{Column, JsonColumn, KeyPartColumn};
     pub use std::string::String;
     pub use tablesdk_protocol::wire::json::RawProperty;
-    pub use tablesdk_protocol::{ETag, EdmType, EntityKey, Value, ValueRef};
+    pub use tablesdk_protocol::{ETag, EdmType, EntityKey, KeyPartName, Value, ValueRef};
 }
 
 /// Runs the program in the workspace's README.

@@ -6,6 +6,7 @@ mod bad_input;
 mod batches;
 mod delivery;
 mod dynamic;
+mod key_templates;
 mod keys;
 mod projections;
 mod queries;

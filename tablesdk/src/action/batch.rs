@@ -12,12 +12,12 @@ use tablesdk_protocol::operation::{
     EntityBody, MalformedResponse, Prefer, delete_entity, insert_entity, update_entity,
 };
 use tablesdk_protocol::wire::json::MetadataLevel;
-use tablesdk_protocol::{ETag, EntityKey, IfMatch, KeyError, PartitionKey, TableName};
+use tablesdk_protocol::{ETag, EntityKey, IfMatch, PartitionKey, TableName};
 
 use super::settle::{Sent, settle};
 use super::update_entity::{encode_stored, operation};
 use super::{EncodedEntity, check_condition};
-use crate::entity::{IntoEntityKey, Partition, Stored, WritableEntity};
+use crate::entity::{EntityError, IntoEntityKey, Partition, Stored, WritableEntity};
 use crate::pipeline::{Effect, random_guid};
 use crate::{Error, RowNow, TableClient};
 
@@ -39,7 +39,7 @@ struct Item<'e> {
 }
 
 impl<'e> Batch<'e> {
-    pub(crate) fn new(table: TableClient, partition: Result<PartitionKey, KeyError>) -> Self {
+    pub(crate) fn new(table: TableClient, partition: Result<PartitionKey, EntityError>) -> Self {
         let partition = partition.map_err(|error| Error::input(error).with_operation(OPERATION));
         let target = table
             .checked_name(OPERATION)
@@ -327,30 +327,30 @@ pub trait IntoPartitionKey {
     /// # Errors
     ///
     /// When the text breaks a rule of the service for keys.
-    fn into_partition_key(self) -> Result<PartitionKey, KeyError>;
+    fn into_partition_key(self) -> Result<PartitionKey, EntityError>;
 }
 
 impl<E> IntoPartitionKey for Partition<E> {
-    fn into_partition_key(self) -> Result<PartitionKey, KeyError> {
+    fn into_partition_key(self) -> Result<PartitionKey, EntityError> {
         Self::into_partition_key(self)
     }
 }
 
 impl IntoPartitionKey for PartitionKey {
-    fn into_partition_key(self) -> Result<PartitionKey, KeyError> {
+    fn into_partition_key(self) -> Result<PartitionKey, EntityError> {
         Ok(self)
     }
 }
 
 impl IntoPartitionKey for &str {
-    fn into_partition_key(self) -> Result<PartitionKey, KeyError> {
-        PartitionKey::new(self)
+    fn into_partition_key(self) -> Result<PartitionKey, EntityError> {
+        Ok(PartitionKey::new(self)?)
     }
 }
 
 impl IntoPartitionKey for String {
-    fn into_partition_key(self) -> Result<PartitionKey, KeyError> {
-        PartitionKey::new(self)
+    fn into_partition_key(self) -> Result<PartitionKey, EntityError> {
+        Ok(PartitionKey::new(self)?)
     }
 }
 

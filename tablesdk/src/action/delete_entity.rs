@@ -4,10 +4,11 @@ use std::future::IntoFuture;
 
 use http::StatusCode;
 use tablesdk_protocol::operation::delete_entity::Request;
-use tablesdk_protocol::{EntityKey, ErrorCode, IfMatch, KeyError};
+use tablesdk_protocol::{EntityKey, ErrorCode, IfMatch};
 
 use super::settle::{Sent, settle};
 use super::{ActionFuture, check_condition, check_status};
+use crate::entity::EntityError;
 use crate::pipeline::Effect;
 use crate::{Error, RowNow, TableClient};
 
@@ -16,12 +17,12 @@ use crate::{Error, RowNow, TableClient};
 #[must_use = "actions do nothing until awaited"]
 pub struct DeleteEntity {
     table: TableClient,
-    key: Result<EntityKey, KeyError>,
+    key: Result<EntityKey, EntityError>,
     if_match: IfMatch,
 }
 
 impl DeleteEntity {
-    pub(crate) const fn new(table: TableClient, key: Result<EntityKey, KeyError>) -> Self {
+    pub(crate) const fn new(table: TableClient, key: Result<EntityKey, EntityError>) -> Self {
         Self {
             table,
             key,

@@ -7,10 +7,10 @@ use std::marker::PhantomData;
 use bytes::Bytes;
 use tablesdk_protocol::operation::get_entity::{Request, Response};
 use tablesdk_protocol::wire::json::{MetadataLevel, read_entity};
-use tablesdk_protocol::{ETag, EntityKey, ErrorCode, KeyError};
+use tablesdk_protocol::{ETag, EntityKey, ErrorCode};
 
 use super::ActionFuture;
-use crate::entity::{Stored, TableEntity};
+use crate::entity::{EntityError, Stored, TableEntity};
 use crate::pipeline::Effect;
 use crate::{Error, TableClient};
 
@@ -18,12 +18,12 @@ use crate::{Error, TableClient};
 #[must_use = "actions do nothing until awaited"]
 pub struct GetEntity<E> {
     table: TableClient,
-    key: Result<EntityKey, KeyError>,
+    key: Result<EntityKey, EntityError>,
     marker: PhantomData<fn() -> E>,
 }
 
 impl<E: TableEntity> GetEntity<E> {
-    pub(crate) const fn new(table: TableClient, key: Result<EntityKey, KeyError>) -> Self {
+    pub(crate) const fn new(table: TableClient, key: Result<EntityKey, EntityError>) -> Self {
         Self {
             table,
             key,

@@ -5,23 +5,23 @@ use std::future::IntoFuture;
 use std::marker::PhantomData;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use tablesdk_protocol::{EntityKey, KeyError};
+use tablesdk_protocol::EntityKey;
 
 use super::{ActionFuture, GetEntity};
-use crate::entity::{Stored, TableEntity};
+use crate::entity::{EntityError, Stored, TableEntity};
 use crate::{Error, TableClient};
 
 /// Reads many entities by their keys. See [`TableClient::get_many`].
 #[must_use = "actions do nothing until awaited"]
 pub struct GetMany<E> {
     table: TableClient,
-    keys: Result<Vec<EntityKey>, KeyError>,
+    keys: Result<Vec<EntityKey>, EntityError>,
     concurrency: usize,
     marker: PhantomData<fn() -> E>,
 }
 
 impl<E: TableEntity> GetMany<E> {
-    pub(crate) const fn new(table: TableClient, keys: Result<Vec<EntityKey>, KeyError>) -> Self {
+    pub(crate) const fn new(table: TableClient, keys: Result<Vec<EntityKey>, EntityError>) -> Self {
         Self {
             table,
             keys,

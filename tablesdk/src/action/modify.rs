@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::wire::json::read_entity;
-use tablesdk_protocol::{EntityKey, IfMatch, KeyError, Value};
+use tablesdk_protocol::{EntityKey, IfMatch, Value};
 
 use super::get_entity::fetch;
 use super::update_entity::send;
@@ -21,7 +21,7 @@ use crate::{Error, TableClient};
 #[must_use = "actions do nothing until awaited"]
 pub struct Modify<E, F> {
     table: TableClient,
-    key: Result<EntityKey, KeyError>,
+    key: Result<EntityKey, EntityError>,
     change: F,
     rounds: usize,
     marker: PhantomData<fn() -> E>,
@@ -37,7 +37,7 @@ where
 {
     pub(crate) const fn new(
         table: TableClient,
-        key: Result<EntityKey, KeyError>,
+        key: Result<EntityKey, EntityError>,
         change: F,
     ) -> Self {
         Self {

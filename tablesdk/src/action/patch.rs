@@ -5,11 +5,11 @@ use std::future::IntoFuture;
 use std::marker::PhantomData;
 
 use tablesdk_protocol::operation::update_entity::Mode;
-use tablesdk_protocol::{ETag, EntityKey, IfMatch, KeyError, KeyPartName, Value};
+use tablesdk_protocol::{ETag, EntityKey, IfMatch, KeyPartName, Value};
 
 use super::update_entity::send;
 use super::{ActionFuture, EncodedEntity};
-use crate::entity::{Field, TableEntity, ValueError, write_values};
+use crate::entity::{EntityError, Field, TableEntity, ValueError, write_values};
 use crate::query::{Column, Literal};
 use crate::{Error, TableClient};
 
@@ -17,13 +17,13 @@ use crate::{Error, TableClient};
 #[must_use = "actions do nothing until awaited"]
 pub struct Patch<E> {
     table: TableClient,
-    key: Result<EntityKey, KeyError>,
+    key: Result<EntityKey, EntityError>,
     values: Result<Vec<(String, Value)>, PatchProblem>,
     marker: PhantomData<fn() -> E>,
 }
 
 impl<E: TableEntity> Patch<E> {
-    pub(crate) const fn new(table: TableClient, key: Result<EntityKey, KeyError>) -> Self {
+    pub(crate) const fn new(table: TableClient, key: Result<EntityKey, EntityError>) -> Self {
         Self {
             table,
             key,
@@ -38,10 +38,12 @@ impl<E: TableEntity> Patch<E> {
         column: impl FnOnce(E::Columns) -> Column<E, F>,
         value: impl Literal<F::Value>,
     ) -> Self {
-        let name = column(E::columns()).name().into_owned();
-        let is_key = [KeyPartName::PartitionKey, KeyPartName::RowKey]
-            .iter()
-            .any(|part| part.property() == name);
+        let column = column(E::columns());
+        let name = column.name().into_owned();
+        let is_key = column.is_of_key()
+            || [KeyPartName::PartitionKey, KeyPartName::RowKey]
+                .iter()
+                .any(|part| part.property() == name);
         let value = match value.into_value() {
             Ok(_) if is_key => Err(PatchProblem::Key { name: name.clone() }),
             Ok(value) => Ok(value),

@@ -14,7 +14,7 @@ use tablesdk_protocol::operation::query_entities::{Request, Response};
 use tablesdk_protocol::wire::json::{JsonEntity, JsonError, MetadataLevel, read_page};
 
 use super::check_url;
-use crate::entity::{EntityError, Partition, TableEntity};
+use crate::entity::{EntityError, Partition, RowRange, TableEntity};
 use crate::pipeline::Effect;
 use crate::query::{
     EntityStream, Filter, FilterError, Page, PageToken, Presence, Selection, Whole, fingerprint,
@@ -71,6 +71,45 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
             let (name, operator) = ("PartitionKey", ComparisonOperator::Equal);
             Tree::comparison(name, operator, key.into_string())
         }))
+    }
+
+    /// Reads only rows whose keys lie in a range, given by leading parts of the key: `E::rows()` has a method for each.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = tablesdk_server::TableServer::start().await?;
+    /// # let service = tablesdk::TableServiceClient::from_connection_string(&server.connection_string())?;
+    /// # let table = service.table("Reviews");
+    /// # table.create().await?;
+    /// use tablesdk::TableEntity;
+    ///
+    /// #[derive(TableEntity)]
+    /// #[table(partition_key = "{department}", row_key = "{employee:06}_{year:04}")]
+    /// struct Review {
+    ///     department: String,
+    ///     employee: u32,
+    ///     year: u16,
+    ///     rating: i32,
+    /// }
+    ///
+    /// for (employee, year) in [(17, 2022), (17, 2023), (17, 2024), (170, 2024)] {
+    ///     let review = Review { department: "Sales".into(), employee, year, rating: 4 };
+    ///     table.insert(&review).await?;
+    /// }
+    /// let sales = || table.query::<Review>().partition("Sales");
+    /// assert_eq!(sales().rows(Review::rows().employee(17)).count().await?, 3);
+    /// assert_eq!(sales().rows(Review::rows().employee(17).year(2023..)).count().await?, 2);
+    /// assert_eq!(sales().rows(Review::rows().employee(18..=200)).count().await?, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn rows(self, rows: impl Into<RowRange<E>>) -> Self {
+        match rows.into().into_tree() {
+            Ok(None) => self,
+            Ok(Some(tree)) => self.and(Ok(tree)),
+            Err(error) => self.and(Err(Error::input(error))),
+        }
     }
 
     /// Reads only what satisfies the filter.

@@ -1,6 +1,6 @@
 //! What generated code does with a field, behind one function for each kind of field.
 //!
-//! All that a derive asks of a field's type it asks by way of [`field`], [`key_part`] and their like. A type that does not
+//! All that a derive asks of a field's type it asks by way of [`field`], [`key_part`](super::key_part) and their like. A type that does not
 //! fit is then refused in the same words at the same place each time, which the compiler reports once.
 
 #![expect(clippy::missing_errors_doc, reason = "called by generated code alone")]
@@ -8,13 +8,13 @@
 use std::borrow::Cow;
 
 use tablesdk_protocol::wire::json::RawProperty;
-use tablesdk_protocol::{ETag, EdmType, EntityKey, KeyPartName, Value, ValueRef};
+use tablesdk_protocol::{ETag, EdmType, Value, ValueRef};
 
 use super::prefix::Prefix;
 use super::reader::{convert, value_of};
 use super::{
-    EntityError, EntityProblem, Field, KeyPart, PropertyReader, PropertySchema, PropertyWriter,
-    RestField, Schema, ValueError,
+    EntityError, EntityProblem, Field, PropertyReader, PropertySchema, PropertyWriter, RestField,
+    Schema, ValueError,
 };
 
 type ToValue<F> = fn(&F) -> Result<Option<ValueRef<'_>>, ValueError>;
@@ -199,55 +199,6 @@ impl<F> Slot<F> {
     pub fn finish_or(self, default: impl FnOnce() -> F) -> F {
         self.value.unwrap_or_else(default)
     }
-}
-
-/// What can be done with a field that is a key.
-#[derive(Clone, Copy, Debug)]
-pub struct KeyAccess<P> {
-    to_key: fn(&P) -> String,
-    from_key: fn(&str) -> Result<P, String>,
-}
-
-/// Access to a key field of type `P`.
-pub const fn key_part<P: KeyPart>() -> KeyAccess<P> {
-    KeyAccess {
-        to_key: P::to_key,
-        from_key: P::from_key,
-    }
-}
-
-impl<P> KeyAccess<P> {
-    /// The text of the key.
-    pub fn text(self, field: &P) -> String {
-        (self.to_key)(field)
-    }
-
-    /// Reads the partition key into its field.
-    pub fn read_partition_key(self, reader: &PropertyReader<'_>) -> Result<P, EntityError> {
-        self.read(KeyPartName::PartitionKey, reader)
-    }
-
-    /// Reads the row key into its field.
-    pub fn read_row_key(self, reader: &PropertyReader<'_>) -> Result<P, EntityError> {
-        self.read(KeyPartName::RowKey, reader)
-    }
-
-    fn read(self, part: KeyPartName, reader: &PropertyReader<'_>) -> Result<P, EntityError> {
-        let text = reader.key(part)?;
-        (self.from_key)(text).map_err(|reason| {
-            EntityProblem::KeyUnreadable {
-                part,
-                text: text.to_owned(),
-                reason,
-            }
-            .into()
-        })
-    }
-}
-
-/// The key of an entity with these texts.
-pub fn entity_key(partition_key: String, row_key: String) -> Result<EntityKey, EntityError> {
-    Ok(EntityKey::new(partition_key, row_key)?)
 }
 
 /// The type of a field marked `etag`.

@@ -57,15 +57,29 @@ pub enum EntityProblem {
         /// The key that the value has now.
         value: String,
     },
-    /// A key came back that the field's type cannot hold.
-    #[error("the {part} {text:?} cannot be read into its field: {reason}")]
+    /// A key came back that the fields it is made of cannot hold.
+    #[error("the {part} {text:?} cannot be read as {template:?}: {reason}")]
     KeyUnreadable {
         /// Which part of the key.
         part: KeyPartName,
         /// The text that came back.
         text: String,
+        /// How the key is made; a single field is `{field}`.
+        template: &'static str,
         /// Why not.
         reason: String,
+    },
+    /// A key cannot be made of the fields.
+    #[error("the {part} cannot be made as {template:?}: `{field}`: {error}")]
+    KeyUnwritable {
+        /// Which part of the key.
+        part: KeyPartName,
+        /// How the key is made; a single field is `{field}`.
+        template: &'static str,
+        /// The field.
+        field: &'static str,
+        /// What is wrong with its value.
+        error: ValueError,
     },
     /// The answer has no such property, and its field is not an `Option`.
     #[error(

@@ -16,16 +16,19 @@ mod stored;
 mod writer;
 
 pub use access::{
-    ETagAccess, ETagField, FieldAccess, KeyAccess, RestAccess, Slot, default_of, entity_key,
-    etag_field, field, key_part, rest_field, string, text_ref, with_field, with_from_value,
-    with_to_value,
+    ETagAccess, ETagField, FieldAccess, RestAccess, Slot, default_of, etag_field, field,
+    rest_field, string, text_ref, with_field, with_from_value, with_to_value,
 };
 pub use dynamic::{DynamicColumn, DynamicColumns, DynamicEntity, DynamicSelection};
 pub use error::{EntityError, EntityProblem, ValueError};
 pub use field::Field;
 pub use group::TableProperties;
 pub use json::{JsonField, json_field};
-pub use key::{IntoEntityKey, Key, KeyOf, KeyPart, Partition};
+pub use key::{
+    Desc, Escaped, IntoEntityKey, IntoKeyPart, Key, KeyAccess, KeyNumber, KeyOf, KeyPart, KeyPiece,
+    KeyRange, KeyReader, KeyTemplate, KeyWriter, Ordinal, Partition, RowRange, Rows, Shard,
+    entity_key, key_number, key_part,
+};
 pub use prefix::Prefix;
 pub use properties::{Properties, PropertiesIntoIter, RestField};
 pub use property::{Ordered, PropertyValue, Text};
@@ -34,6 +37,7 @@ pub use schema::{PropertySchema, Schema, SchemaPart};
 pub use stored::Stored;
 pub use writer::PropertyWriter;
 
+pub(crate) use key::end_of_prefix;
 pub(crate) use writer::{write_entity, write_entity_with, write_values};
 
 use tablesdk_protocol::{ETag, EntityKey};

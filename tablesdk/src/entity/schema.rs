@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
-use tablesdk_protocol::EdmType;
 use tablesdk_protocol::limits::{PROPERTIES_MAX, PROPERTY_NAME_UNITS_MAX};
+use tablesdk_protocol::{EdmType, KeyPartName};
 
+use super::KeyTemplate;
 use super::prefix::Prefix;
 
 /// The properties that a struct is stored as, keys left out.
@@ -13,6 +14,8 @@ pub struct Schema {
     entity: &'static str,
     parts: &'static [SchemaPart],
     projection: bool,
+    partition_key: Option<KeyTemplate>,
+    row_key: Option<KeyTemplate>,
 }
 
 /// What a field is stored as.
@@ -33,7 +36,19 @@ impl Schema {
             entity,
             parts,
             projection: false,
+            partition_key: None,
+            row_key: None,
         }
+    }
+
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn key(mut self, template: KeyTemplate) -> Self {
+        match template.part() {
+            KeyPartName::PartitionKey => self.partition_key = Some(template),
+            KeyPartName::RowKey => self.row_key = Some(template),
+        }
+        self
     }
 
     #[doc(hidden)]
@@ -51,6 +66,29 @@ impl Schema {
     /// Whether the struct is a part of what is stored, which can only be read.
     pub const fn is_projection(&self) -> bool {
         self.projection
+    }
+
+    /// How the partition key is made; `None` where no field is a part of it.
+    pub const fn partition_key(&self) -> Option<KeyTemplate> {
+        self.partition_key
+    }
+
+    /// How the row key is made; `None` where no field is a part of it.
+    pub const fn row_key(&self) -> Option<KeyTemplate> {
+        self.row_key
+    }
+
+    /// How that key is made, for code that knows that it is.
+    #[doc(hidden)]
+    pub const fn template(&self, part: KeyPartName) -> KeyTemplate {
+        let known = match part {
+            KeyPartName::PartitionKey => self.partition_key,
+            KeyPartName::RowKey => self.row_key,
+        };
+        match known {
+            Some(template) => template,
+            None => KeyTemplate::new(part, "", &[]),
+        }
     }
 
     /// The properties, in the order of their fields; those of flattened structs in place of their field.

@@ -12,8 +12,8 @@ use tablesdk_protocol::wire::json::JsonEntity;
 use super::filter::FilterError;
 use super::{Filter, Literal, LiteralRange};
 use crate::entity::{
-    EntityError, Field, FieldAccess, JsonField, Ordered, Prefix, PropertyReader, Text, ValueError,
-    field, json_field,
+    EntityError, Field, FieldAccess, JsonField, KeyAccess, KeyTemplate, Ordered, Prefix,
+    PropertyReader, Text, ValueError, end_of_prefix, field, json_field,
 };
 
 /// A column of entity `E` whose field is of type `F`.
@@ -32,6 +32,9 @@ pub struct Column<E, F> {
     name: &'static str,
     aliases: &'static [&'static str],
     mixed_integers: bool,
+    /// What makes the key of the field, where the column is one.
+    key: Option<(KeyTemplate, KeyAccess<F>)>,
+    part_of_key: bool,
     entity: PhantomData<fn() -> (E, F)>,
 }
 
@@ -43,6 +46,8 @@ impl<E, F> Column<E, F> {
             name,
             aliases: &[],
             mixed_integers: false,
+            key: None,
+            part_of_key: false,
             entity: PhantomData,
         }
     }
@@ -73,7 +78,29 @@ impl<E, F> Column<E, F> {
         self.mixed_integers = true;
         self
     }
+
+    /// The column of a key that is one field alone.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn key(mut self, template: KeyTemplate, access: KeyAccess<F>) -> Self {
+        self.key = Some((template, access));
+        self
+    }
+
+    /// The column of a part of a key that is stored as a property, too.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn part_of_key(mut self) -> Self {
+        self.part_of_key = true;
+        self
+    }
+
+    /// Whether to write the column would make the entity another one.
+    pub(crate) const fn is_of_key(self) -> bool {
+        self.key.is_some() || self.part_of_key
+    }
 }
+
 impl<E, F: Field> Column<E, F> {
     /// Equal to the literal.
     pub fn eq(self, literal: impl Literal<F::Value>) -> Filter<E> {
@@ -95,9 +122,20 @@ impl<E, F: Field> Column<E, F> {
     }
 
     fn compare(self, operator: ComparisonOperator, literal: impl Literal<F::Value>) -> Filter<E> {
-        match literal.into_value() {
+        match literal.into_value().and_then(|value| self.stored(value)) {
             Ok(value) => Filter::new(Ok(self.tree(operator, value))),
             Err(error) => self.refused(error),
+        }
+    }
+
+    /// The value as it is compared with: a key is a text, whatever its field is.
+    fn stored(self, value: Value) -> Result<Value, ValueError> {
+        let Some((_, key)) = self.key else {
+            return Ok(value);
+        };
+        match F::from_value(Some(value))? {
+            Some(field) => key.text(&field).map(Value::String),
+            None => Err(ValueError::unwritable("a key is never absent")),
         }
     }
 }
@@ -111,10 +149,29 @@ impl<E, F> Column<E, F> {
     }
 
     fn tree(self, operator: ComparisonOperator, value: Value) -> Tree {
+        let operator = match self.key {
+            Some((_, key)) if key.is_descending() => mirrored(operator),
+            _ => operator,
+        };
         match value {
             Value::Int64(value) if self.mixed_integers => mixed(self.name(), operator, value),
             value => Tree::comparison(self.name(), operator, value),
         }
+    }
+}
+
+/// What is said of the texts of keys that order the other way round than their values.
+const fn mirrored(operator: ComparisonOperator) -> ComparisonOperator {
+    use ComparisonOperator::{
+        Equal, GreaterThan, GreaterThanOrEqual, LessThan, LessThanOrEqual, NotEqual,
+    };
+    match operator {
+        Equal => Equal,
+        GreaterThan => LessThan,
+        GreaterThanOrEqual => LessThanOrEqual,
+        LessThan => GreaterThan,
+        LessThanOrEqual => GreaterThanOrEqual,
+        NotEqual => NotEqual,
     }
 }
 
@@ -201,7 +258,17 @@ impl<E, F: Field> Column<E, F> {
         F::Value: Ordered,
     {
         use ComparisonOperator::{GreaterThan, GreaterThanOrEqual, LessThan, LessThanOrEqual};
-        let (from, to) = match range.into_bounds() {
+        let bounds = range.into_bounds().and_then(|(from, to)| {
+            let stored = |end: Bound<Value>| {
+                Ok(match end {
+                    Bound::Excluded(value) => Bound::Excluded(self.stored(value)?),
+                    Bound::Included(value) => Bound::Included(self.stored(value)?),
+                    Bound::Unbounded => Bound::Unbounded,
+                })
+            };
+            Ok((stored(from)?, stored(to)?))
+        });
+        let (from, to) = match bounds {
             Ok(bounds) => bounds,
             Err(error) => return self.refused(error),
         };
@@ -248,6 +315,9 @@ impl<E, F: Field> Column<E, F> {
         // The timestamp is told without its type.
         if self.name == "Timestamp" && self.prefix == Prefix::ROOT {
             return field::<F>().read_timestamp(&PropertyReader::new(entity, None));
+        }
+        if let Some((template, key)) = self.key {
+            return template.read_only_part(entity, key);
         }
         read_aliased(field::<F>(), self.prefix, self.name, self.aliases, entity)
     }
@@ -326,12 +396,15 @@ impl<E, F: JsonField> JsonColumn<E, F> {
 pub trait Comparable {}
 
 macro_rules! incomparable {
-    ($($name:ident)+) => {
+    ($column:ident: $comparable:ident) => {
+        incomparable!($column: $comparable, eq ne gt ge lt le is_in between starts_with);
+    };
+    ($column:ident: $comparable:ident, $($name:ident)+) => {
         #[doc(hidden)]
-        impl<E, F> JsonColumn<E, F> {
+        impl<E, F> $column<E, F> {
             $(pub fn $name<L>(self, _: L) -> Filter<E>
             where
-                Self: Comparable,
+                Self: $comparable,
             {
                 Filter::new(Ok(Tree::Constant(false)))
             })+
@@ -339,7 +412,9 @@ macro_rules! incomparable {
     };
 }
 
-incomparable!(eq ne gt ge lt le is_in between starts_with);
+pub(super) use incomparable;
+
+incomparable!(JsonColumn: Comparable);
 
 impl<E, F> Clone for JsonColumn<E, F> {
     fn clone(&self) -> Self {
@@ -381,24 +456,6 @@ fn read_aliased<F>(
         }
     }
     access.read(&own, None)
-}
-
-/// The least text that is greater than every text with that prefix; `None` when there is none.
-///
-/// The order is that of UTF-16 units: characters above U+FFFF come between U+D7FF and U+E000.
-fn end_of_prefix(prefix: &str) -> Option<String> {
-    let mut end = prefix.to_owned();
-    while let Some(last) = end.pop() {
-        let next = match last {
-            '\u{D7FF}' => '\u{10000}',
-            '\u{10FFFF}' => '\u{E000}',
-            '\u{FFFF}' => continue,
-            last => char::from_u32(u32::from(last) + 1)?,
-        };
-        end.push(next);
-        return Some(end);
-    }
-    None
 }
 
 impl<E, F> Clone for Column<E, F> {

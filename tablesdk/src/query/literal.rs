@@ -4,7 +4,7 @@ use std::ops::{Bound, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, Rang
 
 use tablesdk_protocol::Value;
 
-use crate::entity::{PropertyValue, ValueError};
+use crate::entity::{Desc, Escaped, PropertyValue, ValueError};
 
 /// A literal that a column of type `T` can be compared with.
 #[diagnostic::on_unimplemented(
@@ -30,6 +30,26 @@ impl<T: PropertyValue> Literal<T> for T {
 impl<T: PropertyValue> Literal<T> for &T {
     fn into_value(self) -> Result<Value, ValueError> {
         Ok(self.to_value()?.into_value())
+    }
+}
+
+/// The value within is meant.
+impl<T: PropertyValue> Literal<Desc<T>> for T {
+    fn into_value(self) -> Result<Value, ValueError> {
+        Ok(self.to_value()?.into_value())
+    }
+}
+
+/// The text within is meant.
+impl<T: PropertyValue> Literal<Escaped<T>> for T {
+    fn into_value(self) -> Result<Value, ValueError> {
+        Ok(self.to_value()?.into_value())
+    }
+}
+
+impl Literal<Escaped<String>> for &str {
+    fn into_value(self) -> Result<Value, ValueError> {
+        Ok(Value::from(self))
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod column;
 mod filter;
+mod key_part_column;
 mod literal;
 mod page;
 mod select;
@@ -10,6 +11,7 @@ mod stream;
 pub use column::{Column, JsonColumn};
 pub use filter::Filter;
 pub(crate) use filter::FilterError;
+pub use key_part_column::KeyPartColumn;
 pub use literal::{Literal, LiteralRange};
 pub(crate) use page::fingerprint;
 pub use page::{Page, PageToken};

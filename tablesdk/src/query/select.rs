@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use tablesdk_protocol::wire::json::JsonEntity;
 
-use super::{Column, JsonColumn};
+use super::{Column, JsonColumn, KeyPartColumn};
 use crate::entity::{
     DynamicEntity, DynamicSelection, EntityError, Field, JsonField, Stored, TableEntity,
 };
@@ -122,9 +122,21 @@ impl<E: 'static, F: JsonField> SelectColumn<E> for JsonColumn<E, F> {
     }
 }
 
+impl<E: 'static, F: Send + 'static> SelectColumn<E> for KeyPartColumn<E, F> {
+    type Value = F;
+
+    fn column_names(self) -> Vec<String> {
+        self.names()
+    }
+
+    fn read_column(self, entity: &JsonEntity<'_>) -> Result<F, EntityError> {
+        self.read(entity)
+    }
+}
+
 macro_rules! column {
-    ($column:ident, $field:ident) => {
-        impl<E: 'static, F: $field> Selection<E> for $column<E, F> {
+    ($column:ident, $field:path) => {
+        impl<E: 'static, F: $field + 'static> Selection<E> for $column<E, F> {
             type Item = F;
 
             fn names(&self) -> Option<Vec<String>> {
@@ -140,6 +152,7 @@ macro_rules! column {
 
 column!(Column, Field);
 column!(JsonColumn, JsonField);
+column!(KeyPartColumn, Send);
 
 /// Some properties of an entity without a struct: the query yields it with these alone.
 impl Selection<DynamicEntity> for DynamicSelection {
@@ -193,4 +206,5 @@ impl sealed::Sealed for Presence {}
 impl<E> sealed::Sealed for Whole<E> {}
 impl<E, F> sealed::Sealed for Column<E, F> {}
 impl<E, F> sealed::Sealed for JsonColumn<E, F> {}
+impl<E, F> sealed::Sealed for KeyPartColumn<E, F> {}
 impl sealed::Sealed for DynamicSelection {}

@@ -1,50 +1,44 @@
-//! Typed keys: what a key field may be, and what a verb takes for a key. A bad value is kept, and reported when awaited.
+//! Typed keys: what a verb takes for a key. A bad value is kept, and reported when awaited.
+
+mod access;
+mod argument;
+mod desc;
+mod escaped;
+mod part;
+mod rows;
+mod shard;
+mod template;
+
+pub use access::{KeyAccess, entity_key, key_number, key_part};
+pub use argument::IntoKeyPart;
+pub use desc::Desc;
+pub use escaped::Escaped;
+pub use part::{KeyNumber, KeyPart, Ordinal};
+pub use rows::{KeyRange, RowRange, Rows};
+pub use shard::Shard;
+pub use template::{KeyPiece, KeyReader, KeyTemplate, KeyWriter};
+
+pub(crate) use rows::end_of_prefix;
 
 use std::fmt;
 use std::marker::PhantomData;
 
-use tablesdk_protocol::{EntityKey, KeyError, PartitionKey, RowKey};
+use tablesdk_protocol::{EntityKey, PartitionKey, RowKey};
 
-/// The type of a key field.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be a key",
-    label = "not a type of key",
-    note = "a key is a `String`, or derives `tablesdk::PropertyValue`: a newtype of one, or an enum that keeps every text"
-)]
-pub trait KeyPart: Sized {
-    /// The text of the key.
-    fn to_key(&self) -> String;
-
-    /// Reads the text of a key back.
-    ///
-    /// # Errors
-    ///
-    /// Why the text is no key of this type.
-    fn from_key(text: &str) -> Result<Self, String>;
-}
-
-impl KeyPart for String {
-    fn to_key(&self) -> String {
-        self.clone()
-    }
-
-    fn from_key(text: &str) -> Result<Self, String> {
-        Ok(text.to_owned())
-    }
-}
+use super::EntityError;
 
 /// The key of an entity of type `E`, as `E::key(…)` makes it. A bad value is reported when the verb that got the key is
 /// awaited.
 pub struct Key<E> {
-    key: Result<EntityKey, KeyError>,
+    key: Result<EntityKey, EntityError>,
     entity: PhantomData<fn() -> E>,
 }
 
 impl<E> Key<E> {
     #[doc(hidden)]
-    pub fn from_texts(partition_key: String, row_key: String) -> Self {
+    pub const fn new(key: Result<EntityKey, EntityError>) -> Self {
         Self {
-            key: EntityKey::new(partition_key, row_key),
+            key,
             entity: PhantomData,
         }
     }
@@ -70,12 +64,20 @@ impl<E> fmt::Debug for Key<E> {
 
 /// The partition of entities of type `E`, as `E::partition(…)` makes it.
 pub struct Partition<E> {
-    key: Result<PartitionKey, KeyError>,
+    key: Result<PartitionKey, EntityError>,
     entity: PhantomData<fn() -> E>,
 }
 
 impl<E> Partition<E> {
-    pub(crate) fn into_partition_key(self) -> Result<PartitionKey, KeyError> {
+    #[doc(hidden)]
+    pub fn new(key: Result<String, EntityError>) -> Self {
+        Self {
+            key: key.and_then(|text| Ok(PartitionKey::new(text)?)),
+            entity: PhantomData,
+        }
+    }
+
+    pub(crate) fn into_partition_key(self) -> Result<PartitionKey, EntityError> {
         self.key
     }
 }
@@ -83,20 +85,14 @@ impl<E> Partition<E> {
 /// A partition key as it is stored.
 impl<E> From<&str> for Partition<E> {
     fn from(text: &str) -> Self {
-        Self {
-            key: PartitionKey::new(text),
-            entity: PhantomData,
-        }
+        Self::new(Ok(text.into()))
     }
 }
 
 /// A partition key as it is stored.
 impl<E> From<String> for Partition<E> {
     fn from(text: String) -> Self {
-        Self {
-            key: PartitionKey::new(text),
-            entity: PhantomData,
-        }
+        Self::new(Ok(text))
     }
 }
 
@@ -130,29 +126,29 @@ pub trait IntoEntityKey {
     /// # Errors
     ///
     /// When a text breaks a rule of the service for keys.
-    fn into_entity_key(self) -> Result<EntityKey, KeyError>;
+    fn into_entity_key(self) -> Result<EntityKey, EntityError>;
 }
 
 impl<E> IntoEntityKey for Key<E> {
-    fn into_entity_key(self) -> Result<EntityKey, KeyError> {
+    fn into_entity_key(self) -> Result<EntityKey, EntityError> {
         self.key
     }
 }
 
 impl IntoEntityKey for EntityKey {
-    fn into_entity_key(self) -> Result<EntityKey, KeyError> {
+    fn into_entity_key(self) -> Result<EntityKey, EntityError> {
         Ok(self)
     }
 }
 
 impl IntoEntityKey for &EntityKey {
-    fn into_entity_key(self) -> Result<EntityKey, KeyError> {
+    fn into_entity_key(self) -> Result<EntityKey, EntityError> {
         Ok(self.clone())
     }
 }
 
 impl<P: Into<String>, R: Into<String>> IntoEntityKey for (P, R) {
-    fn into_entity_key(self) -> Result<EntityKey, KeyError> {
+    fn into_entity_key(self) -> Result<EntityKey, EntityError> {
         let (partition_key, row_key) = self;
         Ok(EntityKey::from_parts(
             PartitionKey::new(partition_key)?,

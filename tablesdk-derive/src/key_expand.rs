@@ -1,0 +1,393 @@
+//! The code for the keys of an entity: how they are made and read back, and the functions that make them by hand.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::ext::IdentExt as _;
+use syn::{Generics, parse_quote};
+
+use crate::check::{Model, Part};
+use crate::expand::{generated_vis, local, with_bounds};
+use crate::input::{InputField, generated_span};
+use crate::keys::KeyName;
+use crate::template::{Piece, Template};
+
+impl Model<'_> {
+    /// The fields of a key in the order of its template, with the digits they are padded to.
+    fn key_parts<'m>(
+        &'m self,
+        template: &'m Template,
+    ) -> impl Iterator<Item = (&'m InputField<'m>, Option<usize>)> {
+        template.pieces.iter().filter_map(|piece| match piece {
+            Piece::Literal(_) => None,
+            Piece::Part { field, digits } => Some((&self.parts.get(*field)?.field, *digits)),
+        })
+    }
+
+    /// The template of a key, where the generated code has it.
+    fn template_of(&self, name: KeyName) -> TokenStream {
+        let (krate, name) = (&self.krate, key_name(self, name));
+        quote! { <Self as #krate::TableEntity>::SCHEMA.template(#name) }
+    }
+}
+
+fn key_name(model: &Model<'_>, name: KeyName) -> TokenStream {
+    let private = model.private();
+    match name {
+        KeyName::Partition => quote! { #private::KeyPartName::PartitionKey },
+        KeyName::Row => quote! { #private::KeyPartName::RowKey },
+    }
+}
+
+/// What the code does with a field that is a part of a key.
+fn key_access(private: &TokenStream, field: &InputField<'_>, digits: Option<usize>) -> TokenStream {
+    let ty = field.ty;
+    match digits {
+        None => quote! { #private::key_part::<#ty>() },
+        Some(digits) => quote! { #private::key_number::<#ty>(#digits) },
+    }
+}
+
+/// The calls that tell a schema how the keys are made.
+pub(crate) fn schema_keys(model: &Model<'_>) -> TokenStream {
+    let private = model.private();
+    let calls = KeyName::BOTH.into_iter().filter_map(|name| {
+        let template = model.keys.get(name)?;
+        let (text, key) = (&template.text, key_name(model, name));
+        let pieces = template.pieces.iter().filter_map(|piece| match piece {
+            Piece::Literal(text) => Some(quote! { #private::KeyPiece::Literal(#text) }),
+            Piece::Part { field, digits } => {
+                let field = &model.parts.get(*field)?.field;
+                let access = key_access(&private, field, *digits);
+                let plain = field.plain_name();
+                Some(quote! { #private::KeyPiece::Part(#plain, #access.width()) })
+            }
+        });
+        Some(quote! { .key(#private::KeyTemplate::new(#key, #text, &[#(#pieces),*])) })
+    });
+    calls.collect()
+}
+
+/// The key of a value.
+pub(crate) fn fn_entity_key(model: &Model<'_>) -> TokenStream {
+    let private = model.private();
+    let texts = KeyName::BOTH.into_iter().filter_map(|name| {
+        let template = model.keys.get(name)?;
+        let parts = model.key_parts(template).map(|(field, digits)| {
+            let (access, member) = (key_access(&private, field, digits), field.member());
+            quote! { .part(#access, &self.#member) }
+        });
+        let template = model.template_of(name);
+        Some(quote! { #template.write() #(#parts)* .finish() })
+    });
+    quote! {
+        fn entity_key(
+            &self,
+        ) -> ::core::result::Result<#private::EntityKey, #private::EntityError> {
+            #private::entity_key(#(#texts),*)
+        }
+    }
+}
+
+/// The statements that take the keys of an answer apart, each part into a variable.
+pub(crate) fn read_keys(model: &Model<'_>, reader: &Ident) -> TokenStream {
+    let private = model.private();
+    let key = local("key");
+    let statements = KeyName::BOTH.into_iter().filter_map(|name| {
+        let template = model.keys.get(name)?;
+        let parts = model.key_parts(template).map(|(field, digits)| {
+            let (access, value) = (key_access(&private, field, digits), part_ident(field));
+            quote! { let #value = #key.part(#access)?; }
+        });
+        let template = model.template_of(name);
+        Some(quote! {
+            let mut #key = #template.read(#reader)?;
+            #(#parts)*
+            #key.end()?;
+        })
+    });
+    statements.collect()
+}
+
+/// The variable that holds a part of a key that was read.
+pub(crate) fn part_ident(field: &InputField<'_>) -> Ident {
+    local(&format!("part_{}", field.plain_name()))
+}
+
+/// The column of a key that is one field.
+pub(crate) fn key_column(model: &Model<'_>, name: KeyName, part: &Part<'_>) -> TokenStream {
+    let private = model.private();
+    let (property, template) = (name.property(), model.template_of(name));
+    let access = key_access(&private, &part.field, None);
+    quote! { #private::Column::new(#property).key(#template, #access) }
+}
+
+/// What stands for the column of a part of a key that no property holds.
+pub(crate) fn part_column(model: &Model<'_>, name: KeyName, part: &Part<'_>) -> TokenStream {
+    let private = model.private();
+    let (plain, template) = (part.field.plain_name(), model.template_of(name));
+    let digits = model.keys.get(name).and_then(|template| {
+        let mut parts = model.key_parts(template);
+        parts.find(|(field, _)| field.ident == part.field.ident)?.1
+    });
+    let access = key_access(&private, &part.field, digits);
+    quote! { #private::KeyPartColumn::new(#template, #plain, #access) }
+}
+
+/// What only the compiler can see of a template, since it is about the widths of types.
+pub(crate) fn key_checks(model: &Model<'_>) -> Vec<TokenStream> {
+    let (krate, ident) = (&model.krate, &model.ident);
+    let (_, type_generics, _) = model.generics.split_for_impl();
+    let checks = KeyName::BOTH.into_iter().filter_map(|name| {
+        let template = model.keys.get(name)?;
+        template.has_neighbours().then(|| {
+            let (name, span) = (key_name(model, name), generated_span(template.span));
+            quote_spanned! { span=>
+                <#ident #type_generics as #krate::TableEntity>::SCHEMA.template(#name).check()
+            }
+        })
+    });
+    checks.collect()
+}
+
+/// The parts of keys with type parameters, and the bound that each needs.
+pub(crate) fn key_bounds(model: &Model<'_>, index: usize) -> Option<TokenStream> {
+    let krate = &model.krate;
+    let pieces = KeyName::BOTH
+        .into_iter()
+        .filter_map(|name| model.keys.get(name))
+        .flat_map(|template| &template.pieces);
+    let mut digits = pieces.filter_map(|piece| match piece {
+        Piece::Part { field, digits } if *field == index => Some(*digits),
+        _ => None,
+    });
+    Some(match digits.next()? {
+        None => quote! { #krate::KeyPart },
+        Some(_) => quote! { #krate::KeyNumber },
+    })
+}
+
+/// `key`, `partition` and `rows`, where there are both keys, or one.
+pub(crate) fn impl_keys(model: &Model<'_>) -> Option<TokenStream> {
+    let partition = model.keys.get(KeyName::Partition);
+    let row = model.keys.get(KeyName::Row);
+    if partition.is_none() && row.is_none() {
+        return None;
+    }
+    let lints = &model.lints;
+    let ident = &model.ident;
+    let generics = with_bounds(model);
+    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
+    let key = partition
+        .zip(row)
+        .map(|(partition, row)| fn_key(model, partition, row));
+    let partition = partition.map(|partition| fn_partition(model, partition));
+    let (fn_rows, rows) = row
+        .map(|row| (fn_rows(model), rows_struct(model, row)))
+        .unzip();
+    Some(quote! {
+        #(#lints)*
+        impl #impl_generics #ident #type_generics #where_clause {
+            #key
+            #partition
+            #fn_rows
+        }
+
+        #rows
+    })
+}
+
+/// The parameters for the parts of a key, in the order of the fields; and the key itself, made of them.
+fn made(model: &Model<'_>, name: KeyName, template: &Template) -> (Vec<TokenStream>, TokenStream) {
+    let private = model.private();
+    let mut fields: Vec<usize> = template.fields().collect();
+    fields.sort_unstable();
+    let fields = fields.iter().filter_map(|index| model.parts.get(*index));
+    let parameters = fields.map(|part| {
+        let (member, ty) = (part.field.member(), part.field.ty);
+        quote! { #member: impl #private::IntoKeyPart<#ty> }
+    });
+    let parts = model.key_parts(template).map(|(field, digits)| {
+        let (member, access) = (field.member(), key_access(&private, field, digits));
+        quote! { .part(#access, &#private::IntoKeyPart::into_key_part(#member)) }
+    });
+    let written = model.template_of(name);
+    (
+        parameters.collect(),
+        quote! { #written.write() #(#parts)* .finish() },
+    )
+}
+
+/// The fields of a key, for a sentence: `` `a`, `b` ``.
+fn told(model: &Model<'_>, templates: &[&Template]) -> String {
+    let names = templates.iter().flat_map(|template| {
+        let mut fields: Vec<usize> = template.fields().collect();
+        fields.sort_unstable();
+        fields
+            .into_iter()
+            .filter_map(|index| Some(format!("`{}`", model.parts.get(index)?.field.plain_name())))
+    });
+    names.collect::<Vec<_>>().join(", ")
+}
+
+fn fn_key(model: &Model<'_>, partition: &Template, row: &Template) -> TokenStream {
+    let private = model.private();
+    let vis = generated_vis(model.vis);
+    let (partition_parameters, partition_text) = made(model, KeyName::Partition, partition);
+    let (row_parameters, row_text) = made(model, KeyName::Row, row);
+    let doc = format!(
+        " The key of the [`{}`] with this {}.",
+        model.ident.unraw(),
+        told(model, &[partition, row])
+    );
+    let form = format!(
+        " The partition key has the form `{}`, the row key the form `{}`. A value that cannot be part of one is reported when the verb that takes the key is awaited.",
+        partition.text, row.text
+    );
+    quote! {
+        #[doc = #doc]
+        ///
+        #[doc = #form]
+        #[must_use]
+        #vis fn key(
+            #(#partition_parameters,)*
+            #(#row_parameters,)*
+        ) -> #private::Key<Self> {
+            #private::Key::new(#private::entity_key(#partition_text, #row_text))
+        }
+    }
+}
+
+fn fn_partition(model: &Model<'_>, template: &Template) -> TokenStream {
+    let private = model.private();
+    let vis = generated_vis(model.vis);
+    let (parameters, text) = made(model, KeyName::Partition, template);
+    let doc = format!(
+        " The partition that holds each [`{}`] with this {}.",
+        model.ident.unraw(),
+        told(model, &[template])
+    );
+    quote! {
+        #[doc = #doc]
+        ///
+        /// A value that cannot be part of a key is reported when the verb that takes the partition is awaited.
+        #[must_use]
+        #vis fn partition(#(#parameters,)*) -> #private::Partition<Self> {
+            #private::Partition::new(#text)
+        }
+    }
+}
+
+fn fn_rows(model: &Model<'_>) -> TokenStream {
+    let private = model.private();
+    let vis = generated_vis(model.vis);
+    let rows = rows_ident(&model.ident);
+    let arguments = with_count(model.generics, &quote! { 0 });
+    let template = model.template_of(KeyName::Row);
+    let doc = format!(
+        " Rows of [`{}`] within a partition: those for which the leading parts of the row key have given values, or lie in a range.",
+        model.ident.unraw()
+    );
+    quote! {
+        #[doc = #doc]
+        #[must_use]
+        #vis fn rows() -> #rows #arguments {
+            #rows(#private::Rows::new(#template))
+        }
+    }
+}
+
+/// The name of the struct that gives ranges of rows.
+pub(crate) fn rows_ident(entity: &Ident) -> Ident {
+    format_ident!("{}Rows", entity, span = Span::call_site())
+}
+
+/// The struct that gives ranges of rows: a method for each part, after the parts before it.
+fn rows_struct(model: &Model<'_>, template: &Template) -> TokenStream {
+    let private = model.private();
+    let lints = &model.lints;
+    let vis = generated_vis(model.vis);
+    let (ident, rows) = (&model.ident, rows_ident(&model.ident));
+    let bounded = with_bounds(model);
+    let (impl_generics, type_generics, where_clause) = bounded.split_for_impl();
+    let count = local("PARTS");
+    let with_param = with_count_param(&bounded, &count);
+    let (any_impl_generics, any_type_generics, _) = with_param.split_for_impl();
+    let name = rows.to_string();
+    let range = local("range");
+    let methods = model
+        .key_parts(template)
+        .enumerate()
+        .map(|(place, (field, digits))| {
+            let arguments = with_count(model.generics, &place.to_token_stream());
+            let next = with_count(model.generics, &(place + 1).to_token_stream());
+            let (member, ty) = (field.member(), field.ty);
+            let access = key_access(&private, field, digits);
+            let doc = format!(
+                " Those with this `{}`, or one in this range.",
+                field.plain_name()
+            );
+            let kind = local("Range");
+            quote! {
+                #(#lints)*
+                impl #impl_generics #rows #arguments #where_clause {
+                    #[doc = #doc]
+                    #[must_use]
+                    #vis fn #member<#kind: #private::KeyRange<#ty>>(
+                        self,
+                        #range: #kind,
+                    ) -> #kind::Rows<#ident #type_generics, #rows #next> {
+                        #private::KeyRange::narrow(#range, self.0, #access, #rows)
+                    }
+                }
+            }
+        });
+    let doc = format!(
+        " Rows of [`{}`] within a partition, as [`rows`]({}::rows) gives them: `PARTS` leading parts of their key are given.",
+        ident.unraw(),
+        ident.unraw()
+    );
+    let formatter = local("formatter");
+    let entity = local("rows");
+    quote! {
+        #[doc = #doc]
+        #(#lints)*
+        #vis struct #rows #any_impl_generics (#private::Rows<#ident #type_generics>) #where_clause;
+
+        #(#methods)*
+
+        #[automatically_derived]
+        #(#lints)*
+        impl #any_impl_generics ::core::convert::From<#rows #any_type_generics>
+            for #private::RowRange<#ident #type_generics> #where_clause
+        {
+            fn from(#entity: #rows #any_type_generics) -> Self {
+                ::core::convert::Into::into(#entity.0)
+            }
+        }
+
+        #[automatically_derived]
+        #(#lints)*
+        impl #any_impl_generics ::core::fmt::Debug for #rows #any_type_generics #where_clause {
+            fn fmt(&self, #formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                #formatter.debug_tuple(#name).field(&self.0).finish()
+            }
+        }
+    }
+}
+
+/// The parameters of the entity, and how many parts are given.
+fn with_count_param(generics: &Generics, count: &Ident) -> Generics {
+    let mut generics = generics.clone();
+    generics.params.push(parse_quote! { const #count: usize });
+    generics
+}
+
+/// The same as arguments, for a known count.
+fn with_count(generics: &Generics, count: &TokenStream) -> TokenStream {
+    let parameters = generics.params.iter().map(|param| match param {
+        syn::GenericParam::Const(param) => param.ident.to_token_stream(),
+        syn::GenericParam::Lifetime(param) => param.lifetime.to_token_stream(),
+        syn::GenericParam::Type(param) => param.ident.to_token_stream(),
+    });
+    quote! { <#(#parameters,)* #count> }
+}

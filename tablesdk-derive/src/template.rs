@@ -1,0 +1,200 @@
+//! Key templates as they are written: `empid_{id:06}`, texts and fields in braces.
+//!
+//! What a field's type means for the key is for the compiler to say: here are only names and digits.
+
+use proc_macro2::Span;
+use syn::LitStr;
+
+use crate::diagnostics::Diagnostics;
+use crate::input::InputField;
+
+/// How a key is made.
+pub(crate) struct Template {
+    /// As it was written; of a field that is the key alone, as it would be.
+    pub(crate) text: String,
+    pub(crate) span: Span,
+    pub(crate) pieces: Vec<Piece>,
+}
+
+pub(crate) enum Piece {
+    Literal(String),
+    /// A field, by its place in the struct, and how many digits its number is padded to.
+    Part {
+        field: usize,
+        digits: Option<usize>,
+    },
+}
+
+impl Template {
+    /// The template of a key that is one field.
+    pub(crate) fn of_field(index: usize, field: &InputField<'_>) -> Self {
+        Self {
+            text: format!("{{{}}}", field.plain_name()),
+            span: field.ident.span(),
+            pieces: vec![Piece::Part {
+                field: index,
+                digits: None,
+            }],
+        }
+    }
+
+    /// Reads a template over the fields. Mistakes are reported; what is right of it is returned all the same.
+    pub(crate) fn parse(
+        literal: &LitStr,
+        fields: &[InputField<'_>],
+        diagnostics: &mut Diagnostics,
+    ) -> Self {
+        let (text, span) = (literal.value(), literal.span());
+        let mut pieces: Vec<Piece> = Vec::new();
+        for token in tokens(&text) {
+            let found = token.and_then(|token| match token {
+                Token::Literal(text) => Ok(Piece::Literal(text)),
+                Token::Part { name, digits } => {
+                    let field = field_of(&name, fields)?;
+                    let twice = pieces.iter().any(
+                        |piece| matches!(piece, Piece::Part { field: known, .. } if *known == field),
+                    );
+                    if twice {
+                        return Err(format!("`{name}` stands in the template twice: remove one of the two"));
+                    }
+                    Ok(Piece::Part { field, digits })
+                }
+            });
+            match found {
+                Ok(piece) => pieces.push(piece),
+                Err(message) => diagnostics.error(span, message),
+            }
+        }
+        check_literals(&pieces, span, diagnostics);
+        Self { text, span, pieces }
+    }
+
+    /// The places of the fields, in the order of the template.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = usize> {
+        self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Literal(_) => None,
+            Piece::Part { field, .. } => Some(*field),
+        })
+    }
+
+    /// Whether a part follows another one without a text between them.
+    pub(crate) fn has_neighbours(&self) -> bool {
+        self.pieces
+            .iter()
+            .zip(self.pieces.iter().skip(1))
+            .any(|pair| matches!(pair, (Piece::Part { .. }, Piece::Part { .. })))
+    }
+}
+
+/// The names in a template, as far as it can be read.
+pub(crate) fn names(text: &str) -> impl Iterator<Item = String> {
+    tokens(text).into_iter().filter_map(|token| match token {
+        Ok(Token::Part { name, .. }) => Some(name),
+        _ => None,
+    })
+}
+
+enum Token {
+    Literal(String),
+    Part { name: String, digits: Option<usize> },
+}
+
+/// The pieces of the text, or what is wrong with each.
+fn tokens(text: &str) -> Vec<Result<Token, String>> {
+    let mut tokens = Vec::new();
+    let mut literal = String::new();
+    let mut rest = text;
+    while let Some(character) = rest.chars().next() {
+        let after = rest.get(character.len_utf8()..).unwrap_or_default();
+        if let ('{' | '}', true) = (character, after.starts_with(character)) {
+            literal.push(character);
+            rest = after.get(1..).unwrap_or_default();
+        } else if character == '{' {
+            if !literal.is_empty() {
+                tokens.push(Ok(Token::Literal(std::mem::take(&mut literal))));
+            }
+            let Some((inside, behind)) = after.split_once('}') else {
+                tokens.push(Err(
+                    "a brace is not closed: write `{field}`, or `{{` for a brace in the key"
+                        .to_owned(),
+                ));
+                return tokens;
+            };
+            tokens.push(part(inside));
+            rest = behind;
+        } else if character == '}' {
+            tokens.push(Err(
+                "a brace is closed that was not opened: write `}}` for a brace in the key"
+                    .to_owned(),
+            ));
+            rest = after;
+        } else {
+            literal.push(character);
+            rest = after;
+        }
+    }
+    if !literal.is_empty() {
+        tokens.push(Ok(Token::Literal(literal)));
+    }
+    tokens
+}
+
+/// What stands between two braces.
+fn part(inside: &str) -> Result<Token, String> {
+    let (name, format) = match inside.split_once(':') {
+        Some((name, format)) => (name.trim(), Some(format.trim())),
+        None => (inside.trim(), None),
+    };
+    if name.is_empty() {
+        return Err("braces without a field: write `{field}`".to_owned());
+    }
+    let digits = match format {
+        None => None,
+        Some(format) => {
+            let digits = format
+                .strip_prefix('0')
+                .and_then(|digits| digits.parse().ok());
+            match digits {
+                Some(digits @ 1..=DIGITS_MAX) => Some(digits),
+                _ => {
+                    return Err(format!(
+                        "`{format}` is no padding: write `{{{name}:06}}` for 6 digits with zeros in front, of at most {DIGITS_MAX}"
+                    ));
+                }
+            }
+        }
+    };
+    let name = name.to_owned();
+    Ok(Token::Part { name, digits })
+}
+
+fn field_of(name: &str, fields: &[InputField<'_>]) -> Result<usize, String> {
+    let found = fields.iter().position(|field| field.plain_name() == name);
+    found.ok_or_else(|| {
+        let names: Vec<_> = fields.iter().map(InputField::plain_name).collect();
+        format!(
+            "there is no field `{name}`: a template is made of the struct's own, which are `{}`",
+            names.join("`, `")
+        )
+    })
+}
+
+fn check_literals(pieces: &[Piece], span: Span, diagnostics: &mut Diagnostics) {
+    for piece in pieces {
+        let Piece::Literal(text) = piece else {
+            continue;
+        };
+        let forbidden = |c: char| matches!(c, '/' | '\\' | '#' | '?') || c.is_control();
+        if let Some(character) = text.chars().find(|c| forbidden(*c)) {
+            diagnostics.error(
+                span,
+                format!(
+                    "the character {character:?} is forbidden in keys, as are / \\ # ? and controls: choose another separator"
+                ),
+            );
+        }
+    }
+}
+
+/// As many as the greatest number has.
+const DIGITS_MAX: usize = 20;

@@ -1,0 +1,105 @@
+//! What generated code does with a field that is a part of a key, behind one function for each way in which it is written.
+
+#![expect(clippy::missing_errors_doc, reason = "called by generated code alone")]
+
+use tablesdk_protocol::EntityKey;
+
+use super::part::{KeyNumber, KeyPart};
+use crate::entity::{EntityError, ValueError};
+
+/// What can be done with a field that is a part of a key.
+#[derive(Debug)]
+pub struct KeyAccess<P> {
+    digits: usize,
+    width: Option<usize>,
+    descending: bool,
+    write: fn(&P, usize, &str) -> Result<String, ValueError>,
+    read: fn(&str, usize) -> Result<P, ValueError>,
+}
+
+impl<P> Clone for KeyAccess<P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P> Copy for KeyAccess<P> {}
+
+/// Access to a part of type `P`.
+pub const fn key_part<P: KeyPart>() -> KeyAccess<P> {
+    KeyAccess {
+        digits: 0,
+        width: P::WIDTH,
+        descending: P::DESCENDING,
+        write: |value, _, separator| value.to_key_before(separator),
+        read: |text, _| P::from_key(text),
+    }
+}
+
+/// Access to a number that is padded with zeros.
+pub const fn key_number<P: KeyNumber>(digits: usize) -> KeyAccess<P> {
+    KeyAccess {
+        digits,
+        width: Some(digits),
+        descending: false,
+        write: |value, digits, _| match value.to_number() {
+            Some(number) => {
+                let text = format!("{number:0digits$}");
+                if text.len() > digits {
+                    return Err(ValueError::out_of_range(
+                        number,
+                        "it has more digits than its template gives it",
+                    ));
+                }
+                Ok(text)
+            }
+            None => Err(ValueError::unwritable(
+                "a number that is padded with zeros is not negative",
+            )),
+        },
+        read: |text, digits| {
+            let is_padded = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit());
+            let number = text.parse().ok().filter(|_| is_padded);
+            number.and_then(P::from_number).ok_or_else(|| {
+                ValueError::unreadable(
+                    text,
+                    format_args!("it is no number of {digits} digits that the field can hold"),
+                )
+            })
+        },
+    }
+}
+
+impl<P> KeyAccess<P> {
+    /// The width of the part, for its template.
+    pub const fn width(self) -> Option<usize> {
+        self.width
+    }
+
+    pub(crate) const fn is_descending(self) -> bool {
+        self.descending
+    }
+
+    /// The text of a key that is this part alone.
+    pub(crate) fn text(self, value: &P) -> Result<String, ValueError> {
+        self.text_before(value, "")
+    }
+
+    /// The text where a separator follows.
+    pub(super) fn text_before(self, value: &P, separator: &str) -> Result<String, ValueError> {
+        (self.write)(value, self.digits, separator)
+    }
+
+    /// Reads the text back.
+    pub(super) fn read(self, text: &str) -> Result<P, ValueError> {
+        (self.read)(text, self.digits)
+    }
+}
+
+/// The key of an entity with these texts.
+pub fn entity_key(
+    partition_key: Result<String, EntityError>,
+    row_key: Result<String, EntityError>,
+) -> Result<EntityKey, EntityError> {
+    Ok(EntityKey::new(partition_key?, row_key?)?)
+}

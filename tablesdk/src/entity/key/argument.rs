@@ -1,0 +1,59 @@
+//! What stands for a part of a key where one is given: a value of its type, or what is surely meant for one.
+
+use super::desc::Desc;
+use super::escaped::Escaped;
+use super::part::KeyPart;
+
+/// What can be given for a part of a key of type `P`.
+///
+/// A `&str` is given for a `String`, and the value within for [`Desc`] and [`Escaped`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be given for a part of a key that is a `{P}`",
+    label = "expected a `{P}`"
+)]
+pub trait IntoKeyPart<P> {
+    /// The part.
+    fn into_key_part(self) -> P;
+}
+
+impl<P: KeyPart> IntoKeyPart<P> for P {
+    fn into_key_part(self) -> P {
+        self
+    }
+}
+
+impl IntoKeyPart<String> for &str {
+    fn into_key_part(self) -> String {
+        self.to_owned()
+    }
+}
+
+impl IntoKeyPart<String> for &String {
+    fn into_key_part(self) -> String {
+        self.clone()
+    }
+}
+
+impl<T> IntoKeyPart<Desc<T>> for T {
+    fn into_key_part(self) -> Desc<T> {
+        Desc(self)
+    }
+}
+
+impl<T> IntoKeyPart<Escaped<T>> for T {
+    fn into_key_part(self) -> Escaped<T> {
+        Escaped(self)
+    }
+}
+
+impl IntoKeyPart<Escaped<String>> for &str {
+    fn into_key_part(self) -> Escaped<String> {
+        Escaped(self.to_owned())
+    }
+}
+
+impl IntoKeyPart<Escaped<String>> for &String {
+    fn into_key_part(self) -> Escaped<String> {
+        Escaped(self.clone())
+    }
+}

@@ -1,0 +1,334 @@
+//! Ranges of rows within a partition, by the leading parts of their keys.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Bound, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
+
+use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
+use tablesdk_protocol::{KeyPartName, RowKey};
+
+use super::access::KeyAccess;
+use super::argument::IntoKeyPart;
+use super::desc::Desc;
+use super::escaped::Escaped;
+use super::part::KeyPart;
+use super::template::{KeyTemplate, KeyWriter};
+use crate::entity::{EntityError, EntityProblem, Ordered, ValueError};
+
+/// Rows of entities of type `E` whose keys lie in a range. See [`QueryEntities::rows`](crate::action::QueryEntities::rows).
+#[must_use = "a range does nothing until a query has it"]
+pub struct RowRange<E> {
+    ends: Result<(Bound<String>, Bound<String>), EntityError>,
+    entity: PhantomData<fn() -> E>,
+}
+
+impl<E> RowRange<E> {
+    const fn new(ends: Result<(Bound<String>, Bound<String>), EntityError>) -> Self {
+        Self {
+            ends,
+            entity: PhantomData,
+        }
+    }
+
+    /// All rows whose key starts with the text.
+    fn starting_with(text: &str) -> Self {
+        let to = end_of_prefix(text).map_or(Bound::Unbounded, Bound::Excluded);
+        Self::new(checked((Bound::Included(text.to_owned()), to)))
+    }
+
+    /// The condition; `None` where all rows meet it.
+    pub(crate) fn into_tree(self) -> Result<Option<Tree>, EntityError> {
+        use ComparisonOperator::{
+            Equal, GreaterThan, GreaterThanOrEqual, LessThan, LessThanOrEqual,
+        };
+        let name = KeyPartName::RowKey.property();
+        let tree = |operator, text: String| Tree::comparison(name, operator, text);
+        Ok(match self.ends? {
+            (Bound::Included(from), Bound::Included(to)) if from == to => Some(tree(Equal, from)),
+            (from, to) => {
+                let from = match from {
+                    // No key is less than the empty one.
+                    Bound::Included(text) if text.is_empty() => None,
+                    Bound::Included(text) => Some(tree(GreaterThanOrEqual, text)),
+                    Bound::Excluded(text) => Some(tree(GreaterThan, text)),
+                    Bound::Unbounded => None,
+                };
+                let to = match to {
+                    Bound::Included(text) => Some(tree(LessThanOrEqual, text)),
+                    Bound::Excluded(text) => Some(tree(LessThan, text)),
+                    Bound::Unbounded => None,
+                };
+                from.into_iter().chain(to).reduce(Tree::and)
+            }
+        })
+    }
+}
+
+impl<E> Clone for RowRange<E> {
+    fn clone(&self) -> Self {
+        Self::new(self.ends.clone())
+    }
+}
+
+impl<E> fmt::Debug for RowRange<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.ends {
+            Ok(ends) => f.debug_tuple("RowRange").field(ends).finish(),
+            Err(error) => fmt::Debug::fmt(error, f),
+        }
+    }
+}
+
+/// The texts that the caller gave are ones that a key can have.
+fn checked(
+    ends: (Bound<String>, Bound<String>),
+) -> Result<(Bound<String>, Bound<String>), EntityError> {
+    if let Bound::Included(text) | Bound::Excluded(text) = &ends.0 {
+        RowKey::new(text)?;
+    }
+    Ok(ends)
+}
+
+/// The rows for which the leading parts of the key are given, so far.
+pub struct Rows<E> {
+    key: KeyWriter,
+    entity: PhantomData<fn() -> E>,
+}
+
+impl<E> Rows<E> {
+    /// All rows that the template makes.
+    pub const fn new(template: KeyTemplate) -> Self {
+        Self {
+            key: template.write(),
+            entity: PhantomData,
+        }
+    }
+
+    /// Those with one value in the next part.
+    #[must_use]
+    pub fn equal<P>(self, access: KeyAccess<P>, value: &P) -> Self {
+        Self {
+            key: self.key.part(access, value),
+            entity: PhantomData,
+        }
+    }
+
+    /// Those with a value of a range in the next part.
+    pub fn between<P>(mut self, access: KeyAccess<P>, from: Bound<P>, to: Bound<P>) -> RowRange<E> {
+        self.key.literal();
+        let is_last = self.key.is_at_last();
+        if !is_last && !self.key.is_fixed() {
+            return RowRange::new(Err(self.no_range()));
+        }
+        let prefix = match self.key.clone().into_text() {
+            Ok(prefix) => prefix,
+            Err(error) => return RowRange::new(Err(error)),
+        };
+        let text = |end: Bound<P>| {
+            Ok::<_, EntityError>(match end {
+                Bound::Included(value) => Bound::Included(self.text(access, &value)?),
+                Bound::Excluded(value) => Bound::Excluded(self.text(access, &value)?),
+                Bound::Unbounded => Bound::Unbounded,
+            })
+        };
+        let (first, last) = if access.is_descending() {
+            (to, from)
+        } else {
+            (from, to)
+        };
+        let ends = (|| Ok((text(first)?, text(last)?)))();
+        RowRange::new(ends.and_then(|(from, to)| {
+            // Behind a part that is not the last, all keys that continue it belong to it.
+            let from = match from {
+                Bound::Excluded(text) if !is_last => {
+                    end_of_prefix(&text).map_or(Bound::Excluded(text), Bound::Included)
+                }
+                Bound::Unbounded => Bound::Included(prefix.clone()),
+                from => from,
+            };
+            let to = match to {
+                Bound::Included(text) if !is_last => {
+                    end_of_prefix(&text).map_or(Bound::Unbounded, Bound::Excluded)
+                }
+                Bound::Unbounded => {
+                    end_of_prefix(&prefix).map_or(Bound::Unbounded, Bound::Excluded)
+                }
+                to => to,
+            };
+            checked((from, to))
+        }))
+    }
+
+    fn text<P>(&self, access: KeyAccess<P>, value: &P) -> Result<String, EntityError> {
+        self.key.clone().part(access, value).into_text()
+    }
+
+    fn no_range(&self) -> EntityError {
+        let template = self.key.template();
+        EntityProblem::KeyUnwritable {
+            part: template.part(),
+            template: template.text(),
+            field: self.key.field(),
+            error: ValueError::unwritable(
+                "it is of variable width and not the last part, so that its keys do not order as its values do: give one value instead of a range",
+            ),
+        }
+        .into()
+    }
+}
+
+impl<E> From<Rows<E>> for RowRange<E> {
+    fn from(mut rows: Rows<E>) -> Self {
+        // A separator belongs to the part before it.
+        rows.key.literal();
+        let is_complete = rows.key.is_complete();
+        match rows.key.into_text() {
+            Ok(text) if is_complete => {
+                let end = Bound::Included(text);
+                Self::new(checked((end.clone(), end)))
+            }
+            Ok(text) => Self::starting_with(&text),
+            Err(error) => Self::new(Err(error)),
+        }
+    }
+}
+
+impl<E> Clone for Rows<E> {
+    fn clone(&self) -> Self {
+        Self {
+            key: self.key.clone(),
+            entity: PhantomData,
+        }
+    }
+}
+
+impl<E> fmt::Debug for Rows<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Rows").field(&self.key).finish()
+    }
+}
+
+/// What a part of a key of type `P` may be in a range of rows: one value, or any of Rust's ranges of values.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` gives neither a part of a key that is a `{P}`, nor a range of them",
+    label = "expected a `{P}`, or a range such as `from..to`"
+)]
+pub trait KeyRange<P> {
+    /// What comes of it: with one value the next part may be given, after a range nothing more.
+    type Rows<E, Next>;
+
+    /// Narrows the rows.
+    #[doc(hidden)]
+    fn narrow<E, Next>(
+        self,
+        rows: Rows<E>,
+        access: KeyAccess<P>,
+        next: fn(Rows<E>) -> Next,
+    ) -> Self::Rows<E, Next>;
+}
+
+macro_rules! value {
+    ($([$($param:ident)?] $type:ty => $part:ty;)+) => {
+        $(impl$(<$param: KeyPart>)? KeyRange<$part> for $type {
+            type Rows<E, Next> = Next;
+
+            fn narrow<E, Next>(
+                self,
+                rows: Rows<E>,
+                access: KeyAccess<$part>,
+                next: fn(Rows<E>) -> Next,
+            ) -> Next {
+                next(rows.equal(access, &self.into_key_part()))
+            }
+        })+
+    };
+}
+
+value! {
+    [P] P => P;
+    [] &str => String;
+    [] &String => String;
+    [] &str => Escaped<String>;
+    [] &String => Escaped<String>;
+    [T] T => Desc<T>;
+    [T] T => Escaped<T>;
+}
+
+macro_rules! range {
+    ($($type:ty, $range:ident => $from:expr, $to:expr;)+) => {
+        $(impl<P: Ordered, A: IntoKeyPart<P>> KeyRange<P> for $type {
+            type Rows<E, Next> = RowRange<E>;
+
+            fn narrow<E, Next>(
+                self,
+                rows: Rows<E>,
+                access: KeyAccess<P>,
+                _: fn(Rows<E>) -> Next,
+            ) -> RowRange<E> {
+                let $range = self;
+                rows.between(access, $from, $to)
+            }
+        })+
+    };
+}
+
+range! {
+    Range<A>, range => included(range.start), excluded(range.end);
+    RangeFrom<A>, range => included(range.start), Bound::Unbounded;
+    RangeTo<A>, range => Bound::Unbounded, excluded(range.end);
+    RangeToInclusive<A>, range => Bound::Unbounded, included(range.end);
+    (Bound<A>, Bound<A>), range => range.0.map(A::into_key_part), range.1.map(A::into_key_part);
+}
+
+impl<P: Ordered, A: IntoKeyPart<P>> KeyRange<P> for RangeInclusive<A> {
+    type Rows<E, Next> = RowRange<E>;
+
+    fn narrow<E, Next>(
+        self,
+        rows: Rows<E>,
+        access: KeyAccess<P>,
+        _: fn(Rows<E>) -> Next,
+    ) -> RowRange<E> {
+        let (from, to) = self.into_inner();
+        rows.between(access, included(from), included(to))
+    }
+}
+
+impl<P> KeyRange<P> for RangeFull {
+    type Rows<E, Next> = RowRange<E>;
+
+    fn narrow<E, Next>(
+        self,
+        rows: Rows<E>,
+        access: KeyAccess<P>,
+        _: fn(Rows<E>) -> Next,
+    ) -> RowRange<E> {
+        rows.between(access, Bound::Unbounded, Bound::Unbounded)
+    }
+}
+
+fn included<P>(end: impl IntoKeyPart<P>) -> Bound<P> {
+    Bound::Included(end.into_key_part())
+}
+
+fn excluded<P>(end: impl IntoKeyPart<P>) -> Bound<P> {
+    Bound::Excluded(end.into_key_part())
+}
+
+/// The least text that is greater than every text with that prefix; `None` when there is none.
+///
+/// The order is that of UTF-16 units: characters above U+FFFF come between U+D7FF and U+E000.
+pub(crate) fn end_of_prefix(prefix: &str) -> Option<String> {
+    let mut end = prefix.to_owned();
+    while let Some(last) = end.pop() {
+        let next = match last {
+            '\u{D7FF}' => '\u{10000}',
+            '\u{10FFFF}' => '\u{E000}',
+            '\u{FFFF}' => continue,
+            last => char::from_u32(u32::from(last) + 1)?,
+        };
+        end.push(next);
+        return Some(end);
+    }
+    None
+}

@@ -1,0 +1,68 @@
+//! The column that a part of a key has instead of one: its value is in the key alone.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use tablesdk_protocol::filter::Filter as Tree;
+use tablesdk_protocol::wire::json::JsonEntity;
+
+use super::Filter;
+use super::column::incomparable;
+use crate::entity::{EntityError, KeyAccess, KeyTemplate};
+
+/// A part of the key of entity `E`, which no property holds: it can be selected, but not compared with.
+///
+/// Ranges of rows are given by their keys: `.rows(Employee::rows().id(100..=199))`. To have a part as a property, too, mark its
+/// field `#[table(store)]`.
+pub struct KeyPartColumn<E, F> {
+    template: KeyTemplate,
+    field: &'static str,
+    access: KeyAccess<F>,
+    entity: PhantomData<fn() -> E>,
+}
+
+impl<E, F> KeyPartColumn<E, F> {
+    #[doc(hidden)]
+    pub const fn new(template: KeyTemplate, field: &'static str, access: KeyAccess<F>) -> Self {
+        Self {
+            template,
+            field,
+            access,
+            entity: PhantomData,
+        }
+    }
+
+    pub(super) fn names(self) -> Vec<String> {
+        vec![self.template.part().property().to_owned()]
+    }
+
+    pub(super) fn read(self, entity: &JsonEntity<'_>) -> Result<F, EntityError> {
+        self.template.read_part(entity, self.field, self.access)
+    }
+}
+
+/// What a part of a key would need to be compared with. None has it; the methods are there to say so.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "a part of a key has no column to compare with",
+    label = "its value is in the key alone",
+    note = "give a range of rows, such as `.rows(Employee::rows().id(100..=199))`, or a partition; or mark the field `#[table(store)]`, which stores it as a property, too"
+)]
+#[expect(unnameable_types, reason = "nobody is to implement it")]
+pub trait ComparablePart {}
+
+incomparable!(KeyPartColumn: ComparablePart);
+
+impl<E, F> Clone for KeyPartColumn<E, F> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<E, F> Copy for KeyPartColumn<E, F> {}
+
+impl<E, F> fmt::Debug for KeyPartColumn<E, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("KeyPartColumn").field(&self.field).finish()
+    }
+}
