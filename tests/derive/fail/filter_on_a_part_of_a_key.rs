@@ -1,0 +1,14 @@
+use tablesdk::TableEntity;
+
+#[derive(TableEntity)]
+#[table(partition_key = "{department}", row_key = "{employee}_{year:04}")]
+struct Review {
+    department: String,
+    employee: String,
+    year: u16,
+    rating: i32,
+}
+
+fn main() {
+    let _ = Review::columns().year.ge(2024);
+}

@@ -1,0 +1,10 @@
+use tablesdk::TableEntity;
+
+#[derive(TableEntity)]
+#[table(partition_key = "{department}", row_key = "{employee}")]
+struct Review {
+    department: String,
+    employee: Option<String>,
+}
+
+fn main() {}

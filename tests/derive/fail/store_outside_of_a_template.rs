@@ -1,0 +1,13 @@
+use tablesdk::TableEntity;
+
+#[derive(TableEntity)]
+#[table(partition_key = "{department}", row_key = "{employee}_{year:04}")]
+struct Review {
+    department: String,
+    employee: String,
+    year: u16,
+    #[table(store)]
+    rating: i32,
+}
+
+fn main() {}
