@@ -11,14 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fastrand::Rng;
+use harness::setting;
 use process::Server;
 use writer::Writer;
-
-fn setting<T: std::str::FromStr>(name: &str) -> Option<T> {
-    let text = std::env::var(name).ok()?;
-    let value = text.parse();
-    Some(value.unwrap_or_else(|_| panic!("{name} is not a number: {text:?}")))
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_that_was_acknowledged_is_lost() {

@@ -7,6 +7,13 @@ use tablesdk_server::{InProcess, TableServer};
 
 use crate::faults::Faults;
 
+/// What the environment says of a test: a seed, a number of rounds. `None` where it says nothing.
+pub fn setting<T: std::str::FromStr>(name: &str) -> Option<T> {
+    let text = std::env::var(name).ok()?;
+    let value = text.parse();
+    Some(value.unwrap_or_else(|_| panic!("{name} is not a number: {text:?}")))
+}
+
 /// A server, and a client of it. Every test has its own.
 #[derive(Debug)]
 pub struct Subject {

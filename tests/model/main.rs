@@ -9,20 +9,13 @@ mod oracle;
 mod server;
 mod value;
 
+use harness::setting;
 use history::run;
 use server::Server;
 
 /// So many operations together, whatever the number of histories.
 const OPERATIONS: usize = 100_000;
 const HISTORIES: usize = 50;
-
-fn setting<T: std::str::FromStr>(name: &str) -> Option<T> {
-    let text = std::env::var(name).ok()?;
-    Some(
-        text.parse()
-            .unwrap_or_else(|_| panic!("{name} is not a number: {text:?}")),
-    )
-}
 
 #[tokio::test]
 async fn every_history_goes_on_when_the_server_is_opened_again() {

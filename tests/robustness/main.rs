@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fastrand::Rng;
+use harness::setting;
 use tablesdk::TableServiceClient;
 use tablesdk_server::TableServer;
 
@@ -26,12 +27,6 @@ const ROUND: usize = 1000;
 const CONNECTIONS: usize = 4;
 /// By how much the process may grow after the first round.
 const GROWTH_MAX: usize = 20 * 1024 * 1024;
-
-fn setting<T: std::str::FromStr>(name: &str) -> Option<T> {
-    let text = std::env::var(name).ok()?;
-    let number = text.parse();
-    Some(number.unwrap_or_else(|_| panic!("{name} is not a number: {text:?}")))
-}
 
 /// How many answers there were of each status; 0 is none.
 type Statuses = BTreeMap<u16, usize>;
