@@ -60,6 +60,8 @@ mod builder;
 mod clock;
 mod context;
 mod cors;
+#[cfg(feature = "durable")]
+mod data_folder;
 mod engine;
 mod handler;
 mod http;
@@ -73,6 +75,8 @@ mod time_limit;
 
 pub use access::{TokenAction, TokenGrant, TokenRefusal, TokenVerifier};
 pub use builder::Builder;
+#[cfg(feature = "durable")]
+pub use data_folder::{CheckReport, DataFolder, Progress};
 pub use server::{InProcess, TableServer};
 #[cfg(feature = "durable")]
 pub use storage::Durability;

@@ -24,9 +24,9 @@ use crate::cors::{self, Cors};
 use crate::engine::Engine;
 use crate::handler;
 use crate::request_log::{self, Entry};
-use crate::storage::Storage;
+use crate::storage::{Closed, Storage};
 use crate::sweep;
-use crate::time_limit::within;
+use crate::time_limit::{Timer, within};
 
 /// The table service of some accounts.
 #[derive(Debug)]
@@ -36,6 +36,7 @@ pub(crate) struct Service {
     clock: Arc<dyn Clock>,
     engine: Arc<Engine>,
     request_ids: RequestIds,
+    timer: Timer,
     tokens: Tokens,
 }
 
@@ -70,8 +71,29 @@ impl Service {
             clock: options.clock,
             engine,
             request_ids: RequestIds::new(),
+            timer: Timer::Unknown,
             tokens: options.tokens,
         })
+    }
+
+    /// The same service on a runtime with a timer, which ends operations that wait for too long.
+    #[must_use]
+    pub(crate) fn with_timer(self) -> Self {
+        Self {
+            timer: Timer::Runs,
+            ..self
+        }
+    }
+
+    /// What its tables are in.
+    #[cfg(feature = "durable")]
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    /// Tells when the storage is closed, once the service is gone.
+    pub(crate) fn closed(&self) -> Closed {
+        self.engine.closed()
     }
 
     /// Answers a request, whose URL is the one on the wire.
@@ -190,7 +212,7 @@ impl Service {
         let operation = Operation::decode(request)?;
         entry.names(handler::name(&operation));
         let handled = handler::handle(&self.engine, context, principal, operation);
-        within(context.timeout(), handled).await
+        within(context.timeout(), self.timer, handled).await
     }
 
     fn context(&self, head: &Parts) -> Context {

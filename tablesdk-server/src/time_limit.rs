@@ -1,14 +1,23 @@
 //! An end for operations that go on for longer than they may.
 //!
-//! An operation is given up where it lets others have their turn, and nowhere else: no timer is needed, and so no runtime that
-//! has one.
+//! An operation that computes is given up where it lets others have their turn. One that waits, as a write does for the disk, is
+//! given up by a timer, but only where there is one: a server without a socket needs no runtime.
 
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
 
 use tablesdk_protocol::{ErrorCode, ServiceError};
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// Whether the runtime has a timer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timer {
+    /// Nobody knows.
+    Unknown,
+    /// It has.
+    Runs,
+}
 
 /// Carries out an operation, but not for longer than that.
 ///
@@ -17,15 +26,26 @@ use tokio::time::Instant;
 /// Those of the operation, and `OperationTimedOut`: whether it has had an effect is then unknown.
 pub(crate) async fn within<T>(
     limit: Duration,
+    timer: Timer,
     operation: impl Future<Output = Result<T, ServiceError>>,
 ) -> Result<T, ServiceError> {
     let started = Instant::now();
     let mut operation = pin!(operation);
-    std::future::poll_fn(|context| match operation.as_mut().poll(context) {
-        Poll::Pending if started.elapsed() >= limit => {
-            Poll::Ready(Err(ErrorCode::OperationTimedOut.into()))
+    // Made for those alone that have to wait.
+    let mut end: Option<Pin<Box<Sleep>>> = None;
+    std::future::poll_fn(|context| {
+        if let Poll::Ready(result) = operation.as_mut().poll(context) {
+            return Poll::Ready(result);
         }
-        polled => polled,
+        let is_over = started.elapsed() >= limit
+            || timer == Timer::Runs && {
+                let end = end.get_or_insert_with(|| Box::pin(sleep_until(started + limit)));
+                end.as_mut().poll(context).is_ready()
+            };
+        if is_over {
+            return Poll::Ready(Err(ErrorCode::OperationTimedOut.into()));
+        }
+        Poll::Pending
     })
     .await
 }
@@ -48,12 +68,21 @@ mod tests {
             }
         };
         let started = Instant::now();
-        let result: Result<(), _> = within(LIMIT, endless).await;
+        let result: Result<(), _> = within(LIMIT, Timer::Unknown, endless).await;
         let error = result.unwrap_err();
         assert_eq!(
             (error.status().as_u16(), error.code().as_str()),
             (500, "OperationTimedOut")
         );
+        assert_eq!(started.elapsed(), LIMIT);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_that_waits_ends_at_its_limit_too() {
+        let started = Instant::now();
+        let waiting = std::future::pending::<Result<(), ServiceError>>();
+        let error = within(LIMIT, Timer::Runs, waiting).await.unwrap_err();
+        assert_eq!(error.code().as_str(), "OperationTimedOut");
         assert_eq!(started.elapsed(), LIMIT);
     }
 
@@ -64,8 +93,8 @@ mod tests {
             Ok(1)
         };
         // `advance` waits for its turn once, and the time is not up then.
-        assert_eq!(within(LIMIT + LIMIT, long).await, Ok(1));
+        assert_eq!(within(LIMIT + LIMIT, Timer::Unknown, long).await, Ok(1));
         let late = async { Ok(1) };
-        assert_eq!(within(Duration::ZERO, late).await, Ok(1));
+        assert_eq!(within(Duration::ZERO, Timer::Runs, late).await, Ok(1));
     }
 }

@@ -232,6 +232,29 @@ pub(super) fn read_entity_key(key: &[u8]) -> Result<(Cow<'_, str>, Cow<'_, str>)
     })
 }
 
+/// Reads where a range of entities starts, as the first keys that an entity in it could have.
+///
+/// A range may start where no entity can be: behind all that begins with a text, which is a byte below all that a key can
+/// hold at the end of that text.
+pub(super) fn read_start(start: &[u8]) -> Result<(String, String), StorageError> {
+    let text = |bytes: &[u8]| match bytes.split_last() {
+        Some((..=SEPARATOR_AND_NEXT, before)) => {
+            Some(read_text(before)?.into_owned() + FIRST_CHARACTER)
+        }
+        _ => read_text(bytes).map(Cow::into_owned),
+    };
+    let texts = start
+        .split_first_chunk::<ENTITY_PREFIX_BYTES>()
+        .and_then(|(_, keys)| {
+            let mut parts = keys.splitn(2, |byte| *byte == SEPARATOR);
+            let partition_key = text(parts.next().unwrap_or_default())?;
+            Some((partition_key, text(parts.next().unwrap_or_default())?))
+        });
+    texts.ok_or(StorageError::Corrupt {
+        what: "key of an entity",
+    })
+}
+
 /// Adds a text in CESU-8: its UTF-16 code units, each as UTF-8 writes a character of that number.
 pub(super) fn push_text(out: &mut Vec<u8>, text: &str) {
     if !text.bytes().any(|byte| byte >= FOUR_BYTES) {
@@ -314,6 +337,12 @@ const TIME_OF_LAST_WRITE: StorageError = StorageError::Corrupt {
 
 /// Stands between partition key and row key; sorts before every byte that a key can hold.
 const SEPARATOR: u8 = 0;
+
+/// The separator, and the byte that stands in its place where a partition has ended.
+const SEPARATOR_AND_NEXT: u8 = SEPARATOR + 1;
+
+/// The first character that a key can hold.
+const FIRST_CHARACTER: &str = " ";
 
 /// The kind of the key and the table's id.
 const ENTITY_PREFIX_BYTES: usize = 1 + size_of::<u64>();

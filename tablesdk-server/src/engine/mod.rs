@@ -5,6 +5,8 @@
 
 mod batch;
 mod change;
+#[cfg(feature = "durable")]
+mod check;
 mod decide;
 mod evaluate;
 mod key_range;
@@ -23,6 +25,8 @@ mod view;
 mod work;
 
 use std::fmt;
+#[cfg(feature = "durable")]
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -33,8 +37,12 @@ use tablesdk_protocol::{
 };
 
 use crate::stamp::Stamp;
-use crate::storage::{Commit, Storage, StorageError};
+#[cfg(feature = "durable")]
+use crate::storage;
+use crate::storage::{Closed, Commit, Storage, StorageError};
 
+#[cfg(feature = "durable")]
+pub(crate) use check::Findings;
 pub(crate) use paging::Paging;
 pub(crate) use query::{Position, Progress, Query, Scan, Span, SpanEnd};
 pub(crate) use rejection::{Failure, Rejection};
@@ -88,6 +96,11 @@ impl Engine {
         }
     }
 
+    /// Tells when the storage is closed, once the engine is gone.
+    pub(crate) fn closed(&self) -> Closed {
+        self.storage.closed()
+    }
+
     /// Where pages end.
     pub(crate) const fn paging(&self) -> &Paging {
         &self.paging
@@ -104,14 +117,17 @@ impl Engine {
         account: &str,
         command: &Command<'_>,
     ) -> Result<Outcome, Failure> {
-        match self.decide_and_commit(account, command) {
-            Ok((outcome, commit)) => {
-                commit.await?;
-                Ok(outcome)
-            }
-            Err(failure) => {
-                self.storage.settle().await?;
-                Err(failure)
+        loop {
+            match self.decide_and_commit(account, command) {
+                Ok(Some((outcome, commit))) => {
+                    commit.await?;
+                    return Ok(outcome);
+                }
+                Ok(None) => self.storage.settle().await?,
+                Err(failure) => {
+                    self.storage.settle().await?;
+                    return Err(failure);
+                }
             }
         }
     }
@@ -128,19 +144,38 @@ impl Engine {
         decided.map(drop)
     }
 
-    /// A refusal tells of the writes before it just as an outcome does: both are to be told only once those last.
+    /// A refusal tells of the writes before it just as an outcome does: both are to be told only once those last. `None` while
+    /// there is no room for another write: nothing was decided.
     fn decide_and_commit(
         &self,
         account: &str,
         command: &Command<'_>,
-    ) -> Result<(Outcome, Commit), Failure> {
+    ) -> Result<Option<(Outcome, Commit)>, Failure> {
         // A panic while deciding leaves nothing half done: there is only the last timestamp to protect.
         let mut stamp = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.storage.is_full() {
+            return Ok(None);
+        }
         let timestamp = stamp.next();
         let mut batch = decide::decide(&self.latest(), account, command, timestamp)?;
-        batch.put(layout::LAST_WRITE, layout::last_write_record(timestamp));
+        if self.storage.outlives_the_process() {
+            batch.put(layout::LAST_WRITE, layout::last_write_record(timestamp));
+        }
         let commit = self.storage.commit(batch)?;
-        Ok((Outcome { timestamp }, commit))
+        Ok(Some((Outcome { timestamp }, commit)))
+    }
+
+    /// Reads everything that lasts, and says what of it cannot be read. `progress` is told of the records, now and then.
+    #[cfg(feature = "durable")]
+    pub(crate) fn check_everything(&self, progress: impl FnMut(u64)) -> Findings {
+        check::check(&self.read(), progress)
+    }
+
+    /// Writes everything that lasts, as it is now. Returns the number of records, of which `progress` is told now and then.
+    #[cfg(feature = "durable")]
+    pub(crate) fn back_up(&self, to: impl io::Write, progress: impl FnMut(u64)) -> io::Result<u64> {
+        let snapshot = self.storage.snapshot();
+        storage::write_backup(&*snapshot, (check::FIRST, check::END), to, progress)
     }
 
     fn latest(&self) -> View {

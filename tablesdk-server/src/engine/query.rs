@@ -117,14 +117,20 @@ impl<'f> Scan<'f> {
     }
 
     /// Shows the wanted entities to the visitor, in the order of their keys, until it breaks or the work is done. Looks at
-    /// one entity at least, if there is one.
+    /// one entity, or one range of keys where there is none, at least.
     pub(crate) fn slice(
         &mut self,
         view: &View,
         work: &mut Work,
         mut visit: impl FnMut(&Entity<'_>) -> Result<ControlFlow<()>, StorageError>,
     ) -> Result<Progress, StorageError> {
+        let mut is_first = true;
         while let Some(span) = self.spans.front_mut() {
+            // Whether or not anything is found there, to seek is work.
+            if !is_first && work.is_spent() {
+                return Ok(Progress::Paused);
+            }
+            is_first = false;
             work.spend(SEEK_COST);
             match walk(view, span, self.filter.as_mut(), work, &mut visit)? {
                 Walked::Through => {
@@ -141,15 +147,15 @@ impl<'f> Scan<'f> {
         Ok(Progress::Ended)
     }
 
-    /// The key of the next entity to look at, after a slice that paused.
+    /// Where to go on after a slice that paused: at the next entity to look at, or where the next range starts.
     pub(crate) fn position(&self) -> Result<Option<Position>, StorageError> {
         let Some(span) = self.spans.front() else {
             return Ok(None);
         };
-        let (partition_key, row_key) = layout::read_entity_key(&span.start)?;
+        let (partition_key, row_key) = layout::read_start(&span.start)?;
         Ok(Some(Position {
-            partition_key: partition_key.into_owned(),
-            row_key: row_key.into_owned(),
+            partition_key,
+            row_key,
         }))
     }
 }
@@ -216,8 +222,8 @@ fn next_in(rows: &RowSpan, key: &[u8]) -> Option<Vec<u8>> {
     (row_key >= end).then(|| layout::end_of_partition(partition))
 }
 
-/// What it costs to find the first row of a range.
-const SEEK_COST: u64 = 1000;
+/// What it costs to find the first row of a range: a microsecond in memory, and some in files.
+const SEEK_COST: u64 = 5000;
 
 /// What it costs to look at a row, whatever is in it.
 const ROW_COST: u64 = 200;
@@ -486,6 +492,38 @@ mod tests {
         assert!(many > 100 * few, "{many}");
         // Where a slice ends, an entity is read once more.
         assert_eq!(read.load(Ordering::Relaxed), 10_000 + many - 1);
+    }
+
+    #[test]
+    fn a_slice_ends_where_it_finds_nothing_too() {
+        let (view, read) = view_of_square();
+        let points = (0..900).map(|n| {
+            let partition = compare("PartitionKey", ComparisonOperator::Equal, &format!("{n}x"));
+            partition.and(compare("RowKey", ComparisonOperator::Equal, "none"))
+        });
+        let filter = Filter::Or(points.collect());
+        let query = Query {
+            table: TABLE,
+            filter: Some(&filter),
+            from: None,
+            within: &Span::default(),
+        };
+        let mut scan = Scan::new(&query);
+        let mut slices = 1;
+        let mut last = None;
+        loop {
+            let find = |_: &Entity<'_>| panic!("there is nothing");
+            match scan.slice(&view, &mut Work::slice(), find).unwrap() {
+                Progress::Paused => slices += 1,
+                _ => break,
+            }
+            let next = scan.position().unwrap().unwrap();
+            let key = (next.partition_key, next.row_key);
+            assert!(last.as_ref() < Some(&key), "{last:?} and then {key:?}");
+            last = Some(key);
+        }
+        assert!(slices > 1, "{slices}");
+        assert_eq!(read.load(Ordering::Relaxed), 0);
     }
 
     /// Keys around the borders of both encodings, and literals that no key can be.

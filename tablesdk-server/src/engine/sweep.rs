@@ -42,7 +42,7 @@ mod tests {
     use super::*;
     use crate::engine::{Action, Change, Command, Engine, Failure, Paging};
     use crate::stamp::tests::ManualClock;
-    use crate::storage::{Commit, MemoryStorage, Snapshot, Storage};
+    use crate::storage::{Closed, Commit, MemoryStorage, Snapshot, Storage};
 
     /// A storage that outlives engines.
     #[derive(Clone, Debug, Default)]
@@ -63,6 +63,18 @@ mod tests {
 
         fn settle(&self) -> Commit {
             self.0.settle()
+        }
+
+        fn is_full(&self) -> bool {
+            self.0.is_full()
+        }
+
+        fn outlives_the_process(&self) -> bool {
+            true
+        }
+
+        fn closed(&self) -> Closed {
+            self.0.closed()
         }
     }
 

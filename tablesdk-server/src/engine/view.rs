@@ -14,7 +14,7 @@ use super::evaluate::Values;
 use super::layout::{self, Table, TableId};
 use super::record::{Properties, Record};
 use super::{Failure, Rejection, settings};
-use crate::storage::{Snapshot, StorageError};
+use crate::storage::{Records, Snapshot, StorageError};
 
 /// The tables of all accounts at one moment.
 #[derive(Debug)]
@@ -131,6 +131,11 @@ impl View {
             key: key.into(),
             record,
         }))
+    }
+
+    /// Keys and records as they are stored.
+    pub(super) fn records(&self, start: &[u8], end: &[u8]) -> Records<'_> {
+        self.snapshot.range(start, end)
     }
 
     /// The entities whose keys lie in that range of bytes.

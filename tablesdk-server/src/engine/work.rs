@@ -36,6 +36,11 @@ impl Work {
         is_done
     }
 
+    /// Whether nothing is left.
+    pub(super) const fn is_spent(&self) -> bool {
+        self.left == 0
+    }
+
     /// Counts something.
     pub(super) const fn spend(&mut self, cost: u64) {
         self.left = self.left.saturating_sub(cost);

@@ -13,7 +13,7 @@ use tablesdk_protocol::{EntityKey, ErrorCode, ServiceError, Value};
 use super::{get_entity, insert_entity, query_entities, update_entity};
 use crate::access::{self, Principal};
 use crate::context::Context;
-use crate::engine::{self, Action, Command, Engine, Failure, Outcome};
+use crate::engine::{self, Action, Command, Engine, Failure, Outcome, View};
 use crate::request_log;
 
 pub(super) async fn handle(
@@ -100,10 +100,11 @@ async fn carry_out(
     for change in changes {
         principal.authorize(&access::Change::of(change))?;
     }
+    let view = engine.read();
     let mut ready = Vec::with_capacity(changes.len());
     for (index, change) in changes.iter().enumerate() {
         let read = if change.table() == table {
-            Ready::read(engine, context, change)
+            Ready::read(&view, context, change)
         } else {
             // SERVICE: the code is assumed.
             Err(ErrorCode::CommandsInBatchActOnDifferentPartitions.into())
@@ -123,6 +124,7 @@ async fn carry_out(
             }
         }
     }
+    drop(view);
     let commands: Vec<_> = ready.iter().map(Ready::command).collect();
     let command = Command::Batch(table, &commands);
     let failure = match refusal {
@@ -166,12 +168,12 @@ struct Ready<'a> {
 }
 
 impl<'a> Ready<'a> {
-    fn read(engine: &Engine, context: &Context, change: &'a Change) -> Result<Self, ServiceError> {
+    fn read(view: &View, context: &Context, change: &'a Change) -> Result<Self, ServiceError> {
         let (key, properties) = match change {
             Change::Delete(request) => (request.key.clone(), Vec::new()),
-            Change::Insert(request) => insert_entity::read(engine, context, request)?,
+            Change::Insert(request) => insert_entity::read(view, context, request)?,
             Change::Update(request) => {
-                let properties = update_entity::read(engine, context, request)?;
+                let properties = update_entity::read(view, context, request)?;
                 (request.key.clone(), properties)
             }
         };

@@ -12,7 +12,7 @@ use tablesdk_protocol::{ETag, EntityKey, ResourcePath, ServiceError, Value};
 
 use crate::access::{self, ChangeKind, Principal};
 use crate::context::Context;
-use crate::engine::{Action, Change, Command, Engine, Outcome, borrowed};
+use crate::engine::{Action, Change, Command, Engine, Outcome, View, borrowed};
 
 pub(super) async fn handle(
     engine: &Engine,
@@ -20,7 +20,7 @@ pub(super) async fn handle(
     principal: &Principal,
     request: Request,
 ) -> Result<HttpResponse<Bytes>, ServiceError> {
-    let (key, properties) = read(engine, context, &request)?;
+    let (key, properties) = read(&engine.read(), context, &request)?;
     principal.authorize(&access::Change {
         table: &request.table,
         key: Some(&key),
@@ -38,13 +38,12 @@ pub(super) async fn handle(
 
 /// What is to be inserted.
 pub(super) fn read(
-    engine: &Engine,
+    view: &View,
     context: &Context,
     request: &Request,
 ) -> Result<(EntityKey, Vec<(String, Value)>), ServiceError> {
     // SERVICE: a body that cannot be read comes first, a missing table second, and only then what the body says.
     let input = request.entity.read()?;
-    let view = engine.read();
     view.require_table(context.account(), &request.table)?;
     Ok((input.key()?, input.into_properties()?))
 }

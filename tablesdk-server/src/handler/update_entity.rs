@@ -9,14 +9,14 @@ use tablesdk_protocol::operation::update_entity::{Request, Response};
 use tablesdk_protocol::{ETag, ServiceError, Value};
 
 use crate::context::Context;
-use crate::engine::{Action, Change, Command, Engine, Outcome};
+use crate::engine::{Action, Change, Command, Engine, Outcome, View};
 
 pub(super) async fn handle(
     engine: &Engine,
     context: &Context,
     request: &Request,
 ) -> Result<HttpResponse<Bytes>, ServiceError> {
-    let properties = read(engine, context, request)?;
+    let properties = read(&engine.read(), context, request)?;
     let action = Action::Update {
         mode: request.mode,
         if_match: request.if_match.as_ref(),
@@ -33,13 +33,12 @@ pub(super) async fn handle(
 
 /// What is to be written.
 pub(super) fn read(
-    engine: &Engine,
+    view: &View,
     context: &Context,
     request: &Request,
 ) -> Result<Vec<(String, Value)>, ServiceError> {
     // The same order as on an insert.
     let input = request.entity.read()?;
-    let view = engine.read();
     view.require_table(context.account(), &request.table)?;
     input.into_properties()
 }

@@ -32,7 +32,7 @@ pub(super) struct Received {
 /// # Errors
 ///
 /// `RequestBodyTooLarge`; `InvalidInput` for one that is cut off or malformed; `OperationTimedOut`, as the caller's fault, for
-/// one that does not come.
+/// one that comes too slowly; `ServerBusy` when there is no room for it for a while.
 pub(super) async fn read(
     mut body: Incoming,
     room: &Arc<Semaphore>,
@@ -49,19 +49,21 @@ pub(super) async fn read(
         .and_then(|length| usize::try_from(length).ok())
         .unwrap_or(REQUEST_BODY_BYTES_MAX);
     let permits = u32::try_from(bytes_max).map_err(|_| too_large())?;
-    let taken = Arc::clone(room).acquire_many_owned(permits).await;
-    // It is never closed.
-    let mut taken = taken.map_err(|_| ServiceError::from(ErrorCode::ServerBusy))?;
+    let taken = timeout(ROOM_WAIT_MAX, Arc::clone(room).acquire_many_owned(permits)).await;
+    // It is never closed; but others may take their time.
+    let Ok(Ok(mut taken)) = taken else {
+        return Err(ErrorCode::ServerBusy.into());
+    };
 
     // Frames are copied: each may be a byte in a buffer of its own.
     let mut bytes = match declared {
         Some(_) => BytesMut::with_capacity(bytes_max),
         None => BytesMut::new(),
     };
-    let deadline = Instant::now() + BODY_WAIT_MAX;
+    let started = Instant::now();
     loop {
-        let frame = timeout(FRAME_WAIT_MAX, body.frame());
-        let Ok(Ok(frame)) = timeout_at(deadline, frame).await else {
+        let deadline = started + START_WAIT_MAX + time_for(bytes.len());
+        let Ok(frame) = timeout_at(deadline, body.frame()).await else {
             return Err(too_slow());
         };
         let Some(frame) = frame else { break };
@@ -82,6 +84,15 @@ pub(super) async fn read(
         bytes: bytes.freeze(),
         room: Some(taken),
     })
+}
+
+/// How long so many bytes may take.
+fn time_for(bytes: usize) -> Duration {
+    let millis = u64::try_from(bytes)
+        .unwrap_or(u64::MAX)
+        .saturating_mul(1000)
+        / PACE_MIN;
+    Duration::from_millis(millis)
 }
 
 /// Whether a body of that many bytes is more than a request may have.
@@ -143,7 +154,9 @@ impl Drop for Reply {
 
 /// The bodies that are read at a time, all together. Others wait.
 pub(crate) const BODIES_BYTES_MAX: usize = 256 * 1024 * 1024;
-/// The longest wait for a whole body.
-const BODY_WAIT_MAX: Duration = Duration::from_secs(2 * 60);
-/// The longest wait for more of a body.
-const FRAME_WAIT_MAX: Duration = Duration::from_secs(30);
+/// The longest wait for room.
+const ROOM_WAIT_MAX: Duration = Duration::from_secs(30);
+/// By how much a body may lag behind the pace.
+const START_WAIT_MAX: Duration = Duration::from_secs(30);
+/// The pace: the fewest bytes a second, on the average from the start. What comes slower takes room from others for too long.
+const PACE_MIN: u64 = 32 * 1024;

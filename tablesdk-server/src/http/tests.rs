@@ -341,6 +341,50 @@ async fn half_a_body_is_not_awaited_forever() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_body_that_only_trickles_is_given_up() {
+    let mut peer = Peer::new();
+    peer.send("PUT /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 4194304\r\n\r\n")
+        .await;
+    let began = tokio::time::Instant::now();
+    while !peer.serving.is_finished() && began.elapsed() < Duration::from_secs(3600) {
+        let _ = peer.stream.write_all(b"x").await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    assert!(began.elapsed() < Duration::from_secs(40));
+    let answer = peer.read_to_end().await;
+    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_at_the_slowest_pace_is_read_to_its_end() {
+    let mut peer = Peer::new();
+    let length = 2 * 1024 * 1024;
+    peer.send(format!(
+        "PUT /1 HTTP/1.1\r\nHost: h\r\nContent-Length: {length}\r\n\r\n"
+    ))
+    .await;
+    let part = vec![b'x'; 32 * 1024];
+    for _ in 0..length / part.len() {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        peer.send(&part).await;
+    }
+    peer.read_until("[PUT /1 h 2097152]").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_waits_for_room_for_a_while() {
+    let edge = Arc::new(edge());
+    let all = u32::try_from(BODIES_BYTES_MAX).unwrap();
+    let _others = edge.room.acquire_many(all).await.unwrap();
+    let mut peer = Peer::of(&edge);
+    peer.send("PUT /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc")
+        .await;
+    let answer = peer.read_to_end().await;
+    assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+    assert!(answer.ends_with("[refused PUT ServerBusy]"), "{answer}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn stopping_closes_idle_connections_and_finishes_the_others() {
     let mut untouched = Peer::new();
     let mut idle = Peer::new();

@@ -14,6 +14,7 @@ use http::{HeaderValue, Method, Request, StatusCode};
 use tablesdk_protocol::auth::SharedKey;
 use tablesdk_protocol::{ErrorCode, Transport, TransportError, TransportFuture};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle, JoinSet, spawn_blocking};
 use tokio::time::{sleep, timeout};
@@ -112,22 +113,51 @@ impl TableServer {
         self.front.as_ref().map(|front| front.local_addr)
     }
 
-    /// Stops accepting connections, frees the port, answers the requests that have begun, and returns when all connections
-    /// are closed.
+    /// Writes everything that lasts, as it is now, to one file, or whatever else takes bytes, and returns how many records that
+    /// was. Requests go on meanwhile, and what they write from now on is not in it.
     ///
-    /// Requests through a [`TableServer::transport`] run on the tasks of their callers; they are not waited for.
+    /// [`DataFolder::restore`](crate::DataFolder::restore) makes a folder of it. This takes its time, and the thread: within a
+    /// runtime it belongs into `spawn_blocking`.
+    ///
+    /// # Errors
+    ///
+    /// When something cannot be read, or the bytes are not taken: what was written is then no backup.
+    #[cfg(feature = "durable")]
+    pub fn backup(&self, to: impl io::Write) -> io::Result<u64> {
+        self.service.engine().back_up(to, |_| {})
+    }
+
+    /// Stops accepting connections, frees the port, answers the requests that have begun, and returns when all connections
+    /// are closed, what was written is where it lasts, and the folder of the data, if there is one, is free for another server.
     ///
     /// # Errors
     ///
     /// When requests were still unanswered after the [grace](Builder::shutdown_grace), ten seconds unless chosen
-    /// ([`io::ErrorKind::TimedOut`]): they were cut off.
+    /// ([`io::ErrorKind::TimedOut`]): they were cut off. The same when a request through a [`TableServer::transport`], which
+    /// runs on the task of its caller, still holds the folder some seconds later; the folder is then closed when that request
+    /// ends.
     pub async fn shutdown(mut self) -> io::Result<()> {
         self.stopping.send_replace(true);
-        match self.front.take() {
+        let drained = match self.front.take() {
             Some(front) => front.drained().await,
             None => Ok(()),
+        };
+        let closed = self.service.closed();
+        match Handle::try_current() {
+            Ok(runtime) if !closed.is_now() => {
+                // The last writes and their sync take a moment, in which others have their turn.
+                runtime.spawn_blocking(move || drop(self));
+                // A request that was cut off while it computed lets go at the end of its step.
+                let _ = timeout(CLOSE_MAX, closed.clone().wait()).await;
+            }
+            // Without a runtime there is nobody else to have a turn, and no time.
+            _ => drop(self),
         }
-        // With the server goes the last that holds its storage, which closes the folder.
+        if !closed.is_now() {
+            let message = "a request in this process still holds the data folder, which is closed when it ends";
+            return drained.and_then(|()| Err(io::Error::new(io::ErrorKind::TimedOut, message)));
+        }
+        drained
     }
 
     pub(crate) async fn listening(sockets: Sockets, options: Options) -> io::Result<Self> {
@@ -138,10 +168,14 @@ impl TableServer {
         let listener = bind(address).map_err(in_context)?;
         let local_addr = listener.local_addr()?;
         let authority = reachable(local_addr).to_string();
+        let account = first_account(&options);
         let host = HeaderValue::try_from(&authority).map_err(io::Error::other)?;
 
         // A folder takes a moment to open, in which others have their turn.
-        let opening = spawn_blocking(move || Self::new(&authority, options));
+        let opening = spawn_blocking(move || {
+            let service = Service::new(options)?.with_timer();
+            Ok::<_, io::Error>(Self::new(&authority, account, service))
+        });
         let mut server = opening.await.map_err(io::Error::other)??;
         let edge = Edge::new(Arc::clone(&server.service), host);
         let front = Front::new(listener, local_addr, sockets, edge, &server.stopping);
@@ -150,20 +184,24 @@ impl TableServer {
     }
 
     pub(crate) fn without_socket(options: Options) -> io::Result<Self> {
-        Self::new(IN_PROCESS_HOST, options)
+        let account = first_account(&options);
+        Ok(Self::new(IN_PROCESS_HOST, account, Service::new(options)?))
     }
 
-    fn new(authority: &str, options: Options) -> io::Result<Self> {
-        let account = options.accounts.first().cloned();
-        let account = account.expect("the builder gives at least one account");
-        Ok(Self {
+    fn new(authority: &str, account: SharedKey, service: Service) -> Self {
+        Self {
             endpoint: format!("http://{authority}/{}", account.account()),
             account,
-            service: Arc::new(Service::new(options)?),
+            service: Arc::new(service),
             stopping: watch::Sender::new(false),
             front: None,
-        })
+        }
     }
+}
+
+fn first_account(options: &Options) -> SharedKey {
+    let account = options.accounts.first().cloned();
+    account.expect("the builder gives at least one account")
 }
 
 impl Drop for TableServer {
@@ -425,6 +463,8 @@ const EVICTION_RETRY_DELAY: Duration = Duration::from_millis(100);
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 /// How long connections that were cut off may take to notice.
 const CUT_OFF_MAX: Duration = Duration::from_secs(1);
+/// How long the storage may take to be closed.
+const CLOSE_MAX: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
 mod tests;

@@ -246,6 +246,37 @@ async fn two_servers_share_nothing() {
     }
 }
 
+#[cfg(feature = "durable")]
+#[tokio::test]
+async fn a_folder_is_free_when_shutdown_returns() {
+    let folder = tempfile::tempdir().unwrap();
+    let builder = || TableServer::builder().data(folder.path(), crate::Durability::Sync);
+    for _ in 0..5 {
+        let server = builder().start().await.unwrap();
+        let stream = ask(server.local_addr().unwrap(), "/devstoreaccount1/Tables").await;
+        server.shutdown().await.unwrap();
+        drop(stream);
+        // At once.
+        drop(builder().in_process().unwrap());
+    }
+}
+
+#[cfg(feature = "durable")]
+#[tokio::test]
+async fn shutdown_says_that_a_request_holds_the_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let builder = || TableServer::builder().data(folder.path(), crate::Durability::Sync);
+    let server = builder().start().await.unwrap();
+    // As a request in this process does that its caller does not go on with.
+    let held = Arc::clone(&server.service);
+    tokio::time::pause();
+    let error = server.shutdown().await.unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    assert!(error.to_string().contains("still holds"), "{error}");
+    drop(held);
+    drop(builder().in_process().unwrap());
+}
+
 #[tokio::test]
 async fn a_taken_port_is_named_in_the_error() {
     let server = TableServer::start().await.unwrap();

@@ -23,6 +23,20 @@ impl Commit {
     }
 }
 
+#[cfg(feature = "durable")]
+impl Commit {
+    /// Waits on this thread, which is none of a runtime.
+    pub(crate) fn wait(self) -> Result<(), StorageError> {
+        match self.0 {
+            None => Ok(()),
+            Some(done) => {
+                let result = done.blocking_recv();
+                result.unwrap_or(Err(StorageError::Closed))
+            }
+        }
+    }
+}
+
 impl Future for Commit {
     type Output = Result<(), StorageError>;
 

@@ -4,13 +4,12 @@
 //! process; what must survive goes to a durable storage behind the same trait.
 
 use std::fmt;
-use std::ops::Bound;
 use std::sync::{Mutex, PoisonError, RwLock};
 
 use bytes::Bytes;
-use rpds::RedBlackTreeMapSync;
 
-use super::{Commit, Records, Snapshot, Storage, StorageError, Write, WriteBatch};
+use super::map::{self, Map};
+use super::{Closed, Commit, Records, Snapshot, Storage, StorageError, Write, WriteBatch};
 
 /// A storage that lasts as long as the process.
 #[derive(Default)]
@@ -18,13 +17,11 @@ pub(crate) struct MemoryStorage {
     /// Held by a commit from its first write to its publication: batches follow one another.
     committing: Mutex<()>,
     /// What snapshots are taken of. Locked only for a clone or an exchange, however large the batch.
-    published: RwLock<Map>,
+    published: RwLock<Map<Bytes>>,
 }
 
-type Map = RedBlackTreeMapSync<Bytes, Bytes>;
-
 impl MemoryStorage {
-    fn map(&self) -> Map {
+    fn map(&self) -> Map<Bytes> {
         // A map is exchanged as a whole, so one that a panic left behind is whole, too.
         let published = self.published.read();
         published.unwrap_or_else(PoisonError::into_inner).clone()
@@ -70,6 +67,18 @@ impl Storage for MemoryStorage {
     fn settle(&self) -> Commit {
         Commit::DONE
     }
+
+    fn is_full(&self) -> bool {
+        false
+    }
+
+    fn outlives_the_process(&self) -> bool {
+        false
+    }
+
+    fn closed(&self) -> Closed {
+        Closed::NOW
+    }
 }
 
 impl fmt::Debug for MemoryStorage {
@@ -80,7 +89,7 @@ impl fmt::Debug for MemoryStorage {
     }
 }
 
-struct MemorySnapshot(Map);
+struct MemorySnapshot(Map<Bytes>);
 
 impl Snapshot for MemorySnapshot {
     fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StorageError> {
@@ -88,16 +97,7 @@ impl Snapshot for MemorySnapshot {
     }
 
     fn range(&self, start: &[u8], end: &[u8]) -> Records<'_> {
-        // The map takes a range that ends before it starts for a mistake of the program; here it is an empty one.
-        if start >= end {
-            return Box::new(std::iter::empty());
-        }
-        // The iterator owns its bounds, so that it lives as long as the snapshot and not as long as the arguments.
-        let bounds = (
-            Bound::Included(Bytes::copy_from_slice(start)),
-            Bound::Excluded(Bytes::copy_from_slice(end)),
-        );
-        let records = self.0.range::<Bytes, _>(bounds);
+        let records = map::range(&self.0, start, end);
         Box::new(records.map(|(key, record)| Ok((key.clone(), record.clone()))))
     }
 }

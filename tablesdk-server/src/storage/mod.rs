@@ -4,9 +4,13 @@
 //! batch of writes as a whole or not at all, and gives out snapshots that later writes do not change. How keys and records
 //! are laid out is written down in `FORMAT.md`.
 
+#[cfg(feature = "durable")]
+mod backup;
+mod closed;
 mod commit;
 #[cfg(feature = "durable")]
 mod durable;
+mod map;
 mod memory;
 #[cfg(test)]
 mod tests;
@@ -20,11 +24,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+#[cfg(feature = "durable")]
+pub(crate) use backup::{restore, write as write_backup};
+pub(crate) use closed::Closed;
 pub(crate) use commit::Commit;
 #[cfg(feature = "durable")]
 pub use durable::Durability;
 #[cfg(feature = "durable")]
-pub(crate) use durable::DurableStorage;
+pub(crate) use durable::{DurableStorage, check_files, check_journals, sync_parent};
 pub(crate) use memory::MemoryStorage;
 
 /// Which storage a server has.
@@ -74,6 +81,15 @@ pub(crate) trait Storage: fmt::Debug + Send + Sync {
 
     /// Resolves once everything committed so far lasts.
     fn settle(&self) -> Commit;
+
+    /// Whether so much is on its way that it must [`settle`](Self::settle) before more is committed.
+    fn is_full(&self) -> bool;
+
+    /// Whether another process may find what was committed.
+    fn outlives_the_process(&self) -> bool;
+
+    /// Tells when the storage is closed and free for others: after the last that holds it has let go.
+    fn closed(&self) -> Closed;
 }
 
 /// The records as they were at one moment.
@@ -103,6 +119,17 @@ impl WriteBatch {
         let exact = |bytes: Vec<u8>| Bytes::from(bytes.into_boxed_slice());
         let put = Write::Put(exact(key.into()), exact(record.into()));
         self.writes.push(put);
+    }
+
+    /// How many bytes keys and records have.
+    #[cfg(feature = "durable")]
+    pub(crate) fn bytes(&self) -> usize {
+        let writes = self.writes.iter();
+        let lengths = writes.map(|write| match write {
+            Write::Delete(key) => key.len(),
+            Write::Put(key, record) => key.len() + record.len(),
+        });
+        lengths.sum()
     }
 
     /// Removes the record under a key, if there is one.

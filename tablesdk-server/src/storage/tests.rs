@@ -125,9 +125,9 @@ mod folders {
     async fn what_was_written_is_there_when_the_folder_is_opened_again() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("made/on/the/way");
-        for round in 0..3_u8 {
+        for round in b'a'..=b'c' {
             let storage = open(&path).unwrap();
-            for old in 0..round {
+            for old in b'a'..round {
                 let record = storage.snapshot().get(&[old]).unwrap();
                 assert_eq!(record, Some(Bytes::from_static(b"record")), "{round} {old}");
             }
@@ -166,7 +166,8 @@ mod folders {
         drop(open(folder.path()).unwrap());
         let format = folder.path().join("FORMAT");
         for (text, message) in [
-            ("tablesdk-server data, format 2\n", "has format \"2\""),
+            ("tablesdk-server data, format 1\n", "has format \"1\""),
+            ("tablesdk-server data, format 3\n", "has format \"3\""),
             ("something", "says something else"),
             ("", "says something else"),
         ] {

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex, Once};
 
 use super::*;
-use crate::storage::{Commit, Snapshot, StorageError, WriteBatch};
+use crate::storage::{Closed, Commit, Snapshot, StorageError, WriteBatch};
 
 /// What was written to a log.
 #[derive(Clone, Default)]
@@ -191,6 +191,18 @@ impl Storage for Broken {
 
     fn settle(&self) -> Commit {
         Commit::DONE
+    }
+
+    fn is_full(&self) -> bool {
+        false
+    }
+
+    fn outlives_the_process(&self) -> bool {
+        true
+    }
+
+    fn closed(&self) -> Closed {
+        Closed::NOW
     }
 }
 

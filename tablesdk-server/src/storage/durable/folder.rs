@@ -1,17 +1,20 @@
 //! The folder of a durable storage: which format it has, and who has it open.
 //!
 //! `FORMAT` is a line of text with a number, written when the folder is made and before anything else is in it; `HOLDER` is the
-//! number of the process that opened it last, for the sake of an error message; `records` belongs to the embedded store, whose
-//! lock is what really keeps a second process out.
+//! number of the process that opened it last, for the sake of an error message, and locked to keep a second process out;
+//! `records` belongs to the embedded store.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// A folder of the right format.
 #[derive(Debug)]
 pub(super) struct Folder {
     path: PathBuf,
+    /// Locked as long as the folder is open.
+    holder: OnceLock<File>,
 }
 
 impl Folder {
@@ -19,6 +22,7 @@ impl Folder {
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let folder = Self {
             path: path.to_owned(),
+            holder: OnceLock::new(),
         };
         folder
             .make()
@@ -31,22 +35,56 @@ impl Folder {
         Ok(folder)
     }
 
+    /// Finds a folder of the right format, and makes none.
+    pub(super) fn existing(path: &Path) -> io::Result<Self> {
+        let folder = Self {
+            path: path.to_owned(),
+            holder: OnceLock::new(),
+        };
+        match fs::read(folder.format()) {
+            Ok(text) => folder.check_format(&text)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let why = "is none: there is no file FORMAT in it";
+                return Err(folder.error(io::ErrorKind::NotFound, why));
+            }
+            Err(error) => return Err(folder.io("cannot be read", &error)),
+        }
+        Ok(folder)
+    }
+
     fn make(&self) -> io::Result<()> {
         let missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
         let made: Vec<_> = self.path.ancestors().take_while(missing).collect();
         fs::create_dir_all(&self.path)?;
-        for folder in made {
-            match folder.parent() {
-                Some(parent) if !parent.as_os_str().is_empty() => sync_folder(parent)?,
-                _ => sync_folder(Path::new("."))?,
-            }
-        }
-        Ok(())
+        made.into_iter().try_for_each(sync_parent)
     }
 
     /// Where the embedded store keeps its files.
     pub(super) fn records(&self) -> PathBuf {
         self.path.join("records")
+    }
+
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Keeps other processes out, from before the first look at what is in it.
+    pub(super) fn lock(&self) -> io::Result<()> {
+        let holder = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(self.holder())
+            .map_err(|error| self.io("cannot be written to", &error))?;
+        match holder.try_lock() {
+            Ok(()) => {
+                let _ = self.holder.set(holder);
+                Ok(())
+            }
+            Err(TryLockError::WouldBlock) => Err(self.in_use()),
+            Err(TryLockError::Error(error)) => Err(self.io("cannot be locked", &error)),
+        }
     }
 
     /// Notes that this process has it open, and makes the names in it last.
@@ -56,25 +94,43 @@ impl Folder {
         held.map_err(|error| self.io("cannot be written to", &error))
     }
 
+    /// Notes that it was closed in good order: nothing is left half written.
+    pub(super) fn release(&self) {
+        if let Some(holder) = self.holder.get() {
+            // It is a note for a check, and nothing else.
+            let _ = holder.set_len(0);
+        }
+    }
+
+    /// Whether it was closed in good order.
+    pub(super) fn is_released(&self) -> bool {
+        fs::metadata(self.holder()).is_ok_and(|holder| holder.len() == 0)
+    }
+
+    fn in_use(&self) -> io::Error {
+        let holder = fs::read_to_string(self.holder()).unwrap_or_default();
+        let holder = match holder.trim().parse::<u32>() {
+            Ok(id) => format!("process {id}"),
+            Err(_) => "another process".to_owned(),
+        };
+        let why = format!("is in use by {holder}: one server at a time can have it");
+        self.error(io::ErrorKind::ResourceBusy, &why)
+    }
+
+    /// What is wrong with what is in it.
+    pub(super) fn damaged(&self, why: &str) -> io::Error {
+        let why = format!("is damaged: {why}; a backup can be restored into another folder");
+        self.error(io::ErrorKind::InvalidData, &why)
+    }
+
     /// Why the embedded store could not be opened, in the words of whoever chose the folder.
     pub(super) fn explain(&self, error: fjall::Error) -> io::Error {
-        let (kind, why) = match error {
-            fjall::Error::Locked => {
-                let holder = fs::read_to_string(self.holder()).unwrap_or_default();
-                let holder = match holder.trim().parse::<u32>() {
-                    Ok(id) => format!("process {id}"),
-                    Err(_) => "another process".to_owned(),
-                };
-                let why = format!("is in use by {holder}: one server at a time can have it");
-                (io::ErrorKind::ResourceBusy, why)
-            }
+        let why = match error {
+            fjall::Error::Locked => return self.in_use(),
             fjall::Error::Io(error) => return self.io("cannot be opened", &error),
-            error => (
-                io::ErrorKind::InvalidData,
-                format!("is damaged, or not a folder of this server: {error}"),
-            ),
+            error => format!("the store in it says {error}"),
         };
-        self.error(kind, &why)
+        self.damaged(&why)
     }
 
     fn format(&self) -> PathBuf {
@@ -125,7 +181,7 @@ impl Folder {
         }
     }
 
-    fn io(&self, what: &str, error: &io::Error) -> io::Error {
+    pub(super) fn io(&self, what: &str, error: &io::Error) -> io::Error {
         self.error(error.kind(), &format!("{what}: {error}"))
     }
 
@@ -134,6 +190,14 @@ impl Folder {
             kind,
             format!("the data folder {} {what}", self.path.display()),
         )
+    }
+}
+
+/// Makes the name of a folder last.
+pub(crate) fn sync_parent(folder: &Path) -> io::Result<()> {
+    match folder.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => sync_folder(parent),
+        _ => sync_folder(Path::new(".")),
     }
 }
 
@@ -146,4 +210,4 @@ fn sync_folder(path: &Path) -> io::Result<()> {
 }
 
 const FORMAT_NAME: &str = "tablesdk-server data, format ";
-const FORMAT_VERSION: &str = "1";
+const FORMAT_VERSION: &str = "2";

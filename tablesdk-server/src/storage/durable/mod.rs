@@ -3,9 +3,15 @@
 //! Writers add to what is pending and wait; one thread takes all that is pending, writes it as one batch of the embedded store,
 //! syncs once and tells all of them. Readers see what lasts, and only that: nobody learns of a write that a crash could undo.
 //! After a failed write nothing is written any more, since nobody knows what has become of it, until the folder is opened anew.
+//! Each such group of writes has a number, by which a folder that lost some of them is told from a whole one.
 //! Knows nothing of what the records mean; see `FORMAT.md` for that.
 
+mod catalog;
+mod check;
 mod folder;
+mod journal;
+mod lasting;
+mod opening;
 mod overlay;
 
 use std::fmt;
@@ -16,12 +22,16 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use bytes::Bytes;
-use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, Readable as _};
-use tokio::sync::oneshot;
+use fjall::{Database, Keyspace, PersistMode, Readable as _};
+use tokio::sync::{oneshot, watch};
 
+pub(crate) use self::check::{check_files, check_journals};
 use self::folder::Folder;
+pub(crate) use self::folder::sync_parent;
+use self::lasting::Lasting;
+use self::opening::Opened;
 use self::overlay::{Overlay, Writes};
-use super::{Commit, Records, Snapshot, Storage, StorageError, WriteBatch};
+use super::{Closed, Commit, Records, Snapshot, Storage, StorageError, WriteBatch};
 
 /// How much an acknowledged write survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,6 +50,8 @@ pub(crate) struct DurableStorage {
     shared: Arc<Shared>,
     /// Taken when it is joined.
     writer: Option<JoinHandle<()>>,
+    /// Dropped last, and with it those are told who wait for the folder.
+    closing: watch::Sender<()>,
 }
 
 struct Shared {
@@ -53,22 +65,31 @@ struct Shared {
 struct Store {
     database: Database,
     records: Keyspace,
-    mode: PersistMode,
+    durability: Durability,
+    lasting: Lasting,
     /// Held until the database is closed.
-    _folder: Folder,
+    folder: Folder,
 }
 
 struct State {
     /// Decided, and not yet taken by the writing thread.
-    pending: Writes,
-    waiting: Vec<Waiting>,
+    pending: Group,
     /// What the writing thread is writing.
     writing: Writes,
+    /// The bytes of what is being written.
+    writing_bytes: usize,
     /// What lasts.
     lasting: fjall::Snapshot,
     /// Why nothing can be written any more.
     failed: Option<StorageError>,
     is_closing: bool,
+}
+
+/// Writes that share a sync.
+struct Group {
+    writes: Writes,
+    bytes: usize,
+    waiting: Vec<Waiting>,
 }
 
 /// Whoever waits for a write to last.
@@ -81,18 +102,19 @@ impl DurableStorage {
     ///
     /// When the folder cannot be used: another process has it open, it is of another format, it is damaged, or the disk says no.
     pub(crate) fn open(path: &Path, durability: Durability) -> io::Result<Self> {
-        let folder = Folder::open(path)?;
-        let explain = |error| folder.explain(error);
-        let database = Database::builder(folder.records()).open();
-        let database = database.map_err(explain)?;
-        let records = database.keyspace("records", KeyspaceCreateOptions::default);
-        let records = records.map_err(explain)?;
-        folder.hold()?;
+        let opened = opening::open(path)?;
+        let Opened {
+            database,
+            records,
+            group_number,
+            lasting,
+            folder,
+        } = opened;
         let shared = Arc::new(Shared {
             state: Mutex::new(State {
-                pending: Writes::new_sync(),
-                waiting: Vec::new(),
+                pending: Group::new(),
                 writing: Writes::new_sync(),
+                writing_bytes: 0,
                 lasting: database.snapshot(),
                 failed: None,
                 is_closing: false,
@@ -101,11 +123,9 @@ impl DurableStorage {
             store: Store {
                 database,
                 records,
-                mode: match durability {
-                    Durability::Relaxed => PersistMode::Buffer,
-                    Durability::Sync => PersistMode::SyncAll,
-                },
-                _folder: folder,
+                durability,
+                lasting,
+                folder,
             },
         });
         let writer = thread::Builder::new().name("tablesdk-storage".to_owned());
@@ -113,12 +133,13 @@ impl DurableStorage {
             let shared = Arc::clone(&shared);
             move || {
                 let _end = EndOfWriting(&shared);
-                shared.write_until_closed();
+                shared.write_until_closed(group_number);
             }
         })?;
         Ok(Self {
             shared,
             writer: Some(writer),
+            closing: watch::Sender::new(()),
         })
     }
 }
@@ -132,26 +153,15 @@ impl Storage for DurableStorage {
     fn latest(&self) -> Box<dyn Snapshot> {
         let state = self.shared.state();
         let below = self.shared.below(state.lasting.clone());
-        let (writing, pending) = (state.writing.clone(), state.pending.clone());
+        let (writing, pending) = (state.writing.clone(), state.pending.writes.clone());
         drop(state);
-        match (writing.is_empty(), pending.is_empty()) {
-            (true, true) => Box::new(below),
-            (false, true) => Box::new(Overlay {
+        Box::new(Overlay {
+            below: Overlay {
                 below,
                 writes: writing,
-            }),
-            (true, false) => Box::new(Overlay {
-                below,
-                writes: pending,
-            }),
-            (false, false) => Box::new(Overlay {
-                below: Overlay {
-                    below,
-                    writes: writing,
-                },
-                writes: pending,
-            }),
-        }
+            },
+            writes: pending,
+        })
     }
 
     fn commit(&self, batch: WriteBatch) -> Result<Commit, StorageError> {
@@ -163,8 +173,8 @@ impl Storage for DurableStorage {
             return Err(StorageError::Closed);
         }
         let (done, commit) = oneshot::channel();
-        overlay::add(&mut state.pending, batch);
-        state.waiting.push(done);
+        state.pending.add(batch);
+        state.pending.waiting.push(done);
         drop(state);
         self.shared.changed.notify_one();
         Ok(Commit::pending(commit))
@@ -178,14 +188,26 @@ impl Storage for DurableStorage {
             let _ = done.send(Err(failed.clone()));
             return Commit::pending(commit);
         }
-        if state.writing.is_empty() && state.pending.is_empty() {
+        if state.writing.is_empty() && state.pending.writes.is_empty() {
             return Commit::DONE;
         }
         // Told after everything that comes before, since a group of writes ends as a whole.
-        state.waiting.push(done);
+        state.pending.waiting.push(done);
         drop(state);
         self.shared.changed.notify_one();
         Commit::pending(commit)
+    }
+
+    fn is_full(&self) -> bool {
+        self.shared.state().is_full()
+    }
+
+    fn outlives_the_process(&self) -> bool {
+        true
+    }
+
+    fn closed(&self) -> Closed {
+        Closed::after(self.closing.subscribe())
     }
 }
 
@@ -219,9 +241,30 @@ impl Drop for EndOfWriting<'_> {
                 cause: "the thread that writes has panicked".into(),
             });
         }
-        state.pending = Writes::new_sync();
+        state.pending = Group::new();
         state.writing = Writes::new_sync();
-        state.waiting.clear();
+    }
+}
+
+impl Group {
+    fn new() -> Self {
+        Self {
+            writes: Writes::new_sync(),
+            bytes: 0,
+            waiting: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, batch: WriteBatch) {
+        self.bytes = self.bytes.saturating_add(batch.bytes());
+        overlay::add(&mut self.writes, batch);
+    }
+}
+
+impl State {
+    fn is_full(&self) -> bool {
+        // After a failure nothing is on its way, and whoever writes is to hear of it.
+        self.failed.is_none() && self.pending.bytes.saturating_add(self.writing_bytes) >= BYTES_MAX
     }
 }
 
@@ -238,20 +281,26 @@ impl Shared {
         }
     }
 
-    fn write_until_closed(&self) {
+    fn write_until_closed(&self, mut number: u64) {
         while let Some((writes, waiting)) = self.take_pending() {
-            let result = self.store.write(&writes);
+            let result = if writes.is_empty() {
+                // Somebody waited for those before.
+                Ok(())
+            } else {
+                number = number.saturating_add(1);
+                self.store.write(&writes, number)
+            };
             let mut state = self.state();
             match &result {
                 Ok(()) => state.lasting = self.store.database.snapshot(),
                 Err(error) => state.failed = Some(error.clone()),
             }
             state.writing = Writes::new_sync();
+            state.writing_bytes = 0;
             let mut refused = Vec::new();
             if result.is_err() {
                 // They were decided on what may not be there.
-                state.pending = Writes::new_sync();
-                refused = mem::take(&mut state.waiting);
+                refused = mem::replace(&mut state.pending, Group::new()).waiting;
             }
             drop(state);
             for done in waiting.into_iter().chain(refused) {
@@ -259,33 +308,62 @@ impl Shared {
                 let _ = done.send(result.clone());
             }
         }
+        // Whoever was told already was not promised more.
+        if self.state().failed.is_none() && self.store.sync(number).is_ok() {
+            self.store.folder.release();
+        }
     }
 
     /// What is pending, as soon as anything is; `None` when the storage is closed and everything written.
     fn take_pending(&self) -> Option<(Writes, Vec<Waiting>)> {
         let mut state = self.state();
-        while state.waiting.is_empty() {
+        while state.pending.waiting.is_empty() {
             if state.is_closing {
                 return None;
             }
             let woken = self.changed.wait(state);
             state = woken.unwrap_or_else(PoisonError::into_inner);
         }
-        state.writing = mem::replace(&mut state.pending, Writes::new_sync());
-        Some((state.writing.clone(), mem::take(&mut state.waiting)))
+        let group = mem::replace(&mut state.pending, Group::new());
+        state.writing = group.writes.clone();
+        state.writing_bytes = group.bytes;
+        Some((group.writes, group.waiting))
     }
 }
 
 impl Store {
-    fn write(&self, writes: &Writes) -> Result<(), StorageError> {
-        let mut batch = self.database.batch().durability(Some(self.mode));
+    /// Writes a group as a whole, with its number.
+    fn write(&self, writes: &Writes, number: u64) -> Result<(), StorageError> {
+        let mode = match self.durability {
+            Durability::Relaxed => PersistMode::Buffer,
+            Durability::Sync => PersistMode::SyncAll,
+        };
+        let mut batch = self.database.batch().durability(Some(mode));
         for (key, record) in writes {
             match record {
                 Some(record) => batch.insert(&self.records, key.clone(), record.clone()),
                 None => batch.remove(&self.records, key.clone()),
             }
         }
-        batch.commit().map_err(|error| failed("write", &error))
+        batch.insert(&self.records, GROUP_NUMBER, number.to_be_bytes());
+        batch.commit().map_err(|error| failed("write", &error))?;
+        match self.durability {
+            // The loss of power may take it: nothing is certain.
+            Durability::Relaxed => Ok(()),
+            Durability::Sync => self.note_lasting(number),
+        }
+    }
+
+    /// Makes everything last up to that group.
+    fn sync(&self, number: u64) -> Result<(), StorageError> {
+        let synced = self.database.persist(PersistMode::SyncAll);
+        synced.map_err(|error| failed("sync", &error))?;
+        self.note_lasting(number)
+    }
+
+    fn note_lasting(&self, number: u64) -> Result<(), StorageError> {
+        let noted = self.lasting.set(number);
+        noted.map_err(|error| failed("write", &error))
     }
 }
 
@@ -322,12 +400,22 @@ impl fmt::Debug for StoredRecords {
     }
 }
 
-fn failed(what: &'static str, error: &fjall::Error) -> StorageError {
+fn failed(what: &'static str, error: &dyn fmt::Display) -> StorageError {
     StorageError::Failed {
         what,
         cause: error.to_string().into(),
     }
 }
+
+/// The key of the number of the last group of writes. Nothing of the engine's begins with it.
+const GROUP_NUMBER: &[u8] = b"\0";
+
+fn read_group_number(record: &[u8]) -> Option<u64> {
+    record.try_into().ok().map(u64::from_be_bytes)
+}
+
+/// How much may be on its way to the disk before writers have to wait. One batch more fits in always.
+const BYTES_MAX: usize = 64 * 1024 * 1024;
 
 #[cfg(test)]
 mod tests {
@@ -351,6 +439,30 @@ mod tests {
         assert_eq!(storage.settle().await, Err(failed.clone()));
         assert_eq!(storage.commit(batch()).unwrap_err(), failed);
         assert!(storage.snapshot().get(b"a").unwrap().is_some());
+    }
+
+    #[tokio::test]
+    async fn is_full_until_what_is_on_its_way_has_arrived() {
+        let folder = tempfile::tempdir().unwrap();
+        let storage = DurableStorage::open(folder.path(), Durability::Sync).unwrap();
+        let mut batch = WriteBatch::default();
+        batch.put("a", vec![0; BYTES_MAX / 2]);
+        {
+            // The writing thread cannot take them from here.
+            let mut state = storage.shared.state();
+            state.pending.add(batch.clone());
+            assert!(!state.is_full());
+            state.pending.add(batch.clone());
+            assert!(state.is_full());
+            state.pending = Group::new();
+        }
+        storage.commit(batch.clone()).unwrap().await.unwrap();
+        assert!(!storage.is_full());
+        let mut state = storage.shared.state();
+        state.writing_bytes = BYTES_MAX;
+        assert!(state.is_full());
+        state.failed = Some(StorageError::Closed);
+        assert!(!state.is_full(), "nobody waits for what does not come");
     }
 
     #[tokio::test]

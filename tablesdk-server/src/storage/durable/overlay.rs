@@ -3,15 +3,14 @@
 //! A record of the overlay hides the one below it, and a removal hides it, too. Cheap to clone, like the maps it is made of.
 
 use std::iter::Peekable;
-use std::ops::Bound;
 
 use bytes::Bytes;
-use rpds::RedBlackTreeMapSync;
 
-use super::super::{Records, Snapshot, StorageError, Write, WriteBatch};
+use crate::storage::map::{self, Map};
+use crate::storage::{Records, Snapshot, StorageError, Write, WriteBatch};
 
 /// The last write under each key; `None` for a removal.
-pub(super) type Writes = RedBlackTreeMapSync<Bytes, Option<Bytes>>;
+pub(super) type Writes = Map<Option<Bytes>>;
 
 /// Adds a batch to writes that come before it.
 pub(super) fn add(writes: &mut Writes, batch: WriteBatch) {
@@ -39,16 +38,10 @@ impl<S: Snapshot> Snapshot for Overlay<S> {
     }
 
     fn range(&self, start: &[u8], end: &[u8]) -> Records<'_> {
-        if start >= end {
-            return Box::new(std::iter::empty());
-        }
-        let bounds = (
-            Bound::Included(Bytes::copy_from_slice(start)),
-            Bound::Excluded(Bytes::copy_from_slice(end)),
-        );
-        let writes = self.writes.range::<Bytes, _>(bounds).peekable();
-        let below = self.below.range(start, end).peekable();
-        Box::new(Merged { writes, below })
+        Box::new(Merged {
+            writes: map::range(&self.writes, start, end).peekable(),
+            below: self.below.range(start, end).peekable(),
+        })
     }
 }
 

@@ -1,0 +1,134 @@
+//! The check of everything that is stored: whether each key and each record can be read, and whether they agree.
+//!
+//! Reads the storage once, from its first key to its last. Changes nothing.
+
+use std::collections::HashSet;
+
+use super::layout::{self, TableId};
+use super::record::Record;
+use super::settings;
+use super::view::View;
+use crate::storage::StorageError;
+
+/// What a check found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Findings {
+    pub(crate) tables: u64,
+    pub(crate) entities: u64,
+    /// What is wrong, as a sentence each; the first ones of many.
+    pub(crate) problems: Vec<String>,
+    /// How many there are.
+    pub(crate) problem_count: u64,
+}
+
+impl Findings {
+    fn add(&mut self, problem: impl FnOnce() -> String) {
+        self.problem_count += 1;
+        if self.problems.len() < PROBLEMS_MAX {
+            self.problems.push(problem());
+        }
+    }
+}
+
+/// Reads everything. `progress` is told of the records, now and then.
+pub(super) fn check(view: &View, mut progress: impl FnMut(u64)) -> Findings {
+    let mut findings = Findings::default();
+    // Tables and marks come behind entities in the order of keys, and there are few of them.
+    let mut tables = HashSet::from([TableId::NONE.0]);
+    for (key, record) in view.records(b"s", b"u").filter_map(Result::ok) {
+        let id = match key.first() {
+            Some(b't') => layout::read_table(&record).map(|table| table.id),
+            _ => layout::read_sweep_key(&key),
+        };
+        // What cannot be read is told below.
+        tables.extend(id.map(|id| id.0));
+    }
+    let next_id = view.next_table_id().map_or(u64::MAX, |id| id.0);
+    let mut count = 0;
+    for record in view.records(FIRST, END) {
+        count += 1;
+        if count % 10_000 == 0 {
+            progress(count);
+        }
+        match record {
+            Ok((key, record)) => check_record(&key, &record, &tables, next_id, &mut findings),
+            Err(error) => {
+                findings.add(|| error.to_string());
+                // What comes behind it cannot be found.
+                break;
+            }
+        }
+    }
+    progress(count);
+    findings
+}
+
+fn check_record(
+    key: &[u8],
+    record: &[u8],
+    tables: &HashSet<u64>,
+    next_id: u64,
+    findings: &mut Findings,
+) {
+    let read = match key.split_first() {
+        Some((b'w', [])) => layout::read_last_write(record).map(drop),
+        Some((b'n', [])) => layout::read_table_id(record).map(drop),
+        Some((b'a', id)) => belongs(id, tables).and_then(|()| settings::read_acl(record).map(drop)),
+        Some((b'd', _)) => layout::read_deleted_table(record).map(drop),
+        Some((b'p', _)) => settings::read_properties(record).map(drop),
+        Some((b's', _)) => layout::read_sweep_key(key).map(drop),
+        Some((b't', rest)) => {
+            findings.tables += 1;
+            check_table(rest, record, next_id)
+        }
+        Some((b'e', rest)) => {
+            findings.entities += 1;
+            belongs(rest, tables).and_then(|()| check_entity(key, record))
+        }
+        _ => Err(StorageError::Corrupt { what: "key" }),
+    };
+    if let Err(error) = read {
+        findings.add(|| format!("{error}: under the key {}", key.escape_ascii()));
+    }
+}
+
+/// A table's name stands in its key, too, and its id is one that was given out.
+fn check_table(key: &[u8], record: &[u8], next_id: u64) -> Result<(), StorageError> {
+    let table = layout::read_table(record)?;
+    let name = key.rsplit(|byte| *byte == 0).next().unwrap_or_default();
+    if name == table.name.to_ascii_lowercase().as_bytes() && table.id.0 < next_id {
+        return Ok(());
+    }
+    Err(StorageError::Corrupt { what: "table" })
+}
+
+/// What is kept for answers must say what the values say.
+fn check_entity(key: &[u8], record: &[u8]) -> Result<(), StorageError> {
+    layout::read_entity_key(key)?;
+    let record_read = Record::open(record)?;
+    record_read.check()?;
+    let again = Record::encode(record_read.timestamp(), record_read.properties());
+    if again == record {
+        return Ok(());
+    }
+    Err(StorageError::Corrupt { what: "entity" })
+}
+
+/// What belongs to a table begins with the id of one that is there, or is deleted and not swept yet.
+fn belongs(rest: &[u8], tables: &HashSet<u64>) -> Result<(), StorageError> {
+    let id = rest.first_chunk().map(|id| u64::from_be_bytes(*id));
+    if id.is_some_and(|id| tables.contains(&id)) {
+        return Ok(());
+    }
+    Err(StorageError::Corrupt {
+        what: "entity, which is of no table,",
+    })
+}
+
+/// Before all keys.
+pub(super) const FIRST: &[u8] = &[1];
+/// Behind all keys.
+pub(super) const END: &[u8] = &[0xFF];
+
+/// How many problems are told one by one.
+const PROBLEMS_MAX: usize = 50;

@@ -1,0 +1,32 @@
+//! The end of a storage, for whoever waits for it.
+
+use tokio::sync::watch;
+
+/// Resolves once a storage is closed.
+#[derive(Clone, Debug)]
+pub(crate) struct Closed(Option<watch::Receiver<()>>);
+
+impl Closed {
+    /// Of a storage that holds nothing that anybody else could want.
+    pub(crate) const NOW: Self = Self(None);
+
+    /// Of a storage that drops the sender when it is closed.
+    #[cfg(feature = "durable")]
+    pub(super) const fn after(closing: watch::Receiver<()>) -> Self {
+        Self(Some(closing))
+    }
+
+    /// Whether it is closed already.
+    pub(crate) fn is_now(&self) -> bool {
+        let closing = self.0.as_ref();
+        closing.is_none_or(|closing| closing.has_changed().is_err())
+    }
+
+    /// Waits until it is.
+    pub(crate) async fn wait(mut self) {
+        if let Some(closing) = &mut self.0 {
+            // Nothing is ever sent: the error is what is waited for.
+            while closing.changed().await.is_ok() {}
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! The check of a closed folder: whether its files are what was written, byte by byte.
+//!
+//! Whether the records in them make sense is the engine's business.
+
+use std::io;
+use std::path::Path;
+
+use super::folder::Folder;
+use super::{catalog, opening};
+
+/// Looks at what is written first and read when the folder is opened. What is left of writes that were cut short, if anything,
+/// as a sentence.
+///
+/// # Errors
+///
+/// When the folder is in use, or is none, or is damaged: the message says what is.
+pub(crate) fn check_journals(path: &Path) -> io::Result<Option<String>> {
+    let folder = Folder::existing(path)?;
+    folder.lock()?;
+    let look = opening::look(&folder)?;
+    let Some(tail) = look.journals.tail else {
+        return Ok(None);
+    };
+    if folder.is_released() {
+        // Nothing was under way when it was closed.
+        return Err(folder.damaged(&tail.to_string()));
+    }
+    Ok(Some(format!(
+        "{} ends, from byte {} on, with writes that a crash cut short and nobody was told of; they are left out when the folder \
+         is opened",
+        tail.path.display(),
+        tail.from
+    )))
+}
+
+/// Looks at all bytes of the files that hold records. What is wrong with them, as a sentence each. `progress` is told of bytes.
+pub(crate) fn check_files(path: &Path, progress: impl FnMut(u64)) -> io::Result<Vec<String>> {
+    let folder = Folder::existing(path)?;
+    folder.lock()?;
+    let files = catalog::check_files(&folder.records(), progress);
+    files.map_err(|error| folder.io("cannot be read", &error))
+}

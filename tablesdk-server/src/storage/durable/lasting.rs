@@ -1,0 +1,108 @@
+//! `LASTING`: how far the writes have come of which somebody was told that they last.
+//!
+//! A small file beside the embedded store, overwritten after each sync and never synced itself: after the end of a process it
+//! is up to date, after the loss of power it may say too little, and it never says too much. A folder whose records end before
+//! that has lost something.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+/// The open file.
+#[derive(Debug)]
+pub(super) struct Lasting(File);
+
+impl Lasting {
+    /// The number of the last group of writes that lasts for certain; `None` without a file.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read, or says something else ([`io::ErrorKind::InvalidData`]).
+    pub(super) fn read(folder: &Path) -> io::Result<Option<u64>> {
+        match fs::read(path(folder)) {
+            Ok(text) => parse(&text).map(Some).ok_or_else(|| {
+                io::Error::new(io::ErrorKind::InvalidData, "its checksum does not fit")
+            }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Opens the file, which is made if it is not there, and writes that number.
+    pub(super) fn open(folder: &Path, number: u64) -> io::Result<Self> {
+        let path = path(folder);
+        if !path.try_exists()? {
+            let draft = folder.join("LASTING.new");
+            let mut file = File::create(&draft)?;
+            file.write_all(text(number).as_bytes())?;
+            file.sync_all()?;
+            fs::rename(draft, &path)?;
+        }
+        let lasting = Self(OpenOptions::new().write(true).open(path)?);
+        lasting.set(number)?;
+        Ok(lasting)
+    }
+
+    /// Writes another number.
+    pub(super) fn set(&self, number: u64) -> io::Result<()> {
+        write_at_start(&self.0, text(number).as_bytes())
+    }
+}
+
+#[cfg(unix)]
+fn write_at_start(file: &File, bytes: &[u8]) -> io::Result<()> {
+    use std::os::unix::fs::FileExt as _;
+
+    file.write_all_at(bytes, 0)
+}
+
+#[cfg(not(unix))]
+fn write_at_start(mut file: &File, bytes: &[u8]) -> io::Result<()> {
+    use io::Seek as _;
+
+    file.rewind()?;
+    file.write_all(bytes)
+}
+
+fn path(folder: &Path) -> PathBuf {
+    folder.join("LASTING")
+}
+
+/// Always of the same length, so that nothing of an earlier one is left.
+fn text(number: u64) -> String {
+    let number = format!("{number:020}");
+    let checksum = xxh3_64(number.as_bytes());
+    format!("{number} {checksum:016x}\n")
+}
+
+fn parse(bytes: &[u8]) -> Option<u64> {
+    let found = std::str::from_utf8(bytes).ok()?;
+    let number = found.get(..20)?.parse().ok()?;
+    (text(number) == found).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn says_the_last_number_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(Lasting::read(folder.path()).unwrap(), None);
+        let lasting = Lasting::open(folder.path(), 7).unwrap();
+        assert_eq!(Lasting::read(folder.path()).unwrap(), Some(7));
+        lasting.set(u64::MAX).unwrap();
+        assert_eq!(Lasting::read(folder.path()).unwrap(), Some(u64::MAX));
+        let whole = fs::read(path(folder.path())).unwrap();
+        for index in 0..whole.len() {
+            for bit in 0..8 {
+                let mut damaged = whole.clone();
+                damaged[index] ^= 1 << bit;
+                assert_eq!(parse(&damaged), None, "{index} {bit}");
+            }
+            assert_eq!(parse(&whole[..index]), None);
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The opening of a folder: everything that can be found out about what is in it, before anything is changed.
+//!
+//! A folder that has lost something that it once promised to keep is refused, by the name of what is damaged. What a crash left
+//! unfinished, and nobody was told of, is cut off.
+
+use std::fs;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use fjall::{Database, Keyspace, KeyspaceCreateOptions};
+
+use super::folder::Folder;
+use super::journal::{self, Journals};
+use super::lasting::Lasting;
+use super::{GROUP_NUMBER, catalog, read_group_number};
+
+/// What was opened.
+pub(super) struct Opened {
+    pub(super) database: Database,
+    pub(super) records: Keyspace,
+    /// The number of the last group of writes.
+    pub(super) group_number: u64,
+    pub(super) lasting: Lasting,
+    pub(super) folder: Folder,
+}
+
+/// What the files themselves say.
+pub(super) struct Look {
+    /// The number of the last group of writes that was promised to last, if that is known.
+    pub(super) promised: Option<u64>,
+    pub(super) journals: Journals,
+}
+
+/// Opens a folder, which is made if it is not there.
+pub(super) fn open(path: &Path) -> io::Result<Opened> {
+    let folder = Folder::open(path)?;
+    folder.lock()?;
+    let Look { promised, journals } = look(&folder)?;
+    if let Some(tail) = &journals.tail {
+        // The store would do so itself, or take what is left of a group for damage.
+        let cut = tail.cut();
+        cut.map_err(|error| folder.io("cannot be written to", &error))?;
+        tracing::warn!(
+            file = %tail.path.display(),
+            from = tail.from,
+            "the last writes before a crash, which nobody was told of, are not whole, and left out"
+        );
+    }
+    let explain = |error| folder.explain(error);
+    // Where the store takes for granted what damage has undone, it panics.
+    let opening = AssertUnwindSafe(|| Database::builder(folder.records()).open());
+    let database = catch_unwind(opening)
+        .map_err(|_| folder.damaged("the store in it cannot be read"))?
+        .map_err(explain)?;
+    let required = promised.max(journals.last).unwrap_or_default();
+    if required > 0 && !database.keyspace_exists(RECORDS) {
+        return Err(folder.damaged("none of its records are there"));
+    }
+    let records = database.keyspace(RECORDS, KeyspaceCreateOptions::default);
+    let records = records.map_err(explain)?;
+    let group_number = match records.get(GROUP_NUMBER).map_err(explain)? {
+        Some(number) => read_group_number(&number)
+            .ok_or_else(|| folder.damaged("the number of its last write cannot be read"))?,
+        None => 0,
+    };
+    if group_number < required {
+        let lost = lost(group_number, required);
+        return Err(folder.damaged(&match &journals.tail {
+            Some(tail) => format!("{tail}; {lost}"),
+            None => lost,
+        }));
+    }
+    if promised.is_none() && group_number > 0 {
+        let why =
+            "its file LASTING is missing, without which nobody knows whether all writes are there";
+        return Err(folder.damaged(why));
+    }
+    // What is there now is what everybody sees from now on: so it has to last.
+    database
+        .persist(fjall::PersistMode::SyncAll)
+        .map_err(explain)?;
+    let lasting = Lasting::open(folder.path(), group_number);
+    let lasting = lasting.map_err(|error| folder.io("cannot be written to", &error))?;
+    folder.hold()?;
+    Ok(Opened {
+        database,
+        records,
+        group_number,
+        lasting,
+        folder,
+    })
+}
+
+/// Looks at the files alone, and changes none.
+///
+/// # Errors
+///
+/// When they are not what was written.
+pub(super) fn look(folder: &Folder) -> io::Result<Look> {
+    let promised = Lasting::read(folder.path());
+    let promised = promised
+        .map_err(|error| folder.damaged(&format!("its file LASTING cannot be read: {error}")))?;
+    let version = folder.records().join("version");
+    match fs::read(&version) {
+        Ok(text) if text == STORE_VERSION => {}
+        Ok(_) => return Err(folder.damaged(&format!("{} is damaged", version.display()))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            if promised.is_some_and(|promised| promised > 0) {
+                let why = format!("{} is missing", version.display());
+                return Err(folder.damaged(&why));
+            }
+        }
+        Err(error) => return Err(folder.io("cannot be read", &error)),
+    }
+    let journals = journal::read(&folder.records());
+    let journals = journals.map_err(|damage| folder.damaged(&damage.to_string()))?;
+    // Where the journals hold nothing, all may be in the files behind them.
+    if let (Some(promised), Some(last)) = (promised, journals.last)
+        && promised > last
+    {
+        let lost = lost(last, promised);
+        return Err(folder.damaged(&match &journals.tail {
+            Some(tail) => format!("{tail}; {lost}"),
+            None => lost,
+        }));
+    }
+    let catalogs = catalog::check(&folder.records());
+    let catalogs = catalogs.map_err(|error| folder.io("cannot be read", &error))?;
+    if !catalogs.is_empty() {
+        return Err(folder.damaged(&catalogs.join("; ")));
+    }
+    Ok(Look { promised, journals })
+}
+
+fn lost(last: u64, promised: u64) -> String {
+    format!(
+        "its writes end with group {last}, but all up to group {promised} were acknowledged: something is missing"
+    )
+}
+
+const RECORDS: &str = "records";
+
+/// What the store says of itself: version 3.
+const STORE_VERSION: &[u8] = b"FJL\x03";

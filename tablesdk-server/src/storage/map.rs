@@ -1,0 +1,28 @@
+//! The ordered map of keys that storages are made of: a clone is cheap, and is what a snapshot keeps.
+
+use std::ops::Bound;
+
+use bytes::Bytes;
+use rpds::RedBlackTreeMapSync;
+
+/// Something under each key.
+pub(super) type Map<T> = RedBlackTreeMapSync<Bytes, T>;
+
+/// What lies from `start` up to but not including `end`; nothing when `start` is not before `end`.
+pub(super) fn range<'m, T>(
+    map: &'m Map<T>,
+    start: &[u8],
+    end: &[u8],
+) -> impl Iterator<Item = (&'m Bytes, &'m T)> + use<'m, T> {
+    // The map takes a range that ends before it starts for a mistake of the program. And the iterator owns its bounds, so
+    // that it lives as long as the map and not as long as the arguments.
+    let bounds = (start < end).then(|| {
+        (
+            Bound::Included(Bytes::copy_from_slice(start)),
+            Bound::Excluded(Bytes::copy_from_slice(end)),
+        )
+    });
+    bounds
+        .into_iter()
+        .flat_map(move |bounds| map.range::<Bytes, _>(bounds))
+}
