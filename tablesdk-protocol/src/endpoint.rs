@@ -63,6 +63,40 @@ impl Endpoint {
         Some(account.strip_suffix("-secondary").unwrap_or(account))
     }
 
+    /// The endpoint of the account's secondary, `account-secondary`, where reads of a geo-redundant account are answered.
+    /// `None` for a custom domain, whose secondary has a name of its own, and for an endpoint that is a secondary already.
+    ///
+    /// ```
+    /// use tablesdk_protocol::Endpoint;
+    ///
+    /// let endpoint: Endpoint = "https://acct.table.core.windows.net".parse()?;
+    /// let secondary = endpoint.secondary().unwrap();
+    /// assert_eq!(secondary.as_str(), "https://acct-secondary.table.core.windows.net");
+    /// assert!(secondary.secondary().is_none());
+    /// # Ok::<(), tablesdk_protocol::InvalidEndpointError>(())
+    /// ```
+    #[must_use]
+    pub fn secondary(&self) -> Option<Self> {
+        let account = self.account()?;
+        let (origin, path) = self.url.split_at_checked(self.path_start)?;
+        let (scheme, authority) = origin.split_once("://")?;
+        // Behind the account's name, in the path or else in the host.
+        match path.strip_prefix('/') {
+            Some(segments) => {
+                let rest = segments.strip_prefix(account)?;
+                let whole = rest.is_empty() || rest.starts_with('/');
+                let path = format!("/{account}-secondary{rest}");
+                whole.then(|| Self::from_parts(scheme, authority, &path))
+            }
+            None => {
+                let rest = authority.strip_prefix(account)?;
+                let authority = format!("{account}-secondary{rest}");
+                rest.starts_with('.')
+                    .then(|| Self::from_parts(scheme, &authority, ""))
+            }
+        }
+    }
+
     /// The URL of a resource below this endpoint.
     ///
     /// # Panics
@@ -187,6 +221,31 @@ mod tests {
             assert_eq!(endpoint.as_str(), url);
             assert_eq!(endpoint.path(), path);
             assert_eq!(endpoint.account(), account, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_secondary_is_next_to_the_account() {
+        for (text, secondary) in [
+            (
+                "https://acct.table.core.windows.net/",
+                Some("https://acct-secondary.table.core.windows.net"),
+            ),
+            (
+                "http://127.0.0.1:10002/acct",
+                Some("http://127.0.0.1:10002/acct-secondary"),
+            ),
+            (
+                "http://host/acct/more",
+                Some("http://host/acct-secondary/more"),
+            ),
+            ("http://127.0.0.1:10002/acct-secondary", None),
+            ("https://acct-secondary.table.core.windows.net", None),
+            ("https://tables.contoso.example", None),
+        ] {
+            let endpoint: Endpoint = text.parse().unwrap();
+            let found = endpoint.secondary();
+            assert_eq!(found.as_ref().map(Endpoint::as_str), secondary, "{text}");
         }
     }
 

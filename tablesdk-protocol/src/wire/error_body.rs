@@ -42,8 +42,19 @@ fn full_message(error: &ServiceError, request_id: &str, now: &str) -> String {
     format!("{}\nRequestId:{request_id}\nTime:{now}", error.message())
 }
 
-/// Reads the error of an answer: from its body, JSON or XML; else from the `x-ms-error-code` header; else from the status alone.
+/// Reads the error of an answer, as [`recognise`] does, or else from the status alone.
 pub fn read(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> ServiceError {
+    recognise(status, headers, body).unwrap_or_else(|| {
+        let reason = status
+            .canonical_reason()
+            .unwrap_or("an answer that is no error of the table service");
+        ServiceError::new(ErrorCode::Other(status.as_str().to_owned()), reason).with_status(status)
+    })
+}
+
+/// Reads the error of an answer from its body, JSON or XML, or else from the `x-ms-error-code` header. `None` when it has
+/// neither: then it is not the service that answered, but a proxy or whatever else is on the way.
+pub fn recognise(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Option<ServiceError> {
     let in_body = match serde_json::from_slice::<OwnedBody>(body) {
         Ok(body) => Some((body.error.code, body.error.message.value)),
         Err(_) => read_xml(body),
@@ -51,24 +62,12 @@ pub fn read(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> ServiceErro
     if let Some((code, message)) = in_body {
         let message = message.split("\nRequestId:").next().unwrap_or_default();
         let message = message.trim_end().to_owned();
-        return ServiceError::new(ErrorCode::from_wire(&code), message).with_status(status);
+        return Some(ServiceError::new(ErrorCode::from_wire(&code), message).with_status(status));
     }
-    let code = headers
-        .get(X_MS_ERROR_CODE)
-        .and_then(|code| code.to_str().ok());
-    match code.map(ErrorCode::from_wire) {
-        Some(code) => {
-            let message = code.message();
-            ServiceError::new(code, message).with_status(status)
-        }
-        None => {
-            let reason = status
-                .canonical_reason()
-                .unwrap_or("an answer that is no error of the table service");
-            ServiceError::new(ErrorCode::Other(status.as_str().to_owned()), reason)
-                .with_status(status)
-        }
-    }
+    let code = headers.get(X_MS_ERROR_CODE)?.to_str().ok()?;
+    let code = ErrorCode::from_wire(code);
+    let message = code.message();
+    Some(ServiceError::new(code, message).with_status(status))
 }
 
 /// Code and message of `<m:error><m:code>…`, as the service writes it, or of `<Error><Code>…`, as emulators do.
