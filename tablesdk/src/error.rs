@@ -47,6 +47,8 @@ struct Inner {
 
 #[derive(Debug)]
 enum Source {
+    /// What somebody else than the service answered.
+    Foreign(StatusCode),
     Message(String),
     Service(ServiceError),
     Timeout(String),
@@ -67,11 +69,14 @@ pub enum ErrorKind {
     /// A write was sent and not answered, or its repetition was answered in a way that leaves open whose doing it is. It may
     /// have been carried out, and may not: [`Error::row_now`] says what is there.
     OutcomeUnknown,
-    /// The service's answer cannot be read, or an entity in it is not of the type it is read into.
+    /// The service's answer cannot be read, or an entity in it is not of the type it is read into. A write that ends so was
+    /// carried out: only its result cannot be shown.
     Response,
-    /// The service answered with an error.
+    /// The service answered with an error, or whoever answered in its place, such as a proxy: then there is a
+    /// [`status`](Error::status) and no [`code`](Error::code).
     Service,
-    /// No answer came, and nothing was changed: the operation only reads, or was not sent.
+    /// No answer came, or none of the service, and nothing was changed: the operation only reads, was not sent, or is known
+    /// not to have been carried out.
     Transport,
 }
 
@@ -100,6 +105,11 @@ impl Error {
         Self::new(ErrorKind::Service, Source::Service(error))
     }
 
+    /// An answer that is not the service's.
+    pub(crate) fn foreign(status: StatusCode) -> Self {
+        Self::new(ErrorKind::Service, Source::Foreign(status))
+    }
+
     pub(crate) fn transport(error: TransportError) -> Self {
         Self::new(ErrorKind::Transport, Source::Transport(error))
     }
@@ -122,6 +132,15 @@ impl Error {
     /// Whether an attempt may have been carried out, whatever the error says.
     pub(crate) fn is_unsettled(&self) -> bool {
         self.0.unsettled
+    }
+
+    /// Makes an error say that nothing was done, as turned out afterwards.
+    pub(crate) fn into_not_done(mut self) -> Self {
+        self.0.unsettled = false;
+        if self.0.kind == ErrorKind::Response {
+            self.0.kind = ErrorKind::Transport;
+        }
+        self
     }
 
     /// Makes an unsettled error say what it is: an unknown outcome.
@@ -187,17 +206,22 @@ impl Error {
         self.0.key.as_ref()
     }
 
+    pub(crate) fn without_batch_index(mut self) -> Self {
+        self.0.batch_index = None;
+        self
+    }
+
     /// The change of a batch that the error is about, counted from 0.
     pub fn batch_index(&self) -> Option<usize> {
         self.0.batch_index
     }
 
-    /// How often the request was sent.
+    /// How many requests were sent: repetitions, and where an operation takes several requests, all of them.
     pub fn attempts(&self) -> u32 {
         self.0.attempts
     }
 
-    /// How long all attempts took together, waiting included.
+    /// How long everything took together, from the first request on, waiting included.
     pub fn elapsed(&self) -> Duration {
         self.0.elapsed
     }
@@ -213,9 +237,12 @@ impl Error {
         self.service_error().map(ServiceError::code)
     }
 
-    /// The status of the service's answer, when it was an error.
+    /// The status of the answer, when it was an error.
     pub fn status(&self) -> Option<StatusCode> {
-        self.service_error().map(ServiceError::status)
+        match self.0.source {
+            Source::Foreign(status) => Some(status),
+            _ => self.service_error().map(ServiceError::status),
+        }
     }
 
     /// The service's name for the request: what its support asks for.
@@ -223,19 +250,29 @@ impl Error {
         self.0.request_id.as_deref()
     }
 
-    /// The entity or table does not exist.
+    /// The entity or table does not exist, as the service says. A proxy's 404 says no such thing.
     pub fn is_not_found(&self) -> bool {
-        self.has_status(StatusCode::NOT_FOUND)
+        self.is_answer(StatusCode::NOT_FOUND)
+    }
+
+    /// The entity does not exist, in a table that does; a table does not exist that was to be deleted.
+    pub(crate) fn is_no_such_resource(&self) -> bool {
+        let code = self.code();
+        self.is_not_found()
+            && matches!(
+                code,
+                Some(ErrorCode::ResourceNotFound | ErrorCode::EntityNotFound)
+            )
     }
 
     /// The entity or table exists already, or the table is being deleted.
     pub fn is_conflict(&self) -> bool {
-        self.has_status(StatusCode::CONFLICT)
+        self.is_answer(StatusCode::CONFLICT)
     }
 
     /// The entity was changed since it was read: its ETag is another now.
     pub fn is_precondition_failed(&self) -> bool {
-        self.has_status(StatusCode::PRECONDITION_FAILED)
+        self.is_answer(StatusCode::PRECONDITION_FAILED)
     }
 
     /// The credential does not hold, or does not cover the operation.
@@ -262,6 +299,11 @@ impl Error {
     /// Whether that is the answer to the operation. Where the outcome is unknown, an answer is none.
     fn has_status(&self, status: StatusCode) -> bool {
         self.kind() == ErrorKind::Service && self.status() == Some(status)
+    }
+
+    /// Whether the service itself says so.
+    fn is_answer(&self, status: StatusCode) -> bool {
+        self.has_status(status) && self.service_error().is_some()
     }
 
     fn service_error(&self) -> Option<&ServiceError> {
@@ -304,13 +346,18 @@ impl fmt::Display for Error {
         }
         match source {
             Source::Message(message) | Source::Timeout(message) => f.write_str(message)?,
+            Source::Foreign(status) => {
+                write!(f, "{status}, which is no answer of the table service")?;
+            }
             // The service's own words are the message; they have no further cause.
             Source::Service(error) => fmt::Display::fmt(error, f)?,
             Source::Transport(_) => f.write_str("no answer from the service")?,
             Source::Other(_) => f.write_str(match kind {
                 ErrorKind::Caller => "the change was called off",
                 ErrorKind::Configuration => "the client cannot be set up",
-                ErrorKind::OutcomeUnknown | ErrorKind::Response => "the answer cannot be read",
+                ErrorKind::OutcomeUnknown | ErrorKind::Response | ErrorKind::Transport => {
+                    "the answer cannot be read"
+                }
                 _ => "refused before anything was sent",
             })?,
         }
@@ -340,7 +387,9 @@ impl fmt::Debug for Error {
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match &self.0.source {
-            Source::Message(_) | Source::Service(_) | Source::Timeout(_) => None,
+            Source::Foreign(_) | Source::Message(_) | Source::Service(_) | Source::Timeout(_) => {
+                None
+            }
             Source::Transport(error) => Some(error),
             Source::Other(error) => Some(error.as_ref()),
         }

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod action;
+pub mod guide;
 pub mod query;
 pub mod transport;
 

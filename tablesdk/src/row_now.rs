@@ -30,25 +30,30 @@ pub struct CurrentRow {
 }
 
 impl CurrentRow {
-    /// Compares what was found with what was sent, where anything was: with `whole`, nothing else may be there.
+    /// Compares what was found with what was sent, where anything was: with `whole`, nothing else may be there. `None` when
+    /// what was found has no version.
     pub(crate) fn new(
         content: Bytes,
         header: Option<ETag>,
         sent: Option<&Bytes>,
         whole: bool,
-    ) -> Result<Self, JsonError> {
+    ) -> Result<Option<Self>, JsonError> {
         let found = read_entity(&content)?;
-        let etag = header.or_else(|| found.etag());
-        let etag = etag.unwrap_or_else(|| ETag::from_opaque(""));
+        let of_timestamp = || Some(ETag::from_timestamp(found.timestamp().ok()??));
+        let etag = header.or_else(|| found.etag()).or_else(of_timestamp);
+        // Without a version it is no entity of the service.
+        let Some(etag) = etag else {
+            return Ok(None);
+        };
         let equals_sent = match sent {
             Some(sent) => is_in(&read_entity(sent)?, &found, whole),
             None => false,
         };
-        Ok(Self {
+        Ok(Some(Self {
             content,
             etag,
             equals_sent,
-        })
+        }))
     }
 
     /// The version that was found.

@@ -128,6 +128,7 @@ pub struct Builder {
     backend: Option<Backend>,
     retry: Retry,
     in_flight_max: Option<usize>,
+    reads_secondary: bool,
 }
 
 impl Builder {
@@ -140,6 +141,7 @@ impl Builder {
             backend: None,
             retry: Retry::exponential(),
             in_flight_max: None,
+            reads_secondary: false,
         }
     }
 
@@ -182,11 +184,31 @@ impl Builder {
         self
     }
 
+    /// Repeats reads that the account's primary does not answer at its secondary, `account-secondary`, and the other way round.
+    /// For accounts with read access to their secondary (RA-GRS and RA-GZRS), and for reads only.
+    ///
+    /// The secondary lags behind, by minutes at times: with this, a read may show what was true a while ago. An ETag from
+    /// there is no danger, since a write on the condition of an old one fails. That something is missing at the secondary
+    /// is never believed, and what an operation needs for a write, as `modify` does, is always read at the primary.
+    ///
+    /// ```
+    /// use tablesdk::TableServiceClient;
+    ///
+    /// let service = TableServiceClient::builder("https://acct.table.core.windows.net")
+    ///     .secondary_reads()
+    ///     .build()?;
+    /// # Ok::<(), tablesdk::Error>(())
+    /// ```
+    pub fn secondary_reads(mut self) -> Self {
+        self.reads_secondary = true;
+        self
+    }
+
     /// The client.
     ///
     /// # Errors
     ///
-    /// When the endpoint is not one, an option allows no request at all, or the transport cannot be set up.
+    /// When the endpoint is not one, reads should go to a secondary and the endpoint does not tell which that is, an option allows no request at all, or the transport cannot be set up.
     pub fn build(self) -> Result<TableServiceClient, Error> {
         let endpoint = self.endpoint?;
         let transport = match self.transport {
@@ -202,6 +224,11 @@ impl Builder {
             )));
         }
         let backend = self.backend.unwrap_or_else(|| Backend::of(&endpoint));
+        let secondary = if self.reads_secondary {
+            Some(secondary(&endpoint, backend)?)
+        } else {
+            None
+        };
         let pipeline = Pipeline::new(
             endpoint,
             backend,
@@ -212,9 +239,18 @@ impl Builder {
             self.in_flight_max,
         );
         Ok(TableServiceClient {
-            pipeline: Arc::new(pipeline),
+            pipeline: Arc::new(pipeline.with_secondary_for_reads(secondary)),
         })
     }
+}
+
+fn secondary(endpoint: &Endpoint, backend: Backend) -> Result<Endpoint, Error> {
+    let secondary = endpoint.secondary().filter(|_| backend == Backend::Storage);
+    secondary.ok_or_else(|| {
+        Error::configuration_message(format!(
+            "reads cannot go to a secondary: {endpoint} is no primary of an Azure Storage account"
+        ))
+    })
 }
 
 #[cfg(feature = "reqwest")]

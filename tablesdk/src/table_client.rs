@@ -9,7 +9,8 @@ use tablesdk_protocol::{ETag, IfMatch, TableName};
 use crate::Error;
 use crate::action::{
     Batch, CreateTable, DeleteEntity, DeleteTable, GetEntity, GetMany, InsertEntity,
-    IntoPartitionKey, Modify, ModifyError, Patch, QueryEntities, ReplaceStored, WriteEntity,
+    IntoPartitionKey, Modify, ModifyError, Patch, QueryEntities, ReplaceStored, SweepMarkers,
+    WriteEntity,
 };
 use crate::entity::{IntoEntityKey, KeyOf, Stored, TableEntity, WritableEntity};
 use crate::pipeline::Pipeline;
@@ -41,6 +42,8 @@ impl TableClient {
     }
 
     /// Creates the table.
+    ///
+    /// Success says that the table exists. When an answer was lost, somebody else may have created it at the same time.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -232,6 +235,10 @@ impl TableClient {
 
     /// Deletes an entity by its key, whatever its version; `false` when it was not there.
     ///
+    /// It is gone in either case. `true` says that this call deleted it, unless an answer was lost and the repetition found
+    /// nothing: then it was deleted by this call, by somebody else in between, or was never there.
+    /// [`exactly_once`](DeleteEntity::exactly_once) tells these apart.
+    ///
     /// ```
     #[doc = include_str!("docs/employees.md")]
     /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
@@ -356,6 +363,31 @@ impl TableClient {
     /// ```
     pub fn batch<'e>(&self, partition: impl IntoPartitionKey) -> Batch<'e> {
         Batch::new(self.clone(), partition.into_partition_key())
+    }
+}
+
+impl TableClient {
+    /// Deletes the markers that operations with `exactly_once` left behind in a partition: those of programs that ended in
+    /// between, and those that had to stay since an answer was lost. Gives back how many there were.
+    ///
+    /// No query of this client shows them; programs in other languages see rows whose row key starts with `~tablesdk.once.`.
+    ///
+    /// ```
+    #[doc = include_str!("docs/employees.md")]
+    /// use std::time::Duration;
+    ///
+    /// let day = Duration::from_secs(24 * 60 * 60);
+    /// let swept = table.sweep_markers("Sales").older_than(day).await?;
+    /// # assert_eq!(swept, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `TableNotFound`; and [`ErrorKind::Input`](crate::ErrorKind::Input) when markers are to go that may still be needed.
+    pub fn sweep_markers(&self, partition: impl IntoPartitionKey) -> SweepMarkers {
+        SweepMarkers::new(self.clone(), partition.into_partition_key())
     }
 }
 

@@ -238,7 +238,7 @@ async fn a_batch_that_may_have_met_itself_claims_nothing() {
             .upsert_merge(&Employee::new("2", "Grace", 50));
         let error = batch.replace(&mut row).commit().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error:?}");
-        assert_eq!((error.batch_index(), error.attempts()), (Some(1), 2));
+        assert_eq!((error.batch_index(), error.attempts()), (Some(1), 3));
         let Some(RowNow::Present(now)) = error.row_now() else {
             panic!("{error:?}")
         };

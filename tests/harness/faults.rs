@@ -21,6 +21,12 @@ pub enum Fault {
     Hang,
     /// It is carried out later.
     Delay(Duration),
+    /// It is carried out twice, and the second answer comes.
+    Duplicate,
+    /// The connection is lost, and the request arrives all the same, after that time.
+    Straggle(Duration),
+    /// It is lost on the way to the service, and no answer ever comes.
+    Swallow,
     /// It is carried out, and another answer comes.
     CarryOutAndAnswer(Response<Bytes>),
     /// It is not carried out, and this is the answer.
@@ -75,6 +81,8 @@ pub struct Seen {
     pub op: Op,
     /// Its headers.
     pub headers: HeaderMap,
+    /// Its path, and its query, if it has one.
+    pub url: String,
 }
 
 /// A transport that goes wrong on demand. Clones share everything.
@@ -89,7 +97,7 @@ struct State {
     seen: Vec<Seen>,
 }
 
-impl<T: Transport> Faults<T> {
+impl<T: Transport + 'static> Faults<T> {
     /// A transport by way of another one, without any fault yet.
     pub fn new(inner: T) -> Self {
         Self {
@@ -102,6 +110,11 @@ impl<T: Transport> Faults<T> {
     pub fn plan(&self, op: Op, faults: impl IntoIterator<Item = Fault>) {
         let faults = faults.into_iter().map(|fault| (op, fault));
         self.with(|state| state.plan.extend(faults));
+    }
+
+    /// Takes back what is planned.
+    pub fn clear(&self) {
+        self.with(|state| state.plan.clear());
     }
 
     /// How many requests of that kind were sent.
@@ -121,8 +134,10 @@ impl<T: Transport> Faults<T> {
     fn next(&self, request: &Request<Bytes>) -> Fault {
         let op = Op::of(request);
         let headers = request.headers().clone();
+        let url = request.uri().path_and_query().map(ToString::to_string);
+        let url = url.unwrap_or_default();
         self.with(|state| {
-            state.seen.push(Seen { op, headers });
+            state.seen.push(Seen { op, headers, url });
             match state.plan.iter().position(|(planned, _)| *planned == op) {
                 Some(index) => state.plan.remove(index).1,
                 None => Fault::Pass,
@@ -148,6 +163,20 @@ impl<T: Transport> Faults<T> {
                 tokio::time::sleep(time).await;
                 self.inner.send(request).await
             }
+            Fault::Duplicate => {
+                self.inner.send(request.clone()).await?;
+                self.inner.send(request).await
+            }
+            Fault::Straggle(time) => {
+                let inner = Arc::clone(&self.inner);
+                tokio::spawn(async move {
+                    tokio::time::sleep(time).await;
+                    // Nobody waits for the answer.
+                    let _ = inner.send(request).await;
+                });
+                Err(lost())
+            }
+            Fault::Swallow => std::future::pending().await,
             Fault::CarryOutAndAnswer(answer) => {
                 self.inner.send(request).await?;
                 Ok(answer)
@@ -157,7 +186,7 @@ impl<T: Transport> Faults<T> {
     }
 }
 
-impl<T: Transport> Transport for Faults<T> {
+impl<T: Transport + 'static> Transport for Faults<T> {
     fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
         Box::pin(self.exchange(request))
     }
@@ -186,5 +215,16 @@ pub fn refusal(status: u16, code: &str) -> Response<Bytes> {
     Response::builder()
         .status(status)
         .body(body.into())
+        .expect("the status is one")
+}
+
+/// The page of a proxy or whatever else may stand before the service.
+pub fn foreign(status: u16) -> Response<Bytes> {
+    Response::builder()
+        .status(status)
+        .header("content-type", "text/html")
+        .body(Bytes::from_static(
+            b"<html><h1>Nobody is at home</h1></html>",
+        ))
         .expect("the status is one")
 }

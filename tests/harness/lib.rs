@@ -72,6 +72,15 @@ impl Subject {
         (subject, table, faults)
     }
 
+    /// A client of the same server that nothing goes wrong for: another program.
+    pub fn other(&self) -> TableServiceClient {
+        TableServiceClient::builder(self.server.endpoint())
+            .credential(self.server.credential())
+            .transport(self.server.transport())
+            .build()
+            .expect("the server's endpoint is one")
+    }
+
     /// A new table.
     pub async fn table(&self) -> TableClient {
         let table = self.service.table("Tests");

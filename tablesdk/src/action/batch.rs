@@ -4,21 +4,20 @@
 
 use std::fmt;
 
-use http::Response as HttpResponse;
-use tablesdk_protocol::limits::{BATCH_CHANGES_MAX, REQUEST_BODY_BYTES_MAX};
-use tablesdk_protocol::operation::batch::{Change, Refusal, Request, Response};
+use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
+use tablesdk_protocol::operation::batch::Change;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::operation::{
-    EntityBody, MalformedResponse, Prefer, delete_entity, insert_entity, update_entity,
+    EntityBody, Prefer, delete_entity, insert_entity, update_entity,
 };
 use tablesdk_protocol::wire::json::MetadataLevel;
 use tablesdk_protocol::{ETag, EntityKey, IfMatch, PartitionKey, TableName};
 
 use super::settle::{Sent, settle};
+use super::transaction::{Transaction, content};
 use super::update_entity::{encode_stored, operation};
-use super::{EncodedEntity, check_condition};
+use super::{EncodedEntity, check_condition, once};
 use crate::entity::{EntityError, IntoEntityKey, Partition, Stored, WritableEntity};
-use crate::pipeline::{Effect, random_guid};
 use crate::{Error, RowNow, TableClient};
 
 /// Changes of entities in one partition that happen together or not at all. See [`TableClient::batch`].
@@ -29,6 +28,7 @@ pub struct Batch<'e> {
     items: Vec<Item<'e>>,
     /// The first thing that is wrong with a change.
     refused: Option<Error>,
+    once: bool,
 }
 
 struct Item<'e> {
@@ -49,7 +49,24 @@ impl<'e> Batch<'e> {
             target,
             items: Vec::new(),
             refused: None,
+            once: false,
         }
+    }
+
+    /// Makes sure of what came of it even when answers are lost. The marker that this takes is a change, too: the others are
+    /// 99 at most. See [the guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/employees.md")]
+    /// let (ada, grace) = (Employee::new("Sales", "1", "Ada"), Employee::new("Sales", "2", "Grace"));
+    /// table.batch("Sales").insert(&ada).insert(&grace).exactly_once().commit().await?;
+    /// assert_eq!(table.query::<Employee>().count().await?, 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub const fn exactly_once(mut self) -> Self {
+        self.once = true;
+        self
     }
 
     /// How many changes it holds.
@@ -126,7 +143,7 @@ impl<'e> Batch<'e> {
     ///
     /// Of the first change that cannot be carried out: [`Error::batch_index`] says which it is, [`Error::operation`] and
     /// [`Error::key`] what it was. [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent, when there are no
-    /// changes or more than 100, when they are larger than 4 MiB as they are sent, when one lies in another partition, or two
+    /// changes or more than 100 (99 with [`exactly_once`](Self::exactly_once)), when they are larger than 4 MiB as they are sent, when one lies in another partition, or two
     /// are about one entity. [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when all may have been carried
     /// out or none; what is there now is told of the entity of the change that the last answer was about.
     pub async fn commit(self) -> Result<Committed, Error> {
@@ -135,46 +152,50 @@ impl<'e> Batch<'e> {
             target,
             items,
             refused,
+            once,
         } = self;
         let (name, _) = target?;
         if let Some(error) = refused {
             return Err(error);
         }
-        let refused = |problem| Err(Error::input(problem).with_operation(OPERATION));
-        if !(1..=BATCH_CHANGES_MAX).contains(&items.len()) {
-            let count = items.len();
-            return refused(BatchProblem::Count { count });
+        let count = items.len();
+        let problem = match count {
+            1..BATCH_CHANGES_MAX => None,
+            BATCH_CHANGES_MAX if once => Some(BatchProblem::NoPlace),
+            BATCH_CHANGES_MAX => None,
+            _ => Some(BatchProblem::Count { count }),
+        };
+        if let Some(problem) = problem {
+            return Err(Error::input(problem).with_operation(OPERATION));
         }
-        let (mut places, mut changes, mut writes) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut operations, mut keys) = (Vec::new(), Vec::new());
+        let (mut changes, mut writes) = (Vec::new(), Vec::new());
         for item in items {
-            places.push((item.operation, item.key));
+            operations.push(item.operation);
+            keys.push(item.key);
             changes.push(item.change);
             writes.push(item.written);
         }
-        let request = Request::Changes(changes);
         let mut run = table.pipeline.begin(OPERATION);
-        let pipeline = &table.pipeline;
-        let adapt = |change: &mut _| pipeline.adapt(change);
-        let encoded = request.encode_with(&pipeline.endpoint, random_guid(), adapt);
-        let bytes = encoded.body().len();
-        if bytes > REQUEST_BODY_BYTES_MAX {
-            return refused(BatchProblem::Size { bytes });
-        }
-        let inspect = |answer: &HttpResponse<_>| match Response::decode(answer, &request) {
-            Ok(Response::Refused(answer)) => Some(Refusal::read(&answer)),
-            _ => None,
+        let done = if once {
+            once::commit(&mut run, &name, &keys, changes.clone()).await
+        } else {
+            let done = Transaction::new(&run, changes.clone())?
+                .send(&mut run)
+                .await;
+            done.map(|done| done.etags)
         };
-        let answer = match run.send_inspected(Effect::Write, &encoded, &inspect).await {
-            Ok(answer) => answer,
+        let etags = match done {
+            Ok(etags) => etags,
             Err(error) => {
-                let index = error.batch_index().unwrap_or(places.len());
-                let (Some((operation, key)), Request::Changes(changes)) =
-                    (places.get(index), &request)
+                let index = error.batch_index().unwrap_or(count);
+                let (Some(operation), Some(key), Some(change)) =
+                    (operations.get(index), keys.get(index), changes.get(index))
                 else {
                     return Err(as_a_whole(error));
                 };
                 let error = error.for_change(operation);
-                let (body, whole) = changes.get(index).map_or((None, true), content);
+                let (body, whole) = content(change);
                 let sent = Sent {
                     table: &name,
                     key,
@@ -185,21 +206,6 @@ impl<'e> Batch<'e> {
                 return Err(error.into_outcome_unknown(row));
             }
         };
-        let etags = match Response::decode(&answer.response, &request) {
-            Ok(Response::Changed(answers)) => etags(answers, &request),
-            Ok(_) => Err(None),
-            Err(error) => Err(Some(error)),
-        };
-        // The service took the changes; what it says of them cannot be read.
-        let etags = etags.map_err(|error| {
-            let error = match error {
-                Some(error) => Error::response(error),
-                None => Error::response(BatchProblem::Answer),
-            };
-            error
-                .with_operation(OPERATION)
-                .into_outcome_unknown(RowNow::Unread)
-        })?;
         for (written, etag) in writes.into_iter().zip(&etags) {
             if let (Some(written), Some(etag)) = (written, etag) {
                 written(etag.clone());
@@ -373,18 +379,6 @@ fn update(
     (key, Change::Update(request))
 }
 
-/// What should be there after a change, and whether nothing else should.
-fn content(change: &Change) -> (Option<&bytes::Bytes>, bool) {
-    match change {
-        Change::Delete(_) => (None, true),
-        Change::Insert(request) => (Some(request.entity.as_bytes()), true),
-        Change::Update(request) => {
-            let whole = request.mode == Mode::Replace;
-            (Some(request.entity.as_bytes()), whole)
-        }
-    }
-}
-
 /// An error that is about no change in particular.
 fn as_a_whole(error: Error) -> Error {
     if error.is_unsettled() {
@@ -394,32 +388,16 @@ fn as_a_whole(error: Error) -> Error {
     }
 }
 
-fn etags(
-    answers: Vec<HttpResponse<bytes::Bytes>>,
-    request: &Request,
-) -> Result<Vec<Option<ETag>>, Option<MalformedResponse>> {
-    let Request::Changes(changes) = request else {
-        return Err(None);
-    };
-    let etags = answers.into_iter().zip(changes);
-    let etags = etags.map(|(answer, change)| match change {
-        Change::Delete(_) => Ok(None),
-        Change::Insert(_) => insert_entity::Response::decode(answer).map(|it| Some(it.etag)),
-        Change::Update(_) => update_entity::Response::decode(&answer).map(|it| Some(it.etag)),
-    });
-    etags.collect::<Result<_, _>>().map_err(Some)
-}
-
 #[derive(Clone, Debug, thiserror::Error)]
 enum BatchProblem {
-    #[error("the answer is not one to these changes")]
-    Answer,
     #[error("a batch has 1 to {BATCH_CHANGES_MAX} changes, not {count}")]
     Count { count: usize },
+    #[error(
+        "a batch has {BATCH_CHANGES_MAX} changes at most, and what makes it happen exactly once is one of them: 99 are left"
+    )]
+    NoPlace,
     #[error("the entity is not in the batch's partition {partition:?}")]
     Partition { partition: String },
-    #[error("a batch of {bytes} bytes is larger than {REQUEST_BODY_BYTES_MAX}")]
-    Size { bytes: usize },
     #[error("a batch changes an entity only once")]
     Twice,
 }

@@ -8,7 +8,8 @@ use tablesdk_protocol::operation::Prefer;
 use tablesdk_protocol::operation::create_table::Request;
 use tablesdk_protocol::wire::json::MetadataLevel;
 
-use super::{ActionFuture, check_status};
+use super::ActionFuture;
+use super::settle::check_status;
 use crate::pipeline::Effect;
 use crate::{Error, RowNow, TableClient};
 
@@ -40,7 +41,7 @@ impl CreateTable {
         match pipeline.send(OPERATION, Effect::Write, &request).await {
             Ok(answer) => {
                 let statuses = [StatusCode::CREATED, StatusCode::NO_CONTENT];
-                check_status(&answer, OPERATION, &statuses)
+                check_status(&answer, &statuses).map_err(unknown)
             }
             // Somebody created it, most likely an attempt of ours: a table holds nothing that could tell.
             Err(error)
@@ -87,6 +88,12 @@ impl IntoFuture for CreateTableIfMissing {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(self.run())
     }
+}
+
+/// The error of an answer that is not the service's own.
+fn unknown(error: Error) -> Error {
+    let error = error.with_operation(OPERATION);
+    error.into_outcome_unknown(RowNow::Unread)
 }
 
 const OPERATION: &str = "create table";

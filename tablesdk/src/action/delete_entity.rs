@@ -3,11 +3,12 @@
 use std::future::IntoFuture;
 
 use http::StatusCode;
+use tablesdk_protocol::operation::batch::Change;
 use tablesdk_protocol::operation::delete_entity::Request;
 use tablesdk_protocol::{EntityKey, ErrorCode, IfMatch};
 
-use super::settle::{Sent, settle};
-use super::{ActionFuture, check_condition, check_status};
+use super::settle::{Sent, check_status, settle};
+use super::{ActionFuture, check_condition, once};
 use crate::entity::EntityError;
 use crate::pipeline::Effect;
 use crate::{Error, RowNow, TableClient};
@@ -19,6 +20,7 @@ pub struct DeleteEntity {
     table: TableClient,
     key: Result<EntityKey, EntityError>,
     if_match: IfMatch,
+    once: bool,
 }
 
 impl DeleteEntity {
@@ -27,7 +29,15 @@ impl DeleteEntity {
             table,
             key,
             if_match: IfMatch::Any,
+            once: false,
         }
+    }
+
+    /// Makes sure of what came of it even when answers are lost: `true` then means that this call deleted the entity. See
+    /// [the guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
+    pub const fn exactly_once(mut self) -> Self {
+        self.once = true;
+        self
     }
 
     pub(crate) fn if_match(mut self, if_match: IfMatch) -> Self {
@@ -46,26 +56,22 @@ impl DeleteEntity {
             if_match: self.if_match,
         };
         let mut run = self.table.pipeline.begin(OPERATION);
-        let encoded = request.encode(&run.pipeline().endpoint);
-        match run.send(Effect::Write, &encoded).await {
-            Ok(answer) => {
-                check_status(&answer, OPERATION, &[StatusCode::NO_CONTENT])
-                    .map_err(|error| error.with_key(&request.key))?;
-                Ok(true)
-            }
-            // It may be gone since, or never have been there.
-            Err(error) if error.code() == Some(&ErrorCode::TableNotFound) => {
-                Err(error.with_key(&request.key))
-            }
+        let sent = if self.once {
+            let changes = vec![Change::Delete(request.clone())];
+            let keys = std::slice::from_ref(&request.key);
+            let done = once::commit(&mut run, &request.table, keys, changes).await;
+            done.map(drop).map_err(Error::without_batch_index)
+        } else {
+            let encoded = request.encode(&run.pipeline().endpoint);
+            let answer = run.send(Effect::Write, &encoded).await;
+            answer.and_then(|answer| check_status(&answer, &[StatusCode::NO_CONTENT]))
+        };
+        match sent {
+            Ok(()) => Ok(true),
             // A missing table is an error, a missing entity an answer.
-            Err(error)
-                if !error.is_unsettled()
-                    && error.is_not_found()
-                    && error.code() != Some(&ErrorCode::TableNotFound) =>
-            {
-                Ok(false)
-            }
+            Err(error) if !error.is_unsettled() && error.is_no_such_resource() => Ok(false),
             Err(error) => {
+                let is_without_table = error.code() == Some(&ErrorCode::TableNotFound);
                 let sent = Sent {
                     table: &request.table,
                     key: &request.key,
@@ -74,7 +80,11 @@ impl DeleteEntity {
                 };
                 match settle(&mut run, sent, error).await? {
                     // Without a version to fulfil, the delete promises that nothing is there.
-                    (RowNow::Missing, _) if request.if_match == IfMatch::Any => Ok(true),
+                    (RowNow::Missing, _)
+                        if request.if_match == IfMatch::Any && !self.once && !is_without_table =>
+                    {
+                        Ok(true)
+                    }
                     (row, error) => Err(error.into_outcome_unknown(row)),
                 }
             }

@@ -5,7 +5,8 @@ use std::future::IntoFuture;
 use http::StatusCode;
 use tablesdk_protocol::operation::delete_table::Request;
 
-use super::{ActionFuture, check_status};
+use super::ActionFuture;
+use super::settle::check_status;
 use crate::pipeline::Effect;
 use crate::{Error, RowNow, TableClient};
 
@@ -29,7 +30,7 @@ impl DeleteTable {
         let request = request.encode(&pipeline.endpoint);
         match pipeline.send(OPERATION, Effect::Write, &request).await {
             Ok(answer) => {
-                check_status(&answer, OPERATION, &[StatusCode::NO_CONTENT])?;
+                check_status(&answer, &[StatusCode::NO_CONTENT]).map_err(unknown)?;
                 Ok(true)
             }
             // It is gone, most likely by an attempt of ours.
@@ -48,6 +49,12 @@ impl IntoFuture for DeleteTable {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(self.run())
     }
+}
+
+/// The error of an answer that is not the service's own.
+fn unknown(error: Error) -> Error {
+    let error = error.with_operation(OPERATION);
+    error.into_outcome_unknown(RowNow::Unread)
 }
 
 const OPERATION: &str = "delete table";

@@ -7,11 +7,11 @@ use std::marker::PhantomData;
 use bytes::Bytes;
 use tablesdk_protocol::operation::get_entity::{Request, Response};
 use tablesdk_protocol::wire::json::{MetadataLevel, read_entity};
-use tablesdk_protocol::{ETag, EntityKey, ErrorCode};
+use tablesdk_protocol::{ETag, EntityKey};
 
 use super::ActionFuture;
 use crate::entity::{EntityError, Stored, TableEntity};
-use crate::pipeline::Effect;
+use crate::pipeline::{Effect, Run};
 use crate::{Error, TableClient};
 
 /// Reads one entity. See [`TableClient::get`].
@@ -35,14 +35,13 @@ impl<E: TableEntity> GetEntity<E> {
         let key = self
             .key
             .map_err(|error| Error::input(error).with_operation(OPERATION))?;
-        let (content, etag) = match fetch(&self.table, &key, E::SCHEMA.select()).await {
+        let mut run = self.table.pipeline.begin(OPERATION);
+        let select = E::SCHEMA.select();
+        let fetched = fetch(&mut run, Effect::Read, &self.table, &key, select).await;
+        let (content, etag) = match fetched {
             Ok(fetched) => fetched,
             // A missing table is an error, a missing entity an answer.
-            Err(error)
-                if error.is_not_found() && error.code() != Some(&ErrorCode::TableNotFound) =>
-            {
-                return Ok(None);
-            }
+            Err(error) if error.is_no_such_resource() => return Ok(None),
             Err(error) => return Err(error),
         };
         let stored = match read_entity(&content) {
@@ -57,19 +56,20 @@ impl<E: TableEntity> GetEntity<E> {
 
 /// The entity as it came, with its ETag.
 pub(super) async fn fetch(
+    run: &mut Run<'_>,
+    effect: Effect,
     table: &TableClient,
     key: &EntityKey,
     select: Option<Vec<String>>,
 ) -> Result<(Bytes, Option<ETag>), Error> {
     let request = Request {
-        table: table.checked_name(OPERATION)?,
+        table: table.checked_name(run.operation())?,
         key: key.clone(),
         select,
         level: MetadataLevel::Minimal,
     };
-    let pipeline = &table.pipeline;
-    let request = request.encode(&pipeline.endpoint);
-    let answer = pipeline.send(OPERATION, Effect::Read, &request).await;
+    let request = request.encode(&run.pipeline().endpoint);
+    let answer = run.send(effect, &request).await;
     let answer = answer.map_err(|error| error.with_key(key))?;
     let Response { etag, content } = Response::decode(answer.response);
     Ok((content, etag))

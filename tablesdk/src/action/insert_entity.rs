@@ -1,18 +1,23 @@
 //! `insert`: Insert Entity.
 
+use std::error::Error as StdError;
 use std::fmt;
 use std::future::IntoFuture;
 use std::marker::PhantomData;
 
-use tablesdk_protocol::EntityKey;
+use bytes::Bytes;
+use http::StatusCode;
+use tablesdk_protocol::operation::batch::Change;
 use tablesdk_protocol::operation::insert_entity::{Request, Response};
 use tablesdk_protocol::operation::{EntityBody, Prefer};
 use tablesdk_protocol::wire::json::{MetadataLevel, read_entity};
+use tablesdk_protocol::{ETag, EntityKey, Timestamp};
 
-use super::settle::{Sent, settle};
-use super::{ActionFuture, EncodedEntity};
-use crate::entity::{PropertyReader, Stored, WritableEntity};
-use crate::pipeline::Effect;
+use super::get_entity::fetch;
+use super::settle::{Sent, check_status, settle, unproven};
+use super::{ActionFuture, EncodedEntity, once};
+use crate::entity::{PropertyReader, Stored, TableEntity, WritableEntity};
+use crate::pipeline::{Effect, Run};
 use crate::{Error, TableClient};
 
 /// Inserts an entity. See [`TableClient::insert`].
@@ -20,6 +25,7 @@ use crate::{Error, TableClient};
 pub struct InsertEntity<E> {
     table: TableClient,
     entity: Result<EncodedEntity, Error>,
+    once: bool,
     marker: PhantomData<fn() -> E>,
 }
 
@@ -29,12 +35,34 @@ impl<E: WritableEntity> InsertEntity<E> {
         Self {
             table,
             entity,
+            once: false,
             marker: PhantomData,
         }
     }
 
+    /// Makes sure of what came of it even when answers are lost. See
+    /// [the guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/employees.md")]
+    /// table.insert(&Employee::new("Sales", "1", "Ada")).exactly_once().await?;
+    /// // No trace is left of how that was made sure.
+    /// assert_eq!(table.query::<Employee>().count().await?, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub const fn exactly_once(mut self) -> Self {
+        self.once = true;
+        self
+    }
+
     async fn run(self) -> Result<Stored<E>, Error> {
         let EncodedEntity { key, body } = self.entity?;
+        let failed = |error: Error| error.with_operation(OPERATION).with_key(&key);
+        // Before it is sent, since nothing may fail afterwards that is not about the service.
+        let now = ETag::from_timestamp(Timestamp::UNIX_EPOCH);
+        read_back::<E>(&body, &now)
+            .map_err(|error| failed(Error::input(Unreadable { source: error })))?;
         let request = Request {
             table: self.table.checked_name(OPERATION)?,
             entity: EntityBody::from_bytes(body.clone()),
@@ -42,9 +70,8 @@ impl<E: WritableEntity> InsertEntity<E> {
             level: MetadataLevel::Minimal,
         };
         let mut run = self.table.pipeline.begin(OPERATION);
-        let encoded = request.encode(&run.pipeline().endpoint);
-        let response = match run.send(Effect::Write, &encoded).await {
-            Ok(answer) => answer.response,
+        let etag = match send(&mut run, &request, &key, self.once).await {
+            Ok(etag) => etag,
             Err(error) => {
                 let sent = Sent {
                     table: &request.table,
@@ -56,16 +83,86 @@ impl<E: WritableEntity> InsertEntity<E> {
                 return Err(error.into_outcome_unknown(row));
             }
         };
-        let failed = |error: Error, key: &EntityKey| error.with_operation(OPERATION).with_key(key);
-        let Response { etag, .. } =
-            Response::decode(response).map_err(|error| failed(Error::response(error), &key))?;
         // What was sent is what is stored, and needs no way back over the network. It is read as any answer is read, so
         // that no field shows what was not stored.
-        let sent = read_entity(&body).map_err(|error| failed(Error::response(error), &key))?;
-        let value = E::read(&mut PropertyReader::new(&sent, Some(&etag)));
-        let value = value.map_err(|error| failed(Error::response(error), &key))?;
-        Ok(Stored::new(value, key, etag))
+        match read_back::<E>(&body, &etag) {
+            Ok(value) => Ok(Stored::new(value, key, etag)),
+            // A field wants the time, and this backend's ETags do not hold it.
+            Err(_) => fetch_back(&mut run, &self.table, &key, &etag)
+                .await
+                .map_err(|error| run.tally(failed(error))),
+        }
     }
+}
+
+/// Sends the request, and gives back the version of the new entity.
+async fn send(
+    run: &mut Run<'_>,
+    request: &Request,
+    key: &EntityKey,
+    once: bool,
+) -> Result<ETag, Error> {
+    if once {
+        let changes = vec![Change::Insert(request.clone())];
+        let etags = once::commit(run, &request.table, std::slice::from_ref(key), changes).await;
+        let etags = etags.map_err(Error::without_batch_index)?;
+        return etags
+            .into_iter()
+            .flatten()
+            .next()
+            .ok_or_else(|| unproven("the answer has no version of the entity"));
+    }
+    let encoded = request.encode(&run.pipeline().endpoint);
+    let answer = run.send(Effect::Write, &encoded).await?;
+    check_status(&answer, &[StatusCode::CREATED, StatusCode::NO_CONTENT])?;
+    let decoded = Response::decode(answer.response).map_err(unproven)?;
+    Ok(decoded.etag)
+}
+
+/// What an entity that was written looks like when it is read.
+fn read_back<E: TableEntity>(body: &Bytes, etag: &ETag) -> Result<E, Cause> {
+    let sent = read_entity(body)?;
+    Ok(E::read(&mut PropertyReader::new(&sent, Some(etag)))?)
+}
+
+/// Fetches an entity that was stored as that version.
+async fn fetch_back<E: TableEntity>(
+    run: &mut Run<'_>,
+    table: &TableClient,
+    key: &EntityKey,
+    etag: &ETag,
+) -> Result<Stored<E>, Error> {
+    let unshown = |why| {
+        Error::response(Unshown {
+            etag: etag.clone(),
+            why,
+        })
+    };
+    let fetched = fetch(run, Effect::ReadNow, table, key, E::SCHEMA.select()).await;
+    let (content, header) = fetched.map_err(|error| unshown(error.into()))?;
+    let entity = read_entity(&content).map_err(|error| unshown(error.into()))?;
+    let stored = Stored::<E>::read(&entity, header).map_err(|error| unshown(error.into()))?;
+    if stored.etag() == etag {
+        Ok(stored)
+    } else {
+        Err(unshown("it was written again since".into()))
+    }
+}
+
+type Cause = Box<dyn StdError + Send + Sync>;
+
+#[derive(Debug, thiserror::Error)]
+#[error("it could be written, and not be read again")]
+struct Unreadable {
+    source: Cause,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the entity was stored as version {etag}, and cannot be shown")]
+struct Unshown {
+    etag: ETag,
+    #[source]
+    why: Cause,
 }
 
 impl<E: WritableEntity> IntoFuture for InsertEntity<E> {
@@ -82,6 +179,7 @@ impl<E> fmt::Debug for InsertEntity<E> {
         f.debug_struct("InsertEntity")
             .field("table", &self.table)
             .field("entity", &self.entity)
+            .field("once", &self.once)
             .finish()
     }
 }

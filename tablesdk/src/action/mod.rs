@@ -8,10 +8,13 @@ mod get_entity;
 mod insert_entity;
 mod many;
 mod modify;
+mod once;
 mod patch;
 mod query_entities;
 mod query_tables;
 mod settle;
+mod sweep;
+mod transaction;
 mod update_entity;
 
 pub use batch::{Batch, Committed, IntoPartitionKey};
@@ -25,37 +28,22 @@ pub use modify::{Modify, ModifyError};
 pub use patch::Patch;
 pub use query_entities::QueryEntities;
 pub use query_tables::QueryTables;
+pub use sweep::SweepMarkers;
 pub use update_entity::{ReplaceStored, WriteEntity};
 
 use std::fmt;
 use std::pin::Pin;
 
 use bytes::Bytes;
-use http::{HeaderValue, StatusCode};
+use http::HeaderValue;
 use tablesdk_protocol::limits::URL_BYTES_MAX;
 use tablesdk_protocol::{EntityKey, IfMatch};
 
+use crate::Error;
 use crate::entity::{WritableEntity, write_entity};
-use crate::pipeline::Answer;
-use crate::{Error, RowNow};
 
 /// The running form of an action.
 pub type ActionFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
-
-/// Whether a write was answered as the service answers it. Anybody can say 200, and then nobody knows what was done.
-fn check_status(
-    answer: &Answer,
-    operation: &'static str,
-    statuses: &[StatusCode],
-) -> Result<(), Error> {
-    let status = answer.response.status();
-    if statuses.contains(&status) {
-        return Ok(());
-    }
-    let problem = format!("the service does not answer with {status}");
-    let error = Error::response(problem).with_operation(operation);
-    Err(error.into_outcome_unknown(RowNow::Unread))
-}
 
 /// An entity ready to be sent.
 #[derive(Clone)]

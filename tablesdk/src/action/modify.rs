@@ -15,6 +15,7 @@ use super::{ActionFuture, EncodedEntity};
 use crate::entity::{
     EntityError, PropertySchema, Stored, WritableEntity, write_entity, write_entity_with,
 };
+use crate::pipeline::Effect;
 use crate::{Error, TableClient};
 
 /// Changes an entity by way of a closure. See [`TableClient::modify`].
@@ -23,7 +24,8 @@ pub struct Modify<E, F> {
     table: TableClient,
     key: Result<EntityKey, EntityError>,
     change: F,
-    rounds: usize,
+    rounds: u32,
+    once: bool,
     marker: PhantomData<fn() -> E>,
 }
 
@@ -45,13 +47,26 @@ where
             key,
             change,
             rounds: ROUNDS,
+            once: false,
             marker: PhantomData,
         }
     }
 
     /// How often it reads and writes when somebody else keeps writing, at most: 16 times unless told otherwise. Not 0.
-    pub const fn rounds(mut self, rounds: usize) -> Self {
+    ///
+    /// All rounds together have the [deadline](crate::Retry::deadline) of the client. Between two of them passes a random
+    /// time: up to an eighth of [`Retry::delay`](crate::Retry::delay) at first, twice as much each time, up to a tenth of
+    /// [`Retry::delay_max`](crate::Retry::delay_max).
+    pub const fn rounds(mut self, rounds: u32) -> Self {
         self.rounds = rounds;
+        self
+    }
+
+    /// Makes sure of what came of each write even when answers are lost, so that the change happens once where the
+    /// modification succeeds, and not at all where it fails. See
+    /// [the guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
+    pub const fn exactly_once(mut self) -> Self {
+        self.once = true;
         self
     }
 
@@ -63,9 +78,12 @@ where
             let error = Error::input("a modification needs at least one round");
             return Err(failed(error));
         }
+        let mut run = self.table.pipeline.begin(OPERATION);
+        let mut round = 0;
         loop {
-            self.rounds -= 1;
-            let (content, etag) = fetch(&self.table, &key, None).await?;
+            round += 1;
+            let fetched = fetch(&mut run, Effect::ReadNow, &self.table, &key, None).await;
+            let (content, etag) = fetched?;
             let (mut stored, rest) = {
                 let entity =
                     read_entity(&content).map_err(|error| failed(Error::response(error)))?;
@@ -76,14 +94,21 @@ where
             };
             (self.change)(&mut stored).map_err(|error| failed(Error::caller(error)))?;
             let encoded = encode(&stored, &rest).map_err(|error| failed(Error::input(error)))?;
-            let if_match = IfMatch::ETag(stored.etag().clone());
-            match send(&self.table, Mode::Replace, Some(if_match), encoded).await {
+            let if_match = Some(IfMatch::ETag(stored.etag().clone()));
+            let (mode, once) = (Mode::Replace, self.once);
+            match send(&mut run, &self.table, mode, if_match, encoded, once).await {
                 Ok(etag) => {
                     stored.written(etag);
                     return Ok(stored);
                 }
-                Err(error) if error.is_precondition_failed() && self.rounds > 0 => {}
-                Err(error) => return Err(error),
+                Err(error) => {
+                    let starts_over = error.is_precondition_failed()
+                        && round < self.rounds
+                        && run.pause_before_round(round).await;
+                    if !starts_over {
+                        return Err(error);
+                    }
+                }
             }
         }
     }
@@ -144,4 +169,4 @@ impl<E, F> fmt::Debug for Modify<E, F> {
 }
 
 const OPERATION: &str = "modify entity";
-const ROUNDS: usize = 16;
+const ROUNDS: u32 = 16;

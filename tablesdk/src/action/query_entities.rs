@@ -14,6 +14,7 @@ use tablesdk_protocol::operation::query_entities::{Request, Response};
 use tablesdk_protocol::wire::json::{JsonEntity, JsonError, MetadataLevel, read_page};
 
 use super::check_url;
+use super::once::is_marker;
 use crate::entity::{EntityError, Partition, RowRange, TableEntity};
 use crate::pipeline::Effect;
 use crate::query::{
@@ -22,6 +23,8 @@ use crate::query::{
 use crate::{Error, TableClient};
 
 /// Reads many entities of type `E`. See [`TableClient::query`].
+///
+/// Rows that [`exactly_once`](crate::guide::errors_and_retries#exactly-once) needs for a moment are not shown.
 ///
 /// Conditions add up: each call of [`partition`](Self::partition), [`filter`](Self::filter) and [`odata`](Self::odata)
 /// narrows the query further.
@@ -294,7 +297,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         Ok(items.try_next().await?.is_some())
     }
 
-    /// How many items there are: all of them are found, and nothing but the partition key is fetched of each.
+    /// How many items there are: all of them are found, and nothing but the row key is fetched of each.
     ///
     /// # Errors
     ///
@@ -364,7 +367,7 @@ impl<S> PagedQuery<S> {
         let request = Request {
             table: self.table.checked_name(OPERATION)?,
             filter: self.filter.clone(),
-            select: self.selection.names(),
+            select: self.selection.names().map(with_row_key),
             top: top.map(|top| top.min(PAGE_ITEMS_MAX)),
             continuation,
             level: MetadataLevel::Minimal,
@@ -379,6 +382,12 @@ impl<S> PagedQuery<S> {
         } = Response::decode(answer.response);
         let mut items = Vec::new();
         let read = read_page(&content, |entity| {
+            if entity
+                .text("RowKey")
+                .is_ok_and(|key| key.is_some_and(is_marker))
+            {
+                return Ok(());
+            }
             let item = self
                 .selection
                 .read(entity)
@@ -401,6 +410,14 @@ impl<S> PagedQuery<S> {
             }
         }
     }
+}
+
+/// The row key tells the markers of others' operations from entities.
+fn with_row_key(mut names: Vec<String>) -> Vec<String> {
+    if !names.iter().any(|name| name == "RowKey") {
+        names.push("RowKey".to_owned());
+    }
+    names
 }
 
 /// The key of an entity that could not be read, where the answer has it.

@@ -3,12 +3,15 @@
 //!
 //! Success is claimed only where it is sure. That the entity equals what was sent is no proof: two programs may send the same.
 
+use std::error::Error as StdError;
+
 use bytes::Bytes;
+use http::StatusCode;
 use tablesdk_protocol::operation::get_entity::{Request, Response};
 use tablesdk_protocol::wire::json::MetadataLevel;
 use tablesdk_protocol::{EntityKey, TableName};
 
-use crate::pipeline::{Effect, Run};
+use crate::pipeline::{Answer, Effect, Run};
 use crate::{CurrentRow, Error, ErrorKind, RowNow};
 
 /// A write, as far as its outcome can be seen in the entity.
@@ -34,13 +37,31 @@ pub(super) async fn settle(
     }
     // A service that gives no answer to the write is not asked for more.
     let row = match error.kind() {
-        ErrorKind::Service => look(run, &sent).await,
+        ErrorKind::Response | ErrorKind::Service => look(run, &sent).await,
         _ => RowNow::Unread,
     };
-    Ok((row, error))
+    Ok((row, run.tally(error)))
 }
 
-async fn look(run: &mut Run<'_>, sent: &Sent<'_>) -> RowNow {
+/// The error of a write whose answer says success, and not in the way of the service: anybody can say 200, and then nobody
+/// knows what was done.
+pub(super) fn unproven(problem: impl Into<Box<dyn StdError + Send + Sync>>) -> Error {
+    Error::response(problem).with_unsettled(true)
+}
+
+/// Whether a success has a status that the service gives it.
+pub(super) fn check_status(answer: &Answer, statuses: &[StatusCode]) -> Result<(), Error> {
+    let status = answer.response.status();
+    if statuses.contains(&status) {
+        return Ok(());
+    }
+    Err(unproven(format!(
+        "the service does not answer with {status}"
+    )))
+}
+
+/// What is there now.
+pub(super) async fn look(run: &mut Run<'_>, sent: &Sent<'_>) -> RowNow {
     let request = Request {
         table: sent.table.clone(),
         key: sent.key.clone(),
@@ -48,12 +69,12 @@ async fn look(run: &mut Run<'_>, sent: &Sent<'_>) -> RowNow {
         level: MetadataLevel::Minimal,
     };
     let request = request.encode(&run.pipeline().endpoint);
-    match run.send(Effect::Read, &request).await {
+    match run.send(Effect::ReadNow, &request).await {
         Ok(answer) => {
             let Response { etag, content } = Response::decode(answer.response);
             match CurrentRow::new(content, etag, sent.body, sent.whole) {
-                Ok(row) => RowNow::Present(row),
-                Err(_) => RowNow::Unread,
+                Ok(Some(row)) => RowNow::Present(row),
+                Ok(None) | Err(_) => RowNow::Unread,
             }
         }
         Err(error) if error.is_not_found() => RowNow::Missing,

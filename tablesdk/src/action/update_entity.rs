@@ -4,14 +4,16 @@ use std::fmt;
 use std::future::IntoFuture;
 use std::marker::PhantomData;
 
+use http::StatusCode;
 use tablesdk_protocol::operation::EntityBody;
+use tablesdk_protocol::operation::batch::Change;
 use tablesdk_protocol::operation::update_entity::{Mode, Request, Response};
 use tablesdk_protocol::{ETag, IfMatch};
 
-use super::settle::{Sent, settle};
-use super::{ActionFuture, EncodedEntity, check_condition};
+use super::settle::{Sent, check_status, settle, unproven};
+use super::{ActionFuture, EncodedEntity, check_condition, once};
 use crate::entity::{Stored, WritableEntity, write_entity};
-use crate::pipeline::Effect;
+use crate::pipeline::{Effect, Run};
 use crate::{Error, RowNow, TableClient};
 
 /// Writes an entity whatever its version. See [`TableClient::upsert_replace`], [`TableClient::upsert_merge`],
@@ -48,7 +50,18 @@ impl<E: WritableEntity> IntoFuture for WriteEntity<E> {
     type IntoFuture = ActionFuture<'static, ETag>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move { send(&self.table, self.mode, self.if_match, self.entity?).await })
+        Box::pin(async move {
+            let Self {
+                table,
+                mode,
+                if_match,
+                entity,
+                ..
+            } = self;
+            let entity = entity?;
+            let mut run = table.pipeline.begin(operation(mode, if_match.as_ref()));
+            send(&mut run, &table, mode, if_match, entity, false).await
+        })
     }
 }
 
@@ -70,6 +83,7 @@ pub struct ReplaceStored<'e, E> {
     table: TableClient,
     mode: Mode,
     entity: &'e mut Stored<E>,
+    once: bool,
 }
 
 impl<'e, E: WritableEntity> ReplaceStored<'e, E> {
@@ -78,7 +92,15 @@ impl<'e, E: WritableEntity> ReplaceStored<'e, E> {
             table,
             mode,
             entity,
+            once: false,
         }
+    }
+
+    /// Makes sure of what came of it even when answers are lost. See
+    /// [the guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
+    pub const fn exactly_once(mut self) -> Self {
+        self.once = true;
+        self
     }
 }
 
@@ -91,13 +113,17 @@ impl<'e, E: WritableEntity> IntoFuture for ReplaceStored<'e, E> {
             table,
             mode,
             entity,
+            once,
         } = self;
         let if_match = IfMatch::ETag(entity.etag().clone());
+        let operation = operation(mode, Some(&if_match));
         // Encoded before the future is made: the future then holds no shared borrow of the value, which would ask it to be
         // `Sync`.
-        let encoded = encode_stored(operation(mode, Some(&if_match)), entity);
+        let encoded = encode_stored(operation, entity);
         Box::pin(async move {
-            let etag = send(&table, mode, Some(if_match), encoded?).await?;
+            let encoded = encoded?;
+            let mut run = table.pipeline.begin(operation);
+            let etag = send(&mut run, &table, mode, Some(if_match), encoded, once).await?;
             entity.written(etag);
             Ok(())
         })
@@ -118,13 +144,16 @@ pub(super) fn encode_stored<E: WritableEntity>(
     Ok(EncodedEntity { key, body })
 }
 
+/// Writes an entity as a part of that run, and gives back its new version.
 pub(super) async fn send(
+    run: &mut Run<'_>,
     table: &TableClient,
     mode: Mode,
     if_match: Option<IfMatch>,
     entity: EncodedEntity,
+    once: bool,
 ) -> Result<ETag, Error> {
-    let operation = operation(mode, if_match.as_ref());
+    let operation = run.operation();
     let EncodedEntity { key, body } = entity;
     if let Some(if_match) = &if_match {
         check_condition(operation, if_match).map_err(|error| error.with_key(&key))?;
@@ -136,33 +165,40 @@ pub(super) async fn send(
         if_match,
         entity: EntityBody::from_bytes(body),
     };
-    let mut run = table.pipeline.begin(operation);
-    let encoded = request.encode(&run.pipeline().endpoint);
-    let response = match run.send(Effect::Write, &encoded).await {
-        Ok(answer) => answer.response,
-        Err(error) => {
-            let sent = Sent {
-                table: &request.table,
-                key: &request.key,
-                body: Some(request.entity.as_bytes()),
-                whole: request.mode == Mode::Replace,
-            };
-            // Without a version to fulfil, the write promises what is there, not who wrote it.
-            let promises_state = !matches!(request.if_match, Some(IfMatch::ETag(_)));
-            return match settle(&mut run, sent, error).await? {
-                (RowNow::Present(row), _) if promises_state && row.equals_sent() => {
-                    Ok(row.etag().clone())
-                }
-                (row, error) => Err(error.into_outcome_unknown(row)),
-            };
-        }
+    let error = match exchange(run, &request, once).await {
+        Ok(etag) => return Ok(etag),
+        Err(error) => error,
     };
-    match Response::decode(&response) {
-        Ok(Response { etag }) => Ok(etag),
-        Err(error) => Err(Error::response(error)
-            .with_operation(operation)
-            .with_key(&request.key)),
+    let sent = Sent {
+        table: &request.table,
+        key: &request.key,
+        body: Some(request.entity.as_bytes()),
+        whole: request.mode == Mode::Replace,
+    };
+    // Without a version to fulfil, the write promises what is there, not who wrote it.
+    let promises_state = !matches!(request.if_match, Some(IfMatch::ETag(_)));
+    match settle(run, sent, error).await? {
+        (RowNow::Present(row), _) if promises_state && row.equals_sent() => Ok(row.etag().clone()),
+        (row, error) => Err(error.into_outcome_unknown(row)),
     }
+}
+
+async fn exchange(run: &mut Run<'_>, request: &Request, once: bool) -> Result<ETag, Error> {
+    if once {
+        let changes = vec![Change::Update(request.clone())];
+        let keys = std::slice::from_ref(&request.key);
+        let etags = once::commit(run, &request.table, keys, changes).await;
+        let mut etags = etags.map_err(Error::without_batch_index)?.into_iter();
+        return etags
+            .next()
+            .flatten()
+            .ok_or_else(|| unproven("the answer has no version of the entity"));
+    }
+    let encoded = request.encode(&run.pipeline().endpoint);
+    let answer = run.send(Effect::Write, &encoded).await?;
+    check_status(&answer, &[StatusCode::NO_CONTENT])?;
+    let decoded = Response::decode(&answer.response).map_err(unproven)?;
+    Ok(decoded.etag)
 }
 
 pub(super) fn operation(mode: Mode, if_match: Option<&IfMatch>) -> &'static str {

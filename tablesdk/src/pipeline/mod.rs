@@ -12,12 +12,13 @@ pub use policy::Retry;
 pub(crate) use retry::{Answer, Effect, Run};
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderValue, Request, header};
 use tablesdk_protocol::operation::update_entity::merge_by_post;
 use tablesdk_protocol::wire::header as name;
-use tablesdk_protocol::{Clock, Endpoint, Guid, Transport};
+use tablesdk_protocol::{Clock, Endpoint, Guid, Timestamp, Transport};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Instant, timeout_at};
 
@@ -29,6 +30,8 @@ use crate::{Backend, Error};
 #[derive(Debug)]
 pub(crate) struct Pipeline {
     pub(crate) endpoint: Endpoint,
+    /// Where reads may go that the primary does not answer.
+    secondary_for_reads: Option<Endpoint>,
     backend: Backend,
     pub(crate) credential: Credential,
     transport: Arc<dyn Transport>,
@@ -50,6 +53,7 @@ impl Pipeline {
     ) -> Self {
         Self {
             endpoint,
+            secondary_for_reads: None,
             backend,
             credential,
             transport,
@@ -58,6 +62,27 @@ impl Pipeline {
             retry,
             places: in_flight_max.map(Semaphore::new),
         }
+    }
+
+    /// Lets reads that fail be repeated at the account's secondary.
+    pub(crate) fn with_secondary_for_reads(mut self, secondary: Option<Endpoint>) -> Self {
+        self.secondary_for_reads = secondary;
+        self
+    }
+
+    /// A request to the endpoint as one to the secondary, where reads may go there.
+    fn at_secondary(&self, request: &Request<Bytes>) -> Option<Request<Bytes>> {
+        let secondary = self.secondary_for_reads.as_ref()?;
+        let resource = request.uri().path_and_query()?.as_str();
+        let resource = resource.strip_prefix(self.endpoint.path())?;
+        let mut request = request.clone();
+        *request.uri_mut() = format!("{secondary}{resource}").parse().ok()?;
+        Some(request)
+    }
+
+    /// The time, and how long an operation may take.
+    pub(crate) fn now_and_deadline(&self) -> (Timestamp, Duration) {
+        (self.clock.now(), self.retry.deadline)
     }
 
     /// Starts an operation: its deadline begins here.

@@ -78,7 +78,8 @@ impl Retry {
         self
     }
 
-    /// How long everything together may take, waiting included. No wait is begun that would end later. Not 0.
+    /// How long everything together may take, waiting included: of an operation that sends several requests, such as
+    /// [`modify`](crate::TableClient::modify), all of them. No wait is begun that would end later. Not 0.
     pub const fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self
@@ -98,6 +99,16 @@ impl Retry {
             ));
         }
         Ok(())
+    }
+
+    /// A random time to wait before an operation that others got in the way of starts over, for the that-many-th time. What
+    /// is in the way is a write that just ended: the waits are short at first, as long as one takes.
+    pub(super) fn pause_before_round(&self, round: u32) -> Duration {
+        let factor = 2_u32.saturating_pow(round.saturating_sub(1));
+        let bound = (self.delay / 8)
+            .saturating_mul(factor)
+            .min(self.delay_max / 10);
+        bound.mul_f64(fastrand::f64())
     }
 
     /// A random time to wait after that many attempts.

@@ -15,17 +15,20 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::Pipeline;
 use crate::Error;
 
-/// Whether a request changes anything.
+/// Whether a request changes anything, and what it may be answered from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
+    /// It reads, and may be answered by the secondary, where the client allows that.
     Read,
+    /// It reads what the primary has now.
+    ReadNow,
     Write,
 }
 
 /// Finds the refusal in an answer of success.
 pub(crate) type Inspect<'i> = &'i (dyn Fn(&Response<Bytes>) -> Option<Refusal> + Sync);
 
-/// The attempts of one operation: they share a deadline and a count.
+/// The requests of one operation: they share a deadline and a count.
 #[derive(Debug)]
 pub(crate) struct Run<'p> {
     pipeline: &'p Pipeline,
@@ -38,6 +41,8 @@ pub(crate) struct Run<'p> {
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) response: Response<Bytes>,
+    /// An attempt before it was not answered: it may have been carried out, and may be even later.
+    pub(crate) is_after_doubt: bool,
 }
 
 impl<'p> Run<'p> {
@@ -54,6 +59,29 @@ impl<'p> Run<'p> {
         self.pipeline
     }
 
+    pub(crate) const fn operation(&self) -> &'static str {
+        self.operation
+    }
+
+    /// Notes in an error what the whole operation took until now.
+    pub(crate) fn tally(&self, error: Error) -> Error {
+        error
+            .with_operation(self.operation)
+            .with_attempts(self.attempts, self.started.elapsed())
+    }
+
+    /// Waits a random time before an operation starts over, for the that-many-th time. `false`, at once, when it would end
+    /// after the deadline.
+    pub(crate) async fn pause_before_round(&self, round: u32) -> bool {
+        let policy = &self.pipeline.retry;
+        let pause = policy.pause_before_round(round);
+        let in_time = self.is_before_deadline(pause);
+        if in_time {
+            sleep(pause).await;
+        }
+        in_time
+    }
+
     /// Sends a request, again if need be.
     ///
     /// The error of a write is [unsettled](Error::is_unsettled) when an attempt may have been carried out all the same.
@@ -65,6 +93,15 @@ impl<'p> Run<'p> {
         self.send_inspected(effect, request, &|_| None).await
     }
 
+    /// Sends a request once, whatever comes of it.
+    pub(crate) async fn send_once(
+        &mut self,
+        effect: Effect,
+        request: &Request<Bytes>,
+    ) -> Result<Answer, Error> {
+        self.send_up_to(1, effect, request, &|_| None).await
+    }
+
     /// As [`send`](Self::send), for answers of success that may hold a refusal all the same.
     pub(crate) async fn send_inspected(
         &mut self,
@@ -72,45 +109,92 @@ impl<'p> Run<'p> {
         request: &Request<Bytes>,
         inspect: Inspect<'_>,
     ) -> Result<Answer, Error> {
+        let attempts = self.pipeline.retry.attempts;
+        self.send_up_to(attempts, effect, request, inspect).await
+    }
+
+    async fn send_up_to(
+        &mut self,
+        attempts_max: u32,
+        effect: Effect,
+        request: &Request<Bytes>,
+        inspect: Inspect<'_>,
+    ) -> Result<Answer, Error> {
         let policy = &self.pipeline.retry;
-        let deadline = self.started.checked_add(policy.deadline);
         let client_request_id = super::random_guid().to_string();
+        let secondary = match effect {
+            Effect::Read => self.pipeline.at_secondary(request),
+            Effect::ReadNow | Effect::Write => None,
+        };
         let mut attempts = 0;
         let mut maybe_done = false;
+        let mut location = Location::Primary;
+        // What the primary said last, and until when it wants to be left alone.
+        let mut primary: Option<(Error, Option<Instant>)> = None;
         loop {
             attempts += 1;
             self.attempts += 1;
-            let failure = match self
-                .attempt(request, inspect, &client_request_id, deadline)
-                .await
-            {
+            let sent = match (location, &secondary) {
+                (Location::Secondary, Some(request)) => request,
+                _ => request,
+            };
+            let failure = match self.attempt(sent, inspect, &client_request_id).await {
                 Ok(response) => {
                     if attempts == 1 {
                         self.pipeline.budget.refill();
                     }
-                    return Ok(Answer { response });
+                    return Ok(Answer {
+                        response,
+                        is_after_doubt: maybe_done,
+                    });
                 }
                 Err(failure) => failure,
             };
             maybe_done |= failure.maybe_done;
-            let pause = policy.pause(attempts).max(failure.asked_pause);
-            let goes_on = failure.is_passing
-                && attempts < policy.attempts
-                && deadline.is_none_or(|deadline| {
-                    let next = Instant::now().checked_add(pause);
-                    next.is_some_and(|next| next < deadline)
-                })
+            let unsettled = effect == Effect::Write && maybe_done && !failure.is_verdict;
+            let (error, not_before, is_passing) = match (location, primary.take()) {
+                // The secondary lags behind: that something is missing there says nothing.
+                (Location::Secondary, Some((error, not_before))) => (error, not_before, true),
+                _ => {
+                    let not_before = Instant::now().checked_add(failure.asked_pause);
+                    (failure.error, not_before, failure.is_passing)
+                }
+            };
+            let next = match (location, &secondary) {
+                (Location::Primary, Some(_)) => Location::Secondary,
+                _ => Location::Primary,
+            };
+            let mut pause = policy.pause(attempts);
+            if next == Location::Primary {
+                let asked = not_before.map_or(Duration::MAX, |time| {
+                    time.saturating_duration_since(Instant::now())
+                });
+                pause = pause.max(asked);
+            }
+            let goes_on = is_passing
+                && attempts < attempts_max
+                && self.is_before_deadline(pause)
                 && self.pipeline.budget.take();
             if !goes_on {
-                let unsettled = effect == Effect::Write && maybe_done && !failure.is_verdict;
-                return Err(failure
-                    .error
-                    .with_operation(self.operation)
-                    .with_attempts(self.attempts, self.started.elapsed())
-                    .with_unsettled(unsettled));
+                return Err(self.tally(error).with_unsettled(unsettled));
             }
+            primary = Some((error, not_before));
+            location = next;
             sleep(pause).await;
         }
+    }
+
+    /// Whether a pause that begins now ends before the deadline.
+    fn is_before_deadline(&self, pause: Duration) -> bool {
+        self.deadline().is_none_or(|deadline| {
+            let next = Instant::now().checked_add(pause);
+            next.is_some_and(|next| next < deadline)
+        })
+    }
+
+    /// `None`, where it is beyond all time.
+    fn deadline(&self) -> Option<Instant> {
+        self.started.checked_add(self.pipeline.retry.deadline)
     }
 
     async fn attempt(
@@ -118,8 +202,8 @@ impl<'p> Run<'p> {
         request: &Request<Bytes>,
         inspect: Inspect<'_>,
         client_request_id: &str,
-        deadline: Option<Instant>,
     ) -> Result<Response<Bytes>, Failure> {
+        let deadline = self.deadline();
         let Ok(_place) = self.pipeline.place(deadline).await else {
             return Err(Failure::crowded(self.started.elapsed()));
         };
@@ -160,6 +244,13 @@ impl<'p> Run<'p> {
     }
 }
 
+/// Which of the account's endpoints a request goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Location {
+    Primary,
+    Secondary,
+}
+
 /// What went wrong with an attempt, and what may be done about it.
 struct Failure {
     error: Error,
@@ -167,7 +258,7 @@ struct Failure {
     is_passing: bool,
     /// The service may have carried the request out.
     maybe_done: bool,
-    /// The answer is about the request itself, whose every attempt must have been refused in the same way.
+    /// The answer proves that no earlier attempt of the same request was carried out.
     is_verdict: bool,
     /// How long the service wants to be left alone.
     asked_pause: Duration,
@@ -175,46 +266,34 @@ struct Failure {
 
 impl Failure {
     fn answered(response: &Response<Bytes>, now: Timestamp) -> Self {
-        let headers = response.headers();
-        let error = error_body::read(response.status(), headers, response.body());
-        Self::refused(error, headers, now)
+        let (status, headers) = (response.status(), response.headers());
+        match error_body::recognise(status, headers, response.body()) {
+            Some(error) => Self::refused(error, headers, now),
+            None => Self {
+                is_passing: is_passing(status),
+                // Whoever answers in the service's place may have passed the request on before. Too many requests are turned
+                // away at the door.
+                maybe_done: status != StatusCode::TOO_MANY_REQUESTS,
+                is_verdict: false,
+                asked_pause: asked_pause(headers, now),
+                error: Error::foreign(status).with_request_id(request_id(headers)),
+            },
+        }
     }
 
+    /// What the service says.
     fn refused(error: ServiceError, headers: &HeaderMap, now: Timestamp) -> Self {
         let status = error.status();
-        let is_passing = matches!(
-            status,
-            StatusCode::REQUEST_TIMEOUT
-                | StatusCode::TOO_MANY_REQUESTS
-                | StatusCode::INTERNAL_SERVER_ERROR
-                | StatusCode::BAD_GATEWAY
-                | StatusCode::SERVICE_UNAVAILABLE
-                | StatusCode::GATEWAY_TIMEOUT
-        ) || error.code().as_str() == "AccountBeingCreated";
         // The service that is busy says so before it does anything. A proxy may say the same in other words, at any time.
         let is_refusal = status.is_client_error() && status != StatusCode::REQUEST_TIMEOUT
             || status == StatusCode::NOT_IMPLEMENTED
             || *error.code() == ErrorCode::ServerBusy;
-        let is_verdict = matches!(
-            status,
-            StatusCode::BAD_REQUEST
-                | StatusCode::METHOD_NOT_ALLOWED
-                | StatusCode::LENGTH_REQUIRED
-                | StatusCode::PAYLOAD_TOO_LARGE
-                | StatusCode::URI_TOO_LONG
-                | StatusCode::UNSUPPORTED_MEDIA_TYPE
-                | StatusCode::NOT_IMPLEMENTED
-        );
-        let request_id = headers.get(name::X_MS_REQUEST_ID);
-        let request_id = request_id
-            .and_then(|id| id.to_str().ok())
-            .map(str::to_owned);
         Self {
-            is_passing,
+            is_passing: is_passing(status) || error.code().as_str() == "AccountBeingCreated",
             maybe_done: !is_refusal,
-            is_verdict,
+            is_verdict: is_verdict(&error),
             asked_pause: asked_pause(headers, now),
-            error: Error::service(error).with_request_id(request_id),
+            error: Error::service(error).with_request_id(request_id(headers)),
         }
     }
 
@@ -239,6 +318,51 @@ impl Failure {
             asked_pause: Duration::ZERO,
         }
     }
+}
+
+/// Whether another attempt may fare better, as far as the status tells.
+fn is_passing(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::REQUEST_TIMEOUT
+            | StatusCode::TOO_MANY_REQUESTS
+            | StatusCode::INTERNAL_SERVER_ERROR
+            | StatusCode::BAD_GATEWAY
+            | StatusCode::SERVICE_UNAVAILABLE
+            | StatusCode::GATEWAY_TIMEOUT
+    )
+}
+
+/// Whether the service finds fault with what every attempt had in common, so that none was ever carried out.
+///
+/// `TooManyProperties` and `EntityTooLarge` are none: of a merge they speak of what is stored as well, which may have grown
+/// since an earlier attempt. Nor is anything about headers and checksums, which a bad connection may have damaged once.
+fn is_verdict(error: &ServiceError) -> bool {
+    let code = error.code();
+    // A code with a status that is not its own is nobody's word.
+    error.status() == code.status()
+        && matches!(
+            code,
+            ErrorCode::CommandsInBatchActOnDifferentPartitions
+                | ErrorCode::DuplicatePropertiesSpecified
+                | ErrorCode::InvalidDuplicateRow
+                | ErrorCode::InvalidInput
+                | ErrorCode::InvalidResourceName
+                | ErrorCode::InvalidUri
+                | ErrorCode::MethodNotAllowed
+                | ErrorCode::NotImplemented
+                | ErrorCode::OutOfRangeInput
+                | ErrorCode::PropertiesNeedValue
+                | ErrorCode::PropertyNameInvalid
+                | ErrorCode::PropertyNameTooLong
+                | ErrorCode::PropertyValueTooLarge
+                | ErrorCode::RequestBodyTooLarge
+        )
+}
+
+fn request_id(headers: &HeaderMap) -> Option<String> {
+    let id = headers.get(name::X_MS_REQUEST_ID)?;
+    id.to_str().ok().map(str::to_owned)
 }
 
 /// How long the service asks to wait: in milliseconds, in seconds, or until a date.
@@ -290,26 +414,70 @@ mod tests {
         }
     }
 
+    fn failure(status: u16, body: &str) -> Failure {
+        let mut response = Response::new(Bytes::copy_from_slice(body.as_bytes()));
+        *response.status_mut() = StatusCode::from_u16(status).unwrap();
+        Failure::answered(&response, Timestamp::UNIX_EPOCH)
+    }
+
+    fn coded(code: &str) -> String {
+        format!(r#"{{"odata.error":{{"code":"{code}","message":{{"lang":"","value":""}}}}}}"#)
+    }
+
     #[test]
     fn every_status_has_its_class() {
-        let class = |status: u16, body: &'static str| {
-            let mut response = Response::new(Bytes::from_static(body.as_bytes()));
-            *response.status_mut() = StatusCode::from_u16(status).unwrap();
-            let failure = Failure::answered(&response, Timestamp::UNIX_EPOCH);
+        let class = |status, body: &str| {
+            let failure = failure(status, body);
             (failure.is_passing, failure.maybe_done)
         };
-        let busy = r#"{"odata.error":{"code":"ServerBusy","message":{"lang":"","value":""}}}"#;
-        assert_eq!(class(503, busy), (true, false));
+        assert_eq!(class(503, &coded("ServerBusy")), (true, false));
         assert_eq!(class(503, "<html>"), (true, true));
         assert_eq!(class(429, ""), (true, false));
+        assert_eq!(class(408, &coded("Made")), (true, true));
         for status in [408, 500, 502, 504] {
             assert_eq!(class(status, ""), (true, true), "{status}");
         }
-        for status in [400, 401, 403, 404, 405, 409, 411, 412, 413, 415, 416, 501] {
-            assert_eq!(class(status, ""), (false, false), "{status}");
+        for status in [
+            400, 401, 403, 404, 405, 409, 411, 412, 413, 415, 416, 501, 505,
+        ] {
+            // What the service says is a refusal; what anybody else says leaves it open.
+            let is_refusal = status != 505;
+            assert_eq!(
+                class(status, &coded("Made")),
+                (false, !is_refusal),
+                "{status}"
+            );
+            assert_eq!(class(status, "<html>"), (false, true), "{status}");
         }
-        for status in [301, 304, 505] {
+        for status in [301, 304] {
             assert_eq!(class(status, ""), (false, true), "{status}");
+        }
+    }
+
+    #[test]
+    fn only_codes_about_the_request_alone_are_verdicts() {
+        for (status, code, expected) in [
+            (400, "InvalidInput", true),
+            (400, "PropertyValueTooLarge", true),
+            (413, "RequestBodyTooLarge", true),
+            (501, "NotImplemented", true),
+            // A merge may have met a smaller entity before.
+            (400, "TooManyProperties", false),
+            (400, "EntityTooLarge", false),
+            // Circumstances, not the request.
+            (400, "Md5Mismatch", false),
+            (403, "AuthenticationFailed", false),
+            (404, "TableNotFound", false),
+            (409, "EntityAlreadyExists", false),
+            (412, "UpdateConditionNotSatisfied", false),
+            // Nobody's word.
+            (400, "FromTheFuture", false),
+            (500, "InvalidInput", false),
+        ] {
+            assert_eq!(failure(status, &coded(code)).is_verdict, expected, "{code}");
+        }
+        for status in [400, 405, 411, 413, 414, 415, 501] {
+            assert!(!failure(status, "<html>").is_verdict, "{status}");
         }
     }
 }

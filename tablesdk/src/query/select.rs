@@ -71,7 +71,7 @@ impl<E> Selection<E> for Presence {
     type Item = ();
 
     fn names(&self) -> Option<Vec<String>> {
-        Some(vec!["PartitionKey".to_owned()])
+        Some(vec!["RowKey".to_owned()])
     }
 
     fn read(&self, _: &JsonEntity<'_>) -> Result<(), EntityError> {

@@ -11,7 +11,8 @@ use crate::Error;
 
 /// Sends requests over HTTP with a [`reqwest::Client`].
 ///
-/// Connecting may take 5 seconds, a whole request 60, twice what the service takes at most. An answer may be 64 MiB large.
+/// Connecting may take 5 seconds. How long a whole request may take is up to [`Retry::try_timeout`](crate::Retry::try_timeout).
+/// An answer may be 64 MiB large.
 #[derive(Clone, Debug)]
 pub struct ReqwestTransport {
     client: reqwest::Client,
@@ -28,7 +29,6 @@ impl ReqwestTransport {
             // A redirect would leave with a signature that is made for another URL.
             .redirect(reqwest::redirect::Policy::none())
             .connect_timeout(CONNECT_TIMEOUT)
-            .timeout(REQUEST_TIMEOUT)
             .build()
             .map_err(Error::configuration)?;
         Ok(Self { client })
@@ -82,5 +82,4 @@ fn maybe_sent(error: reqwest::Error) -> TransportError {
 }
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 const RESPONSE_BODY_BYTES_MAX: usize = 64 * 1024 * 1024;

@@ -1,0 +1,223 @@
+//! Exactly once: changes travel with a marker, a row of a random name, in one entity group transaction. Whether they were
+//! carried out is then a question with an answer: the marker is there, or it is not.
+//!
+//! A doubt is settled by trying to insert the marker under the same name, with another state. If that succeeds, no attempt was
+//! carried out, and none will be that is still under way, since it would insert the marker again. If it fails, the marker that
+//! is there tells. The marker stands first, so that a repetition of what was carried out is refused because of it.
+//!
+//! Knows nothing of what the changes are for.
+
+use http::StatusCode;
+use tablesdk_protocol::operation::batch::Change;
+use tablesdk_protocol::operation::{EntityBody, Prefer, delete_entity, get_entity, insert_entity};
+use tablesdk_protocol::wire::json::{MetadataLevel, read_entity};
+use tablesdk_protocol::{ETag, EntityKey, ErrorCode, Guid, IfMatch, TableName, Value};
+
+use super::settle::{Sent, check_status, look};
+use super::transaction::{Transaction, content};
+use crate::entity::write_values;
+use crate::pipeline::{Effect, Run, random_guid};
+use crate::{Error, RowNow};
+
+/// Carries changes out exactly once, or not at all, and gives back the new versions in their order; `None` for a delete.
+///
+/// Where the answer was lost and the entity was written again since, the version is one that is over.
+///
+/// The error is [unsettled](Error::is_unsettled) only where not even the marker could be asked.
+pub(super) async fn commit(
+    run: &mut Run<'_>,
+    table: &TableName,
+    keys: &[EntityKey],
+    changes: Vec<Change>,
+) -> Result<Vec<Option<ETag>>, Error> {
+    let marker = Marker::new(run, table, keys)?;
+    let mut all = vec![Change::Insert(marker.insert(State::Committed)?)];
+    all.extend(changes);
+    let transaction = Transaction::new(run, all)?;
+    let error = match transaction.send(run).await {
+        Ok(done) => {
+            // An attempt that is still under way must find the marker.
+            if !done.is_after_doubt {
+                marker.sweep(run).await;
+            }
+            return Ok(done.etags.into_iter().skip(1).collect());
+        }
+        Err(error) => error,
+    };
+    let index = error.batch_index();
+    // Even at the first attempt: something on the way may have sent it twice.
+    let met_itself = index == Some(0) && error.code() == Some(&ErrorCode::EntityAlreadyExists);
+    let error = match index {
+        Some(index) if index > 0 => error.with_batch_index(index - 1),
+        _ => error.without_batch_index(),
+    };
+    if !error.is_unsettled() && !met_itself {
+        return Err(error);
+    }
+    let outcome = if met_itself {
+        marker.read(run).await
+    } else {
+        marker.decide(run).await?
+    };
+    match outcome {
+        Outcome::Committed { marker: over } => {
+            let mut etags = Vec::new();
+            for (key, change) in keys.iter().zip(transaction.changes().iter().skip(1)) {
+                etags.push(version_now(run, table, key, change, &over).await);
+            }
+            Ok(etags)
+        }
+        Outcome::Cancelled => Err(run.tally(error.into_not_done())),
+        Outcome::Unknown => Err(run.tally(error.with_unsettled(true))),
+    }
+}
+
+/// Whether a row of that key is a marker.
+pub(super) fn is_marker(row_key: &str) -> bool {
+    row_key
+        .strip_prefix(PREFIX)
+        .is_some_and(|id| id.parse::<Guid>().is_ok())
+}
+
+/// The row that proves that the changes beside it were carried out.
+struct Marker<'t> {
+    table: &'t TableName,
+    key: EntityKey,
+    operation: &'static str,
+}
+
+#[derive(Clone, Copy)]
+enum State {
+    Committed,
+    Cancelled,
+}
+
+enum Outcome {
+    /// All changes were carried out; the version of the marker is no newer than theirs.
+    Committed {
+        marker: ETag,
+    },
+    /// None was, and none will be.
+    Cancelled,
+    Unknown,
+}
+
+impl<'t> Marker<'t> {
+    fn new(run: &Run<'_>, table: &'t TableName, keys: &[EntityKey]) -> Result<Self, Error> {
+        let partition = keys.first().map_or("", |key| key.partition_key().as_str());
+        let key = EntityKey::new(partition, format!("{PREFIX}{}", random_guid()));
+        Ok(Self {
+            table,
+            key: key.map_err(|error| run.tally(Error::input(error)))?,
+            operation: run.operation(),
+        })
+    }
+
+    fn insert(&self, state: State) -> Result<insert_entity::Request, Error> {
+        let text = |text: &str| Value::String(text.to_owned());
+        let values = [
+            ("TablesdkMarker".to_owned(), text("exactly-once")),
+            (STATE.to_owned(), text(state.as_str())),
+            ("TablesdkOperation".to_owned(), text(self.operation)),
+        ];
+        let body = write_values(&self.key, &values).map_err(Error::input)?;
+        Ok(insert_entity::Request {
+            table: self.table.clone(),
+            entity: EntityBody::from_bytes(body),
+            prefer: Prefer::ReturnNoContent,
+            level: MetadataLevel::Minimal,
+        })
+    }
+
+    /// Settles what came of the changes, once and for all.
+    async fn decide(&self, run: &mut Run<'_>) -> Result<Outcome, Error> {
+        let request = self.insert(State::Cancelled)?;
+        let request = request.encode(&run.pipeline().endpoint);
+        let statuses = [StatusCode::CREATED, StatusCode::NO_CONTENT];
+        Ok(match run.send(Effect::Write, &request).await {
+            Ok(answer) if check_status(&answer, &statuses).is_ok() => Outcome::Cancelled,
+            Err(error) if error.code() == Some(&ErrorCode::EntityAlreadyExists) => {
+                self.read(run).await
+            }
+            _ => Outcome::Unknown,
+        })
+    }
+
+    async fn read(&self, run: &mut Run<'_>) -> Outcome {
+        let request = get_entity::Request {
+            table: self.table.clone(),
+            key: self.key.clone(),
+            select: None,
+            level: MetadataLevel::Minimal,
+        };
+        let request = request.encode(&run.pipeline().endpoint);
+        let Ok(answer) = run.send(Effect::ReadNow, &request).await else {
+            return Outcome::Unknown;
+        };
+        let get_entity::Response { etag, content } = get_entity::Response::decode(answer.response);
+        let Ok(row) = read_entity(&content) else {
+            return Outcome::Unknown;
+        };
+        let state = row.text(STATE).ok().flatten();
+        match (state, etag.or_else(|| row.etag())) {
+            (Some(COMMITTED), Some(marker)) => Outcome::Committed { marker },
+            (Some(CANCELLED), _) => Outcome::Cancelled,
+            _ => Outcome::Unknown,
+        }
+    }
+
+    /// Deletes the marker, if that can be done at the first attempt: the changes are done in any case.
+    async fn sweep(&self, run: &mut Run<'_>) {
+        let request = delete_entity::Request {
+            table: self.table.clone(),
+            key: self.key.clone(),
+            if_match: IfMatch::Any,
+        };
+        let request = request.encode(&run.pipeline().endpoint);
+        // What stays behind, `sweep_markers` finds.
+        let _ = run.send_once(Effect::Write, &request).await;
+    }
+}
+
+impl State {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Cancelled => CANCELLED,
+            Self::Committed => COMMITTED,
+        }
+    }
+}
+
+/// The version of a change that was carried out without an answer: that of the entity now, if that is what the change made of
+/// it; else one that is over, as the true one is.
+async fn version_now(
+    run: &mut Run<'_>,
+    table: &TableName,
+    key: &EntityKey,
+    change: &Change,
+    over: &ETag,
+) -> Option<ETag> {
+    if let Change::Delete(_) = change {
+        return None;
+    }
+    let (body, whole) = content(change);
+    let sent = Sent {
+        table,
+        key,
+        body,
+        whole,
+    };
+    Some(match look(run, &sent).await {
+        // After a merge, properties that were not sent may have changed since.
+        RowNow::Present(row) if whole && row.equals_sent() => row.etag().clone(),
+        _ => over.clone(),
+    })
+}
+
+/// What the names of all markers start with. Sorts behind letters and digits.
+pub(super) const PREFIX: &str = "~tablesdk.once.";
+/// Behind the names of all markers, which go on with a GUID.
+pub(super) const PREFIX_END: &str = "~tablesdk.once.~";
+const STATE: &str = "TablesdkState";
+const COMMITTED: &str = "committed";
+const CANCELLED: &str = "cancelled";

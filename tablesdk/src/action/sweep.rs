@@ -1,0 +1,164 @@
+//! `sweep_markers`: deletes what operations that were to happen exactly once left behind.
+
+use std::future::IntoFuture;
+use std::time::Duration;
+
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use tablesdk_protocol::filter::{ComparisonOperator, Filter};
+use tablesdk_protocol::operation::delete_entity;
+use tablesdk_protocol::operation::query_entities::{Request, Response};
+use tablesdk_protocol::wire::json::{JsonEntity, JsonError, MetadataLevel, read_page};
+use tablesdk_protocol::{EntityKey, IfMatch, PartitionKey, TableName, Timestamp};
+
+use super::once::{PREFIX, PREFIX_END, is_marker};
+use super::{ActionFuture, check_url};
+use crate::entity::EntityError;
+use crate::pipeline::{Effect, Pipeline};
+use crate::{Error, TableClient};
+
+/// Deletes old markers of one partition. See [`TableClient::sweep_markers`].
+#[derive(Clone, Debug)]
+#[must_use = "actions do nothing until awaited"]
+pub struct SweepMarkers {
+    table: TableClient,
+    partition: Result<PartitionKey>,
+    older_than: Duration,
+}
+
+impl SweepMarkers {
+    pub(crate) const fn new(table: TableClient, partition: Result<PartitionKey>) -> Self {
+        Self {
+            table,
+            partition,
+            older_than: OLDER_THAN,
+        }
+    }
+
+    /// Deletes only markers of that age: an hour unless told otherwise. It must be longer than any client of the table tries
+    /// an operation, and any request can be under way: less than the [deadline](crate::Retry::deadline) of this client and
+    /// a minute more is refused. The age is told by this machine's clock.
+    pub const fn older_than(mut self, age: Duration) -> Self {
+        self.older_than = age;
+        self
+    }
+
+    async fn run(self) -> Result<usize, Error> {
+        let refused = |error: Error| error.with_operation(OPERATION);
+        let partition = self
+            .partition
+            .map_err(|error| refused(Error::input(error)))?;
+        let table = self.table.checked_name(OPERATION)?;
+        let pipeline = &*self.table.pipeline;
+        let (now, deadline) = pipeline.now_and_deadline();
+        let least = deadline.saturating_add(UNDER_WAY);
+        if self.older_than < least {
+            let age = self.older_than;
+            return Err(refused(Error::input(TooYoung { age, least })));
+        }
+        let mut request = Request {
+            table: table.clone(),
+            filter: Some(filter(&partition)),
+            select: Some(vec![
+                "PartitionKey".into(),
+                "RowKey".into(),
+                "Timestamp".into(),
+            ]),
+            top: None,
+            continuation: None,
+            level: MetadataLevel::Minimal,
+        };
+        let mut swept = 0;
+        loop {
+            check_url(OPERATION, request.url_bytes(&pipeline.endpoint))?;
+            let encoded = request.encode(&pipeline.endpoint);
+            let answer = pipeline.send(OPERATION, Effect::ReadNow, &encoded).await?;
+            let page = Response::decode(answer.response);
+            let mut old = Vec::new();
+            let read = read_page(&page.content, |entity| {
+                let age = age(entity, now);
+                if let (Some(key), Some(age)) = (marker_key(entity), age)
+                    && age >= self.older_than
+                {
+                    old.push(key);
+                }
+                Ok::<_, JsonError>(())
+            });
+            read.map_err(|error| refused(Error::response(error)))?;
+            let requests = old.into_iter().map(|key| delete(pipeline, &table, key));
+            let deleted: Vec<bool> = stream::iter(requests)
+                .buffer_unordered(CONCURRENCY)
+                .try_collect()
+                .await?;
+            swept += deleted.into_iter().filter(|deleted| *deleted).count();
+            if page.continuation.is_none() {
+                return Ok(swept);
+            }
+            request.continuation = page.continuation;
+        }
+    }
+}
+
+impl IntoFuture for SweepMarkers {
+    type Output = Result<usize, Error>;
+    type IntoFuture = ActionFuture<'static, usize>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.run())
+    }
+}
+
+fn filter(partition: &PartitionKey) -> Filter {
+    let row = |operator, text: &str| Filter::comparison("RowKey", operator, text.to_owned());
+    let partition = partition.as_str().to_owned();
+    Filter::comparison("PartitionKey", ComparisonOperator::Equal, partition)
+        .and(row(ComparisonOperator::GreaterThanOrEqual, PREFIX))
+        .and(row(ComparisonOperator::LessThan, PREFIX_END))
+}
+
+fn marker_key(entity: &JsonEntity<'_>) -> Option<EntityKey> {
+    let text = |name| entity.text(name).ok().flatten();
+    let row_key = text("RowKey")?;
+    is_marker(row_key)
+        .then(|| EntityKey::new(text("PartitionKey")?, row_key).ok())
+        .flatten()
+}
+
+/// `None`, where it is not known.
+fn age(entity: &JsonEntity<'_>, now: Timestamp) -> Option<Duration> {
+    let written = entity.timestamp().ok().flatten()?;
+    Some(if written < now {
+        now.abs_diff(written)
+    } else {
+        Duration::ZERO
+    })
+}
+
+/// Whether it was there.
+async fn delete(pipeline: &Pipeline, table: &TableName, key: EntityKey) -> Result<bool, Error> {
+    let request = delete_entity::Request {
+        table: table.clone(),
+        key,
+        if_match: IfMatch::Any,
+    };
+    let encoded = request.encode(&pipeline.endpoint);
+    match pipeline.send(OPERATION, Effect::Write, &encoded).await {
+        Ok(_) => Ok(true),
+        // Somebody else sweeps, too.
+        Err(error) if error.is_no_such_resource() => Ok(error.is_unsettled()),
+        // What is left is found the next time.
+        Err(error) => Err(error.with_key(&request.key)),
+    }
+}
+
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("a marker of {age:?} may still be needed: it must be {least:?} old")]
+struct TooYoung {
+    age: Duration,
+    least: Duration,
+}
+
+const OPERATION: &str = "sweep markers";
+const OLDER_THAN: Duration = Duration::from_secs(3600);
+/// How long a request can be under way after its client has given it up: the service takes 30 seconds at most.
+const UNDER_WAY: Duration = Duration::from_secs(60);
+const CONCURRENCY: usize = 16;

@@ -1,0 +1,294 @@
+//! What a doubt, a stranger's answer or an odd success may not be taken for: each test tells one story in which a client could
+//! claim what it does not know. In process, on virtual time.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use harness::Subject;
+use harness::faults::{Fault, Op, foreign, refusal};
+use http::Response;
+use tablesdk::{Error, ErrorKind, Retry, RowNow, SharedKey, TableEntity, TableServiceClient};
+use tokio::time::Instant;
+
+use crate::Employee;
+
+fn ada() -> Employee {
+    Employee::new("1", "Ada", 36)
+}
+
+/// Whether what is there now equals what was sent.
+fn doubt(error: &Error) -> Option<bool> {
+    assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error:?}");
+    match error.row_now().unwrap() {
+        RowNow::Present(row) => Some(row.equals_sent()),
+        _ => None,
+    }
+}
+
+fn no_content(etag: Option<&str>) -> Response<Bytes> {
+    let mut response = Response::builder().status(204);
+    if let Some(etag) = etag {
+        response = response.header("etag", etag);
+    }
+    response.body(Bytes::new()).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_strangers_400_after_a_lost_answer_refuses_nothing() {
+    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    for status in [400, 405, 411, 413, 414, 415, 501] {
+        let page = Fault::Answer(foreign(status));
+        faults.plan(Op::Insert, [Fault::LoseAnswer, page]);
+        let error = table.insert(&ada()).await.unwrap_err();
+        assert_eq!(doubt(&error), Some(true), "{status}");
+        assert_eq!(
+            (error.code(), error.status().unwrap().as_u16()),
+            (None, status)
+        );
+        table.delete(("Sales", "1")).await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_merge_that_meets_a_full_entity_after_a_lost_answer_may_have_filled_it() {
+    for code in ["TooManyProperties", "EntityTooLarge"] {
+        let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+        let mut row = table.insert(&ada()).await.unwrap();
+        row.age = 37;
+        let full = Fault::Answer(refusal(400, code));
+        faults.plan(Op::Update, [Fault::LoseAnswer, full]);
+        let error = table.merge(&mut row).await.unwrap_err();
+        assert_eq!(doubt(&error), Some(true), "{code}");
+    }
+}
+
+/// Stored as JSON, a NaN becomes a null, which is no number.
+#[derive(Debug, TableEntity)]
+struct Scores {
+    #[table(partition_key)]
+    class: String,
+    #[table(row_key)]
+    id: String,
+    #[table(json)]
+    scores: Vec<f64>,
+}
+
+mod one_way {
+    use tablesdk::ValueError;
+
+    pub(super) type Property = i64;
+
+    #[expect(
+        clippy::unnecessary_wraps,
+        clippy::trivially_copy_pass_by_ref,
+        reason = "the form that the attribute asks for"
+    )]
+    pub(super) fn to_property(count: &u8) -> Result<Property, ValueError> {
+        Ok(1000 + i64::from(*count))
+    }
+
+    pub(super) fn from_property(count: Property) -> Result<u8, ValueError> {
+        u8::try_from(count).map_err(|_| ValueError::out_of_range(count, "counts are small"))
+    }
+}
+
+#[derive(Debug, TableEntity)]
+struct OneWay {
+    #[table(partition_key)]
+    class: String,
+    #[table(row_key)]
+    id: String,
+    #[table(with = "one_way")]
+    count: u8,
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_insert_that_could_not_be_read_back_is_refused_before_it_is_sent() {
+    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (class, id) = ("A".to_owned(), "1".to_owned());
+    let scores = Scores {
+        class: class.clone(),
+        id: id.clone(),
+        scores: vec![f64::NAN],
+    };
+    let error = table.insert(&scores).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Input, "{error:?}");
+    let one_way = OneWay {
+        class,
+        id,
+        count: 3,
+    };
+    let error = table.insert(&one_way).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Input, "{error:?}");
+    assert_eq!(error.key().unwrap().row_key().as_str(), "1");
+    assert_eq!(faults.count(Op::Insert), 0);
+}
+
+#[derive(Debug, PartialEq, TableEntity)]
+struct Timed {
+    #[table(partition_key)]
+    class: String,
+    #[table(row_key)]
+    id: String,
+    #[table(timestamp)]
+    written: tablesdk::Timestamp,
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_insert_under_an_etag_without_a_time_fetches_the_time_or_says_that_it_is_stored() {
+    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let timed = Timed {
+        class: "A".to_owned(),
+        id: "1".to_owned(),
+        written: tablesdk::Timestamp::UNIX_EPOCH,
+    };
+    let plan = || {
+        let timeless = no_content(Some("W/\"7\""));
+        faults.plan(Op::Insert, [Fault::CarryOutAndAnswer(timeless)]);
+    };
+    plan();
+    let row = r#"{"odata.etag":"W/\"7\"","PartitionKey":"A","RowKey":"1","Timestamp":"2024-03-15T10:20:30Z"}"#;
+    faults.plan(Op::Get, [Fault::Answer(Response::new(row.into()))]);
+    let stored = table.insert(&timed).await.unwrap();
+    assert_eq!(stored.written.to_string(), "2024-03-15T10:20:30Z");
+    assert_eq!(stored.etag().as_str(), "W/\"7\"");
+
+    // Somebody wrote it again in between.
+    table.delete(("A", "1")).await.unwrap();
+    plan();
+    let error = table.insert(&timed).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Response, "{error:?}");
+    let text = format!("{error:?}");
+    assert!(text.contains("stored as version W/\"7\""), "{text}");
+    assert!(table.get::<Timed>(("A", "1")).await.unwrap().is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_success_without_a_version_is_a_doubt_for_every_write() {
+    let odd = [
+        no_content(None),
+        Response::builder()
+            .header("etag", "\"of a page\"")
+            .body(Bytes::from_static(b"<html>Welcome</html>"))
+            .unwrap(),
+    ];
+    for odd in odd {
+        let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+        let carried_out = || [Fault::CarryOutAndAnswer(odd.clone())];
+        faults.plan(Op::Insert, carried_out());
+        let error = table.insert(&ada()).await.unwrap_err();
+        assert_eq!(doubt(&error), Some(true));
+        let mut row = table
+            .get::<Employee>(("Sales", "1"))
+            .await
+            .unwrap()
+            .unwrap();
+        row.age = 37;
+        faults.plan(Op::Update, carried_out());
+        let error = table.replace(&mut row).await.unwrap_err();
+        assert_eq!(doubt(&error), Some(true));
+        faults.plan(Op::Batch, carried_out());
+        let batch = table.batch("Sales").upsert_merge(&ada());
+        let error = batch.commit().await.unwrap_err();
+        assert_eq!(doubt(&error), None);
+        // What promises a state looks for it.
+        faults.plan(Op::Update, carried_out());
+        let etag = table.upsert_replace(&ada()).await.unwrap();
+        let now = table.get::<Employee>(("Sales", "1")).await.unwrap();
+        assert_eq!(etag, *now.unwrap().etag());
+        faults.plan(Op::Update, [Fault::Answer(odd.clone())]);
+        let error = table
+            .upsert_replace(&Employee::new("1", "Grace", 50))
+            .await
+            .unwrap_err();
+        assert_eq!(doubt(&error), Some(false));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delete_that_is_true_after_a_repetition_need_not_be_its_own() {
+    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    faults.plan(Op::Delete, [Fault::LoseRequest]);
+    // Nothing was ever there, as the documentation says it may be.
+    assert!(table.delete(("Sales", "1")).await.unwrap());
+    faults.plan(Op::Batch, [Fault::LoseRequest]);
+    assert!(!table.delete(("Sales", "1")).exactly_once().await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_strangers_404_says_nothing_of_entities() {
+    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    faults.plan(Op::Get, [Fault::Answer(foreign(404))]);
+    let error = table.get::<Employee>(("Sales", "1")).await.unwrap_err();
+    assert_eq!(error.status().unwrap().as_u16(), 404);
+    assert!(!error.is_not_found(), "{error:?}");
+    faults.plan(Op::Delete, [Fault::Answer(foreign(404))]);
+    faults.plan(Op::Get, [Fault::Answer(foreign(404))]);
+    let error = table.delete(("Sales", "1")).await.unwrap_err();
+    assert!(matches!(error.row_now(), Some(RowNow::Unread)), "{error:?}");
+    faults.plan(Op::DeleteTable, [Fault::Answer(foreign(404))]);
+    let error = table.delete_table().await.unwrap_err();
+    assert!(error.is_outcome_unknown(), "{error:?}");
+    for status in [409, 412] {
+        faults.plan(Op::Insert, [Fault::Answer(foreign(status))]);
+        let error = table.insert(&ada()).await.unwrap_err();
+        assert!(error.is_outcome_unknown(), "{error:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_modification_that_never_holds_ends_with_its_deadline() {
+    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    table.insert(&ada()).await.unwrap();
+    let changed = || Fault::Answer(refusal(412, "UpdateConditionNotSatisfied"));
+    faults.plan(Op::Update, std::iter::repeat_with(changed).take(10_000));
+    let start = Instant::now();
+    let older = |e: &mut Employee| {
+        e.age += 1;
+        Ok(())
+    };
+    let modify = table.modify(("Sales", "1"), older).rounds(u32::MAX);
+    let error = modify.await.unwrap_err();
+    assert!(error.is_precondition_failed(), "{error:?}");
+    let passed = start.elapsed();
+    assert!(passed > Duration::from_secs(50), "it went on: {passed:?}");
+    assert!(passed < Duration::from_secs(60), "not for ever: {passed:?}");
+    // Of all rounds, not of the last request.
+    let sent = faults.count(Op::Get) + faults.count(Op::Update);
+    assert_eq!(error.attempts() as usize, sent);
+    assert!(error.elapsed() == passed && sent > 100, "{error:?}");
+
+    let before = faults.count(Op::Update);
+    let error = table.modify(("Sales", "1"), older).await.unwrap_err();
+    assert!(error.is_precondition_failed(), "{error:?}");
+    assert_eq!(
+        faults.count(Op::Update) - before,
+        16,
+        "unless told otherwise"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_has_no_version_is_not_the_row_that_is_there() {
+    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    faults.plan(Op::Insert, [Fault::LoseAnswer]);
+    faults.plan(Op::Get, [Fault::Answer(Response::new("{}".into()))]);
+    let error = table.insert(&ada()).await.unwrap_err();
+    assert!(matches!(error.row_now(), Some(RowNow::Unread)), "{error:?}");
+}
+
+/// Nobody accepts the connection; the system does. Time is virtual.
+#[tokio::test(start_paused = true)]
+async fn an_attempt_over_http_may_take_longer_than_a_minute() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (attempt, everything) = (Duration::from_secs(100), Duration::from_secs(150));
+    let service = TableServiceClient::builder(format!("http://{address}/acct"))
+        .credential(SharedKey::new("acct", "c2VjcmV0").unwrap())
+        .retry(Retry::none().try_timeout(attempt).deadline(everything))
+        .build()
+        .unwrap();
+    let error = service.tables().collect().await.unwrap_err();
+    assert!(error.is_timeout(), "{error:?}");
+    assert!(error.elapsed() >= attempt, "{:?}", error.elapsed());
+}

@@ -1,0 +1,177 @@
+//! Reads that the primary does not answer go to the secondary, where that is allowed; what it says is believed as far as what
+//! lags behind can be believed; writes never go there.
+
+use std::time::Duration;
+
+use harness::Subject;
+use harness::faults::{Fault, Faults, Op, refusal};
+use tablesdk::{Backend, ErrorKind, Retry, TableClient, TableServiceClient};
+use tablesdk_server::{InProcess, TableServer};
+use tokio::time::Instant;
+
+use crate::Employee;
+
+async fn start() -> (TableServer, TableClient, Faults<InProcess>) {
+    let server = TableServer::in_process();
+    let faults = Faults::new(server.transport());
+    let service = TableServiceClient::builder(server.endpoint())
+        .credential(server.credential())
+        .transport(faults.clone())
+        .retry(Retry::exponential().delay(Duration::ZERO))
+        .secondary_reads()
+        .build()
+        .unwrap();
+    let table = service.table("Tests");
+    table.create().await.unwrap();
+    table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
+    (server, table, faults)
+}
+
+/// For each request of that kind, whether it went to the secondary.
+fn places(faults: &Faults<InProcess>, op: Op) -> Vec<bool> {
+    let seen = faults.seen();
+    let seen = seen.iter().filter(|seen| seen.op == op);
+    seen.map(|seen| seen.url.contains("-secondary/")).collect()
+}
+
+fn failing() -> Fault {
+    Fault::Answer(refusal(500, "InternalError"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_read_goes_to_the_secondary_when_the_primary_fails() {
+    let (_server, table, faults) = start().await;
+    for fault in [failing(), Fault::LoseAnswer, Fault::Hang, Fault::Refuse] {
+        faults.plan(Op::Get, [fault]);
+        let row = table.get::<Employee>(("Sales", "1")).await.unwrap();
+        assert_eq!(row.unwrap().name, "Ada");
+    }
+    assert_eq!(places(&faults, Op::Get), [false, true].repeat(4));
+    faults.plan(Op::Query, [failing()]);
+    let query = table
+        .query::<Employee>()
+        .filter(|e| e.name.eq("Ada & Söhne"));
+    assert_eq!(query.collect().await.unwrap().len(), 0);
+    assert_eq!(places(&faults, Op::Query), [false, true]);
+
+    // Nothing says that it has to be the primary that recovers.
+    faults.plan(Op::Get, vec![failing(); 4]);
+    table
+        .get::<Employee>(("Sales", "1"))
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        places(&faults, Op::Get)[8..],
+        [false, true, false, true, false]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_secondary_is_asked_while_the_primary_wants_to_be_left_alone() {
+    let (_server, table, faults) = start().await;
+    let mut busy = refusal(503, "ServerBusy");
+    busy.headers_mut()
+        .insert("retry-after", "20".parse().unwrap());
+    faults.plan(Op::Get, [Fault::Answer(busy), failing()]);
+    let start = Instant::now();
+    table
+        .get::<Employee>(("Sales", "1"))
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(places(&faults, Op::Get), [false, true, false]);
+    assert_eq!(
+        start.elapsed().as_secs(),
+        20,
+        "the primary is left alone as it asked"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn that_something_is_missing_at_the_secondary_is_not_believed() {
+    let (_server, table, faults) = start().await;
+    let missing = || Fault::Answer(refusal(404, "ResourceNotFound"));
+    faults.plan(Op::Get, [failing(), missing()]);
+    assert!(
+        table
+            .get::<Employee>(("Sales", "1"))
+            .await
+            .unwrap()
+            .is_some()
+    );
+    let denied = Fault::Answer(refusal(403, "AuthorizationFailure"));
+    let gone = Fault::Answer(refusal(404, "TableNotFound"));
+    faults.plan(Op::Get, [failing(), denied, failing(), gone, failing()]);
+    let error = table.get::<Employee>(("Sales", "1")).await.unwrap_err();
+    // What the primary said counts.
+    assert_eq!(error.code().unwrap().as_str(), "InternalError");
+    assert_eq!(error.attempts(), 5);
+    // What the primary says of itself is believed.
+    faults.plan(Op::Get, [missing()]);
+    assert!(
+        table
+            .get::<Employee>(("Sales", "1"))
+            .await
+            .unwrap()
+            .is_none()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn writes_and_what_they_rest_on_stay_at_the_primary() {
+    let (_server, table, faults) = start().await;
+    faults.plan(Op::Get, [failing(), failing()]);
+    faults.plan(Op::Update, [failing(), failing()]);
+    let older = |e: &mut Employee| {
+        e.age += 1;
+        Ok(())
+    };
+    let row = table.modify(("Sales", "1"), older).await.unwrap();
+    assert_eq!(row.age, 37);
+    faults.plan(Op::Insert, [Fault::LoseAnswer]);
+    faults.plan(Op::Get, [failing()]);
+    let error = table.insert(&Employee::new("2", "Alan", 41)).await;
+    assert!(error.unwrap_err().row_now().is_some());
+    faults.plan(Op::Batch, [Fault::LoseAnswer]);
+    faults.plan(Op::Get, [failing()]);
+    let alan = Employee::new("3", "Alan", 41);
+    table.insert(&alan).exactly_once().await.unwrap();
+    assert!(
+        faults
+            .seen()
+            .iter()
+            .all(|seen| !seen.url.contains("-secondary"))
+    );
+}
+
+#[tokio::test]
+async fn the_secondary_takes_the_signature_over_http() {
+    let subject = Subject::over_http().await;
+    subject.table().await;
+    let endpoint = format!("{}-secondary", subject.server.endpoint());
+    let service = TableServiceClient::builder(endpoint)
+        .credential(subject.server.credential())
+        .build()
+        .unwrap();
+    assert_eq!(service.tables().collect().await.unwrap(), ["Tests"]);
+}
+
+#[test]
+fn an_endpoint_without_a_known_secondary_is_refused() {
+    let build = |endpoint: &str, backend| {
+        let builder = TableServiceClient::builder(endpoint).secondary_reads();
+        builder.backend(backend).build()
+    };
+    let storage = Backend::Storage;
+    assert!(build("https://acct.table.core.windows.net", storage).is_ok());
+    for (endpoint, backend) in [
+        ("https://tables.contoso.example", storage),
+        ("https://acct-secondary.table.core.windows.net", storage),
+        ("https://acct.table.cosmos.azure.com", Backend::Cosmos),
+    ] {
+        let error = build(endpoint, backend).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Configuration, "{error:?}");
+        assert!(error.to_string().contains(endpoint), "{error:?}");
+    }
+}
