@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use harness::Subject;
-use harness::faults::{Fault, Faults, Op, refusal};
+use harness::faults::{Fault, Faults, Op, batch_refusal, refusal};
 use tablesdk::{
     Clock, DynamicEntity, ErrorKind, Retry, RowNow, Stored, TableClient, TableServiceClient,
     Timestamp, Transport,
@@ -337,6 +337,19 @@ async fn a_service_that_is_gone_leaves_even_this_unknown() {
     let error = table.insert(&ada()).exactly_once().await.unwrap_err();
     assert!(error.is_outcome_unknown(), "{error:?}");
     assert!(row(&table).await.is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_that_does_not_say_of_which_change_is_not_taken_for_the_markers() {
+    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let refused = batch_refusal(0, 409, "EntityAlreadyExists");
+    let text = String::from_utf8(refused.body().to_vec()).unwrap();
+    let (head, _) = refused.into_parts();
+    let refused = http::Response::from_parts(head, text.replace("0:Made", "Made").into());
+    faults.plan(Op::Batch, [Fault::Answer(refused)]);
+    let error = table.insert(&ada()).exactly_once().await.unwrap_err();
+    assert!(error.is_conflict(), "{error:?}");
+    assert!(row(&table).await.is_none());
 }
 
 #[tokio::test(start_paused = true)]

@@ -91,9 +91,12 @@ pub struct Faults<T> {
     state: Arc<Mutex<State>>,
 }
 
+type Choice = Box<dyn FnMut(Op) -> Fault + Send>;
+
 #[derive(Default)]
 struct State {
     plan: Vec<(Op, Fault)>,
+    choice: Option<Choice>,
     seen: Vec<Seen>,
 }
 
@@ -112,9 +115,17 @@ impl<T: Transport + 'static> Faults<T> {
         self.with(|state| state.plan.extend(faults));
     }
 
-    /// Takes back what is planned.
+    /// Lets `choose` say what happens to requests for which nothing is planned.
+    pub fn choose(&self, choose: impl FnMut(Op) -> Fault + Send + 'static) {
+        self.with(|state| state.choice = Some(Box::new(choose)));
+    }
+
+    /// Takes back what is planned and chosen.
     pub fn clear(&self) {
-        self.with(|state| state.plan.clear());
+        self.with(|state| {
+            state.plan.clear();
+            state.choice = None;
+        });
     }
 
     /// How many requests of that kind were sent.
@@ -140,7 +151,10 @@ impl<T: Transport + 'static> Faults<T> {
             state.seen.push(Seen { op, headers, url });
             match state.plan.iter().position(|(planned, _)| *planned == op) {
                 Some(index) => state.plan.remove(index).1,
-                None => Fault::Pass,
+                None => state
+                    .choice
+                    .as_mut()
+                    .map_or(Fault::Pass, |choose| choose(op)),
             }
         })
     }
@@ -214,6 +228,21 @@ pub fn refusal(status: u16, code: &str) -> Response<Bytes> {
     );
     Response::builder()
         .status(status)
+        .body(body.into())
+        .expect("the status is one")
+}
+
+/// The answer to a batch whose change of that index is refused, as the service gives it.
+pub fn batch_refusal(index: usize, status: u16, code: &str) -> Response<Bytes> {
+    let error = format!(
+        r#"{{"odata.error":{{"code":"{code}","message":{{"lang":"en-US","value":"{index}:Made up."}}}}}}"#
+    );
+    let body = format!(
+        "--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n--c\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nHTTP/1.1 {status} Refused\r\nContent-Type: application/json\r\n\r\n{error}\r\n--c--\r\n--b--\r\n"
+    );
+    Response::builder()
+        .status(202)
+        .header("content-type", "multipart/mixed; boundary=b")
         .body(body.into())
         .expect("the status is one")
 }

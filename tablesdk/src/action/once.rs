@@ -54,10 +54,15 @@ pub(super) async fn commit(
     if !error.is_unsettled() && !met_itself {
         return Err(error);
     }
-    let outcome = if met_itself {
+    // A backend that leaves out which change it refuses may have meant another one: then no marker is there.
+    let found = if met_itself {
         marker.read(run).await
     } else {
-        marker.decide(run).await?
+        None
+    };
+    let outcome = match found {
+        Some(outcome) => outcome,
+        None => marker.decide(run).await?,
     };
     match outcome {
         Outcome::Committed { marker: over } => {
@@ -137,13 +142,14 @@ impl<'t> Marker<'t> {
         Ok(match run.send(Effect::Write, &request).await {
             Ok(answer) if check_status(&answer, &statuses).is_ok() => Outcome::Cancelled,
             Err(error) if error.code() == Some(&ErrorCode::EntityAlreadyExists) => {
-                self.read(run).await
+                self.read(run).await.unwrap_or(Outcome::Unknown)
             }
             _ => Outcome::Unknown,
         })
     }
 
-    async fn read(&self, run: &mut Run<'_>) -> Outcome {
+    /// What the marker says; `None` when there is none.
+    async fn read(&self, run: &mut Run<'_>) -> Option<Outcome> {
         let request = get_entity::Request {
             table: self.table.clone(),
             key: self.key.clone(),
@@ -151,19 +157,21 @@ impl<'t> Marker<'t> {
             level: MetadataLevel::Minimal,
         };
         let request = request.encode(&run.pipeline().endpoint);
-        let Ok(answer) = run.send(Effect::ReadNow, &request).await else {
-            return Outcome::Unknown;
+        let answer = match run.send(Effect::ReadNow, &request).await {
+            Ok(answer) => answer,
+            Err(error) if error.is_no_such_resource() => return None,
+            Err(_) => return Some(Outcome::Unknown),
         };
         let get_entity::Response { etag, content } = get_entity::Response::decode(answer.response);
         let Ok(row) = read_entity(&content) else {
-            return Outcome::Unknown;
+            return Some(Outcome::Unknown);
         };
         let state = row.text(STATE).ok().flatten();
-        match (state, etag.or_else(|| row.etag())) {
+        Some(match (state, etag.or_else(|| row.etag())) {
             (Some(COMMITTED), Some(marker)) => Outcome::Committed { marker },
             (Some(CANCELLED), _) => Outcome::Cancelled,
             _ => Outcome::Unknown,
-        }
+        })
     }
 
     /// Deletes the marker, if that can be done at the first attempt: the changes are done in any case.

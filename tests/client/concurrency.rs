@@ -1,0 +1,173 @@
+//! 64 tasks add one to one counter, 50 times each, over a transport that injects 412 and 503, loses requests and answers, and
+//! delivers what it lost later. In process, on virtual time, on one thread: a seed repeats a run.
+//!
+//! A failure prints its seed; `TABLESDK_CONCURRENCY_SEED` runs that seed.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use fastrand::Rng;
+use futures::future::join_all;
+use harness::Subject;
+use harness::faults::{Fault, Op, batch_refusal, foreign, refusal};
+use tablesdk::{Retry, TableEntity};
+use tokio::time::sleep;
+
+const TASKS: u64 = 64;
+const ADDITIONS: u64 = 50;
+
+#[derive(Debug, TableEntity)]
+struct Counter {
+    #[table(partition_key)]
+    class: String,
+    #[table(row_key)]
+    id: String,
+    sum: i64,
+}
+
+#[derive(Debug, PartialEq)]
+struct Outcome {
+    acknowledged: i64,
+    unknown: i64,
+    refused: i64,
+    sum: i64,
+    /// How often each fault was injected, by name.
+    injected: BTreeMap<&'static str, u32>,
+}
+
+async fn run(seed: u64, exactly_once: bool) -> Outcome {
+    // The client's own pauses and names.
+    fastrand::seed(seed);
+    let policy = Retry::exponential()
+        .attempts(10)
+        .budget(u32::MAX)
+        .deadline(Duration::from_secs(3600));
+    let (_subject, table, faults) = Subject::with_faults(policy).await;
+    let counter = Counter {
+        class: "A".to_owned(),
+        id: "1".to_owned(),
+        sum: 0,
+    };
+    table.insert(&counter).await.unwrap();
+
+    let injected = Arc::new(Mutex::new(BTreeMap::new()));
+    let count = Arc::clone(&injected);
+    let mut rng = Rng::with_seed(seed);
+    faults.choose(move |op| {
+        let changed = "UpdateConditionNotSatisfied";
+        let (name, fault) = match (rng.u32(..100), op) {
+            (0..4, _) => ("lost answer", Fault::LoseAnswer),
+            (4..6, _) => ("lost request", Fault::LoseRequest),
+            (6..8, _) => {
+                let late = Duration::from_millis(rng.u64(1..20_000));
+                ("straggler", Fault::Straggle(late))
+            }
+            // What is delivered twice and looks refused, an ordinary write has no means to see through.
+            (8..10, _) if exactly_once => ("twice", Fault::Duplicate),
+            (10..13, _) => ("503", Fault::Answer(refusal(503, "ServerBusy"))),
+            (13..16, _) => ("503 of a proxy", Fault::CarryOutAndAnswer(foreign(503))),
+            (16..20, Op::Update) => ("412", Fault::Answer(refusal(412, changed))),
+            (16..20, Op::Batch) => ("412", Fault::Answer(batch_refusal(1, 412, changed))),
+            _ => {
+                let late = Duration::from_millis(rng.u64(1..15));
+                ("delay", Fault::Delay(late))
+            }
+        };
+        *count.lock().unwrap().entry(name).or_default() += 1;
+        fault
+    });
+
+    let tasks = (0..TASKS).map(|_| {
+        let table = table.clone();
+        tokio::spawn(async move {
+            let (mut acknowledged, mut unknown, mut refused) = (0, 0, 0);
+            for _ in 0..ADDITIONS {
+                let add = |counter: &mut Counter| {
+                    counter.sum += 1;
+                    Ok(())
+                };
+                let modify = table.modify(("A", "1"), add).rounds(u32::MAX);
+                let modified = if exactly_once {
+                    modify.exactly_once().await
+                } else {
+                    modify.await
+                };
+                match modified {
+                    Ok(_) => acknowledged += 1,
+                    Err(error) if error.is_outcome_unknown() => unknown += 1,
+                    Err(_) => refused += 1,
+                }
+            }
+            (acknowledged, unknown, refused)
+        })
+    });
+    let (mut acknowledged, mut unknown, mut refused) = (0, 0, 0);
+    for task in join_all(tasks).await {
+        let (a, u, r) = task.unwrap();
+        acknowledged += a;
+        unknown += u;
+        refused += r;
+    }
+    faults.clear();
+    // Until the last straggler has arrived.
+    sleep(Duration::from_secs(60)).await;
+    let sum = table.get::<Counter>(("A", "1")).await.unwrap().unwrap().sum;
+    let injected = injected.lock().unwrap().clone();
+    Outcome {
+        acknowledged,
+        unknown,
+        refused,
+        sum,
+        injected,
+    }
+}
+
+fn seed() -> u64 {
+    let set = std::env::var("TABLESDK_CONCURRENCY_SEED").ok();
+    let seed = set.map(|seed| seed.parse().expect("a seed is a number"));
+    let seed = seed.unwrap_or_else(|| fastrand::u64(..));
+    println!("TABLESDK_CONCURRENCY_SEED={seed}");
+    seed
+}
+
+fn assert_everything_went_wrong(outcome: &Outcome) {
+    for name in [
+        "lost answer",
+        "lost request",
+        "straggler",
+        "503",
+        "503 of a proxy",
+        "412",
+    ] {
+        let times = outcome.injected.get(name).copied().unwrap_or_default();
+        assert!(times > 50, "{name}: {times}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn additions_that_happen_exactly_once_add_up() {
+    let outcome = run(seed(), true).await;
+    println!("{outcome:?}");
+    assert_everything_went_wrong(&outcome);
+    let additions = i64::try_from(TASKS * ADDITIONS).unwrap();
+    assert_eq!((outcome.unknown, outcome.refused), (0, 0), "{outcome:?}");
+    assert_eq!((outcome.acknowledged, outcome.sum), (additions, additions));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_acknowledged_was_added_and_what_is_unknown_may_have_been() {
+    let outcome = run(seed(), false).await;
+    println!("{outcome:?}");
+    assert_everything_went_wrong(&outcome);
+    let Outcome {
+        acknowledged,
+        unknown,
+        sum,
+        ..
+    } = outcome;
+    assert!(unknown > 0, "the price of what is cheaper: {outcome:?}");
+    assert_eq!(outcome.refused, 0, "{outcome:?}");
+    assert!(acknowledged <= sum, "{outcome:?}");
+    assert!(sum <= acknowledged + unknown, "{outcome:?}");
+}
