@@ -8,6 +8,7 @@ mod concurrency;
 mod delivery;
 mod dynamic;
 mod exactly_once;
+mod faults;
 mod honesty;
 mod key_templates;
 mod keys;

@@ -50,7 +50,7 @@ impl<E: TableEntity> GetEntity<E> {
         };
         stored
             .map(Some)
-            .map_err(|error| error.with_operation(OPERATION).with_key(&key))
+            .map_err(|error| run.tally(error).with_key(&key))
     }
 }
 

@@ -73,17 +73,17 @@ where
     async fn run(mut self) -> Result<Stored<E>, Error> {
         let refused = |error| Error::input(error).with_operation(OPERATION);
         let key = self.key.map_err(refused)?;
-        let failed = |error: Error| error.with_operation(OPERATION).with_key(&key);
+        let mut run = self.table.pipeline.begin(OPERATION);
         if self.rounds == 0 {
             let error = Error::input("a modification needs at least one round");
-            return Err(failed(error));
+            return Err(run.tally(error).with_key(&key));
         }
-        let mut run = self.table.pipeline.begin(OPERATION);
         let mut round = 0;
         loop {
             round += 1;
             let fetched = fetch(&mut run, Effect::ReadNow, &self.table, &key, None).await;
             let (content, etag) = fetched?;
+            let failed = |error: Error| run.tally(error).with_key(&key);
             let (mut stored, rest) = {
                 let entity =
                     read_entity(&content).map_err(|error| failed(Error::response(error)))?;

@@ -375,7 +375,8 @@ impl<S> PagedQuery<S> {
         let pipeline = &self.table.pipeline;
         check_url(OPERATION, request.url_bytes(&pipeline.endpoint))?;
         let request = request.encode(&pipeline.endpoint);
-        let answer = pipeline.send(OPERATION, Effect::Read, &request).await?;
+        let mut run = pipeline.begin(OPERATION);
+        let answer = run.send(Effect::Read, &request).await?;
         let Response {
             content,
             continuation,
@@ -400,9 +401,9 @@ impl<S> PagedQuery<S> {
         });
         match read {
             Ok(()) => Ok((items, continuation)),
-            Err(Unreadable::Page(error)) => Err(Error::response(error).with_operation(OPERATION)),
+            Err(Unreadable::Page(error)) => Err(run.tally(Error::response(error))),
             Err(Unreadable::Entity { error, key }) => {
-                let error = Error::response(error).with_operation(OPERATION);
+                let error = run.tally(Error::response(error));
                 Err(match key {
                     Some(key) => error.with_key(&key),
                     None => error,

@@ -21,12 +21,12 @@ use crate::{Error, TableClient};
 #[must_use = "actions do nothing until awaited"]
 pub struct SweepMarkers {
     table: TableClient,
-    partition: Result<PartitionKey>,
+    partition: Result<PartitionKey, EntityError>,
     older_than: Duration,
 }
 
 impl SweepMarkers {
-    pub(crate) const fn new(table: TableClient, partition: Result<PartitionKey>) -> Self {
+    pub(crate) const fn new(table: TableClient, partition: Result<PartitionKey, EntityError>) -> Self {
         Self {
             table,
             partition,

@@ -1,0 +1,328 @@
+//! Faults that a transport of the program itself can have: what is lost, late, twice, and answered by whomever. In process, on
+//! virtual time.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use harness::faults::{Fault, Faults, Op, batch_refusal, foreign, refusal};
+use http::Response;
+use tablesdk::{Retry, TableServiceClient};
+use tablesdk_server::TableServer;
+use tokio::time::sleep;
+
+use super::verb::{Class, Verb};
+use super::{Ledger, Scene, Trace, direct};
+use crate::Employee;
+
+/// A fault, what it leaves behind, and whether the client tries again.
+struct Case {
+    name: String,
+    fault: Fault,
+    trace: Trace,
+    repeated: bool,
+}
+
+fn case(name: impl Into<String>, fault: Fault, trace: Trace, repeated: bool) -> Case {
+    Case {
+        name: name.into(),
+        fault,
+        trace,
+        repeated,
+    }
+}
+
+fn cases() -> Vec<Case> {
+    use Trace::{Doubt, Nothing};
+    let mut cases = vec![
+        case("refused", Fault::Refuse, Nothing, true),
+        case("request lost", Fault::LoseRequest, Doubt, true),
+        case("answer lost", Fault::LoseAnswer, Doubt, true),
+        case("no answer", Fault::Hang, Doubt, true),
+        case("swallowed", Fault::Swallow, Doubt, true),
+        case(
+            "late",
+            Fault::Delay(Duration::from_secs(29)),
+            Nothing,
+            false,
+        ),
+        case(
+            "straggler",
+            Fault::Straggle(Duration::from_secs(70)),
+            Doubt,
+            true,
+        ),
+        case(
+            "429",
+            Fault::Answer(refusal(429, "TooManyRequests")),
+            Nothing,
+            true,
+        ),
+        case("bare 429", Fault::Answer(bare(429)), Nothing, true),
+        case(
+            "503",
+            Fault::Answer(refusal(503, "ServerBusy")),
+            Nothing,
+            true,
+        ),
+    ];
+    for (name, value) in [
+        ("retry-after", "3"),
+        ("retry-after", "Thu, 01 Jan 2026 00:00:00 GMT"),
+        ("x-ms-retry-after-ms", "1500"),
+    ] {
+        let mut busy = refusal(503, "ServerBusy");
+        busy.headers_mut().insert(name, value.parse().unwrap());
+        cases.push(case(
+            format!("503 and {name}: {value}"),
+            Fault::Answer(busy),
+            Nothing,
+            true,
+        ));
+    }
+    let answers = |name: &str, answer: &Response<Bytes>, repeated| {
+        let carried_out = Fault::CarryOutAndAnswer(answer.clone());
+        [
+            case(
+                format!("{name} and nothing done"),
+                Fault::Answer(answer.clone()),
+                Doubt,
+                repeated,
+            ),
+            case(format!("{name} and all done"), carried_out, Doubt, repeated),
+        ]
+    };
+    for (status, code) in [
+        (500, "InternalError"),
+        (500, "OperationTimedOut"),
+        (408, "Made"),
+    ] {
+        cases.extend(answers(code, &refusal(status, code), true));
+    }
+    for status in [408, 500, 502, 503, 504] {
+        cases.extend(answers(
+            &format!("a page with {status}"),
+            &foreign(status),
+            true,
+        ));
+    }
+    for status in [
+        200, 201, 202, 204, 302, 400, 401, 403, 404, 409, 412, 413, 501,
+    ] {
+        cases.extend(answers(
+            &format!("a page with {status}"),
+            &foreign(status),
+            false,
+        ));
+    }
+    cases.extend(answers("nothing at all", &bare(204), false));
+    let multipart = Response::builder()
+        .status(202)
+        .header("content-type", "multipart/mixed; boundary=b")
+        .body(Bytes::from_static(b"--b\r\n\r\n"))
+        .unwrap();
+    cases.extend(answers("half a batch", &multipart, false));
+    for (status, code) in [
+        (400, "InvalidInput"),
+        (400, "TooManyProperties"),
+        (403, "AuthenticationFailed"),
+        (404, "TableNotFound"),
+        (413, "RequestBodyTooLarge"),
+        (501, "NotImplemented"),
+    ] {
+        cases.push(case(
+            code,
+            Fault::Answer(refusal(status, code)),
+            Nothing,
+            false,
+        ));
+    }
+    cases
+}
+
+/// An answer of nothing but a status.
+fn bare(status: u16) -> Response<Bytes> {
+    Response::builder()
+        .status(status)
+        .body(Bytes::new())
+        .unwrap()
+}
+
+/// A 204 is all that the service says to a delete. One that is forged, nobody can tell from it.
+fn is_beyond_doubt(fault: &Fault, verb: Verb) -> bool {
+    let is_forged = matches!(fault, Fault::Answer(answer) if answer.status() == 204);
+    is_forged && verb.op() == Op::Delete
+}
+
+struct Stage {
+    server: TableServer,
+    faults: Faults<Ledger<tablesdk_server::InProcess>>,
+    ledger: Ledger<tablesdk_server::InProcess>,
+    table: tablesdk::TableClient,
+}
+
+impl Stage {
+    async fn new() -> Self {
+        let server = TableServer::in_process();
+        let ledger = Ledger::new(server.transport());
+        let faults = Faults::new(ledger.clone());
+        let service = TableServiceClient::builder(server.endpoint())
+            .credential(server.credential())
+            .transport(faults.clone())
+            .retry(Retry::exponential().budget(u32::MAX))
+            .build()
+            .unwrap();
+        direct(&server).create().await.unwrap();
+        let table = service.table("Tests");
+        Self {
+            server,
+            faults,
+            ledger,
+            table,
+        }
+    }
+
+    async fn set(&self, verb: Verb) {
+        let other = direct(&self.server);
+        other.delete(("Sales", "1")).await.unwrap();
+        if verb.before().is_some() {
+            other.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
+        }
+        self.ledger.reset();
+    }
+
+    /// How many requests of each verb's own kind it took, and how many in all.
+    async fn play(
+        &self,
+        name: &str,
+        verb: Verb,
+        faults: Vec<Fault>,
+        trace: Trace,
+    ) -> (usize, usize) {
+        self.set(verb).await;
+        let before = (self.faults.count(verb.op()), self.faults.seen().len());
+        self.faults.plan(verb.op(), faults);
+        let other = direct(&self.server);
+        let outcome = verb.run(&self.table, &other).await;
+        self.faults.clear();
+        let after = (self.faults.count(verb.op()), self.faults.seen().len());
+        let (own, all) = (after.0 - before.0, after.1 - before.1);
+        if let Err(error) = &outcome {
+            assert_eq!(
+                error.attempts() as usize,
+                all,
+                "{name}, {verb:?}: {error:?}"
+            );
+        }
+        // Until what was lost has arrived, or is lost for good.
+        sleep(Duration::from_secs(100)).await;
+        let applied = self.ledger.applied();
+        Scene {
+            name,
+            verb,
+            trace,
+            other,
+            applied,
+        }
+        .judge(&outcome)
+        .await;
+        (own, all)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_fault_befalls_every_verb() {
+    for Case {
+        name,
+        fault,
+        trace,
+        repeated,
+    } in cases()
+    {
+        // Of its own: markers that stay would add up.
+        let stage = Stage::new().await;
+        for verb in Verb::ALL {
+            if is_beyond_doubt(&fault, verb) {
+                continue;
+            }
+            let (own, all) = stage.play(&name, verb, vec![fault.clone()], trace).await;
+            let expected = if repeated { 2 } else { 1 };
+            assert_eq!(own, expected, "{name}, {verb:?}");
+            // Beside repetitions: what `modify` reads; a look at the row; the marker, asked, deleted, or the row of it read.
+            let more = if verb.is_exactly_once() { 3 } else { 1 };
+            let modifies = matches!(verb, Verb::Modify | Verb::ModifyOnce);
+            assert!(
+                all <= own + more + usize::from(modifies),
+                "{name}, {verb:?}: {all}"
+            );
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fault_befalls_every_attempt_of_every_verb() {
+    for Case {
+        name,
+        fault,
+        trace,
+        repeated,
+    } in cases()
+    {
+        // Of its own: markers that stay would add up.
+        let stage = Stage::new().await;
+        for verb in Verb::ALL {
+            if is_beyond_doubt(&fault, verb) {
+                continue;
+            }
+            // Its delays fill the time of all attempts.
+            let (own, _) = stage.play(&name, verb, vec![fault.clone(); 5], trace).await;
+            let attempts = match fault {
+                Fault::Hang | Fault::Swallow => 2..=2,
+                _ if repeated => 5..=5,
+                _ => 1..=1,
+            };
+            assert!(attempts.contains(&own), "{name}, {verb:?}: {own}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_delivered_twice_happens_exactly_once() {
+    let stage = Stage::new().await;
+    for verb in Verb::ALL {
+        if verb.is_exactly_once() || verb.class() != Class::Once {
+            let faults = vec![Fault::Duplicate];
+            stage.play("twice", verb, faults, Trace::Doubt).await;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_change_of_a_batch_refuses_all() {
+    let stage = Stage::new().await;
+    for verb in Verb::ALL {
+        if verb.op() != Op::Batch {
+            continue;
+        }
+        let index = usize::from(verb.is_exactly_once());
+        for (status, code) in [
+            (400, "InvalidInput"),
+            (403, "AuthorizationFailure"),
+            (404, "TableNotFound"),
+        ] {
+            let refused = Fault::Answer(batch_refusal(index, status, code));
+            stage.play(code, verb, vec![refused], Trace::Nothing).await;
+        }
+        let busy = Fault::Answer(batch_refusal(index, 503, "ServerBusy"));
+        let (own, _) = stage.play("busy", verb, vec![busy], Trace::Nothing).await;
+        assert_eq!(own, 2);
+        let failed = batch_refusal(index, 500, "InternalError");
+        for fault in [
+            Fault::Answer(failed.clone()),
+            Fault::CarryOutAndAnswer(failed),
+        ] {
+            stage
+                .play("failed inside", verb, vec![fault], Trace::Doubt)
+                .await;
+        }
+    }
+}

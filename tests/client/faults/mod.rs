@@ -1,0 +1,150 @@
+//! Every verb under every fault, judged by what the server did: nothing is written twice, nothing is told that is not so, and
+//! no more requests are sent than that takes.
+
+mod http_level;
+mod verb;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use http::{Method, Request};
+use tablesdk::{
+    Error, ErrorKind, RowNow, TableClient, TableServiceClient, Transport, TransportFuture,
+};
+use tablesdk_server::TableServer;
+
+use self::verb::{Class, Verb};
+use crate::Employee;
+
+/// What a fault leaves behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trace {
+    /// Nobody can know whether the request was carried out.
+    Doubt,
+    /// It was surely not carried out, and the client can know that.
+    Nothing,
+}
+
+/// Counts the writes that the server carried out, of which markers are no part.
+#[derive(Clone, Debug)]
+struct Ledger<T> {
+    inner: T,
+    applied: Arc<AtomicUsize>,
+}
+
+impl<T> Ledger<T> {
+    fn new(inner: T) -> Self {
+        Self {
+            inner,
+            applied: Arc::default(),
+        }
+    }
+
+    fn applied(&self) -> usize {
+        self.applied.load(Ordering::Relaxed)
+    }
+
+    fn reset(&self) {
+        self.applied.store(0, Ordering::Relaxed);
+    }
+}
+
+impl<T: Transport> Transport for Ledger<T> {
+    fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
+        let text = |bytes: &Bytes| String::from_utf8_lossy(bytes).into_owned();
+        let is_batch = request.uri().path().ends_with("/$batch");
+        let is_of_marker = request.uri().path().contains("tablesdk.once")
+            || !is_batch && text(request.body()).contains("~tablesdk.once.");
+        let is_write = *request.method() != Method::GET;
+        Box::pin(async move {
+            let answer = self.inner.send(request).await?;
+            let is_done =
+                answer.status().is_success() && !text(answer.body()).contains("odata.error");
+            if is_write && is_done && !is_of_marker {
+                self.applied.fetch_add(1, Ordering::Relaxed);
+            }
+            Ok(answer)
+        })
+    }
+}
+
+/// What the judge looks at.
+struct Scene<'s> {
+    name: &'s str,
+    verb: Verb,
+    trace: Trace,
+    /// A client that nothing goes wrong for.
+    other: TableClient,
+    /// How many writes the server carried out.
+    applied: usize,
+}
+
+impl Scene<'_> {
+    async fn judge(&self, outcome: &Result<bool, Error>) {
+        let Self {
+            name,
+            verb,
+            trace,
+            applied,
+            ..
+        } = self;
+        let told = format!("{name}, {verb:?}: {outcome:?}, carried out {applied} times");
+        let now = state(&self.other).await;
+        let (before, after) = (verb.before(), verb.after());
+        assert!(now == before || now == after, "half a change: {told}");
+        match outcome {
+            Ok(changed) => {
+                assert!(changed, "what was there was not found: {told}");
+                assert_eq!(now, after, "{told}");
+            }
+            Err(error) if error.kind() == ErrorKind::OutcomeUnknown => {
+                assert_eq!(*trace, Trace::Doubt, "a doubt about nothing: {told}");
+                assert_ne!(verb.class(), Class::Read, "{told}");
+                assert!(!verb.is_exactly_once(), "{told}");
+                if let Some(RowNow::Present(row)) = error.row_now() {
+                    let row = row.read::<Employee>().unwrap().into_inner();
+                    assert_eq!(Some((row.name, row.age)), now, "{told}");
+                }
+                if let Some(RowNow::Missing) = error.row_now() {
+                    assert_eq!(now, None, "{told}");
+                }
+                let shown = error.row_now().unwrap();
+                let equal = matches!(shown, RowNow::Present(row) if row.equals_sent());
+                assert!(!equal || now == after, "{told}");
+            }
+            Err(_) => {
+                assert_eq!(now, before, "a failure that was a success: {told}");
+                assert_eq!(*applied, 0, "{told}");
+            }
+        }
+        match verb.class() {
+            Class::Read => assert_eq!(*applied, 0, "{told}"),
+            Class::Once => assert!(*applied <= 1, "written twice: {told}"),
+            // The same state, however often it is written.
+            Class::State => {}
+        }
+        let markers = self.other.query::<Employee>().count().await.unwrap();
+        assert_eq!(
+            markers,
+            usize::from(now.is_some()),
+            "a marker shows: {told}"
+        );
+    }
+}
+
+/// Name and age of the only row.
+type State = Option<(String, i32)>;
+
+async fn state(table: &TableClient) -> State {
+    let row = table.get(Employee::key("Sales", "1")).await.unwrap();
+    row.map(|row| (row.name.clone(), row.age))
+}
+
+fn direct(server: &TableServer) -> TableClient {
+    let service = TableServiceClient::builder(server.endpoint())
+        .credential(server.credential())
+        .transport(server.transport())
+        .build();
+    service.unwrap().table("Tests")
+}

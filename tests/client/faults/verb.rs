@@ -1,0 +1,180 @@
+//! The verbs, each on the same row: what is there before, what should be there after, and how often it may be written.
+
+use harness::faults::Op;
+use tablesdk::{Error, TableClient};
+
+use super::State;
+use crate::Employee;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verb {
+    Batch,
+    BatchOnce,
+    Delete,
+    DeleteOnce,
+    DeleteStored,
+    DeleteStoredOnce,
+    Get,
+    Insert,
+    InsertOnce,
+    Merge,
+    MergeOnce,
+    MergeUnconditional,
+    Modify,
+    ModifyOnce,
+    Patch,
+    Query,
+    Replace,
+    ReplaceOnce,
+    ReplaceUnconditional,
+    UpsertMerge,
+    UpsertReplace,
+}
+
+/// What a verb promises of repetitions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    /// It writes once, or not at all.
+    Once,
+    Read,
+    /// It promises a state, and may write it twice.
+    State,
+}
+
+impl Verb {
+    pub(super) const ALL: [Self; 21] = [
+        Self::Batch,
+        Self::BatchOnce,
+        Self::Delete,
+        Self::DeleteOnce,
+        Self::DeleteStored,
+        Self::DeleteStoredOnce,
+        Self::Get,
+        Self::Insert,
+        Self::InsertOnce,
+        Self::Merge,
+        Self::MergeOnce,
+        Self::MergeUnconditional,
+        Self::Modify,
+        Self::ModifyOnce,
+        Self::Patch,
+        Self::Query,
+        Self::Replace,
+        Self::ReplaceOnce,
+        Self::ReplaceUnconditional,
+        Self::UpsertMerge,
+        Self::UpsertReplace,
+    ];
+
+    pub(super) fn class(self) -> Class {
+        match self {
+            Self::Get | Self::Query => Class::Read,
+            Self::MergeUnconditional
+            | Self::Patch
+            | Self::ReplaceUnconditional
+            | Self::UpsertMerge
+            | Self::UpsertReplace => Class::State,
+            _ => Class::Once,
+        }
+    }
+
+    pub(super) fn is_exactly_once(self) -> bool {
+        matches!(
+            self,
+            Self::BatchOnce
+                | Self::DeleteOnce
+                | Self::DeleteStoredOnce
+                | Self::InsertOnce
+                | Self::MergeOnce
+                | Self::ModifyOnce
+                | Self::ReplaceOnce
+        )
+    }
+
+    /// The kind of the request that the fault befalls.
+    pub(super) fn op(self) -> Op {
+        match self {
+            Self::Get => Op::Get,
+            Self::Query => Op::Query,
+            Self::Insert => Op::Insert,
+            Self::Delete | Self::DeleteStored => Op::Delete,
+            Self::Batch => Op::Batch,
+            _ if self.is_exactly_once() => Op::Batch,
+            _ => Op::Update,
+        }
+    }
+
+    pub(super) fn before(self) -> State {
+        match self {
+            Self::Insert | Self::InsertOnce => None,
+            _ => Some(("Ada".to_owned(), 36)),
+        }
+    }
+
+    pub(super) fn after(self) -> State {
+        match self {
+            Self::Delete | Self::DeleteOnce | Self::DeleteStored | Self::DeleteStoredOnce => None,
+            _ if self.class() == Class::Read => self.before(),
+            _ => Some(("Ada".to_owned(), 37)),
+        }
+    }
+
+    /// Carries it out by way of `table`, which things go wrong for, and says whether it changed or found anything.
+    pub(super) async fn run(self, table: &TableClient, other: &TableClient) -> Result<bool, Error> {
+        let new = Employee::new("1", "Ada", 37);
+        let key = || Employee::key("Sales", "1");
+        let row = other.get(key()).await.unwrap();
+        let mut row = match row {
+            Some(row) => row,
+            None if matches!(self, Self::Insert) => return table.insert(&new).await.map(|_| true),
+            None => return table.insert(&new).exactly_once().await.map(|_| true),
+        };
+        let older = |e: &mut Employee| {
+            e.age += 1;
+            Ok(())
+        };
+        match self {
+            Self::Delete => return table.delete(key()).await,
+            Self::DeleteOnce => return table.delete(key()).exactly_once().await,
+            Self::DeleteStored => return table.delete_stored(&row).await,
+            Self::DeleteStoredOnce => return table.delete_stored(&row).exactly_once().await,
+            Self::Get => return Ok(table.get(key()).await?.is_some_and(|found| found == row)),
+            Self::Query => {
+                let found = table.query::<Employee>().collect().await?;
+                return Ok(found == [row]);
+            }
+            _ => {}
+        }
+        row.age = 37;
+        match self {
+            Self::Batch => table
+                .batch("Sales")
+                .replace(&mut row)
+                .commit()
+                .await
+                .map(drop),
+            Self::BatchOnce => {
+                let batch = table.batch("Sales").replace(&mut row).exactly_once();
+                batch.commit().await.map(drop)
+            }
+            Self::Merge => table.merge(&mut row).await,
+            Self::MergeOnce => table.merge(&mut row).exactly_once().await,
+            Self::MergeUnconditional => table.merge_unconditional(&new).await.map(drop),
+            Self::Modify => table.modify(key(), older).await.map(drop),
+            Self::ModifyOnce => table.modify(key(), older).exactly_once().await.map(drop),
+            Self::Patch => {
+                let patch = table
+                    .patch(key())
+                    .set(|e: <Employee as tablesdk::TableEntity>::Columns| e.age, 37);
+                patch.await.map(drop)
+            }
+            Self::Replace => table.replace(&mut row).await,
+            Self::ReplaceOnce => table.replace(&mut row).exactly_once().await,
+            Self::ReplaceUnconditional => table.replace_unconditional(&new).await.map(drop),
+            Self::UpsertMerge => table.upsert_merge(&new).await.map(drop),
+            Self::UpsertReplace => table.upsert_replace(&new).await.map(drop),
+            other => panic!("{other:?} is not one of these"),
+        }
+        .map(|()| true)
+    }
+}
