@@ -10,6 +10,7 @@ mod dynamic;
 mod exactly_once;
 mod faults;
 mod honesty;
+mod key_laws;
 mod key_templates;
 mod keys;
 mod projections;

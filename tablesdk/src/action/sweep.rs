@@ -26,7 +26,10 @@ pub struct SweepMarkers {
 }
 
 impl SweepMarkers {
-    pub(crate) const fn new(table: TableClient, partition: Result<PartitionKey, EntityError>) -> Self {
+    pub(crate) const fn new(
+        table: TableClient,
+        partition: Result<PartitionKey, EntityError>,
+    ) -> Self {
         Self {
             table,
             partition,

@@ -1,0 +1,515 @@
+//! The laws of keys, for values at random: no two lists of values make one key, a key reads back as what it was made of, it
+//! holds nothing that a key must not, and keys of fixed width sort as their values do.
+//!
+//! A failure prints its seed; `TABLESDK_KEYS_SEED` runs that seed.
+
+use std::cmp::Reverse;
+use std::fmt::Debug;
+use std::ops::Bound;
+
+use fastrand::Rng;
+use harness::{Subject, setting};
+use tablesdk::{
+    Desc, DynamicEntity, EntityKey, Escaped, Guid, KeyPart, PropertyValue, Shard, TableEntity,
+    Timestamp, WritableEntity,
+};
+
+/// Prints the seed, unless the test ends well.
+struct Seeded {
+    rng: Rng,
+    seed: u64,
+}
+
+impl Seeded {
+    fn new() -> Self {
+        let seed = setting("TABLESDK_KEYS_SEED").unwrap_or_else(|| fastrand::u64(..));
+        let rng = Rng::with_seed(seed);
+        Self { rng, seed }
+    }
+}
+
+impl Drop for Seeded {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("TABLESDK_KEYS_SEED={}", self.seed);
+        }
+    }
+}
+
+/// As the service compares keys.
+fn units(text: &str) -> Vec<u16> {
+    text.encode_utf16().collect()
+}
+
+/// A number of any magnitude, the ends of its type more often than chance has them.
+fn number(rng: &mut Rng) -> u64 {
+    match rng.u8(..8) {
+        0 => 0,
+        1 => u64::MAX,
+        2 => 1 << 63,
+        3 => (1 << 63) - 1,
+        _ => rng.u64(..) >> rng.u32(..64),
+    }
+}
+
+fn instant(rng: &mut Rng) -> Timestamp {
+    let (first, last) = (Timestamp::MIN.unix_ticks(), Timestamp::MAX.unix_ticks());
+    let ticks = match rng.u8(..6) {
+        0 => first,
+        1 => last,
+        2 => 0,
+        // Whole seconds, which print without a fraction elsewhere.
+        3 => rng.i64(first / 10_000_000..=last / 10_000_000) * 10_000_000,
+        _ => rng.i64(first..=last),
+    };
+    Timestamp::from_unix_ticks(ticks).unwrap()
+}
+
+/// A text of characters that keys and separators break on.
+fn text(rng: &mut Rng) -> String {
+    let alphabet: Vec<char> = "aab_=-/\\#?%2F\u{1}\u{7f}\u{9f} é\u{D7FF}\u{E000}\u{FFFF}😀"
+        .chars()
+        .collect();
+    (0..rng.usize(..6))
+        .map(|_| alphabet[rng.usize(..alphabet.len())])
+        .collect()
+}
+
+fn is_forbidden(character: char) -> bool {
+    matches!(character, '/' | '\\' | '#' | '?') || character.is_control()
+}
+
+/// The texts of a type are of its width, read back as their values, and order as those do.
+fn check_part<P: KeyPart + Debug + Clone + PartialEq, O: Ord>(
+    values: &[P],
+    order: impl Fn(&P) -> O,
+) {
+    let texts: Vec<String> = values.iter().map(|value| value.to_key().unwrap()).collect();
+    for (value, text) in values.iter().zip(&texts) {
+        assert_eq!(Some(text.len()), P::WIDTH, "{value:?}: {text:?}");
+        assert_eq!(P::from_key(text).as_ref(), Ok(value), "{text:?}");
+        assert!(!text.contains(is_forbidden), "{text:?}");
+        // One text for each value: whatever else is read, is read as what has that other text.
+        for other in [
+            text.to_uppercase(),
+            text.to_lowercase(),
+            format!("+{text}"),
+            format!(" {text}"),
+            text.replace('0', "9"),
+        ] {
+            if let Ok(read) = P::from_key(&other) {
+                assert_eq!(read.to_key().unwrap(), other);
+            }
+        }
+    }
+    for (a, a_text) in values.iter().zip(&texts) {
+        for (b, b_text) in values.iter().zip(&texts) {
+            let (by_text, by_value) = (units(a_text).cmp(&units(b_text)), order(a).cmp(&order(b)));
+            let by_text = if P::DESCENDING {
+                by_text.reverse()
+            } else {
+                by_text
+            };
+            assert_eq!(
+                by_text, by_value,
+                "{a:?} and {b:?}: {a_text:?} and {b_text:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn texts_of_fixed_width_sort_as_their_values() {
+    let mut seeded = Seeded::new();
+    let rng = &mut seeded.rng;
+    macro_rules! integers {
+        ($($type:ident)+) => {
+            $({
+                let values: Vec<$type> = (0..40).map(|_| number(rng) as $type).collect();
+                check_part(&values, |value| *value);
+                let values: Vec<_> = values.into_iter().map(Desc).collect();
+                check_part(&values, |value| value.0);
+            })+
+        };
+    }
+    integers!(u8 u16 u32 u64 i8 i16 i32 i64);
+    let instants: Vec<_> = (0..40).map(|_| instant(rng)).collect();
+    check_part(&instants, |value| *value);
+    let descending: Vec<_> = instants.iter().copied().map(Desc).collect();
+    check_part(&descending, |value| value.0);
+    let guids: Vec<_> = (0..40)
+        .map(|_| Guid::from_bytes(rng.u128(..).to_be_bytes()))
+        .collect();
+    check_part(&guids, |guid| guid.to_bytes());
+    check_part(&[false, true], |value| *value);
+    let shards: Vec<_> = Shard::<11>::all().collect();
+    check_part(&shards, |value| *value);
+
+    use time::{Date, Duration};
+    let day = |days: i64| {
+        Date::from_calendar_date(1601, time::Month::January, 1).unwrap() + Duration::days(days)
+    };
+    let days: Vec<_> = (0..40).map(|_| day(rng.i64(0..3_067_671))).collect();
+    check_part(&days, |value| *value);
+    let days: Vec<_> = days.into_iter().map(Desc).collect();
+    check_part(&days, |value| value.0);
+    let instants: Vec<_> = instants
+        .iter()
+        .map(|at| time::OffsetDateTime::from_value((*at).into()).unwrap())
+        .collect();
+    check_part(&instants, |value| *value);
+}
+
+#[test]
+fn a_descending_date_is_the_inverted_ticks_of_the_design_guide() {
+    let at: Timestamp = "2024-03-15T10:20:30.1234567Z".parse().unwrap();
+    // (DateTime.MaxValue.Ticks - ticks).ToString("D19")
+    assert_eq!(Desc(at).to_key().unwrap(), "2516918027698765432");
+    assert_eq!(
+        Desc(Timestamp::MAX).to_key().unwrap(),
+        "0000000000000000000"
+    );
+}
+
+/// Every part but the last has a fixed width.
+#[derive(Debug, Clone, PartialEq, TableEntity)]
+#[table(
+    partition_key = "p",
+    row_key = "{shard}{number:03}-{signed}{at}{flag}:{id}{name}"
+)]
+struct Fixed {
+    at: Desc<Timestamp>,
+    flag: bool,
+    id: Guid,
+    name: String,
+    number: u16,
+    shard: Shard<4>,
+    signed: i32,
+}
+
+impl Fixed {
+    fn random(rng: &mut Rng) -> Self {
+        // Few values of each, so that the later parts decide, too.
+        let few = |rng: &mut Rng| u16::from(rng.u8(..2));
+        Self {
+            at: Desc(if rng.bool() {
+                Timestamp::UNIX_EPOCH
+            } else {
+                instant(rng)
+            }),
+            flag: rng.bool(),
+            id: Guid::from_bytes(u128::from(few(rng)).to_be_bytes()),
+            name: text(rng).replace(is_forbidden, ""),
+            number: few(rng) * 999,
+            shard: Shard::new(rng.u32(..2)).unwrap(),
+            signed: i32::from(few(rng)) - 1,
+        }
+    }
+
+    fn order(&self) -> impl Ord + use<> {
+        (
+            (self.shard, self.number, self.signed),
+            (
+                Reverse(self.at.0),
+                self.flag,
+                self.id.to_bytes(),
+                units(&self.name),
+            ),
+        )
+    }
+}
+
+/// A part of variable width ends at its separator.
+#[derive(Debug, Clone, PartialEq, TableEntity)]
+#[table(partition_key = "{a}_{b}", row_key = "{{{c}--{d:04}}}")]
+struct Separated {
+    a: String,
+    b: String,
+    c: String,
+    d: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, TableEntity)]
+#[table(partition_key = "{a}_{b}", row_key = "{{{c}--{d:04}}}")]
+struct SeparatedAndEscaped {
+    a: Escaped<String>,
+    b: Escaped<String>,
+    c: Escaped<String>,
+    d: u32,
+}
+
+/// Keys differ where values differ, read back, and are keys.
+fn check_keys<E: WritableEntity + Debug + PartialEq>(entities: &[E]) -> Vec<EntityKey> {
+    let keys: Vec<_> = entities
+        .iter()
+        .map(|entity| entity.entity_key().unwrap())
+        .collect();
+    for (entity, key) in entities.iter().zip(&keys) {
+        assert_eq!(
+            &DynamicEntity::from_entity(entity)
+                .unwrap()
+                .to_entity::<E>()
+                .unwrap(),
+            entity
+        );
+        let text = format!("{}{}", key.partition_key(), key.row_key());
+        assert!(!text.contains(is_forbidden), "{text:?}");
+        for (other, other_key) in entities.iter().zip(&keys) {
+            assert_eq!(
+                entity == other,
+                key == other_key,
+                "{entity:?} and {other:?}: {key}"
+            );
+        }
+    }
+    keys
+}
+
+#[test]
+fn keys_of_fixed_parts_sort_as_their_values() {
+    let mut seeded = Seeded::new();
+    let entities: Vec<_> = (0..150).map(|_| Fixed::random(&mut seeded.rng)).collect();
+    let keys = check_keys(&entities);
+    for (a, a_key) in entities.iter().zip(&keys) {
+        for (b, b_key) in entities.iter().zip(&keys) {
+            assert_eq!(
+                a_key.cmp(b_key),
+                a.order().cmp(&b.order()),
+                "{a:?} and {b:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn texts_with_separators_never_meet() {
+    let mut seeded = Seeded::new();
+    let rng = &mut seeded.rng;
+    let entities: Vec<_> = (0..400)
+        .map(|_| Separated {
+            a: text(rng),
+            b: text(rng),
+            c: text(rng),
+            d: rng.u32(..3),
+        })
+        .collect();
+    let (made, refused): (Vec<_>, Vec<_>) = entities
+        .into_iter()
+        .partition(|entity| entity.entity_key().is_ok());
+    assert!(
+        made.len() > 20 && refused.len() > 20,
+        "{} and {}",
+        made.len(),
+        refused.len()
+    );
+    check_keys(&made);
+    for entity in refused {
+        let Separated { a, b, c, .. } = &entity;
+        let ends_early = format!("{c}--").find("--") != Some(c.len());
+        let is_bad = a.contains('_')
+            || ends_early
+            || [a, b, c].iter().any(|text| text.contains(is_forbidden));
+        assert!(
+            is_bad,
+            "{entity:?} was refused: {}",
+            entity.entity_key().unwrap_err()
+        );
+    }
+}
+
+#[test]
+fn escaped_texts_may_hold_anything() {
+    let mut seeded = Seeded::new();
+    let rng = &mut seeded.rng;
+    let entities: Vec<_> = (0..200)
+        .map(|_| SeparatedAndEscaped {
+            a: Escaped(text(rng)),
+            b: Escaped(text(rng)),
+            c: Escaped(text(rng)),
+            d: rng.u32(..3),
+        })
+        .collect();
+    check_keys(&entities);
+}
+
+#[derive(Debug, Clone, PartialEq, TableEntity)]
+#[table(partition_key = "p", row_key = "log_{at}_{device}")]
+struct Log {
+    at: Desc<u16>,
+    device: String,
+}
+
+#[derive(Debug, Clone, PartialEq, TableEntity)]
+#[table(partition_key = "q", row_key = "{floor}{room:02}")]
+struct Room {
+    floor: i8,
+    room: u8,
+}
+
+fn ends<T>(rng: &mut Rng, mut value: impl FnMut(&mut Rng) -> T) -> (Bound<T>, Bound<T>) {
+    let mut end = |rng: &mut Rng| match rng.u8(..3) {
+        0 => Bound::Unbounded,
+        1 => Bound::Included(value(rng)),
+        _ => Bound::Excluded(value(rng)),
+    };
+    (end(rng), end(rng))
+}
+
+fn holds<T: PartialOrd>((from, to): &(Bound<T>, Bound<T>), value: &T) -> bool {
+    let after = match from {
+        Bound::Unbounded => true,
+        Bound::Included(end) => value >= end,
+        Bound::Excluded(end) => value > end,
+    };
+    let before = match to {
+        Bound::Unbounded => true,
+        Bound::Included(end) => value <= end,
+        Bound::Excluded(end) => value < end,
+    };
+    after && before
+}
+
+#[tokio::test]
+async fn ranges_of_rows_have_the_rows_that_a_filter_of_values_has() {
+    let mut seeded = Seeded::new();
+    let rng = &mut seeded.rng;
+    let subject = Subject::in_process();
+    let table = subject.service.table("Rows");
+    table.create().await.unwrap();
+    let device = |rng: &mut Rng| text(rng).replace(|c| is_forbidden(c) || c == '_', "");
+    let (mut logs, mut rooms) = (Vec::new(), Vec::new());
+    for _ in 0..80 {
+        let log = Log {
+            at: Desc(rng.u16(..6)),
+            device: device(rng),
+        };
+        let room = Room {
+            floor: rng.i8(-3..3),
+            room: rng.u8(..4),
+        };
+        table.upsert_replace(&log).await.unwrap();
+        table.upsert_replace(&room).await.unwrap();
+        logs.push(log);
+        rooms.push(room);
+    }
+    logs.sort_by_key(|log| (Reverse(log.at.0), units(&log.device)));
+    logs.dedup();
+    rooms.sort_by_key(|room| (room.floor, room.room));
+    rooms.dedup();
+    for _ in 0..60 {
+        let range = ends(rng, |rng| rng.u16(..6));
+        let expected: Vec<_> = logs
+            .iter()
+            .filter(|log| holds(&range, &log.at.0))
+            .cloned()
+            .collect();
+        let found = table
+            .query::<Log>()
+            .partition("p")
+            .rows(Log::rows().at(range))
+            .collect()
+            .await
+            .unwrap();
+        let found: Vec<_> = found.into_iter().map(|log| log.into_inner()).collect();
+        assert_eq!(found, expected, "{range:?}");
+
+        let (at, range) = (rng.u16(..6), ends(rng, device));
+        let units_of = (
+            range.0.as_ref().map(|text| units(text)),
+            range.1.as_ref().map(|text| units(text)),
+        );
+        let expected: Vec<_> = logs
+            .iter()
+            .filter(|log| log.at.0 == at && holds(&units_of, &units(&log.device)))
+            .cloned()
+            .collect();
+        let rows = Log::rows().at(at).device(range.clone());
+        let found = table
+            .query::<Log>()
+            .partition("p")
+            .rows(rows)
+            .collect()
+            .await
+            .unwrap();
+        let found: Vec<_> = found.into_iter().map(|log| log.into_inner()).collect();
+        assert_eq!(found, expected, "{at} {range:?}");
+
+        let range = ends(rng, |rng| rng.i8(-3..3));
+        let expected: Vec<_> = rooms
+            .iter()
+            .filter(|room| holds(&range, &room.floor))
+            .cloned()
+            .collect();
+        let found = table
+            .query::<Room>()
+            .partition(Room::partition())
+            .rows(Room::rows().floor(range))
+            .collect()
+            .await
+            .unwrap();
+        let found: Vec<_> = found.into_iter().map(|room| room.into_inner()).collect();
+        assert_eq!(found, expected, "{range:?}");
+    }
+}
+
+#[derive(Debug, PartialEq, TableEntity)]
+struct Numbered {
+    #[table(partition_key)]
+    day: time::Date,
+    #[table(row_key)]
+    at: Desc<u32>,
+}
+
+/// A key that is one field is a column, which compares as the field's values do.
+#[tokio::test]
+async fn columns_of_keys_compare_as_their_values() {
+    let subject = Subject::in_process();
+    let table = subject.service.table("Numbers");
+    table.create().await.unwrap();
+    let day = time::macros::date!(2024 - 03 - 15);
+    for at in [1, 10, 2] {
+        table.insert(&Numbered { day, at: Desc(at) }).await.unwrap();
+    }
+    let filter = Numbered::columns().at.gt(1) & Numbered::columns().day.ge(day);
+    assert_eq!(
+        filter.to_string(),
+        "RowKey lt '4294967294' and PartitionKey ge '2024-03-15'"
+    );
+    let found = table
+        .query::<Numbered>()
+        .filter(|e| e.at.between(2..=10))
+        .select(|e| (e.day, e.at))
+        .collect()
+        .await
+        .unwrap();
+    assert_eq!(found, [(day, Desc(10)), (day, Desc(2))]);
+    let first = table
+        .query::<Numbered>()
+        .partition(Numbered::partition(day))
+        .first()
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(first.at, Desc(10));
+}
+
+/// A key has at most 512 UTF-16 units, whatever it is made of.
+#[tokio::test]
+async fn a_key_that_grows_too_long_is_refused() {
+    let longest = "é".repeat(512 - "log_00000_".len());
+    let key = |device: &str| {
+        Log {
+            at: Desc(0),
+            device: device.to_owned(),
+        }
+        .entity_key()
+    };
+    assert_eq!(
+        key(&longest).unwrap().row_key().as_str().chars().count(),
+        512
+    );
+    let error = key(&format!("{longest}é")).unwrap_err();
+    assert!(error.to_string().contains("513 UTF-16 units"), "{error}");
+    let escaped = Escaped("/".repeat(171));
+    assert_eq!(escaped.to_key().unwrap().len(), 513);
+}
