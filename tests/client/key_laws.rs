@@ -10,9 +10,10 @@ use std::ops::Bound;
 use fastrand::Rng;
 use harness::{Subject, setting};
 use tablesdk::{
-    Desc, DynamicEntity, EntityKey, Escaped, Guid, KeyPart, PropertyValue, Shard, TableEntity,
-    Timestamp, WritableEntity,
+    Desc, DynamicEntity, EntityKey, Escaped, Guid, KeyPart, PropertyValue, Shard, Stored,
+    TableEntity, Timestamp, WritableEntity,
 };
+use time::{Date, Duration};
 
 /// Prints the seed, unless the test ends well.
 struct Seeded {
@@ -119,6 +120,11 @@ fn check_part<P: KeyPart + Debug + Clone + PartialEq, O: Ord>(
 }
 
 #[test]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    reason = "any bits are a number of the type"
+)]
 fn texts_of_fixed_width_sort_as_their_values() {
     let mut seeded = Seeded::new();
     let rng = &mut seeded.rng;
@@ -145,7 +151,6 @@ fn texts_of_fixed_width_sort_as_their_values() {
     let shards: Vec<_> = Shard::<11>::all().collect();
     check_part(&shards, |value| *value);
 
-    use time::{Date, Duration};
     let day = |days: i64| {
         Date::from_calendar_date(1601, time::Month::January, 1).unwrap() + Duration::days(days)
     };
@@ -410,7 +415,7 @@ async fn ranges_of_rows_have_the_rows_that_a_filter_of_values_has() {
             .collect()
             .await
             .unwrap();
-        let found: Vec<_> = found.into_iter().map(|log| log.into_inner()).collect();
+        let found: Vec<_> = found.into_iter().map(Stored::into_inner).collect();
         assert_eq!(found, expected, "{range:?}");
 
         let (at, range) = (rng.u16(..6), ends(rng, device));
@@ -431,7 +436,7 @@ async fn ranges_of_rows_have_the_rows_that_a_filter_of_values_has() {
             .collect()
             .await
             .unwrap();
-        let found: Vec<_> = found.into_iter().map(|log| log.into_inner()).collect();
+        let found: Vec<_> = found.into_iter().map(Stored::into_inner).collect();
         assert_eq!(found, expected, "{at} {range:?}");
 
         let range = ends(rng, |rng| rng.i8(-3..3));
@@ -447,7 +452,7 @@ async fn ranges_of_rows_have_the_rows_that_a_filter_of_values_has() {
             .collect()
             .await
             .unwrap();
-        let found: Vec<_> = found.into_iter().map(|room| room.into_inner()).collect();
+        let found: Vec<_> = found.into_iter().map(Stored::into_inner).collect();
         assert_eq!(found, expected, "{range:?}");
     }
 }
