@@ -7,6 +7,7 @@ mod batches;
 mod concurrency;
 mod delivery;
 mod dynamic;
+mod every;
 mod exactly_once;
 mod faults;
 mod honesty;

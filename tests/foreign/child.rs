@@ -1,0 +1,185 @@
+//! A process that runs a foreign client: it takes a line of JSON for a request and answers with another. Knows the processes'
+//! programs and where they are installed, but nothing of what a value should be.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+use tablesdk::Value;
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
+use tokio::process::{ChildStdin, ChildStdout, Command};
+
+use crate::form::{Form, Properties};
+use crate::{Client, Mode};
+
+pub(crate) struct Child {
+    _process: tokio::process::Child,
+    input: ChildStdin,
+    output: Lines<BufReader<ChildStdout>>,
+}
+
+pub(crate) enum Answer {
+    Done,
+    Properties(Properties),
+    /// By the server: its status and code. Or by the client, without a status.
+    Refused(u16, Option<String>),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Reply {
+    properties: Option<Vec<(String, String, String)>>,
+    refused: Option<(u16, Option<String>)>,
+    failed: Option<String>,
+}
+
+impl Client {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Python => "python",
+            Self::JavaScript => "javascript",
+        }
+    }
+
+    /// The file that `tests/interop/install.sh` leaves behind when it is done.
+    fn installed(self) -> PathBuf {
+        interop().join(match self {
+            Self::Python => "python/.installed",
+            Self::JavaScript => "node/.installed",
+        })
+    }
+
+    fn command(self) -> Command {
+        let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("foreign");
+        match self {
+            Self::Python => {
+                let mut command = Command::new(interop().join("python/bin/python"));
+                command
+                    .arg(programs.join("child.py"))
+                    .env("PYTHONUTF8", "1");
+                command
+            }
+            Self::JavaScript => {
+                let mut command = Command::new("node");
+                command
+                    .arg(programs.join("child.mjs"))
+                    .env("NODE_PATH", interop().join("node/node_modules"));
+                command
+            }
+        }
+    }
+}
+
+fn interop() -> PathBuf {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
+    workspace.join(target).join("interop")
+}
+
+impl Child {
+    /// `None` where the client is not installed and nobody requires it.
+    pub(crate) fn start(client: Client, connection_string: &str) -> Option<Self> {
+        let required = std::env::var("TABLESDK_FOREIGN_CLIENTS").unwrap_or_default();
+        let required = required.split(',').any(|name| name == client.name());
+        let installed = client.installed();
+        if !installed.exists() {
+            let told = format!(
+                "{client:?}'s client is not installed: there is no {}; tests/interop/install.sh installs it",
+                installed.display()
+            );
+            assert!(!required, "{told}");
+            // Not by `println!`, of which a passing test shows nothing.
+            let _ = writeln!(std::io::stderr(), "SKIPPED: {told}");
+            return None;
+        }
+        let mut process = client
+            .command()
+            .arg(connection_string)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap_or_else(|error| panic!("{client:?} does not start: {error}"));
+        let input = process.stdin.take().expect("it is piped");
+        let output = process.stdout.take().expect("it is piped");
+        Some(Self {
+            _process: process,
+            input,
+            output: BufReader::new(output).lines(),
+        })
+    }
+
+    pub(crate) async fn write(
+        &mut self,
+        mode: Mode,
+        row: &str,
+        properties: &[(String, Option<Value>)],
+    ) -> Answer {
+        let properties: Vec<_> = properties
+            .iter()
+            .map(|(name, value)| match value.as_ref().map(Form::of) {
+                Some(form) => json!([name, form.edm_type, form.text]),
+                None => json!([name, null, null]),
+            })
+            .collect();
+        self.asked(
+            json!({"do": "write", "mode": mode.name(), "row": row, "properties": properties}),
+        )
+        .await
+    }
+
+    pub(crate) async fn read(&mut self, mode: Mode, row: &str) -> Answer {
+        self.asked(json!({"do": "read", "mode": mode.name(), "row": row}))
+            .await
+    }
+
+    pub(crate) async fn copy(&mut self, mode: Mode, row: &str, to: &str) -> Answer {
+        self.asked(json!({"do": "copy", "mode": mode.name(), "row": row, "to": to}))
+            .await
+    }
+
+    async fn asked(&mut self, mut request: Json) -> Answer {
+        request["table"] = "Tests".into();
+        let line = format!("{request}\n");
+        self.input.write_all(line.as_bytes()).await.unwrap();
+        // A process that hangs fails the test and does not hold it up.
+        let reply = tokio::time::timeout(Duration::from_secs(60), self.output.next_line()).await;
+        let reply = reply.unwrap_or_else(|_| panic!("no answer to {line:.200}"));
+        let reply = reply.unwrap().expect("the process goes on");
+        let reply: Reply = serde_json::from_str(&reply).unwrap();
+        match reply {
+            Reply {
+                failed: Some(failed),
+                ..
+            } => Answer::Refused(0, Some(failed)),
+            Reply {
+                refused: Some((status, code)),
+                ..
+            } => Answer::Refused(status, code),
+            Reply {
+                properties: Some(properties),
+                ..
+            } => {
+                let properties = properties.into_iter();
+                Answer::Properties(
+                    properties
+                        .map(|(name, edm_type, text)| (name, Form::told(&edm_type, &text)))
+                        .collect(),
+                )
+            }
+            _ => Answer::Done,
+        }
+    }
+}
+
+impl Mode {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Typed => "typed",
+        }
+    }
+}

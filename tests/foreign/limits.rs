@@ -1,0 +1,213 @@
+//! What a foreign client cannot represent, and what becomes of it. A value that no limit names must arrive as it was.
+
+use tablesdk::{Timestamp, Value};
+
+use crate::form::{Form, Outcome, Properties};
+use crate::{Client, Mode, Verb, Way};
+
+pub(crate) struct Limit {
+    pub(crate) client: Client,
+    pub(crate) what: &'static str,
+    ways: &'static [Way],
+    pub(crate) example: fn() -> Value,
+    /// `None` for a value that it does not concern.
+    pub(crate) becomes: fn(&Value) -> Option<Expected>,
+}
+
+#[derive(Debug, PartialEq)]
+pub(crate) enum Expected {
+    Told(Form),
+    Absent,
+    /// By the server: its status and code.
+    Refused(u16, &'static str),
+}
+
+const WRITE: Way = (Verb::Write, Mode::Plain);
+const READ: Way = (Verb::Read, Mode::Plain);
+const COPY: Way = (Verb::Copy, Mode::Plain);
+const WRITE_TYPED: Way = (Verb::Write, Mode::Typed);
+const READ_TYPED: Way = (Verb::Read, Mode::Typed);
+const COPY_TYPED: Way = (Verb::Copy, Mode::Typed);
+
+pub(crate) const LIMITS: &[Limit] = &[
+    Limit {
+        client: Client::Python,
+        what: "a datetime has microseconds, and is cut to them",
+        ways: &[WRITE, READ, COPY],
+        example: || date("2024-03-15T10:20:30.1234567Z"),
+        becomes: |value| cut(value, 10),
+    },
+    Limit {
+        client: Client::JavaScript,
+        what: "a Date has milliseconds, and is cut to them",
+        ways: &[WRITE, READ, COPY],
+        example: || date("2024-03-15T10:20:30.1239999Z"),
+        becomes: |value| cut(value, 10_000),
+    },
+    Limit {
+        client: Client::JavaScript,
+        what: "a number without a fraction is written without one, and taken for an Int32",
+        ways: &[WRITE, COPY],
+        example: || Value::Double(5.0),
+        becomes: |value| whole(value).filter(|number| is_int32(*number)).map(int32),
+    },
+    Limit {
+        client: Client::JavaScript,
+        what: "so it is refused where an Int32 does not reach",
+        ways: &[WRITE, COPY],
+        example: || Value::Double(2_147_483_648.0),
+        becomes: |value| {
+            // From here on a number is written with an exponent.
+            let refused = |number: &f64| !is_int32(*number) && number.abs() < 1e21;
+            whole(value).filter(refused).map(|_| INVALID)
+        },
+    },
+    Limit {
+        client: Client::JavaScript,
+        what: "JSON has null for a number that is none, and null is an absent property",
+        ways: &[WRITE],
+        example: || Value::Double(f64::NAN),
+        becomes: |value| no_number(value).map(|_| Expected::Absent),
+    },
+    Limit {
+        client: Client::JavaScript,
+        what: "a number that is none is read as its name",
+        ways: &[READ, COPY],
+        example: || Value::Double(f64::NEG_INFINITY),
+        becomes: |value| no_number(value).map(|name| Expected::Told(Form::new("Edm.String", name))),
+    },
+    Limit {
+        client: Client::JavaScript,
+        what: "a number without a fraction looks like an Int32, unless it is zero with a sign",
+        ways: &[READ],
+        example: || Value::Double(-5.0),
+        becomes: |value| {
+            let whole = whole(value).filter(|_| !is_negative_zero(value));
+            whole.filter(|number| is_int32(*number)).map(int32)
+        },
+    },
+    Limit {
+        client: Client::JavaScript,
+        what: "zero is written without its sign, even with its type",
+        ways: &[WRITE_TYPED],
+        example: || Value::Double(-0.0),
+        becomes: |value| {
+            is_negative_zero(value).then(|| Expected::Told(Form::of(&Value::Double(0.0))))
+        },
+    },
+    Limit {
+        client: Client::JavaScript,
+        what: "asked for types, it guesses that of a number: without a fraction it is an Int32 of up to 53 bits",
+        ways: &[READ_TYPED],
+        example: || Value::Double(1e15),
+        becomes: |value| whole(value).filter(|number| is_safe(*number)).map(int32),
+    },
+    Limit {
+        client: Client::JavaScript,
+        what: "and writes what it guessed",
+        ways: &[COPY_TYPED],
+        example: || Value::Double(7.0),
+        becomes: |value| whole(value).filter(|number| is_int32(*number)).map(int32),
+    },
+    Limit {
+        client: Client::JavaScript,
+        what: "which is refused where an Int32 does not reach",
+        ways: &[COPY_TYPED],
+        example: || Value::Double(-1e15),
+        becomes: |value| {
+            let refused = |number: &f64| is_safe(*number) && !is_int32(*number);
+            whole(value).filter(refused).map(|_| INVALID)
+        },
+    },
+];
+
+/// Names that mean something else to the client: a property of that name is lost, whoever writes it.
+pub(crate) const fn lost_names(client: Client) -> &'static [&'static str] {
+    match client {
+        Client::Python => &[],
+        Client::JavaScript => &["timestamp", "etag"],
+    }
+}
+
+/// What arrives of the properties: an error where one of them is refused.
+pub(crate) fn expected<'v>(
+    client: Client,
+    way: Way,
+    properties: impl Iterator<Item = (&'v str, &'v Value)>,
+) -> Outcome {
+    let mut expected = Properties::new();
+    for (name, value) in properties {
+        if lost_names(client).contains(&name) {
+            continue;
+        }
+        let mut limits = LIMITS
+            .iter()
+            .filter(|limit| limit.client == client && limit.ways.contains(&way));
+        match limits.find_map(|limit| (limit.becomes)(value)) {
+            Some(Expected::Told(form)) => {
+                expected.insert(name.to_owned(), form);
+            }
+            Some(Expected::Absent) => {}
+            Some(Expected::Refused(status, code)) => return Err((status, Some(code.to_owned()))),
+            None => {
+                expected.insert(name.to_owned(), Form::of(value));
+            }
+        }
+    }
+    Ok(expected)
+}
+
+fn date(text: &str) -> Value {
+    Value::DateTime(text.parse::<Timestamp>().expect("a date"))
+}
+
+/// Cut to so many steps of 100 ns, towards the past.
+fn cut(value: &Value, steps: i64) -> Option<Expected> {
+    let Value::DateTime(at) = value else {
+        return None;
+    };
+    let ticks = at.unix_ticks();
+    let cut = ticks - ticks.rem_euclid(steps);
+    (cut != ticks).then(|| {
+        let at = Timestamp::from_unix_ticks(cut).expect("no earlier than a whole second");
+        Expected::Told(Form::of(&Value::DateTime(at)))
+    })
+}
+
+/// A double without a fraction.
+fn whole(value: &Value) -> Option<f64> {
+    match value {
+        Value::Double(number) if number.fract() == 0.0 => Some(*number),
+        _ => None,
+    }
+}
+
+fn is_negative_zero(value: &Value) -> bool {
+    matches!(value, Value::Double(number) if *number == 0.0 && number.is_sign_negative())
+}
+
+/// What JavaScript calls a number that is none.
+fn no_number(value: &Value) -> Option<&'static str> {
+    match value {
+        Value::Double(number) if number.is_nan() => Some("NaN"),
+        Value::Double(f64::INFINITY) => Some("Infinity"),
+        Value::Double(f64::NEG_INFINITY) => Some("-Infinity"),
+        _ => None,
+    }
+}
+
+fn is_int32(number: f64) -> bool {
+    (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&number)
+}
+
+/// Up to here, JavaScript trusts its whole numbers.
+fn is_safe(number: f64) -> bool {
+    number.abs() < 9_007_199_254_740_992.0
+}
+
+/// The sign of a zero is lost.
+fn int32(number: f64) -> Expected {
+    Expected::Told(Form::new("Edm.Int32", format!("{:.0}", number + 0.0)))
+}
+
+const INVALID: Expected = Expected::Refused(400, "InvalidInput");

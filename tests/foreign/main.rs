@@ -1,0 +1,233 @@
+//! Values of every type, between our client and the official ones for Python and JavaScript, over our server: what they write
+//! we read, what we write they read, and what they read they write again, with the same EDM type and the same value. What a
+//! client cannot represent is listed in `limits.rs`, and shown to be so still.
+//!
+//! Each client is one process for a whole test. Where it is not installed (`tests/interop/install.sh` does so), the test says
+//! so and is skipped, unless `TABLESDK_FOREIGN_CLIENTS` names it: `python,javascript`.
+
+mod child;
+mod edges;
+#[path = "../client/every.rs"]
+mod every;
+mod form;
+mod limits;
+
+use fastrand::Rng;
+use harness::Subject;
+use tablesdk::{DynamicEntity, TableClient, Value};
+
+use crate::child::{Answer, Child};
+use crate::every::{Every, random, seeded};
+use crate::form::{Form, Outcome, Properties};
+use crate::limits::{Expected, LIMITS};
+
+/// A client of somebody else's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Client {
+    Python,
+    JavaScript,
+}
+
+/// How it goes about a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// As the language has it.
+    Plain,
+    /// In an object that has the EDM type beside the value.
+    Typed,
+}
+
+/// What it does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verb {
+    /// It writes, we read.
+    Write,
+    /// We write, it reads.
+    Read,
+    /// We write, it reads, and writes what it read under another key; we read that.
+    Copy,
+}
+
+pub(crate) type Way = (Verb, Mode);
+
+const WAYS: [Way; 6] = [
+    (Verb::Write, Mode::Plain),
+    (Verb::Write, Mode::Typed),
+    (Verb::Read, Mode::Plain),
+    (Verb::Read, Mode::Typed),
+    (Verb::Copy, Mode::Plain),
+    (Verb::Copy, Mode::Typed),
+];
+
+#[tokio::test]
+async fn python_and_we_understand_each_other() {
+    understand_each_other(Client::Python).await;
+}
+
+#[tokio::test]
+async fn javascript_and_we_understand_each_other() {
+    understand_each_other(Client::JavaScript).await;
+}
+
+#[tokio::test]
+async fn edges_come_back_to_ourselves() {
+    let subject = Subject::over_http().await;
+    let table = subject.table().await;
+    for (index, value) in edges::values().enumerate() {
+        let row = index.to_string();
+        let mut entity = DynamicEntity::new("p", &row);
+        entity.properties_mut().set("V", value.clone());
+        table.insert(&entity).await.unwrap();
+        let read = table.get::<DynamicEntity>(("p", row.as_str())).await;
+        let read = read.unwrap().unwrap();
+        assert_eq!(
+            Form::properties(read.properties().iter()),
+            Form::properties([("V", &value)])
+        );
+    }
+}
+
+/// A limit that changes nothing would hide a bug.
+#[test]
+fn limits_are_limits() {
+    for limit in LIMITS {
+        let value = (limit.example)();
+        let expected = (limit.becomes)(&value);
+        let expected = expected.unwrap_or_else(|| panic!("{} is no example of itself", limit.what));
+        assert_ne!(expected, Expected::Told(Form::of(&value)), "{}", limit.what);
+    }
+}
+
+async fn understand_each_other(client: Client) {
+    let subject = Subject::over_http().await;
+    let connection_string = subject.server.connection_string();
+    let Some(child) = Child::start(client, &connection_string) else {
+        return;
+    };
+    let mut run = Run {
+        client,
+        child,
+        table: subject.table().await,
+        rows: 0,
+        wrong: Vec::new(),
+    };
+    let examples = LIMITS.iter().filter(|limit| limit.client == client);
+    let values: Vec<_> = edges::values()
+        .chain(examples.map(|limit| (limit.example)()))
+        .collect();
+    let mut rng = seeded();
+    for way in WAYS {
+        for value in &values {
+            run.goes(way, &[("V".to_owned(), Some(value.clone()))], None)
+                .await;
+        }
+        run.goes(way, &[("V".to_owned(), None)], None).await;
+        for name in limits::lost_names(client) {
+            run.goes(
+                way,
+                &[((*name).to_owned(), Some(Value::from("lost")))],
+                None,
+            )
+            .await;
+        }
+        for _ in 0..30 {
+            run.every(way, &mut rng).await;
+        }
+    }
+    let wrong = &run.wrong;
+    assert!(
+        wrong.is_empty(),
+        "{} of {} went wrong:\n{}",
+        wrong.len(),
+        run.rows,
+        wrong.join("\n")
+    );
+}
+
+struct Run {
+    client: Client,
+    child: Child,
+    table: TableClient,
+    rows: usize,
+    /// All that is not as it should be: whoever adds a type wants to see the whole of it.
+    wrong: Vec<String>,
+}
+
+impl Run {
+    /// A struct of ours, with a field of every type.
+    async fn every(&mut self, way: Way, rng: &mut Rng) {
+        let every = random(rng, self.rows);
+        let dynamic = DynamicEntity::from_entity(&every).unwrap();
+        let properties = dynamic.properties().iter();
+        let mut properties: Vec<_> = properties
+            .map(|(name, value)| (name.to_owned(), Some(value.clone())))
+            .collect();
+        if every.perhaps.is_none() {
+            properties.push(("perhaps".to_owned(), None));
+        }
+        self.goes(way, &properties, Some(&every)).await;
+    }
+
+    async fn goes(
+        &mut self,
+        (verb, mode): Way,
+        properties: &[(String, Option<Value>)],
+        every: Option<&Every>,
+    ) {
+        let row = format!("{:04}", self.rows);
+        self.rows += 1;
+        let present = properties
+            .iter()
+            .filter_map(|(name, value)| Some((name.as_str(), value.as_ref()?)));
+        let sent = Form::properties(present.clone());
+        let expected = limits::expected(self.client, (verb, mode), present.clone());
+        let shown = format!("{:?} {verb:?} {mode:?}", self.client);
+
+        if verb != Verb::Write {
+            if let Some(every) = every {
+                let every = Every {
+                    row: row.clone(),
+                    ..every.clone()
+                };
+                self.table.insert(&every).await.unwrap();
+            } else {
+                let mut entity = DynamicEntity::new("p", &row);
+                let owned = present.map(|(name, value)| (name.to_owned(), value.clone()));
+                entity.properties_mut().extend(owned);
+                self.table.insert(&entity).await.unwrap();
+            }
+        }
+        let (answer, row) = match verb {
+            Verb::Write => (self.child.write(mode, &row, properties).await, row),
+            Verb::Read => (self.child.read(mode, &row).await, row),
+            Verb::Copy => {
+                let to = format!("{row}c");
+                (self.child.copy(mode, &row, &to).await, to)
+            }
+        };
+        let got: Outcome = match answer {
+            Answer::Properties(properties) => Ok(properties),
+            Answer::Done => Ok(self.stored(&row).await),
+            Answer::Refused(status, code) => Err((status, code)),
+        };
+        if got != expected {
+            let difference = form::difference(&got, &expected);
+            self.wrong.push(format!("{shown} {row}{difference}"));
+            return;
+        }
+        let unchanged = expected.as_ref() == Ok(&sent);
+        if let (true, Some(every)) = (unchanged && verb != Verb::Read, every) {
+            let read = self.table.get(Every::key("p", row.as_str())).await.unwrap();
+            let expected = Every {
+                row,
+                ..every.clone()
+            };
+            assert_eq!(*read.unwrap(), expected, "{shown}");
+        }
+    }
+
+    async fn stored(&self, row: &str) -> Properties {
+        let read = self.table.get::<DynamicEntity>(("p", row)).await.unwrap();
+        Form::properties(read.unwrap().properties().iter())
+    }
+}
