@@ -25,6 +25,7 @@ mod tables;
 mod types;
 mod values;
 mod verbs;
+mod wrong_bodies;
 mod wrong_shapes;
 
 use tablesdk::TableEntity;

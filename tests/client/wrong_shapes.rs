@@ -9,47 +9,51 @@ use tablesdk::{
 
 /// Answers every request with one body.
 #[derive(Debug)]
-struct Answering(String);
+struct Answering(Bytes);
 
 impl Transport for Answering {
     fn send(&self, _: http::Request<Bytes>) -> TransportFuture<'_> {
         let response = http::Response::builder()
             .status(200)
             .header("content-type", "application/json;odata=minimalmetadata")
-            .body(Bytes::from(self.0.clone()))
+            .body(self.0.clone())
             .unwrap();
         Box::pin(async { Ok(response) })
     }
 }
 
-fn answering(body: String) -> TableClient {
+pub(crate) fn answering(body: String) -> TableClient {
+    answering_bytes(body.into_bytes())
+}
+
+pub(crate) fn answering_bytes(body: Vec<u8>) -> TableClient {
     TableServiceClient::builder("https://acct.table.core.windows.net")
-        .transport(Answering(body))
+        .transport(Answering(body.into()))
         .build()
         .unwrap()
         .table("People")
 }
 
 #[derive(Debug, PartialEq, TableEntity)]
-struct Person {
+pub(crate) struct Person {
     #[table(partition_key)]
-    country: String,
+    pub(crate) country: String,
     #[table(row_key)]
-    id: String,
-    age: i32,
+    pub(crate) id: String,
+    pub(crate) age: i32,
     #[table(alias = "salary_old", default)]
-    salary: i64,
+    pub(crate) salary: i64,
     #[table(flatten, prefix = "home_")]
-    home: Home,
+    pub(crate) home: Home,
     #[table(json, default)]
-    tags: Vec<String>,
-    born: Option<time::Date>,
+    pub(crate) tags: Vec<String>,
+    pub(crate) born: Option<time::Date>,
 }
 
 #[derive(Debug, PartialEq, TableProperties)]
-struct Home {
-    city: String,
-    floor: Option<u8>,
+pub(crate) struct Home {
+    pub(crate) city: String,
+    pub(crate) floor: Option<u8>,
 }
 
 #[derive(Debug, PartialEq, TableEntity)]
@@ -62,10 +66,10 @@ struct Keeper {
     rest: Properties,
 }
 
-const ENVELOPE: &str = r#""odata.etag":"W/\"datetime'2024-03-15T10%3A20%3A30.5Z'\"","PartitionKey":"UK","RowKey":"7","Timestamp":"2024-03-15T10:20:30.5Z""#;
+pub(crate) const ENVELOPE: &str = r#""odata.etag":"W/\"datetime'2024-03-15T10%3A20%3A30.5Z'\"","PartitionKey":"UK","RowKey":"7","Timestamp":"2024-03-15T10:20:30.5Z""#;
 
 /// Both ways in which an entity comes: alone, and on a page. They differ in what they say was tried.
-async fn read<E: TableEntity + std::fmt::Debug>(members: &str) -> Vec<Result<E, Error>> {
+pub(crate) async fn read<E: TableEntity + std::fmt::Debug>(members: &str) -> Vec<Result<E, Error>> {
     let entity = format!("{{{ENVELOPE}{members}}}");
     let page = format!("{{\"value\":[{entity}]}}");
     let got = answering(entity).get::<E>(("UK", "7")).await;
@@ -77,7 +81,11 @@ async fn read<E: TableEntity + std::fmt::Debug>(members: &str) -> Vec<Result<E, 
 }
 
 #[track_caller]
-fn assert_error<E: std::fmt::Debug>(outcomes: Vec<Result<E, Error>>, words: &str, shape: &str) {
+pub(crate) fn assert_error<E: std::fmt::Debug>(
+    outcomes: Vec<Result<E, Error>>,
+    words: &str,
+    shape: &str,
+) {
     for outcome in outcomes {
         let error = outcome.expect_err(shape);
         assert_eq!(error.kind(), ErrorKind::Response, "{shape}: {error:?}");
@@ -202,23 +210,23 @@ async fn each_wrong_shape_is_an_error_that_names_it() {
         ),
         (
             r#","age@odata.type":"Edm.Int32","age":"x","home_city":"x""#,
-            r#"property "age": the value is not of type Edm.Int32; expected Edm.Int32"#,
+            r#"property "age": the value is not of type Edm.Int32, found "x"; expected Edm.Int32"#,
         ),
         (
             r#","age@odata.type":"Edm.Byte","age":1,"home_city":"x""#,
-            r#"property "age": its annotation is not one of the eight EDM types; expected Edm.Int32"#,
+            r#"property "age": its annotation is not one of the eight EDM types, found "Edm.Byte"; expected Edm.Int32"#,
         ),
         (
             r#","age":1,"home_city@odata.type":"Collection(Edm.String)","home_city":"x""#,
-            r#"property "home_city": its annotation is not one of the eight EDM types; expected Edm.String"#,
+            r#"property "home_city": its annotation is not one of the eight EDM types, found "Collection(Edm.String)"; expected Edm.String"#,
         ),
         (
             r#","age":1,"home_city":"x","born@odata.type":"Edm.DateTime","born":"0001-01-01T00:00:00Z""#,
-            r#"property "born": the date lies outside the years 1601 to 9999; expected Edm.DateTime"#,
+            r#"property "born": the date lies outside the years 1601 to 9999, found "0001-01-01T00:00:00Z"; expected Edm.DateTime"#,
         ),
         (
             r#","age":1,"home_city":"x","salary":18446744073709551615"#,
-            r#"property "salary": the integer is beyond Edm.Int64; expected Edm.Int64"#,
+            r#"property "salary": the integer is beyond Edm.Int64, found 18446744073709551615; expected Edm.Int64"#,
         ),
         // nested
         (
@@ -257,11 +265,11 @@ async fn what_no_struct_models_is_not_lost_in_silence_either() {
         ),
         (
             r#","a@odata.type":"Edm.Decimal","a":"1""#,
-            r#"property "a": its annotation is not one of the eight EDM types"#,
+            r#"property "a": its annotation is not one of the eight EDM types, found "Edm.Decimal""#,
         ),
         (
             r#","a":1e999"#,
-            r#"property "a": the number is beyond Edm.Double"#,
+            r#"property "a": the number is beyond Edm.Double, found 1e999"#,
         ),
     ] {
         assert_error(read::<Keeper>(members).await, words, members);
@@ -326,7 +334,7 @@ async fn an_entity_without_a_key_or_version_is_none() {
         ),
         (
             r#"{"odata.etag":"x","PartitionKey":5,"RowKey":"7","age":1,"home_city":"x"}"#,
-            r#"property "PartitionKey": the value is not of type Edm.String"#,
+            r#"property "PartitionKey": the value is not of type Edm.String, found 5"#,
         ),
         (
             r#"{"odata.etag":"x","PartitionKey":null,"RowKey":"7","age":1,"home_city":"x"}"#,
@@ -338,7 +346,7 @@ async fn an_entity_without_a_key_or_version_is_none() {
         ),
         (
             r#"{"odata.etag":"x","PartitionKey":"UK","RowKey":"7","Timestamp":"yesterday","age":1,"home_city":"x"}"#,
-            r#"property "Timestamp": the value is not of type Edm.DateTime"#,
+            r#"property "Timestamp": the value is not of type Edm.DateTime, found "yesterday""#,
         ),
     ] {
         let error = answering(body.to_owned())

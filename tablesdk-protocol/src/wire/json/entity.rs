@@ -153,9 +153,36 @@ impl RawProperty<'_> {
     }
 
     fn error(&self, problem: PropertyProblem) -> PropertyError {
+        let annotation = self.annotation.as_deref().unwrap_or_default();
+        let found = match (problem, &self.scalar) {
+            (PropertyProblem::Nested, _) => String::new(),
+            (PropertyProblem::UnknownType, _) => shown(annotation),
+            (_, scalar) => match scalar {
+                Scalar::Null => "null".to_owned(),
+                Scalar::Boolean(value) => value.to_string(),
+                Scalar::Number(number) => cut(number),
+                Scalar::Text(text) => shown(text),
+                Scalar::Nested => "an array or object".to_owned(),
+            },
+        };
         PropertyError {
             name: self.name.clone().into_owned(),
             problem,
+            found,
         }
     }
 }
+
+fn shown(text: &str) -> String {
+    format!("{:?}", cut(text))
+}
+
+/// A value may be 64 KiB of text, or more where it is none; so much shows which one it is.
+fn cut(text: &str) -> String {
+    if text.chars().count() <= SHOWN_MAX {
+        return text.to_owned();
+    }
+    text.chars().take(SHOWN_MAX).chain(['…']).collect()
+}
+
+const SHOWN_MAX: usize = 40;

@@ -1,5 +1,7 @@
 //! Why a payload, or one property in it, cannot be read.
 
+use std::fmt::{self, Display};
+
 use crate::EdmType;
 
 /// Why a payload cannot be read as a whole.
@@ -19,10 +21,23 @@ pub enum JsonError {
 
 /// A property whose value cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("property {name:?}: {problem}")]
+#[error("property {name:?}: {problem}{}", Found(found))]
 pub struct PropertyError {
     pub(super) name: String,
     pub(super) problem: PropertyProblem,
+    /// What is there, cut short; empty where the problem says it all.
+    pub(super) found: String,
+}
+
+struct Found<'a>(&'a str);
+
+impl Display for Found<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            "" => Ok(()),
+            found => write!(f, ", found {found}"),
+        }
+    }
 }
 
 impl PropertyError {

@@ -87,7 +87,10 @@ where
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
         let mut found = false;
         while let Some(Text(name)) = map.next_key_seed(TextSeed)? {
-            if name == "value" && !found {
+            if name == "value" {
+                if found {
+                    return Err(A::Error::duplicate_field("value"));
+                }
                 found = true;
                 let (visit, failure) = (&mut self.visit, &mut *self.failure);
                 map.next_value_seed(ListSeed { visit, failure })?;
