@@ -1,0 +1,84 @@
+//! `PropertyValue`, with every attribute.
+
+use renamed::PropertyValue;
+
+/// A newtype.
+#[derive(Clone, Debug, PartialEq, Eq, PropertyValue)]
+#[table(crate = "renamed")]
+pub struct Id(pub String);
+
+/// A newtype of a newtype.
+#[derive(Clone, Debug, PartialEq, Eq, PropertyValue)]
+#[table(crate = "renamed")]
+pub struct OuterId(Id);
+
+impl From<Id> for OuterId {
+    fn from(id: Id) -> Self {
+        Self(id)
+    }
+}
+
+/// A newtype with a name for what it holds.
+#[derive(Clone, Copy, Debug, PartialEq, PropertyValue)]
+#[table(crate = "renamed")]
+pub struct Celsius {
+    /// Degrees.
+    pub degrees: f64,
+}
+
+/// A newtype of anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PropertyValue)]
+#[table(crate = "renamed")]
+pub struct Wrapped<T> {
+    /// Inside.
+    pub r#type: T,
+}
+
+/// An enum that knows all its texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PropertyValue)]
+#[table(crate = "renamed", rename_all = "SCREAMING_SNAKE_CASE")]
+#[non_exhaustive]
+pub enum Colour {
+    /// `DARK_RED`.
+    DarkRed,
+    /// `GREEN`, once `VERDANT`.
+    #[table(alias = "VERDANT")]
+    Green,
+    /// `bleu`.
+    #[table(rename = "bleu")]
+    Blue,
+    /// Nobody uses it any more.
+    #[deprecated = "out of fashion"]
+    Mauve,
+}
+
+/// An enum that keeps what it does not know.
+#[derive(Clone, Debug, PartialEq, Eq, PropertyValue)]
+#[table(crate = "renamed", rename_all = "kebab-case")]
+pub enum Region {
+    /// `north`.
+    North,
+    /// `south`.
+    South,
+    /// Any other.
+    #[table(other)]
+    Other(String),
+}
+
+/// An enum that forgets what it does not know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PropertyValue)]
+#[table(crate = "renamed")]
+pub enum Level {
+    /// `Low`.
+    Low,
+    /// A raw name.
+    r#High,
+    /// Any other.
+    #[table(other)]
+    Unknown,
+}
+
+/// A value that nobody but this crate sees.
+#[derive(Clone, Debug, PropertyValue)]
+#[table(crate = "renamed")]
+pub(crate) struct Secret(pub(crate) Vec<u8>);
