@@ -9,6 +9,8 @@ mod input;
 mod key_expand;
 mod keys;
 mod name;
+#[cfg(test)]
+mod shown;
 mod template;
 mod value;
 
