@@ -836,11 +836,11 @@ fn generic_checks(model: &Model<'_>) -> TokenStream {
 }
 
 /// The parameter of the columns of a flattened struct that stands for the entity.
-fn entity_param() -> Ident {
+pub(crate) fn entity_param() -> Ident {
     format_ident!("__E", span = Span::call_site())
 }
 
-fn with_entity_param(generics: &Generics) -> Generics {
+pub(crate) fn with_entity_param(generics: &Generics) -> Generics {
     let mut generics = generics.clone();
     let param = entity_param();
     generics.params.insert(0, parse_quote! { #param });

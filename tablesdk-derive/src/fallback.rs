@@ -2,14 +2,14 @@
 //!
 //! Everything that `expand` generates exists here, too, as far as the declaration allows, and takes anything.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens, quote};
-use syn::{Data, DataStruct, DeriveInput, Fields, Generics, LitStr, Path, parse_quote};
+use syn::{Data, DataStruct, DeriveInput, Field, Fields, Generics, LitStr, Path, parse_quote};
 
 use crate::attr::{StructAttributes, ValueAttributes};
 use crate::check::default_crate;
 use crate::diagnostics::Diagnostics;
-use crate::expand::columns_ident;
+use crate::expand::{columns_ident, entity_param, with_entity_param};
 use crate::input::Target;
 use crate::key_expand::rows_ident;
 use crate::template::names;
@@ -31,7 +31,7 @@ fn stub_entity(input: &DeriveInput) -> TokenStream {
     let generics = bounded(input);
     let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
     let entity_name = ident.to_string();
-    let (columns, columns_type) = stub_columns(input, &private);
+    let (columns, columns_type) = stub_columns(input, Target::Entity, &private);
     let keys = stub_keys(input, &private);
     quote! {
         #columns
@@ -137,22 +137,27 @@ fn stub_keys(input: &DeriveInput, private: &TokenStream) -> TokenStream {
     }
 }
 
-/// Without columns: what is wrong with a flattened struct seldom shows in them.
 fn stub_group(input: &DeriveInput) -> TokenStream {
     let krate = krate(input);
     let private = quote! { #krate::__private };
     let (ident, generics) = (&input.ident, bounded(input));
     let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
     let name = ident.to_string();
+    let entity = entity_param();
+    let (columns, columns_type) = stub_columns(input, Target::Group, &private);
     quote! {
+        #columns
+
         #[automatically_derived]
         impl #impl_generics #krate::TableProperties for #ident #type_generics #where_clause {
-            type Columns<__E> = ();
+            type Columns<#entity> = #columns_type;
             type Slots = ();
 
             const SCHEMA: #private::Schema = #private::Schema::new(#name, &[]);
 
-            fn columns<__E>(_: #private::Prefix) {}
+            fn columns<#entity>(_: #private::Prefix) -> Self::Columns<#entity> {
+                ::core::panic!()
+            }
 
             fn write(
                 &self,
@@ -237,7 +242,11 @@ fn bounded(input: &DeriveInput) -> Generics {
 }
 
 /// The struct of columns and its type; a unit where no field has a name.
-fn stub_columns(input: &DeriveInput, private: &TokenStream) -> (TokenStream, TokenStream) {
+fn stub_columns(
+    input: &DeriveInput,
+    target: Target,
+    private: &TokenStream,
+) -> (TokenStream, TokenStream) {
     let Data::Struct(data) = &input.data else {
         return (TokenStream::new(), quote! { () });
     };
@@ -245,15 +254,33 @@ fn stub_columns(input: &DeriveInput, private: &TokenStream) -> (TokenStream, Tok
         return (TokenStream::new(), quote! { () });
     };
     let (ident, vis) = (&input.ident, &input.vis);
-    let (impl_generics, type_generics, where_clause) = input.generics.split_for_impl();
+    let (generics, entity) = match target {
+        Target::Entity => {
+            let (_, type_generics, _) = input.generics.split_for_impl();
+            (input.generics.clone(), quote! { #ident #type_generics })
+        }
+        Target::Group => (
+            with_entity_param(&input.generics),
+            entity_param().into_token_stream(),
+        ),
+    };
+    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
     let columns = columns_ident(ident);
     let fields = fields.named.iter().map(|field| {
         let (vis, ident_of_field, ty) = (&field.vis, &field.ident, &field.ty);
-        quote! { #vis #ident_of_field: #private::Column<#ident #type_generics, #ty> }
+        let column = if is_flattened(field) {
+            quote! { <#ty as #private::TableProperties>::Columns<#entity> }
+        } else {
+            quote! { #private::Column<#entity, #ty> }
+        };
+        quote! { #vis #ident_of_field: #column }
     });
     let item = quote! {
         #[allow(dead_code, missing_docs)]
-        #vis struct #columns #impl_generics #where_clause { #(#fields),* }
+        #vis struct #columns #impl_generics #where_clause {
+            #(#fields,)*
+            __entity: ::core::marker::PhantomData<fn() -> #entity>,
+        }
 
         impl #impl_generics ::core::clone::Clone for #columns #type_generics #where_clause {
             fn clone(&self) -> Self {
@@ -264,4 +291,15 @@ fn stub_columns(input: &DeriveInput, private: &TokenStream) -> (TokenStream, Tok
         impl #impl_generics ::core::marker::Copy for #columns #type_generics #where_clause {}
     };
     (item, quote! { #columns #type_generics }.to_token_stream())
+}
+
+/// Whether the field is meant to be flattened, whatever else is wrong with it.
+fn is_flattened(field: &Field) -> bool {
+    let attributes = field
+        .attrs
+        .iter()
+        .filter(|attribute| attribute.path().is_ident("table"));
+    let lists = attributes.filter_map(|attribute| attribute.meta.require_list().ok());
+    let mut tokens = lists.flat_map(|list| list.tokens.clone());
+    tokens.any(|token| matches!(token, TokenTree::Ident(word) if word == "flatten"))
 }
