@@ -278,7 +278,13 @@ fn each(
 fn items(attribute: &Attribute, position: &Position) -> syn::Result<Vec<Item>> {
     attribute
         .meta
-        .require_list()?
+        .require_list()
+        .map_err(|error| {
+            syn::Error::new(
+                error.span(),
+                "attributes stand in parentheses: write `#[table(word)]` or `#[table(word = \"text\")]`",
+            )
+        })?
         .parse_args_with(|input: ParseStream<'_>| {
             let mut items = Vec::new();
             while !input.is_empty() {

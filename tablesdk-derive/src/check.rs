@@ -536,7 +536,7 @@ mod tests {
                 "#[table(\"partition_key\")]",
                 "expected one of `alias`, `default`, `etag`",
             ),
-            ("#[table]", "expected attribute arguments"),
+            ("#[table]", "attributes stand in parentheses"),
             (
                 "#[table(partition_key = \"{a}\")]",
                 "a template belongs on the struct",

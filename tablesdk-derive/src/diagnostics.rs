@@ -70,21 +70,31 @@ pub(crate) fn closest(word: &str, known: &[&'static str]) -> Option<&'static str
     (distance <= word.len().max(known.len()) / 3).then_some(known)
 }
 
-/// How many letters must be added, removed or changed to make one word of the other.
+/// How many letters must be added, removed, changed, or swapped with their neighbour, to make one word of the other.
 fn distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();
+    // The row before, and the letter that it was for.
+    let mut before: Option<(Vec<usize>, char)> = None;
     for (line, letter) in from.chars().enumerate() {
         let mut previous = line + 1;
         let mut next = vec![previous];
-        for (column, other) in to.iter().enumerate() {
+        let mut last = None;
+        for (column, other) in to.iter().copied().enumerate() {
             let diagonal = row.get(column).copied().unwrap_or_default();
             let above = row.get(column + 1).copied().unwrap_or_default();
-            let changed = diagonal + usize::from(letter != *other);
+            let changed = diagonal + usize::from(letter != other);
             previous = changed.min(above + 1).min(previous + 1);
+            if let (Some((before, before_letter)), Some((start, last))) = (&before, last)
+                && (*before_letter, letter) == (other, last)
+                && let Some(swapped) = before.get::<usize>(start)
+            {
+                previous = previous.min(swapped + 1);
+            }
+            last = Some((column, other));
             next.push(previous);
         }
-        row = next;
+        before = Some((std::mem::replace(&mut row, next), letter));
     }
     row.last().copied().unwrap_or_default()
 }
@@ -102,6 +112,9 @@ mod tests {
         assert_eq!(closest("renam", &known), Some("rename"));
         assert_eq!(closest("Partition", &known), Some("partition_key"));
         assert_eq!(closest("row", &known), Some("row_key"));
+        assert_eq!(closest("alais", &["alias", "skip"]), Some("alias"));
+        assert_eq!(closest("rseet", &["reset"]), Some("reset"));
+        assert_eq!(distance("ca", "abc"), 3);
         assert_eq!(closest("flatten", &known), None);
         assert_eq!(closest("", &known), None);
     }

@@ -51,12 +51,12 @@ pub use tablesdk_protocol::{
 #[doc(hidden)]
 pub mod __private {
     pub use crate::entity::{
-        ETagAccess, ETagField, EntityError, Field, FieldAccess, IntoKeyPart, JsonField, Key,
-        KeyAccess, KeyPiece, KeyRange, KeyReader, KeyTemplate, KeyWriter, Partition, Prefix,
-        PropertyReader, PropertyWriter, RestAccess, RestField, RowRange, Rows, Schema, SchemaPart,
-        Slot, TableProperties, ValueError, default_of, entity_key, etag_field, field, json_field,
-        key_number, key_part, rest_field, string, text_ref, with_field, with_from_value,
-        with_to_value,
+        DefaultField, ETagAccess, ETagField, EntityError, Field, FieldAccess, IntoKeyPart,
+        JsonField, Key, KeyAccess, KeyPiece, KeyRange, KeyReader, KeyTemplate, KeyWriter,
+        Partition, Prefix, PropertyReader, PropertyWriter, RestAccess, RestField, RowRange, Rows,
+        Schema, SchemaPart, Slot, TableProperties, ValueError, default_of, entity_key, etag_field,
+        field, json_field, key_number, key_part, rest_field, string, text_ref, with_field,
+        with_from_value, with_to_value,
     };
     pub use crate::query::{Column, JsonColumn, KeyPartColumn};
     pub use std::string::String;

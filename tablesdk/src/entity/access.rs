@@ -268,8 +268,18 @@ impl<F> RestAccess<F> {
     }
 }
 
+/// The type of a field marked `default` or `skip` alone.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no default",
+    label = "no default for when the property is absent, or is not stored",
+    note = "name a function that makes one: `#[table(default = \"path\")]`, beside a `skip`, too; or implement `Default` for the type"
+)]
+pub trait DefaultField: Default {}
+
+impl<F: Default> DefaultField for F {}
+
 /// What makes the value of a field that is not stored, or was absent.
-pub const fn default_of<F: Default>() -> fn() -> F {
+pub const fn default_of<F: DefaultField>() -> fn() -> F {
     F::default
 }
 

@@ -16,8 +16,8 @@ mod stored;
 mod writer;
 
 pub use access::{
-    ETagAccess, ETagField, FieldAccess, RestAccess, Slot, default_of, etag_field, field,
-    rest_field, string, text_ref, with_field, with_from_value, with_to_value,
+    DefaultField, ETagAccess, ETagField, FieldAccess, RestAccess, Slot, default_of, etag_field,
+    field, rest_field, string, text_ref, with_field, with_from_value, with_to_value,
 };
 pub use dynamic::{DynamicColumn, DynamicColumns, DynamicEntity, DynamicSelection};
 pub use error::{EntityError, EntityProblem, ValueError};

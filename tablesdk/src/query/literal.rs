@@ -10,7 +10,8 @@ use crate::entity::{Desc, Escaped, PropertyValue, ValueError};
 #[diagnostic::on_unimplemented(
     message = "a column of type `{T}` cannot be compared with `{Self}`",
     label = "a literal of another type than the column",
-    note = "the service compares values of one type; give a value of type `{T}`"
+    note = "the service compares values of one type; give a value of type `{T}`",
+    note = "an absent property, the `None` of a field, matches no comparison: unwrap an `Option` first"
 )]
 pub trait Literal<T> {
     /// The literal as the filter holds it.

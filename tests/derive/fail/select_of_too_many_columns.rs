@@ -1,0 +1,15 @@
+//! A tuple has up to eight columns; more are a struct's.
+#[derive(tablesdk::TableEntity)]
+struct Person {
+    #[table(partition_key)]
+    country: String,
+    #[table(row_key)]
+    id: String,
+    a: i32,
+}
+
+fn query(table: &tablesdk::TableClient) {
+    let _ = table.query::<Person>().select(|e| (e.a, e.a, e.a, e.a, e.a, e.a, e.a, e.a, e.a));
+}
+
+fn main() {}
