@@ -193,10 +193,10 @@ pub mod private_key {
     }
     struct K;
     impl ::tablesdk::KeyPart for K {
-        fn to_key(&self) -> ::std::string::String {
-            ::std::string::String::new()
+        fn to_key(&self) -> ::core::result::Result<::std::string::String, ::tablesdk::ValueError> {
+            ::core::result::Result::Ok(::std::string::String::new())
         }
-        fn from_key(_: &str) -> ::core::result::Result<Self, ::std::string::String> {
+        fn from_key(_: &str) -> ::core::result::Result<Self, ::tablesdk::ValueError> {
             ::core::result::Result::Ok(K)
         }
     }

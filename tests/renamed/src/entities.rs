@@ -1,8 +1,8 @@
 //! `TableEntity` and `TableProperties`, with every attribute.
 
 use renamed::{
-    DynamicEntity, ETag, EntityError, Properties, TableEntity, TableProperties, Timestamp,
-    ValueError,
+    Desc, DynamicEntity, ETag, EntityError, Escaped, Properties, Shard, TableEntity,
+    TableProperties, Timestamp, ValueError,
 };
 use serde::{Deserialize, Serialize};
 
@@ -231,6 +231,45 @@ impl Employee {
     }
 }
 
+/// Keys of several fields, of every kind of part.
+#[derive(Clone, Debug, PartialEq, Eq, TableEntity)]
+#[table(
+    crate = "renamed",
+    rename_all = "PascalCase",
+    partition_key = "{region}-{shard}",
+    row_key = "{{{at}}}_{badge:06}_{path}"
+)]
+pub struct Claim {
+    /// A part that is an enum.
+    pub region: Region,
+    /// A part that spreads.
+    pub shard: Shard<16>,
+    /// Newest first.
+    pub at: Desc<Timestamp>,
+    /// Stored, too.
+    #[table(store, rename = "BadgeNumber")]
+    pub badge: u32,
+    /// Any text.
+    pub path: Escaped<String>,
+    /// No part of a key.
+    pub r#final: bool,
+}
+
+/// One key by a template, and one of a field.
+#[derive(Clone, Debug, PartialEq, Eq, TableEntity)]
+#[table(crate = "renamed", row_key = "{type}_{number:04}")]
+pub struct Half<T>
+where
+    T: Clone,
+{
+    #[table(partition_key)]
+    partition: Id,
+    r#type: OuterId,
+    number: u16,
+    /// Generic.
+    pub value: Option<T>,
+}
+
 macro_rules! entity {
     ($name:ident { $($field:ident: $ty:ty),* $(,)? }) => {
         /// Made by a macro.
@@ -372,6 +411,37 @@ mod tests {
         assert_eq!(
             (read.PK.as_str(), read.RK.as_str(), read.SomeValue),
             ("", "", 5)
+        );
+        Ok(())
+    }
+
+    #[test]
+    fn keys_are_made_and_read() -> Result<(), EntityError> {
+        let claim = Claim {
+            region: Region::North,
+            shard: Shard::of("x"),
+            at: Desc(Timestamp::UNIX_EPOCH),
+            badge: 7,
+            path: Escaped("a/b".into()),
+            r#final: true,
+        };
+        let row = DynamicEntity::from_entity(&claim)?;
+        assert!(
+            row.row_key().ends_with("}_000007_a=2Fb"),
+            "{}",
+            row.row_key()
+        );
+        assert_eq!(row.properties().read::<u32>("BadgeNumber").ok(), Some(7));
+        assert_eq!(row.to_entity::<Claim>()?, claim);
+        assert_eq!(
+            Claim::columns().badge.eq(7).to_string(),
+            "BadgeNumber eq 7L"
+        );
+
+        let half = DynamicEntity::new("p", "a_0005").to_entity::<Half<i64>>()?;
+        assert_eq!(
+            (half.partition, half.r#type, half.number),
+            (Id("p".into()), OuterId::from(Id("a".into())), 5)
         );
         Ok(())
     }
