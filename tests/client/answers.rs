@@ -305,3 +305,70 @@ async fn an_action_shows_no_values() {
         "{text}"
     );
 }
+
+/// Boundaries and the marker's name are random.
+fn without_guids(text: &str) -> String {
+    let mut shown = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(|c: char| c.is_ascii_hexdigit()) {
+        let (before, from) = rest.split_at(at);
+        shown += before;
+        let is_guid = from
+            .get(..36)
+            .is_some_and(|id| id.parse::<tablesdk::Guid>().is_ok());
+        let length = if is_guid { 36 } else { 1 };
+        shown += if is_guid { "GUID" } else { &from[..1] };
+        rest = &from[length..];
+    }
+    shown + rest
+}
+
+#[tokio::test]
+async fn exactly_once_sends_the_marker_before_the_change() {
+    let (server, table) = answering(ResponseTemplate::new(403)).await;
+    let row = Employee::new("1", "Ada", 36);
+    table.insert(&row).exactly_once().await.unwrap_err();
+    let requests = server.received_requests().await.unwrap();
+    // Nothing but a page answered: the marker is tried, and the row looked at.
+    let [batch, marker, look] = requests.as_slice() else {
+        panic!("{requests:?}")
+    };
+    let uri = server.uri();
+    let marker_row = |state: &str| {
+        format!(
+            r#"{{"PartitionKey":"Sales","RowKey":"~tablesdk.once.GUID","TablesdkMarker":"exactly-once","TablesdkState":"{state}","TablesdkOperation":"insert entity"}}"#
+        )
+    };
+    let insert = |body: &str| {
+        let lines = [
+            "--changeset_GUID",
+            "Content-Type: application/http",
+            "Content-Transfer-Encoding: binary",
+            "",
+            &format!("POST {uri}/acct/People() HTTP/1.1"),
+            "Accept: application/json;odata=minimalmetadata",
+            "Content-Type: application/json",
+            "DataServiceVersion: 3.0",
+            "Prefer: return-no-content",
+            "",
+            body,
+            "",
+        ];
+        lines.join("\r\n")
+    };
+    let row = r#"{"PartitionKey":"Sales","RowKey":"1","Name":"Ada","Age":36}"#;
+    let expected = [
+        "--batch_GUID\r\nContent-Type: multipart/mixed; boundary=changeset_GUID\r\n\r\n",
+        &insert(&marker_row("committed")),
+        &insert(row),
+        "--changeset_GUID--\r\n\r\n--batch_GUID--\r\n",
+    ];
+    let sent = without_guids(std::str::from_utf8(&batch.body).unwrap());
+    assert_eq!(sent, expected.concat());
+    let sent = without_guids(std::str::from_utf8(&marker.body).unwrap());
+    assert_eq!(
+        (marker.url.path(), sent),
+        ("/acct/People()", marker_row("cancelled"))
+    );
+    assert_eq!(look.method.as_str(), "GET");
+}

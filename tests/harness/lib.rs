@@ -1,6 +1,7 @@
 //! What tests of client and server together start from: a server of their own, and a client of it.
 
 pub mod faults;
+pub mod tcp;
 
 use tablesdk::{Retry, TableClient, TableServiceClient, Transport};
 use tablesdk_server::{InProcess, TableServer};

@@ -2,6 +2,7 @@
 //! no more requests are sent than that takes.
 
 mod http_level;
+mod tcp_level;
 mod verb;
 
 use std::sync::Arc;

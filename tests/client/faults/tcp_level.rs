@@ -1,0 +1,171 @@
+//! Faults below HTTP, over real sockets: connections that are reset before, during and after the request, answers that end too
+//! early, stall or trickle, and peers that speak no HTTP.
+//!
+//! The only real waiting is for answers that stall: a third of a second each.
+
+use std::time::Duration;
+
+use harness::tcp::{Tear, TornServer};
+use tablesdk::{Retry, TableServiceClient};
+use tablesdk_server::TableServer;
+
+use super::verb::Verb;
+use super::{Ledger, Scene, Trace, direct};
+use crate::Employee;
+
+/// How many requests the tear makes of one.
+#[derive(Clone, Copy, Debug)]
+enum Sent {
+    Once,
+    Twice,
+    /// An answer without a body has nothing that could be missing.
+    OnceOrTwice,
+    /// The time of an attempt is short, and this machine may be busy.
+    Often,
+}
+
+const PAGE: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nETag: \"a\"\r\nContent-Length: 9\r\nConnection: close\r\n\r\n<p>Hi</p>";
+const BUSY: &str = "HTTP/1.1 503 Busy\r\nRetry-After: 0\r\nContent-Type: text/html\r\nContent-Length: 4\r\nConnection: close\r\n\r\nBusy";
+const GATEWAY: &str =
+    "HTTP/1.0 502 Bad Gateway\r\nContent-Type: text/html\r\n\r\n<html>Nobody is at home";
+const MISSING: &str = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+const NO_LENGTH: &str = "HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n";
+const NO_HTTP: &str = "SSH-2.0-OpenSSH_9.6\r\n";
+
+fn cases() -> Vec<(Tear, Sent)> {
+    let mut cases = vec![
+        (Tear::Pass, Sent::Once),
+        (Tear::ResetBefore, Sent::Twice),
+        (Tear::ResetDuring, Sent::Twice),
+        (Tear::CloseDuring, Sent::Twice),
+        (Tear::ResetUnseen, Sent::Twice),
+        (Tear::ResetAfter, Sent::Twice),
+        (Tear::CloseAfter, Sent::Twice),
+        (Tear::CutHead, Sent::Twice),
+        (Tear::CutBody, Sent::Twice),
+        (Tear::CutChunks, Sent::OnceOrTwice),
+        (Tear::StallBody, Sent::Often),
+        (Tear::Trickle, Sent::Once),
+    ];
+    for (text, sent) in [
+        (PAGE, Sent::Once),
+        (BUSY, Sent::Twice),
+        (GATEWAY, Sent::Twice),
+        (MISSING, Sent::Once),
+        (NO_LENGTH, Sent::Twice),
+        (NO_HTTP, Sent::Twice),
+    ] {
+        cases.push((Tear::Text(text), sent));
+        cases.push((Tear::CarryOutAndText(text), sent));
+    }
+    cases
+}
+
+#[tokio::test]
+async fn one_tear_befalls_every_verb() {
+    for (tear, sent) in cases() {
+        let server = TableServer::in_process();
+        let ledger = Ledger::new(server.transport());
+        let torn = TornServer::start(ledger.clone()).await.unwrap();
+        let attempt = match sent {
+            Sent::Often => Duration::from_millis(300),
+            _ => Duration::from_secs(30),
+        };
+        let policy = Retry::exponential()
+            .delay(Duration::ZERO)
+            .try_timeout(attempt);
+        let endpoint = format!(
+            "http://{}/{}",
+            torn.address(),
+            server.credential().account()
+        );
+        let table = TableServiceClient::builder(endpoint)
+            .credential(server.credential())
+            .retry(policy)
+            .build()
+            .unwrap()
+            .table("Tests");
+        let other = direct(&server);
+        other.create().await.unwrap();
+        for verb in Verb::ALL {
+            other.delete(("Sales", "1")).await.unwrap();
+            if verb.before().is_some() {
+                other.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
+            }
+            ledger.reset();
+            let before = torn.connections();
+            // What `modify` reads goes well.
+            let modifies = matches!(verb, Verb::Modify | Verb::ModifyOnce);
+            torn.plan(std::iter::repeat_n(Tear::Pass, usize::from(modifies)).chain([tear.clone()]));
+            let outcome = verb.run(&table, &other).await;
+            let connections = torn.connections() - before;
+            let name = format!("{tear:?}");
+            let told = format!("{name}, {verb:?}: {outcome:?}, {connections} connections");
+            if let Err(error) = &outcome {
+                // The client knows of every request: nothing below it repeats any.
+                assert_eq!(error.attempts() as usize, connections, "{told}");
+            }
+            // Beside repetitions: what `modify` reads; a look at the row; the marker, asked, deleted, or the row of it read.
+            let more = if verb.is_exactly_once() { 3 } else { 1 } + usize::from(modifies);
+            let (least, most) = match sent {
+                Sent::Once => (1, 1),
+                Sent::Twice => (2, 2),
+                Sent::OnceOrTwice => (1, 2),
+                Sent::Often => (2, 10),
+            };
+            assert!((least..=most + more).contains(&connections), "{told}");
+            let (trace, applied) = (Trace::Doubt, ledger.applied());
+            let other = other.clone();
+            Scene {
+                name: &name,
+                verb,
+                trace,
+                other,
+                applied,
+            }
+            .judge(&outcome)
+            .await;
+            if tear == Tear::Pass || tear == Tear::Trickle {
+                assert!(outcome.is_ok(), "{told}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_is_lost_each_time_is_given_up() {
+    let server = TableServer::in_process();
+    let torn = TornServer::start(server.transport()).await.unwrap();
+    let endpoint = format!(
+        "http://{}/{}",
+        torn.address(),
+        server.credential().account()
+    );
+    let table = TableServiceClient::builder(endpoint)
+        .credential(server.credential())
+        .retry(Retry::exponential().delay(Duration::ZERO))
+        .build()
+        .unwrap()
+        .table("Tests");
+    direct(&server).create().await.unwrap();
+    for tear in [
+        Tear::ResetBefore,
+        Tear::ResetDuring,
+        Tear::ResetUnseen,
+        Tear::Text(""),
+    ] {
+        torn.plan(vec![tear.clone(); 5]);
+        let row = Employee::new("1", "Ada", 36);
+        let error = table.insert(&row).await.unwrap_err();
+        assert!(error.is_outcome_unknown(), "{tear:?}: {error:?}");
+        assert_eq!(error.attempts(), 5, "{tear:?}: {error:?}");
+        // The marker knows better.
+        torn.plan(vec![tear.clone(); 5]);
+        let error = table.insert(&row).exactly_once().await.unwrap_err();
+        assert_eq!(
+            error.kind(),
+            tablesdk::ErrorKind::Transport,
+            "{tear:?}: {error:?}"
+        );
+    }
+}
