@@ -98,7 +98,9 @@ impl TableClient {
     ///
     /// # Errors
     ///
-    /// `EntityAlreadyExists`, `TableNotFound`.
+    /// `EntityAlreadyExists`, `TableNotFound`; [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent, when the
+    /// entity could be written and not be read again; [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when it may
+    /// have been inserted.
     pub fn insert<E: WritableEntity>(&self, entity: &E) -> InsertEntity<E> {
         InsertEntity::new(self.clone(), entity)
     }
@@ -308,7 +310,8 @@ impl TableClient {
     /// # Errors
     ///
     /// `ResourceNotFound`, `TableNotFound`; `UpdateConditionNotSatisfied` when somebody else wrote in every
-    /// [round](Modify::rounds); [`ErrorKind::Caller`](crate::ErrorKind::Caller) when the closure fails, with its error as
+    /// [round](Modify::rounds), of which there are 16 at most, or until the [deadline](crate::Retry::deadline) of all of them;
+    /// [`ErrorKind::Caller`](crate::ErrorKind::Caller) when the closure fails, with its error as
     /// the source; [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the change may have been written.
     pub fn modify<E, F>(&self, key: impl KeyOf<E>, change: F) -> Modify<E, F>
     where

@@ -395,6 +395,40 @@ fn html(status: u16) -> Response<Bytes> {
     Response::builder().status(status).body(page).unwrap()
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_operation_that_is_dropped_gives_back_its_place() {
+    let (subject, direct, faults) = Subject::with_faults(Retry::exponential()).await;
+    let mut row = direct.insert(&ada()).await.unwrap();
+    let table = TableServiceClient::builder(subject.server.endpoint())
+        .credential(subject.server.credential())
+        .transport(faults.clone())
+        .max_in_flight(1)
+        .build()
+        .unwrap()
+        .table("Tests");
+    let before = row.etag().clone();
+    for fault in [Fault::Hang, Fault::Swallow] {
+        row.age += 1;
+        faults.plan(Op::Update, [fault]);
+        let write = table.replace(&mut row).into_future();
+        let dropped = tokio::time::timeout(Duration::from_secs(1), write).await;
+        assert!(dropped.is_err(), "nothing answers");
+        assert_eq!(*row.etag(), before, "the version in hand is the old one");
+        // There is one place, and it is free.
+        let now = table.get::<Employee>(("Sales", "1")).await.unwrap();
+        assert_eq!(
+            now.unwrap().age,
+            37,
+            "what was sent was carried out, or not"
+        );
+    }
+    let error = table.replace(&mut row).await.unwrap_err();
+    assert!(
+        error.is_precondition_failed(),
+        "the next write tells: {error:?}"
+    );
+}
+
 /// A clock that moves on by a second whenever it is asked.
 #[derive(Debug, Default)]
 struct Ticking(std::sync::atomic::AtomicU64);

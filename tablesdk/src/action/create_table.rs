@@ -25,7 +25,8 @@ impl CreateTable {
         Self { table }
     }
 
-    /// Takes a table that exists for success: awaiting tells whether it was created.
+    /// Takes a table that exists for success: awaiting tells whether it was created. When an answer was lost, `true` may be
+    /// about the doing of somebody else at the same time.
     pub fn if_missing(self) -> CreateTableIfMissing {
         CreateTableIfMissing { create: self }
     }
