@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use futures::future::join_all;
-use harness::Subject;
 use harness::faults::{Fault, Op, batch_refusal, foreign, refusal};
+use harness::{Subject, setting};
 use tablesdk::{Retry, TableEntity};
 use tokio::time::sleep;
 
@@ -124,9 +124,7 @@ async fn run(seed: u64, exactly_once: bool) -> Outcome {
 }
 
 fn seed() -> u64 {
-    let set = std::env::var("TABLESDK_CONCURRENCY_SEED").ok();
-    let seed = set.map(|seed| seed.parse().expect("a seed is a number"));
-    let seed = seed.unwrap_or_else(|| fastrand::u64(..));
+    let seed = setting("TABLESDK_CONCURRENCY_SEED").unwrap_or_else(|| fastrand::u64(..));
     println!("TABLESDK_CONCURRENCY_SEED={seed}");
     seed
 }
