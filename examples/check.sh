@@ -26,3 +26,11 @@ check quickstart \
     'merged: 262 people felt it' \
     'refused: merge entity ("us", "us1000chhc"): 412 UpdateConditionNotSatisfied' \
     'Deleted the table.'
+
+check company \
+    'headcount 1, budget 250000' \
+    '000001: Lovelace, Ada (employee)' \
+    'f00001: Alan Turing at 900 a day' \
+    'z00001: a Desk, which this program does not know' \
+    '   2 rows' \
+    'the entity is a "Department" by its property "EntityType", expected "Employee.v2" or "Employee"'

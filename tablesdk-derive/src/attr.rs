@@ -9,11 +9,13 @@ use syn::parse::ParseStream;
 use syn::{Attribute, Ident, LitStr, Path, Token};
 
 use crate::diagnostics::{Diagnostics, closest};
+use crate::entity_type::EntityTypeAttributes;
 use crate::name::RenameRule;
 
 /// What stands on the struct.
 #[derive(Default)]
 pub(crate) struct StructAttributes {
+    pub(crate) entity_type: EntityTypeAttributes,
     pub(crate) krate: Option<Path>,
     pub(crate) partition_key: Option<LitStr>,
     pub(crate) projection: Option<Span>,
@@ -39,7 +41,7 @@ impl StructAttributes {
                 once(&mut parsed.rename_all, item, rule)
             }
             "row_key" => once(&mut parsed.row_key, item, template(item, "empid_{id:06}")?),
-            _ => unreachable!("`{word}` is among the words of a struct"),
+            _ => parsed.entity_type.take(word, item),
         });
         parsed
     }
@@ -208,40 +210,51 @@ impl VariantAttributes {
 }
 
 /// Where an attribute may stand, and the words known there.
-struct Position {
-    words: &'static [&'static str],
+pub(crate) struct Position {
+    pub(crate) words: &'static [&'static str],
     /// What to call the other place, and the words known there.
-    other: &'static str,
-    other_words: &'static [&'static str],
+    pub(crate) other: &'static str,
+    pub(crate) other_words: &'static [&'static str],
+    /// A third place, where there is one.
+    pub(crate) third: &'static str,
+    pub(crate) third_words: &'static [&'static str],
 }
 
 const STRUCT: Position = Position {
     words: &STRUCT_WORDS,
     other: "a field",
     other_words: &FIELD_WORDS,
+    third: "",
+    third_words: &[],
 };
 
 const FIELD: Position = Position {
     words: &FIELD_WORDS,
     other: "the struct",
     other_words: &STRUCT_WORDS,
+    third: "",
+    third_words: &[],
 };
 
 const VALUE: Position = Position {
     words: &["crate", "rename_all"],
     other: "a variant",
     other_words: &VARIANT_WORDS,
+    third: "",
+    third_words: &[],
 };
 
 const VARIANT: Position = Position {
     words: &VARIANT_WORDS,
     other: "the enum",
     other_words: &["crate", "rename_all"],
+    third: "",
+    third_words: &[],
 };
 
 /// Calls `take` for each item with a word that is known here. Says whether something was refused that may have been meant
 /// to mark a key.
-fn each(
+pub(crate) fn each(
     attributes: &[Attribute],
     position: &Position,
     diagnostics: &mut Diagnostics,
@@ -299,11 +312,19 @@ fn items(attribute: &Attribute, position: &Position) -> syn::Result<Vec<Item>> {
 impl Position {
     /// The word that one that is not known here was meant to be.
     fn meant(&self, word: &str) -> Option<&'static str> {
-        closest(word, &[self.words, self.other_words].concat())
+        closest(
+            word,
+            &[self.words, self.other_words, self.third_words].concat(),
+        )
     }
 
     fn refusal(&self, word: &str, meant: Option<&str>) -> String {
-        let other = self.other;
+        let is_third =
+            |meant| !self.other_words.contains(&meant) && self.third_words.contains(&meant);
+        let other = match meant {
+            Some(meant) if is_third(meant) => self.third,
+            _ => self.other,
+        };
         match meant {
             Some(meant) if meant == word => format!("`{word}` belongs on {other}: move it there"),
             Some(meant) if self.words.contains(&meant) => {
@@ -321,8 +342,8 @@ impl Position {
 }
 
 /// One item between the commas: a word, alone or with something behind it.
-struct Item {
-    word: Ident,
+pub(crate) struct Item {
+    pub(crate) word: Ident,
     value: Value,
 }
 
@@ -355,7 +376,7 @@ impl Item {
     }
 
     /// The text behind the equals sign.
-    fn text(&self, example: &str) -> syn::Result<&LitStr> {
+    pub(crate) fn text(&self, example: &str) -> syn::Result<&LitStr> {
         match &self.value {
             Value::Text(text) => Ok(text),
             Value::None | Value::Other => {
@@ -367,13 +388,13 @@ impl Item {
         }
     }
 
-    fn error(&self, message: String) -> syn::Error {
+    pub(crate) fn error(&self, message: String) -> syn::Error {
         syn::Error::new(self.word.span(), message)
     }
 }
 
 /// A word that stands alone.
-fn mark(slot: &mut Option<Span>, item: &Item) -> syn::Result<()> {
+pub(crate) fn mark(slot: &mut Option<Span>, item: &Item) -> syn::Result<()> {
     let word = &item.word;
     once(slot, item, word.span())?;
     match item.value {
@@ -423,11 +444,11 @@ fn default_value(item: &Item) -> syn::Result<DefaultValue> {
     Ok(DefaultValue { span, function })
 }
 
-fn crate_path(item: &Item) -> syn::Result<Path> {
+pub(crate) fn crate_path(item: &Item) -> syn::Result<Path> {
     path(item, "path::to::tablesdk", "crate::tablesdk")
 }
 
-fn path(item: &Item, example: &str, good: &str) -> syn::Result<Path> {
+pub(crate) fn path(item: &Item, example: &str, good: &str) -> syn::Result<Path> {
     let text = item.text(example)?;
     text.parse_with(Path::parse_mod_style).map_err(|_| {
         let message = format!("this is no path: write it as in a `use`, such as `{good}`");
@@ -435,7 +456,7 @@ fn path(item: &Item, example: &str, good: &str) -> syn::Result<Path> {
     })
 }
 
-fn once<T>(slot: &mut Option<T>, item: &Item, value: T) -> syn::Result<()> {
+pub(crate) fn once<T>(slot: &mut Option<T>, item: &Item, value: T) -> syn::Result<()> {
     match slot.replace(value) {
         None => Ok(()),
         Some(_) => {
@@ -447,7 +468,7 @@ fn once<T>(slot: &mut Option<T>, item: &Item, value: T) -> syn::Result<()> {
     }
 }
 
-const FIELD_WORDS: [&str; 15] = [
+pub(crate) const FIELD_WORDS: [&str; 15] = [
     "alias",
     "default",
     "etag",
@@ -464,8 +485,12 @@ const FIELD_WORDS: [&str; 15] = [
     "timestamp",
     "with",
 ];
-const STRUCT_WORDS: [&str; 5] = [
+pub(crate) const STRUCT_WORDS: [&str; 9] = [
+    "alias",
     "crate",
+    "entity_type",
+    "entity_type_property",
+    "from",
     "partition_key",
     "projection",
     "rename_all",

@@ -10,6 +10,7 @@ use syn::{Generics, Ident, LitStr, Path, Visibility, parse_quote};
 
 use crate::attr::{DefaultValue, FieldAttributes, Role, StructAttributes};
 use crate::diagnostics::Diagnostics;
+use crate::entity_type::EntityType;
 use crate::input::{Input, InputField, Target, generated};
 use crate::keys::{KeyName, Keys, check_keys};
 use crate::name::{RenameRule, problem_of};
@@ -18,6 +19,7 @@ use crate::name::{RenameRule, problem_of};
 pub(crate) struct Model<'a> {
     pub(crate) target: Target,
     pub(crate) projection: bool,
+    pub(crate) entity_type: Option<EntityType>,
     pub(crate) ident: Ident,
     pub(crate) vis: &'a Visibility,
     pub(crate) generics: &'a Generics,
@@ -101,6 +103,7 @@ pub(crate) fn check(input: Input<'_>) -> syn::Result<Model<'_>> {
     check_single(&fields, &mut diagnostics);
     check_names(&attributes, &fields, &missing, &mut diagnostics);
 
+    let entity_type = EntityType::check(ident, &attributes, target, &mut diagnostics);
     let krate = attributes.krate.clone().unwrap_or_else(default_crate);
     let parts = fields.into_iter().map(|field| {
         let kind = kind_of(&field, attributes.rename_all);
@@ -109,6 +112,7 @@ pub(crate) fn check(input: Input<'_>) -> syn::Result<Model<'_>> {
     let model = Model {
         target,
         projection: projection.is_some(),
+        entity_type,
         ident: generated(ident),
         vis,
         generics,
@@ -329,6 +333,7 @@ fn check_names(
         roles.iter().all(is_property)
     };
     let mut owners: HashMap<String, String> = HashMap::new();
+    let entity_type = attributes.entity_type.property_name();
     for field in fields.iter().filter(is_property) {
         let (name, span) = property_name(field, attributes.rename_all);
         // The field that should have been the key has been reported.
@@ -339,9 +344,13 @@ fn check_names(
             Some(_) => "choose another",
             None => "give the property another with `#[table(rename = \"…\")]`",
         };
+        attributes.entity_type.check_field(&name, span, diagnostics);
         check_name(&name, span, fix, field, &mut owners, diagnostics);
         let aliases = &field.attributes.aliases;
         for alias in aliases.iter().take(ALIASES_MAX) {
+            attributes
+                .entity_type
+                .check_field(&alias.value(), alias.span(), diagnostics);
             check_name(
                 &alias.value(),
                 alias.span(),
@@ -358,8 +367,14 @@ fn check_names(
             );
         }
     }
-    let count = fields.iter().filter(is_property).count();
-    if let Some(first_too_many) = fields.iter().filter(is_property).nth(PROPERTIES_MAX) {
+    // The entity type is a property, too.
+    let others = usize::from(entity_type.is_some());
+    let count = fields.iter().filter(is_property).count() + others;
+    let first_too_many = fields
+        .iter()
+        .filter(is_property)
+        .nth(PROPERTIES_MAX - others);
+    if let Some(first_too_many) = first_too_many {
         diagnostics.error(
             first_too_many.ident.span(),
             format!(
@@ -409,7 +424,7 @@ pub(crate) fn property_name(field: &InputField<'_>, rule: Option<RenameRule>) ->
 }
 
 /// A name for a message: what is too long for the service is too long to read.
-fn abbreviated(name: &str) -> String {
+pub(crate) fn abbreviated(name: &str) -> String {
     if name.chars().count() > 60 {
         name.chars().take(20).chain(['…']).collect()
     } else {
@@ -648,7 +663,6 @@ mod tests {
 
     #[test]
     fn only_structs_that_own_named_fields_are_entities() {
-        assert_message("enum E { A, B }", "an enum cannot be an entity");
         assert_message("union E { a: i32, b: u32 }", "a union cannot be an entity");
         assert_message("struct E(String, String);", "fields without names");
         assert_message("struct E;", "at least its two key fields");

@@ -46,17 +46,6 @@ impl Model<'_> {
         quote! { #krate::__private }
     }
 
-    /// What a column belongs to: the struct, or the parameter that stands for the one it is flattened into.
-    fn columns_of(&self) -> TokenStream {
-        match self.target {
-            Target::Entity => {
-                let (ident, (_, generics, _)) = (&self.ident, self.generics.split_for_impl());
-                quote! { #ident #generics }
-            }
-            Target::Group => entity_param().into_token_stream(),
-        }
-    }
-
     /// The fields that are properties and nothing else.
     fn properties(&self) -> impl Iterator<Item = (&InputField<'_>, &Property)> {
         self.parts.iter().filter_map(|part| match &part.kind {
@@ -101,13 +90,30 @@ fn impl_entity(model: &Model<'_>) -> TokenStream {
     let generics = with_bounds(model);
     let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
     let columns = columns_ident(ident);
+    let param = entity_param();
+    let with_param = with_entity_param(model.generics);
+    let (_, column_generics, _) = with_param.split_for_impl();
     let schema = schema(model);
-    let root = quote! { #private::Prefix::ROOT };
-    let columns_value = columns_value(model, &root);
+    let prefix = local("prefix");
+    let columns_value = columns_value(model, &prefix.to_token_stream());
     let checks = generic_checks(model);
     let read = fn_read(model);
     let written = fn_written_as(model);
+    let variant = variant_items(krate, !model.projection);
+    let named = named_groups(model, &quote! { Self });
     quote! {
+        #[automatically_derived]
+        #(#lints)*
+        impl #impl_generics #private::EntityVariant for #ident #type_generics #where_clause {
+            type ColumnsOf<#param> = #columns #column_generics;
+
+            fn columns_of<#param>(#prefix: #private::Prefix) -> Self::ColumnsOf<#param> {
+                #columns_value
+            }
+
+            #variant
+        }
+
         #[automatically_derived]
         #(#lints)*
         impl #impl_generics #krate::TableEntity for #ident #type_generics #where_clause {
@@ -117,13 +123,27 @@ fn impl_entity(model: &Model<'_>) -> TokenStream {
 
             fn columns() -> Self::Columns {
                 #checks
-                #columns_value
+                #named
+                <Self as #private::EntityVariant>::columns_of(#private::Prefix::ROOT)
             }
 
             #read
 
             #written
         }
+    }
+}
+
+/// What an entity is as a variant of an enum, but for its columns.
+pub(crate) fn variant_items(krate: &Path, is_writable: bool) -> TokenStream {
+    let private = quote! { #krate::__private };
+    let access = if is_writable {
+        quote! { variant }
+    } else {
+        quote! { projected_variant }
+    };
+    quote! {
+        const ACCESS: #private::VariantAccess<Self> = #private::#access::<Self>();
     }
 }
 
@@ -187,7 +207,11 @@ fn impl_group(model: &Model<'_>) -> TokenStream {
         };
         let value = finished(&private, part, &slot, &prefix.to_token_stream());
         let value = value.unwrap_or_else(|| quote! { #private::default_of::<#ty>()() });
-        quote! { #member: #value }
+        let member = quote! { #member: #value };
+        match &part.kind {
+            Kind::Group { .. } => respanned(member, generated_span(ty.span())),
+            _ => member,
+        }
     });
     quote! {
         #[automatically_derived]
@@ -253,27 +277,36 @@ fn schema(model: &Model<'_>) -> TokenStream {
         _ => None,
     });
     let projection = model.projection.then(|| quote! { .projection() });
+    let entity_type = model.entity_type.as_ref();
+    let entity_type = entity_type.map(|entity_type| entity_type.schema(model));
     let keys = schema_keys(model);
-    quote! { #private::Schema::new(#name, &[#(#parts),*]) #keys #projection }
+    quote! { #private::Schema::new(#name, &[#(#parts),*]) #keys #projection #entity_type }
 }
 
 /// The struct of columns, made.
 fn columns_value(model: &Model<'_>, prefix: &TokenStream) -> TokenStream {
     let private = model.private();
     let columns = columns_ident(&model.ident);
-    let in_group = (model.target == Target::Group).then(|| quote! { .prefix(#prefix) });
+    let placed = quote! { .prefix(#prefix) };
     let members = model.parts.iter().filter_map(|part| {
         let member = part.field.member();
         let value = match &part.kind {
             Kind::Group { prefix: text } => {
                 let ty = part.field.ty;
                 let columns = of_group(&private, ty, &quote! { columns });
-                quote! { #columns(#prefix.then(#text)) }
+                let value = quote! { #member: #columns(#prefix.then(#text)) };
+                return Some(respanned(value, generated_span(ty.span())));
             }
-            Kind::Key(name) => key_column(model, *name, part),
+            Kind::Key(name) => {
+                let column = key_column(model, *name, part);
+                quote! { #column #placed }
+            }
             Kind::KeyPart {
                 key, stored: None, ..
-            } => part_column(model, *key, part),
+            } => {
+                let column = part_column(model, *key, part);
+                quote! { #column #placed }
+            }
             Kind::KeyPart {
                 stored: Some(property),
                 ..
@@ -282,9 +315,9 @@ fn columns_value(model: &Model<'_>, prefix: &TokenStream) -> TokenStream {
                 let mixed = property
                     .mixed_integers
                     .then(|| quote! { .mixed_integers() });
-                quote! { #private::Column::new(#name) #mixed .part_of_key() }
+                quote! { #private::Column::new(#name) #mixed .part_of_key() #placed }
             }
-            Kind::Timestamp => quote! { #private::Column::new("Timestamp") },
+            Kind::Timestamp => quote! { #private::Column::new("Timestamp") #placed },
             Kind::Property(property) => {
                 let name = &property.name;
                 let column = match property.form {
@@ -295,22 +328,30 @@ fn columns_value(model: &Model<'_>, prefix: &TokenStream) -> TokenStream {
                     .mixed_integers
                     .then(|| quote! { .mixed_integers() });
                 let aliases = aliases(property);
-                quote! { #column::new(#name) #aliases #mixed #in_group }
+                quote! { #column::new(#name) #aliases #mixed #placed }
             }
             Kind::ETag | Kind::Rest | Kind::Skip { .. } => return None,
         };
         Some(quote! { #member: #value })
     });
     // A struct without a column leaves the prefix unused.
-    let unused = (model.target == Target::Group).then(|| quote! { let _ = #prefix; });
     let marker = needs_marker(model).then(|| quote! { __entity: ::core::marker::PhantomData, });
-    quote! { #unused #columns { #(#members,)* #marker } }
+    quote! {
+        let _ = #prefix;
+        #columns { #(#members,)* #marker }
+    }
 }
 
 /// Whether the columns end in a field that is no column: to use the parameter for the entity; and, where something is
 /// flattened, since a last field whose type is in doubt puts the struct itself in doubt, in many messages.
 fn needs_marker(model: &Model<'_>) -> bool {
-    model.target == Target::Group || model.groups().next().is_some()
+    let is_column = |part: &Part<'_>| {
+        !matches!(
+            part.kind,
+            Kind::ETag | Kind::Group { .. } | Kind::Rest | Kind::Skip { .. }
+        )
+    };
+    model.groups().next().is_some() || !model.parts.iter().any(is_column)
 }
 
 fn aliases(property: &Property) -> Option<TokenStream> {
@@ -322,12 +363,16 @@ fn fn_write(model: &Model<'_>) -> TokenStream {
     let private = model.private();
     let krate = &model.krate;
     let writer = local("writer");
+    let entity_type = model.entity_type.as_ref();
+    let entity_type = entity_type.map(|entity_type| entity_type.write(model, &writer));
     let statements = model.parts.iter().filter_map(|part| {
         let (ty, member) = (part.field.ty, part.field.member());
         Some(match &part.kind {
             Kind::Group { prefix } => {
                 let write = of_group(&private, ty, &quote! { write });
-                quote! { #writer.group(#prefix, |#writer| #write(&self.#member, #writer))?; }
+                let write = quote! { #write(&self.#member, #writer) };
+                let write = respanned(write, generated_span(ty.span()));
+                quote! { #writer.group(#prefix, |#writer| #write)?; }
             }
             Kind::Property(property)
             | Kind::KeyPart {
@@ -350,6 +395,7 @@ fn fn_write(model: &Model<'_>) -> TokenStream {
             &self,
             #writer: &mut #private::PropertyWriter<'_>,
         ) -> ::core::result::Result<(), #private::EntityError> {
+            #entity_type
             #(#statements)*
             ::core::result::Result::Ok(())
         }
@@ -421,6 +467,8 @@ fn fn_read(model: &Model<'_>) -> TokenStream {
             }
         }
     });
+    let entity_type = model.entity_type.as_ref();
+    let entity_type = entity_type.map(|entity_type| entity_type.read(model, &reader));
     let root = quote! { #private::Prefix::ROOT };
     let members = model.parts.iter().map(|part| {
         let (field, member) = (&part.field, part.field.member());
@@ -436,13 +484,18 @@ fn fn_read(model: &Model<'_>) -> TokenStream {
                 value.unwrap_or_else(|| quote! { #private::default_of::<#ty>()() })
             }
         };
-        quote! { #member: #value }
+        let member = quote! { #member: #value };
+        match &part.kind {
+            Kind::Group { .. } => respanned(member, generated_span(ty.span())),
+            _ => member,
+        }
     });
     let read_keys = read_keys(model, &reader);
     quote! {
         fn read(
             #reader: &mut #private::PropertyReader<'_>,
         ) -> ::core::result::Result<Self, #private::EntityError> {
+            #entity_type
             #read_keys
             #fill_slots
             ::core::result::Result::Ok(Self { #(#members,)* })
@@ -550,7 +603,8 @@ fn slot_of(private: &TokenStream, part: &Part<'_>) -> Option<(TokenStream, Token
         Kind::Group { .. } => {
             let slots = of_group(private, ty, &quote! { slots });
             let slots_type = of_group(private, ty, &quote! { Slots });
-            Some((slots_type, quote! { #slots() }))
+            let value = respanned(quote! { #slots() }, generated_span(ty.span()));
+            Some((slots_type, value))
         }
         Kind::Property(property) => {
             let access = property_access(private, &part.field, property);
@@ -653,18 +707,45 @@ fn stored_type(module: &Path) -> TokenStream {
     quote_spanned! { module.span()=> #module::Property }
 }
 
-/// An item of a flattened field's type, as of the group that it is. All of it stands where the type does, so that what the
-/// type lacks is told there, and once.
+/// An item of a flattened field's type, as of the group that it is.
 fn of_group(private: &TokenStream, ty: &Type, item: &TokenStream) -> TokenStream {
-    let span = generated_span(ty.span());
-    let (private, item) = (
-        respanned(private.clone(), span),
-        respanned(item.clone(), span),
-    );
-    quote_spanned! { span=> <#ty as #private::TableProperties>::#item }
+    item_of(private, ty, "TableProperties", item)
 }
 
-fn respanned(tokens: TokenStream, span: Span) -> TokenStream {
+/// See [`named_items`].
+fn named_groups(model: &Model<'_>, entity: &TokenStream) -> TokenStream {
+    let private = model.private();
+    let groups = model.groups();
+    named_items(
+        groups.map(|(field, _)| of_group(&private, field.ty, &quote! { columns::<#entity> })),
+    )
+}
+
+/// An item of a type, as of what implements that trait. All of it stands where the type does, and counts as generated, so that
+/// what the type lacks is told there, in the same words each time, which the compiler prints once.
+pub(crate) fn item_of(
+    private: &TokenStream,
+    ty: &Type,
+    name: &str,
+    item: &TokenStream,
+) -> TokenStream {
+    let span = generated_span(ty.span());
+    let private = respanned(private.clone(), span);
+    let item = respanned(item.clone(), span);
+    let name = Ident::new(name, span);
+    let ty = respanned(ty.to_token_stream(), span);
+    quote_spanned! { span=> <#ty as #private::#name>::#item }
+}
+
+/// Names an item of each type, in a function that says nothing of them itself but returns what is made of them. What a type lacks
+/// is then told there as everywhere else, and not at what is returned.
+pub(crate) fn named_items(items: impl IntoIterator<Item = TokenStream>) -> TokenStream {
+    let items = items.into_iter();
+    quote! { #(let _ = #items;)* }
+}
+
+/// All of it where that span is.
+pub(crate) fn respanned(tokens: TokenStream, span: Span) -> TokenStream {
     let tokens = tokens.into_iter().map(|mut token| {
         token.set_span(span);
         token
@@ -683,9 +764,15 @@ fn columns_struct(model: &Model<'_>) -> TokenStream {
     } else {
         model.generics.clone()
     };
-    if model.target == Target::Group {
-        generics = with_entity_param(&generics);
-    }
+    let defaulted = match model.target {
+        Target::Entity => {
+            let (_, own, _) = model.generics.split_for_impl();
+            Some(quote! { = #ident #own })
+        }
+        Target::Group => None,
+    };
+    generics = with_entity_param(&generics);
+    let params = declared_params(&generics, defaulted.as_ref());
     let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
     let columns = columns_ident(ident);
     let columns_name = columns.to_string();
@@ -694,7 +781,7 @@ fn columns_struct(model: &Model<'_>) -> TokenStream {
         " The columns of [`{}`], for filters and projections.",
         ident.unraw()
     );
-    let entity = model.columns_of();
+    let entity = entity_param().into_token_stream();
     let mut shown = Vec::new();
     let mut fields = Vec::new();
     for part in &model.parts {
@@ -723,16 +810,21 @@ fn columns_struct(model: &Model<'_>) -> TokenStream {
         quote! { __entity: ::core::marker::PhantomData<fn() -> #entity>, }
     });
     let formatter = local("formatter");
+    let named = named_groups(model, &entity);
     // Derives would ask the parameters of a generic entity to be Clone, Copy and Debug.
     quote! {
         #[doc = #struct_doc]
         #(#lints)*
-        #vis struct #columns #impl_generics #where_clause { #(#fields,)* #marker }
+        #vis struct #columns #params #where_clause {
+            #(#fields,)*
+            #marker
+        }
 
         #[automatically_derived]
         #(#lints)*
         impl #impl_generics ::core::clone::Clone for #columns #type_generics #where_clause {
             fn clone(&self) -> Self {
+                #named
                 *self
             }
         }
@@ -816,6 +908,9 @@ fn checks(model: &Model<'_>) -> Vec<TokenStream> {
             <#ident #type_generics as #krate::TableEntity>::SCHEMA.check()
         });
     }
+    if let Some(entity_type) = &model.entity_type {
+        checks.extend(entity_type.const_check(model));
+    }
     checks
 }
 
@@ -835,7 +930,8 @@ fn generic_checks(model: &Model<'_>) -> TokenStream {
     quote! { #(const { #checks };)* }
 }
 
-/// The parameter of the columns of a flattened struct that stands for the entity.
+/// The parameter of the columns that stands for the entity: the struct, the one that it is flattened into, or the enum that it
+/// is a variant of.
 pub(crate) fn entity_param() -> Ident {
     format_ident!("__E", span = Span::call_site())
 }
@@ -843,8 +939,24 @@ pub(crate) fn entity_param() -> Ident {
 pub(crate) fn with_entity_param(generics: &Generics) -> Generics {
     let mut generics = generics.clone();
     let param = entity_param();
-    generics.params.insert(0, parse_quote! { #param });
+    generics.params.push(parse_quote! { #param });
     generics
+}
+
+/// The parameters of a struct of columns as they are declared: the last one stands for the entity, and may have a default.
+pub(crate) fn declared_params(generics: &Generics, default: Option<&TokenStream>) -> TokenStream {
+    let params = generics.params.iter().map(|param| match param {
+        GenericParam::Type(param) => {
+            let (ident, bounds) = (&param.ident, &param.bounds);
+            quote! { #ident: #bounds }
+        }
+        GenericParam::Const(param) => {
+            let (ident, ty) = (&param.ident, &param.ty);
+            quote! { const #ident: #ty }
+        }
+        GenericParam::Lifetime(param) => param.to_token_stream(),
+    });
+    quote! { <#(#params),* #default> }
 }
 
 /// The generics of the entity, with the bounds under which its fields can be stored.
@@ -852,15 +964,7 @@ pub(crate) fn with_bounds(model: &Model<'_>) -> Generics {
     let krate = &model.krate;
     let private = model.private();
     let mut generics = model.generics.clone();
-    let params: Vec<Ident> = generics
-        .params
-        .iter()
-        .filter_map(|param| match param {
-            GenericParam::Const(param) => Some(param.ident.clone()),
-            GenericParam::Lifetime(_) => None,
-            GenericParam::Type(param) => Some(param.ident.clone()),
-        })
-        .collect();
+    let params = param_idents(&generics);
     let mut bounds = Vec::new();
     for (index, part) in model.parts.iter().enumerate() {
         if !mentions(part.field.ty.to_token_stream(), &params) {
@@ -909,7 +1013,17 @@ pub(crate) fn with_bounds(model: &Model<'_>) -> Generics {
     generics
 }
 
-fn mentions(tokens: TokenStream, params: &[Ident]) -> bool {
+/// The names of the parameters for types and constants.
+pub(crate) fn param_idents(generics: &Generics) -> Vec<Ident> {
+    let params = generics.params.iter().filter_map(|param| match param {
+        GenericParam::Const(param) => Some(param.ident.clone()),
+        GenericParam::Lifetime(_) => None,
+        GenericParam::Type(param) => Some(param.ident.clone()),
+    });
+    params.collect()
+}
+
+pub(crate) fn mentions(tokens: TokenStream, params: &[Ident]) -> bool {
     tokens.into_iter().any(|token| match token {
         TokenTree::Group(group) => mentions(group.stream(), params),
         TokenTree::Ident(ident) => params.contains(&ident),

@@ -9,7 +9,7 @@ use syn::{Data, DataStruct, DeriveInput, Field, Fields, Generics, LitStr, Path, 
 use crate::attr::{StructAttributes, ValueAttributes};
 use crate::check::default_crate;
 use crate::diagnostics::Diagnostics;
-use crate::expand::{columns_ident, entity_param, with_entity_param};
+use crate::expand::{columns_ident, entity_param, variant_items, with_entity_param};
 use crate::input::Target;
 use crate::key_expand::rows_ident;
 use crate::template::names;
@@ -33,6 +33,7 @@ fn stub_entity(input: &DeriveInput) -> TokenStream {
     let entity_name = ident.to_string();
     let (columns, columns_type) = stub_columns(input, Target::Entity, &private);
     let keys = stub_keys(input, &private);
+    let variant = variant_items(&krate, true);
     quote! {
         #columns
 
@@ -53,6 +54,17 @@ fn stub_entity(input: &DeriveInput) -> TokenStream {
             ) -> ::core::result::Result<Self, #private::EntityError> {
                 ::core::panic!()
             }
+        }
+
+        #[automatically_derived]
+        impl #impl_generics #private::EntityVariant for #ident #type_generics #where_clause {
+            type ColumnsOf<__E> = #columns_type;
+
+            fn columns_of<__E>(_: #private::Prefix) -> #columns_type {
+                ::core::panic!()
+            }
+
+            #variant
         }
 
         #[automatically_derived]

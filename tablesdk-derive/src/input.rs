@@ -142,7 +142,7 @@ fn named_fields(
         ),
         Data::Enum(data) => (
             data.enum_token.span(),
-            "an enum cannot be an entity: derive `TableEntity` for a struct for each kind of row",
+            "an enum is no struct: its variants hold structs that derive `TableEntity`",
         ),
         Data::Union(data) => (
             data.union_token.span(),
@@ -153,7 +153,7 @@ fn named_fields(
 }
 
 /// Lints that are expected count as allowed, since what is generated need not meet them.
-fn allowed_lints(attributes: &[Attribute]) -> Vec<TokenStream> {
+pub(crate) fn allowed_lints(attributes: &[Attribute]) -> Vec<TokenStream> {
     let lists = attributes.iter().filter_map(|attribute| {
         let path = attribute.path();
         match &attribute.meta {

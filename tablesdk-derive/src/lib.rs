@@ -3,6 +3,8 @@
 mod attr;
 mod check;
 mod diagnostics;
+mod dispatch;
+mod entity_type;
 mod expand;
 mod fallback;
 mod input;
@@ -15,7 +17,7 @@ mod template;
 mod value;
 
 use proc_macro::TokenStream;
-use syn::{DeriveInput, parse_macro_input};
+use syn::{Data, DeriveInput, parse_macro_input};
 
 use self::input::Target;
 
@@ -25,7 +27,10 @@ use self::input::Target;
 #[proc_macro_derive(TableEntity, attributes(table))]
 pub fn derive_table_entity(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
-    expand_struct(&input, Target::Entity).into()
+    match &input.data {
+        Data::Enum(data) => dispatch::derive(&input, data).into(),
+        Data::Struct(_) | Data::Union(_) => expand_struct(&input, Target::Entity).into(),
+    }
 }
 
 #[expect(missing_docs, reason = "documented where it is exported to users")]

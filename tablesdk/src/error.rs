@@ -353,7 +353,7 @@ impl fmt::Display for Error {
             Source::Service(error) => fmt::Display::fmt(error, f)?,
             Source::Transport(_) => f.write_str("no answer from the service")?,
             Source::Other(_) => f.write_str(match kind {
-                ErrorKind::Caller => "the change was called off",
+                ErrorKind::Caller => "called off by the closure",
                 ErrorKind::Configuration => "the client cannot be set up",
                 ErrorKind::OutcomeUnknown | ErrorKind::Response | ErrorKind::Transport => {
                     "the answer cannot be read"

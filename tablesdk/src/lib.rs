@@ -21,10 +21,10 @@ pub use clock::SystemClock;
 pub use credential::{Credential, Sas};
 pub use entity::{
     Desc, DynamicColumn, DynamicColumns, DynamicEntity, DynamicSelection, EntityError,
-    EntityProblem, Escaped, Field, IntoEntityKey, IntoKeyPart, Key, KeyNumber, KeyOf, KeyPart,
-    KeyRange, KeyTemplate, Ordered, Ordinal, Partition, Properties, PropertiesIntoIter,
-    PropertyReader, PropertySchema, PropertyValue, PropertyWriter, RowRange, Schema, Shard, Stored,
-    TableEntity, TableProperties, Text, ValueError, WritableEntity,
+    EntityProblem, EntityType, EntityVariant, Escaped, Field, IntoEntityKey, IntoKeyPart, Key,
+    KeyNumber, KeyOf, KeyPart, KeyRange, KeyTemplate, Ordered, Ordinal, Partition, Properties,
+    PropertiesIntoIter, PropertyReader, PropertySchema, PropertyValue, PropertyWriter, RowRange,
+    Schema, Shard, Stored, TableEntity, TableProperties, Text, ValueError, WritableEntity,
 };
 pub use error::{Error, ErrorKind};
 pub use pipeline::Retry;
@@ -36,6 +36,7 @@ pub use table_client::TableClient;
 pub use tablesdk_derive::PropertyValue;
 #[cfg(feature = "derive")]
 #[doc = include_str!("docs/table_entity.md")]
+#[doc = include_str!("docs/entity_type.md")]
 pub use tablesdk_derive::TableEntity;
 #[cfg(feature = "derive")]
 #[doc = include_str!("docs/table_properties.md")]
@@ -51,17 +52,20 @@ pub use tablesdk_protocol::{
 #[doc(hidden)]
 pub mod __private {
     pub use crate::entity::{
-        DefaultField, ETagAccess, ETagField, EntityError, Field, FieldAccess, IntoKeyPart,
-        JsonField, Key, KeyAccess, KeyPiece, KeyRange, KeyReader, KeyTemplate, KeyWriter,
-        Partition, Prefix, PropertyReader, PropertyWriter, RestAccess, RestField, RowRange, Rows,
-        Schema, SchemaPart, Slot, TableProperties, ValueError, default_of, entity_key, etag_field,
-        field, json_field, key_number, key_part, rest_field, string, text_ref, with_field,
-        with_from_value, with_to_value,
+        By, DefaultField, ETagAccess, ETagField, EntityError, EntityType, EntityVariant, Field,
+        FieldAccess, IntoKeyPart, JsonField, Key, KeyAccess, KeyPiece, KeyRange, KeyReader,
+        KeyTemplate, KeyWriter, OtherVariant, Partition, Prefix, PropertyReader, PropertyWriter,
+        RestAccess, RestField, RowRange, Rows, Schema, SchemaPart, Slot, TableProperties,
+        ValueError, VariantAccess, VariantRows, VariantSchema, check_other, default_of, entity_key,
+        etag_field, field, json_field, key_number, key_part, projected_variant, rest_field,
+        schema_of, string, text_ref, upgrade, variant, with_field, with_from_value, with_to_value,
     };
-    pub use crate::query::{Column, JsonColumn, KeyPartColumn};
+    pub use crate::query::{Column, Filter, JsonColumn, KeyPartColumn};
     pub use std::string::String;
     pub use tablesdk_protocol::wire::json::RawProperty;
-    pub use tablesdk_protocol::{ETag, EdmType, EntityKey, KeyPartName, Value, ValueRef};
+    pub use tablesdk_protocol::{
+        ETag, EdmType, EntityKey, KeyPartName, Timestamp, Value, ValueRef,
+    };
 }
 
 /// Runs the program in the workspace's README.

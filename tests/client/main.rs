@@ -10,6 +10,7 @@ mod dynamic;
 mod every;
 mod exactly_once;
 mod faults;
+mod heterogeneous;
 mod honesty;
 mod key_laws;
 mod key_templates;

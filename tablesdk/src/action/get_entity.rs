@@ -9,9 +9,10 @@ use tablesdk_protocol::operation::get_entity::{Request, Response};
 use tablesdk_protocol::wire::json::{MetadataLevel, read_entity};
 use tablesdk_protocol::{ETag, EntityKey};
 
-use super::ActionFuture;
-use crate::entity::{EntityError, Stored, TableEntity};
+use super::{ActionFuture, ResolveEntity};
+use crate::entity::{DynamicEntity, EntityError, Stored, TableEntity};
 use crate::pipeline::{Effect, Run};
+use crate::query::ResolveError;
 use crate::{Error, TableClient};
 
 /// Reads one entity. See [`TableClient::get`].
@@ -31,27 +32,57 @@ impl<E: TableEntity> GetEntity<E> {
         }
     }
 
-    async fn run(self) -> Result<Option<Stored<E>>, Error> {
-        let key = self
-            .key
-            .map_err(|error| Error::input(error).with_operation(OPERATION))?;
-        let mut run = self.table.pipeline.begin(OPERATION);
-        let select = E::SCHEMA.select();
-        let fetched = fetch(&mut run, Effect::Read, &self.table, &key, select).await;
-        let (content, etag) = match fetched {
-            Ok(fetched) => fetched,
-            // A missing table is an error, a missing entity an answer.
-            Err(error) if error.is_no_such_resource() => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let stored = match read_entity(&content) {
-            Ok(entity) => Stored::read(&entity, etag).map_err(Error::response),
-            Err(error) => Err(Error::response(error)),
-        };
-        stored
-            .map(Some)
-            .map_err(|error| run.tally(error).with_key(&key))
+    /// Makes of the row what the closure makes of it, with every property and its exact type. Of a projection, the properties
+    /// are those of its fields.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/company.md")]
+    /// use tablesdk::DynamicEntity;
+    ///
+    /// let get = table.get::<DynamicEntity>(("Sales", "1"));
+    /// let name = get.resolve(|row| Ok(row.properties().read::<String>("name")?)).await?;
+    /// assert_eq!(name.as_deref(), Some("Ada"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Caller`](crate::ErrorKind::Caller) when the closure fails, with its error as the source.
+    pub fn resolve<T, F>(self, resolve: F) -> ResolveEntity<F>
+    where
+        F: FnOnce(Stored<DynamicEntity>) -> Result<T, ResolveError> + Send + 'static,
+    {
+        ResolveEntity::new(self.table, self.key, E::SCHEMA.select(), resolve)
     }
+
+    async fn run(self) -> Result<Option<Stored<E>>, Error> {
+        read(&self.table, self.key, E::SCHEMA.select()).await
+    }
+}
+
+/// The entity, as an `E`, of which these properties are asked for.
+pub(super) async fn read<E: TableEntity>(
+    table: &TableClient,
+    key: Result<EntityKey, EntityError>,
+    select: Option<Vec<String>>,
+) -> Result<Option<Stored<E>>, Error> {
+    let key = key.map_err(|error| Error::input(error).with_operation(OPERATION))?;
+    let mut run = table.pipeline.begin(OPERATION);
+    let fetched = fetch(&mut run, Effect::Read, table, &key, select).await;
+    let (content, etag) = match fetched {
+        Ok(fetched) => fetched,
+        // A missing table is an error, a missing entity an answer.
+        Err(error) if error.is_no_such_resource() => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let stored = match read_entity(&content) {
+        Ok(entity) => Stored::read(&entity, etag).map_err(Error::response),
+        Err(error) => Err(Error::response(error)),
+    };
+    stored
+        .map(Some)
+        .map_err(|error| run.tally(error).with_key(&key))
 }
 
 /// The entity as it came, with its ETag.

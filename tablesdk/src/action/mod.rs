@@ -12,6 +12,7 @@ mod once;
 mod patch;
 mod query_entities;
 mod query_tables;
+mod resolve;
 mod settle;
 mod sweep;
 mod transaction;
@@ -28,6 +29,7 @@ pub use modify::{Modify, ModifyError};
 pub use patch::Patch;
 pub use query_entities::QueryEntities;
 pub use query_tables::QueryTables;
+pub use resolve::ResolveEntity;
 pub use sweep::SweepMarkers;
 pub use update_entity::{ReplaceStored, WriteEntity};
 

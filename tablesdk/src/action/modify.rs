@@ -12,9 +12,7 @@ use tablesdk_protocol::{EntityKey, IfMatch, Value};
 use super::get_entity::fetch;
 use super::update_entity::send;
 use super::{ActionFuture, EncodedEntity};
-use crate::entity::{
-    EntityError, PropertySchema, Stored, WritableEntity, write_entity, write_entity_with,
-};
+use crate::entity::{EntityError, Stored, WritableEntity, write_entity, write_entity_with};
 use crate::pipeline::Effect;
 use crate::{Error, TableClient};
 
@@ -121,12 +119,11 @@ fn unmodelled<E: WritableEntity>(
 ) -> Result<Vec<(String, Value)>, Error> {
     let kept = write_entity::<E>(stored, stored.key()).map_err(Error::input)?;
     let kept = read_entity(&kept).map_err(Error::response)?;
-    let schema = E::SCHEMA.properties();
+    let schema = stored.schema_of_value();
     let mut rest = Vec::new();
     for property in entity.properties() {
         let name = property.name();
-        let is_modelled = |known: &PropertySchema| known.name() == name || known.is_alias(name);
-        if kept.property(name).is_some() || schema.iter().any(is_modelled) {
+        if kept.property(name).is_some() || schema.models(name) {
             continue;
         }
         if let Some(value) = property.to_value().map_err(Error::response)? {
@@ -141,7 +138,11 @@ fn encode<E: WritableEntity>(
     rest: &[(String, Value)],
 ) -> Result<EncodedEntity, EntityError> {
     let key = stored.unchanged_key()?.clone();
-    let body = write_entity_with::<E>(stored, &key, rest)?;
+    // The change may have made another variant of it, which has properties that the one before had not.
+    let schema = stored.schema_of_value();
+    let rest = rest.iter().filter(|(name, _)| !schema.models(name));
+    let rest: Vec<_> = rest.cloned().collect();
+    let body = write_entity_with::<E>(stored, &key, &rest)?;
     Ok(EncodedEntity { key, body })
 }
 

@@ -15,10 +15,11 @@ use tablesdk_protocol::wire::json::{JsonEntity, JsonError, MetadataLevel, read_p
 
 use super::check_url;
 use super::once::is_marker;
-use crate::entity::{EntityError, Partition, RowRange, TableEntity};
+use crate::entity::{DynamicEntity, Partition, RowRange, Stored, TableEntity};
 use crate::pipeline::Effect;
 use crate::query::{
-    EntityStream, Filter, FilterError, Page, PageToken, Presence, Selection, Whole, fingerprint,
+    EntityStream, Filter, FilterError, Page, PageToken, Presence, Resolve, ResolveError, Selection,
+    SelectionError, Whole, fingerprint,
 };
 use crate::{Error, TableClient};
 
@@ -39,10 +40,11 @@ pub struct QueryEntities<E, S = Whole<E>> {
 }
 
 impl<E: TableEntity> QueryEntities<E> {
-    pub(crate) const fn new(table: TableClient) -> Self {
+    pub(crate) fn new(table: TableClient) -> Self {
         Self {
             table,
-            filter: Ok(None),
+            // A struct that is known by its entity type is not made of rows of other types.
+            filter: Ok(E::SCHEMA.own_rows()),
             selection: Whole::new(),
             take: None,
             page_size: None,
@@ -55,14 +57,63 @@ impl<E: TableEntity> QueryEntities<E> {
         self,
         columns: impl FnOnce(E::Columns) -> S,
     ) -> QueryEntities<E, S> {
-        QueryEntities {
-            table: self.table,
-            filter: self.filter,
-            selection: columns(E::columns()),
-            take: self.take,
-            page_size: self.page_size,
-            entity: self.entity,
+        let selection = columns(E::columns());
+        let condition = selection.condition().map_err(Error::input);
+        let this = match condition.transpose() {
+            Some(condition) => self.and(condition),
+            None => self,
+        };
+        this.with_selection(selection)
+    }
+
+    /// Reads only rows of the types that `E` knows: of an enum of entities those of its variants, but for the one marked
+    /// `other`. Without it a row of an unknown type is an error, or an `other`. A struct with an entity type is read so in any
+    /// case; one without is known by the text with which its row keys begin, if there is one.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/company.md")]
+    /// table.insert(&Ship { fleet: "Sales".into(), name: "Erebus".into() }).await?;
+    /// assert!(table.query::<CompanyRow>().collect().await.is_err());
+    /// assert_eq!(table.query::<CompanyRow>().known_types().collect().await?.len(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn known_types(self) -> Self {
+        match E::SCHEMA.known_rows() {
+            Some(known) if E::SCHEMA.own_rows().is_none() => self.and(Ok(known)),
+            _ => self,
         }
+    }
+
+    /// Makes of each row what the closure makes of it, with every property and its exact type: for rows of many kinds without a
+    /// type for each. Of a projection, the properties are those of its fields.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/company.md")]
+    /// use tablesdk::DynamicEntity;
+    ///
+    /// let names = table.query::<DynamicEntity>().partition("Sales").resolve(|row| {
+    ///     let name = match row.properties().read::<String>("EntityType")?.as_str() {
+    ///         "Department" => row.properties().read::<String>("title")?,
+    ///         _ => row.properties().read::<String>("name")?,
+    ///     };
+    ///     Ok(name)
+    /// });
+    /// assert_eq!(names.collect().await?, ["Sales and marketing", "Ada"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When the closure fails, reading ends with [`ErrorKind::Caller`](crate::ErrorKind::Caller), the key of the row, and the
+    /// closure's error as the source.
+    pub fn resolve<T, F>(self, resolve: F) -> QueryEntities<E, Resolve<F>>
+    where
+        T: Send + 'static,
+        F: Fn(Stored<DynamicEntity>) -> Result<T, ResolveError> + Send + Sync + 'static,
+    {
+        self.with_selection(Resolve::new(resolve, E::SCHEMA.select()))
     }
 }
 
@@ -313,10 +364,14 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     }
 
     fn presence(self) -> QueryEntities<E, Presence> {
+        self.with_selection(Presence)
+    }
+
+    fn with_selection<T>(self, selection: T) -> QueryEntities<E, T> {
         QueryEntities {
             table: self.table,
             filter: self.filter,
-            selection: Presence,
+            selection,
             take: self.take,
             page_size: self.page_size,
             entity: self.entity,
@@ -403,7 +458,11 @@ impl<S> PagedQuery<S> {
             Ok(()) => Ok((items, continuation)),
             Err(Unreadable::Page(error)) => Err(run.tally(Error::response(error))),
             Err(Unreadable::Entity { error, key }) => {
-                let error = run.tally(Error::response(error));
+                let error = match error {
+                    SelectionError::Caller(error) => Error::caller(error),
+                    error => Error::response(error),
+                };
+                let error = run.tally(error);
                 Err(match key {
                     Some(key) => error.with_key(&key),
                     None => error,
@@ -429,7 +488,7 @@ fn entity_key(entity: &JsonEntity<'_>) -> Option<EntityKey> {
 
 enum Unreadable {
     Entity {
-        error: EntityError,
+        error: SelectionError,
         key: Option<EntityKey>,
     },
     Page(JsonError),

@@ -1,14 +1,17 @@
 //! An entity without a struct: both keys, and every property with its exact type.
 
+use std::fmt;
+use std::marker::PhantomData;
+
 use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
 use tablesdk_protocol::wire::json::read_entity;
 use tablesdk_protocol::{ETag, EntityKey, KeyPartName, Timestamp, Value};
 
 use super::{
-    EntityError, EntityProblem, Properties, PropertyReader, PropertyWriter, Schema, TableEntity,
-    WritableEntity, write_entity,
+    EntityError, EntityProblem, EntityVariant, Prefix, Properties, PropertyReader, PropertyWriter,
+    Schema, TableEntity, VariantAccess, WritableEntity, variant, write_entity,
 };
-use crate::query::Filter;
+use crate::query::{Filter, within_rows};
 
 /// An entity of any shape: both keys, and every property in order with its exact EDM type.
 ///
@@ -151,7 +154,7 @@ impl TableEntity for DynamicEntity {
     const SCHEMA: Schema = Schema::new("DynamicEntity", &[]);
 
     fn columns() -> DynamicColumns {
-        DynamicColumns(())
+        Self::columns_of(Prefix::ROOT)
     }
 
     fn read(reader: &mut PropertyReader<'_>) -> Result<Self, EntityError> {
@@ -174,6 +177,19 @@ impl TableEntity for DynamicEntity {
     }
 }
 
+impl EntityVariant for DynamicEntity {
+    type ColumnsOf<E> = DynamicColumns<E>;
+
+    const ACCESS: VariantAccess<Self> = variant::<Self>();
+
+    fn columns_of<E>(prefix: Prefix) -> DynamicColumns<E> {
+        DynamicColumns {
+            prefix,
+            entity: PhantomData,
+        }
+    }
+}
+
 impl WritableEntity for DynamicEntity {
     fn entity_key(&self) -> Result<EntityKey, EntityError> {
         Ok(EntityKey::new(
@@ -183,20 +199,42 @@ impl WritableEntity for DynamicEntity {
     }
 
     fn write(&self, writer: &mut PropertyWriter<'_>) -> Result<(), EntityError> {
-        self.properties.write(writer, |_| false)
+        self.properties.write(writer, |_| None)
     }
 }
 
-/// What filters and projections of [`DynamicEntity`] are written with: any column, by its name.
-#[derive(Clone, Copy, Debug)]
-pub struct DynamicColumns(());
+/// What filters and projections of [`DynamicEntity`] are written with: any column, by its name. As those of an enum of entities,
+/// `E`, they are columns of the rows that its variant marked `other` takes.
+pub struct DynamicColumns<E = DynamicEntity> {
+    prefix: Prefix,
+    entity: PhantomData<fn() -> E>,
+}
+
+impl<E> DynamicColumns<E> {
+    /// The column of that name. The keys are `PartitionKey` and `RowKey`.
+    pub fn property(self, name: impl Into<String>) -> DynamicColumn<E> {
+        DynamicColumn {
+            columns: self,
+            name: name.into(),
+        }
+    }
+}
+
+impl<E> Clone for DynamicColumns<E> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<E> Copy for DynamicColumns<E> {}
+
+impl<E> fmt::Debug for DynamicColumns<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DynamicColumns")
+    }
+}
 
 impl DynamicColumns {
-    /// The column of that name. The keys are `PartitionKey` and `RowKey`.
-    pub fn property(self, name: impl Into<String>) -> DynamicColumn {
-        DynamicColumn { name: name.into() }
-    }
-
     /// Reads only these properties, beside the keys: what `select` takes.
     ///
     /// ```
@@ -241,22 +279,40 @@ impl DynamicSelection {
 }
 
 /// A column by its name. The value says the type: the service compares values of one type.
-#[derive(Clone, Debug)]
-pub struct DynamicColumn {
+pub struct DynamicColumn<E = DynamicEntity> {
+    columns: DynamicColumns<E>,
     name: String,
+}
+
+impl<E> Clone for DynamicColumn<E> {
+    fn clone(&self) -> Self {
+        Self {
+            columns: self.columns,
+            name: self.name.clone(),
+        }
+    }
+}
+
+impl<E> fmt::Debug for DynamicColumn<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("DynamicColumn").field(&self.name).finish()
+    }
 }
 
 macro_rules! comparison {
     ($(#[doc = $doc:literal] $name:ident $operator:ident;)+) => {
         $(#[doc = $doc]
-        pub fn $name(self, value: impl Into<Value>) -> Filter<DynamicEntity> {
-            let Self { name } = self;
-            Filter::named(name, |name| Tree::comparison(name, ComparisonOperator::$operator, value))
+        pub fn $name(self, value: impl Into<Value>) -> Filter<E> {
+            let Self { columns, name } = self;
+            Filter::named(name, |name| {
+                let tree = Tree::comparison(name, ComparisonOperator::$operator, value);
+                within_rows(columns.prefix, tree)
+            })
         })+
     };
 }
 
-impl DynamicColumn {
+impl<E> DynamicColumn<E> {
     comparison! {
         /// Equal to the value.
         eq Equal;

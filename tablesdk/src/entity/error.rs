@@ -108,10 +108,32 @@ pub enum EntityProblem {
         /// How many.
         count: usize,
     },
+    /// No variant of the enum has rows with such a key, and none takes all others.
+    #[error(
+        "the row key {row_key:?} begins like those of no variant: expected one that begins with {}",
+        Alternatives(expected)
+    )]
+    UnknownRowKey {
+        /// The row key.
+        row_key: String,
+        /// With what the row keys of the variants begin.
+        expected: Vec<String>,
+    },
+    /// A part of an entity, which cannot be written.
+    #[error("a projection is a part of an entity, and to write it would lose the rest")]
+    Unwritable,
     /// What was written cannot be read back.
     #[error("the entity cannot be read back: {reason}")]
     Unreadable {
         /// Why not.
+        reason: String,
+    },
+    /// The entity is of an older version, from which the struct cannot be made.
+    #[error("the entity is of an older version, which cannot become `{entity}`: {reason}")]
+    Upgrade {
+        /// The name of the struct.
+        entity: String,
+        /// Why not, in the words of its `TryFrom`.
         reason: String,
     },
     /// The value cannot be stored, or cannot be read into its field.
@@ -121,6 +143,16 @@ pub enum EntityProblem {
         property: String,
         /// What is wrong with its value.
         error: ValueError,
+    },
+    /// The entity is of another type, or tells none.
+    #[error("{}, expected {}", FoundType { property, found: found.as_deref() }, Alternatives(expected))]
+    WrongEntityType {
+        /// The property that holds the entity type.
+        property: String,
+        /// The names that were wanted.
+        expected: Vec<String>,
+        /// The name that was found; `None` where the entity has no such property.
+        found: Option<String>,
     },
 }
 
@@ -152,6 +184,44 @@ impl From<PropertyError> for EntityProblem {
             wanted: None,
             error,
         }
+    }
+}
+
+/// Begins a message with the type of the entity.
+struct FoundType<'a> {
+    property: &'a str,
+    found: Option<&'a str>,
+}
+
+impl Display for FoundType<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let property = self.property;
+        match self.found {
+            Some(found) => write!(
+                f,
+                "the entity is a {:?} by its property {property:?}",
+                shortened(found)
+            ),
+            None => write!(
+                f,
+                "the entity tells no type, as it has no property {property:?}"
+            ),
+        }
+    }
+}
+
+/// Texts in quotes, any of which would do.
+struct Alternatives<'a>(&'a [String]);
+
+impl Display for Alternatives<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, text) in self.0.iter().enumerate() {
+            if index > 0 {
+                f.write_str(" or ")?;
+            }
+            write!(f, "{text:?}")?;
+        }
+        Ok(())
     }
 }
 

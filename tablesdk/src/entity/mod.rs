@@ -1,7 +1,9 @@
 //! Between structs and properties. Knows nothing of HTTP or of credentials.
 
 mod access;
+mod dispatch;
 mod dynamic;
+mod entity_type;
 mod error;
 mod field;
 mod group;
@@ -13,13 +15,16 @@ mod property;
 mod reader;
 mod schema;
 mod stored;
+mod variant;
 mod writer;
 
 pub use access::{
     DefaultField, ETagAccess, ETagField, FieldAccess, RestAccess, Slot, default_of, etag_field,
     field, rest_field, string, text_ref, with_field, with_from_value, with_to_value,
 };
+pub use dispatch::{By, VariantRows, VariantSchema};
 pub use dynamic::{DynamicColumn, DynamicColumns, DynamicEntity, DynamicSelection};
+pub use entity_type::{EntityType, upgrade};
 pub use error::{EntityError, EntityProblem, ValueError};
 pub use field::Field;
 pub use group::TableProperties;
@@ -35,6 +40,9 @@ pub use property::{Ordered, PropertyValue, Text};
 pub use reader::PropertyReader;
 pub use schema::{PropertySchema, Schema, SchemaPart};
 pub use stored::Stored;
+pub use variant::{
+    EntityVariant, OtherVariant, VariantAccess, check_other, projected_variant, schema_of, variant,
+};
 pub use writer::PropertyWriter;
 
 pub(crate) use key::end_of_prefix;
@@ -86,6 +94,12 @@ pub trait TableEntity: Sized + Send + 'static {
     /// Notes in the value as which version it was written, where it has a field for that.
     #[doc(hidden)]
     fn written_as(&mut self, _etag: &ETag) {}
+
+    /// The schema of what this very value is: of an enum that of its variant.
+    #[doc(hidden)]
+    fn schema_of_value(&self) -> &'static Schema {
+        const { &Self::SCHEMA }
+    }
 }
 
 /// A struct that is stored as an entity as a whole, so that it can be written. What derives [`TableEntity`] is one, but for a

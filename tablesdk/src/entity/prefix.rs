@@ -1,27 +1,49 @@
-//! What stands in front of the names of a flattened struct. Copied about with columns, hence without an allocation.
+//! Where a column belongs: what stands in front of the names of a flattened struct, and which rows of several kinds have it.
+//! Copied about with columns, hence without an allocation.
 
 use std::borrow::Cow;
 
-/// The prefixes of nested structs, outermost first. Empty for what is not flattened.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Prefix([&'static str; DEPTH_MAX]);
+use super::dispatch::VariantRows;
+
+/// The prefixes of nested structs, outermost first, empty for what is not flattened; and the rows, where not all have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prefix {
+    texts: [&'static str; DEPTH_MAX],
+    rows: Option<VariantRows>,
+}
 
 impl Prefix {
     /// Of what is not flattened.
-    pub const ROOT: Self = Self([""; DEPTH_MAX]);
+    pub const ROOT: Self = Self {
+        texts: [""; DEPTH_MAX],
+        rows: None,
+    };
+
+    /// Of these rows alone, in place of those that it was of.
+    #[must_use]
+    pub const fn of_rows(mut self, rows: Option<VariantRows>) -> Self {
+        self.rows = rows;
+        self
+    }
+
+    /// The rows that have it, where not all do.
+    pub(crate) const fn rows(&self) -> Option<&VariantRows> {
+        self.rows.as_ref()
+    }
 
     /// With the prefix of a struct within; `None` when it lies too deep.
     pub(super) const fn checked_then(self, text: &'static str) -> Option<Self> {
         if text.is_empty() {
             return Some(self);
         }
-        let [a, b, c] = self.0;
-        match (a.is_empty(), b.is_empty(), c.is_empty()) {
-            (true, ..) => Some(Self([text, "", ""])),
-            (false, true, _) => Some(Self([a, text, ""])),
-            (false, false, true) => Some(Self([a, b, text])),
-            (false, false, false) => None,
-        }
+        let [a, b, c] = self.texts;
+        let texts = match (a.is_empty(), b.is_empty(), c.is_empty()) {
+            (true, ..) => [text, "", ""],
+            (false, true, _) => [a, text, ""],
+            (false, false, true) => [a, b, text],
+            (false, false, false) => return None,
+        };
+        Some(Self { texts, ..self })
     }
 
     /// With the prefix of a struct within. What would lie too deep has been refused at compile time.
@@ -34,15 +56,21 @@ impl Prefix {
     }
 
     pub(super) const fn parts(&self) -> &[&'static str; DEPTH_MAX] {
-        &self.0
+        &self.texts
+    }
+
+    /// Whether names stand as they are.
+    pub(crate) const fn is_empty(&self) -> bool {
+        let [outermost, ..] = self.texts;
+        outermost.is_empty()
     }
 
     /// The whole name of a property.
     pub(crate) fn name(self, name: &'static str) -> Cow<'static, str> {
-        if self == Self::ROOT {
+        if self.is_empty() {
             return Cow::Borrowed(name);
         }
-        let mut text = self.0.concat();
+        let mut text = self.texts.concat();
         text.push_str(name);
         Cow::Owned(text)
     }

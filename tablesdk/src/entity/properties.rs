@@ -112,17 +112,17 @@ impl Properties {
         }
     }
 
-    /// Writes all; `is_taken` says which names are those of fields.
+    /// Writes all; `taken_by` says what has a name already.
     pub(super) fn write(
         &self,
         writer: &mut PropertyWriter<'_>,
-        is_taken: impl Fn(&str) -> bool,
+        taken_by: impl Fn(&str) -> Option<&'static str>,
     ) -> Result<(), EntityError> {
         for (name, value) in self.iter() {
             let problem = if SYSTEM_PROPERTIES.contains(&name) {
                 Some("the service has a property of its own under its name".to_owned())
-            } else if is_taken(name) {
-                Some("a field is stored under its name".to_owned())
+            } else if let Some(owner) = taken_by(name) {
+                Some(format!("{owner} is stored under its name"))
             } else {
                 check_property_name(name)
                     .err()
@@ -220,9 +220,14 @@ impl RestField for Properties {
             return Ok(());
         }
         let fields = schema.properties();
+        let entity_type = schema.type_property();
         self.write(writer, |name| {
             let mut fields = fields.iter();
-            fields.any(|field| field.name() == name || field.is_alias(name))
+            if entity_type == Some(name) {
+                return Some("the entity type");
+            }
+            let is_field = fields.any(|field| field.name() == name || field.is_alias(name));
+            is_field.then_some("a field")
         })
     }
 }

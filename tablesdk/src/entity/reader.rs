@@ -13,6 +13,10 @@ pub struct PropertyReader<'a> {
     entity: &'a JsonEntity<'a>,
     etag: Option<&'a ETag>,
     rest: slice::Iter<'a, RawProperty<'a>>,
+    /// The property that says of which type the entity is, once that has been checked.
+    hidden: Option<&'static str>,
+    /// Whether an enum has found the type to be right, by a name that the struct itself does not know.
+    accepted: bool,
 }
 
 impl<'a> PropertyReader<'a> {
@@ -21,12 +25,48 @@ impl<'a> PropertyReader<'a> {
             entity,
             etag,
             rest: entity.members().iter(),
+            hidden: None,
+            accepted: false,
         }
     }
 
     /// The next property, keys and timestamp left out; `None` at the end.
     pub fn next_property(&mut self) -> Option<&'a RawProperty<'a>> {
-        self.rest.find(|property| !property.is_system())
+        let hidden = self.hidden;
+        self.rest.find(|property| {
+            !property.is_system() && hidden.is_none_or(|name| property.name() != name)
+        })
+    }
+
+    pub(super) const fn hide(&mut self, name: &'static str) {
+        self.hidden = Some(name);
+    }
+
+    pub(super) const fn accept(&mut self) {
+        self.accepted = true;
+    }
+
+    pub(super) const fn is_accepted(&self) -> bool {
+        self.accepted
+    }
+
+    /// The text of the property that says of which type the entity is.
+    pub(super) fn type_text(&self, property: &str) -> Result<Option<&'a str>, EntityError> {
+        let of_that_name = self
+            .entity
+            .members()
+            .iter()
+            .filter(|member| member.name() == property);
+        if of_that_name.count() > 1 {
+            return Err(EntityProblem::duplicate(property).into());
+        }
+        self.entity.text(property).map_err(|error| {
+            EntityProblem::Payload {
+                wanted: Some(EdmType::String),
+                error,
+            }
+            .into()
+        })
     }
 
     /// The text of a key.

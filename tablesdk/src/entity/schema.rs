@@ -5,17 +5,21 @@ use std::borrow::Cow;
 use tablesdk_protocol::limits::{PROPERTIES_MAX, PROPERTY_NAME_UNITS_MAX};
 use tablesdk_protocol::{EdmType, KeyPartName};
 
-use super::KeyTemplate;
+use super::dispatch::Dispatch;
 use super::prefix::Prefix;
+use super::{EntityType, KeyTemplate};
 
 /// The properties that a struct is stored as, keys left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schema {
     entity: &'static str,
     parts: &'static [SchemaPart],
-    projection: bool,
+    pub(super) projection: bool,
     partition_key: Option<KeyTemplate>,
     row_key: Option<KeyTemplate>,
+    pub(super) entity_type: Option<EntityType>,
+    /// Of an enum.
+    pub(super) dispatch: Option<Dispatch>,
 }
 
 /// What a field is stored as.
@@ -38,6 +42,8 @@ impl Schema {
             projection: false,
             partition_key: None,
             row_key: None,
+            entity_type: None,
+            dispatch: None,
         }
     }
 
@@ -91,7 +97,8 @@ impl Schema {
         }
     }
 
-    /// The properties, in the order of their fields; those of flattened structs in place of their field.
+    /// The properties, in the order of their fields; those of flattened structs in place of their field. The one that holds
+    /// the [entity type](Self::entity_type) has no field, and an enum of entities has no properties of its own.
     pub fn properties(&self) -> Vec<PropertySchema> {
         let mut properties = Vec::new();
         self.append(Prefix::ROOT, &mut properties);
@@ -115,12 +122,16 @@ impl Schema {
         if !self.projection {
             return None;
         }
+        if self.dispatch.is_some() {
+            return self.select_of_variants();
+        }
         // Both keys belong to whatever is stored, and so does the timestamp, where the ETag does not hold it.
         let mut names = vec![
             "PartitionKey".to_owned(),
             "RowKey".to_owned(),
             "Timestamp".to_owned(),
         ];
+        names.extend(self.type_property().map(str::to_owned));
         for property in self.properties() {
             let aliases = property.aliases.iter().copied();
             let all = [property.name].into_iter().chain(aliases);
@@ -136,6 +147,9 @@ impl Schema {
             hashes: [0; PROPERTIES_MAX],
             count: 0,
         };
+        if let Some(entity_type) = &self.entity_type {
+            names.add(Prefix::ROOT, entity_type.property());
+        }
         names.add_all(self, Prefix::ROOT);
     }
 }
@@ -159,30 +173,36 @@ impl Names {
                     Some(prefix) => self.add_all(schema, prefix),
                     None => panic!("structs with a prefix are flattened more than three deep"),
                 },
-                SchemaPart::Property(property) => {
-                    let (hash, units) = hash_of(prefix, property.name);
-                    assert!(
-                        units <= PROPERTY_NAME_UNITS_MAX,
-                        "with its prefixes, the name of a property is longer than the 255 UTF-16 units of the service"
-                    );
-                    assert!(
-                        self.count < PROPERTIES_MAX,
-                        "with what is flattened into it, the entity has more than 252 properties"
-                    );
-                    let mut other = 0;
-                    while other < self.count {
-                        assert!(
-                            self.hashes[other] != hash,
-                            "two properties have one name: give the flattened struct a prefix of its own, with `#[table(flatten, prefix = \"…\")]`"
-                        );
-                        other += 1;
-                    }
-                    self.hashes[self.count] = hash;
-                    self.count += 1;
-                }
+                SchemaPart::Property(property) => self.add(prefix, property.name),
             }
             index += 1;
         }
+    }
+
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "at compile time, and within the bounds by the conditions"
+    )]
+    const fn add(&mut self, prefix: Prefix, name: &'static str) {
+        let (hash, units) = hash_of(prefix, name);
+        assert!(
+            units <= PROPERTY_NAME_UNITS_MAX,
+            "with its prefixes, the name of a property is longer than the 255 UTF-16 units of the service"
+        );
+        assert!(
+            self.count < PROPERTIES_MAX,
+            "with what is flattened into it, the entity has more than 252 properties"
+        );
+        let mut other = 0;
+        while other < self.count {
+            assert!(
+                self.hashes[other] != hash,
+                "two properties have one name: give the flattened struct a prefix of its own, with `#[table(flatten, prefix = \"…\")]`"
+            );
+            other += 1;
+        }
+        self.hashes[self.count] = hash;
+        self.count += 1;
     }
 }
 

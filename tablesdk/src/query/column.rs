@@ -5,15 +5,15 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Bound;
 
-use tablesdk_protocol::Value;
 use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
 use tablesdk_protocol::wire::json::JsonEntity;
+use tablesdk_protocol::{KeyPartName, Value};
 
 use super::filter::FilterError;
 use super::{Filter, Literal, LiteralRange};
 use crate::entity::{
     EntityError, Field, FieldAccess, JsonField, KeyAccess, KeyTemplate, Ordered, Prefix,
-    PropertyReader, Text, ValueError, end_of_prefix, field, json_field,
+    PropertyReader, Text, ValueError, VariantRows, end_of_prefix, field, json_field,
 };
 
 /// A column of entity `E` whose field is of type `F`.
@@ -114,16 +114,18 @@ impl<E, F: Field> Column<E, F> {
 
     /// Equal to one of the literals. Of none, nothing is.
     pub fn is_in<L: Literal<F::Value>>(self, literals: impl IntoIterator<Item = L>) -> Filter<E> {
+        let everywhere = self.prefix(self.prefix.of_rows(None));
         let any = literals
             .into_iter()
-            .map(|literal| self.eq(literal))
+            .map(|literal| everywhere.eq(literal))
             .reduce(|a, b| a | b);
-        any.unwrap_or_else(|| Filter::new(Ok(Tree::Constant(false))))
+        let any = any.unwrap_or_else(|| Filter::new(Ok(Tree::Constant(false))));
+        Filter::new(any.into_tree().map(|tree| within_rows(self.prefix, tree)))
     }
 
     fn compare(self, operator: ComparisonOperator, literal: impl Literal<F::Value>) -> Filter<E> {
         match literal.into_value().and_then(|value| self.stored(value)) {
-            Ok(value) => Filter::new(Ok(self.tree(operator, value))),
+            Ok(value) => self.filter(self.tree(operator, value)),
             Err(error) => self.refused(error),
         }
     }
@@ -141,6 +143,11 @@ impl<E, F: Field> Column<E, F> {
 }
 
 impl<E, F> Column<E, F> {
+    /// The condition, for the rows that have the column.
+    fn filter(self, tree: Tree) -> Filter<E> {
+        Filter::new(Ok(within_rows(self.prefix, tree)))
+    }
+
     fn refused(self, error: ValueError) -> Filter<E> {
         Filter::new(Err(FilterError::Literal {
             property: self.name().into_owned(),
@@ -284,7 +291,7 @@ impl<E, F: Field> Column<E, F> {
         };
         let both = [from, to].into_iter().flatten();
         let both = both.map(|(operator, value)| self.tree(operator, value));
-        Filter::new(Ok(both.reduce(Tree::and).unwrap_or(Tree::Constant(true))))
+        self.filter(both.reduce(Tree::and).unwrap_or(Tree::Constant(true)))
     }
 }
 
@@ -303,17 +310,17 @@ impl<E, F: Field> Column<E, F> {
         F::Value: Text,
     {
         let from = self.tree(ComparisonOperator::GreaterThanOrEqual, Value::from(prefix));
-        Filter::new(Ok(match end_of_prefix(prefix) {
+        self.filter(match end_of_prefix(prefix) {
             Some(end) => from.and(self.tree(ComparisonOperator::LessThan, Value::from(end))),
             None => from,
-        }))
+        })
     }
 }
 
 impl<E, F: Field> Column<E, F> {
     pub(super) fn read(self, entity: &JsonEntity<'_>) -> Result<F, EntityError> {
         // The timestamp is told without its type.
-        if self.name == "Timestamp" && self.prefix == Prefix::ROOT {
+        if self.name == "Timestamp" && self.prefix.is_empty() {
             return field::<F>().read_timestamp(&PropertyReader::new(entity, None));
         }
         if let Some((template, key)) = self.key {
@@ -324,6 +331,10 @@ impl<E, F: Field> Column<E, F> {
 }
 
 impl<E, F> Column<E, F> {
+    pub(super) const fn rows(&self) -> Option<&VariantRows> {
+        self.prefix.rows()
+    }
+
     pub(super) fn names(self) -> Vec<String> {
         names_with_aliases(self.prefix, self.name, self.aliases)
     }
@@ -366,6 +377,10 @@ impl<E, F> JsonColumn<E, F> {
     pub const fn aliases(mut self, aliases: &'static [&'static str]) -> Self {
         self.aliases = aliases;
         self
+    }
+
+    pub(super) const fn rows(&self) -> Option<&VariantRows> {
+        self.prefix.rows()
     }
 
     pub(super) fn names(self) -> Vec<String> {
@@ -427,6 +442,24 @@ impl<E, F> Copy for JsonColumn<E, F> {}
 impl<E, F> fmt::Debug for JsonColumn<E, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("JsonColumn").field(&self.name()).finish()
+    }
+}
+
+/// The condition, and that the row is one of those that have the column.
+pub(crate) fn within_rows(prefix: Prefix, tree: Tree) -> Tree {
+    match prefix.rows().and_then(VariantRows::condition) {
+        Some(rows) => rows.and(tree),
+        None => tree,
+    }
+}
+
+/// What is true of the row keys that begin with the text.
+pub(crate) fn row_key_range(beginning: &str) -> Tree {
+    let name = KeyPartName::RowKey.property();
+    let from = Tree::comparison(name, ComparisonOperator::GreaterThanOrEqual, beginning);
+    match end_of_prefix(beginning) {
+        Some(end) => from.and(Tree::comparison(name, ComparisonOperator::LessThan, end)),
+        None => from,
     }
 }
 

@@ -8,13 +8,14 @@ use tablesdk_protocol::wire::json::JsonEntity;
 
 use super::Filter;
 use super::column::incomparable;
-use crate::entity::{EntityError, KeyAccess, KeyTemplate};
+use crate::entity::{EntityError, KeyAccess, KeyTemplate, Prefix, VariantRows};
 
 /// A part of the key of entity `E`, which no property holds: it can be selected, but not compared with.
 ///
 /// Ranges of rows are given by their keys: `.rows(Employee::rows().id(100..=199))`. To have a part as a property, too, mark its
 /// field `#[table(store)]`.
 pub struct KeyPartColumn<E, F> {
+    prefix: Prefix,
     template: KeyTemplate,
     field: &'static str,
     access: KeyAccess<F>,
@@ -25,11 +26,23 @@ impl<E, F> KeyPartColumn<E, F> {
     #[doc(hidden)]
     pub const fn new(template: KeyTemplate, field: &'static str, access: KeyAccess<F>) -> Self {
         Self {
+            prefix: Prefix::ROOT,
             template,
             field,
             access,
             entity: PhantomData,
         }
+    }
+
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn prefix(mut self, prefix: Prefix) -> Self {
+        self.prefix = prefix;
+        self
+    }
+
+    pub(super) const fn rows(&self) -> Option<&VariantRows> {
+        self.prefix.rows()
     }
 
     pub(super) fn names(self) -> Vec<String> {

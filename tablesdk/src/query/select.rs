@@ -3,11 +3,13 @@
 use std::fmt;
 use std::marker::PhantomData;
 
+use tablesdk_protocol::filter::Filter as Tree;
 use tablesdk_protocol::wire::json::JsonEntity;
 
-use super::{Column, JsonColumn, KeyPartColumn};
+use super::{Column, JsonColumn, KeyPartColumn, ResolveError};
 use crate::entity::{
     DynamicEntity, DynamicSelection, EntityError, Field, JsonField, Stored, TableEntity,
+    VariantRows,
 };
 
 /// What is read of each entity of type `E`: one column, or a tuple of up to eight.
@@ -24,9 +26,55 @@ pub trait Selection<E>: sealed::Sealed + Send + Sync + 'static {
     #[doc(hidden)]
     fn names(&self) -> Option<Vec<String>>;
 
+    /// What the selection asks of the rows: that they have the columns, where not all do.
+    #[doc(hidden)]
+    fn condition(&self) -> Result<Option<Tree>, SelectionError> {
+        Ok(None)
+    }
+
     /// Reads an item from an entity of the answer.
     #[doc(hidden)]
-    fn read(&self, entity: &JsonEntity<'_>) -> Result<Self::Item, EntityError>;
+    fn read(&self, entity: &JsonEntity<'_>) -> Result<Self::Item, SelectionError>;
+}
+
+/// Why nothing can be selected.
+#[doc(hidden)]
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SelectionError {
+    /// The closure of the program failed.
+    #[error(transparent)]
+    Caller(ResolveError),
+    /// The entity is not what it should be.
+    #[error(transparent)]
+    Entity(#[from] EntityError),
+    /// No row has all of the columns.
+    #[error(
+        "the columns are those of different variants, {one} and {another}, and no row has both: select those of one, or read whole rows"
+    )]
+    Rows {
+        /// The rows of one column.
+        one: String,
+        /// The rows of another.
+        another: String,
+    },
+}
+
+/// The rows that have all of the columns.
+fn common_rows<'r>(
+    columns: impl IntoIterator<Item = Option<&'r VariantRows>>,
+) -> Result<Option<Tree>, SelectionError> {
+    let mut rows = columns.into_iter().flatten();
+    let Some(first) = rows.next() else {
+        return Ok(None);
+    };
+    match rows.find(|other| *other != first) {
+        None => Ok(first.condition()),
+        Some(other) => Err(SelectionError::Rows {
+            one: first.describe(),
+            another: other.describe(),
+        }),
+    }
 }
 
 /// The whole entity, or of a projection its properties: the query yields [`Stored<E>`].
@@ -59,8 +107,8 @@ impl<E: TableEntity> Selection<E> for Whole<E> {
         E::SCHEMA.select()
     }
 
-    fn read(&self, entity: &JsonEntity<'_>) -> Result<Stored<E>, EntityError> {
-        Stored::read(entity, None)
+    fn read(&self, entity: &JsonEntity<'_>) -> Result<Stored<E>, SelectionError> {
+        Ok(Stored::read(entity, None)?)
     }
 }
 
@@ -74,7 +122,7 @@ impl<E> Selection<E> for Presence {
         Some(vec!["RowKey".to_owned()])
     }
 
-    fn read(&self, _: &JsonEntity<'_>) -> Result<(), EntityError> {
+    fn read(&self, _: &JsonEntity<'_>) -> Result<(), SelectionError> {
         Ok(())
     }
 }
@@ -93,6 +141,10 @@ pub trait SelectColumn<E>: sealed::Sealed + Copy + Send + Sync + 'static {
     #[doc(hidden)]
     fn column_names(self) -> Vec<String>;
 
+    /// The rows that have the column, where not all do.
+    #[doc(hidden)]
+    fn column_rows(&self) -> Option<&VariantRows>;
+
     /// Reads the column.
     #[doc(hidden)]
     fn read_column(self, entity: &JsonEntity<'_>) -> Result<Self::Value, EntityError>;
@@ -103,6 +155,10 @@ impl<E: 'static, F: Field> SelectColumn<E> for Column<E, F> {
 
     fn column_names(self) -> Vec<String> {
         self.names()
+    }
+
+    fn column_rows(&self) -> Option<&VariantRows> {
+        self.rows()
     }
 
     fn read_column(self, entity: &JsonEntity<'_>) -> Result<F, EntityError> {
@@ -117,6 +173,10 @@ impl<E: 'static, F: JsonField> SelectColumn<E> for JsonColumn<E, F> {
         self.names()
     }
 
+    fn column_rows(&self) -> Option<&VariantRows> {
+        self.rows()
+    }
+
     fn read_column(self, entity: &JsonEntity<'_>) -> Result<F, EntityError> {
         self.read(entity)
     }
@@ -127,6 +187,10 @@ impl<E: 'static, F: Send + 'static> SelectColumn<E> for KeyPartColumn<E, F> {
 
     fn column_names(self) -> Vec<String> {
         self.names()
+    }
+
+    fn column_rows(&self) -> Option<&VariantRows> {
+        self.rows()
     }
 
     fn read_column(self, entity: &JsonEntity<'_>) -> Result<F, EntityError> {
@@ -143,8 +207,12 @@ macro_rules! column {
                 Some($column::names(*self))
             }
 
-            fn read(&self, entity: &JsonEntity<'_>) -> Result<F, EntityError> {
-                self.read_column(entity)
+            fn condition(&self) -> Result<Option<Tree>, SelectionError> {
+                common_rows([self.rows()])
+            }
+
+            fn read(&self, entity: &JsonEntity<'_>) -> Result<F, SelectionError> {
+                Ok(self.read_column(entity)?)
             }
         }
     };
@@ -162,8 +230,8 @@ impl Selection<DynamicEntity> for DynamicSelection {
         Some(Self::names(self))
     }
 
-    fn read(&self, entity: &JsonEntity<'_>) -> Result<Stored<DynamicEntity>, EntityError> {
-        Stored::read(entity, None)
+    fn read(&self, entity: &JsonEntity<'_>) -> Result<Stored<DynamicEntity>, SelectionError> {
+        Ok(Stored::read(entity, None)?)
     }
 }
 
@@ -176,7 +244,11 @@ macro_rules! tuple {
                 Some([$(self.$index.column_names()),+].concat())
             }
 
-            fn read(&self, entity: &JsonEntity<'_>) -> Result<Self::Item, EntityError> {
+            fn condition(&self) -> Result<Option<Tree>, SelectionError> {
+                common_rows([$(self.$index.column_rows()),+])
+            }
+
+            fn read(&self, entity: &JsonEntity<'_>) -> Result<Self::Item, SelectionError> {
                 Ok(($(self.$index.read_column(entity)?,)+))
             }
         }
@@ -194,7 +266,7 @@ tuple!(A 0, B 1, C 2, D 3, F 4, G 5);
 tuple!(A 0, B 1, C 2, D 3, F 4, G 5, H 6);
 tuple!(A 0, B 1, C 2, D 3, F 4, G 5, H 6, I 7);
 
-mod sealed {
+pub(super) mod sealed {
     #[expect(
         unnameable_types,
         reason = "what cannot be named cannot be implemented"
@@ -202,6 +274,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
+impl<F> sealed::Sealed for super::Resolve<F> {}
 impl sealed::Sealed for Presence {}
 impl<E> sealed::Sealed for Whole<E> {}
 impl<E, F> sealed::Sealed for Column<E, F> {}

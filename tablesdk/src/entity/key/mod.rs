@@ -44,6 +44,32 @@ impl<E> Key<E> {
     }
 }
 
+impl<E> Key<E> {
+    /// The same key as that of another type, such as an enum that `E` is a variant of. Whether what is stored under it is of that
+    /// type shows when it is read.
+    ///
+    /// ```
+    /// # use tablesdk::{DynamicEntity, Key, TableEntity};
+    /// # #[derive(TableEntity)]
+    /// # #[table(entity_type = "Employee")]
+    /// # struct Employee { #[table(partition_key)] department: String, #[table(row_key)] id: String }
+    /// #[derive(TableEntity)]
+    /// enum CompanyRow {
+    ///     Employee(Employee),
+    ///     #[table(other)]
+    ///     Other(DynamicEntity),
+    /// }
+    ///
+    /// let key: Key<CompanyRow> = Employee::key("Sales", "1").of();
+    /// ```
+    pub fn of<R>(self) -> Key<R> {
+        Key {
+            key: self.key,
+            entity: PhantomData,
+        }
+    }
+}
+
 impl<E> Clone for Key<E> {
     fn clone(&self) -> Self {
         Self {
@@ -79,6 +105,16 @@ impl<E> Partition<E> {
 
     pub(crate) fn into_partition_key(self) -> Result<PartitionKey, EntityError> {
         self.key
+    }
+}
+
+impl<E> Partition<E> {
+    /// The same partition as that of another type, such as an enum that `E` is a variant of.
+    pub fn of<R>(self) -> Partition<R> {
+        Partition {
+            key: self.key,
+            entity: PhantomData,
+        }
     }
 }
 

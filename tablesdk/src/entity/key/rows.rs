@@ -30,6 +30,11 @@ impl<E> RowRange<E> {
         }
     }
 
+    /// The same range as that of another type, such as an enum that `E` is a variant of.
+    pub fn of<R>(self) -> RowRange<R> {
+        RowRange::new(self.ends)
+    }
+
     /// All rows whose key starts with the text.
     fn starting_with(text: &str) -> Self {
         let to = end_of_prefix(text).map_or(Bound::Unbounded, Bound::Excluded);

@@ -1,0 +1,555 @@
+//! Enums of entities: which variant a row is of, told by its entity type or by its row key, and which rows a variant has.
+//!
+//! What two variants could share is refused at compile time, where alone both structs are known. Knows nothing of how a struct
+//! is read.
+
+use tablesdk_protocol::KeyPartName;
+use tablesdk_protocol::filter::Filter as Tree;
+
+use super::entity_type::{begins_with, contains, equal, refuse, wrong_type};
+use super::{EntityError, EntityProblem, EntityType, PropertyReader, Schema};
+use crate::query::{Filter, row_key_range};
+
+/// What tells the variants of an enum apart.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "made by generated code alone")]
+pub enum By {
+    /// The property with the entity type.
+    EntityType,
+    /// The text with which the row key begins.
+    RowKey,
+}
+
+/// The variants of an enum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Dispatch {
+    by: By,
+    variants: &'static [VariantSchema],
+    has_other: bool,
+}
+
+/// A variant of an enum, and the entity in it.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VariantSchema {
+    name: &'static str,
+    aliases: &'static [&'static str],
+    schema: &'static Schema,
+    writable: bool,
+}
+
+impl VariantSchema {
+    /// The variant of that name.
+    pub const fn new(
+        name: &'static str,
+        aliases: &'static [&'static str],
+        schema: &'static Schema,
+        writable: bool,
+    ) -> Self {
+        Self {
+            name,
+            aliases,
+            schema,
+            writable,
+        }
+    }
+
+    fn names(&self) -> Vec<&'static str> {
+        let mut names = self.schema.type_names();
+        names.extend(self.aliases);
+        names
+    }
+}
+
+impl Schema {
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn with_variants(
+        mut self,
+        by: By,
+        variants: &'static [VariantSchema],
+        has_other: bool,
+    ) -> Self {
+        self.dispatch = Some(Dispatch {
+            by,
+            variants,
+            has_other,
+        });
+        self
+    }
+
+    /// The text with which the row keys of all entities of a struct begin; empty where there is none.
+    const fn row_key_prefix(&self) -> &'static str {
+        match self.row_key() {
+            Some(template) => template.literal_prefix(),
+            None => "",
+        }
+    }
+
+    /// The names of the entity types in it: of a struct its own, of an enum those of its variants.
+    fn type_names(&self) -> Vec<&'static str> {
+        match (&self.dispatch, &self.entity_type) {
+            (Some(dispatch), _) => {
+                let variants = dispatch.variants.iter();
+                variants.flat_map(VariantSchema::names).collect()
+            }
+            (None, Some(entity_type)) => entity_type.names(),
+            (None, None) => Vec::new(),
+        }
+    }
+
+    /// The texts with which the row keys of the entities in it begin.
+    fn row_key_prefixes(&self) -> Vec<&'static str> {
+        match &self.dispatch {
+            Some(dispatch) => {
+                let variants = dispatch.variants.iter();
+                variants
+                    .flat_map(|variant| variant.schema.row_key_prefixes())
+                    .collect()
+            }
+            None => vec![self.row_key_prefix()],
+        }
+    }
+
+    /// The property that holds the entity type, of an enum that of its variants.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "at compile time, too, and within the bounds by the condition"
+    )]
+    pub(super) const fn type_property(&self) -> Option<&'static str> {
+        match (&self.dispatch, &self.entity_type) {
+            (Some(dispatch), _) => match dispatch.by {
+                By::EntityType if !dispatch.variants.is_empty() => {
+                    dispatch.variants[0].schema.type_property()
+                }
+                By::EntityType | By::RowKey => None,
+            },
+            (None, Some(entity_type)) => Some(entity_type.property()),
+            (None, None) => None,
+        }
+    }
+
+    /// The condition to which a query of the entity restricts itself: of a struct with an entity type, that one.
+    pub(crate) fn own_rows(&self) -> Option<Tree> {
+        self.entity_type.and_then(|_| self.known_rows())
+    }
+
+    /// What is true of the rows of known types, and of no others; `None` where no type is known. Of a struct without an entity
+    /// type, the beginning of its row keys says it.
+    pub(crate) fn known_rows(&self) -> Option<Tree> {
+        if let Some(dispatch) = &self.dispatch
+            && dispatch.by == By::RowKey
+        {
+            return any(self.row_key_prefixes());
+        }
+        match self.type_property() {
+            Some(property) => EntityType::condition(property, &self.type_names()),
+            None if self.row_key_prefix().is_empty() => None,
+            None => Some(row_key_range(self.row_key_prefix())),
+        }
+    }
+
+    /// Whether the property is one of those that the entity has, or had in an older version.
+    pub(crate) fn models(&self, name: &str) -> bool {
+        let mut own = self.properties().into_iter();
+        let older = self.entity_type.iter().flat_map(EntityType::older);
+        self.type_property() == Some(name)
+            || own.any(|known| known.name() == name || known.is_alias(name))
+            || older.into_iter().any(|older| older.models(name))
+    }
+
+    /// What a projection of several kinds of rows asks for: what each of them does. Everything, if one does.
+    pub(super) fn select_of_variants(&self) -> Option<Vec<String>> {
+        let dispatch = self.dispatch.as_ref().filter(|one| !one.has_other)?;
+        let mut names: Vec<String> = Vec::new();
+        for variant in dispatch.variants {
+            for name in variant.schema.select()? {
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+        }
+        Some(names)
+    }
+}
+
+fn any(prefixes: Vec<&str>) -> Option<Tree> {
+    prefixes.into_iter().map(row_key_range).reduce(Tree::or)
+}
+
+/// Refusals at compile time.
+impl Schema {
+    /// Refuses a variant that cannot be told from those before it, or not at all.
+    #[doc(hidden)]
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "at compile time, and within the bounds, since generated code names a variant that is there"
+    )]
+    pub const fn check_variant(&self, index: usize) {
+        let Some(dispatch) = &self.dispatch else {
+            return;
+        };
+        let variant = &dispatch.variants[index];
+        if !variant.writable && !self.projection {
+            refuse(&[
+                "`",
+                variant.schema.entity(),
+                "` is a projection, which cannot be written: hold the whole struct, or mark the enum with `#[table(projection)]`, too",
+            ]);
+        }
+        variant.check_known(dispatch.by);
+        if let By::EntityType = dispatch.by {
+            self.check_property(variant);
+            variant.check_aliases();
+        }
+        let mut before = 0;
+        while before < index {
+            let other = &dispatch.variants[before];
+            match dispatch.by {
+                By::EntityType => {
+                    if let Some(name) = variant.shared_name(other) {
+                        refuse(&[
+                            "`",
+                            variant.name,
+                            "` and `",
+                            other.name,
+                            "` both have the entity type \"",
+                            name,
+                            "\": give one of the structs another, or remove the alias",
+                        ]);
+                    }
+                }
+                By::RowKey => {
+                    if let Some((one, another)) = variant.schema.shared_prefix(other.schema) {
+                        refuse(&[
+                            "the row keys of `",
+                            variant.name,
+                            "` begin with \"",
+                            one,
+                            "\" and those of `",
+                            other.name,
+                            "` with \"",
+                            another,
+                            "\", so that a key may be of both: begin them with texts of which none begins with the other",
+                        ]);
+                    }
+                }
+            }
+            before += 1;
+        }
+    }
+
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "at compile time, and within the bounds, since there is a variant"
+    )]
+    const fn check_property(&self, variant: &VariantSchema) {
+        let Some(dispatch) = &self.dispatch else {
+            return;
+        };
+        let first = &dispatch.variants[0];
+        if let (Some(first_property), Some(property)) =
+            (first.schema.type_property(), variant.schema.type_property())
+            && !equal(first_property, property)
+        {
+            refuse(&[
+                "`",
+                variant.name,
+                "` has its entity type in the property `",
+                property,
+                "`, and `",
+                first.name,
+                "` in `",
+                first_property,
+                "`: keep them in one, with `#[table(entity_type_property = \"…\")]` on the structs",
+            ]);
+        }
+    }
+
+    /// Beginnings of row keys, one of this and one of the other, of which one begins with the other.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "at compile time, and within the bounds by the conditions of the loops"
+    )]
+    const fn shared_prefix(&self, other: &Self) -> Option<(&'static str, &'static str)> {
+        if let Some(dispatch) = &self.dispatch {
+            let mut index = 0;
+            while index < dispatch.variants.len() {
+                if let Some(both) = dispatch.variants[index].schema.shared_prefix(other) {
+                    return Some(both);
+                }
+                index += 1;
+            }
+            return None;
+        }
+        if let Some(dispatch) = &other.dispatch {
+            let mut index = 0;
+            while index < dispatch.variants.len() {
+                if let Some(both) = self.shared_prefix(dispatch.variants[index].schema) {
+                    return Some(both);
+                }
+                index += 1;
+            }
+            return None;
+        }
+        let (one, another) = (self.row_key_prefix(), other.row_key_prefix());
+        if begins_with(one, another) || begins_with(another, one) {
+            return Some((one, another));
+        }
+        None
+    }
+}
+
+impl VariantSchema {
+    /// A struct has what the enum goes by, and an enum goes by the same.
+    const fn check_known(&self, by: By) {
+        if let Some(dispatch) = &self.schema.dispatch {
+            if !self.aliases.is_empty() {
+                refuse(&[
+                    "`",
+                    self.name,
+                    "` holds an enum, which has no name of its own: move the alias to one of the variants of `",
+                    self.schema.entity(),
+                    "`",
+                ]);
+            }
+            if dispatch.has_other {
+                refuse(&[
+                    "`",
+                    self.schema.entity(),
+                    "` takes every row by its variant marked `other`: move that one to the outer enum",
+                ]);
+            }
+            match (by, dispatch.by) {
+                (By::EntityType, By::EntityType) | (By::RowKey, By::RowKey) => {}
+                (By::EntityType, By::RowKey) => refuse(&[
+                    "`",
+                    self.schema.entity(),
+                    "` goes by row keys, and this enum by entity types: let both go by the same",
+                ]),
+                (By::RowKey, By::EntityType) => refuse(&[
+                    "`",
+                    self.schema.entity(),
+                    "` goes by entity types, and this enum by row keys: let both go by the same",
+                ]),
+            }
+            return;
+        }
+        match by {
+            By::EntityType => {
+                if self.schema.entity_type.is_none() {
+                    refuse(&[
+                        "`",
+                        self.schema.entity(),
+                        "` has no entity type, by which its rows would be known: add `#[table(entity_type = \"",
+                        self.schema.entity(),
+                        "\")]` to the struct",
+                    ]);
+                }
+            }
+            By::RowKey => {
+                if self.schema.row_key_prefix().is_empty() {
+                    refuse(&[
+                        "the row keys of `",
+                        self.schema.entity(),
+                        "` do not begin with a text of their own, by which they would be known: add a template such as `#[table(row_key = \"",
+                        self.schema.entity(),
+                        "_{id}\")]` to the struct",
+                    ]);
+                }
+            }
+        }
+    }
+
+    /// No alias repeats what the struct says.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "at compile time, and within the bounds by the condition of the loop"
+    )]
+    const fn check_aliases(&self) {
+        let Some(entity_type) = &self.schema.entity_type else {
+            return;
+        };
+        let mut index = 0;
+        while index < self.aliases.len() {
+            if entity_type.accepts(self.aliases[index]) {
+                refuse(&[
+                    "`",
+                    self.schema.entity(),
+                    "` is known as \"",
+                    self.aliases[index],
+                    "\" already: remove the alias",
+                ]);
+            }
+            index += 1;
+        }
+    }
+
+    /// A name under which the rows of both are read.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "at compile time, and within the bounds by the conditions of the loops"
+    )]
+    const fn shared_name(&self, other: &Self) -> Option<&'static str> {
+        if let Some(dispatch) = &self.schema.dispatch {
+            let mut index = 0;
+            while index < dispatch.variants.len() {
+                if let Some(name) = dispatch.variants[index].shared_name(other) {
+                    return Some(name);
+                }
+                index += 1;
+            }
+            return None;
+        }
+        if let Some(dispatch) = &other.schema.dispatch {
+            let mut index = 0;
+            while index < dispatch.variants.len() {
+                if let Some(name) = self.shared_name(&dispatch.variants[index]) {
+                    return Some(name);
+                }
+                index += 1;
+            }
+            return None;
+        }
+        match (&self.schema.entity_type, &other.schema.entity_type) {
+            (Some(one), Some(another)) => one.shared_with(self.aliases, another, other.aliases),
+            _ => None,
+        }
+    }
+}
+
+/// The rows to which a column belongs.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VariantRows {
+    schema: &'static Schema,
+    /// `None` for those of no known variant.
+    variant: Option<&'static VariantSchema>,
+}
+
+impl VariantRows {
+    /// Those of one variant; of an enum without a mistake it is there.
+    pub fn of_variant(schema: &'static Schema, index: usize) -> Option<Self> {
+        let variant = schema.dispatch.as_ref()?.variants.get(index)?;
+        Some(Self {
+            schema,
+            variant: Some(variant),
+        })
+    }
+
+    /// Those of no known variant.
+    pub const fn of_other(schema: &'static Schema) -> Option<Self> {
+        Some(Self {
+            schema,
+            variant: None,
+        })
+    }
+
+    /// What is true of these rows, and of no others.
+    pub(crate) fn condition(&self) -> Option<Tree> {
+        let Some(variant) = self.variant else {
+            return self.schema.known_rows().map(|known| !known);
+        };
+        match self.schema.dispatch.as_ref()?.by {
+            By::EntityType => EntityType::condition(self.schema.type_property()?, &variant.names()),
+            By::RowKey => any(variant.schema.row_key_prefixes()),
+        }
+    }
+
+    /// The filter for these rows.
+    pub fn filter<E>(rows: Option<Self>) -> Filter<E> {
+        let condition = rows.and_then(|rows| rows.condition());
+        Filter::new(Ok(condition.unwrap_or(Tree::Constant(true))))
+    }
+
+    /// Which rows, for messages.
+    pub(crate) fn describe(&self) -> String {
+        let entity = self.schema.entity();
+        match self.variant {
+            Some(variant) => format!("{entity}::{}", variant.name),
+            None => format!("{entity}, of no known variant"),
+        }
+    }
+}
+
+/// What an enum calls before it reads a variant.
+impl PropertyReader<'_> {
+    /// Which variant the entity is of; `None` for the one that takes all others.
+    #[doc(hidden)]
+    pub fn variant(&mut self, schema: &Schema) -> Result<Option<usize>, EntityError> {
+        let Some(dispatch) = &schema.dispatch else {
+            return Ok(None);
+        };
+        match dispatch.by {
+            By::EntityType => self.variant_by_type(schema, dispatch),
+            By::RowKey => {
+                let key = self.key(KeyPartName::RowKey)?;
+                let mut variants = dispatch.variants.iter();
+                let found = variants.position(|variant| variant.schema.has_row_key(key));
+                if found.is_none() && !dispatch.has_other {
+                    return Err(EntityProblem::UnknownRowKey {
+                        row_key: key.to_owned(),
+                        expected: schema
+                            .row_key_prefixes()
+                            .iter()
+                            .map(ToString::to_string)
+                            .collect(),
+                    }
+                    .into());
+                }
+                Ok(found)
+            }
+        }
+    }
+
+    fn variant_by_type(
+        &mut self,
+        schema: &Schema,
+        dispatch: &Dispatch,
+    ) -> Result<Option<usize>, EntityError> {
+        let Some(property) = schema.type_property() else {
+            return Ok(None);
+        };
+        let found = match self.type_text(property) {
+            Ok(found) => found,
+            // Whatever it means there, it is no type that is known here.
+            Err(_) if dispatch.has_other => None,
+            Err(error) => return Err(error),
+        };
+        let variants = dispatch.variants.iter();
+        for (index, variant) in variants.enumerate() {
+            if found.is_some_and(|found| variant.schema.has_type(found)) {
+                return Ok(Some(index));
+            }
+            if found.is_some_and(|found| contains(variant.aliases, found)) {
+                self.accept();
+                return Ok(Some(index));
+            }
+        }
+        if dispatch.has_other {
+            return Ok(None);
+        }
+        Err(wrong_type(property, &schema.type_names(), found))
+    }
+}
+
+impl Schema {
+    fn has_type(&self, found: &str) -> bool {
+        match (&self.dispatch, &self.entity_type) {
+            (Some(dispatch), _) => {
+                let mut variants = dispatch.variants.iter();
+                variants.any(|variant| {
+                    variant.schema.has_type(found) || contains(variant.aliases, found)
+                })
+            }
+            (None, Some(entity_type)) => entity_type.accepts(found),
+            (None, None) => false,
+        }
+    }
+
+    fn has_row_key(&self, key: &str) -> bool {
+        let mut prefixes = self.row_key_prefixes().into_iter();
+        prefixes.any(|prefix| key.starts_with(prefix))
+    }
+}

@@ -1,0 +1,137 @@
+//! What an entity is as a variant of an enum. All that an enum asks of the type in a variant it asks of one trait, so that a type
+//! that is no entity is refused once.
+
+use tablesdk_protocol::{ETag, EntityKey};
+
+use super::{
+    DynamicEntity, EntityError, EntityProblem, Prefix, PropertyReader, PropertyWriter, Schema,
+    TableEntity, WritableEntity,
+};
+
+/// An entity that can be a variant of an enum of entities. What derives [`TableEntity`](crate::TableEntity) is one.
+///
+/// Its columns can then be those of the enum, restricted to the rows of the variant.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a variant of an enum of entities",
+    label = "not an entity",
+    note = "a variant holds a struct that derives `TableEntity`, or another such enum: add `#[derive(TableEntity)]` to it"
+)]
+pub trait EntityVariant: Sized {
+    /// The columns, as those of `E`.
+    type ColumnsOf<E>: Copy;
+
+    /// What can be done with it.
+    #[doc(hidden)]
+    const ACCESS: VariantAccess<Self>;
+
+    /// The columns, as those of `E`, for the rows that the prefix tells.
+    #[doc(hidden)]
+    fn columns_of<E>(prefix: Prefix) -> Self::ColumnsOf<E>;
+}
+
+/// What can be done with what a variant holds.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct VariantAccess<V> {
+    schema: &'static Schema,
+    read: fn(&mut PropertyReader<'_>) -> Result<V, EntityError>,
+    written_as: fn(&mut V, &ETag),
+    own_schema: fn(&V) -> &'static Schema,
+    /// Not of a projection.
+    write: Option<Write<V>>,
+}
+
+#[derive(Debug)]
+struct Write<V> {
+    key: fn(&V) -> Result<EntityKey, EntityError>,
+    write: fn(&V, &mut PropertyWriter<'_>) -> Result<(), EntityError>,
+}
+
+/// Access to an entity.
+#[doc(hidden)]
+pub const fn variant<V: WritableEntity>() -> VariantAccess<V> {
+    VariantAccess {
+        write: Some(Write {
+            key: V::entity_key,
+            write: V::write,
+        }),
+        ..projected_variant::<V>()
+    }
+}
+
+/// Access to a part of an entity, which cannot be written.
+#[doc(hidden)]
+pub const fn projected_variant<V: TableEntity>() -> VariantAccess<V> {
+    VariantAccess {
+        schema: const { &V::SCHEMA },
+        read: V::read,
+        written_as: V::written_as,
+        own_schema: V::schema_of_value,
+        write: None,
+    }
+}
+
+#[expect(clippy::missing_errors_doc, reason = "called by generated code alone")]
+impl<V> VariantAccess<V> {
+    /// The schema of the type.
+    pub const fn schema(&self) -> &'static Schema {
+        self.schema
+    }
+
+    /// Whether it can be written.
+    pub const fn is_writable(&self) -> bool {
+        self.write.is_some()
+    }
+
+    /// Reads it.
+    pub fn read(&self, reader: &mut PropertyReader<'_>) -> Result<V, EntityError> {
+        (self.read)(reader)
+    }
+
+    /// Notes in it as which version it was written.
+    pub fn written_as(&self, value: &mut V, etag: &ETag) {
+        (self.written_as)(value, etag);
+    }
+
+    /// The schema of what this very value is.
+    pub fn own_schema(&self, value: &V) -> &'static Schema {
+        (self.own_schema)(value)
+    }
+
+    /// Its key. An enum with a variant that cannot be written has been refused at compile time.
+    pub fn key(&self, value: &V) -> Result<EntityKey, EntityError> {
+        match &self.write {
+            Some(write) => (write.key)(value),
+            None => Err(EntityProblem::Unwritable.into()),
+        }
+    }
+
+    /// Writes it.
+    pub fn write(&self, value: &V, writer: &mut PropertyWriter<'_>) -> Result<(), EntityError> {
+        match &self.write {
+            Some(write) => (write.write)(value, writer),
+            None => Err(EntityProblem::Unwritable.into()),
+        }
+    }
+}
+
+/// The schema of an older version.
+#[doc(hidden)]
+pub const fn schema_of<V: EntityVariant>() -> &'static Schema {
+    V::ACCESS.schema
+}
+
+/// Refuses at compile time what cannot hold every entity.
+#[doc(hidden)]
+pub const fn check_other<V: OtherVariant>() {}
+
+/// What a variant marked `other` holds.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot hold an entity of any type",
+    label = "not a `tablesdk::DynamicEntity`",
+    note = "the variant marked `other` takes what no other variant does, whatever its properties: it holds a `tablesdk::DynamicEntity`"
+)]
+pub trait OtherVariant {}
+
+impl OtherVariant for DynamicEntity {}

@@ -1,0 +1,49 @@
+//! What a closure makes of each row, whatever it is: the form for those who do not want a type for every kind of row.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+use tablesdk_protocol::wire::json::JsonEntity;
+
+use super::{Selection, SelectionError};
+use crate::entity::{DynamicEntity, Stored};
+
+/// What the closure of a [`resolve`](crate::action::QueryEntities::resolve) may fail with: any error.
+pub type ResolveError = Box<dyn StdError + Send + Sync>;
+
+/// What a closure makes of each row: the query yields it.
+pub struct Resolve<F> {
+    resolve: F,
+    names: Option<Vec<String>>,
+}
+
+impl<F> Resolve<F> {
+    pub(crate) const fn new(resolve: F, names: Option<Vec<String>>) -> Self {
+        Self { resolve, names }
+    }
+}
+
+impl<F> fmt::Debug for Resolve<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Resolve")
+            .field("names", &self.names)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<E, T, F> Selection<E> for Resolve<F>
+where
+    T: Send + 'static,
+    F: Fn(Stored<DynamicEntity>) -> Result<T, ResolveError> + Send + Sync + 'static,
+{
+    type Item = T;
+
+    fn names(&self) -> Option<Vec<String>> {
+        self.names.clone()
+    }
+
+    fn read(&self, entity: &JsonEntity<'_>) -> Result<T, SelectionError> {
+        let row = Stored::read(entity, None)?;
+        (self.resolve)(row).map_err(SelectionError::Caller)
+    }
+}

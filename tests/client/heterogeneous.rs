@@ -1,0 +1,778 @@
+//! Rows of several kinds in one table: told apart by their entity type, read as enums, and never taken for each other.
+
+use tablesdk::{
+    DynamicEntity, EntityProblem, ErrorKind, Properties, TableClient, TableEntity, TableProperties,
+    Value, WritableEntity,
+};
+
+use crate::on_both_transports;
+
+#[derive(Debug, Clone, PartialEq, TableEntity)]
+#[table(entity_type = "Department")]
+struct Department {
+    #[table(partition_key)]
+    id: String,
+    #[table(row_key)]
+    row: String,
+    title: String,
+}
+
+#[derive(Debug, Clone, PartialEq, TableEntity)]
+#[table(entity_type = "Employee")]
+struct Employee {
+    #[table(partition_key)]
+    department: String,
+    #[table(row_key)]
+    id: String,
+    name: String,
+    salary: Option<f64>,
+    #[table(flatten, prefix = "Home_")]
+    home: Option<Address>,
+}
+
+#[derive(Debug, Clone, PartialEq, TableProperties)]
+struct Address {
+    city: String,
+}
+
+#[derive(Debug, Clone, PartialEq, TableEntity)]
+#[table(entity_type = "Contractor", alias = "Consultant")]
+struct Contractor {
+    #[table(partition_key)]
+    department: String,
+    #[table(row_key)]
+    id: String,
+    name: String,
+    rate: i64,
+    #[table(rest)]
+    other: Properties,
+}
+
+/// Nothing but rows of known kinds.
+#[derive(Debug, Clone, PartialEq, TableEntity)]
+enum Row {
+    Department(Department),
+    Employee(Employee),
+    #[table(alias = "Freelancer")]
+    Contractor(Contractor),
+}
+
+/// Rows of any kind; two of them are an enum of their own.
+#[derive(Debug, Clone, PartialEq, TableEntity)]
+enum AnyRow {
+    Department(Department),
+    Person(Person),
+    #[table(other)]
+    Other(DynamicEntity),
+}
+
+#[derive(Debug, Clone, PartialEq, TableEntity)]
+enum Person {
+    Employee(Employee),
+    #[table(alias = "Freelancer")]
+    Contractor(Contractor),
+}
+
+fn department() -> Department {
+    Department {
+        id: "Sales".into(),
+        row: "0".into(),
+        title: "Sales and marketing".into(),
+    }
+}
+
+fn ada() -> Employee {
+    Employee {
+        department: "Sales".into(),
+        id: "1".into(),
+        name: "Ada".into(),
+        salary: Some(50_000.0),
+        home: Some(Address {
+            city: "London".into(),
+        }),
+    }
+}
+
+fn alan() -> Contractor {
+    Contractor {
+        department: "Sales".into(),
+        id: "2".into(),
+        name: "Alan".into(),
+        rate: 90,
+        other: Properties::new(),
+    }
+}
+
+/// A row of a kind that no struct here models.
+fn ship() -> DynamicEntity {
+    let properties = [
+        ("EntityType", Value::from("Ship")),
+        ("masts", Value::Int32(3)),
+    ];
+    DynamicEntity::new("Sales", "3").with_properties(properties.into_iter().collect())
+}
+
+fn freelancer() -> DynamicEntity {
+    let properties = [
+        ("EntityType", Value::from("Freelancer")),
+        ("name", Value::from("Grace")),
+        ("rate", Value::Int64(120)),
+        ("visits", Value::Int32(7)),
+    ];
+    DynamicEntity::new("Sales", "4").with_properties(properties.into_iter().collect())
+}
+
+async fn company(table: &TableClient) {
+    table.insert(&department()).await.unwrap();
+    table.insert(&ada()).await.unwrap();
+    table.insert(&alan()).await.unwrap();
+}
+
+on_both_transports! {
+    async fn structs_written_alone_are_read_through_the_enum(subject: Subject) {
+        let table = subject.table().await;
+        company(&table).await;
+        let rows = table.query::<Row>().partition("Sales").collect().await.unwrap();
+        let rows: Vec<Row> = rows.into_iter().map(tablesdk::Stored::into_inner).collect();
+        assert_eq!(rows, [Row::Department(department()), Row::Employee(ada()), Row::Contractor(alan())]);
+
+        let row = table.get::<Row>(("Sales", "1")).await.unwrap().unwrap();
+        assert_eq!(*row, Row::Employee(ada()));
+        let row = table.get(Employee::key("Sales", "1").of::<Row>()).await.unwrap().unwrap();
+        assert_eq!(*row, Row::Employee(ada()));
+    }
+
+    async fn the_type_is_a_property_of_its_own(subject: Subject) {
+        let table = subject.table().await;
+        company(&table).await;
+        let raw = table.get::<DynamicEntity>(("Sales", "2")).await.unwrap().unwrap();
+        let names: Vec<_> = raw.properties().iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["EntityType", "name", "rate"]);
+        assert_eq!(raw.properties().get("EntityType"), Some(&Value::from("Contractor")));
+        // What takes the rest does not take the type.
+        let alan = table.get::<Contractor>(("Sales", "2")).await.unwrap().unwrap();
+        assert!(alan.other.is_empty());
+    }
+
+    async fn a_row_of_another_type_is_an_error_that_names_key_wanted_and_found(subject: Subject) {
+        let table = subject.table().await;
+        company(&table).await;
+        let error = table.get::<Employee>(("Sales", "2")).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Response);
+        assert_eq!(error.key().unwrap().row_key().as_str(), "2");
+        let text = format!("{error:?}");
+        assert!(text.contains("the entity is a \"Contractor\" by its property \"EntityType\", expected \"Employee\""), "{text}");
+
+        let mut plain = DynamicEntity::new("Sales", "1");
+        plain.properties_mut().set("name", "Ada");
+        table.upsert_replace(&plain).await.unwrap();
+        let error = table.get::<Employee>(("Sales", "1")).await.unwrap_err();
+        let text = format!("{error:?}");
+        assert!(text.contains("the entity tells no type, as it has no property \"EntityType\", expected \"Employee\""), "{text}");
+        let error = table.get::<Row>(("Sales", "1")).await.unwrap_err();
+        assert!(format!("{error:?}").contains("expected \"Department\" or \"Employee\" or \"Contractor\" or \"Consultant\" or \"Freelancer\""), "{error:?}");
+
+        plain.properties_mut().set("EntityType", 5);
+        table.upsert_replace(&plain).await.unwrap();
+        for error in [
+            table.get::<Employee>(("Sales", "1")).await.unwrap_err(),
+            table.get::<Row>(("Sales", "1")).await.unwrap_err(),
+        ] {
+            let text = format!("{error:?}");
+            assert!(text.contains("\"EntityType\"") && text.contains("Edm.String"), "{text}");
+        }
+        let row = table.get::<AnyRow>(("Sales", "1")).await.unwrap().unwrap();
+        assert!(matches!(&*row, AnyRow::Other(other) if other.properties().get("EntityType") == Some(&Value::Int32(5))));
+    }
+
+    async fn a_query_of_one_struct_has_its_own_rows_alone(subject: Subject) {
+        let table = subject.table().await;
+        company(&table).await;
+        table.insert(&ship()).await.unwrap();
+        let query = || table.query::<Employee>();
+        assert_eq!(query().collect().await.unwrap().len(), 1);
+        assert_eq!(query().count().await.unwrap(), 1);
+        assert!(query().exists().await.unwrap());
+        assert_eq!(query().first().await.unwrap().unwrap().name, "Ada");
+        assert_eq!(query().one().await.unwrap().unwrap().name, "Ada");
+        assert_eq!(query().select(|e| e.name).collect().await.unwrap(), ["Ada"]);
+        assert_eq!(query().take(5).page_size(1).collect().await.unwrap().len(), 1);
+        // A condition of the user's own does not let others in.
+        let either = || query().filter(|e| e.salary.ge(0.0) | e.name.ne("")).partition("Sales");
+        assert_eq!(either().count().await.unwrap(), 1);
+        assert_eq!(query().odata("name eq 'Alan' or name eq 'Ada'").count().await.unwrap(), 1);
+        let text = format!("{:?}", either());
+        assert!(text.contains("EntityType eq 'Employee' and (salary ge 0.0 or name ne '') and PartitionKey eq 'Sales'"), "{text}");
+        // Both of its names.
+        assert!(format!("{:?}", table.query::<Contractor>()).contains("EntityType eq 'Contractor' or EntityType eq 'Consultant'"));
+    }
+
+    async fn pages_of_one_struct_keep_to_it(subject: Subject) {
+        let table = subject.table().await;
+        company(&table).await;
+        for id in 5..9 {
+            let employee = Employee { id: id.to_string(), ..ada() };
+            table.insert(&employee).await.unwrap();
+        }
+        let mut seen = Vec::new();
+        let mut token = None;
+        loop {
+            let page = table.query::<Employee>().take(2).page(token.take()).await.unwrap();
+            seen.extend(page.items.into_iter().map(|e| e.id.clone()));
+            match page.next {
+                Some(next) => token = Some(next),
+                None => break,
+            }
+        }
+        assert_eq!(seen, ["1", "5", "6", "7", "8"]);
+        // A token of one struct leads nowhere in a query of another.
+        let page = table.query::<Employee>().take(1).page(None).await.unwrap();
+        assert!(table.query::<Contractor>().take(1).page(page.next).await.is_err());
+    }
+
+    async fn unknown_rows_are_an_error_or_the_other_variant(subject: Subject) {
+        let table = subject.table().await;
+        company(&table).await;
+        table.insert(&ship()).await.unwrap();
+        let error = table.query::<Row>().collect().await.unwrap_err();
+        assert_eq!(error.key().unwrap().row_key().as_str(), "3");
+        assert!(format!("{error:?}").contains("the entity is a \"Ship\""), "{error:?}");
+        assert_eq!(table.query::<Row>().known_types().collect().await.unwrap().len(), 3);
+
+        let rows = table.query::<AnyRow>().collect().await.unwrap();
+        let AnyRow::Other(other) = &*rows[3] else { panic!("{rows:?}") };
+        let names: Vec<_> = other.properties().iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["EntityType", "masts"]);
+        assert_eq!(table.query::<AnyRow>().known_types().count().await.unwrap(), 3);
+    }
+
+    async fn enums_nest(subject: Subject) {
+        let table = subject.table().await;
+        company(&table).await;
+        table.insert(&freelancer()).await.unwrap();
+        let rows = table.query::<AnyRow>().collect().await.unwrap();
+        assert!(matches!(&*rows[1], AnyRow::Person(Person::Employee(_))));
+        assert!(matches!(&*rows[3], AnyRow::Person(Person::Contractor(grace)) if grace.rate == 120));
+        let people = table.query::<Person>().known_types().collect().await.unwrap();
+        assert_eq!(people.len(), 3);
+        assert!(table.query::<Person>().collect().await.is_err(), "the department is no person");
+        let query = table.query::<AnyRow>().filter(|row| row.person.employee.salary.ge(1.0) | row.person.is_contractor());
+        assert_eq!(query.count().await.unwrap(), 3);
+    }
+
+    async fn an_alias_is_read_and_moves_on_when_written(subject: Subject) {
+        let table = subject.table().await;
+        table.insert(&freelancer()).await.unwrap();
+        let mut grace = table.get::<Row>(("Sales", "4")).await.unwrap().unwrap();
+        let Row::Contractor(contractor) = &mut *grace else { panic!("{grace:?}") };
+        assert_eq!(contractor.other.get("visits"), Some(&Value::Int32(7)));
+        assert_eq!(contractor.other.len(), 1, "the type is no rest");
+        contractor.rate = 130;
+        table.replace(&mut grace).await.unwrap();
+        let raw = table.get::<DynamicEntity>(("Sales", "4")).await.unwrap().unwrap();
+        assert_eq!(raw.properties().get("EntityType"), Some(&Value::from("Contractor")));
+        assert_eq!(raw.properties().get("visits"), Some(&Value::Int32(7)));
+        // The struct alone knows its own alias, and not that of the variant.
+        let mut row = freelancer();
+        row.properties_mut().set("EntityType", "Consultant");
+        assert!(row.to_entity::<Contractor>().is_ok());
+        assert!(freelancer().to_entity::<Contractor>().is_err());
+    }
+
+    async fn every_verb_takes_an_enum(subject: Subject) {
+        let table = subject.table().await;
+        let mut row = table.insert(&Row::Employee(ada())).await.unwrap();
+        assert_eq!(*row, Row::Employee(ada()));
+        assert_eq!(row.entity_key().unwrap().row_key().as_str(), "1");
+        let Row::Employee(employee) = &mut *row else { unreachable!() };
+        employee.salary = None;
+        table.merge(&mut row).await.unwrap();
+        table.replace(&mut row).await.unwrap();
+        table.upsert_merge(&Row::Contractor(alan())).await.unwrap();
+        table.upsert_replace(&Row::Department(department())).await.unwrap();
+        table.replace_unconditional(&Row::Department(department())).await.unwrap();
+        table.merge_unconditional(&Row::Department(department())).await.unwrap();
+        let mut stored = table.get::<Row>(("Sales", "2")).await.unwrap().unwrap();
+        table
+            .batch("Sales")
+            .insert(&AnyRow::Other(ship()))
+            .replace(&mut stored)
+            .upsert_merge(&Employee { id: "9".into(), ..ada() })
+            .commit()
+            .await
+            .unwrap();
+        let rows = table.query::<AnyRow>().collect().await.unwrap();
+        assert_eq!(rows.len(), 5);
+        assert!(table.delete_stored(&rows[0]).await.unwrap());
+        let many = table.get_many(["1", "7"].map(|id| Employee::key("Sales", id).of::<Row>())).await.unwrap();
+        assert!(matches!(many[0].as_deref(), Some(Row::Employee(employee)) if employee.salary.is_none()));
+        assert!(many[1].is_none());
+    }
+
+    async fn a_modification_keeps_what_is_unknown_and_drops_what_is_another_variants(subject: Subject) {
+        let table = subject.table().await;
+        let mut raw = DynamicEntity::from_entity(&ada()).unwrap();
+        raw.properties_mut().set("desk", 12);
+        table.insert(&raw).await.unwrap();
+        table.modify(("Sales", "1"), |row: &mut Row| {
+            let Row::Employee(employee) = row else { return Err("no employee".into()) };
+            employee.salary = None;
+            Ok(())
+        }).await.unwrap();
+        let names = |row: &DynamicEntity| row.properties().iter().map(|(name, _)| name.to_owned()).collect::<Vec<_>>();
+        let read = table.get::<DynamicEntity>(("Sales", "1")).await.unwrap().unwrap();
+        assert_eq!(names(&read), ["EntityType", "name", "Home_city", "desk"]);
+
+        table.modify(("Sales", "1"), |row: &mut Row| {
+            *row = Row::Department(Department { id: "Sales".into(), row: "1".into(), title: "Desks".into() });
+            Ok(())
+        }).await.unwrap();
+        let read = table.get::<DynamicEntity>(("Sales", "1")).await.unwrap().unwrap();
+        assert_eq!(names(&read), ["EntityType", "title", "desk"]);
+        // A row of another type is not modified.
+        let error = table.modify(("Sales", "1"), |_: &mut Employee| Ok(())).await.unwrap_err();
+        assert!(format!("{error:?}").contains("\"Department\""), "{error:?}");
+    }
+
+    async fn columns_of_a_variant_imply_its_rows(subject: Subject) {
+        let table = subject.table().await;
+        company(&table).await;
+        // A department of the same property.
+        let mut raw = DynamicEntity::from_entity(&department()).unwrap();
+        raw.properties_mut().set("name", "Ada");
+        table.upsert_replace(&raw).await.unwrap();
+        table.insert(&ship()).await.unwrap();
+        let count = |query: tablesdk::action::QueryEntities<AnyRow>| query.count();
+        let query = || table.query::<AnyRow>();
+        assert_eq!(count(query().filter(|row| row.person.employee.name.eq("Ada"))).await.unwrap(), 1);
+        assert_eq!(count(query().filter(|row| row.is_department() | row.other.property("masts").ge(2))).await.unwrap(), 2);
+        assert_eq!(count(query().filter(|row| row.is_other() & row.row_key.ge("0"))).await.unwrap(), 1);
+        assert_eq!(count(query().filter(|row| row.is_person() & row.row_key.ge("2"))).await.unwrap(), 1);
+        assert_eq!(count(query().filter(|row| row.person.employee.home.city.starts_with("Lon"))).await.unwrap(), 1);
+
+        let names = query().select(|row| (row.person.contractor.name, row.person.contractor.rate, row.row_key));
+        assert_eq!(names.collect().await.unwrap(), [("Alan".to_owned(), 90, "2".to_owned())]);
+        let both = query().select(|row| (row.person.contractor.name, row.department.title));
+        let error = both.collect().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Input);
+        let text = format!("{error:?}");
+        assert!(text.contains("Person::Contractor") && text.contains("AnyRow::Department"), "{text}");
+    }
+
+    async fn a_projection_asks_for_the_type_and_checks_it(subject: Subject) {
+        #[derive(Debug, PartialEq, TableEntity)]
+        #[table(projection, entity_type = "Employee")]
+        struct Name {
+            name: String,
+        }
+        #[derive(Debug, PartialEq, TableEntity)]
+        #[table(projection, entity_type = "Department")]
+        struct Title {
+            title: String,
+        }
+        #[derive(Debug, PartialEq, TableEntity)]
+        #[table(projection)]
+        enum Slim {
+            Name(Name),
+            Title(Title),
+        }
+        let table = subject.table().await;
+        company(&table).await;
+        let names = table.query::<Name>().collect().await.unwrap();
+        assert_eq!((names.len(), &*names[0]), (1, &Name { name: "Ada".into() }));
+        assert!(table.get::<Name>(("Sales", "1")).await.unwrap().is_some());
+        let error = table.get::<Name>(("Sales", "2")).await.unwrap_err();
+        assert!(format!("{error:?}").contains("\"Contractor\""), "{error:?}");
+
+        let slim = table.query::<Slim>().known_types().collect().await.unwrap();
+        assert_eq!(slim.len(), 2);
+        assert_eq!(*slim[0], Slim::Title(Title { title: "Sales and marketing".into() }));
+        assert!(table.get::<Slim>(("Sales", "2")).await.is_err());
+    }
+
+    async fn a_closure_makes_anything_of_rows(subject: Subject) {
+        let table = subject.table().await;
+        company(&table).await;
+        let types = table.query::<DynamicEntity>().resolve(|row| {
+            Ok((row.key().row_key().as_str().to_owned(), row.properties().read::<String>("EntityType")?))
+        });
+        let types = types.take(2).page_size(1).collect().await.unwrap();
+        assert_eq!(types, [("0".to_owned(), "Department".to_owned()), ("1".to_owned(), "Employee".to_owned())]);
+        // Of a struct, its own rows.
+        let names = table.query::<Employee>().resolve(|row| Ok(row.properties().read::<String>("name")?));
+        assert_eq!(names.collect().await.unwrap(), ["Ada"]);
+
+        let refused = table.query::<DynamicEntity>().resolve(|row| {
+            if row.properties().get("title").is_some() { Ok(()) } else { Err("not a department".into()) }
+        });
+        let error = refused.collect().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Caller);
+        assert_eq!(error.key().unwrap().row_key().as_str(), "1");
+        assert!(format!("{error:?}").ends_with("not a department"), "{error:?}");
+
+        let get = |row: &'static str| table.get::<DynamicEntity>(("Sales", row));
+        let name = get("1").resolve(|row| Ok(row.properties().read::<String>("name")?)).await.unwrap();
+        assert_eq!(name.as_deref(), Some("Ada"));
+        assert!(get("7").resolve(|_| Ok(())).await.unwrap().is_none());
+        let error = get("1").resolve::<(), _>(|_| Err("no".into())).await.unwrap_err();
+        assert_eq!((error.kind(), error.key().is_some()), (ErrorKind::Caller, true));
+    }
+}
+
+/// What an employee was at first: one name.
+#[derive(Debug, Clone, PartialEq, TableEntity)]
+#[table(entity_type = "Person", alias = "Human")]
+struct PersonV1 {
+    #[table(partition_key)]
+    country: String,
+    #[table(row_key)]
+    id: String,
+    name: String,
+    note: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, TableEntity)]
+#[table(entity_type = "Person.v2", from = "PersonV1")]
+struct PersonV2 {
+    #[table(partition_key)]
+    country: String,
+    #[table(row_key)]
+    id: String,
+    first: String,
+    last: String,
+    note: Option<String>,
+}
+
+/// The one before last becomes the last, and that this.
+#[derive(Debug, Clone, PartialEq, TableEntity)]
+#[table(entity_type = "Person.v3", from = "PersonV2")]
+struct PersonV3 {
+    #[table(partition_key)]
+    country: String,
+    #[table(row_key)]
+    id: String,
+    initials: String,
+    last: String,
+    note: Option<String>,
+}
+
+impl TryFrom<PersonV1> for PersonV2 {
+    type Error = String;
+
+    fn try_from(old: PersonV1) -> Result<Self, String> {
+        let Some((first, last)) = old.name.split_once(' ') else {
+            return Err(format!("{:?} is no first and last name", old.name));
+        };
+        let (first, last) = (first.to_owned(), last.to_owned());
+        Ok(Self {
+            country: old.country,
+            id: old.id,
+            first,
+            last,
+            note: old.note,
+        })
+    }
+}
+
+impl From<PersonV2> for PersonV3 {
+    fn from(old: PersonV2) -> Self {
+        let initials = old.first.chars().take(1).collect();
+        Self {
+            country: old.country,
+            id: old.id,
+            initials,
+            last: old.last,
+            note: old.note,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, TableEntity)]
+enum Registry {
+    #[table(alias = "Citizen")]
+    Person(PersonV3),
+    Department(Department),
+}
+
+fn old(name: &str) -> PersonV1 {
+    PersonV1 {
+        country: "UK".into(),
+        id: "1".into(),
+        name: name.into(),
+        note: Some("countess".into()),
+    }
+}
+
+on_both_transports! {
+    async fn older_versions_become_what_they_are_now(subject: Subject) {
+        let table = subject.table().await;
+        let mut raw = DynamicEntity::from_entity(&old("Ada Lovelace")).unwrap();
+        raw.properties_mut().set("desk", 12);
+        table.insert(&raw).await.unwrap();
+        let mut second = PersonV2::try_from(old("Alan Turing")).unwrap();
+        second.id = "2".into();
+        table.insert(&second).await.unwrap();
+        let mut third = PersonV3::from(second.clone());
+        third.id = "3".into();
+        table.insert(&third).await.unwrap();
+        let mut human = DynamicEntity::from_entity(&old("Grace Hopper")).unwrap();
+        human.properties_mut().set("EntityType", "Human");
+        let human = DynamicEntity::new("UK", "4").with_properties(human.properties().clone());
+        table.insert(&human).await.unwrap();
+
+        let read = table.get::<PersonV3>(("UK", "1")).await.unwrap().unwrap();
+        assert_eq!((read.initials.as_str(), read.last.as_str()), ("A", "Lovelace"));
+        let all = table.query::<PersonV3>().collect().await.unwrap();
+        let lasts: Vec<_> = all.iter().map(|person| person.last.as_str()).collect();
+        assert_eq!(lasts, ["Lovelace", "Turing", "Turing", "Hopper"]);
+        assert!(matches!(&*table.get::<Registry>(("UK", "4")).await.unwrap().unwrap(), Registry::Person(person) if person.last == "Hopper"));
+        // An old program reads what it knows, and no newer version.
+        assert!(table.get::<PersonV2>(("UK", "3")).await.is_err());
+        assert_eq!(table.query::<PersonV1>().count().await.unwrap(), 2);
+
+        // Written, it is of the new version: what only the old one had is gone, and what neither had stays.
+        let modified = table.modify(("UK", "1"), |person: &mut PersonV3| {
+            person.note = None;
+            Ok(())
+        });
+        modified.await.unwrap();
+        let raw = table.get::<DynamicEntity>(("UK", "1")).await.unwrap().unwrap();
+        let names: Vec<_> = raw.properties().iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["EntityType", "initials", "last", "desk"]);
+        assert_eq!(raw.properties().get("EntityType"), Some(&Value::from("Person.v3")));
+    }
+
+    async fn what_cannot_become_the_new_version_is_an_error(subject: Subject) {
+        let table = subject.table().await;
+        table.insert(&old("Ada")).await.unwrap();
+        let error = table.get::<PersonV3>(("UK", "1")).await.unwrap_err();
+        assert_eq!(error.key().unwrap().row_key().as_str(), "1");
+        let text = format!("{error:?}");
+        assert!(text.contains("the entity is of an older version, which cannot become `PersonV2`: \"Ada\" is no first and last name"), "{text}");
+    }
+}
+
+#[test]
+fn the_schema_tells_the_entity_type() {
+    let entity_type = PersonV3::SCHEMA.entity_type().unwrap();
+    assert_eq!(
+        entity_type.names(),
+        ["Person.v3", "Person.v2", "Person", "Human"]
+    );
+    assert!(Row::SCHEMA.entity_type().is_none());
+    assert!(DynamicEntity::SCHEMA.entity_type().is_none());
+}
+
+#[test]
+fn the_property_of_the_type_may_have_another_name() {
+    #[derive(Debug, PartialEq, TableEntity)]
+    #[table(entity_type = "Meter", entity_type_property = "Kind")]
+    struct Meter {
+        #[table(partition_key)]
+        place: String,
+        #[table(row_key)]
+        id: String,
+    }
+    let meter = Meter {
+        place: "a".into(),
+        id: "b".into(),
+    };
+    let raw = DynamicEntity::from_entity(&meter).unwrap();
+    assert_eq!(raw.properties().get("Kind"), Some(&Value::from("Meter")));
+    assert_eq!(raw.to_entity::<Meter>().unwrap(), meter);
+}
+
+#[test]
+fn the_rest_cannot_hold_another_type() {
+    let mut alan = alan();
+    alan.other.set("EntityType", "Employee");
+    let error = DynamicEntity::from_entity(&alan).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("the entity type is stored under its name"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_missing_type_is_a_problem_of_its_own() {
+    let mut raw = DynamicEntity::from_entity(&ada()).unwrap();
+    raw.properties_mut().remove("EntityType");
+    let error = raw.to_entity::<Employee>().unwrap_err();
+    assert!(
+        matches!(
+            error.problem(),
+            EntityProblem::WrongEntityType { found: None, .. }
+        ),
+        "{error}"
+    );
+}
+
+#[test]
+fn parameters_of_an_enum_are_those_of_its_structs() {
+    #[derive(Debug, PartialEq, TableEntity)]
+    #[table(entity_type = "Value")]
+    struct Holder<T> {
+        #[table(partition_key)]
+        place: String,
+        #[table(row_key)]
+        id: String,
+        value: T,
+    }
+    #[derive(Debug, PartialEq, TableEntity)]
+    enum Either<T> {
+        Value(Holder<T>),
+        Department(Department),
+    }
+    let holder = Holder {
+        place: "a".into(),
+        id: "b".into(),
+        value: 5_i64,
+    };
+    let raw = DynamicEntity::from_entity(&holder).unwrap();
+    assert_eq!(
+        raw.to_entity::<Either<i64>>().unwrap(),
+        Either::Value(holder)
+    );
+    assert_eq!(
+        Either::<i64>::columns().value.value.ge(5).to_string(),
+        "EntityType eq 'Value' and value ge 5L"
+    );
+}
+
+/// Structs without an entity type, whose row keys say what they are.
+mod by_row_key {
+    use tablesdk::{DynamicEntity, EntityProblem, TableEntity};
+
+    use crate::on_both_transports;
+
+    #[derive(Debug, Clone, PartialEq, TableEntity)]
+    #[table(partition_key = "{name}", row_key = "dept_")]
+    struct Department {
+        name: String,
+        budget: f64,
+    }
+
+    #[derive(Debug, Clone, PartialEq, TableEntity)]
+    #[table(partition_key = "{department}", row_key = "empid_{id:06}")]
+    struct Employee {
+        department: String,
+        id: u32,
+        salary: f64,
+    }
+
+    #[derive(Debug, Clone, PartialEq, TableEntity)]
+    #[table(
+        partition_key = "{department}",
+        row_key = "empreview_{id:06}_{year:04}"
+    )]
+    struct Review {
+        department: String,
+        id: u32,
+        year: u32,
+        stars: i32,
+    }
+
+    #[derive(Debug, Clone, PartialEq, TableEntity)]
+    #[table(by = "row_key")]
+    enum Row {
+        Department(Department),
+        Person(Person),
+        #[table(other)]
+        Other(DynamicEntity),
+    }
+
+    #[derive(Debug, Clone, PartialEq, TableEntity)]
+    #[table(by = "row_key")]
+    enum Person {
+        Employee(Employee),
+        Review(Review),
+    }
+
+    fn rows() -> Vec<Row> {
+        let department = "Sales".to_owned();
+        let employee = Employee {
+            department: department.clone(),
+            id: 1,
+            salary: 5.0,
+        };
+        let review = Review {
+            department: department.clone(),
+            id: 1,
+            year: 1843,
+            stars: 5,
+        };
+        vec![
+            Row::Department(Department {
+                name: department,
+                budget: 10.0,
+            }),
+            Row::Person(Person::Employee(employee)),
+            Row::Person(Person::Review(review)),
+        ]
+    }
+
+    on_both_transports! {
+        async fn the_beginning_of_the_row_key_says_the_variant(subject: Subject) {
+            let table = subject.table().await;
+            for row in rows() {
+                table.insert(&row).await.unwrap();
+            }
+            let query = || table.query::<Row>();
+            let read = query().collect().await.unwrap();
+            let read: Vec<_> = read.into_iter().map(tablesdk::Stored::into_inner).collect();
+            assert_eq!(read, rows());
+
+            table.insert(&DynamicEntity::new("Sales", "emp")).await.unwrap();
+            let read = query().collect().await.unwrap();
+            assert_eq!(read.len(), 4);
+            assert!(read.iter().any(|row| matches!(&**row, Row::Other(_))));
+            assert_eq!(query().known_types().count().await.unwrap(), 3);
+            assert_eq!(table.query::<Employee>().known_types().count().await.unwrap(), 1);
+            assert_eq!(table.query::<Person>().known_types().count().await.unwrap(), 2);
+
+            let error = table.query::<Person>().collect().await.unwrap_err();
+            assert_eq!(error.key().unwrap().row_key().as_str(), "dept_");
+            let text = format!("{error:?}");
+            assert!(text.contains("the row key \"dept_\" begins like those of no variant: expected one that begins with \"empid_\" or \"empreview_\""), "{text}");
+            // What begins right and goes on wrong is no row of another kind.
+            table.insert(&DynamicEntity::new("Sales", "empid_x")).await.unwrap();
+            assert!(table.get::<Row>(("Sales", "empid_x")).await.is_err());
+        }
+
+        async fn columns_of_a_variant_imply_its_row_keys(subject: Subject) {
+            let table = subject.table().await;
+            for row in rows() {
+                table.insert(&row).await.unwrap();
+            }
+            let query = || table.query::<Row>();
+            assert_eq!(query().filter(|row| row.person.employee.salary.ge(5.0) | row.is_department()).count().await.unwrap(), 2);
+            let selected = query().select(|row| (row.person.review.id, row.person.review.year, row.person.review.stars));
+            assert_eq!(selected.collect().await.unwrap(), [(1, 1843, 5)]);
+        }
+    }
+
+    #[test]
+    fn the_condition_is_a_range_of_row_keys() {
+        let row = Row::columns();
+        assert_eq!(
+            row.person.employee.salary.lt(1.0).to_string(),
+            "RowKey ge 'empid_' and RowKey lt 'empid`' and salary lt 1.0"
+        );
+        assert_eq!(
+            row.is_other().to_string(),
+            "not (RowKey ge 'dept_' and RowKey lt 'dept`' or RowKey ge 'empid_' and RowKey lt 'empid`' or RowKey ge 'empreview_' and RowKey lt 'empreview`')"
+        );
+    }
+
+    #[test]
+    fn a_key_of_no_variant_is_a_problem_of_its_own() {
+        let row = DynamicEntity::new("Sales", "zzz");
+        let error = row.to_entity::<Person>().unwrap_err();
+        assert!(
+            matches!(error.problem(), EntityProblem::UnknownRowKey { .. }),
+            "{error}"
+        );
+    }
+}

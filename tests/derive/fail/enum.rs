@@ -1,9 +1,0 @@
-use tablesdk::TableEntity;
-
-#[derive(TableEntity)]
-enum Row {
-    Employee,
-    Department,
-}
-
-fn main() {}

@@ -1,0 +1,19 @@
+//! Nothing would tell them apart.
+use tablesdk::TableEntity;
+
+#[derive(TableEntity)]
+#[table(entity_type = "Department")]
+struct Department {
+    #[table(partition_key)]
+    id: String,
+    #[table(row_key)]
+    row: String,
+}
+
+#[derive(TableEntity)]
+enum Row {
+    Open(Department),
+    Closed(Department),
+}
+
+fn main() {}

@@ -1,0 +1,28 @@
+//! Two structs of one name cannot be told apart.
+use tablesdk::TableEntity;
+
+#[derive(TableEntity)]
+#[table(entity_type = "Department")]
+struct Department {
+    #[table(partition_key)]
+    id: String,
+    #[table(row_key)]
+    row: String,
+}
+
+#[derive(TableEntity)]
+#[table(entity_type = "Department")]
+struct Office {
+    #[table(partition_key)]
+    id: String,
+    #[table(row_key)]
+    row: String,
+}
+
+#[derive(TableEntity)]
+enum Row {
+    Department(Department),
+    Office(Office),
+}
+
+fn main() {}
