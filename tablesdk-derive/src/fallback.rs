@@ -3,13 +3,15 @@
 //! Everything that `expand` generates exists here, too, as far as the declaration allows, and takes anything.
 
 use proc_macro2::{TokenStream, TokenTree};
-use quote::{ToTokens, quote};
+use quote::quote;
 use syn::{Data, DataStruct, DeriveInput, Field, Fields, Generics, LitStr, Path, parse_quote};
 
 use crate::attr::{StructAttributes, ValueAttributes};
 use crate::check::default_crate;
 use crate::diagnostics::Diagnostics;
-use crate::expand::{columns_ident, entity_param, variant_items, with_entity_param};
+use crate::expand::{
+    columns_ident, declared_params, entity_param, variant_items, with_entity_param,
+};
 use crate::input::Target;
 use crate::key_expand::rows_ident;
 use crate::template::names;
@@ -31,9 +33,10 @@ fn stub_entity(input: &DeriveInput) -> TokenStream {
     let generics = bounded(input);
     let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
     let entity_name = ident.to_string();
-    let (columns, columns_type) = stub_columns(input, Target::Entity, &private);
+    let (columns, columns_type, columns_of) = stub_columns(input, Target::Entity, &private);
     let keys = stub_keys(input, &private);
     let variant = variant_items(&krate, true);
+    let param = entity_param();
     quote! {
         #columns
 
@@ -43,7 +46,7 @@ fn stub_entity(input: &DeriveInput) -> TokenStream {
         impl #impl_generics #krate::TableEntity for #ident #type_generics #where_clause {
             type Columns = #columns_type;
 
-            const SCHEMA: #private::Schema = #private::Schema::new(#entity_name, &[]);
+            const SCHEMA: #private::Schema = #private::Schema::new(#entity_name, &[]).stub();
 
             fn columns() -> Self::Columns {
                 ::core::panic!()
@@ -58,9 +61,9 @@ fn stub_entity(input: &DeriveInput) -> TokenStream {
 
         #[automatically_derived]
         impl #impl_generics #private::EntityVariant for #ident #type_generics #where_clause {
-            type ColumnsOf<__E> = #columns_type;
+            type ColumnsOf<#param> = #columns_of;
 
-            fn columns_of<__E>(_: #private::Prefix) -> #columns_type {
+            fn columns_of<#param>(_: #private::Prefix) -> Self::ColumnsOf<#param> {
                 ::core::panic!()
             }
 
@@ -156,7 +159,7 @@ fn stub_group(input: &DeriveInput) -> TokenStream {
     let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
     let name = ident.to_string();
     let entity = entity_param();
-    let (columns, columns_type) = stub_columns(input, Target::Group, &private);
+    let (columns, _, columns_type) = stub_columns(input, Target::Group, &private);
     quote! {
         #columns
 
@@ -258,40 +261,39 @@ fn stub_columns(
     input: &DeriveInput,
     target: Target,
     private: &TokenStream,
-) -> (TokenStream, TokenStream) {
+) -> (TokenStream, TokenStream, TokenStream) {
+    let none = (TokenStream::new(), quote! { () }, quote! { () });
     let Data::Struct(data) = &input.data else {
-        return (TokenStream::new(), quote! { () });
+        return none;
     };
     let Fields::Named(fields) = &data.fields else {
-        return (TokenStream::new(), quote! { () });
+        return none;
     };
+    let param = entity_param();
     let (ident, vis) = (&input.ident, &input.vis);
-    let (generics, entity) = match target {
-        Target::Entity => {
-            let (_, type_generics, _) = input.generics.split_for_impl();
-            (input.generics.clone(), quote! { #ident #type_generics })
-        }
-        Target::Group => (
-            with_entity_param(&input.generics),
-            entity_param().into_token_stream(),
-        ),
+    let (_, own_generics, _) = input.generics.split_for_impl();
+    let with_param = with_entity_param(&input.generics);
+    let (impl_generics, type_generics, where_clause) = with_param.split_for_impl();
+    let default = match target {
+        Target::Entity => Some(quote! { = #ident #own_generics }),
+        Target::Group => None,
     };
-    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
+    let params = declared_params(&with_param, default.as_ref());
     let columns = columns_ident(ident);
     let fields = fields.named.iter().map(|field| {
         let (vis, ident_of_field, ty) = (&field.vis, &field.ident, &field.ty);
         let column = if is_flattened(field) {
-            quote! { <#ty as #private::TableProperties>::Columns<#entity> }
+            quote! { <#ty as #private::TableProperties>::Columns<#param> }
         } else {
-            quote! { #private::Column<#entity, #ty> }
+            quote! { #private::Column<#param, #ty> }
         };
         quote! { #vis #ident_of_field: #column }
     });
     let item = quote! {
         #[allow(dead_code, missing_docs)]
-        #vis struct #columns #impl_generics #where_clause {
+        #vis struct #columns #params #where_clause {
             #(#fields,)*
-            __entity: ::core::marker::PhantomData<fn() -> #entity>,
+            __entity: ::core::marker::PhantomData<fn() -> #param>,
         }
 
         impl #impl_generics ::core::clone::Clone for #columns #type_generics #where_clause {
@@ -302,7 +304,8 @@ fn stub_columns(
 
         impl #impl_generics ::core::marker::Copy for #columns #type_generics #where_clause {}
     };
-    (item, quote! { #columns #type_generics }.to_token_stream())
+    let columns_type = quote! { #columns #own_generics };
+    (item, columns_type, quote! { #columns #type_generics })
 }
 
 /// Whether the field is meant to be flattened, whatever else is wrong with it.

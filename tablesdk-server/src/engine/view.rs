@@ -134,6 +134,7 @@ impl View {
     }
 
     /// Keys and records as they are stored.
+    #[cfg(feature = "durable")]
     pub(super) fn records(&self, start: &[u8], end: &[u8]) -> Records<'_> {
         self.snapshot.range(start, end)
     }

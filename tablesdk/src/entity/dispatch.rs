@@ -191,6 +191,9 @@ impl Schema {
             return;
         };
         let variant = &dispatch.variants[index];
+        if variant.schema.stub {
+            return;
+        }
         if !variant.writable && !self.projection {
             refuse(&[
                 "`",
@@ -206,6 +209,10 @@ impl Schema {
         let mut before = 0;
         while before < index {
             let other = &dispatch.variants[before];
+            before += 1;
+            if other.schema.stub {
+                continue;
+            }
             match dispatch.by {
                 By::EntityType => {
                     if let Some(name) = variant.shared_name(other) {
@@ -236,7 +243,6 @@ impl Schema {
                     }
                 }
             }
-            before += 1;
         }
     }
 

@@ -140,6 +140,10 @@ impl EntityType {
     const fn check(&self) {
         let mut index = 0;
         while index < self.older.len() {
+            if self.older[index].stub {
+                index += 1;
+                continue;
+            }
             let Some(older) = &self.older[index].entity_type else {
                 refuse(&[
                     "`",

@@ -20,6 +20,8 @@ pub struct Schema {
     pub(super) entity_type: Option<EntityType>,
     /// Of an enum.
     pub(super) dispatch: Option<Dispatch>,
+    /// Of a type with a mistake, of which nothing is known.
+    pub(super) stub: bool,
 }
 
 /// What a field is stored as.
@@ -44,6 +46,7 @@ impl Schema {
             row_key: None,
             entity_type: None,
             dispatch: None,
+            stub: false,
         }
     }
 
@@ -54,6 +57,14 @@ impl Schema {
             KeyPartName::PartitionKey => self.partition_key = Some(template),
             KeyPartName::RowKey => self.row_key = Some(template),
         }
+        self
+    }
+
+    /// Of a type with a mistake, which is to be the only one that is told.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn stub(mut self) -> Self {
+        self.stub = true;
         self
     }
 

@@ -1,377 +1,19 @@
-//! An enum of entities: each variant holds a struct, and a row is read as the variant whose entity type or row key it has.
+//! The code for an enum of entities without a mistake, and for one with: enough of it that its uses are not refused, too.
 //!
-//! Parse, check and expand in one file, since it is little of each. Which names the structs have, and whether two of them meet,
-//! is for the compiler to say.
-
-use std::collections::HashMap;
+//! Every item of a variant's type stands where the type does, so that what it lacks is told there, and once.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt as _;
 use syn::spanned::Spanned as _;
-use syn::{
-    Attribute, DataEnum, DeriveInput, Fields, Generics, Ident, LitStr, Path, Type, Variant,
-    WherePredicate, parse_quote,
-};
+use syn::{Generics, Ident, Type, WherePredicate, parse_quote};
 
-use crate::attr::{FIELD_WORDS, Item, Position, STRUCT_WORDS, crate_path, each, mark, once};
-use crate::check::default_crate;
-use crate::diagnostics::{Diagnostics, closest};
-use crate::entity_type::check_type_name;
+use super::{Known, Rows, column_text};
 use crate::expand::{
     columns_ident, declared_params, entity_param, generated_vis, item_of, local, mentions,
     named_items, param_idents, respanned, variant_items, with_entity_param,
 };
-use crate::input::{allowed_lints, generated, generated_span};
-use crate::name::VariantRule;
-
-pub(crate) fn derive(input: &DeriveInput, data: &DataEnum) -> TokenStream {
-    let mut diagnostics = Diagnostics::new();
-    let attributes = EnumAttributes::parse(&input.attrs, &mut diagnostics);
-    let rows = check(input, data, &attributes, &mut diagnostics);
-    match diagnostics.finish(Some(())) {
-        Ok(()) => expand(&rows),
-        Err(error) => stub(&rows, &error),
-    }
-}
-
-/// What stands on the enum.
-#[derive(Default)]
-struct EnumAttributes {
-    by_row_key: bool,
-    by: Option<()>,
-    krate: Option<Path>,
-    projection: Option<Span>,
-}
-
-impl EnumAttributes {
-    fn parse(attributes: &[Attribute], diagnostics: &mut Diagnostics) -> Self {
-        let mut parsed = Self::default();
-        each(attributes, &ENUM, diagnostics, |word, item| match word {
-            "by" => {
-                parsed.by_row_key = by_row_key(item)?;
-                once(&mut parsed.by, item, ())
-            }
-            "crate" => once(&mut parsed.krate, item, crate_path(item)?),
-            "projection" => mark(&mut parsed.projection, item),
-            _ => unreachable!("`{word}` is among the words of an enum"),
-        });
-        parsed
-    }
-}
-
-fn by_row_key(item: &Item) -> syn::Result<bool> {
-    let text = item.text("row_key")?;
-    let value = text.value();
-    match value.as_str() {
-        "entity_type" => Ok(false),
-        "row_key" => Ok(true),
-        _ => {
-            let meant = closest(&value, &["entity_type", "row_key"]);
-            let message = match meant {
-                Some(meant) => format!("unknown rule `{value}`, did you mean `{meant}`?"),
-                None => format!(
-                    "unknown rule `{value}`: variants are told apart by `entity_type`, which needs no word, or by `row_key`"
-                ),
-            };
-            Err(syn::Error::new(text.span(), message))
-        }
-    }
-}
-
-/// What stands on a variant.
-#[derive(Default)]
-struct VariantAttributes {
-    aliases: Vec<LitStr>,
-    other: Option<Span>,
-}
-
-impl VariantAttributes {
-    fn parse(attributes: &[Attribute], diagnostics: &mut Diagnostics) -> Self {
-        let mut parsed = Self::default();
-        each(attributes, &VARIANT, diagnostics, |word, item| match word {
-            "alias" => {
-                parsed.aliases.push(item.text("Freelancer")?.clone());
-                Ok(())
-            }
-            "other" => mark(&mut parsed.other, item),
-            _ => unreachable!("`{word}` is among the words of a variant"),
-        });
-        parsed
-    }
-}
-
-const ENUM: Position = Position {
-    words: &["by", "crate", "projection"],
-    other: "a variant",
-    other_words: &VARIANT_WORDS,
-    third: "the struct that a variant holds",
-    third_words: &STRUCT_AND_FIELD_WORDS,
-};
-
-const VARIANT: Position = Position {
-    words: &VARIANT_WORDS,
-    other: "the enum",
-    other_words: &["by"],
-    third: "the struct that the variant holds",
-    third_words: &STRUCT_AND_FIELD_WORDS,
-};
-
-const VARIANT_WORDS: [&str; 2] = ["alias", "other"];
-
-const STRUCT_AND_FIELD_WORDS: [&str; STRUCT_WORDS.len() + FIELD_WORDS.len()] = {
-    let mut words = [""; STRUCT_WORDS.len() + FIELD_WORDS.len()];
-    let (on_struct, on_field) = words.split_at_mut(STRUCT_WORDS.len());
-    on_struct.copy_from_slice(&STRUCT_WORDS);
-    on_field.copy_from_slice(&FIELD_WORDS);
-    words
-};
-
-/// An enum of entities.
-struct Rows<'a> {
-    input: &'a DeriveInput,
-    ident: Ident,
-    krate: Path,
-    by_row_key: bool,
-    projection: bool,
-    /// In the order in which they were written, the one that takes all others left out.
-    known: Vec<Known<'a>>,
-    other: Option<Known<'a>>,
-    lints: Vec<TokenStream>,
-}
-
-/// A variant, and what it holds.
-struct Known<'a> {
-    ident: &'a Ident,
-    ty: &'a Type,
-    aliases: Vec<String>,
-    docs: Vec<&'a Attribute>,
-    lints: Vec<TokenStream>,
-}
-
-fn check<'a>(
-    input: &'a DeriveInput,
-    data: &'a DataEnum,
-    attributes: &EnumAttributes,
-    diagnostics: &mut Diagnostics,
-) -> Rows<'a> {
-    if let Some(lifetime) = input.generics.lifetimes().next() {
-        diagnostics.error(
-            lifetime.lifetime.span(),
-            "an entity owns what is read into it: instead of a lifetime and borrowed types, use owned ones such as `String`",
-        );
-    }
-    let mut rows = Rows {
-        input,
-        ident: generated(&input.ident),
-        krate: attributes.krate.clone().unwrap_or_else(default_crate),
-        by_row_key: attributes.by_row_key,
-        projection: attributes.projection.is_some(),
-        known: Vec::new(),
-        other: None,
-        lints: allowed_lints(&input.attrs),
-    };
-    let mut names = HashMap::new();
-    let mut columns = HashMap::new();
-    let mut types = HashMap::new();
-    let mut unclear = false;
-    for variant in &data.variants {
-        let of_variant = VariantAttributes::parse(&variant.attrs, diagnostics);
-        let Some(ty) = held(variant, of_variant.other.is_some(), diagnostics) else {
-            unclear = true;
-            continue;
-        };
-        check_column(&variant.ident, &mut columns, diagnostics);
-        let known = Known {
-            ident: &variant.ident,
-            ty,
-            aliases: of_variant.aliases.iter().map(LitStr::value).collect(),
-            docs: variant
-                .attrs
-                .iter()
-                .filter(|one| one.path().is_ident("doc"))
-                .collect(),
-            lints: allowed_lints(&variant.attrs),
-        };
-        if let Some(span) = of_variant.other {
-            check_other(&of_variant, diagnostics);
-            if let Some(first) = &rows.other {
-                let first = first.ident.unraw();
-                diagnostics.error(
-                    span,
-                    format!(
-                        "`{first}` takes all other rows already: remove one of the two `other`"
-                    ),
-                );
-            } else {
-                rows.other = Some(known);
-            }
-            continue;
-        }
-        check_aliases(&of_variant, attributes, variant, &mut names, diagnostics);
-        let text = ty.to_token_stream().to_string();
-        if let Some(first) = types.insert(text, &variant.ident) {
-            let (first, ident) = (first.unraw(), variant.ident.unraw());
-            diagnostics.error(
-                ty.span(),
-                format!("`{first}` and `{ident}` hold the same struct, so that no row tells which of them it is: let one of them hold another struct"),
-            );
-            // The compiler would find the same.
-            continue;
-        }
-        rows.known.push(known);
-    }
-    if rows.known.is_empty() && !unclear {
-        let ident = &input.ident;
-        let message = if data.variants.is_empty() {
-            format!(
-                "`{ident}` has no variant, so that no row can be one: add a variant for each kind of row, such as `Employee(Employee)`"
-            )
-        } else {
-            format!(
-                "`{ident}` knows no kind of row: add a variant for each, such as `Employee(Employee)`, or read `tablesdk::DynamicEntity` itself"
-            )
-        };
-        diagnostics.error(ident.span(), message);
-    }
-    rows
-}
-
-/// The one type that a variant holds.
-fn held<'a>(
-    variant: &'a Variant,
-    is_other: bool,
-    diagnostics: &mut Diagnostics,
-) -> Option<&'a Type> {
-    let ident = variant.ident.unraw();
-    let example = if is_other {
-        "tablesdk::DynamicEntity".to_owned()
-    } else {
-        ident.to_string()
-    };
-    let (span, message) = match &variant.fields {
-        Fields::Unnamed(fields) => {
-            let mut all = fields.unnamed.iter();
-            match (all.next(), all.next()) {
-                (Some(one), None) => {
-                    for attribute in &one.attrs {
-                        if attribute.path().is_ident("table") {
-                            diagnostics.error(
-                                attribute.span(),
-                                format!("what `{ident}` holds has no attributes: put them on the variant, or on the struct"),
-                            );
-                        }
-                    }
-                    return Some(&one.ty);
-                }
-                (None, _) => (
-                    variant.ident.span(),
-                    format!("`{ident}` holds nothing: write `{ident}({example})`"),
-                ),
-                (Some(_), Some(second)) => (
-                    second.span(),
-                    format!(
-                        "a row is one struct: leave one in `{ident}`, as in `{ident}({example})`"
-                    ),
-                ),
-            }
-        }
-        Fields::Named(fields) => (
-            fields.span(),
-            format!(
-                "the fields of a row are those of a struct of its own: write `{ident}({example})`"
-            ),
-        ),
-        Fields::Unit => (
-            variant.ident.span(),
-            format!(
-                "`{ident}` holds nothing: write `{ident}({example})`, with a struct that derives `TableEntity`"
-            ),
-        ),
-    };
-    diagnostics.error(span, message);
-    None
-}
-
-fn check_other(attributes: &VariantAttributes, diagnostics: &mut Diagnostics) {
-    for alias in &attributes.aliases {
-        diagnostics.error(
-            alias.span(),
-            "the variant for all other rows has no name of its own: remove the alias",
-        );
-    }
-}
-
-fn check_aliases(
-    attributes: &VariantAttributes,
-    of_enum: &EnumAttributes,
-    variant: &Variant,
-    names: &mut HashMap<String, Ident>,
-    diagnostics: &mut Diagnostics,
-) {
-    for alias in &attributes.aliases {
-        if of_enum.by_row_key {
-            diagnostics.error(
-                alias.span(),
-                "an alias is another entity type, and this enum goes by row keys: remove the alias, or the `by`",
-            );
-            continue;
-        }
-        check_type_name(alias, "Freelancer", diagnostics);
-        let ident = &variant.ident;
-        if let Some(first) = names.insert(alias.value(), ident.unraw()) {
-            diagnostics.error(
-                alias.span(),
-                format!(
-                    "`{first}` is known as {:?} already: remove one of the two aliases",
-                    alias.value()
-                ),
-            );
-        }
-    }
-}
-
-/// The columns of each variant have a name of their own.
-fn check_column(
-    ident: &Ident,
-    columns: &mut HashMap<String, Ident>,
-    diagnostics: &mut Diagnostics,
-) {
-    let column = column_text(ident);
-    let name = ident.unraw();
-    if SHARED.contains(&column.as_str()) {
-        diagnostics.error(
-            ident.span(),
-            format!("the columns of `{name}` would be named `{column}`, as the one of all rows is: give the variant another name"),
-        );
-    } else if let Some(first) = columns.insert(column.clone(), name.clone()) {
-        diagnostics.error(
-            ident.span(),
-            format!("the columns of `{first}` and `{name}` would both be named `{column}`: give one of the variants another name"),
-        );
-    }
-}
-
-fn column_text(variant: &Ident) -> String {
-    VariantRule::Snake.apply(&variant.unraw().to_string())
-}
-
-/// The name of a variant's columns.
-fn column_ident(variant: &Ident) -> Ident {
-    let text = column_text(variant);
-    let span = generated_span(variant.span());
-    match text.as_str() {
-        // No raw identifiers.
-        "crate" | "self" | "super" => format_ident!("{text}_", span = span),
-        _ => match syn::parse_str::<Ident>(&text) {
-            Ok(_) => Ident::new(&text, span),
-            Err(_) => Ident::new_raw(&text, span),
-        },
-    }
-}
-
-/// The columns that rows of all kinds have.
-const SHARED: [&str; 3] = ["partition_key", "row_key", "timestamp"];
+use crate::input::{generated, generated_span};
 
 impl Rows<'_> {
     fn private(&self) -> TokenStream {
@@ -413,7 +55,7 @@ impl Rows<'_> {
     }
 }
 
-fn expand(rows: &Rows<'_>) -> TokenStream {
+pub(super) fn expand(rows: &Rows<'_>) -> TokenStream {
     let entity = impl_entity(rows);
     let writable = (!rows.projection).then(|| impl_writable(rows));
     let columns = columns(rows);
@@ -757,7 +399,7 @@ fn checks(rows: &Rows<'_>) -> Vec<TokenStream> {
 }
 
 /// Enough of an enum of entities that one mistake does not break every line that uses it.
-fn stub(rows: &Rows<'_>, error: &syn::Error) -> TokenStream {
+pub(super) fn stub(rows: &Rows<'_>, error: &syn::Error) -> TokenStream {
     let errors = error.to_compile_error();
     let Rows { ident, krate, .. } = rows;
     let private = rows.private();
@@ -769,16 +411,33 @@ fn stub(rows: &Rows<'_>, error: &syn::Error) -> TokenStream {
     let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
     let name = ident.to_string();
     let variant = variant_items(krate, true);
+    let param = entity_param();
+    let (of_self, of_param, columns) = if rows.columns_meet {
+        (quote! { () }, quote! { () }, None)
+    } else {
+        let columns = columns_ident(ident);
+        let with_param = with_entity_param(&rows.input.generics);
+        let (_, column_generics, _) = with_param.split_for_impl();
+        (
+            quote! { #columns #type_generics },
+            quote! { #columns #column_generics },
+            Some(self::columns(rows)),
+        )
+    };
     quote! {
         #errors
 
+        #columns
+
         #[automatically_derived]
         impl #impl_generics #krate::TableEntity for #ident #type_generics #where_clause {
-            type Columns = ();
+            type Columns = #of_self;
 
-            const SCHEMA: #private::Schema = #private::Schema::new(#name, &[]);
+            const SCHEMA: #private::Schema = #private::Schema::new(#name, &[]).stub();
 
-            fn columns() {}
+            fn columns() -> Self::Columns {
+                ::core::panic!()
+            }
 
             fn read(
                 _: &mut #private::PropertyReader<'_>,
@@ -789,9 +448,11 @@ fn stub(rows: &Rows<'_>, error: &syn::Error) -> TokenStream {
 
         #[automatically_derived]
         impl #impl_generics #private::EntityVariant for #ident #type_generics #where_clause {
-            type ColumnsOf<__E> = ();
+            type ColumnsOf<#param> = #of_param;
 
-            fn columns_of<__E>(_: #private::Prefix) {}
+            fn columns_of<#param>(_: #private::Prefix) -> Self::ColumnsOf<#param> {
+                ::core::panic!()
+            }
 
             #variant
         }
@@ -811,5 +472,19 @@ fn stub(rows: &Rows<'_>, error: &syn::Error) -> TokenStream {
                 ::core::panic!()
             }
         }
+    }
+}
+
+/// The name of a variant's columns.
+fn column_ident(variant: &Ident) -> Ident {
+    let text = column_text(variant);
+    let span = generated_span(variant.span());
+    match text.as_str() {
+        // No raw identifiers.
+        "crate" | "self" | "super" => format_ident!("{text}_", span = span),
+        _ => match syn::parse_str::<Ident>(&text) {
+            Ok(_) => Ident::new(&text, span),
+            Err(_) => Ident::new_raw(&text, span),
+        },
     }
 }
