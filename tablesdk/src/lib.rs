@@ -3,6 +3,7 @@
 pub mod action;
 pub mod guide;
 pub mod query;
+pub mod transfer;
 pub mod transport;
 
 mod backend;

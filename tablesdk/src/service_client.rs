@@ -11,6 +11,7 @@ use crate::clock::SystemClock;
 use crate::connection_string::ConnectionString;
 use crate::credential::Credential;
 use crate::pipeline::{Pipeline, Retry};
+use crate::transfer::{Export, Import, ImportMode};
 use crate::{Backend, Error, TableClient};
 
 /// A client of an account's table service. Cloning it is cheap; clones share connections.
@@ -100,6 +101,18 @@ impl TableServiceClient {
     /// Lists the account's tables.
     pub fn tables(&self) -> QueryTables {
         QueryTables::new(Arc::clone(&self.pipeline))
+    }
+
+    /// Reads whole tables, all of them unless told otherwise, as records that can be written to a file or another account.
+    /// See [`transfer`](crate::transfer).
+    pub fn export(&self) -> Export {
+        Export::new(self.clone())
+    }
+
+    /// Writes records that an [`export`](Self::export) read into tables of this account. See
+    /// [`transfer`](crate::transfer).
+    pub fn import(&self, mode: ImportMode) -> Import {
+        Import::new(self.clone(), mode)
     }
 
     /// The URL of the account's table service.

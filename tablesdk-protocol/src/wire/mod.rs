@@ -5,5 +5,6 @@ pub mod error_body;
 pub mod header;
 pub mod http_message;
 pub mod json;
+pub mod json_lines;
 pub mod multipart;
 pub mod xml;

@@ -5,7 +5,7 @@ use tablesdk_protocol::limits::{
     BINARY_BYTES_MAX, ENTITY_BYTES_MAX, PROPERTIES_MAX, STRING_UNITS_MAX,
 };
 use tablesdk_protocol::wire::json::EntityWriter;
-use tablesdk_protocol::{EntityKey, Value, ValueRef};
+use tablesdk_protocol::{EntityKey, Timestamp, Value, ValueRef};
 
 use super::{EntityError, EntityProblem, ValueError, WritableEntity};
 
@@ -90,10 +90,19 @@ pub(crate) fn write_entity_with<E: WritableEntity>(
     key: &EntityKey,
     rest: &[(String, Value)],
 ) -> Result<Bytes, EntityError> {
-    write(key, |writer| {
+    write(key, None, |writer| {
         entity.write(writer)?;
         write_all(writer, rest)
     })
+}
+
+/// Writes an entity with its keys and, as no request has it, the time of its last write.
+pub(crate) fn write_record<E: WritableEntity>(
+    entity: &E,
+    key: &EntityKey,
+    timestamp: Option<Timestamp>,
+) -> Result<Bytes, EntityError> {
+    write(key, timestamp, |writer| entity.write(writer))
 }
 
 /// Writes properties with the keys of the entity that they belong to.
@@ -101,7 +110,7 @@ pub(crate) fn write_values(
     key: &EntityKey,
     values: &[(String, Value)],
 ) -> Result<Bytes, EntityError> {
-    write(key, |writer| write_all(writer, values))
+    write(key, None, |writer| write_all(writer, values))
 }
 
 fn write_all(
@@ -114,12 +123,16 @@ fn write_all(
 
 fn write(
     key: &EntityKey,
+    timestamp: Option<Timestamp>,
     properties: impl FnOnce(&mut PropertyWriter<'_>) -> Result<(), EntityError>,
 ) -> Result<Bytes, EntityError> {
     let (partition_key, row_key) = (key.partition_key().as_str(), key.row_key().as_str());
     let mut json = EntityWriter::new();
     json.property("PartitionKey", &ValueRef::String(partition_key.into()));
     json.property("RowKey", &ValueRef::String(row_key.into()));
+    if let Some(timestamp) = timestamp {
+        json.property("Timestamp", &ValueRef::String(timestamp.to_string().into()));
+    }
     let key_units = utf16_len(partition_key) + utf16_len(row_key);
     let mut writer = PropertyWriter {
         json: &mut json,
