@@ -2,3 +2,17 @@
 
 #[doc = include_str!("errors_and_retries.md")]
 pub mod errors_and_retries {}
+#[doc = include_str!("concurrency.md")]
+pub mod concurrency {}
+
+#[doc = include_str!("entities.md")]
+pub mod entities {}
+
+#[doc = include_str!("moving_from_dotnet_and_python.md")]
+pub mod moving_from_dotnet_and_python {}
+
+#[doc = include_str!("moving_from_the_old_crate.md")]
+pub mod moving_from_the_old_crate {}
+
+#[doc = include_str!("testing.md")]
+pub mod testing {}
