@@ -1,12 +1,13 @@
 //! Guides: one page for each matter that takes more than the documentation of an item.
 
-#[doc = include_str!("errors_and_retries.md")]
-pub mod errors_and_retries {}
 #[doc = include_str!("concurrency.md")]
 pub mod concurrency {}
 
 #[doc = include_str!("entities.md")]
 pub mod entities {}
+
+#[doc = include_str!("errors_and_retries.md")]
+pub mod errors_and_retries {}
 
 #[doc = include_str!("moving_from_dotnet_and_python.md")]
 pub mod moving_from_dotnet_and_python {}
