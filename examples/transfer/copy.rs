@@ -4,18 +4,18 @@ use std::path::Path;
 
 use futures::TryStreamExt as _;
 use tablesdk::TableServiceClient;
-use tablesdk::transfer::{ExportPosition, ImportMode, Record};
+use tablesdk::transfer::{ExportPosition, Record};
 
-use crate::AnyError;
 use crate::progress::{Done, Progress};
 use crate::state::State;
+use crate::{AnyError, Mode};
 
 /// `stop_after` chunks it stops as if it had been killed, to show what happens then.
 pub async fn run(
     from: &TableServiceClient,
     to: &TableServiceClient,
     tables: &[String],
-    mode: ImportMode,
+    mode: &Mode,
     state: &Path,
     stop_after: Option<usize>,
 ) -> Result<Done, AnyError> {
@@ -49,7 +49,7 @@ pub async fn run(
     let mut count = 0;
     while let Some(chunk) = chunks.try_next().await? {
         // The last record counts what came from the start, and an import that goes on saw but a part of it.
-        let mut import = to.import(mode);
+        let mut import = mode.import(to);
         for record in chunk.records {
             if !matches!(record, Record::End { .. }) {
                 import.push(record).await?;

@@ -6,16 +6,16 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use tablesdk::TableServiceClient;
-use tablesdk::transfer::{Import, ImportMode, Record};
+use tablesdk::transfer::{Import, Record};
 
-use crate::AnyError;
 use crate::progress::{Done, Progress};
 use crate::state::{State, with_suffix};
+use crate::{AnyError, Mode};
 
 /// `stop_after` lines it stops as if it had failed, to show what happens then.
 pub async fn run(
     to: &TableServiceClient,
-    mode: ImportMode,
+    mode: &Mode,
     file: &Path,
     stop_after: Option<u64>,
 ) -> Result<Done, AnyError> {
@@ -32,7 +32,7 @@ pub async fn run(
     let (state, reached) = State::open(with_suffix(file, ".import"), what)?;
     let skip = reached.map_or(Ok(0), |reached| reached.parse::<u64>())?;
 
-    let mut import = to.import(mode).skip(skip);
+    let mut import = mode.import(to).skip(skip);
     let progress = Progress::of_bytes(length);
     let lines = BufReader::new(opened);
     let read = read(&mut import, lines, &state, &progress, stop_after).await;

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! transfer export --from ACCOUNT FILE [--table NAME]...
-//! transfer import --to ACCOUNT FILE [--mode MODE]
-//! transfer copy --from ACCOUNT --to ACCOUNT --state FILE [--table NAME]... [--mode MODE]
+//! transfer import --to ACCOUNT FILE [--mode MODE] [--batch-size N]
+//! transfer copy --from ACCOUNT --to ACCOUNT --state FILE [--table NAME]... [--mode MODE] [--batch-size N]
 //! ```
 //!
 //! An account is a connection string, or `env:NAME` for one in an environment variable, which other users of the machine do not
@@ -24,7 +24,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tablesdk::TableServiceClient;
-use tablesdk::transfer::ImportMode;
+use tablesdk::transfer::{Import, ImportMode};
 
 #[derive(Parser)]
 #[command(
@@ -88,6 +88,9 @@ struct Mode {
     /// What happens to entities that exist already
     #[arg(long, value_enum, default_value_t = Existing::Replace)]
     mode: Existing,
+    /// How many entities go into one request; 1 for emulators that misread batches
+    #[arg(long, value_parser = clap::value_parser!(u8).range(1..=100), default_value_t = 100)]
+    batch_size: u8,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -100,13 +103,15 @@ enum Existing {
     Refuse,
 }
 
-impl From<Mode> for ImportMode {
-    fn from(Mode { mode }: Mode) -> Self {
-        match mode {
-            Existing::Replace => Self::UpsertReplace,
-            Existing::Merge => Self::UpsertMerge,
-            Existing::Refuse => Self::Insert,
-        }
+impl Mode {
+    /// An import of that kind.
+    fn import(&self, to: &TableServiceClient) -> Import {
+        let mode = match self.mode {
+            Existing::Replace => ImportMode::UpsertReplace,
+            Existing::Merge => ImportMode::UpsertMerge,
+            Existing::Refuse => ImportMode::Insert,
+        };
+        to.import(mode).batch_size(self.batch_size.into())
     }
 }
 
@@ -119,7 +124,7 @@ async fn main() -> Result<(), AnyError> {
             export::run(&account(&from)?, &tables.names, &file, None).await?
         }
         Some(Command::Import { to, mode, file }) => {
-            import::run(&account(&to)?, mode.into(), &file, None).await?
+            import::run(&account(&to)?, &mode, &file, None).await?
         }
         Some(Command::Copy {
             from,
@@ -129,7 +134,7 @@ async fn main() -> Result<(), AnyError> {
             state,
         }) => {
             let (from, to) = (account(&from)?, account(&to)?);
-            copy::run(&from, &to, &tables.names, mode.into(), &state, None).await?
+            copy::run(&from, &to, &tables.names, &mode, &state, None).await?
         }
         None => return tour::run().await,
     };

@@ -3,11 +3,10 @@
 use std::fs;
 use std::path::PathBuf;
 
-use tablesdk::transfer::ImportMode;
 use tablesdk::{DynamicEntity, TableServiceClient, Value};
 use tablesdk_server::TableServer;
 
-use crate::{AnyError, copy, export, import};
+use crate::{AnyError, Existing, Mode, copy, export, import};
 
 pub async fn run() -> Result<(), AnyError> {
     let folder = Folder::new()?;
@@ -26,11 +25,16 @@ pub async fn run() -> Result<(), AnyError> {
         println!("   {line}");
     }
 
+    let mode = |mode| Mode {
+        mode,
+        batch_size: 100,
+    };
+    let insert = mode(Existing::Refuse);
     // Nothing that is there may be overwritten, and nothing that arrived is sent again.
-    if let Err(error) = import::run(&new, ImportMode::Insert, &file, Some(1_234)).await {
+    if let Err(error) = import::run(&new, &insert, &file, Some(1_234)).await {
         println!("import: {error}");
     }
-    let done = import::run(&new, ImportMode::Insert, &file, None).await?;
+    let done = import::run(&new, &insert, &file, None).await?;
     println!("import, called again: {done}");
     let read = new
         .table("Readings")
@@ -41,11 +45,11 @@ pub async fn run() -> Result<(), AnyError> {
     let third = TableServer::start().await?;
     let newest = TableServiceClient::from_connection_string(&third.connection_string())?;
     let state = folder.0.join("copy.state");
-    let mode = ImportMode::UpsertReplace;
-    if let Err(error) = copy::run(&new, &newest, &[], mode, &state, Some(1)).await {
+    let replace = mode(Existing::Replace);
+    if let Err(error) = copy::run(&new, &newest, &[], &replace, &state, Some(1)).await {
         println!("copy: {error}");
     }
-    let done = copy::run(&new, &newest, &[], mode, &state, None).await?;
+    let done = copy::run(&new, &newest, &[], &replace, &state, None).await?;
     println!("copy, called again: {done}");
     let there = newest
         .table("Readings")

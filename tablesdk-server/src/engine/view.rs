@@ -14,7 +14,9 @@ use super::evaluate::Values;
 use super::layout::{self, Table, TableId};
 use super::record::{Properties, Record};
 use super::{Failure, Rejection, settings};
-use crate::storage::{Records, Snapshot, StorageError};
+#[cfg(feature = "durable")]
+use crate::storage::Records;
+use crate::storage::{Snapshot, StorageError};
 
 /// The tables of all accounts at one moment.
 #[derive(Debug)]

@@ -6,7 +6,8 @@
 //! another: this module opens no file. Every endpoint that the client speaks to can be either end.
 //!
 //! An export is no snapshot: what is written while it runs may be in it or not. Page for page it is what the service
-//! answered, so that an entity that nobody touches is in it once.
+//! answered, so that an entity that nobody touches is in it once. Stored access policies, the properties of the service, and the
+//! markers of `exactly_once` are not in it.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
