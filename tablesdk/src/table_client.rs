@@ -8,7 +8,7 @@ use tablesdk_protocol::{ETag, IfMatch, TableName};
 
 use crate::Error;
 use crate::action::{
-    Batch, CreateTable, DeleteEntity, DeleteTable, GetEntity, GetMany, InsertEntity,
+    Batch, BulkStart, CreateTable, DeleteEntity, DeleteTable, GetEntity, GetMany, InsertEntity,
     IntoPartitionKey, Modify, ModifyError, Patch, QueryEntities, ReplaceStored, SweepMarkers,
     WriteEntity,
 };
@@ -366,6 +366,29 @@ impl TableClient {
     /// ```
     pub fn batch<'e>(&self, partition: impl IntoPartitionKey) -> Batch<'e> {
         Batch::new(self.clone(), partition.into_partition_key())
+    }
+
+    /// Starts a bulk run: any number of entities over any partitions, from an iterator or a stream.
+    ///
+    /// It is not atomic. Entities are sorted into batches of one partition, of up to 100 changes and 4 MiB, several of which
+    /// are on their way at a time. However long the input is, it holds a bounded part of it. Changes of one entity keep their
+    /// order. An entity that is refused does not keep the others of its batch from being written.
+    ///
+    /// ```
+    #[doc = include_str!("docs/employees.md")]
+    /// let employees = (0..250).map(|id| {
+    ///     let department = ["Sales", "Marketing"][id % 2];
+    ///     Employee::new(department, &id.to_string(), "Ada")
+    /// });
+    /// let report = table.bulk().upsert_replace_all(employees).concurrency(4).run().await?;
+    /// assert!(report.is_success());
+    /// assert_eq!(report.progress().written, 250);
+    /// assert_eq!(report.progress().requests, 4, "two full batches, and two of 25");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn bulk(&self) -> BulkStart {
+        BulkStart::new(self.clone())
     }
 }
 

@@ -4,6 +4,7 @@ mod answers;
 mod attributes;
 mod bad_input;
 mod batches;
+mod bulk;
 mod concurrency;
 mod delivery;
 mod dynamic;

@@ -5,7 +5,7 @@
 use std::fmt;
 
 use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
-use tablesdk_protocol::operation::batch::Change;
+use tablesdk_protocol::operation::batch::{Change, Request};
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::operation::{
     EntityBody, Prefer, delete_entity, insert_entity, update_entity,
@@ -18,6 +18,7 @@ use super::transaction::{Transaction, content};
 use super::update_entity::{encode_stored, operation};
 use super::{EncodedEntity, check_condition, once};
 use crate::entity::{EntityError, IntoEntityKey, Partition, Stored, WritableEntity};
+use crate::pipeline::random_guid;
 use crate::{Error, RowNow, TableClient};
 
 /// Changes of entities in one partition that happen together or not at all. See [`TableClient::batch`].
@@ -81,9 +82,11 @@ impl<'e> Batch<'e> {
 
     /// Inserts an entity that must not exist yet.
     pub fn insert<E: WritableEntity>(self, entity: &E) -> Self {
-        let operation = "insert entity";
-        let encoded = EncodedEntity::new(operation, entity);
-        self.add(operation, encoded, |table, EncodedEntity { key, body }| {
+        self.insert_encoded(EncodedEntity::new(INSERT, entity))
+    }
+
+    pub(super) fn insert_encoded(self, encoded: Result<EncodedEntity, Error>) -> Self {
+        self.add(INSERT, encoded, |table, EncodedEntity { key, body }| {
             let change = Change::Insert(insert_entity::Request {
                 table,
                 entity: EntityBody::from_bytes(body),
@@ -215,8 +218,17 @@ impl<'e> Batch<'e> {
     }
 
     fn write<E: WritableEntity>(self, mode: Mode, if_match: Option<IfMatch>, entity: &E) -> Self {
+        let encoded = EncodedEntity::new(operation(mode, if_match.as_ref()), entity);
+        self.write_encoded(mode, if_match, encoded)
+    }
+
+    pub(super) fn write_encoded(
+        self,
+        mode: Mode,
+        if_match: Option<IfMatch>,
+        encoded: Result<EncodedEntity, Error>,
+    ) -> Self {
         let operation = operation(mode, if_match.as_ref());
-        let encoded = EncodedEntity::new(operation, entity);
         self.add(operation, encoded, |table, entity| {
             let (key, change) = update(table, mode, if_match, entity);
             (key, change, None)
@@ -237,7 +249,7 @@ impl<'e> Batch<'e> {
         })
     }
 
-    fn delete_if(self, key: Result<EntityKey, Error>, if_match: IfMatch) -> Self {
+    pub(super) fn delete_if(self, key: Result<EntityKey, Error>, if_match: IfMatch) -> Self {
         let key = key.and_then(|key| {
             check_condition(DELETE, &if_match).map_err(|error| error.with_key(&key))?;
             Ok(key)
@@ -250,6 +262,16 @@ impl<'e> Batch<'e> {
             };
             (key, Change::Delete(request), None)
         })
+    }
+
+    /// The size of the request with the changes so far.
+    pub(super) fn body_bytes(&self) -> usize {
+        let changes = self.items.iter().map(|item| item.change.clone());
+        let pipeline = &self.table.pipeline;
+        let adapt = |change: &mut _| pipeline.adapt(change);
+        let request = Request::Changes(changes.collect());
+        let request = request.encode_with(&pipeline.endpoint, random_guid(), adapt);
+        request.body().len()
     }
 
     fn add<T>(
@@ -404,3 +426,4 @@ enum BatchProblem {
 
 const OPERATION: &str = "batch";
 const DELETE: &str = "delete entity";
+const INSERT: &str = "insert entity";

@@ -1,6 +1,7 @@
 //! The verbs of the clients as values: options are chained, `.await` runs them. One file per operation of the service.
 
 mod batch;
+mod bulk;
 mod create_table;
 mod delete_entity;
 mod delete_table;
@@ -19,6 +20,7 @@ mod transaction;
 mod update_entity;
 
 pub use batch::{Batch, Committed, IntoPartitionKey};
+pub use bulk::{Bulk, BulkError, BulkFailure, BulkProgress, BulkReport, BulkStart, DeleteAll};
 pub use create_table::{CreateTable, CreateTableIfMissing};
 pub use delete_entity::DeleteEntity;
 pub use delete_table::DeleteTable;
@@ -65,6 +67,14 @@ impl fmt::Debug for EncodedEntity {
 }
 
 impl EncodedEntity {
+    /// Nothing but a key: of what is to be deleted.
+    const fn of_key(key: EntityKey) -> Self {
+        Self {
+            key,
+            body: Bytes::new(),
+        }
+    }
+
     fn new<E: WritableEntity>(operation: &'static str, entity: &E) -> Result<Self, Error> {
         let refused = |error| Error::input(error).with_operation(operation);
         let key = entity.entity_key().map_err(refused)?;

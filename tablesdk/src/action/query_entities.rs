@@ -13,13 +13,13 @@ use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 use tablesdk_protocol::operation::query_entities::{Request, Response};
 use tablesdk_protocol::wire::json::{JsonEntity, JsonError, MetadataLevel, read_page};
 
-use super::check_url;
 use super::once::is_marker;
+use super::{DeleteAll, check_url};
 use crate::entity::{DynamicEntity, Partition, RowRange, Stored, TableEntity};
 use crate::pipeline::Effect;
 use crate::query::{
-    EntityStream, Filter, FilterError, Page, PageToken, Presence, Resolve, ResolveError, Selection,
-    SelectionError, Whole, fingerprint,
+    EntityStream, Filter, FilterError, Keys, Page, PageToken, Presence, Resolve, ResolveError,
+    Selection, SelectionError, Whole, fingerprint,
 };
 use crate::{Error, TableClient};
 
@@ -356,6 +356,36 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     pub async fn count(self) -> Result<usize, Error> {
         let items = self.presence().stream();
         items.try_fold(0, |count, ()| ready(Ok(count + 1))).await
+    }
+
+    /// Deletes what the query finds: in batches, several at a time, whatever has become of it since it was found. An entity
+    /// that somebody else deletes meanwhile is no failure.
+    ///
+    /// Without a partition and a filter it empties the table.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/employees.md")]
+    /// # for id in ["1", "2", "3"] {
+    /// #     table.insert(&Employee::new("Sales", id, "Ada")).await?;
+    /// # }
+    /// let sales = || table.query::<Employee>().partition("Sales");
+    /// assert_eq!(sales().delete_all().dry_run().await?.progress().read, 3);
+    ///
+    /// let report = sales().delete_all().await?;
+    /// assert_eq!(report.progress().written, 3);
+    /// assert_eq!(sales().count().await?, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`BulkError`](super::BulkError) when the query fails, or the run of deletes ends early.
+    pub fn delete_all<'a>(self) -> DeleteAll<'a> {
+        let table = self.table.clone();
+        DeleteAll::new(table, move |with_etag| {
+            self.with_selection(Keys { with_etag }).stream()
+        })
     }
 
     fn at_most(mut self, count: usize) -> Self {

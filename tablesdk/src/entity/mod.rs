@@ -46,6 +46,7 @@ pub use variant::{
 pub use writer::PropertyWriter;
 
 pub(crate) use key::end_of_prefix;
+pub(crate) use stored::read_key;
 pub(crate) use writer::{write_entity, write_entity_with, write_record, write_values};
 
 use tablesdk_protocol::{ETag, EntityKey};

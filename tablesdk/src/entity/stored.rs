@@ -55,10 +55,7 @@ impl<E> Stored<E> {
 impl<E: TableEntity> Stored<E> {
     /// Reads an entity of an answer; `header` is the ETag that came beside it.
     pub(crate) fn read(entity: &JsonEntity<'_>, header: Option<ETag>) -> Result<Self, EntityError> {
-        let key = EntityKey::new(
-            key_text(entity, KeyPartName::PartitionKey)?,
-            key_text(entity, KeyPartName::RowKey)?,
-        )?;
+        let key = key_of(entity)?;
         let timestamp = entity.timestamp()?;
         // Some backends leave the ETag out of the body; it is the timestamp in another spelling.
         let etag = header
@@ -105,6 +102,28 @@ impl<E: WritableEntity> Stored<E> {
         }
         .into())
     }
+}
+
+fn key_of(entity: &JsonEntity<'_>) -> Result<EntityKey, EntityError> {
+    Ok(EntityKey::new(
+        key_text(entity, KeyPartName::PartitionKey)?,
+        key_text(entity, KeyPartName::RowKey)?,
+    )?)
+}
+
+/// The key of an entity of an answer, and its version if that is wanted.
+pub(crate) fn read_key(
+    entity: &JsonEntity<'_>,
+    with_etag: bool,
+) -> Result<(EntityKey, Option<ETag>), EntityError> {
+    let key = key_of(entity)?;
+    if !with_etag {
+        return Ok((key, None));
+    }
+    let timestamp = entity.timestamp()?;
+    let etag = entity.etag();
+    let etag = etag.or_else(|| timestamp.map(ETag::from_timestamp));
+    Ok((key, Some(etag.ok_or(EntityProblem::NoETag)?)))
 }
 
 impl<E> Deref for Stored<E> {

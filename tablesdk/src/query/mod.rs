@@ -18,6 +18,6 @@ pub use literal::{Literal, LiteralRange};
 pub(crate) use page::fingerprint;
 pub use page::{Page, PageToken};
 pub use resolve::{Resolve, ResolveError};
-pub(crate) use select::Presence;
+pub(crate) use select::{Keys, Presence};
 pub use select::{SelectColumn, Selection, SelectionError, Whole};
 pub use stream::EntityStream;

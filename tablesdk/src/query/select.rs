@@ -5,11 +5,12 @@ use std::marker::PhantomData;
 
 use tablesdk_protocol::filter::Filter as Tree;
 use tablesdk_protocol::wire::json::JsonEntity;
+use tablesdk_protocol::{ETag, EntityKey};
 
 use super::{Column, JsonColumn, KeyPartColumn, ResolveError};
 use crate::entity::{
     DynamicEntity, DynamicSelection, EntityError, Field, JsonField, Stored, TableEntity,
-    VariantRows,
+    VariantRows, read_key,
 };
 
 /// What is read of each entity of type `E`: one column, or a tuple of up to eight.
@@ -124,6 +125,26 @@ impl<E> Selection<E> for Presence {
 
     fn read(&self, _: &JsonEntity<'_>) -> Result<(), SelectionError> {
         Ok(())
+    }
+}
+
+/// Keys, and versions if they are wanted: for what deletes.
+pub(crate) struct Keys {
+    pub(crate) with_etag: bool,
+}
+
+impl<E> Selection<E> for Keys {
+    type Item = (EntityKey, Option<ETag>);
+
+    fn names(&self) -> Option<Vec<String>> {
+        // Where the answer leaves the ETag out, the timestamp tells it.
+        let names = ["PartitionKey", "RowKey", "Timestamp"];
+        let names = names.into_iter().take(if self.with_etag { 3 } else { 2 });
+        Some(names.map(str::to_owned).collect())
+    }
+
+    fn read(&self, entity: &JsonEntity<'_>) -> Result<Self::Item, SelectionError> {
+        Ok(read_key(entity, self.with_etag)?)
     }
 }
 
@@ -275,6 +296,7 @@ pub(super) mod sealed {
 }
 
 impl<F> sealed::Sealed for super::Resolve<F> {}
+impl sealed::Sealed for Keys {}
 impl sealed::Sealed for Presence {}
 impl<E> sealed::Sealed for Whole<E> {}
 impl<E, F> sealed::Sealed for Column<E, F> {}

@@ -1,0 +1,133 @@
+//! `delete_all`: deletes what a query finds, by way of a bulk run of deletes.
+
+use std::fmt;
+use std::future::IntoFuture;
+use std::pin::Pin;
+
+use futures_util::TryStreamExt as _;
+use tablesdk_protocol::{ETag, EntityKey, IfMatch};
+
+use super::report::{Cause, Ledger, Outcome};
+use super::{Bulk, BulkError, BulkProgress, BulkReport, Input, Verb};
+use crate::TableClient;
+use crate::action::EncodedEntity;
+use crate::query::EntityStream;
+
+/// Keys, with versions where they were asked for.
+type Found = EntityStream<(EntityKey, Option<ETag>)>;
+
+/// Deletes what a query finds. See [`QueryEntities::delete_all`](crate::action::QueryEntities::delete_all).
+#[must_use = "actions do nothing until awaited"]
+pub struct DeleteAll<'a> {
+    table: TableClient,
+    /// What the query finds, with the versions if they are asked for.
+    find: Box<dyn FnOnce(bool) -> Found + Send + 'a>,
+    if_unchanged: bool,
+    dry_run: bool,
+    concurrency: Option<usize>,
+    progress: Box<dyn FnMut(&BulkProgress) + Send + 'a>,
+}
+
+impl<'a> DeleteAll<'a> {
+    pub(crate) fn new(table: TableClient, find: impl FnOnce(bool) -> Found + Send + 'a) -> Self {
+        Self {
+            table,
+            find: Box::new(find),
+            if_unchanged: false,
+            dry_run: false,
+            concurrency: None,
+            progress: Box::new(|_| {}),
+        }
+    }
+
+    /// Deletes nothing: the report tells in [`read`](BulkProgress::read) how many entities the query finds.
+    pub const fn dry_run(mut self) -> Self {
+        self.dry_run = true;
+        self
+    }
+
+    /// Deletes only those that nobody changed since the query found them. The others stay, and are counted as
+    /// [changed](BulkProgress::changed). Without this, what was found is deleted whatever it has become.
+    pub const fn if_unchanged(mut self) -> Self {
+        self.if_unchanged = true;
+        self
+    }
+
+    /// How many batches are on their way at a time: 16 unless told otherwise. Not 0.
+    pub const fn concurrency(mut self, batches: usize) -> Self {
+        self.concurrency = Some(batches);
+        self
+    }
+
+    /// Is told how far it is, after every batch; in a dry run after every 1,000 entities.
+    pub fn progress(mut self, tell: impl FnMut(&BulkProgress) + Send + 'a) -> Self {
+        self.progress = Box::new(tell);
+        self
+    }
+
+    async fn run(self) -> Result<BulkReport, BulkError> {
+        let found = (self.find)(self.if_unchanged);
+        if self.dry_run {
+            return count(found, self.progress).await;
+        }
+        let if_unchanged = self.if_unchanged;
+        let inputs = found.map_err(Into::into).map_ok(move |(key, etag)| {
+            let if_match = if if_unchanged { etag } else { None };
+            Input {
+                change: Ok((EncodedEntity::of_key(key), if_match.map(IfMatch::ETag))),
+            }
+        });
+        let mut bulk = Bulk::new(self.table, Verb::Delete, inputs).progress(self.progress);
+        if let Some(batches) = self.concurrency {
+            bulk = bulk.concurrency(batches);
+        }
+        bulk.run().await
+    }
+}
+
+async fn count(
+    mut found: Found,
+    mut progress: impl FnMut(&BulkProgress),
+) -> Result<BulkReport, BulkError> {
+    let mut ledger = Ledger::new(0);
+    let mut count = 0;
+    loop {
+        match found.try_next().await {
+            Ok(Some(_)) => {
+                ledger.read(count);
+                ledger.settle(count, &Outcome::Found);
+                count += 1;
+                if count % TOLD == 0 {
+                    progress(ledger.progress(count));
+                }
+            }
+            Ok(None) => return Ok(ledger.finish(count)),
+            Err(error) => {
+                let cause = Cause::Source(error.into());
+                return Err(BulkError::new(ledger.finish(count), cause));
+            }
+        }
+    }
+}
+
+impl<'a> IntoFuture for DeleteAll<'a> {
+    type Output = Result<BulkReport, BulkError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send + 'a>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.run())
+    }
+}
+
+impl fmt::Debug for DeleteAll<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeleteAll")
+            .field("table", &self.table)
+            .field("if_unchanged", &self.if_unchanged)
+            .field("dry_run", &self.dry_run)
+            .field("concurrency", &self.concurrency)
+            .finish_non_exhaustive()
+    }
+}
+
+const TOLD: u64 = 1_000;

@@ -1,0 +1,255 @@
+//! What came of a bulk run: counts, the failures one by one, and from where to go on.
+
+use std::collections::BTreeSet;
+use std::error::Error as StdError;
+use std::fmt;
+use std::sync::Arc;
+
+use tablesdk_protocol::EntityKey;
+
+use crate::Error;
+
+/// How far a bulk run is. Every count is of entities.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BulkProgress {
+    /// Taken from the input so far.
+    pub read: u64,
+    /// Written; of deletes, deleted.
+    pub written: u64,
+    /// To be deleted, and not there: somebody else was faster.
+    pub missing: u64,
+    /// To be deleted unless changed, and changed: they are left as they are.
+    pub changed: u64,
+    /// Failed.
+    pub failed: u64,
+    /// Requests that were answered: batches, and single changes where a batch was refused.
+    pub requests: u64,
+    /// Everything in the input before this index is settled: written, or refused for what it is. A run that begins here
+    /// goes on where this one stands. See [`Bulk::resume_at`](super::Bulk::resume_at).
+    pub resume_at: u64,
+}
+
+/// What came of a bulk run that reached the end of its input.
+#[derive(Debug)]
+#[must_use = "entities may have failed, each for itself: look at `failures`"]
+pub struct BulkReport {
+    progress: BulkProgress,
+    failures: Vec<BulkFailure>,
+}
+
+impl BulkReport {
+    /// The counts.
+    pub const fn progress(&self) -> &BulkProgress {
+        &self.progress
+    }
+
+    /// The entities that failed, in the order in which they did.
+    pub fn failures(&self) -> &[BulkFailure] {
+        &self.failures
+    }
+
+    /// Whether nothing failed.
+    pub fn is_success(&self) -> bool {
+        self.failures.is_empty()
+    }
+}
+
+/// An entity that a bulk run could not write, or does not know to be written.
+#[derive(Clone, Debug)]
+pub struct BulkFailure {
+    pub(super) index: u64,
+    pub(super) key: Option<EntityKey>,
+    pub(super) error: Arc<Error>,
+    /// The entity itself was refused, and would be again: nothing was written, and a run that resumes need not try.
+    pub(super) is_refused: bool,
+}
+
+impl BulkFailure {
+    /// Which of the input it is, counted from 0.
+    pub const fn index(&self) -> u64 {
+        self.index
+    }
+
+    /// The key of the entity, if it has one.
+    pub const fn key(&self) -> Option<&EntityKey> {
+        self.key.as_ref()
+    }
+
+    /// Why. Entities of one batch may share it: [`BulkFailure::key`] tells the entity, whatever the error names.
+    pub fn error(&self) -> &Error {
+        &self.error
+    }
+
+    /// Whether the entity may have been written all the same: the service was sent the change and did not answer, or its
+    /// answer leaves that open.
+    pub fn is_outcome_unknown(&self) -> bool {
+        self.error.is_outcome_unknown()
+    }
+}
+
+impl fmt::Display for BulkFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "entity {}", self.index)?;
+        if let Some(key) = &self.key {
+            write!(f, " {key}")?;
+        }
+        write!(f, ": {}", self.error)
+    }
+}
+
+/// Why a bulk run ended before its input did, with the report up to there. What was on its way was waited for.
+pub struct BulkError(Box<Inner>);
+
+struct Inner {
+    report: BulkReport,
+    cause: Cause,
+}
+
+/// Why a run ends early.
+pub(super) enum Cause {
+    /// It cannot be begun, or the table or the credential is at fault and no entity.
+    Error(Arc<Error>),
+    /// More entities failed than should.
+    Failures(Arc<Error>),
+    /// The input failed.
+    Source(Box<dyn StdError + Send + Sync>),
+}
+
+impl BulkError {
+    pub(super) fn new(report: BulkReport, cause: Cause) -> Self {
+        Self(Box::new(Inner { report, cause }))
+    }
+
+    /// What was done up to there.
+    pub const fn report(&self) -> &BulkReport {
+        &self.0.report
+    }
+
+    /// What was done up to there.
+    pub fn into_report(self) -> BulkReport {
+        self.0.report
+    }
+
+    /// The error that ended it: of the table, of the credential, or of the last entity that failed; or of the
+    /// input, when that was a query. `None` for an input of another kind: its error is the source of this one.
+    pub fn error(&self) -> Option<&Error> {
+        match &self.0.cause {
+            Cause::Error(error) | Cause::Failures(error) => Some(error),
+            Cause::Source(error) => error.downcast_ref(),
+        }
+    }
+}
+
+impl fmt::Display for BulkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let BulkProgress {
+            written, failed, ..
+        } = self.0.report.progress;
+        match &self.0.cause {
+            Cause::Error(_) => f.write_str("the bulk run cannot go on")?,
+            Cause::Failures(_) => f.write_str("too many entities of the bulk run failed")?,
+            Cause::Source(_) => f.write_str("the input of the bulk run failed")?,
+        }
+        write!(f, ", with {written} entities written and {failed} failed")
+    }
+}
+
+/// The message with its causes: what `unwrap` and a failing test print.
+impl fmt::Debug for BulkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")?;
+        let mut source = self.source();
+        while let Some(cause) = source {
+            write!(f, ": {cause}")?;
+            source = cause.source();
+        }
+        Ok(())
+    }
+}
+
+impl StdError for BulkError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        match &self.0.cause {
+            Cause::Error(error) | Cause::Failures(error) => Some(error.as_ref()),
+            Cause::Source(error) => Some(error.as_ref()),
+        }
+    }
+}
+
+/// How an entity of the input ended.
+pub(super) enum Outcome {
+    Changed,
+    /// And left alone: a dry run.
+    Found,
+    Missing,
+    Written,
+}
+
+/// Keeps the accounts of a run.
+pub(super) struct Ledger {
+    progress: BulkProgress,
+    failures: Vec<BulkFailure>,
+    /// What was read and is not settled: what is being packed and sent, and what should be tried again.
+    unsettled: BTreeSet<u64>,
+}
+
+impl Ledger {
+    /// The accounts of a run that begins at that index.
+    pub(super) fn new(first: u64) -> Self {
+        Self {
+            progress: BulkProgress {
+                resume_at: first,
+                ..BulkProgress::default()
+            },
+            failures: Vec::new(),
+            unsettled: BTreeSet::new(),
+        }
+    }
+
+    pub(super) fn read(&mut self, index: u64) {
+        self.progress.read += 1;
+        self.unsettled.insert(index);
+    }
+
+    pub(super) fn settle(&mut self, index: u64, outcome: &Outcome) {
+        self.unsettled.remove(&index);
+        let count = match outcome {
+            Outcome::Found => return,
+            Outcome::Changed => &mut self.progress.changed,
+            Outcome::Missing => &mut self.progress.missing,
+            Outcome::Written => &mut self.progress.written,
+        };
+        *count += 1;
+    }
+
+    pub(super) fn fail(&mut self, failure: BulkFailure) {
+        if failure.is_refused {
+            self.unsettled.remove(&failure.index);
+        }
+        self.progress.failed += 1;
+        self.failures.push(failure);
+    }
+
+    pub(super) fn sent(&mut self, requests: u64) {
+        self.progress.requests += requests;
+    }
+
+    /// The counts, when everything before `next` was read.
+    pub(super) fn progress(&mut self, next: u64) -> &BulkProgress {
+        self.progress.resume_at = self.unsettled.first().copied().unwrap_or(next);
+        &self.progress
+    }
+
+    pub(super) fn failures(&self) -> &[BulkFailure] {
+        &self.failures
+    }
+
+    pub(super) fn finish(mut self, next: u64) -> BulkReport {
+        self.progress(next);
+        BulkReport {
+            progress: self.progress,
+            failures: self.failures,
+        }
+    }
+}

@@ -1,0 +1,516 @@
+//! Bulk runs: everything arrives, in order for each entity, in full batches, and what fails is told one by one.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures::{StreamExt as _, stream};
+use harness::Subject;
+use harness::faults::{Fault, Op, refusal};
+use tablesdk::action::BulkProgress;
+use tablesdk::{DynamicEntity, EntityKey, ErrorKind, Retry, TableClient, TableEntity};
+
+use crate::{Employee, on_both_transports};
+
+fn row(partition: &str, row: &str, value: i32) -> DynamicEntity {
+    let mut entity = DynamicEntity::new(partition, row);
+    entity.properties_mut().set("Value", value);
+    entity
+}
+
+async fn values(table: &TableClient) -> BTreeMap<(String, String), i32> {
+    let rows = table.query::<DynamicEntity>().collect().await.unwrap();
+    let value = |row: &DynamicEntity| row.properties().read::<i32>("Value").unwrap();
+    let key = |row: &DynamicEntity| (row.partition_key().to_owned(), row.row_key().to_owned());
+    rows.iter().map(|row| (key(row), value(row))).collect()
+}
+
+on_both_transports! {
+    async fn every_kind_of_run_does_what_it_says(subject: Subject) {
+        let table = subject.table().await;
+        let rows = || (0..450).map(|id| row(["a", "b", "c"][id % 3], &id.to_string(), 1));
+        let mut told = Vec::new();
+        let run = table.bulk().insert_all(rows()).progress(|progress| told.push(*progress)).run();
+        let report = run.await.unwrap();
+        assert!(report.is_success());
+        let BulkProgress { read, written, failed, requests, resume_at, .. } = *report.progress();
+        assert_eq!((read, written, failed, requests, resume_at), (450, 450, 0, 6, 450));
+        assert_eq!(told.len(), 6, "one batch, one word");
+        assert!(told.is_sorted_by_key(|progress| progress.written));
+        assert_eq!(values(&table).await.len(), 450);
+
+        let report = table.bulk().insert_stream(stream::iter(rows())).run().await.unwrap();
+        assert_eq!((report.progress().written, report.failures().len()), (0, 450));
+        assert!(report.failures().iter().all(|failure| failure.error().is_conflict()));
+
+        let changed = rows().map(|row| DynamicEntity::with_properties(row, [("Other", 2)].map(|(name, value)| (name.to_owned(), value)).into_iter().fold(tablesdk::Properties::new(), |mut all, (name, value)| { all.set(name, value); all })));
+        assert!(table.bulk().upsert_merge_stream(stream::iter(changed.clone())).run().await.unwrap().is_success());
+        let both = table.get::<DynamicEntity>(("a", "0")).await.unwrap().unwrap();
+        assert_eq!(both.properties().len(), 2);
+        assert!(table.bulk().upsert_replace_all(changed).run().await.unwrap().is_success());
+        let one = table.get::<DynamicEntity>(("a", "0")).await.unwrap().unwrap();
+        assert_eq!(one.properties().len(), 1);
+
+        let keys = (0..460).map(|id| (["a", "b", "c"][id % 3], id.to_string()));
+        let report = table.bulk().delete_all(keys).run().await.unwrap();
+        assert_eq!((report.progress().written, report.progress().missing), (450, 10));
+        assert!(report.is_success());
+        assert_eq!(table.query::<DynamicEntity>().count().await.unwrap(), 0);
+    }
+
+    async fn a_random_history_ends_as_if_written_one_by_one(subject: Subject) {
+        let table = subject.table().await;
+        let seed = fastrand::u64(..);
+        println!("seed {seed}");
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut expected = BTreeMap::new();
+        let rows: Vec<_> = (0..2_000).map(|value| {
+            let (partition, id) = (random.u8(..7).to_string(), random.u8(..60).to_string());
+            expected.insert((partition.clone(), id.clone()), value);
+            row(&partition, &id, value)
+        }).collect();
+        let buffer = random.usize(1..300);
+        let run = table.bulk().upsert_replace_all(rows).concurrency(random.usize(1..20)).buffer(buffer).run();
+        assert_eq!(run.await.unwrap().progress().written, 2_000);
+        assert_eq!(values(&table).await, expected);
+    }
+
+    async fn one_bad_row_does_not_sink_the_others(subject: Subject) {
+        let table = subject.table().await;
+        for taken in ["7", "50", "120", "121", "122", "123", "124"] {
+            table.insert(&Employee::new(taken, "Taken", 1)).await.unwrap();
+        }
+        let employees = (0..200).map(|id| {
+            let name = if id == 33 { "x".repeat(40_000) } else { "Ada".to_owned() };
+            let key = if id == 44 { "a/b".to_owned() } else { id.to_string() };
+            Employee { name, ..Employee::new(&key, "", 1) }
+        });
+        let report = table.bulk().insert_all(employees).run().await.unwrap();
+        let mut failed: Vec<_> = report.failures().iter().map(|failure| {
+            let row = failure.key().map(|key| key.row_key().as_str().to_owned());
+            (failure.index(), row, failure.error().kind())
+        }).collect();
+        failed.sort_by_key(|(index, ..)| *index);
+        let taken = |id: u64| (id, Some(id.to_string()), ErrorKind::Service);
+        let expected = [
+            taken(7), (33, Some("33".to_owned()), ErrorKind::Input), (44, None, ErrorKind::Input), taken(50),
+            taken(120), taken(121), taken(122), taken(123), taken(124),
+        ];
+        assert_eq!(failed, expected);
+        let service = |failure: &&tablesdk::action::BulkFailure| failure.error().kind() == ErrorKind::Service;
+        assert!(report.failures().iter().filter(service).all(|failure| failure.error().is_conflict()));
+        assert_eq!((report.progress().written, report.progress().resume_at), (191, 200));
+        assert_eq!(table.query::<Employee>().filter(|e| e.name.eq("Ada")).count().await.unwrap(), 191);
+    }
+
+    async fn a_missing_table_ends_the_run(subject: Subject) {
+        let table = subject.service.table("Missing");
+        let endless = (0..).map(|id: u64| row("a", &id.to_string(), 1));
+        let error = table.bulk().insert_all(endless).run().await.unwrap_err();
+        assert_eq!(error.error().unwrap().code().unwrap().as_str(), "TableNotFound");
+        assert_eq!((error.report().progress().written, error.report().progress().resume_at), (0, 0));
+        let error = table.query::<Employee>().delete_all().await.unwrap_err();
+        assert_eq!(error.error().unwrap().code().unwrap().as_str(), "TableNotFound");
+    }
+
+    async fn what_a_query_finds_is_deleted(subject: Subject) {
+        let table = subject.table().await;
+        let rows = (0..900).map(|id| row(["a", "b"][id % 2], &format!("{id:04}"), i32::try_from(id).unwrap()));
+        assert!(table.bulk().insert_all(rows).run().await.unwrap().is_success());
+        let query = || table.query::<DynamicEntity>().odata("Value lt 600").page_size(70);
+        let report = query().delete_all().dry_run().await.unwrap();
+        assert_eq!((report.progress().read, report.progress().written), (600, 0));
+        assert_eq!(query().count().await.unwrap(), 600);
+        let mut told = 0;
+        let report = query().partition("a").take(150).delete_all().concurrency(2).progress(|_| told += 1).await.unwrap();
+        assert_eq!((report.progress().read, report.progress().written, told > 0), (150, 150, true));
+        let report = query().delete_all().if_unchanged().await.unwrap();
+        assert_eq!(report.progress().written, 450);
+        assert_eq!(table.query::<DynamicEntity>().count().await.unwrap(), 300);
+    }
+}
+
+#[tokio::test]
+async fn rows_that_change_or_vanish_while_they_are_deleted_are_no_failures() {
+    let (_subject, table, faults) = Subject::with_faults(Retry::none()).await;
+    let rows = (0..100).map(|id| row("a", &format!("{id:03}"), 1));
+    assert!(
+        table
+            .bulk()
+            .insert_all(rows)
+            .run()
+            .await
+            .unwrap()
+            .is_success()
+    );
+    for conditional in [false, true] {
+        // Found, and gone or changed when the batch comes.
+        let mut found = table.query::<DynamicEntity>().collect().await.unwrap();
+        let (gone, changed) = (found.remove(3), found.remove(7));
+        let direct = table.clone();
+        let meddle = async move {
+            direct.delete_stored(&gone).await.unwrap();
+            let changed = row("a", changed.row_key(), 2);
+            direct.upsert_replace(&changed).await.unwrap();
+        };
+        let page = table.query::<DynamicEntity>().page(None).await.unwrap();
+        let before = faults.count(Op::Query);
+        faults.plan(Op::Batch, [Fault::Delay(Duration::from_millis(50))]);
+        let delete = table.query::<DynamicEntity>().delete_all();
+        let delete = if conditional {
+            delete.if_unchanged()
+        } else {
+            delete
+        };
+        let meddle = async {
+            // The query is answered before anything is sent, and the batch waits.
+            while faults.count(Op::Batch) < 2 && faults.count(Op::Query) == before {
+                tokio::task::yield_now().await;
+            }
+            while faults.seen().last().unwrap().op != Op::Batch {
+                tokio::task::yield_now().await;
+            }
+            meddle.await;
+        };
+        let (report, ()) = futures::join!(delete.into_future(), meddle);
+        let report = report.unwrap();
+        let progress = *report.progress();
+        assert!(report.is_success(), "{report:?}");
+        let left = table.query::<DynamicEntity>().count().await.unwrap();
+        let all = page.items.len() as u64;
+        if conditional {
+            assert_eq!(
+                (progress.written, progress.missing, progress.changed, left),
+                (all - 2, 1, 1, 1)
+            );
+        } else {
+            assert_eq!((progress.written, progress.missing, left), (all - 1, 1, 0));
+            let rows = (0..100).map(|id| row("a", &format!("{id:03}"), 1));
+            assert!(
+                table
+                    .bulk()
+                    .insert_all(rows)
+                    .run()
+                    .await
+                    .unwrap()
+                    .is_success()
+            );
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_answer_is_told_of_every_entity_of_its_batch() {
+    let (_subject, table, faults) = Subject::with_faults(Retry::none()).await;
+    faults.plan(
+        Op::Batch,
+        [
+            Fault::Pass,
+            Fault::LoseAnswer,
+            Fault::Refuse,
+            Fault::Answer(refusal(503, "ServerBusy")),
+        ],
+    );
+    let rows = || (0..500).map(|id| row("a", &id.to_string(), 1));
+    let mut resume_at = 0;
+    let run = table
+        .bulk()
+        .insert_all(rows())
+        .concurrency(1)
+        .progress(|progress| resume_at = progress.resume_at)
+        .run();
+    let report = run.await.unwrap();
+    assert_eq!(report.progress().written, 200);
+    assert_eq!(report.failures().len(), 300);
+    for failure in report.failures() {
+        assert_eq!(
+            failure.is_outcome_unknown(),
+            failure.index() / 100 == 1,
+            "{failure}"
+        );
+        assert_eq!(
+            failure.key().unwrap().row_key().as_str(),
+            failure.index().to_string()
+        );
+    }
+    // The first that should be tried again, although later ones are written.
+    assert_eq!((report.progress().resume_at, resume_at), (100, 100));
+    let report = table
+        .bulk()
+        .upsert_replace_all(rows())
+        .resume_at(resume_at)
+        .run()
+        .await
+        .unwrap();
+    assert_eq!(
+        (
+            report.progress().read,
+            report.progress().written,
+            report.progress().resume_at
+        ),
+        (400, 400, 500)
+    );
+    assert_eq!(values(&table).await.len(), 500);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delete_whose_answer_is_lost_is_done_all_the_same() {
+    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let rows = (0..50).map(|id| row("a", &id.to_string(), 1));
+    assert!(
+        table
+            .bulk()
+            .insert_all(rows)
+            .run()
+            .await
+            .unwrap()
+            .is_success()
+    );
+    faults.plan(Op::Batch, [Fault::LoseAnswer]);
+    let keys = (0..50).map(|id| ("a", id.to_string()));
+    let report = table.bulk().delete_all(keys).run().await.unwrap();
+    assert!(report.is_success(), "{report:?}");
+    let progress = report.progress();
+    assert_eq!(progress.written + progress.missing, 50);
+    assert_eq!(table.query::<DynamicEntity>().count().await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn a_run_that_is_dropped_in_the_middle_is_resumed() {
+    let seed = fastrand::u64(..);
+    println!("seed {seed}");
+    let mut random = fastrand::Rng::with_seed(seed);
+    let rows: Vec<_> = (0..1_500)
+        .map(|value| {
+            row(
+                &random.u8(..5).to_string(),
+                &random.u16(..400).to_string(),
+                value,
+            )
+        })
+        .collect();
+    let whole = {
+        let subject = Subject::in_process();
+        let table = subject.table().await;
+        let run = table.bulk().upsert_replace_all(rows.clone()).run();
+        assert_eq!(run.await.unwrap().progress().written, 1_500);
+        values(&table).await
+    };
+    for _ in 0..10 {
+        let subject = Subject::in_process();
+        let table = subject.table().await;
+        let stop_after = random.u64(1..25);
+        let checkpoint = Arc::new(AtomicU64::new(0));
+        let told = AtomicU64::new(0);
+        let stopped = tokio::sync::Notify::new();
+        let run = table
+            .bulk()
+            .upsert_replace_all(rows.clone())
+            .concurrency(4)
+            .buffer(200)
+            .progress(|progress| {
+                checkpoint.store(progress.resume_at, Ordering::Relaxed);
+                if told.fetch_add(1, Ordering::Relaxed) + 1 == stop_after {
+                    stopped.notify_one();
+                }
+            })
+            .run();
+        tokio::select! {
+            biased;
+            () = stopped.notified() => {}
+            report = run => assert!(report.unwrap().is_success()),
+        }
+        let resume_at = checkpoint.load(Ordering::Relaxed);
+        let run = table
+            .bulk()
+            .upsert_replace_all(rows.clone())
+            .resume_at(resume_at)
+            .run();
+        let report = run.await.unwrap();
+        assert_eq!(report.progress().read, 1_500 - resume_at);
+        assert_eq!(
+            values(&table).await,
+            whole,
+            "stopped after {stop_after}, resumed at {resume_at}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_input_that_fails_ends_the_run_after_what_came_before() {
+    let (_subject, table, _) = Subject::with_faults(Retry::none()).await;
+    let rows = (0..10).map(|id| match id {
+        7 => Err("the disk is gone"),
+        _ => Ok(row("a", &id.to_string(), 1)),
+    });
+    let run = table
+        .bulk()
+        .upsert_replace_try_stream(stream::iter(rows))
+        .run();
+    let error = run.await.unwrap_err();
+    assert!(
+        format!("{error:?}").ends_with("with 7 entities written and 0 failed: the disk is gone"),
+        "{error:?}"
+    );
+    assert_eq!(
+        (error.report().progress().resume_at, error.error().is_none()),
+        (7, true)
+    );
+    assert_eq!(error.into_report().progress().written, 7);
+
+    // A query is such an input.
+    let copy = table.query::<DynamicEntity>().stream().map(|found| {
+        found.map(|found| {
+            let mut copy = DynamicEntity::new("b", found.row_key());
+            *copy.properties_mut() = found.properties().clone();
+            copy
+        })
+    });
+    let report = table
+        .bulk()
+        .upsert_replace_try_stream(copy)
+        .run()
+        .await
+        .unwrap();
+    assert_eq!(report.progress().written, 7);
+    let missing = table.query::<Employee>().odata("no filter").stream();
+    let error = table
+        .bulk()
+        .upsert_replace_try_stream(missing.map(|found| found.map(tablesdk::Stored::into_inner)))
+        .run()
+        .await
+        .unwrap_err();
+    assert_eq!(error.error().unwrap().kind(), ErrorKind::Input);
+}
+
+#[tokio::test]
+async fn failures_are_bounded_and_bad_settings_refused() {
+    let (subject, table, faults) = Subject::with_faults(Retry::none()).await;
+    let endless = (0..).map(|id: u64| row("a/b", &id.to_string(), 1));
+    let error = table
+        .bulk()
+        .insert_all(endless)
+        .failures_max(20)
+        .run()
+        .await
+        .unwrap_err();
+    assert_eq!(error.report().failures().len(), 21);
+    assert_eq!(error.error().unwrap().kind(), ErrorKind::Input);
+    let rows = || [row("a", "1", 1)];
+    for error in [
+        table
+            .bulk()
+            .insert_all(rows())
+            .concurrency(0)
+            .run()
+            .await
+            .unwrap_err(),
+        table
+            .bulk()
+            .insert_all(rows())
+            .buffer(0)
+            .run()
+            .await
+            .unwrap_err(),
+        subject
+            .service
+            .table("x")
+            .bulk()
+            .insert_all(rows())
+            .run()
+            .await
+            .unwrap_err(),
+    ] {
+        assert_eq!(error.error().unwrap().kind(), ErrorKind::Input, "{error:?}");
+    }
+    assert_eq!(faults.count(Op::Batch), 0);
+    let none = table
+        .bulk()
+        .delete_all(Vec::<EntityKey>::new())
+        .run()
+        .await
+        .unwrap();
+    assert_eq!(*none.progress(), BulkProgress::default());
+}
+
+/// However many partitions the input has, what is read and not written is bounded.
+#[tokio::test]
+async fn an_endless_input_is_read_no_faster_than_it_is_written() {
+    let subject = Subject::in_process();
+    let table = subject.table().await;
+    let read = AtomicU64::new(0);
+    let most = Mutex::new(0);
+    let rows = (0..3_000_u64).map(|id| {
+        read.fetch_add(1, Ordering::Relaxed);
+        row(&id.to_string(), "", 1)
+    });
+    let run = table
+        .bulk()
+        .insert_all(rows)
+        .concurrency(4)
+        .buffer(50)
+        .progress(|progress| {
+            let ahead = read.load(Ordering::Relaxed) - progress.written;
+            let mut most = most.lock().unwrap();
+            *most = ahead.max(*most);
+        });
+    assert_eq!(run.run().await.unwrap().progress().written, 3_000);
+    let most = *most.lock().unwrap();
+    assert!(most <= 50 + 4 + 4 + 1, "{most} entities were held");
+}
+
+/// An input that pauses is written meanwhile.
+#[tokio::test(start_paused = true)]
+async fn a_slow_input_does_not_wait_for_full_batches() {
+    let subject = Subject::in_process();
+    let table = subject.table().await;
+    let watched = table.clone();
+    let rows = stream::iter(0..3).then(move |id| {
+        let table = watched.clone();
+        async move {
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            let there = table.query::<DynamicEntity>().count().await.unwrap();
+            assert_eq!(
+                there,
+                usize::try_from(id).unwrap(),
+                "what came before is written"
+            );
+            row("a", &id.to_string(), id)
+        }
+    });
+    let report = table
+        .bulk()
+        .upsert_replace_stream(rows)
+        .run()
+        .await
+        .unwrap();
+    assert_eq!(report.progress().requests, 3);
+}
+
+#[derive(TableEntity)]
+struct Blob {
+    #[table(partition_key)]
+    partition: String,
+    #[table(row_key)]
+    id: String,
+    text: String,
+}
+
+/// Large entities with awkward keys are cut at 4 MiB, and never above.
+#[tokio::test]
+async fn batches_of_large_entities_are_full_and_not_too_large() {
+    let (_subject, table, faults) = Subject::with_faults(Retry::none()).await;
+    let blobs = (0..300).map(|id| Blob {
+        partition: "O'Hare 'ü".to_owned(),
+        id: format!("'{id}'"),
+        text: "\u{1}".repeat(8_000),
+    });
+    let report = table.bulk().upsert_replace_all(blobs).run().await.unwrap();
+    assert!(report.is_success(), "{report:?}");
+    // 48 KB each in JSON: 86 or 87 fit.
+    assert_eq!(
+        (report.progress().requests, faults.count(Op::Batch)),
+        (4, 4)
+    );
+}
