@@ -142,6 +142,7 @@ pub struct Builder {
     retry: Retry,
     in_flight_max: Option<usize>,
     reads_secondary: bool,
+    denies_scans: bool,
 }
 
 impl Builder {
@@ -155,6 +156,7 @@ impl Builder {
             retry: Retry::exponential(),
             in_flight_max: None,
             reads_secondary: false,
+            denies_scans: false,
         }
     }
 
@@ -217,6 +219,27 @@ impl Builder {
         self
     }
 
+    /// Refuses queries that read a whole table, before anything is sent: those without a partition. For programs that must
+    /// never do so by mistake.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use tablesdk::{DynamicEntity, ErrorKind, TableServiceClient};
+    ///
+    /// let service = TableServiceClient::builder("https://acct.table.core.windows.net")
+    ///     .deny_scans()
+    ///     .build()?;
+    /// let scan = service.table("Employees").query::<DynamicEntity>().collect();
+    /// assert_eq!(scan.await.unwrap_err().kind(), ErrorKind::Input);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn deny_scans(mut self) -> Self {
+        self.denies_scans = true;
+        self
+    }
+
     /// The client.
     ///
     /// # Errors
@@ -242,7 +265,7 @@ impl Builder {
         } else {
             None
         };
-        let pipeline = Pipeline::new(
+        let mut pipeline = Pipeline::new(
             endpoint,
             backend,
             self.credential,
@@ -251,6 +274,7 @@ impl Builder {
             self.retry,
             self.in_flight_max,
         );
+        pipeline.denies_scans = self.denies_scans;
         Ok(TableServiceClient {
             pipeline: Arc::new(pipeline.with_secondary_for_reads(secondary)),
         })

@@ -9,8 +9,8 @@ use tablesdk_protocol::operation::get_entity::{Request, Response};
 use tablesdk_protocol::wire::json::{MetadataLevel, read_entity};
 use tablesdk_protocol::{ETag, EntityKey};
 
-use super::{ActionFuture, ResolveEntity};
-use crate::entity::{DynamicEntity, EntityError, Stored, TableEntity};
+use super::{ActionFuture, GetTracked, ResolveEntity};
+use crate::entity::{DynamicEntity, EntityError, Stored, TableEntity, WritableEntity};
 use crate::pipeline::{Effect, Run};
 use crate::query::ResolveError;
 use crate::{Error, TableClient};
@@ -30,6 +30,15 @@ impl<E: TableEntity> GetEntity<E> {
             key,
             marker: PhantomData,
         }
+    }
+
+    /// Keeps what was read beside the value, so that [`changed_only`](super::ReplaceStored::changed_only) can tell what
+    /// differs.
+    pub fn tracked(self) -> GetTracked<E>
+    where
+        E: WritableEntity,
+    {
+        GetTracked::new(self.table, self.key)
     }
 
     /// Makes of the row what the closure makes of it, with every property and its exact type. Of a projection, the properties

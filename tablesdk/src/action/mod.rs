@@ -10,12 +10,14 @@ mod insert_entity;
 mod many;
 mod modify;
 mod once;
+mod parallel;
 mod patch;
 mod query_entities;
 mod query_tables;
 mod resolve;
 mod settle;
 mod sweep;
+mod tracked;
 mod transaction;
 mod update_entity;
 
@@ -28,11 +30,13 @@ pub use get_entity::GetEntity;
 pub use insert_entity::InsertEntity;
 pub use many::GetMany;
 pub use modify::{Modify, ModifyError};
+pub use parallel::ParallelQuery;
 pub use patch::Patch;
 pub use query_entities::QueryEntities;
 pub use query_tables::QueryTables;
 pub use resolve::ResolveEntity;
 pub use sweep::SweepMarkers;
+pub use tracked::{GetTracked, MergeChanged};
 pub use update_entity::{ReplaceStored, WriteEntity};
 
 use std::fmt;

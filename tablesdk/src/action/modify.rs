@@ -113,7 +113,7 @@ where
 }
 
 /// The properties that the type neither has nor keeps: they are written back as they are.
-fn unmodelled<E: WritableEntity>(
+pub(super) fn unmodelled<E: WritableEntity>(
     stored: &Stored<E>,
     entity: &tablesdk_protocol::wire::json::JsonEntity<'_>,
 ) -> Result<Vec<(String, Value)>, Error> {

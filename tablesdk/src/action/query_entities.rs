@@ -3,23 +3,27 @@
 use std::fmt;
 use std::future::ready;
 use std::marker::PhantomData;
+use std::mem;
 use std::sync::Arc;
 
 use futures_util::TryStreamExt as _;
-use tablesdk_protocol::EntityKey;
 use tablesdk_protocol::continuation::EntityContinuation;
 use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
 use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
+use tablesdk_protocol::operation::get_entity;
 use tablesdk_protocol::operation::query_entities::{Request, Response};
-use tablesdk_protocol::wire::json::{JsonEntity, JsonError, MetadataLevel, read_page};
+use tablesdk_protocol::wire::json::{JsonEntity, JsonError, MetadataLevel, read_entity, read_page};
+use tablesdk_protocol::{EntityKey, KeyPartName};
 
+use super::get_entity::fetch;
 use super::once::is_marker;
-use super::{DeleteAll, check_url};
+use super::parallel::ranges;
+use super::{DeleteAll, ParallelQuery, check_url};
 use crate::entity::{DynamicEntity, Partition, RowRange, Stored, TableEntity};
 use crate::pipeline::Effect;
 use crate::query::{
-    EntityStream, Filter, FilterError, Keys, Page, PageToken, Presence, Resolve, ResolveError,
-    Selection, SelectionError, Whole, fingerprint,
+    AccessClass, EntityStream, Explanation, Filter, FilterError, Keys, Page, PageToken, Pages,
+    Presence, Resolve, ResolveError, Selection, SelectionError, Whole, fingerprint, point,
 };
 use crate::{Error, TableClient};
 
@@ -36,6 +40,7 @@ pub struct QueryEntities<E, S = Whole<E>> {
     selection: S,
     take: Option<usize>,
     page_size: Option<usize>,
+    prefetch: bool,
     entity: PhantomData<fn() -> E>,
 }
 
@@ -48,6 +53,7 @@ impl<E: TableEntity> QueryEntities<E> {
             selection: Whole::new(),
             take: None,
             page_size: None,
+            prefetch: false,
             entity: PhantomData,
         }
     }
@@ -120,11 +126,7 @@ impl<E: TableEntity> QueryEntities<E> {
 impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     /// Reads one partition only.
     pub fn partition(self, partition: impl Into<Partition<E>>) -> Self {
-        let key = partition.into().into_partition_key().map_err(Error::input);
-        self.and(key.map(|key| {
-            let (name, operator) = ("PartitionKey", ComparisonOperator::Equal);
-            Tree::comparison(name, operator, key.into_string())
-        }))
+        self.and(partition_is(partition))
     }
 
     /// Reads only rows whose keys lie in a range, given by leading parts of the key: `E::rows()` has a method for each.
@@ -200,28 +202,158 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         self
     }
 
+    /// Fetches the next page while the items of one are consumed. One page more is then held, and perhaps fetched in vain.
+    /// Needs a tokio runtime.
+    pub fn prefetch(mut self) -> Self {
+        self.prefetch = true;
+        self
+    }
+
+    /// Reads these partitions, several at a time.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/employees.md")]
+    /// # for (department, id) in [("Sales", "1"), ("Marketing", "2"), ("Legal", "3")] {
+    /// #     table.insert(&Employee::new(department, id, "Ada")).await?;
+    /// # }
+    /// let departments = ["Sales", "Marketing"];
+    /// let query = table.query::<Employee>().select(|e| e.id);
+    /// let ids = query.partitions(departments).parallel(2).in_order().collect().await?;
+    /// assert_eq!(ids, ["1", "2"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn partitions<P: Into<Partition<E>>>(
+        self,
+        partitions: impl IntoIterator<Item = P>,
+    ) -> ParallelQuery<E, S> {
+        let places = partitions.into_iter().map(partition_is).collect();
+        self.at_places(places)
+    }
+
+    /// Reads the whole table at several places at a time: its partitions below the first boundary, from there to the second,
+    /// and so on. Boundaries ascend, and need not be keys of entities.
+    ///
+    /// Every one of these reads is a [scan](AccessClass::Scan).
+    pub fn partition_ranges<B: Into<String>>(
+        self,
+        boundaries: impl IntoIterator<Item = B>,
+    ) -> ParallelQuery<E, S> {
+        self.at_places(ranges(KeyPartName::PartitionKey, boundaries))
+    }
+
+    /// Reads a partition at several places at a time: its rows below the first boundary, from there to the second, and so on.
+    /// Boundaries ascend, and need not be keys of entities.
+    pub fn row_ranges<B: Into<String>>(
+        self,
+        boundaries: impl IntoIterator<Item = B>,
+    ) -> ParallelQuery<E, S> {
+        self.at_places(ranges(KeyPartName::RowKey, boundaries))
+    }
+
+    fn at_places(self, mut places: Vec<Result<Tree, Error>>) -> ParallelQuery<E, S> {
+        let mut query = self;
+        let filter = mem::replace(&mut query.filter, Ok(None));
+        match filter {
+            Ok(filter) => query.filter = Ok(filter),
+            Err(error) => places = vec![Err(error)],
+        }
+        let selection = Arc::new(query.selection);
+        let query = QueryEntities {
+            table: query.table,
+            filter: query.filter,
+            selection,
+            take: query.take,
+            page_size: query.page_size,
+            prefetch: query.prefetch,
+            entity: query.entity,
+        };
+        ParallelQuery::new(query, places)
+    }
+
+    /// What the query would send first, and how the service would find what it asks for. Nothing is sent.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/employees.md")]
+    /// use tablesdk::query::AccessClass;
+    ///
+    /// let query = table.query::<Employee>().partition("Sales").filter(|e| e.id.ge("2"));
+    /// let explanation = query.explain()?;
+    /// assert_eq!(explanation.access(), AccessClass::RowRange);
+    /// assert_eq!(explanation.filter(), Some("PartitionKey eq 'Sales' and RowKey ge '2'"));
+    /// println!("{explanation}");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those that reading it has before anything is sent.
+    pub fn explain(&self) -> Result<Explanation, Error> {
+        let refused = |error: &Error| Error::input(error.to_string()).with_operation(OPERATION);
+        let filter = self.filter.as_ref().map_err(refused)?;
+        let table = self.table.checked_name(OPERATION)?;
+        let endpoint = &self.table.pipeline.endpoint;
+        let request = match point(filter.as_ref()) {
+            Some(key) => get_entity::Request {
+                table,
+                key,
+                select: self.selection.names(),
+                level: MetadataLevel::Minimal,
+            }
+            .encode(endpoint),
+            None => {
+                let top = match (self.take, self.page_size) {
+                    (Some(take), Some(size)) => Some(take.min(size)),
+                    (take, size) => take.or(size),
+                };
+                let request = Request {
+                    table,
+                    filter: filter.clone(),
+                    select: self.selection.names().map(with_row_key),
+                    top: top.map(|top| top.min(PAGE_ITEMS_MAX)),
+                    continuation: None,
+                    level: MetadataLevel::Minimal,
+                };
+                check_url(OPERATION, request.url_bytes(endpoint))?;
+                request.encode(endpoint)
+            }
+        };
+        Ok(Explanation {
+            method: "GET",
+            url: request.uri().to_string(),
+            filter: filter.as_ref().map(ToString::to_string),
+            access: AccessClass::of(filter.as_ref()),
+        })
+    }
+
     /// The items one by one, in the order of their keys. Pages are fetched as items are consumed.
     pub fn stream(self) -> EntityStream<S::Item> {
-        let Self {
-            table,
-            filter,
-            selection,
-            take,
-            page_size,
-            ..
-        } = self;
-        let filter = match filter {
-            Ok(filter) => filter,
-            Err(error) => return EntityStream::failed(error.with_operation(OPERATION)),
+        let pages = self.pages();
+        let query = match self.into_paged() {
+            Ok(query) => Arc::new(query),
+            Err(error) => return EntityStream::failed(error),
         };
-        let query = Arc::new(PagedQuery {
-            table,
-            filter,
-            selection,
-        });
-        EntityStream::follow(take, page_size, move |top, continuation| {
+        EntityStream::follow(pages, move |top, continuation| {
             let query = Arc::clone(&query);
             async move { query.page::<E>(top, continuation).await }
+        })
+    }
+
+    /// What stays the same from page to page, if it may be sent.
+    fn into_paged(self) -> Result<PagedQuery<S>, Error> {
+        let filter = self
+            .filter
+            .map_err(|error| error.with_operation(OPERATION))?;
+        let access = AccessClass::of(filter.as_ref());
+        if access == AccessClass::Scan && self.table.pipeline.denies_scans {
+            return Err(Error::input(ScanError).with_operation(OPERATION));
+        }
+        Ok(PagedQuery {
+            table: self.table,
+            point: point(filter.as_ref()),
+            filter,
+            selection: self.selection,
         })
     }
 
@@ -267,13 +399,14 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     ) -> Result<Page<S::Item>, Error> {
         let token: Option<PageToken> = token.into();
         let refused = |error: Error| error.with_operation(OPERATION);
-        let filter = self.filter.map_err(refused)?;
-        let name = self.table.checked_name(OPERATION)?;
+        let (take, page_size) = (self.take, self.page_size);
+        let query = self.into_paged()?;
+        let name = query.table.checked_name(OPERATION)?;
         let fingerprint = {
             // Names of tables are compared without regard to case.
             let name = name.as_str().to_ascii_lowercase();
-            let filter = filter.as_ref().map(ToString::to_string);
-            let columns = self.selection.names().unwrap_or_default();
+            let filter = query.filter.as_ref().map(ToString::to_string);
+            let columns = query.selection.names().unwrap_or_default();
             let columns = columns.iter().map(String::as_str);
             let texts = [name.as_str(), filter.as_deref().unwrap_or_default()];
             fingerprint(texts.into_iter().chain(columns))
@@ -282,18 +415,13 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
             .map(|token| token.into_continuation(fingerprint))
             .transpose()
             .map_err(|error| refused(Error::input(error)))?;
-        let query = PagedQuery {
-            table: self.table,
-            filter,
-            selection: self.selection,
-        };
-        if self.take == Some(0) {
+        if take == Some(0) {
             return Err(refused(Error::input("a page of no items leads nowhere")));
         }
         let mut items = Vec::new();
         loop {
-            let left = self.take.map(|take| take - items.len());
-            let top = match (left, self.page_size) {
+            let left = take.map(|take| take - items.len());
+            let top = match (left, page_size) {
                 (Some(left), Some(size)) => Some(left.min(size)),
                 (left, size) => left.or(size),
             };
@@ -303,7 +431,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
                 return Err(refused(Error::response(TooManyError)));
             }
             items.extend(more);
-            let is_full = match self.take {
+            let is_full = match take {
                 Some(take) => items.len() == take,
                 None => !items.is_empty(),
             };
@@ -397,17 +525,6 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         self.with_selection(Presence)
     }
 
-    fn with_selection<T>(self, selection: T) -> QueryEntities<E, T> {
-        QueryEntities {
-            table: self.table,
-            filter: self.filter,
-            selection,
-            take: self.take,
-            page_size: self.page_size,
-            entity: self.entity,
-        }
-    }
-
     fn and(mut self, more: Result<Tree, Error>) -> Self {
         self.filter = match (self.filter, more) {
             (Ok(Some(filter)), Ok(more)) => Ok(Some(filter.and(more))),
@@ -415,6 +532,59 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
             (Err(error), _) | (_, Err(error)) => Err(error),
         };
         self
+    }
+}
+
+impl<E, S> QueryEntities<E, S> {
+    fn with_selection<T>(self, selection: T) -> QueryEntities<E, T> {
+        QueryEntities {
+            table: self.table,
+            filter: self.filter,
+            selection,
+            take: self.take,
+            page_size: self.page_size,
+            prefetch: self.prefetch,
+            entity: self.entity,
+        }
+    }
+
+    /// How many items are read in all, at most.
+    pub(super) const fn taken(&self) -> Option<usize> {
+        self.take
+    }
+
+    fn pages(&self) -> Pages {
+        Pages {
+            take: self.take,
+            page_size: self.page_size,
+            prefetch: self.prefetch,
+        }
+    }
+}
+
+impl<E: TableEntity, S: Selection<E>> QueryEntities<E, Arc<S>> {
+    /// The same query with a condition more.
+    pub(super) fn at(&self, place: Result<Tree, Error>) -> Self {
+        let filter = match (&self.filter, place) {
+            (Ok(filter), place) => place.map(|place| {
+                let filter = filter.clone();
+                Some(match filter {
+                    Some(filter) => place.and(filter),
+                    None => place,
+                })
+            }),
+            // What is wrong is told before it comes to this.
+            (Err(_), _) => Err(Error::input("the filter cannot be used")),
+        };
+        Self {
+            table: self.table.clone(),
+            filter,
+            selection: Arc::clone(&self.selection),
+            take: self.take,
+            page_size: self.page_size,
+            prefetch: self.prefetch,
+            entity: self.entity,
+        }
     }
 }
 
@@ -433,9 +603,18 @@ impl<E, S> fmt::Debug for QueryEntities<E, S> {
     }
 }
 
+fn partition_is<E>(partition: impl Into<Partition<E>>) -> Result<Tree, Error> {
+    let key = partition.into().into_partition_key();
+    let key = key.map_err(Error::input)?;
+    let (name, operator) = ("PartitionKey", ComparisonOperator::Equal);
+    Ok(Tree::comparison(name, operator, key.into_string()))
+}
+
 /// What stays the same from page to page.
 struct PagedQuery<S> {
     table: TableClient,
+    /// The entity, where the query asks for nothing but one.
+    point: Option<EntityKey>,
     filter: Option<Tree>,
     selection: S,
 }
@@ -449,6 +628,9 @@ impl<S> PagedQuery<S> {
     where
         S: Selection<E>,
     {
+        if let (Some(key), None) = (&self.point, &continuation) {
+            return Ok((self.entity::<E>(key).await?, None));
+        }
         let request = Request {
             table: self.table.checked_name(OPERATION)?,
             filter: self.filter.clone(),
@@ -510,6 +692,30 @@ fn with_row_key(mut names: Vec<String>) -> Vec<String> {
     names
 }
 
+impl<S> PagedQuery<S> {
+    /// The one entity that the query asks for: a read by key is the fastest there is.
+    async fn entity<E: TableEntity>(&self, key: &EntityKey) -> Result<Vec<S::Item>, Error>
+    where
+        S: Selection<E>,
+    {
+        let mut run = self.table.pipeline.begin(OPERATION);
+        let select = self.selection.names();
+        let fetched = fetch(&mut run, Effect::Read, &self.table, key, select).await;
+        let content = match fetched {
+            Ok((content, _)) => content,
+            // A missing table is an error, a missing entity an answer.
+            Err(error) if error.is_no_such_resource() => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let unreadable = |error: Error| run.tally(error).with_key(key);
+        let entity = read_entity(&content).map_err(|error| unreadable(Error::response(error)))?;
+        let item = self.selection.read(&entity);
+        Ok(vec![
+            item.map_err(|error| unreadable(Error::response(error)))?,
+        ])
+    }
+}
+
 /// The key of an entity that could not be read, where the answer has it.
 fn entity_key(entity: &JsonEntity<'_>) -> Option<EntityKey> {
     let text = |name| entity.text(name).ok().flatten();
@@ -535,6 +741,10 @@ impl From<JsonError> for Unreadable {
 struct PageSizeError {
     count: usize,
 }
+
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("the query reads the whole table (a scan), which this client refuses: name the partition")]
+struct ScanError;
 
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("the service gave more items than it was asked for")]

@@ -8,7 +8,7 @@ use tablesdk_protocol::operation::query_tables::{Request, Response};
 use super::check_url;
 use crate::Error;
 use crate::pipeline::{Effect, Pipeline};
-use crate::query::{Column, EntityStream};
+use crate::query::{Column, EntityStream, Pages};
 
 /// Lists tables. See [`TableServiceClient::tables`](crate::TableServiceClient::tables).
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ impl QueryTables {
     /// The names of the tables, ordered without regard to case.
     pub fn stream(self) -> EntityStream<String> {
         let Self { pipeline, prefix } = self;
-        EntityStream::follow(None, None, move |top, next_table_name| {
+        EntityStream::follow(Pages::default(), move |top, next_table_name| {
             let pipeline = Arc::clone(&pipeline);
             let prefix = prefix.clone();
             async move {

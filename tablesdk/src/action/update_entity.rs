@@ -11,7 +11,7 @@ use tablesdk_protocol::operation::update_entity::{Mode, Request, Response};
 use tablesdk_protocol::{ETag, IfMatch};
 
 use super::settle::{Sent, check_status, settle, unproven};
-use super::{ActionFuture, EncodedEntity, check_condition, once};
+use super::{ActionFuture, EncodedEntity, MergeChanged, check_condition, once};
 use crate::entity::{Stored, WritableEntity, write_entity};
 use crate::pipeline::{Effect, Run};
 use crate::{Error, RowNow, TableClient};
@@ -101,6 +101,33 @@ impl<'e, E: WritableEntity> ReplaceStored<'e, E> {
     pub const fn exactly_once(mut self) -> Self {
         self.once = true;
         self
+    }
+
+    /// Of a merge: sends only what differs from what was read with [`tracked`](super::GetEntity::tracked). A value that
+    /// became `None` makes it a replace of everything under the ETag, properties that the struct does not have included.
+    /// When nothing differs, nothing is sent, and the version is not compared.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/employees.md")]
+    /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+    /// let key = Employee::key("Sales", "1");
+    /// let mut ada = table.get(key).tracked().await?.expect("she works here");
+    /// ada.name.push_str(" Lovelace");
+    /// table.merge(&mut ada).changed_only().await?;
+    ///
+    /// // Tracking goes on with what was written.
+    /// table.merge(&mut ada).changed_only().await?;
+    /// # assert_eq!(table.get(Employee::key("Sales", "1")).await?.unwrap().name, "Ada Lovelace");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`merge`](TableClient::merge); and [`ErrorKind::Input`](crate::ErrorKind::Input) when the entity was not read with
+    /// `tracked`, was written in another way since, or this is a replace.
+    pub fn changed_only(self) -> MergeChanged<'e, E> {
+        MergeChanged::new(self.table, self.mode, self.entity)
     }
 }
 

@@ -1,7 +1,9 @@
 //! A value together with what the service knows of it.
 
+use std::fmt;
 use std::ops::{Deref, DerefMut};
 
+use bytes::Bytes;
 use tablesdk_protocol::wire::json::JsonEntity;
 use tablesdk_protocol::{ETag, EntityKey, KeyPartName, Timestamp};
 
@@ -17,6 +19,24 @@ pub struct Stored<E> {
     key: EntityKey,
     etag: ETag,
     timestamp: Option<Timestamp>,
+    tracked: Tracked,
+}
+
+/// What is stored, where it is kept to be compared with. No part of the value: all of them are equal.
+#[derive(Clone)]
+struct Tracked(Option<Bytes>);
+
+impl PartialEq for Tracked {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+/// Without the values, which the entity shows as it likes.
+impl fmt::Debug for Tracked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0.is_some(), f)
+    }
 }
 
 impl<E> Stored<E> {
@@ -27,6 +47,7 @@ impl<E> Stored<E> {
             key,
             etag,
             timestamp,
+            tracked: Tracked(None),
         }
     }
 
@@ -44,6 +65,16 @@ impl<E> Stored<E> {
     /// no time.
     pub const fn timestamp(&self) -> Option<Timestamp> {
         self.timestamp
+    }
+
+    /// Keeps what is stored, as it came or was sent.
+    pub(crate) fn track(&mut self, content: Bytes) {
+        self.tracked = Tracked(Some(content));
+    }
+
+    /// What is stored, where it was kept and not written since in another way.
+    pub(crate) const fn tracked(&self) -> Option<&Bytes> {
+        self.tracked.0.as_ref()
     }
 
     /// The value alone.
@@ -68,6 +99,7 @@ impl<E: TableEntity> Stored<E> {
             key,
             timestamp: timestamp.or_else(|| etag.timestamp()),
             etag,
+            tracked: Tracked(None),
         })
     }
 
@@ -76,6 +108,7 @@ impl<E: TableEntity> Stored<E> {
         self.timestamp = etag.timestamp();
         self.value.written_as(&etag);
         self.etag = etag;
+        self.tracked = Tracked(None);
     }
 }
 

@@ -32,6 +32,8 @@ pub(crate) struct Pipeline {
     pub(crate) endpoint: Endpoint,
     /// Where reads may go that the primary does not answer.
     secondary_for_reads: Option<Endpoint>,
+    /// Queries that read whole tables are refused.
+    pub(crate) denies_scans: bool,
     backend: Backend,
     pub(crate) credential: Credential,
     transport: Arc<dyn Transport>,
@@ -54,6 +56,7 @@ impl Pipeline {
         Self {
             endpoint,
             secondary_for_reads: None,
+            denies_scans: false,
             backend,
             credential,
             transport,

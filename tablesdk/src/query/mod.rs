@@ -1,6 +1,8 @@
 //! What a query is made of: columns, filters, projections, and the streams it is read through.
 
+mod access;
 mod column;
+mod explain;
 mod filter;
 mod key_part_column;
 mod literal;
@@ -9,8 +11,11 @@ mod resolve;
 mod select;
 mod stream;
 
+pub use access::AccessClass;
+pub(crate) use access::point;
 pub use column::{Column, JsonColumn};
 pub(crate) use column::{row_key_range, within_rows};
+pub use explain::Explanation;
 pub use filter::Filter;
 pub(crate) use filter::FilterError;
 pub use key_part_column::KeyPartColumn;
@@ -21,3 +26,4 @@ pub use resolve::{Resolve, ResolveError};
 pub(crate) use select::{Keys, Presence};
 pub use select::{SelectColumn, Selection, SelectionError, Whole};
 pub use stream::EntityStream;
+pub(crate) use stream::{Pages, read_ahead};

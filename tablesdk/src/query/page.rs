@@ -23,7 +23,8 @@ pub struct Page<T> {
 /// comes back.
 ///
 /// It holds a key of the table in a form that anybody can read, and is not signed: what it leads to is up to the credential
-/// and the query, never to the token.
+/// and the query, never to the token. It does not hold the query: whoever goes on asks the same one, in another process or on
+/// another day.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageToken {
     query: u64,
@@ -82,6 +83,22 @@ impl FromStr for PageToken {
 
     fn from_str(text: &str) -> Result<Self, Error> {
         parse(text).ok_or_else(|| Error::input(TokenError::Form))
+    }
+}
+
+/// As its text.
+#[cfg(feature = "serde")]
+impl serde::Serialize for PageToken {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for PageToken {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        parse(&text).ok_or_else(|| serde::de::Error::custom(TokenError::Form))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use tablesdk_protocol::filter::Filter as Tree;
 use tablesdk_protocol::wire::json::JsonEntity;
@@ -110,6 +111,19 @@ impl<E: TableEntity> Selection<E> for Whole<E> {
 
     fn read(&self, entity: &JsonEntity<'_>) -> Result<Stored<E>, SelectionError> {
         Ok(Stored::read(entity, None)?)
+    }
+}
+
+/// One selection for a query at several places.
+impl<E, S: Selection<E>> Selection<E> for Arc<S> {
+    type Item = S::Item;
+
+    fn names(&self) -> Option<Vec<String>> {
+        S::names(self)
+    }
+
+    fn read(&self, entity: &JsonEntity<'_>) -> Result<S::Item, SelectionError> {
+        S::read(self, entity)
     }
 }
 
@@ -296,6 +310,7 @@ pub(super) mod sealed {
 }
 
 impl<F> sealed::Sealed for super::Resolve<F> {}
+impl<S: sealed::Sealed> sealed::Sealed for Arc<S> {}
 impl sealed::Sealed for Keys {}
 impl sealed::Sealed for Presence {}
 impl<E> sealed::Sealed for Whole<E> {}

@@ -2,11 +2,15 @@
 
 use std::fmt;
 use std::future;
-use std::pin::Pin;
+use std::panic::resume_unwind;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
-use futures_util::stream;
+use futures_util::{StreamExt as _, stream};
+use tablesdk_protocol::TransportError;
+use tokio::sync::mpsc;
+use tokio::task::{JoinError, JoinSet};
 
 use crate::Error;
 
@@ -19,25 +23,38 @@ impl<T: Send + 'static> EntityStream<T> {
     /// Reads page after page, each from where the one before ended, until there is no more or `take` items were read.
     ///
     /// `fetch` gets the largest `$top` that still makes sense, and the continuation.
-    pub(crate) fn follow<C, F, R>(
-        take: Option<usize>,
-        page_size: Option<usize>,
-        mut fetch: F,
-    ) -> Self
+    pub(crate) fn follow<C, F, R>(pages: Pages, mut fetch: F) -> Self
     where
         C: Send + 'static,
         F: FnMut(Option<usize>, Option<C>) -> R + Send + 'static,
-        R: Future<Output = Result<(Vec<T>, Option<C>), Error>> + Send,
+        R: Future<Output = Fetched<T, C>> + Send + 'static,
     {
+        let Pages {
+            take,
+            page_size,
+            prefetch,
+        } = pages;
+        let top = move |left: Option<usize>| match (left, page_size) {
+            (Some(left), Some(size)) => Some(left.min(size)),
+            (left, size) => left.or(size),
+        };
         let items = async_stream::try_stream! {
             let mut left = take;
             let mut continuation = None;
+            // The next page, where it is fetched ahead. Dropped, it is given up.
+            let mut ahead: JoinSet<Fetched<T, C>> = JoinSet::new();
             while left != Some(0) {
-                let top = match (left, page_size) {
-                    (Some(left), Some(size)) => Some(left.min(size)),
-                    (left, size) => left.or(size),
+                let (page, next) = match ahead.join_next().await {
+                    Some(joined) => joined_of(joined)??,
+                    None => fetch(top(left), continuation.take()).await?,
                 };
-                let (page, next) = fetch(top, continuation).await?;
+                let is_last = next.is_none();
+                let after = left.map(|left| left.saturating_sub(page.len()));
+                if prefetch && !is_last && after != Some(0) {
+                    ahead.spawn(fetch(top(after), next));
+                } else {
+                    continuation = next;
+                }
                 for item in page {
                     // A page may hold more than was asked for, on a backend that ignores `$top`.
                     if left == Some(0) {
@@ -46,11 +63,28 @@ impl<T: Send + 'static> EntityStream<T> {
                     left = left.map(|left| left - 1);
                     yield item;
                 }
-                continuation = next;
                 // An empty page with a continuation is not the end.
-                if continuation.is_none() {
+                if is_last {
                     break;
                 }
+            }
+        };
+        Self {
+            items: Box::pin(items),
+        }
+    }
+
+    /// The first `take` items of a stream, or all, up to its first error.
+    pub(crate) fn first(
+        take: Option<usize>,
+        items: impl Stream<Item = Result<T, Error>> + Send + 'static,
+    ) -> Self {
+        let items = async_stream::try_stream! {
+            let mut items = pin!(items);
+            let mut left = take;
+            while left != Some(0) && let Some(item) = items.next().await {
+                left = left.map(|left| left - 1);
+                yield item?;
             }
         };
         Self {
@@ -64,6 +98,57 @@ impl<T: Send + 'static> EntityStream<T> {
             items: Box::pin(stream::once(future::ready(Err(error)))),
         }
     }
+}
+
+/// A page and the continuation, if there is one.
+type Fetched<T, C> = Result<(Vec<T>, Option<C>), Error>;
+
+/// How a query is read page by page.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pages {
+    /// That many items in all.
+    pub(crate) take: Option<usize>,
+    /// That many a request.
+    pub(crate) page_size: Option<usize>,
+    /// The next page is fetched while one is consumed.
+    pub(crate) prefetch: bool,
+}
+
+/// Reads a stream in a task of its own, so many items ahead of who consumes it.
+pub(crate) fn read_ahead<T: Send + 'static>(
+    mut stream: EntityStream<T>,
+    items: usize,
+) -> EntityStream<T> {
+    let (sender, mut receiver) = mpsc::channel(items);
+    // Dropped, it is given up.
+    let mut task = JoinSet::new();
+    task.spawn(async move {
+        while let Some(item) = stream.next().await {
+            if sender.send(item).await.is_err() {
+                break;
+            }
+        }
+    });
+    let items = async_stream::try_stream! {
+        while let Some(item) = receiver.recv().await {
+            yield item?;
+        }
+        // A task that did not reach the end is not the end.
+        if let Some(joined) = task.join_next().await {
+            joined_of(joined)?;
+        }
+    };
+    EntityStream {
+        items: Box::pin(items),
+    }
+}
+
+/// What came of a task. Its panic is the caller's.
+fn joined_of<T>(joined: Result<T, JoinError>) -> Result<T, Error> {
+    joined.map_err(|error| match error.try_into_panic() {
+        Ok(panic) => resume_unwind(panic),
+        Err(_) => Error::transport(TransportError::not_sent("the runtime is shutting down")),
+    })
 }
 
 impl<T> Stream for EntityStream<T> {
@@ -97,15 +182,31 @@ mod tests {
         let pages: Vec<Vec<u32>> = pages.iter().map(|page| page.to_vec()).collect();
         let tops = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&tops);
-        let stream = EntityStream::follow(take, page_size, move |top, position: Option<usize>| {
+        let fetch = move |top, position: Option<usize>| {
             seen.lock().unwrap().push(top);
             let position = position.unwrap_or(0);
             let next = (position + 1 < pages.len()).then_some(position + 1);
             ready(Ok((pages[position].clone(), next)))
-        });
-        let items = stream.try_collect().await.unwrap();
-        let tops = tops.lock().unwrap().clone();
-        (items, tops)
+        };
+        let how = Pages {
+            take,
+            page_size,
+            prefetch: false,
+        };
+        let stream = EntityStream::follow(how, fetch.clone());
+        let items: Vec<_> = stream.try_collect().await.unwrap();
+        let one_by_one = std::mem::take(&mut *tops.lock().unwrap());
+        // Reading ahead changes neither what is read nor what is asked for.
+        let how = Pages {
+            prefetch: true,
+            ..how
+        };
+        let ahead: Vec<_> = EntityStream::follow(how, fetch)
+            .try_collect()
+            .await
+            .unwrap();
+        assert_eq!((&ahead, &*tops.lock().unwrap()), (&items, &one_by_one));
+        (items, one_by_one)
     }
 
     #[tokio::test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::position::Place;
 use super::{ExportPosition, Record};
 use crate::entity::DynamicEntity;
-use crate::query::EntityStream;
+use crate::query::{EntityStream, Pages};
 use crate::{Error, TableServiceClient};
 
 /// Reads whole tables. See [`TableServiceClient::export`].
@@ -73,7 +73,7 @@ impl Export {
         } = self;
         let reader = Arc::new(Reader { service, page_size });
         let mut begin = Some((tables, resume));
-        EntityStream::follow(None, None, move |_, walk: Option<Walk>| {
+        EntityStream::follow(Pages::default(), move |_, walk: Option<Walk>| {
             let reader = Arc::clone(&reader);
             let begin = begin.take();
             async move {

@@ -9,7 +9,6 @@ use super::is_refusal;
 use super::pack::{Item, Measure};
 use super::report::{BulkFailure, Outcome};
 use crate::action::{Batch, DeleteEntity, EncodedEntity};
-use crate::entity::EntityError;
 use crate::{Error, ErrorKind, RowNow, TableClient};
 
 /// What a run does to every entity of its input.
@@ -200,7 +199,7 @@ pub(super) struct Sizes {
 
 impl Sizes {
     pub(super) fn new(table: TableClient, verb: Verb) -> Self {
-        let nowhere = PartitionKey::new("").map_err(EntityError::from);
+        let nowhere = PartitionKey::new("").map_err(Into::into);
         let frame = Batch::new(table.clone(), nowhere).body_bytes();
         let head_max = HEAD_BYTES_MAX + table.pipeline.endpoint.to_string().len();
         Self {

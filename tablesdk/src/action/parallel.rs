@@ -1,0 +1,164 @@
+//! `partitions`, `partition_ranges` and `row_ranges`: a query that is read at several places at a time.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
+use tablesdk_protocol::{KeyPartName, PartitionKey, RowKey};
+
+use super::QueryEntities;
+use crate::Error;
+use crate::entity::TableEntity;
+use crate::query::{EntityStream, Selection, Whole, read_ahead};
+
+/// A query that is read at several places at a time. See [`QueryEntities::partitions`],
+/// [`QueryEntities::partition_ranges`] and [`QueryEntities::row_ranges`].
+#[must_use = "a query does nothing until it is read"]
+pub struct ParallelQuery<E, S = Whole<E>> {
+    query: QueryEntities<E, Arc<S>>,
+    /// What each place adds to the filter.
+    places: Vec<Result<Tree, Error>>,
+    parallel: usize,
+    in_order: bool,
+}
+
+impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S> {
+    pub(super) const fn new(
+        query: QueryEntities<E, Arc<S>>,
+        places: Vec<Result<Tree, Error>>,
+    ) -> Self {
+        Self {
+            query,
+            places,
+            parallel: PARALLEL,
+            in_order: false,
+        }
+    }
+
+    /// How many places are read at a time: 8 unless told otherwise. Not 0.
+    pub const fn parallel(mut self, places: usize) -> Self {
+        self.parallel = places;
+        self
+    }
+
+    /// Yields the items place by place, in the order in which those were given. The next places are read meanwhile, 1,000
+    /// items of each at most. Without this, items come as they arrive; those of one place are in order in any case.
+    pub const fn in_order(mut self) -> Self {
+        self.in_order = true;
+        self
+    }
+
+    /// The items one by one. [`take`](QueryEntities::take) counts all of them.
+    pub fn stream(self) -> EntityStream<S::Item> {
+        let Self {
+            query,
+            places,
+            parallel,
+            in_order,
+        } = self;
+        if parallel == 0 {
+            let error = Error::input("nothing can be read with a parallelism of 0");
+            return EntityStream::failed(error.with_operation("query entities"));
+        }
+        let take = query.taken();
+        let places = places.into_iter().map(move |place| query.at(place));
+        if in_order {
+            EntityStream::first(take, one_after_another(places, parallel))
+        } else {
+            let items = stream::iter(places.map(QueryEntities::stream));
+            EntityStream::first(take, items.flatten_unordered(parallel))
+        }
+    }
+
+    /// All items at once.
+    ///
+    /// # Errors
+    ///
+    /// As [`QueryEntities::collect`].
+    pub async fn collect(self) -> Result<Vec<S::Item>, Error> {
+        self.stream().try_collect().await
+    }
+}
+
+/// Reads ahead at some places while the items of the first of them are consumed.
+fn one_after_another<E: TableEntity, S: Selection<E>>(
+    mut places: impl Iterator<Item = QueryEntities<E, Arc<S>>> + Send + 'static,
+    parallel: usize,
+) -> impl futures_core::Stream<Item = Result<S::Item, Error>> + Send {
+    async_stream::stream! {
+        let mut begun = VecDeque::new();
+        loop {
+            while begun.len() < parallel && let Some(place) = places.next() {
+                begun.push_back(read_ahead(place.stream(), ITEMS_AHEAD));
+            }
+            let Some(mut items) = begun.pop_front() else {
+                break;
+            };
+            while let Some(item) = items.next().await {
+                yield item;
+            }
+        }
+    }
+}
+
+/// The conditions of ranges of a key that meet at the boundaries.
+pub(super) fn ranges(
+    part: KeyPartName,
+    boundaries: impl IntoIterator<Item = impl Into<String>>,
+) -> Vec<Result<Tree, Error>> {
+    let boundaries: Vec<String> = boundaries.into_iter().map(Into::into).collect();
+    if let Err(error) = check(part, &boundaries) {
+        return vec![Err(error)];
+    }
+    let compare = |operator, boundary: &String| {
+        Tree::comparison(part.property(), operator, boundary.as_str())
+    };
+    let from = |boundary| compare(ComparisonOperator::GreaterThanOrEqual, boundary);
+    let below = |boundary| compare(ComparisonOperator::LessThan, boundary);
+    let (Some(first), Some(last)) = (boundaries.first(), boundaries.last()) else {
+        // SERVICE: every key is at least the empty one.
+        return vec![Ok(from(&String::new()))];
+    };
+    let between = boundaries.iter().zip(boundaries.iter().skip(1));
+    let between = between.map(|(lower, upper)| Ok(from(lower).and(below(upper))));
+    let mut ranges = vec![Ok(below(first))];
+    ranges.extend(between);
+    ranges.push(Ok(from(last)));
+    ranges
+}
+
+fn check(part: KeyPartName, boundaries: &[String]) -> Result<(), Error> {
+    let is_sorted = match part {
+        KeyPartName::RowKey => {
+            let keys: Result<Vec<_>, _> = boundaries.iter().map(RowKey::new).collect();
+            keys.map_err(Error::input)?.is_sorted_by(|a, b| a < b)
+        }
+        KeyPartName::PartitionKey => {
+            let keys: Result<Vec<_>, _> = boundaries.iter().map(PartitionKey::new).collect();
+            keys.map_err(Error::input)?.is_sorted_by(|a, b| a < b)
+        }
+    };
+    if is_sorted {
+        Ok(())
+    } else {
+        Err(Error::input(format!(
+            "the boundaries of {part} ranges must ascend, each once"
+        )))
+    }
+}
+
+impl<E, S> fmt::Debug for ParallelQuery<E, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ParallelQuery")
+            .field("query", &self.query)
+            .field("places", &self.places.len())
+            .field("parallel", &self.parallel)
+            .field("in_order", &self.in_order)
+            .finish()
+    }
+}
+
+const PARALLEL: usize = 8;
+const ITEMS_AHEAD: usize = 1_000;

@@ -1,0 +1,201 @@
+//! `tracked` and `changed_only`: reads an entity, keeps what came, and writes what differs from it.
+
+use std::fmt;
+use std::future::IntoFuture;
+use std::marker::PhantomData;
+
+use bytes::Bytes;
+use tablesdk_protocol::operation::update_entity::Mode;
+use tablesdk_protocol::wire::json::{JsonEntity, read_entity};
+use tablesdk_protocol::{EntityKey, IfMatch, Value};
+
+use super::get_entity::fetch;
+use super::modify::unmodelled;
+use super::update_entity::{operation, send};
+use super::{ActionFuture, EncodedEntity};
+use crate::entity::{
+    EntityError, Stored, WritableEntity, write_entity, write_entity_with, write_values,
+};
+use crate::pipeline::Effect;
+use crate::{Error, TableClient};
+
+/// Reads one entity and keeps what came. See [`GetEntity::tracked`](super::GetEntity::tracked).
+#[must_use = "actions do nothing until awaited"]
+pub struct GetTracked<E> {
+    table: TableClient,
+    key: Result<EntityKey, EntityError>,
+    marker: PhantomData<fn() -> E>,
+}
+
+impl<E: WritableEntity> GetTracked<E> {
+    pub(super) const fn new(table: TableClient, key: Result<EntityKey, EntityError>) -> Self {
+        Self {
+            table,
+            key,
+            marker: PhantomData,
+        }
+    }
+
+    async fn run(self) -> Result<Option<Stored<E>>, Error> {
+        let refused = |error| Error::input(error).with_operation(GET);
+        let key = self.key.map_err(refused)?;
+        let mut run = self.table.pipeline.begin(GET);
+        let fetched = fetch(&mut run, Effect::Read, &self.table, &key, None).await;
+        let (content, etag) = match fetched {
+            Ok(fetched) => fetched,
+            // A missing table is an error, a missing entity an answer.
+            Err(error) if error.is_no_such_resource() => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let unreadable = |error: Error| error.with_operation(GET).with_key(&key);
+        let entity = read_entity(&content).map_err(|error| unreadable(Error::response(error)))?;
+        let stored = Stored::<E>::read(&entity, etag);
+        let mut stored = stored.map_err(|error| unreadable(Error::response(error)))?;
+        drop(entity);
+        stored.track(content);
+        Ok(Some(stored))
+    }
+}
+
+impl<E: WritableEntity> IntoFuture for GetTracked<E> {
+    type Output = Result<Option<Stored<E>>, Error>;
+    type IntoFuture = ActionFuture<'static, Option<Stored<E>>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.run())
+    }
+}
+
+impl<E> fmt::Debug for GetTracked<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GetTracked")
+            .field("table", &self.table)
+            .field("key", &self.key)
+            .finish()
+    }
+}
+
+/// Writes what changed since an entity was read. See [`ReplaceStored::changed_only`](super::ReplaceStored::changed_only).
+#[derive(Debug)]
+#[must_use = "actions do nothing until awaited"]
+pub struct MergeChanged<'e, E> {
+    table: TableClient,
+    mode: Mode,
+    entity: &'e mut Stored<E>,
+}
+
+impl<'e, E: WritableEntity> MergeChanged<'e, E> {
+    pub(super) const fn new(table: TableClient, mode: Mode, entity: &'e mut Stored<E>) -> Self {
+        Self {
+            table,
+            mode,
+            entity,
+        }
+    }
+}
+
+impl<'e, E: WritableEntity> IntoFuture for MergeChanged<'e, E> {
+    type Output = Result<(), Error>;
+    type IntoFuture = ActionFuture<'e, ()>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let Self {
+            table,
+            mode,
+            entity,
+        } = self;
+        let if_match = IfMatch::ETag(entity.etag().clone());
+        let changes = match mode {
+            Mode::Merge => changes(entity),
+            Mode::Replace => Err(Error::input(Problem::Replace)),
+        };
+        let changes = changes.map_err(|error| {
+            let operation = operation(mode, Some(&if_match));
+            error.with_operation(operation).with_key(entity.key())
+        });
+        Box::pin(async move {
+            let Some(Changes {
+                mode,
+                encoded,
+                after,
+            }) = changes?
+            else {
+                return Ok(());
+            };
+            let mut run = table.pipeline.begin(operation(mode, Some(&if_match)));
+            let etag = send(&mut run, &table, mode, Some(if_match), encoded, false).await?;
+            entity.written(etag);
+            entity.track(after);
+            Ok(())
+        })
+    }
+}
+
+/// What is to be written.
+struct Changes {
+    mode: Mode,
+    encoded: EncodedEntity,
+    /// What is stored then.
+    after: Bytes,
+}
+
+/// What differs from what was read; `None` when nothing does.
+fn changes<E: WritableEntity>(entity: &Stored<E>) -> Result<Option<Changes>, Error> {
+    let key = entity.unchanged_key().map_err(Error::input)?.clone();
+    let fetched = entity.tracked();
+    let fetched = fetched.ok_or_else(|| Error::input(Problem::Untracked))?;
+    let fetched = read_entity(fetched).map_err(Error::input)?;
+    // What was read, as it would be written: what the type does not keep apart is no change.
+    let before = Stored::<E>::read(&fetched, Some(entity.etag().clone()));
+    let before = before.map_err(Error::input)?;
+    let rest = unmodelled(&before, &fetched)?;
+    let before = write_entity::<E>(&before, &key).map_err(Error::input)?;
+    let now = write_entity::<E>(entity, &key).map_err(Error::input)?;
+    let before = properties(&read_entity(&before).map_err(Error::input)?)?;
+    let now = properties(&read_entity(&now).map_err(Error::input)?)?;
+    let is_gone = |(name, _): &(String, Value)| now.iter().all(|(known, _)| known != name);
+    let has_lost = before.iter().any(is_gone);
+    let changed = now
+        .into_iter()
+        .filter(|property| !before.contains(property));
+    let changed: Vec<_> = changed.collect();
+    if changed.is_empty() && !has_lost {
+        return Ok(None);
+    }
+    let after = write_entity_with::<E>(entity, &key, &rest).map_err(Error::input)?;
+    // A merge can take nothing away.
+    let (mode, body) = if has_lost {
+        (Mode::Replace, after.clone())
+    } else {
+        let body = write_values(&key, &changed).map_err(Error::input)?;
+        (Mode::Merge, body)
+    };
+    let encoded = EncodedEntity { key, body };
+    Ok(Some(Changes {
+        mode,
+        encoded,
+        after,
+    }))
+}
+
+fn properties(entity: &JsonEntity<'_>) -> Result<Vec<(String, Value)>, Error> {
+    let mut properties = Vec::new();
+    for property in entity.properties() {
+        if let Some(value) = property.to_value().map_err(Error::input)? {
+            properties.push((property.name().to_owned(), value));
+        }
+    }
+    Ok(properties)
+}
+
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+enum Problem {
+    #[error("a replace writes everything: `changed_only` is for a merge")]
+    Replace,
+    #[error(
+        "what was read is not known: read the entity with `get(…).tracked()`, and write it with `changed_only` alone"
+    )]
+    Untracked,
+}
+
+const GET: &str = "get entity";

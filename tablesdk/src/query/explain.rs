@@ -1,0 +1,46 @@
+//! What a query would send, for people to read. Holds nothing secret.
+
+use std::fmt;
+
+use super::AccessClass;
+
+/// What a query sends first, and how the service finds what it asks for. Printed, it is a line for each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    pub(crate) method: &'static str,
+    pub(crate) url: String,
+    pub(crate) filter: Option<String>,
+    pub(crate) access: AccessClass,
+}
+
+impl Explanation {
+    /// The URL of the first request, without a credential.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The filter in OData, if there is one.
+    pub fn filter(&self) -> Option<&str> {
+        self.filter.as_deref()
+    }
+
+    /// What it costs.
+    pub const fn access(&self) -> AccessClass {
+        self.access
+    }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            method,
+            url,
+            filter,
+            access,
+        } = self;
+        writeln!(f, "access: {access}")?;
+        let filter = filter.as_deref().unwrap_or("none");
+        writeln!(f, "filter: {filter}")?;
+        write!(f, "request: {method} {url}")
+    }
+}

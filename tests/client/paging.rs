@@ -1,0 +1,508 @@
+//! Paging: however the service cuts a result into pages, and however it is read, the same rows come in the same order.
+
+use std::process::Stdio;
+
+use futures::TryStreamExt as _;
+use harness::Subject;
+use harness::faults::{Faults, Op};
+use tablesdk::query::{AccessClass, PageToken};
+use tablesdk::{DynamicEntity, ErrorKind, TableClient, TableServiceClient};
+use tablesdk_server::TableServer;
+
+use crate::{Employee, on_both_transports};
+
+/// Some hundred rows in partitions of very different sizes, with keys that need escaping.
+fn rows(random: &mut fastrand::Rng) -> Vec<DynamicEntity> {
+    let partitions = [
+        "",
+        " ",
+        "a",
+        "a'b",
+        "aa",
+        "b%20",
+        "ü",
+        "\u{FFFD}",
+        "\u{1F600}",
+    ];
+    let mut rows = Vec::new();
+    for partition in partitions {
+        for id in 0..random.usize(0..60) {
+            let mut row = DynamicEntity::new(partition, format!("{:03}'{id}", random.u16(..1000)));
+            row.properties_mut().set("Value", random.i32(0..10));
+            row.properties_mut()
+                .set("Name", "x".repeat(random.usize(..20)));
+            rows.push(row);
+        }
+    }
+    random.shuffle(&mut rows);
+    rows
+}
+
+async fn filled(server: &TableServer, rows: &[DynamicEntity]) -> TableClient {
+    let subject = TableServiceClient::builder(server.endpoint())
+        .credential(server.credential())
+        .transport(server.transport())
+        .build()
+        .unwrap();
+    let table = subject.table("Tests");
+    table.create().await.unwrap();
+    let report = table
+        .bulk()
+        .upsert_replace_all(rows.to_vec())
+        .run()
+        .await
+        .unwrap();
+    assert!(report.is_success());
+    table
+}
+
+type Rows = Vec<(String, String, i32)>;
+
+fn plain(row: &DynamicEntity) -> (String, String, i32) {
+    let value = row.properties().read("Value").unwrap();
+    (
+        row.partition_key().to_owned(),
+        row.row_key().to_owned(),
+        value,
+    )
+}
+
+fn all_plain(rows: &[tablesdk::Stored<DynamicEntity>]) -> Rows {
+    rows.iter().map(|row| plain(row)).collect()
+}
+
+type Query = tablesdk::action::QueryEntities<DynamicEntity>;
+
+/// Reads page by page, with a token that goes through text and through serde, each page by a client of its own.
+async fn by_tokens(server: &TableServer, query: impl Fn(&TableClient) -> Query) -> Rows {
+    let mut rows = Vec::new();
+    let mut token: Option<PageToken> = None;
+    loop {
+        let service = TableServiceClient::builder(server.endpoint())
+            .credential(server.credential())
+            .transport(server.transport())
+            .build()
+            .unwrap();
+        let page = query(&service.table("Tests")).page(token).await.unwrap();
+        rows.extend(all_plain(&page.items));
+        let Some(next) = page.next else {
+            return rows;
+        };
+        let json = serde_json::to_string(&next).unwrap();
+        assert_eq!(json, format!("\"{next}\""));
+        token = Some(serde_json::from_str(&json).unwrap());
+    }
+}
+
+#[tokio::test]
+async fn the_same_rows_come_however_they_are_paged() {
+    let seed = fastrand::u64(..);
+    println!("seed {seed}");
+    let mut random = fastrand::Rng::with_seed(seed);
+    for _ in 0..2 {
+        let rows = rows(&mut random);
+        let whole = TableServer::in_process();
+        let whole = filled(&whole, &rows).await;
+        for (max, empty, per_partition) in [
+            (3, false, false),
+            (3, true, true),
+            (7, true, false),
+            (1000, false, true),
+        ] {
+            let mut builder = TableServer::builder().page_entities_max(max);
+            if empty {
+                builder = builder.empty_pages();
+            }
+            if per_partition {
+                builder = builder.page_per_partition();
+            }
+            let server = builder.in_process().unwrap();
+            let table = filled(&server, &rows).await;
+            let filters = [
+                None,
+                Some("Value lt 3"),
+                Some("PartitionKey gt 'a' and Value ne 5"),
+                Some("RowKey ge '5'"),
+            ];
+            for filter in filters {
+                let query = |table: &TableClient| match filter {
+                    Some(filter) => table.query::<DynamicEntity>().odata(filter),
+                    None => table.query(),
+                };
+                let expected = all_plain(&query(&whole).collect().await.unwrap());
+                let size = random.usize(1..20);
+                let at = format!("{max} {empty} {per_partition} {filter:?} {size}");
+                let plainly = query(&table).page_size(size).collect().await.unwrap();
+                assert_eq!(all_plain(&plainly), expected, "{at}");
+                let ahead = query(&table)
+                    .page_size(size)
+                    .prefetch()
+                    .collect()
+                    .await
+                    .unwrap();
+                assert_eq!(all_plain(&ahead), expected, "{at}");
+                assert_eq!(
+                    by_tokens(&server, |table| query(table).page_size(size)).await,
+                    expected,
+                    "{at}"
+                );
+                assert_eq!(
+                    by_tokens(&server, |table| query(table).take(size)).await,
+                    expected,
+                    "{at}"
+                );
+
+                let take = random.usize(0..expected.len() + 2);
+                let some = query(&table)
+                    .take(take)
+                    .page_size(size)
+                    .collect()
+                    .await
+                    .unwrap();
+                assert_eq!(
+                    all_plain(&some),
+                    expected[..take.min(expected.len())],
+                    "{at} {take}"
+                );
+                assert_eq!(query(&table).count().await.unwrap(), expected.len(), "{at}");
+
+                // In parts that meet: the boundaries are keys of rows, and others.
+                let mut boundaries = vec!["a".to_owned(), "aZ".to_owned(), "\u{FFFD}".to_owned()];
+                boundaries.truncate(random.usize(..4));
+                let ranges = query(&table).page_size(size).partition_ranges(boundaries);
+                let parts = ranges
+                    .parallel(random.usize(1..5))
+                    .in_order()
+                    .collect()
+                    .await
+                    .unwrap();
+                assert_eq!(all_plain(&parts), expected, "{at}");
+                let ranges = query(&table).row_ranges(["2", "500'3", "9"]).parallel(3);
+                let mut parts = all_plain(&ranges.collect().await.unwrap());
+                let mut sorted = expected.clone();
+                parts.sort();
+                sorted.sort();
+                assert_eq!(parts, sorted, "{at}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn partitions_are_read_side_by_side() {
+    let mut random = fastrand::Rng::new();
+    let rows = rows(&mut random);
+    let server = TableServer::in_process();
+    let table = filled(&server, &rows).await;
+    let all = all_plain(&table.query::<DynamicEntity>().collect().await.unwrap());
+    let of = |partition: &str| {
+        all.iter()
+            .filter(|row| row.0 == partition)
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    let wanted = ["ü", "missing", "a'b", ""];
+    let expected: Vec<_> = wanted.iter().flat_map(|partition| of(partition)).collect();
+    for parallel in [1, 2, 8] {
+        let query = || {
+            table
+                .query::<DynamicEntity>()
+                .page_size(7)
+                .partitions(wanted)
+                .parallel(parallel)
+        };
+        assert_eq!(
+            all_plain(&query().in_order().collect().await.unwrap()),
+            expected
+        );
+        let mut unordered = all_plain(&query().collect().await.unwrap());
+        // Each partition is in order, whatever comes between.
+        for partition in wanted {
+            let seen: Vec<_> = unordered
+                .iter()
+                .filter(|row| row.0 == partition)
+                .cloned()
+                .collect();
+            assert_eq!(seen, of(partition));
+        }
+        let mut sorted = expected.clone();
+        unordered.sort();
+        sorted.sort();
+        assert_eq!(unordered, sorted);
+    }
+    let take = expected.len() / 2;
+    let some = table
+        .query::<DynamicEntity>()
+        .take(take)
+        .partitions(wanted)
+        .in_order()
+        .collect();
+    assert_eq!(all_plain(&some.await.unwrap()), expected[..take]);
+
+    let query = || table.query::<DynamicEntity>();
+    for error in [
+        query()
+            .partitions(["a", "b/c"])
+            .collect()
+            .await
+            .unwrap_err(),
+        query()
+            .partitions(["a"])
+            .parallel(0)
+            .collect()
+            .await
+            .unwrap_err(),
+        query()
+            .partition_ranges(["b", "a"])
+            .collect()
+            .await
+            .unwrap_err(),
+        query()
+            .partition_ranges(["a", "a"])
+            .collect()
+            .await
+            .unwrap_err(),
+        query()
+            .partition("a")
+            .row_ranges(["a/b"])
+            .collect()
+            .await
+            .unwrap_err(),
+        query()
+            .odata("no filter")
+            .partitions(["a"])
+            .collect()
+            .await
+            .unwrap_err(),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::Input, "{error:?}");
+    }
+    let missing = TableServiceClient::builder(server.endpoint())
+        .credential(server.credential())
+        .transport(server.transport())
+        .build()
+        .unwrap()
+        .table("Missing");
+    for in_order in [false, true] {
+        let query = missing.query::<DynamicEntity>().partitions(["a", "b"]);
+        let query = if in_order { query.in_order() } else { query };
+        let mut items = query.stream();
+        assert!(items.try_next().await.unwrap_err().is_not_found());
+        assert!(
+            items.try_next().await.unwrap().is_none(),
+            "it ends with its first error"
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_next_page_is_fetched_while_one_is_consumed() {
+    let server = TableServer::in_process();
+    let faults = Faults::new(server.transport());
+    let subject = Subject::with_transport(server, faults.clone());
+    let table = subject.table().await;
+    for id in 0..9 {
+        table
+            .insert(&Employee::new(&id.to_string(), "Ada", id))
+            .await
+            .unwrap();
+    }
+    let requests = |prefetch: bool| {
+        let (table, faults) = (table.clone(), faults.clone());
+        async move {
+            let before = faults.count(Op::Query);
+            let query = table.query::<Employee>().page_size(3);
+            let mut items = if prefetch { query.prefetch() } else { query }.stream();
+            items.try_next().await.unwrap();
+            for _ in 0..100 {
+                tokio::task::yield_now().await;
+            }
+            let early = faults.count(Op::Query) - before;
+            let rest: Vec<_> = items.try_collect().await.unwrap();
+            assert_eq!(rest.len(), 8);
+            (early, faults.count(Op::Query) - before)
+        }
+    };
+    assert_eq!(requests(false).await, (1, 3));
+    assert_eq!(requests(true).await, (2, 3));
+}
+
+on_both_transports! {
+    async fn a_query_for_one_entity_is_a_read_by_key(subject: Subject) {
+        let table = subject.table().await;
+        let query = |id: &str| {
+            let id = id.to_owned();
+            table.query::<Employee>().partition("Sales").filter(move |e| e.id.eq(id))
+        };
+        assert!(query("1").collect().await.unwrap().is_empty());
+        let stored = table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
+        assert_eq!(query("1").collect().await.unwrap(), vec![stored.clone()]);
+        assert_eq!(query("1").select(|e| (e.name, e.age)).one().await.unwrap(), Some(("Ada".to_owned(), 36)));
+        assert_eq!(query("1").count().await.unwrap(), 1);
+        assert!(!query("2").exists().await.unwrap());
+        let page = query("1").page(None).await.unwrap();
+        assert_eq!((page.items, page.next), (vec![stored], None));
+        assert_eq!(query("1").delete_all().await.unwrap().progress().written, 1);
+        let missing = subject.service.table("Missing");
+        let one = missing.query::<Employee>().partition("Sales").filter(|e| e.id.eq("1"));
+        assert!(one.collect().await.unwrap_err().is_not_found());
+    }
+}
+
+#[tokio::test]
+async fn how_a_query_is_answered_is_known_before_it_is_sent() {
+    let server = TableServer::in_process();
+    let faults = Faults::new(server.transport());
+    let build = |transport: Faults<_>| {
+        TableServiceClient::builder(server.endpoint())
+            .credential(server.credential())
+            .transport(transport)
+            .deny_scans()
+            .build()
+            .unwrap()
+    };
+    let table = build(faults.clone()).table("Tests");
+    table.create().await.unwrap();
+    let query = || table.query::<Employee>();
+    let sales = || query().partition("Sales");
+    for (query, access, target) in [
+        (
+            sales().filter(|e| e.id.eq("1")),
+            AccessClass::Point,
+            "/Tests(PartitionKey='Sales',RowKey='1')",
+        ),
+        (
+            sales().filter(|e| e.id.starts_with("1")),
+            AccessClass::RowRange,
+            "/Tests()?$filter=",
+        ),
+        (
+            sales().filter(|e| e.age.ge(1)).take(5),
+            AccessClass::Partition,
+            "&$top=5",
+        ),
+        (
+            query().filter(|e| e.age.ge(1)),
+            AccessClass::Scan,
+            "/Tests()?$filter=",
+        ),
+    ] {
+        let explanation = query.explain().unwrap();
+        assert_eq!(explanation.access(), access);
+        let url = explanation.url().replace("%24", "$").replace("%27", "'");
+        assert!(url.contains(target), "{url}");
+        let shown = explanation.to_string();
+        assert!(
+            shown.starts_with(&format!("access: {access}\nfilter: ")),
+            "{shown}"
+        );
+        let before = faults.seen().len();
+        let result = query.collect().await;
+        let sent = faults.seen().len() - before;
+        match result {
+            Ok(_) => assert_eq!((sent, access == AccessClass::Scan), (1, false)),
+            Err(error) => {
+                assert_eq!(
+                    (error.kind(), sent, access),
+                    (ErrorKind::Input, 0, AccessClass::Scan)
+                );
+                assert!(
+                    format!("{error:?}").contains("reads the whole table (a scan)"),
+                    "{error:?}"
+                );
+            }
+        }
+    }
+    let before = faults.seen().len();
+    for error in [
+        query().count().await.unwrap_err(),
+        query().first().await.unwrap_err(),
+        query().page(None).await.unwrap_err(),
+        query().partition_ranges(["a"]).collect().await.unwrap_err(),
+        query()
+            .explain()
+            .map(|_| ())
+            .and(query().odata("(").explain())
+            .unwrap_err(),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::Input, "{error:?}");
+    }
+    assert!(query().delete_all().await.is_err());
+    assert!(query().delete_all().dry_run().await.is_err());
+    assert_eq!(faults.seen().len(), before);
+    assert!(
+        query()
+            .partitions(["Sales"])
+            .collect()
+            .await
+            .unwrap()
+            .is_empty()
+    );
+}
+
+/// What an explanation shows is for everybody to see.
+#[test]
+fn an_explanation_holds_no_credential() {
+    let text = "TableEndpoint=https://acct.table.core.windows.net;SharedAccessSignature=sv=2019-02-02&sig=c2VjcmV0";
+    let table = TableServiceClient::from_connection_string(text)
+        .unwrap()
+        .table("Tests");
+    let explanation = table.query::<Employee>().explain().unwrap();
+    assert_eq!(
+        explanation.url(),
+        "https://acct.table.core.windows.net/Tests()"
+    );
+    assert!(!format!("{explanation:?} {explanation}").contains("sig"));
+}
+
+/// The test starts itself a second time, as the process that goes on.
+#[tokio::test]
+async fn a_token_is_resumed_in_another_process() {
+    let query = |table: &TableClient| {
+        table
+            .query::<Employee>()
+            .filter(|e| e.age.ge(2))
+            .page_size(3)
+    };
+    if let (Ok(text), Ok(token)) = (std::env::var(CONNECTION), std::env::var(TOKEN)) {
+        let table = TableServiceClient::from_connection_string(&text)
+            .unwrap()
+            .table("Tests");
+        let page = query(&table)
+            .page(token.parse::<PageToken>().unwrap())
+            .await
+            .unwrap();
+        let ages: Vec<_> = page.items.iter().map(|row| row.age).collect();
+        println!("ages {ages:?}");
+        return;
+    }
+    let subject = Subject::over_http().await;
+    let table = subject.table().await;
+    for id in 0..9 {
+        table
+            .insert(&Employee::new(&id.to_string(), "Ada", id))
+            .await
+            .unwrap();
+    }
+    let page = query(&table).page(None).await.unwrap();
+    let output = tokio::process::Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "paging::a_token_is_resumed_in_another_process",
+            "--nocapture",
+        ])
+        .env(CONNECTION, subject.server.connection_string())
+        .env(TOKEN, page.next.unwrap().to_string())
+        .stdin(Stdio::null())
+        .output()
+        .await
+        .unwrap();
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && shown.contains("ages [5, 6, 7]"),
+        "{shown}"
+    );
+}
+
+const CONNECTION: &str = "TABLESDK_TEST_CONNECTION";
+const TOKEN: &str = "TABLESDK_TEST_TOKEN";

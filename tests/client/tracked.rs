@@ -1,0 +1,201 @@
+//! Tracked entities: a merge sends what differs and nothing else, and never loses what others wrote.
+
+use bytes::Bytes;
+use http::{Method, Request, Response};
+use std::sync::{Arc, Mutex};
+use tablesdk::{
+    ErrorKind, Properties, TableClient, TableEntity, TableServiceClient, Transport, TransportFuture,
+};
+use tablesdk_server::{InProcess, TableServer};
+
+use crate::{Employee, on_both_transports};
+
+/// Keeps every request, body included.
+#[derive(Debug)]
+struct Recorder {
+    inner: InProcess,
+    seen: Arc<Mutex<Vec<(Method, String)>>>,
+}
+
+impl Transport for Recorder {
+    fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
+        let body = String::from_utf8_lossy(request.body()).into_owned();
+        self.seen
+            .lock()
+            .unwrap()
+            .push((request.method().clone(), body));
+        Box::pin(async move {
+            let answer: Result<Response<Bytes>, _> = self.inner.send(request).await;
+            answer
+        })
+    }
+}
+
+type Seen = Arc<Mutex<Vec<(Method, String)>>>;
+
+async fn recorded() -> (TableServer, TableClient, Seen) {
+    let server = TableServer::in_process();
+    let seen = Seen::default();
+    let recorder = Recorder {
+        inner: server.transport(),
+        seen: Arc::clone(&seen),
+    };
+    let service = TableServiceClient::builder(server.endpoint())
+        .credential(server.credential())
+        .transport(recorder)
+        .build()
+        .unwrap();
+    let table = service.table("Tests");
+    table.create().await.unwrap();
+    (server, table, seen)
+}
+
+#[derive(Debug, Clone, PartialEq, TableEntity)]
+#[table(rename_all = "PascalCase")]
+struct Narrow {
+    #[table(partition_key)]
+    department: String,
+    #[table(row_key)]
+    id: String,
+    age: i32,
+    email: Option<String>,
+}
+
+#[tokio::test]
+async fn only_what_differs_is_sent() {
+    let (_server, table, seen) = recorded().await;
+    let employee = Employee {
+        email: Some("a@b".into()),
+        ..Employee::new("1", "Ada", 36)
+    };
+    table.insert(&employee).await.unwrap();
+    let take = || std::mem::take(&mut *seen.lock().unwrap());
+    let merge = Method::from_bytes(b"MERGE").unwrap();
+    let mut narrow = table
+        .get(Narrow::key("Sales", "1"))
+        .tracked()
+        .await
+        .unwrap()
+        .unwrap();
+
+    take();
+    table.merge(&mut narrow).changed_only().await.unwrap();
+    assert!(take().is_empty(), "nothing differs");
+
+    narrow.age = 37;
+    table.merge(&mut narrow).changed_only().await.unwrap();
+    let keys = r#""PartitionKey":"Sales","RowKey":"1""#;
+    let sent = take();
+    assert_eq!(sent.len(), 1);
+    assert!(sent[0].0 == merge || sent[0].0 == Method::PATCH, "{sent:?}");
+    assert_eq!(sent[0].1, format!(r#"{{{keys},"Age":37}}"#));
+
+    // Tracking goes on from what was written; what became `None` goes, and what the struct does not have stays.
+    table.merge(&mut narrow).changed_only().await.unwrap();
+    assert!(take().is_empty());
+    (narrow.age, narrow.email) = (38, None);
+    table.merge(&mut narrow).changed_only().await.unwrap();
+    let sent = take();
+    assert_eq!(
+        sent,
+        [(Method::PUT, format!(r#"{{{keys},"Age":38,"Name":"Ada"}}"#))]
+    );
+    let stored = table
+        .get(Employee::key("Sales", "1"))
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(*stored, Employee::new("1", "Ada", 38));
+    assert_eq!(stored.etag(), narrow.etag());
+
+    take();
+    narrow.email = Some("new@b".into());
+    table.merge(&mut narrow).changed_only().await.unwrap();
+    assert_eq!(take()[0].1, format!(r#"{{{keys},"Email":"new@b"}}"#));
+}
+
+on_both_transports! {
+    async fn somebody_elses_write_is_noticed(subject: Subject) {
+        let table = subject.table().await;
+        table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
+        let key = || Employee::key("Sales", "1");
+        let mut mine = table.get(key()).tracked().await.unwrap().unwrap();
+        table.patch(key()).set(|e| e.name, "Other").await.unwrap();
+        mine.age = 37;
+        let error = table.merge(&mut mine).changed_only().await.unwrap_err();
+        assert!(error.is_precondition_failed(), "{error:?}");
+        // The value is still tracked: it is compared with what it was read as.
+        let fresh = table.get(key()).tracked().await.unwrap().unwrap();
+        assert_eq!(fresh, table.get(key()).await.unwrap().unwrap(), "tracking is no part of the value");
+        assert!(table.get(Employee::key("Sales", "2")).tracked().await.unwrap().is_none());
+        let missing = subject.service.table("Missing");
+        assert!(missing.get(key()).tracked().await.unwrap_err().is_not_found());
+        assert_eq!(missing.get::<Employee>(("a/b", "1")).tracked().await.unwrap_err().kind(), ErrorKind::Input);
+    }
+
+    async fn a_property_of_the_rest_can_go(subject: Subject) {
+        #[derive(Debug, Clone, PartialEq, TableEntity)]
+        #[table(rename_all = "PascalCase")]
+        struct Open {
+            #[table(partition_key)]
+            department: String,
+            #[table(row_key)]
+            id: String,
+            #[table(rest)]
+            rest: Properties,
+        }
+
+        let table = subject.table().await;
+        table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
+        let mut open = table.get(Open::key("Sales", "1")).tracked().await.unwrap().unwrap();
+        open.rest.remove("Age");
+        open.rest.set("Name", "Grace");
+        table.merge(&mut open).changed_only().await.unwrap();
+        let stored = table.get(Open::key("Sales", "1")).await.unwrap().unwrap();
+        assert_eq!(stored, open);
+        assert_eq!(stored.rest.iter().map(|(name, _)| name).collect::<Vec<_>>(), ["Name"]);
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_tracked_is_refused() {
+    let (_server, table, seen) = recorded().await;
+    table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
+    let key = || Employee::key("Sales", "1");
+    let mut plain = table.get(key()).await.unwrap().unwrap();
+    let mut written = table.get(key()).tracked().await.unwrap().unwrap();
+    table.replace(&mut written).await.unwrap();
+    let mut moved = table.get(key()).tracked().await.unwrap().unwrap();
+    let mut replaced = moved.clone();
+    moved.id = "2".into();
+    let before = seen.lock().unwrap().len();
+    for (error, words) in [
+        (
+            table.merge(&mut plain).changed_only().await.unwrap_err(),
+            "read the entity with `get(…).tracked()`",
+        ),
+        (
+            table.merge(&mut written).changed_only().await.unwrap_err(),
+            "read the entity with `get(…).tracked()`",
+        ),
+        (
+            table
+                .replace(&mut replaced)
+                .changed_only()
+                .await
+                .unwrap_err(),
+            "a replace writes everything",
+        ),
+        (
+            table.merge(&mut moved).changed_only().await.unwrap_err(),
+            "the row key changed",
+        ),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::Input);
+        assert!(format!("{error:?}").contains(words), "{error:?}");
+        assert!(error.key().is_some());
+    }
+    assert_eq!(seen.lock().unwrap().len(), before);
+    let shown = format!("{replaced:?}");
+    assert!(shown.contains("tracked: true"), "{shown}");
+}
