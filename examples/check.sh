@@ -45,3 +45,8 @@ check transfer \
     'copy: stopped on the way' \
     'copy, called again: Copied 2 tables with 2500 entities' \
     '2500 readings in the third account'
+
+check bulk_load \
+    'Wrote 20000 entities in 200 requests' \
+    'Read 20000 entities' \
+    'the warmest measurement was 29.9 °C'
