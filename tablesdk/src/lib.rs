@@ -28,7 +28,7 @@ pub use entity::{
     Schema, Shard, Stored, TableEntity, TableProperties, Text, ValueError, WritableEntity,
 };
 pub use error::{Error, ErrorKind};
-pub use pipeline::Retry;
+pub use pipeline::{OperationReport, Retry};
 pub use row_now::{CurrentRow, RowNow};
 pub use service_client::{Builder, TableServiceClient};
 pub use table_client::TableClient;

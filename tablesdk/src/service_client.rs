@@ -10,7 +10,7 @@ use crate::action::QueryTables;
 use crate::clock::SystemClock;
 use crate::connection_string::ConnectionString;
 use crate::credential::Credential;
-use crate::pipeline::{Pipeline, Retry};
+use crate::pipeline::{Hook, OperationReport, Pipeline, Retry};
 use crate::transfer::{Export, Import, ImportMode};
 use crate::{Backend, Error, TableClient};
 
@@ -143,6 +143,7 @@ pub struct Builder {
     in_flight_max: Option<usize>,
     reads_secondary: bool,
     denies_scans: bool,
+    hook: Option<Hook>,
 }
 
 impl Builder {
@@ -157,6 +158,7 @@ impl Builder {
             in_flight_max: None,
             reads_secondary: false,
             denies_scans: false,
+            hook: None,
         }
     }
 
@@ -240,6 +242,35 @@ impl Builder {
         self
     }
 
+    /// Calls a function after each operation that sent anything, with what it took: to count, to measure, to bill. It runs
+    /// in between and must be quick. Beside it, every operation is a span of `tracing`, with its attempts inside.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = tablesdk_server::TableServer::start().await?;
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    /// use tablesdk::TableServiceClient;
+    ///
+    /// let received = Arc::new(AtomicU64::new(0));
+    /// let counter = Arc::clone(&received);
+    /// let service = TableServiceClient::builder(server.endpoint())
+    ///     .credential(server.credential())
+    ///     .on_operation(move |operation| {
+    ///         counter.fetch_add(operation.bytes_received, Ordering::Relaxed);
+    ///     })
+    ///     .build()?;
+    /// service.tables().collect().await?;
+    /// assert!(received.load(Ordering::Relaxed) > 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn on_operation(mut self, hook: impl Fn(&OperationReport) + Send + Sync + 'static) -> Self {
+        self.hook = Some(Hook::new(hook));
+        self
+    }
+
     /// The client.
     ///
     /// # Errors
@@ -275,6 +306,7 @@ impl Builder {
             self.in_flight_max,
         );
         pipeline.denies_scans = self.denies_scans;
+        pipeline.hook = self.hook;
         Ok(TableServiceClient {
             pipeline: Arc::new(pipeline.with_secondary_for_reads(secondary)),
         })

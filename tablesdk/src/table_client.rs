@@ -13,7 +13,7 @@ use crate::action::{
     WriteEntity,
 };
 use crate::entity::{IntoEntityKey, KeyOf, Stored, TableEntity, WritableEntity};
-use crate::pipeline::Pipeline;
+use crate::pipeline::{Pipeline, Run};
 
 /// A client of one table. Cloning it is cheap; clones share connections.
 ///
@@ -39,6 +39,11 @@ impl TableClient {
     pub(crate) fn checked_name(&self, operation: &'static str) -> Result<TableName, Error> {
         let name = TableName::new(self.name.as_str());
         name.map_err(|error| Error::input(error).with_operation(operation))
+    }
+
+    /// Starts an operation on the table.
+    pub(crate) fn begin(&self, operation: &'static str) -> Run<'_> {
+        self.pipeline.begin(operation, Some(&self.name))
     }
 
     /// Creates the table.

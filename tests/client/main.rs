@@ -16,6 +16,7 @@ mod honesty;
 mod key_laws;
 mod key_templates;
 mod keys;
+mod observability;
 mod paging;
 mod projections;
 mod queries;

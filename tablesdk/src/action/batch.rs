@@ -179,7 +179,7 @@ impl<'e> Batch<'e> {
             changes.push(item.change);
             writes.push(item.written);
         }
-        let mut run = table.pipeline.begin(OPERATION);
+        let mut run = table.begin(OPERATION);
         let done = if once {
             once::commit(&mut run, &name, &keys, changes.clone()).await
         } else {
@@ -189,7 +189,10 @@ impl<'e> Batch<'e> {
             done.map(|done| done.etags)
         };
         let etags = match done {
-            Ok(etags) => etags,
+            Ok(etags) => {
+                run.note_entities(count);
+                etags
+            }
             Err(error) => {
                 let index = error.batch_index().unwrap_or(count);
                 let (Some(operation), Some(key), Some(change)) =

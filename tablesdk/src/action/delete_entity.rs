@@ -55,7 +55,7 @@ impl DeleteEntity {
             key,
             if_match: self.if_match,
         };
-        let mut run = self.table.pipeline.begin(OPERATION);
+        let mut run = self.table.begin(OPERATION);
         let sent = if self.once {
             let changes = vec![Change::Delete(request.clone())];
             let keys = std::slice::from_ref(&request.key);
@@ -64,6 +64,7 @@ impl DeleteEntity {
         } else {
             let encoded = request.encode(&run.pipeline().endpoint);
             let answer = run.send(Effect::Write, &encoded).await;
+            run.note_entities(answer.is_ok().into());
             answer.and_then(|answer| check_status(&answer, &[StatusCode::NO_CONTENT]))
         };
         match sent {

@@ -12,7 +12,7 @@ use tablesdk_protocol::{ETag, EntityKey};
 use super::{ActionFuture, GetTracked, ResolveEntity};
 use crate::entity::{DynamicEntity, EntityError, Stored, TableEntity, WritableEntity};
 use crate::pipeline::{Effect, Run};
-use crate::query::ResolveError;
+use crate::query::{AccessClass, ResolveError};
 use crate::{Error, TableClient};
 
 /// Reads one entity. See [`TableClient::get`].
@@ -77,7 +77,7 @@ pub(super) async fn read<E: TableEntity>(
     select: Option<Vec<String>>,
 ) -> Result<Option<Stored<E>>, Error> {
     let key = key.map_err(|error| Error::input(error).with_operation(OPERATION))?;
-    let mut run = table.pipeline.begin(OPERATION);
+    let mut run = table.begin(OPERATION);
     let fetched = fetch(&mut run, Effect::Read, table, &key, select).await;
     let (content, etag) = match fetched {
         Ok(fetched) => fetched,
@@ -109,8 +109,10 @@ pub(super) async fn fetch(
         level: MetadataLevel::Minimal,
     };
     let request = request.encode(&run.pipeline().endpoint);
+    run.note_access(AccessClass::Point);
     let answer = run.send(effect, &request).await;
     let answer = answer.map_err(|error| error.with_key(key))?;
+    run.note_entities(1);
     let Response { etag, content } = Response::decode(answer.response);
     Ok((content, etag))
 }

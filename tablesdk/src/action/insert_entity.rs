@@ -69,7 +69,7 @@ impl<E: WritableEntity> InsertEntity<E> {
             prefer: Prefer::ReturnNoContent,
             level: MetadataLevel::Minimal,
         };
-        let mut run = self.table.pipeline.begin(OPERATION);
+        let mut run = self.table.begin(OPERATION);
         let etag = match send(&mut run, &request, &key, self.once).await {
             Ok(etag) => etag,
             Err(error) => {
@@ -114,6 +114,7 @@ async fn send(
     }
     let encoded = request.encode(&run.pipeline().endpoint);
     let answer = run.send(Effect::Write, &encoded).await?;
+    run.note_entities(1);
     check_status(&answer, &[StatusCode::CREATED, StatusCode::NO_CONTENT])?;
     let decoded = Response::decode(answer.response).map_err(unproven)?;
     Ok(decoded.etag)

@@ -71,7 +71,7 @@ where
     async fn run(mut self) -> Result<Stored<E>, Error> {
         let refused = |error| Error::input(error).with_operation(OPERATION);
         let key = self.key.map_err(refused)?;
-        let mut run = self.table.pipeline.begin(OPERATION);
+        let mut run = self.table.begin(OPERATION);
         if self.rounds == 0 {
             let error = Error::input("a modification needs at least one round");
             return Err(run.tally(error).with_key(&key));

@@ -74,7 +74,7 @@ impl<E: TableEntity> Patch<E> {
         let values = values.map_err(|error| failed(Error::input(error)))?;
         let body = write_values(&key, &values).map_err(|error| failed(Error::input(error)))?;
         let entity = EncodedEntity { key, body };
-        let mut run = self.table.pipeline.begin(OPERATION);
+        let mut run = self.table.begin(OPERATION);
         let if_match = Some(IfMatch::Any);
         send(&mut run, &self.table, Mode::Merge, if_match, entity, false).await
     }

@@ -642,7 +642,8 @@ impl<S> PagedQuery<S> {
         let pipeline = &self.table.pipeline;
         check_url(OPERATION, request.url_bytes(&pipeline.endpoint))?;
         let request = request.encode(&pipeline.endpoint);
-        let mut run = pipeline.begin(OPERATION);
+        let mut run = self.table.begin(OPERATION);
+        run.note_access(AccessClass::of(self.filter.as_ref()));
         let answer = run.send(Effect::Read, &request).await?;
         let Response {
             content,
@@ -667,7 +668,11 @@ impl<S> PagedQuery<S> {
             Ok(())
         });
         match read {
-            Ok(()) => Ok((items, continuation)),
+            Ok(()) => {
+                run.note_page();
+                run.note_entities(items.len());
+                Ok((items, continuation))
+            }
             Err(Unreadable::Page(error)) => Err(run.tally(Error::response(error))),
             Err(Unreadable::Entity { error, key }) => {
                 let error = match error {
@@ -698,7 +703,7 @@ impl<S> PagedQuery<S> {
     where
         S: Selection<E>,
     {
-        let mut run = self.table.pipeline.begin(OPERATION);
+        let mut run = self.table.begin(OPERATION);
         let select = self.selection.names();
         let fetched = fetch(&mut run, Effect::Read, &self.table, key, select).await;
         let content = match fetched {

@@ -39,7 +39,7 @@ impl<E: WritableEntity> GetTracked<E> {
     async fn run(self) -> Result<Option<Stored<E>>, Error> {
         let refused = |error| Error::input(error).with_operation(GET);
         let key = self.key.map_err(refused)?;
-        let mut run = self.table.pipeline.begin(GET);
+        let mut run = self.table.begin(GET);
         let fetched = fetch(&mut run, Effect::Read, &self.table, &key, None).await;
         let (content, etag) = match fetched {
             Ok(fetched) => fetched,
@@ -122,7 +122,7 @@ impl<'e, E: WritableEntity> IntoFuture for MergeChanged<'e, E> {
             else {
                 return Ok(());
             };
-            let mut run = table.pipeline.begin(operation(mode, Some(&if_match)));
+            let mut run = table.begin(operation(mode, Some(&if_match)));
             let etag = send(&mut run, &table, mode, Some(if_match), encoded, false).await?;
             entity.written(etag);
             entity.track(after);

@@ -59,7 +59,7 @@ impl<E: WritableEntity> IntoFuture for WriteEntity<E> {
                 ..
             } = self;
             let entity = entity?;
-            let mut run = table.pipeline.begin(operation(mode, if_match.as_ref()));
+            let mut run = table.begin(operation(mode, if_match.as_ref()));
             send(&mut run, &table, mode, if_match, entity, false).await
         })
     }
@@ -149,7 +149,7 @@ impl<'e, E: WritableEntity> IntoFuture for ReplaceStored<'e, E> {
         let encoded = encode_stored(operation, entity);
         Box::pin(async move {
             let encoded = encoded?;
-            let mut run = table.pipeline.begin(operation);
+            let mut run = table.begin(operation);
             let etag = send(&mut run, &table, mode, Some(if_match), encoded, once).await?;
             entity.written(etag);
             Ok(())
@@ -223,6 +223,7 @@ async fn exchange(run: &mut Run<'_>, request: &Request, once: bool) -> Result<ET
     }
     let encoded = request.encode(&run.pipeline().endpoint);
     let answer = run.send(Effect::Write, &encoded).await?;
+    run.note_entities(1);
     check_status(&answer, &[StatusCode::NO_CONTENT])?;
     let decoded = Response::decode(&answer.response).map_err(unproven)?;
     Ok(decoded.etag)

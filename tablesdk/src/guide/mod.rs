@@ -1,5 +1,8 @@
 //! Guides: one page for each matter that takes more than the documentation of an item.
 
+#[doc = include_str!("batches_and_bulk.md")]
+pub mod batches_and_bulk {}
+
 #[doc = include_str!("concurrency.md")]
 pub mod concurrency {}
 
@@ -14,6 +17,15 @@ pub mod moving_from_dotnet_and_python {}
 
 #[doc = include_str!("moving_from_the_old_crate.md")]
 pub mod moving_from_the_old_crate {}
+
+#[doc = include_str!("observability.md")]
+pub mod observability {}
+
+#[doc = include_str!("paging.md")]
+pub mod paging {}
+
+#[doc = include_str!("queries.md")]
+pub mod queries {}
 
 #[doc = include_str!("testing.md")]
 pub mod testing {}

@@ -4,10 +4,13 @@
 //! Knows nothing of what an operation means.
 
 mod budget;
+mod observe;
 mod policy;
 mod retry;
 mod sign;
 
+pub(crate) use observe::Hook;
+pub use observe::OperationReport;
 pub use policy::Retry;
 pub(crate) use retry::{Answer, Effect, Run};
 
@@ -34,6 +37,8 @@ pub(crate) struct Pipeline {
     secondary_for_reads: Option<Endpoint>,
     /// Queries that read whole tables are refused.
     pub(crate) denies_scans: bool,
+    /// What is told of each operation.
+    pub(crate) hook: Option<Hook>,
     backend: Backend,
     pub(crate) credential: Credential,
     transport: Arc<dyn Transport>,
@@ -57,6 +62,7 @@ impl Pipeline {
             endpoint,
             secondary_for_reads: None,
             denies_scans: false,
+            hook: None,
             backend,
             credential,
             transport,
@@ -89,8 +95,8 @@ impl Pipeline {
     }
 
     /// Starts an operation: its deadline begins here.
-    pub(crate) fn begin(&self, operation: &'static str) -> Run<'_> {
-        Run::new(self, operation)
+    pub(crate) fn begin(&self, operation: &'static str, table: Option<&str>) -> Run<'_> {
+        Run::new(self, operation, table)
     }
 
     /// Sends the only request of an operation, and gives back the answer of its success.
@@ -100,7 +106,7 @@ impl Pipeline {
         effect: Effect,
         request: &Request<Bytes>,
     ) -> Result<Answer, Error> {
-        self.begin(operation).send(effect, request).await
+        self.begin(operation, None).send(effect, request).await
     }
 
     /// Writes a request the way the backend knows it. A batch needs it for each request in it.

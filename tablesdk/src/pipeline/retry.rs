@@ -13,7 +13,9 @@ use tablesdk_protocol::{Delivery, ErrorCode, ServiceError, Timestamp};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::Pipeline;
+use super::observe::Observation;
 use crate::Error;
+use crate::query::AccessClass;
 
 /// Whether a request changes anything, and what it may be answered from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +37,7 @@ pub(crate) struct Run<'p> {
     operation: &'static str,
     started: Instant,
     attempts: u32,
+    observation: Observation,
 }
 
 /// An answer of success.
@@ -46,13 +49,33 @@ pub(crate) struct Answer {
 }
 
 impl<'p> Run<'p> {
-    pub(super) fn new(pipeline: &'p Pipeline, operation: &'static str) -> Self {
+    pub(super) fn new(
+        pipeline: &'p Pipeline,
+        operation: &'static str,
+        table: Option<&str>,
+    ) -> Self {
         Self {
             pipeline,
             operation,
             started: Instant::now(),
             attempts: 0,
+            observation: Observation::new(pipeline, operation, table),
         }
+    }
+
+    /// Notes for whoever observes the operation that so many entities were read or written.
+    pub(crate) const fn note_entities(&mut self, count: usize) {
+        self.observation.entities(count);
+    }
+
+    /// Notes for whoever observes the operation how the service finds what is read.
+    pub(crate) const fn note_access(&mut self, access: AccessClass) {
+        self.observation.access(access);
+    }
+
+    /// Notes for whoever observes the operation that a page was read.
+    pub(crate) const fn note_page(&mut self) {
+        self.observation.page();
     }
 
     pub(crate) const fn pipeline(&self) -> &'p Pipeline {
@@ -138,8 +161,20 @@ impl<'p> Run<'p> {
                 (Location::Secondary, Some(request)) => request,
                 _ => request,
             };
-            let failure = match self.attempt(sent, inspect, &client_request_id).await {
+            let attempt = Self::attempt(
+                self.pipeline,
+                self.started,
+                sent,
+                inspect,
+                &client_request_id,
+            );
+            let bytes = sent.body().len();
+            let observed = self.observation.attempt(bytes, &client_request_id, attempt);
+            let failure = match observed.await {
                 Ok(response) => {
+                    if attempts > 1 {
+                        self.observation.recovered();
+                    }
                     if attempts == 1 {
                         self.pipeline.budget.refill();
                     }
@@ -198,23 +233,24 @@ impl<'p> Run<'p> {
     }
 
     async fn attempt(
-        &self,
+        pipeline: &Pipeline,
+        started: Instant,
         request: &Request<Bytes>,
         inspect: Inspect<'_>,
         client_request_id: &str,
     ) -> Result<Response<Bytes>, Failure> {
-        let deadline = self.deadline();
-        let Ok(_place) = self.pipeline.place(deadline).await else {
-            return Err(Failure::crowded(self.started.elapsed()));
+        let deadline = started.checked_add(pipeline.retry.deadline);
+        let Ok(_place) = pipeline.place(deadline).await else {
+            return Err(Failure::crowded(started.elapsed()));
         };
-        let request = self.pipeline.prepare(request.clone(), client_request_id);
-        let timeout = self.pipeline.retry.try_timeout;
+        let request = pipeline.prepare(request.clone(), client_request_id);
+        let timeout = pipeline.retry.try_timeout;
         let begin = Instant::now();
         let limit = match (begin.checked_add(timeout), deadline) {
             (Some(limit), Some(deadline)) => Some(limit.min(deadline)),
             (limit, deadline) => limit.or(deadline),
         };
-        let sent = self.pipeline.transport.send(request);
+        let sent = pipeline.transport.send(request);
         let answer = match limit {
             Some(limit) => match timeout_at(limit, sent).await {
                 Ok(answer) => answer,
@@ -225,14 +261,14 @@ impl<'p> Run<'p> {
         match answer {
             Ok(response) if response.status().is_success() => match inspect(&response) {
                 Some(Refusal { index, error }) => {
-                    let now = self.pipeline.clock.now();
+                    let now = pipeline.clock.now();
                     let mut failure = Failure::refused(error, response.headers(), now);
                     failure.error = failure.error.with_batch_index(index);
                     Err(failure)
                 }
                 None => Ok(response),
             },
-            Ok(response) => Err(Failure::answered(&response, self.pipeline.clock.now())),
+            Ok(response) => Err(Failure::answered(&response, pipeline.clock.now())),
             Err(error) => Err(Failure {
                 is_passing: true,
                 maybe_done: error.delivery() == Delivery::MaybeSent,
@@ -252,8 +288,8 @@ enum Location {
 }
 
 /// What went wrong with an attempt, and what may be done about it.
-struct Failure {
-    error: Error,
+pub(super) struct Failure {
+    pub(super) error: Error,
     /// Another attempt may fare better.
     is_passing: bool,
     /// The service may have carried the request out.

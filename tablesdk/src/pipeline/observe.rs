@@ -1,0 +1,316 @@
+//! What others see of an operation: a span of `tracing` with its attempts inside, and a report for the program's own hook.
+//!
+//! Never sees a URL, a header or a body: neither keys and signatures nor what is stored can get out here.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Response;
+use tablesdk_protocol::wire::header as name;
+use tokio::time::Instant;
+
+use super::Pipeline;
+use super::retry::Failure;
+use crate::query::AccessClass;
+use crate::{Error, ErrorKind};
+
+/// What an operation took. See [`Builder::on_operation`](crate::Builder::on_operation).
+///
+/// A query is an operation for each of its pages, and so are the batches of a bulk run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OperationReport {
+    /// Such as `insert entity`.
+    pub operation: &'static str,
+    /// The table, where it is about one.
+    pub table: Option<String>,
+    /// How the service finds what is read; `None` for what writes.
+    pub access: Option<AccessClass>,
+    /// How many entities were read or written.
+    pub entities: usize,
+    /// How many pages were read: one of a query, else none.
+    pub pages: usize,
+    /// How often a request was sent. More than one when it was repeated, or the operation takes several.
+    pub attempts: u32,
+    /// The bytes of the bodies that were sent.
+    pub bytes_sent: u64,
+    /// The bytes of the bodies that came with a success.
+    pub bytes_received: u64,
+    /// How long it took, waiting included.
+    pub duration: Duration,
+    /// What went wrong, if anything did: the service's code, or `timeout` or `transport`. That something is missing or there
+    /// already, or was changed, is told here as well.
+    pub error: Option<String>,
+}
+
+/// What is called with the report of each operation.
+#[derive(Clone)]
+pub(crate) struct Hook(Arc<dyn Fn(&OperationReport) + Send + Sync>);
+
+impl Hook {
+    pub(crate) fn new(hook: impl Fn(&OperationReport) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(hook))
+    }
+}
+
+impl fmt::Debug for Hook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Hook")
+    }
+}
+
+/// Collects what is to be told of an operation, and tells it when dropped.
+pub(super) struct Observation {
+    report: OperationReport,
+    started: Instant,
+    hook: Option<Hook>,
+    /// The error is none that programs expect.
+    has_failed: bool,
+    span: Span,
+}
+
+impl Observation {
+    pub(super) fn new(pipeline: &Pipeline, operation: &'static str, table: Option<&str>) -> Self {
+        Self {
+            report: OperationReport {
+                operation,
+                table: table.map(str::to_owned),
+                access: None,
+                entities: 0,
+                pages: 0,
+                attempts: 0,
+                bytes_sent: 0,
+                bytes_received: 0,
+                duration: Duration::ZERO,
+                error: None,
+            },
+            started: Instant::now(),
+            hook: pipeline.hook.clone(),
+            has_failed: false,
+            span: Span::operation(pipeline, operation, table),
+        }
+    }
+
+    pub(super) const fn entities(&mut self, count: usize) {
+        self.report.entities += count;
+    }
+
+    pub(super) const fn access(&mut self, access: AccessClass) {
+        self.report.access = Some(access);
+    }
+
+    pub(super) const fn page(&mut self) {
+        self.report.pages += 1;
+    }
+
+    /// Runs an attempt in a span of its own.
+    pub(super) async fn attempt(
+        &mut self,
+        bytes: usize,
+        client_request_id: &str,
+        attempt: impl Future<Output = Result<Response<Bytes>, Failure>>,
+    ) -> Result<Response<Bytes>, Failure> {
+        let span = self.span.attempt(self.report.attempts, client_request_id);
+        self.report.attempts += 1;
+        self.report.bytes_sent += u64::try_from(bytes).unwrap_or_default();
+        let answer = span.run(attempt).await;
+        match &answer {
+            Ok(response) => {
+                let bytes = response.body().len();
+                self.report.bytes_received += u64::try_from(bytes).unwrap_or_default();
+                let request_id = response.headers().get(name::X_MS_REQUEST_ID);
+                let request_id = request_id.and_then(|id| id.to_str().ok());
+                span.answered(response.status().as_u16(), request_id);
+                // An error that is expected was not the end of it.
+                if !self.has_failed {
+                    self.report.error = None;
+                }
+            }
+            Err(failure) => {
+                let error = &failure.error;
+                if let Some(status) = error.status() {
+                    span.answered(status.as_u16(), error.request_id());
+                }
+                let kind = type_of(error);
+                span.failed(&kind, !is_expected(error));
+                self.has_failed = !is_expected(error);
+                self.report.error = Some(kind);
+            }
+        }
+        answer
+    }
+
+    /// Notes that an attempt that failed was repeated with success.
+    pub(super) fn recovered(&mut self) {
+        self.has_failed = false;
+        self.report.error = None;
+    }
+}
+
+impl Drop for Observation {
+    fn drop(&mut self) {
+        if self.report.attempts == 0 {
+            return;
+        }
+        self.report.duration = self.started.elapsed();
+        self.span.ended(&self.report, self.has_failed);
+        if let Some(hook) = &self.hook {
+            (hook.0)(&self.report);
+        }
+    }
+}
+
+impl fmt::Debug for Observation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.report, f)
+    }
+}
+
+/// That something is missing, is there already or has changed is an answer: programs ask for it.
+fn is_expected(error: &Error) -> bool {
+    error.is_not_found() || error.is_conflict() || error.is_precondition_failed()
+}
+
+fn type_of(error: &Error) -> String {
+    match (error.code(), error.status(), error.kind()) {
+        (Some(code), ..) => code.as_str().to_owned(),
+        (None, Some(status), _) => status.as_str().to_owned(),
+        _ if error.is_timeout() => "timeout".to_owned(),
+        (None, None, ErrorKind::Transport) => "transport".to_owned(),
+        _ => "response".to_owned(),
+    }
+}
+
+#[cfg(feature = "tracing")]
+mod spans {
+    use tracing::Instrument as _;
+    use tracing::field::Empty;
+
+    use super::{OperationReport, Pipeline};
+    use crate::Backend;
+
+    /// A span, by the names that OpenTelemetry has for databases and HTTP.
+    pub(super) struct Span(tracing::Span);
+
+    impl Span {
+        pub(super) fn operation(
+            pipeline: &Pipeline,
+            operation: &'static str,
+            table: Option<&str>,
+        ) -> Self {
+            let span = tracing::info_span!(
+                target: "tablesdk",
+                "operation",
+                otel.name = Empty,
+                otel.kind = "client",
+                otel.status_code = Empty,
+                db.system.name = Empty,
+                db.operation.name = operation,
+                db.collection.name = table,
+                db.operation.batch.size = Empty,
+                db.response.returned_rows = Empty,
+                db.response.status_code = Empty,
+                server.address = Empty,
+                server.port = Empty,
+                error.r#type = Empty,
+                tablesdk.access = Empty,
+                tablesdk.attempts = Empty,
+            );
+            if !span.is_disabled() {
+                match table {
+                    Some(table) => span.record("otel.name", format!("{operation} {table}")),
+                    None => span.record("otel.name", operation),
+                };
+                // Of the names that are agreed on there is one for Cosmos DB, and none for Table storage.
+                let system = match pipeline.backend {
+                    Backend::Cosmos => "azure.cosmosdb",
+                    Backend::Storage => "azure.table_storage",
+                };
+                span.record("db.system.name", system);
+                let endpoint = pipeline.endpoint.to_string();
+                if let Ok(url) = endpoint.parse::<http::Uri>() {
+                    span.record("server.address", url.host());
+                    span.record("server.port", url.port_u16());
+                }
+            }
+            Self(span)
+        }
+
+        pub(super) fn attempt(&self, before: u32, client_request_id: &str) -> Self {
+            Self(tracing::debug_span!(
+                target: "tablesdk",
+                parent: &self.0,
+                "attempt",
+                otel.kind = "client",
+                otel.status_code = Empty,
+                http.request.resend_count = (before > 0).then_some(before),
+                http.response.status_code = Empty,
+                error.r#type = Empty,
+                azure.service.request.id = Empty,
+                tablesdk.client_request_id = client_request_id,
+            ))
+        }
+
+        pub(super) async fn run<F: Future>(&self, future: F) -> F::Output {
+            future.instrument(self.0.clone()).await
+        }
+
+        pub(super) fn answered(&self, status: u16, request_id: Option<&str>) {
+            self.0.record("http.response.status_code", status);
+            self.0.record("azure.service.request.id", request_id);
+        }
+
+        pub(super) fn failed(&self, kind: &str, is_failure: bool) {
+            self.0.record("error.type", kind);
+            if is_failure {
+                self.0.record("otel.status_code", "ERROR");
+            }
+        }
+
+        pub(super) fn ended(&self, report: &OperationReport, has_failed: bool) {
+            if let Some(kind) = &report.error {
+                self.0.record("db.response.status_code", kind.as_str());
+                self.failed(kind, has_failed);
+            }
+            if let Some(access) = report.access {
+                self.0.record("tablesdk.access", access.as_str());
+                self.0.record("db.response.returned_rows", report.entities);
+            } else if report.entities > 1 {
+                self.0.record("db.operation.batch.size", report.entities);
+            }
+            self.0.record("tablesdk.attempts", report.attempts);
+        }
+    }
+}
+
+#[cfg(not(feature = "tracing"))]
+mod spans {
+    use super::{OperationReport, Pipeline};
+
+    /// Nothing, in a build without `tracing`.
+    pub(super) struct Span;
+
+    impl Span {
+        pub(super) const fn operation(_: &Pipeline, _: &'static str, _: Option<&str>) -> Self {
+            Self
+        }
+
+        pub(super) const fn attempt(&self, _: u32, _: &str) -> Self {
+            Self
+        }
+
+        pub(super) async fn run<F: Future>(&self, future: F) -> F::Output {
+            future.await
+        }
+
+        pub(super) const fn answered(&self, _: u16, _: Option<&str>) {}
+
+        pub(super) const fn failed(&self, _: &str, _: bool) {}
+
+        pub(super) const fn ended(&self, _: &OperationReport, _: bool) {}
+    }
+}
+
+use spans::Span;

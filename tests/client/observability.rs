@@ -1,0 +1,380 @@
+//! What an operation shows of itself: spans with attempts inside, a report for the hook, and never a secret.
+
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use harness::Subject;
+use harness::faults::{Fault, Faults, Op, refusal};
+use http::{Request, header};
+use tablesdk::query::AccessClass;
+use tablesdk::{
+    DynamicEntity, OperationReport, Retry, Sas, TableClient, TableServiceClient, Transport,
+    TransportFuture,
+};
+use tablesdk_protocol::auth::sas::{TablePermissions, TableSas};
+use tablesdk_server::{InProcess, TableServer};
+use tracing_subscriber::fmt::format::FmtSpan;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+use crate::Employee;
+
+/// What was logged, of everything and at every level.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    fn start() -> (Self, impl Sized) {
+        let log = Self::default();
+        let writer = log.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .with_max_level(tracing_subscriber::filter::LevelFilter::TRACE)
+            .with_span_events(FmtSpan::FULL)
+            .with_ansi(false)
+            .with_writer(move || writer.clone())
+            .finish();
+        (log, subscriber.set_default())
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Keeps what must not be seen of every request: its signature.
+#[derive(Clone, Debug)]
+struct Signatures<T> {
+    inner: T,
+    seen: Arc<Mutex<Vec<String>>>,
+}
+
+impl<T: Transport> Transport for Signatures<T> {
+    fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
+        let mut seen = self.seen.lock().unwrap();
+        if let Some(value) = request.headers().get(header::AUTHORIZATION) {
+            let (_, signature) = value.to_str().unwrap().rsplit_once(':').unwrap();
+            seen.push(signature.to_owned());
+        }
+        let query = request.uri().query().unwrap_or_default();
+        if let Some((_, signature)) = query.split_once("sig=") {
+            seen.push(signature.split('&').next().unwrap().to_owned());
+        }
+        drop(seen);
+        self.inner.send(request)
+    }
+}
+
+/// A bit of everything, and much of it failing.
+async fn suite(table: &TableClient, faults: &Faults<InProcess>) {
+    let key = || Employee::key("Sales", "1");
+    let _ = table.create().if_missing().await;
+    let ada = Employee::new("1", "Ada", 36);
+    faults.plan(Op::Insert, [Fault::LoseAnswer]);
+    let _ = table.insert(&ada).await;
+    let _ = table.insert(&ada).await;
+    faults.plan(Op::Get, [Fault::Answer(refusal(503, "ServerBusy"))]);
+    let _ = table.get(key()).await;
+    let _ = table.upsert_replace(&ada).await;
+    let _ = table.patch(key()).set(|e| e.age, 37).await;
+    if let Ok(Some(mut stored)) = table.get(key()).tracked().await {
+        stored.age += 1;
+        let _ = table.merge(&mut stored).changed_only().await;
+        let _ = table.replace(&mut stored.clone()).await;
+        let _ = table.delete_stored(&stored).await;
+    }
+    let rows = (0..120).map(|id| Employee::new(&id.to_string(), "Bulk", id));
+    let _ = table.bulk().upsert_replace_all(rows).run().await;
+    let _ = table
+        .query::<Employee>()
+        .filter(|e| e.age.ge(5))
+        .page_size(50)
+        .collect()
+        .await;
+    let query = table.query::<Employee>().partitions(["Sales", "x"]);
+    let _ = query.in_order().collect().await;
+    let _ = table
+        .batch("Sales")
+        .insert(&ada)
+        .delete(("Sales", "none"))
+        .commit()
+        .await;
+    faults.plan(Op::Delete, [Fault::Refuse, Fault::LoseRequest]);
+    let _ = table.delete(("Sales", "1")).await;
+    let _ = table.query::<DynamicEntity>().delete_all().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_secret_is_logged() {
+    let (log, _guard) = Log::start();
+    let server = TableServer::in_process();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let expiry: tablesdk::Timestamp = "2100-01-01T00:00:00Z".parse().unwrap();
+    let permissions = TablePermissions::parse("raud").unwrap();
+    let sas = TableSas::new("Tests".parse().unwrap(), permissions, expiry);
+    let sas = tablesdk_protocol::auth::sas::Sas::from(sas).sign(&server.credential());
+    let token = sas.expose().to_string();
+    let connection = server.connection_string();
+    let (_, key) = connection.split_once("AccountKey=").unwrap();
+    let key = key.split(';').next().unwrap().to_owned();
+    for by_key in [true, false] {
+        let faults = Faults::new(server.transport());
+        let transport = Signatures {
+            inner: faults.clone(),
+            seen: Arc::clone(&seen),
+        };
+        let builder = TableServiceClient::builder(server.endpoint()).transport(transport);
+        let builder = if by_key {
+            builder.credential(server.credential())
+        } else {
+            builder.credential(Sas::new(&token).unwrap())
+        };
+        suite(&builder.build().unwrap().table("Tests"), &faults).await;
+    }
+    let text = log.text();
+    assert!(
+        text.contains("db.collection.name=\"Tests\""),
+        "the log is that of the client"
+    );
+    let seen = seen.lock().unwrap();
+    assert!(seen.len() > 30, "{}", seen.len());
+    let mut secrets = seen.clone();
+    secrets.extend([key, token]);
+    for secret in &secrets {
+        assert!(secret.len() > 10);
+        assert!(!text.contains(secret.as_str()), "{secret} was logged");
+        let decoded = secret
+            .replace("%2B", "+")
+            .replace("%2F", "/")
+            .replace("%3D", "=");
+        assert!(!text.contains(&decoded), "{decoded} was logged");
+    }
+    // What is stored is nobody's business either.
+    assert!(!text.contains("Ada") && !text.contains("Bulk"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn operations_are_spans_by_the_names_of_opentelemetry() {
+    let (log, _guard) = Log::start();
+    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
+    faults.plan(Op::Get, [Fault::Answer(refusal(503, "ServerBusy"))]);
+    table
+        .get(Employee::key("Sales", "1"))
+        .await
+        .unwrap()
+        .unwrap();
+    assert!(
+        table
+            .get(Employee::key("Sales", "2"))
+            .await
+            .unwrap()
+            .is_none()
+    );
+    faults.plan(Op::Query, (0..5).map(|_| Fault::Refuse));
+    table
+        .query::<Employee>()
+        .partition("Sales")
+        .collect()
+        .await
+        .unwrap_err();
+    table
+        .query::<Employee>()
+        .partition("Sales")
+        .collect()
+        .await
+        .unwrap();
+    drop(table);
+    let text = log.text();
+    // The last word of each span has all of its fields.
+    let closed = |name: &str| {
+        let lines = text.lines().filter(|line| {
+            line.contains("tablesdk: close")
+                && line.contains("TRACE") | line.contains("INFO") | line.contains("DEBUG")
+        });
+        let lines = lines.filter(|line| line.contains(name) && !line.contains(":attempt{"));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let [insert] = closed("db.operation.name=\"insert entity\"")
+        .try_into()
+        .unwrap();
+    for field in [
+        "INFO",
+        "otel.kind=\"client\"",
+        "otel.name=\"insert entity Tests\"",
+        "db.system.name=\"azure.table_storage\"",
+        "db.collection.name=\"Tests\"",
+        "server.address=",
+        "tablesdk.attempts=1",
+    ] {
+        assert!(insert.contains(field), "{field}: {insert}");
+    }
+    let gets = closed("db.operation.name=\"get entity\"");
+    let [busy, missing] = gets.as_slice() else {
+        panic!("{gets:?}")
+    };
+    assert!(
+        busy.contains("tablesdk.attempts=2") && busy.contains("tablesdk.access=\"point\""),
+        "{busy}"
+    );
+    assert!(!busy.contains("error.type"), "{busy}");
+    assert!(
+        missing.contains("error.type=\"ResourceNotFound\"") && !missing.contains("ERROR"),
+        "{missing}"
+    );
+    let queries = closed("db.operation.name=\"query entities\"");
+    let [failed, found] = queries.as_slice() else {
+        panic!("{queries:?}")
+    };
+    assert!(
+        failed.contains("error.type=\"transport\"")
+            && failed.contains("otel.status_code=\"ERROR\""),
+        "{failed}"
+    );
+    assert!(
+        found.contains("db.response.returned_rows=1")
+            && found.contains("tablesdk.access=\"partition\""),
+        "{found}"
+    );
+    // Attempts are inside their operations, with both request ids.
+    let attempts = text
+        .lines()
+        .filter(|line| line.contains(":attempt{") && line.contains("tablesdk: close"));
+    let attempts: Vec<_> = attempts
+        .filter(|line| line.contains("get entity"))
+        .collect();
+    assert_eq!(attempts.len(), 3, "{attempts:?}");
+    assert!(
+        attempts[0].contains("http.response.status_code=503")
+            && attempts[0].contains("error.type=\"ServerBusy\""),
+        "{}",
+        attempts[0]
+    );
+    assert!(
+        attempts[1].contains("http.request.resend_count=1")
+            && attempts[1].contains("azure.service.request.id="),
+        "{}",
+        attempts[1]
+    );
+    let id =
+        |line: &str| line.split_once("tablesdk.client_request_id=\"").unwrap().1[..36].to_owned();
+    assert_eq!(
+        id(attempts[0]),
+        id(attempts[1]),
+        "a repetition has the id of the first attempt"
+    );
+    let sent = faults.seen();
+    let sent = sent.iter().filter(|seen| seen.op == Op::Get).map(|seen| {
+        seen.headers["x-ms-client-request-id"]
+            .to_str()
+            .unwrap()
+            .to_owned()
+    });
+    assert_eq!(
+        sent.collect::<Vec<_>>(),
+        attempts.iter().map(|line| id(line)).collect::<Vec<_>>()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_hook_is_told_what_an_operation_took() {
+    let server = TableServer::in_process();
+    let faults = Faults::new(server.transport());
+    let reports = Arc::new(Mutex::new(Vec::<OperationReport>::new()));
+    let told = Arc::clone(&reports);
+    let table = TableServiceClient::builder(server.endpoint())
+        .credential(server.credential())
+        .transport(faults.clone())
+        .on_operation(move |report| told.lock().unwrap().push(report.clone()))
+        .build()
+        .unwrap()
+        .table("Tests");
+    let take = || std::mem::take(&mut *reports.lock().unwrap());
+    table.create().await.unwrap();
+    let [create] = take().try_into().unwrap();
+    assert_eq!(
+        (create.operation, create.table.as_deref()),
+        ("create table", Some("Tests"))
+    );
+    let rows = (0..120).map(|id| Employee::new(&format!("{id:03}"), "Ada", id));
+    assert!(
+        table
+            .bulk()
+            .insert_all(rows)
+            .run()
+            .await
+            .unwrap()
+            .is_success()
+    );
+    let batches = take();
+    assert_eq!(
+        batches
+            .iter()
+            .map(|report| report.entities)
+            .collect::<Vec<_>>(),
+        [100, 20]
+    );
+    assert!(batches.iter().all(|report| report.operation == "batch"
+        && report.bytes_sent > 1_000
+        && report.access.is_none()));
+
+    faults.plan(
+        Op::Query,
+        [Fault::Answer(refusal(503, "ServerBusy")), Fault::Pass],
+    );
+    table
+        .query::<Employee>()
+        .partition("Sales")
+        .page_size(100)
+        .collect()
+        .await
+        .unwrap();
+    let [first, second] = take().try_into().unwrap();
+    assert_eq!((first.entities, first.pages, first.attempts), (100, 1, 2));
+    assert_eq!((second.entities, second.pages, second.attempts), (20, 1, 1));
+    assert_eq!(
+        (first.access, first.error),
+        (Some(AccessClass::Partition), None)
+    );
+    assert!(first.bytes_received > second.bytes_received && second.bytes_received > 1_000);
+    assert!(first.duration >= second.duration);
+
+    assert!(
+        table
+            .get::<Employee>(("Sales", "none"))
+            .await
+            .unwrap()
+            .is_none()
+    );
+    let [missing] = take().try_into().unwrap();
+    assert_eq!(
+        (missing.entities, missing.error.as_deref()),
+        (0, Some("ResourceNotFound"))
+    );
+    table
+        .upsert_replace(&Employee::new("1", "Ada", 1))
+        .await
+        .unwrap();
+    table.delete(("Sales", "1")).await.unwrap();
+    let written: Vec<_> = take()
+        .iter()
+        .map(|report| (report.operation, report.entities))
+        .collect();
+    assert_eq!(
+        written,
+        [("insert or replace entity", 1), ("delete entity", 1)]
+    );
+    // What is refused before it is sent took nothing.
+    table.get::<Employee>(("a/b", "1")).await.unwrap_err();
+    assert!(take().is_empty());
+}
