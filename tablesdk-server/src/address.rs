@@ -9,6 +9,8 @@ use http::header;
 use http::request::Parts;
 use tablesdk_protocol::Endpoint;
 
+use crate::context::Encrypted;
+
 /// Whom a request addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Address {
@@ -36,7 +38,10 @@ impl Address {
     /// path.
     pub(crate) fn of(head: &Parts, is_account: impl Fn(&str) -> bool) -> Self {
         let authority = authority(head);
-        let scheme = head.uri.scheme_str().unwrap_or("http");
+        let scheme = match head.extensions.get::<Encrypted>() {
+            Some(Encrypted) => "https",
+            None => head.uri.scheme_str().unwrap_or("http"),
+        };
         let path = head.uri.path();
         if let Some(label) = account_label(authority) {
             let (account, location) = split_location(&label);

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::uri::Scheme;
 use http::{HeaderValue, Method, Request, StatusCode};
 use tablesdk_protocol::auth::SharedKey;
 use tablesdk_protocol::{ErrorCode, Transport, TransportError, TransportFuture};
@@ -20,6 +21,7 @@ use tokio::task::{JoinError, JoinHandle, JoinSet, spawn_blocking};
 use tokio::time::{sleep, timeout};
 
 use crate::builder::{Builder, Options, Sockets};
+use crate::context::Encrypted;
 use crate::http::{Edge, Handler, exceeds_limit, serve, stopped, to_origin_form};
 use crate::service::Service;
 
@@ -221,7 +223,7 @@ impl fmt::Debug for TableServer {
 
 /// Carries requests to a [`TableServer`] without a socket; made by [`TableServer::transport`].
 ///
-/// The server sees what it would see on the wire. Once it stops, every request fails, and none of it was sent. It is
+/// The server sees what it would see on the wire; a request to a URL of https counts as encrypted. Once it stops, every request fails, and none of it was sent. It is
 /// cheap to clone.
 #[derive(Clone)]
 pub struct InProcess {
@@ -240,6 +242,9 @@ impl Transport for InProcess {
             };
             let (mut head, body) = request.into_parts();
             let is_head = head.method == Method::HEAD;
+            if head.uri.scheme() == Some(&Scheme::HTTPS) {
+                head.extensions.insert(Encrypted);
+            }
             let mut response = match to_origin_form(&mut head, None) {
                 Err(error) => service.refuse_head(&head, &error),
                 Ok(()) => match service.admit(head) {
