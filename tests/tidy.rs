@@ -12,6 +12,10 @@ fn root() -> &'static Path {
 
 /// The libraries that a package needs to be built and run.
 fn dependencies(package: &str) -> Vec<String> {
+    dependencies_with(package, &[])
+}
+
+fn dependencies_with(package: &str, options: &[&str]) -> Vec<String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .args([
@@ -26,6 +30,7 @@ fn dependencies(package: &str) -> Vec<String> {
             "{lib}",
         ])
         .args(["-p", package])
+        .args(options)
         .current_dir(root())
         .output()
         .unwrap();
@@ -73,6 +78,15 @@ fn the_protocol_does_no_io() {
         "rand",
     ];
     assert_without("tablesdk-protocol", &forbidden);
+}
+
+#[test]
+fn a_client_has_no_more_than_its_features_say() {
+    assert_without("tablesdk", &["azure_core"]);
+    let names = dependencies_with("tablesdk", &["--no-default-features"]);
+    for stack in ["hyper", "reqwest", "rustls", "native_tls", "socket2", "mio"] {
+        assert!(!names.iter().any(|name| name == stack), "{stack}");
+    }
 }
 
 #[test]
@@ -125,6 +139,11 @@ fn each_thing_from_outside_has_its_one_place() {
         "tablesdk/src",
         "SystemTime::now",
         &["tablesdk/src/clock.rs"],
+    );
+    assert_named_only_in(
+        "tablesdk/src",
+        "azure_core",
+        &["tablesdk/src/credential/identity.rs"],
     );
     assert_named_only_in("tablesdk/src", "sleep", &["tablesdk/src/pipeline/"]);
     let sockets = ["tablesdk-server/src/http/", "tablesdk-server/src/server/"];

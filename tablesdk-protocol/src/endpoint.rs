@@ -41,6 +41,17 @@ impl Endpoint {
         &self.url
     }
 
+    /// The host, without a port: a name or an address, the latter in brackets if it is one of IPv6.
+    pub fn host(&self) -> &str {
+        let (_, rest) = self.url.split_once("://").unwrap_or_default();
+        let authority = rest.split('/').next().unwrap_or_default();
+        match authority.rsplit_once(':') {
+            // What is behind the last colon of an IPv6 address without a port ends with its bracket.
+            Some((host, port)) if !port.ends_with(']') => host,
+            _ => authority,
+        }
+    }
+
     /// The path that precedes every resource: empty for an endpoint of host style, `/account` for one of path style.
     pub fn path(&self) -> &str {
         self.url.get(self.path_start..).unwrap_or_default()
@@ -246,6 +257,22 @@ mod tests {
             let endpoint: Endpoint = text.parse().unwrap();
             let found = endpoint.secondary();
             assert_eq!(found.as_ref().map(Endpoint::as_str), secondary, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_host_has_no_port() {
+        for (text, host) in [
+            (
+                "https://acct.table.core.windows.net:443",
+                "acct.table.core.windows.net",
+            ),
+            ("http://127.0.0.1/acct:1", "127.0.0.1"),
+            ("http://[::1]/acct", "[::1]"),
+            ("http://[::1]:1/acct", "[::1]"),
+        ] {
+            let endpoint: Endpoint = text.parse().unwrap();
+            assert_eq!(endpoint.host(), host, "{text}");
         }
     }
 

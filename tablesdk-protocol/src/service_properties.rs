@@ -33,6 +33,34 @@ impl ServiceProperties {
         }
     }
 
+    /// With these settings of the log.
+    #[must_use]
+    pub const fn with_logging(mut self, logging: Logging) -> Self {
+        self.logging = Some(logging);
+        self
+    }
+
+    /// With these metrics by the hour.
+    #[must_use]
+    pub const fn with_hour_metrics(mut self, metrics: Metrics) -> Self {
+        self.hour_metrics = Some(metrics);
+        self
+    }
+
+    /// With these metrics by the minute.
+    #[must_use]
+    pub const fn with_minute_metrics(mut self, metrics: Metrics) -> Self {
+        self.minute_metrics = Some(metrics);
+        self
+    }
+
+    /// With these CORS rules alone; none of them takes away all there are.
+    #[must_use]
+    pub fn with_cors(mut self, rules: impl IntoIterator<Item = CorsRule>) -> Self {
+        self.cors = Some(rules.into_iter().collect());
+        self
+    }
+
     /// These properties, and the other ones where these say nothing.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
@@ -76,7 +104,37 @@ pub struct Logging {
     pub retention_days: Option<u16>,
 }
 
-/// What is measured.
+impl Logging {
+    /// Logs requests that read, too.
+    #[must_use]
+    pub const fn reads(mut self) -> Self {
+        self.read = true;
+        self
+    }
+
+    /// Logs requests that write, too.
+    #[must_use]
+    pub const fn writes(mut self) -> Self {
+        self.write = true;
+        self
+    }
+
+    /// Logs requests that delete, too.
+    #[must_use]
+    pub const fn deletes(mut self) -> Self {
+        self.delete = true;
+        self
+    }
+
+    /// Keeps the log for that many days, from 1 to 365.
+    #[must_use]
+    pub const fn retain_days(mut self, days: u16) -> Self {
+        self.retention_days = Some(days);
+        self
+    }
+}
+
+/// What is measured. Nothing, by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "the service has these two")]
 pub struct Metrics {
@@ -84,6 +142,30 @@ pub struct Metrics {
     pub include_apis: Option<bool>,
     /// For how many days measurements are kept, from 1 to 365; `None` for ever.
     pub retention_days: Option<u16>,
+}
+
+impl Metrics {
+    /// Measures the service as a whole.
+    pub const fn enabled() -> Self {
+        Self {
+            include_apis: Some(false),
+            retention_days: None,
+        }
+    }
+
+    /// Measures each operation, too.
+    #[must_use]
+    pub const fn include_apis(mut self) -> Self {
+        self.include_apis = Some(true);
+        self
+    }
+
+    /// Keeps what is measured for that many days, from 1 to 365.
+    #[must_use]
+    pub const fn retain_days(mut self, days: u16) -> Self {
+        self.retention_days = Some(days);
+        self
+    }
 }
 
 /// Pages of which origins may send which requests from a browser.
@@ -100,6 +182,48 @@ pub struct CorsRule {
     pub exposed_headers: Vec<String>,
     /// For how long a browser may remember the rule.
     pub max_age_in_seconds: u32,
+}
+
+impl CorsRule {
+    /// A rule for pages of that origin, such as `https://www.contoso.example`, or `*` for all. It allows no method yet.
+    pub fn new(origin: impl Into<String>) -> Self {
+        Self::default().allow_origin(origin)
+    }
+
+    /// For pages of that origin, too.
+    #[must_use]
+    pub fn allow_origin(mut self, origin: impl Into<String>) -> Self {
+        self.allowed_origins.push(origin.into());
+        self
+    }
+
+    /// Allows requests of that method, such as `GET`, too.
+    #[must_use]
+    pub fn allow_method(mut self, method: impl Into<String>) -> Self {
+        self.allowed_methods.push(method.into());
+        self
+    }
+
+    /// Allows that header in requests, or all that begin so: `x-ms-*`.
+    #[must_use]
+    pub fn allow_header(mut self, header: impl Into<String>) -> Self {
+        self.allowed_headers.push(header.into());
+        self
+    }
+
+    /// Shows that header of answers to the page, or all that begin so.
+    #[must_use]
+    pub fn expose_header(mut self, header: impl Into<String>) -> Self {
+        self.exposed_headers.push(header.into());
+        self
+    }
+
+    /// Lets browsers remember the rule for that long.
+    #[must_use]
+    pub const fn max_age_in_seconds(mut self, seconds: u32) -> Self {
+        self.max_age_in_seconds = seconds;
+        self
+    }
 }
 
 fn check_cors(rules: &[CorsRule]) -> Result<(), ServicePropertiesError> {

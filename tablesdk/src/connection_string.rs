@@ -12,6 +12,8 @@ use crate::credential::{Credential, Sas};
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectionString {
     pub(crate) endpoint: Endpoint,
+    /// What `TableSecondaryEndpoint` says.
+    pub(crate) secondary: Option<Endpoint>,
     pub(crate) credential: Credential,
 }
 
@@ -29,6 +31,7 @@ impl ConnectionString {
         let endpoint = Endpoint::from_parts("http", EMULATOR_HOST, EMULATOR_PATH);
         Self {
             endpoint,
+            secondary: None,
             credential: emulator_key().into(),
         }
     }
@@ -52,6 +55,13 @@ impl<'a> Settings<'a> {
     fn parse(text: &'a str) -> Result<Self, InvalidConnectionString> {
         let mut settings = Self::default();
         let mut any = false;
+        let scheme = text.trim_start().split("://").next().unwrap_or_default();
+        if ["http", "https"]
+            .iter()
+            .any(|known| known.eq_ignore_ascii_case(scheme))
+        {
+            return Err(InvalidConnectionString::Url);
+        }
         for (index, pair) in text.split(';').map(str::trim).enumerate() {
             if pair.is_empty() {
                 continue;
@@ -135,8 +145,12 @@ impl<'a> Settings<'a> {
             (_, None, Some(sas)) => Sas::new(sas).map_err(Problem::Sas)?.into(),
             (_, None, None) => return Err(InvalidConnectionString::NoCredential.into()),
         };
+        let secondary = self.table_secondary_endpoint;
+        let secondary = secondary
+            .map(|secondary| parse_endpoint("TableSecondaryEndpoint", &with_scheme(secondary)));
         Ok(ConnectionString {
             endpoint,
+            secondary: secondary.transpose()?,
             credential,
         })
     }
@@ -150,12 +164,7 @@ impl<'a> Settings<'a> {
             return Err(InvalidConnectionString::Protocol);
         }
         if let Some(endpoint) = self.table_endpoint {
-            let with_scheme = if endpoint.contains("://") {
-                endpoint.to_owned()
-            } else {
-                format!("https://{endpoint}")
-            };
-            return parse_endpoint("TableEndpoint", &with_scheme);
+            return parse_endpoint("TableEndpoint", &with_scheme(endpoint));
         }
         if self.table_secondary_endpoint.is_some() {
             return Err(InvalidConnectionString::SecondaryAlone);
@@ -169,6 +178,14 @@ impl<'a> Settings<'a> {
             "AccountName",
             &format!("{protocol}://{name}.table.{suffix}"),
         )
+    }
+}
+
+fn with_scheme(endpoint: &str) -> String {
+    if endpoint.contains("://") {
+        endpoint.to_owned()
+    } else {
+        format!("https://{endpoint}")
     }
 }
 
@@ -216,6 +233,10 @@ enum InvalidConnectionString {
     Repeated { key: &'static str },
     #[error("the connection string has `TableSecondaryEndpoint` without `TableEndpoint`")]
     SecondaryAlone,
+    #[error(
+        "this is a URL and no connection string: from_sas_url takes one with a shared access signature"
+    )]
+    Url,
 }
 
 fn emulator_key() -> SharedKey {
@@ -296,6 +317,26 @@ mod tests {
     }
 
     #[test]
+    fn the_secondary_is_what_is_said() {
+        for (secondary, expected) in [
+            ("https://b.example/", "https://b.example"),
+            ("b.example", "https://b.example"),
+            (
+                "http://127.0.0.1:1/a-secondary",
+                "http://127.0.0.1:1/a-secondary",
+            ),
+        ] {
+            let text = format!(
+                "AccountName=a;AccountKey={SECRET};TableEndpoint=https://a.example;TableSecondaryEndpoint={secondary}"
+            );
+            let found = ConnectionString::parse(&text).unwrap().secondary;
+            assert_eq!(found.unwrap().as_str(), expected);
+        }
+        let text = format!("AccountName=a;AccountKey={SECRET}");
+        assert!(ConnectionString::parse(&text).unwrap().secondary.is_none());
+    }
+
+    #[test]
     fn an_account_key_goes_before_a_signature() {
         let text = format!("AccountName=a;AccountKey={SECRET};SharedAccessSignature=sig={SECRET}");
         let credential = ConnectionString::parse(&text).unwrap().credential;
@@ -310,6 +351,14 @@ mod tests {
             (
                 "AccountName=a;nonsense",
                 "part 2 of the connection string is not of the form key=value",
+            ),
+            (
+                "https://a.table.core.windows.net/?sig=c2VjcmV0c2VjcmV0",
+                "this is a URL and no connection string: from_sas_url takes one with a shared access signature",
+            ),
+            (
+                "TableEndpoint=https://a;TableSecondaryEndpoint=ftp://b;AccountName=a;AccountKey=c2VjcmV0c2VjcmV0",
+                "the endpoint that `TableSecondaryEndpoint` in the connection string gives cannot be used: the scheme is neither http nor https",
             ),
             (
                 "AccountName=a",

@@ -64,6 +64,9 @@ pub enum ErrorKind {
     Caller,
     /// A connection string, endpoint or credential cannot be used.
     Configuration,
+    /// The [credential](crate::TokenCredential) gave no token: the source is its error. The request that needed the token
+    /// was not sent.
+    Credential,
     /// A name, key, value or filter breaks a rule of the service. Nothing was sent.
     Input,
     /// A write was sent and not answered, or its repetition was answered in a way that leaves open whose doing it is. It may
@@ -99,6 +102,10 @@ impl Error {
 
     pub(crate) fn caller(source: Box<dyn StdError + Send + Sync>) -> Self {
         Self::new(ErrorKind::Caller, Source::Other(source))
+    }
+
+    pub(crate) fn credential(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self::new(ErrorKind::Credential, Source::Other(source.into()))
     }
 
     pub(crate) fn service(error: ServiceError) -> Self {
@@ -355,6 +362,7 @@ impl fmt::Display for Error {
             Source::Other(_) => f.write_str(match kind {
                 ErrorKind::Caller => "called off by the closure",
                 ErrorKind::Configuration => "the client cannot be set up",
+                ErrorKind::Credential => "the credential gave no token",
                 ErrorKind::OutcomeUnknown | ErrorKind::Response | ErrorKind::Transport => {
                     "the answer cannot be read"
                 }

@@ -3,6 +3,8 @@
 pub mod action;
 pub mod guide;
 pub mod query;
+pub mod sas;
+pub mod service;
 pub mod transfer;
 pub mod transport;
 
@@ -19,7 +21,9 @@ mod table_client;
 
 pub use backend::Backend;
 pub use clock::SystemClock;
-pub use credential::{Credential, Sas};
+pub use credential::{
+    AccessToken, Credential, EntraId, Sas, TokenCredential, TokenError, TokenFuture, TokenRequest,
+};
 pub use entity::{
     Desc, DynamicColumn, DynamicColumns, DynamicEntity, DynamicSelection, EntityError,
     EntityProblem, EntityType, EntityVariant, Escaped, Field, IntoEntityKey, IntoKeyPart, Key,

@@ -3,14 +3,15 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tablesdk_protocol::{Clock, Endpoint, Transport};
+use tablesdk_protocol::{Clock, Endpoint, ServiceProperties, Transport};
 use tokio::sync::Semaphore;
 
-use crate::action::QueryTables;
+use crate::action::{GetProperties, GetStats, QueryTables, SetProperties};
 use crate::clock::SystemClock;
 use crate::connection_string::ConnectionString;
-use crate::credential::Credential;
+use crate::credential::{Credential, CredentialSlot};
 use crate::pipeline::{Hook, OperationReport, Pipeline, Retry};
+use crate::sas::{AccountSasBuilder, SasUrl};
 use crate::transfer::{Export, Import, ImportMode};
 use crate::{Backend, Error, TableClient};
 
@@ -43,11 +44,7 @@ impl TableServiceClient {
     ///
     /// When the connection string cannot be used. The error names the key that is wrong, and never repeats a value.
     pub fn from_connection_string(text: &str) -> Result<Self, Error> {
-        let ConnectionString {
-            endpoint,
-            credential,
-        } = ConnectionString::parse(text)?;
-        Builder::new(Ok(endpoint)).credential(credential).build()
+        Builder::from_connection_string(text)?.build()
     }
 
     /// A client for the account that the connection string in the environment variable
@@ -71,11 +68,18 @@ impl TableServiceClient {
     ///
     /// When the transport cannot be set up.
     pub fn emulator() -> Result<Self, Error> {
-        let ConnectionString {
-            endpoint,
-            credential,
-        } = ConnectionString::emulator();
-        Builder::new(Ok(endpoint)).credential(credential).build()
+        Builder::connecting(ConnectionString::emulator()).build()
+    }
+
+    /// A client for the account that a URL with a shared access signature names, as
+    /// [`sas`](Self::sas) and the Azure portal give it. [`SasUrl`] is the way to more options.
+    ///
+    /// # Errors
+    ///
+    /// When the text is no such URL, or that of a table: then [`TableClient::from_sas_url`] is right. The error does not repeat
+    /// it.
+    pub fn from_sas_url(url: &str) -> Result<Self, Error> {
+        SasUrl::parse_account(url)?.builder().build()
     }
 
     /// Starts a client for an endpoint, such as `https://account.table.core.windows.net`.
@@ -115,6 +119,142 @@ impl TableServiceClient {
         Import::new(self.clone(), mode)
     }
 
+    /// Reads the properties of the account's table service: logging, metrics and CORS rules.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = tablesdk_server::TableServer::start().await?;
+    /// # let service = tablesdk::TableServiceClient::from_connection_string(&server.connection_string())?;
+    /// let metrics = service.properties().await?.hour_metrics.expect("the service tells");
+    /// assert_eq!(metrics.retention_days, Some(7)); // as in every new account
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `AuthorizationPermissionMismatch` and `AuthorizationResourceTypeMismatch` for a shared access signature without them. Cosmos
+    /// DB does not have it.
+    pub fn properties(&self) -> GetProperties {
+        GetProperties::new(Arc::clone(&self.pipeline))
+    }
+
+    /// Changes the properties of the account's table service. Those that are `None` stay as they are. Up to 30 seconds
+    /// pass until the change takes effect.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = tablesdk_server::TableServer::start().await?;
+    /// # let service = tablesdk::TableServiceClient::from_connection_string(&server.connection_string())?;
+    /// use tablesdk::service::{CorsRule, Logging, Metrics, ServiceProperties};
+    ///
+    /// let dashboard = CorsRule::new("https://dashboard.contoso.example")
+    ///     .allow_method("GET")
+    ///     .allow_header("x-ms-*")
+    ///     .max_age_in_seconds(600);
+    /// let properties = ServiceProperties::default()
+    ///     .with_logging(Logging::default().deletes().retain_days(30))
+    ///     .with_minute_metrics(Metrics::enabled().include_apis().retain_days(7))
+    ///     .with_cors([dashboard]);
+    /// service.set_properties(properties).await?;
+    /// # assert_eq!(service.properties().await?.cors.unwrap()[0].allowed_methods, ["GET"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) for more than five CORS rules, more than 2 KiB of them, or a retention of other than 1
+    /// to 365 days, before anything is sent.
+    pub fn set_properties(&self, properties: ServiceProperties) -> SetProperties {
+        SetProperties::new(Arc::clone(&self.pipeline), properties)
+    }
+
+    /// Asks the account's secondary location how far it is behind. Only accounts that can be read there have one.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = tablesdk_server::TableServer::start().await?;
+    /// # let service = tablesdk::TableServiceClient::from_connection_string(&server.connection_string())?;
+    /// use tablesdk::service::GeoReplicationStatus;
+    ///
+    /// let stats = service.stats().await?;
+    /// assert_eq!(stats.status, GeoReplicationStatus::Live);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Transport`](crate::ErrorKind::Transport) where there is no secondary, since its name leads nowhere.
+    /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) where the endpoint does not tell its name, and
+    /// [`Builder::secondary_endpoint`] has not.
+    pub fn stats(&self) -> GetStats {
+        GetStats::new(Arc::clone(&self.pipeline))
+    }
+
+    /// Starts a shared access signature for the account. Signing it takes the account's key; nothing is sent.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = tablesdk_server::TableServer::start().await?;
+    /// # let service = tablesdk::TableServiceClient::from_connection_string(&server.connection_string())?;
+    /// use std::time::Duration;
+    /// use tablesdk::TableServiceClient;
+    /// use tablesdk::sas::{AccountPermissions, ResourceTypes};
+    ///
+    /// let url = service
+    ///     .sas()
+    ///     .on(ResourceTypes::CONTAINER)
+    ///     .allow(AccountPermissions::CREATE | AccountPermissions::LIST)
+    ///     .expires_in(Duration::from_secs(600))
+    ///     .sign()?;
+    /// let guest = TableServiceClient::from_sas_url(&url.expose())?;
+    /// guest.table("Employees").create().await?;
+    /// assert_eq!(guest.tables().collect().await?, ["Employees"]);
+    /// assert!(guest.table("Employees").delete_table().await.unwrap_err().is_denied());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn sas(&self) -> AccountSasBuilder {
+        AccountSasBuilder::new(Arc::clone(&self.pipeline))
+    }
+
+    /// Gives the client and all its clones another credential: a key that was changed, or a shared access signature in the place of
+    /// one that expires.
+    ///
+    /// Requests on their way end with the credential that they began with. One that is refused because its credential
+    /// was replaced in the meantime is sent again with the new one, so that nobody notices the change. When the key of an account is
+    /// changed: give its clients the other one of its two keys, and change the first one then.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use tablesdk::{SharedKey, TableServiceClient};
+    /// use tablesdk_server::TableServer;
+    ///
+    /// let (first, second) = (SharedKey::new("acct", "b25l")?, SharedKey::new("acct", "dHdv")?);
+    /// let server = TableServer::builder().account(first.clone()).account(second.clone()).start().await?;
+    /// let service = TableServiceClient::builder(server.endpoint()).credential(first).build()?;
+    /// let table = service.table("Employees");
+    ///
+    /// service.update_credential(second)?;
+    /// table.create().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) for tokens, where the endpoint is not https; the old credential stays.
+    pub fn update_credential(&self, credential: impl Into<Credential>) -> Result<(), Error> {
+        self.pipeline.replace_credential(credential.into())
+    }
+
     /// The URL of the account's table service.
     pub fn endpoint(&self) -> &Endpoint {
         &self.pipeline.endpoint
@@ -131,10 +271,14 @@ impl fmt::Debug for TableServiceClient {
 }
 
 /// Builds a [`TableServiceClient`].
+///
+/// It starts from an endpoint ([`TableServiceClient::builder`]), a connection string ([`Builder::from_connection_string`]) or a URL
+/// with a shared access signature ([`SasUrl::builder`]).
 #[derive(Debug)]
 #[must_use = "a builder does nothing until build is called"]
 pub struct Builder {
     endpoint: Result<Endpoint, Error>,
+    secondary: Option<Result<Endpoint, Error>>,
     credential: Credential,
     transport: Option<Arc<dyn Transport>>,
     clock: Arc<dyn Clock>,
@@ -150,6 +294,7 @@ impl Builder {
     fn new(endpoint: Result<Endpoint, Error>) -> Self {
         Self {
             endpoint,
+            secondary: None,
             credential: Credential::Anonymous,
             transport: None,
             clock: Arc::new(SystemClock),
@@ -162,8 +307,49 @@ impl Builder {
         }
     }
 
-    /// What the client proves its identity with: a [`SharedKey`](crate::SharedKey) or a [`Sas`](crate::Sas). Without
-    /// one it is anonymous.
+    pub(crate) fn of(endpoint: Endpoint) -> Self {
+        Self::new(Ok(endpoint))
+    }
+
+    /// Starts a client from a connection string, to add options to what it says.
+    ///
+    /// ```
+    /// use tablesdk::{Builder, Retry};
+    ///
+    /// let text = "AccountName=acct;AccountKey=c2VjcmV0";
+    /// let service = Builder::from_connection_string(text)?.retry(Retry::none()).build()?;
+    /// # Ok::<(), tablesdk::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`TableServiceClient::from_connection_string`].
+    pub fn from_connection_string(text: &str) -> Result<Self, Error> {
+        ConnectionString::parse(text).map(Self::connecting)
+    }
+
+    fn connecting(connection: ConnectionString) -> Self {
+        let ConnectionString {
+            endpoint,
+            secondary,
+            credential,
+        } = connection;
+        let builder = Self::of(endpoint).credential(credential);
+        Self {
+            secondary: secondary.map(Ok),
+            ..builder
+        }
+    }
+
+    /// Where the account can be read when it is replicated, such as `https://account-secondary.table.core.windows.net`. It is derived from
+    /// the endpoint, where that names the account.
+    pub fn secondary_endpoint(mut self, endpoint: impl AsRef<str>) -> Self {
+        self.secondary = Some(endpoint.as_ref().parse().map_err(Error::configuration));
+        self
+    }
+
+    /// What the client proves its identity with: a [`SharedKey`](crate::SharedKey), a [`Sas`](crate::Sas) or tokens of
+    /// [`EntraId`](crate::EntraId). Without one it is anonymous.
     pub fn credential(mut self, credential: impl Into<Credential>) -> Self {
         self.credential = credential.into();
         self
@@ -291,15 +477,22 @@ impl Builder {
             )));
         }
         let backend = self.backend.unwrap_or_else(|| Backend::of(&endpoint));
-        let secondary = if self.reads_secondary {
-            Some(secondary(&endpoint, backend)?)
-        } else {
-            None
+        let secondary = match self.secondary {
+            Some(secondary) => Some(secondary?),
+            // SERVICE: Cosmos DB replicates in its own way, behind one endpoint.
+            None if backend == Backend::Cosmos => None,
+            None => endpoint.secondary(),
         };
+        if self.reads_secondary && secondary.is_none() {
+            return Err(Error::configuration_message(format!(
+                "reads cannot go to a secondary: {endpoint} is no primary of an Azure Storage account"
+            )));
+        }
+        let credential = CredentialSlot::new(self.credential, &endpoint, backend, &self.clock)?;
         let mut pipeline = Pipeline::new(
             endpoint,
             backend,
-            self.credential,
+            credential,
             transport,
             self.clock,
             self.retry,
@@ -308,18 +501,9 @@ impl Builder {
         pipeline.denies_scans = self.denies_scans;
         pipeline.hook = self.hook;
         Ok(TableServiceClient {
-            pipeline: Arc::new(pipeline.with_secondary_for_reads(secondary)),
+            pipeline: Arc::new(pipeline.with_secondary(secondary, self.reads_secondary)),
         })
     }
-}
-
-fn secondary(endpoint: &Endpoint, backend: Backend) -> Result<Endpoint, Error> {
-    let secondary = endpoint.secondary().filter(|_| backend == Backend::Storage);
-    secondary.ok_or_else(|| {
-        Error::configuration_message(format!(
-            "reads cannot go to a secondary: {endpoint} is no primary of an Azure Storage account"
-        ))
-    })
 }
 
 #[cfg(feature = "reqwest")]

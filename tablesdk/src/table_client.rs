@@ -8,12 +8,13 @@ use tablesdk_protocol::{ETag, IfMatch, TableName};
 
 use crate::Error;
 use crate::action::{
-    Batch, BulkStart, CreateTable, DeleteEntity, DeleteTable, GetEntity, GetMany, InsertEntity,
-    IntoPartitionKey, Modify, ModifyError, Patch, QueryEntities, ReplaceStored, SweepMarkers,
-    WriteEntity,
+    Batch, BulkStart, CreateTable, DeleteEntity, DeleteTable, GetAccessPolicy, GetEntity, GetMany,
+    InsertEntity, IntoPartitionKey, Modify, ModifyError, Patch, QueryEntities, ReplaceStored,
+    SetAccessPolicy, SweepMarkers, TableExists, WriteEntity,
 };
 use crate::entity::{IntoEntityKey, KeyOf, Stored, TableEntity, WritableEntity};
 use crate::pipeline::{Pipeline, Run};
+use crate::sas::{SasUrl, StoredAccessPolicy, TableSasBuilder};
 
 /// A client of one table. Cloning it is cheap; clones share connections.
 ///
@@ -28,6 +29,17 @@ pub struct TableClient {
 impl TableClient {
     pub(crate) const fn new(pipeline: Arc<Pipeline>, name: String) -> Self {
         Self { pipeline, name }
+    }
+
+    /// A client of the table that a URL with a shared access signature names, as [`sas`](Self::sas) and the Azure portal give it.
+    /// [`SasUrl`] is the way to more options.
+    ///
+    /// # Errors
+    ///
+    /// When the text is no such URL, or names no table. The error does not repeat it.
+    pub fn from_sas_url(url: &str) -> Result<Self, Error> {
+        let (url, table) = SasUrl::parse_table(url)?;
+        Ok(url.builder().build()?.table(table))
     }
 
     /// The name of the table.
@@ -88,6 +100,119 @@ impl TableClient {
     /// ```
     pub fn delete_table(&self) -> DeleteTable {
         DeleteTable::new(self.clone())
+    }
+
+    /// Whether the table exists. One that is being deleted does not.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = tablesdk_server::TableServer::start().await?;
+    /// # let service = tablesdk::TableServiceClient::from_connection_string(&server.connection_string())?;
+    /// let table = service.table("Employees");
+    /// assert!(!table.exists().await?);
+    /// table.create().await?;
+    /// assert!(table.exists().await?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of the service, such as `AuthenticationFailed`. A shared access signature for entities alone does not tell.
+    pub fn exists(&self) -> TableExists {
+        TableExists::new(self.clone())
+    }
+
+    /// Reads the stored access policies of the table, in the order in which they were set.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = tablesdk_server::TableServer::start().await?;
+    /// # let service = tablesdk::TableServiceClient::from_connection_string(&server.connection_string())?;
+    /// # let table = service.table("Employees");
+    /// # table.create().await?;
+    /// assert!(table.access_policy().await?.is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `TableNotFound`. It takes a key of the account: a shared access signature is refused, and for a token the service answers
+    /// `ResourceNotFound`.
+    pub fn access_policy(&self) -> GetAccessPolicy {
+        GetAccessPolicy::new(self.clone())
+    }
+
+    /// Replaces the stored access policies of the table: at most five. Shared access signatures that name a policy which is not among
+    /// them hold no longer. Up to 30 seconds pass until the change takes effect.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = tablesdk_server::TableServer::start().await?;
+    /// # let service = tablesdk::TableServiceClient::from_connection_string(&server.connection_string())?;
+    /// # let table = service.table("Employees");
+    /// # table.create().await?;
+    /// use std::time::{Duration, SystemTime};
+    /// use tablesdk::TableClient;
+    /// use tablesdk::sas::{Permissions, StoredAccessPolicy};
+    ///
+    /// let readers = StoredAccessPolicy::new("readers")
+    ///     .allow(Permissions::READ)
+    ///     .expires_at(SystemTime::now() + Duration::from_secs(3600));
+    /// table.set_access_policy([readers]).await?;
+    ///
+    /// let url = table.sas().with_policy("readers").sign()?;
+    /// let guest = TableClient::from_sas_url(&url.expose())?;
+    /// # type Row = tablesdk::DynamicEntity;
+    /// assert_eq!(guest.query::<Row>().count().await?, 0);
+    ///
+    /// table.set_access_policy([]).await?;
+    /// assert!(guest.query::<Row>().count().await.unwrap_err().is_denied());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) for more than five policies, an id twice, or a policy that expires before it starts,
+    /// before anything is sent; `TableNotFound`. It takes a key of the account, as [`access_policy`](Self::access_policy) does.
+    pub fn set_access_policy(
+        &self,
+        policies: impl IntoIterator<Item = StoredAccessPolicy>,
+    ) -> SetAccessPolicy {
+        SetAccessPolicy::new(self.clone(), policies.into_iter().collect())
+    }
+
+    /// Starts a shared access signature for entities of the table. Signing it takes the account's key; nothing is sent.
+    ///
+    /// ```
+    #[doc = include_str!("docs/employees.md")]
+    /// use std::time::Duration;
+    /// use tablesdk::TableClient;
+    /// use tablesdk::sas::Permissions;
+    ///
+    /// let url = table
+    ///     .sas()
+    ///     .allow(Permissions::READ | Permissions::ADD)
+    ///     .partition("Sales")
+    ///     .expires_in(Duration::from_secs(3600))
+    ///     .sign()?;
+    ///
+    /// let guest = TableClient::from_sas_url(&url.expose())?;
+    /// guest.insert(&Employee::new("Sales", "1", "Ada")).await?;
+    /// let error = guest.delete(Employee::key("Sales", "1")).await.unwrap_err();
+    /// assert_eq!(error.code().unwrap().as_str(), "AuthorizationPermissionMismatch");
+    /// let error = guest.insert(&Employee::new("Legal", "1", "Ada")).await.unwrap_err();
+    /// assert_eq!(error.code().unwrap().as_str(), "AuthorizationFailure");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn sas(&self) -> TableSasBuilder {
+        TableSasBuilder::new(self.clone())
     }
 
     /// Inserts an entity that must not exist yet.

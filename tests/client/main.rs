@@ -1,5 +1,6 @@
 //! The client and the server together: what a program sees, over HTTP and in process.
 
+mod administration;
 mod answers;
 mod attributes;
 mod bad_input;
@@ -22,10 +23,12 @@ mod projections;
 mod queries;
 mod reading_and_changing;
 mod resilience;
+mod rotation;
 mod round_trips;
 mod secondary;
 mod shared_access;
 mod tables;
+mod tokens;
 mod tracked;
 mod types;
 mod values;

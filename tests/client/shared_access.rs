@@ -1,54 +1,579 @@
-//! A client that was given a shared access signature and no key.
+//! Shared access signatures: what a client signs, what it refuses to sign, and what their bearers may do.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::{Duration, SystemTime};
 
 use harness::Subject;
-use tablesdk::{ErrorCode, TableServiceClient};
-use tablesdk_protocol::auth::sas::{Sas, TablePermissions, TableSas};
+use harness::clock::TestClock;
+use serde_json::Value;
+use tablesdk::sas::{
+    AccountPermissions, Permissions, ResourceTypes, SasUrl, Services, StoredAccessPolicy,
+    TableSasBuilder,
+};
+use tablesdk::{
+    AccessToken, Credential, EntraId, ErrorCode, ErrorKind, Sas, SharedKey, TableClient,
+    TableServiceClient, TokenRequest,
+};
+use tablesdk_server::TableServer;
 
-use crate::Employee;
+use crate::{Employee, on_both_transports};
+
+const VECTORS: &str = include_str!("../fixtures/auth-vectors.json");
+
+/// A client with the key of the vectors, in their time.
+fn of_the_vectors() -> (Value, TableServiceClient) {
+    let vectors: Value = serde_json::from_str(VECTORS).unwrap();
+    let account = vectors["account"].as_str().unwrap().to_owned();
+    let key = SharedKey::new(&*account, vectors["key_base64"].as_str().unwrap()).unwrap();
+    let service = TableServiceClient::builder(format!("https://{account}.table.core.windows.net"))
+        .credential(key)
+        .clock(TestClock::at("2019-06-01"))
+        .build()
+        .unwrap();
+    (vectors, service)
+}
+
+/// A field of a vector, if it has one.
+fn field<'v>(vector: &'v Value, name: &str) -> Option<&'v str> {
+    let value = vector["fields"][name].as_str();
+    value.filter(|value| !value.is_empty())
+}
+
+fn permissions(letters: &str) -> Permissions {
+    let all = [
+        Permissions::READ,
+        Permissions::ADD,
+        Permissions::UPDATE,
+        Permissions::DELETE,
+    ];
+    let given = all
+        .into_iter()
+        .filter(|one| letters.contains(&one.to_string()));
+    given.fold(Permissions::default(), |all, one| all | one)
+}
+
+#[test]
+fn tables_are_signed_as_the_vectors_are() {
+    let (vectors, service) = of_the_vectors();
+    let mut compared = 0;
+    for vector in vectors["table_sas"].as_array().unwrap() {
+        let name = vector["name"].as_str().unwrap();
+        // What this client does not sign: other versions than its own.
+        if field(vector, "sv") != Some("2019-02-02") {
+            continue;
+        }
+        let table = service.table(field(vector, "tn").unwrap());
+        let mut sas = table.sas();
+        if let Some(id) = field(vector, "si") {
+            sas = sas.with_partial_policy(id);
+        }
+        if let Some(letters) = field(vector, "sp") {
+            sas = sas.allow(permissions(letters));
+        }
+        if let Some(start) = field(vector, "st") {
+            sas = sas.starts_at(start.parse::<tablesdk::Timestamp>().unwrap());
+        }
+        if let Some(expiry) = field(vector, "se") {
+            sas = sas.expires_at(expiry.parse::<tablesdk::Timestamp>().unwrap());
+        }
+        if field(vector, "spr") == Some("https") {
+            sas = sas.https_only();
+        }
+        if let Some(range) = field(vector, "sip") {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            let ip = |text: &str| text.parse::<IpAddr>().unwrap();
+            sas = sas.ip(ip(first)..=ip(last));
+        }
+        sas = match (field(vector, "spk"), field(vector, "epk")) {
+            (Some(first), Some(last)) => {
+                let keys = (field(vector, "srk"), field(vector, "erk"));
+                match keys {
+                    (Some(row), Some(last_row)) => sas.keys((first, row)..=(last, last_row)),
+                    (None, None) if first == last => sas.partition(first),
+                    (None, None) => sas.partitions(first..=last),
+                    keys => panic!("{keys:?}"),
+                }
+            }
+            (Some(first), None) => sas.keys((first, field(vector, "srk").unwrap_or_default())..),
+            (None, Some(last)) => sas.keys(..=(last, field(vector, "erk").unwrap())),
+            (None, None) => sas,
+        };
+        let url = sas.sign().unwrap();
+        assert_eq!(
+            url.sas().expose(),
+            vector["query"].as_str().unwrap(),
+            "{name}"
+        );
+        compared += 1;
+    }
+    assert_eq!(compared, 7);
+}
+
+#[test]
+fn accounts_are_signed_as_the_vectors_are() {
+    let (vectors, service) = of_the_vectors();
+    let mut compared = 0;
+    for vector in vectors["account_sas"].as_array().unwrap() {
+        let name = vector["name"].as_str().unwrap();
+        let letters = field(vector, "sp").unwrap();
+        let mut sas = service.sas();
+        for (one, letter) in [
+            (AccountPermissions::READ, 'r'),
+            (AccountPermissions::WRITE, 'w'),
+            (AccountPermissions::DELETE, 'd'),
+            (AccountPermissions::LIST, 'l'),
+            (AccountPermissions::ADD, 'a'),
+            (AccountPermissions::CREATE, 'c'),
+            (AccountPermissions::UPDATE, 'u'),
+        ] {
+            if letters.contains(letter) {
+                sas = sas.allow(one);
+            }
+        }
+        for (kind, letter) in [
+            (ResourceTypes::SERVICE, 's'),
+            (ResourceTypes::CONTAINER, 'c'),
+            (ResourceTypes::OBJECT, 'o'),
+        ] {
+            if field(vector, "srt").unwrap().contains(letter) {
+                sas = sas.on(kind);
+            }
+        }
+        if field(vector, "ss") == Some("bqtf") {
+            sas = sas.services(Services::all());
+        }
+        if let Some(start) = field(vector, "st") {
+            sas = sas.starts_at(start.parse::<tablesdk::Timestamp>().unwrap());
+        }
+        if field(vector, "spr") == Some("https") {
+            sas = sas.https_only();
+        }
+        if let Some(range) = field(vector, "sip") {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            let ip = |text: &str| text.parse::<IpAddr>().unwrap();
+            sas = sas.ip(ip(first)..=ip(last));
+        }
+        let expiry = field(vector, "se").unwrap();
+        let url = sas
+            .expires_at(expiry.parse::<tablesdk::Timestamp>().unwrap())
+            .sign()
+            .unwrap();
+        // What this client does not say: other versions, and that both protocols will do, which is so anyway.
+        let is_ours = field(vector, "sv") == Some("2019-02-02")
+            && field(vector, "spr") != Some("https,http")
+            && field(vector, "ses").is_none();
+        if is_ours {
+            assert_eq!(
+                url.sas().expose(),
+                vector["query"].as_str().unwrap(),
+                "{name}"
+            );
+            compared += 1;
+        }
+    }
+    assert_eq!(compared, 2);
+}
+
+/// A table, and a client of it with nothing but the signature.
+fn guest(sas: TableSasBuilder) -> TableClient {
+    let url = sas.sign().unwrap();
+    TableClient::from_sas_url(&url.expose()).unwrap()
+}
+
+const HOUR: Duration = Duration::from_secs(3600);
 
 #[tokio::test]
-async fn a_signature_in_a_connection_string_grants_what_it_says_and_is_never_shown() {
+async fn a_bearer_may_do_what_the_signature_says() {
     let subject = Subject::over_http().await;
     let table = subject.table().await;
-    table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
-
-    let expiry: tablesdk::Timestamp = "2100-01-01T00:00:00Z".parse().unwrap();
-    let permissions = TablePermissions::parse("ra").unwrap();
-    let sas = TableSas::new("Tests".parse().unwrap(), permissions, expiry);
-    let token = Sas::from(sas)
-        .sign(&subject.server.credential())
-        .expose()
-        .to_string();
-    let endpoint = subject.server.endpoint();
-    for question_mark in ["", "?"] {
-        let text = format!("TableEndpoint={endpoint};SharedAccessSignature={question_mark}{token}");
-        let service = TableServiceClient::from_connection_string(&text).unwrap();
-        let guest = service.table("Tests");
-        // With a query of its own, and without one.
-        let found = guest
-            .query::<Employee>()
-            .filter(|e| e.age.gt(30))
-            .collect()
+    for (given, allowed) in [
+        (Permissions::READ, "r"),
+        (Permissions::ADD, "a"),
+        (Permissions::UPDATE, "u"),
+        (Permissions::DELETE, "d"),
+        (Permissions::ADD | Permissions::UPDATE, "aus"),
+        (Permissions::all(), "ruads"),
+    ] {
+        let ada = Employee::new("1", "Ada", 36);
+        table.upsert_replace(&ada).await.unwrap();
+        table.delete(Employee::key("Sales", "2")).await.unwrap();
+        let guest = guest(table.sas().allow(given).expires_in(HOUR));
+        let read = guest.get(Employee::key("Sales", "1")).await.map(|_| ());
+        let updated = guest.replace_unconditional(&ada).await.map(|_| ());
+        let upserted = guest.upsert_merge(&ada).await.map(|_| ());
+        let added = guest
+            .insert(&Employee::new("2", "Grace", 45))
             .await
-            .unwrap();
-        assert_eq!(found.len(), 1);
-        assert!(
-            guest
-                .get(Employee::key("Sales", "1"))
-                .await
-                .unwrap()
-                .is_some()
-        );
-
-        let error = guest.delete(("Sales", "1")).await.unwrap_err();
-        assert!(error.is_denied());
-        assert_eq!(
-            error.code(),
-            Some(&ErrorCode::AuthorizationPermissionMismatch)
-        );
-        let (_, signature) = token.split_once("sig=").unwrap();
-        let signature = signature.split('&').next().unwrap();
-        let shown = format!("{error} {error:?} {service:?} {guest:?}");
-        assert!(!shown.contains(signature), "{shown}");
+            .map(|_| ());
+        let deleted = guest.delete(("Sales", "1")).await.map(|_| ());
+        for (letter, outcome) in [
+            ('r', read),
+            ('u', updated),
+            ('s', upserted),
+            ('a', added),
+            ('d', deleted),
+        ] {
+            match outcome {
+                Ok(()) => assert!(allowed.contains(letter), "{given:?} {letter}"),
+                Err(error) => {
+                    assert!(!allowed.contains(letter), "{given:?} {letter} {error:?}");
+                    assert_eq!(
+                        error.code(),
+                        Some(&ErrorCode::AuthorizationPermissionMismatch)
+                    );
+                }
+            }
+        }
+        // Tables and their policies are out of reach.
+        assert!(guest.delete_table().await.unwrap_err().is_denied());
+        assert!(guest.access_policy().await.unwrap_err().is_denied());
+        assert!(guest.set_access_policy([]).await.unwrap_err().is_denied());
     }
+}
+
+#[tokio::test]
+async fn a_range_of_keys_is_what_the_bearer_sees() {
+    let subject = Subject::over_http().await;
+    let table = subject.table().await;
+    for id in ["1", "2", "3"] {
+        table.insert(&Employee::new(id, "Ada", 36)).await.unwrap();
+    }
+    let sas = table.sas().allow(Permissions::all()).expires_in(HOUR);
+    let guest = guest(sas.keys(Employee::key("Sales", "2")..=Employee::key("Sales", "2")));
+    let seen = guest.query::<Employee>().collect().await.unwrap();
+    assert_eq!(seen.iter().map(|e| &*e.id).collect::<Vec<_>>(), ["2"]);
+    assert!(
+        guest
+            .get(Employee::key("Sales", "1"))
+            .await
+            .unwrap()
+            .is_none()
+    );
+    let error = guest
+        .upsert_replace(&Employee::new("3", "Eve", 1))
+        .await
+        .unwrap_err();
+    assert_eq!(error.code(), Some(&ErrorCode::AuthorizationFailure));
+    guest
+        .upsert_replace(&Employee::new("2", "Eve", 1))
+        .await
+        .unwrap();
+
+    for (keys, count) in [
+        (table.sas().keys(("Sales", "2")..), 2),
+        (table.sas().keys(..=("Sales", "2")), 2),
+        (table.sas().keys(("Sales", "")..=("Sales", "9")), 3),
+        (table.sas().partition("Sales"), 3),
+        (table.sas().partition("Legal"), 0),
+        (table.sas().partitions("Legal"..="Sales"), 3),
+        (table.sas().partitions("A"..="Legal"), 0),
+        // The last one counts.
+        (table.sas().partition("Legal").partition("Sales"), 3),
+    ] {
+        let guest = self::guest(keys.allow(Permissions::READ).expires_in(HOUR));
+        assert_eq!(guest.query::<Employee>().count().await.unwrap(), count);
+    }
+}
+
+on_both_transports! {
+    async fn a_policy_can_be_taken_back(subject: Subject) {
+        let table = subject.table().await;
+        let bearer = |url: SasUrl| {
+            let builder = url.builder();
+            let builder = match subject.server.local_addr() {
+                Some(_) => builder,
+                None => builder.transport(subject.server.transport()),
+            };
+            builder.build().unwrap().table("Tests")
+        };
+        let read = |url: SasUrl| {
+            let table = bearer(url);
+            async move { table.query::<Employee>().count().await }
+        };
+        let later = SystemTime::now() + HOUR;
+        let whole = StoredAccessPolicy::new("whole").allow(Permissions::READ).expires_at(later);
+        let partial = StoredAccessPolicy::new("partial").allow(Permissions::READ);
+        table.set_access_policy([whole, partial]).await.unwrap();
+        read(table.sas().with_policy("whole").sign().unwrap()).await.unwrap();
+        read(table.sas().with_partial_policy("partial").expires_in(HOUR).sign().unwrap()).await.unwrap();
+        for url in [
+            // Both say something, nobody does, nobody there.
+            table.sas().with_partial_policy("whole").expires_in(HOUR).sign().unwrap(),
+            table.sas().with_policy("partial").sign().unwrap(),
+            table.sas().with_policy("other").sign().unwrap(),
+        ] {
+            let error = read(url).await.unwrap_err();
+            assert_eq!(error.code(), Some(&ErrorCode::AuthenticationFailed));
+        }
+        let url = table.sas().with_policy("whole").sign().unwrap();
+        table.set_access_policy([StoredAccessPolicy::new("other")]).await.unwrap();
+        assert!(read(url).await.unwrap_err().is_denied());
+    }
+}
+
+#[tokio::test]
+async fn an_account_is_opened_as_far_as_the_signature_goes() {
+    let subject = Subject::over_http().await;
+    let url = subject
+        .service
+        .sas()
+        .on(ResourceTypes::CONTAINER | ResourceTypes::OBJECT)
+        .allow(AccountPermissions::CREATE | AccountPermissions::LIST)
+        .allow(AccountPermissions::ADD)
+        .starts_in(Duration::ZERO)
+        .expires_in(HOUR)
+        .ip(Ipv4Addr::LOCALHOST)
+        .sign()
+        .unwrap();
+    let guest = TableServiceClient::from_sas_url(&url.expose()).unwrap();
+    let table = guest.table("People");
+    assert!(table.create().if_missing().await.unwrap());
+    assert_eq!(guest.tables().collect().await.unwrap(), ["People"]);
+    table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
+    let error = table.get(Employee::key("Sales", "1")).await.unwrap_err();
+    assert_eq!(
+        error.code(),
+        Some(&ErrorCode::AuthorizationPermissionMismatch)
+    );
+    let error = guest.properties().await.unwrap_err();
+    assert_eq!(
+        error.code(),
+        Some(&ErrorCode::AuthorizationResourceTypeMismatch)
+    );
+
+    let elsewhere = subject
+        .service
+        .sas()
+        .on(ResourceTypes::all())
+        .allow(AccountPermissions::all());
+    let elsewhere = elsewhere
+        .expires_in(HOUR)
+        .ip(Ipv4Addr::new(10, 0, 0, 1)..=Ipv4Addr::new(10, 0, 0, 9));
+    let guest = TableServiceClient::from_sas_url(&elsewhere.sign().unwrap().expose()).unwrap();
+    let error = guest.tables().collect().await.unwrap_err();
+    assert_eq!(
+        error.code(),
+        Some(&ErrorCode::AuthorizationSourceIPMismatch)
+    );
+}
+
+#[tokio::test]
+async fn time_and_protocol_bound_a_signature() {
+    let clock = TestClock::at("2030-01-01T12:00:00Z");
+    let server = TableServer::builder()
+        .clock(clock.clone())
+        .in_process()
+        .unwrap();
+    let client = |endpoint: &str, credential: Credential| {
+        TableServiceClient::builder(endpoint)
+            .credential(credential)
+            .transport(server.transport())
+            .clock(clock.clone())
+            .build()
+            .unwrap()
+    };
+    let table = client(server.endpoint(), server.credential().into()).table("Tests");
+    table.create().await.unwrap();
+    let sas = table.sas().allow(Permissions::READ).https_only();
+    let sas = sas
+        .starts_in(HOUR)
+        .expires_in(2 * HOUR)
+        .sign()
+        .unwrap()
+        .sas()
+        .clone();
+    let read = |endpoint: &str| {
+        let table = client(endpoint, sas.clone().into()).table("Tests");
+        async move {
+            table
+                .query::<Employee>()
+                .count()
+                .await
+                .map_err(|e| e.code().unwrap().clone())
+        }
+    };
+    let https = "https://devstoreaccount1.table.core.windows.net";
+    assert_eq!(read(https).await, Err(ErrorCode::AuthenticationFailed));
+    clock.advance(HOUR);
+    assert_eq!(read(https).await, Ok(0));
+    let http = read(server.endpoint()).await;
+    assert_eq!(http, Err(ErrorCode::AuthorizationProtocolMismatch));
+    clock.advance(HOUR);
+    assert_eq!(read(https).await, Err(ErrorCode::AuthenticationFailed));
+}
+
+#[test]
+fn what_would_be_of_no_use_is_not_signed() {
+    let (_, service) = of_the_vectors();
+    let table = service.table("people");
+    let at = |text: &str| text.parse::<tablesdk::Timestamp>().unwrap();
+    let sas = || table.sas().allow(Permissions::READ).expires_in(HOUR);
+    let far = SystemTime::UNIX_EPOCH + Duration::from_secs(400_000_000_000);
+    let ip = |text: &str| text.parse::<IpAddr>().unwrap();
+    for (sas, words) in [
+        (table.sas().expires_in(HOUR), "allows nothing"),
+        (
+            table.sas().allow(Permissions::default()).expires_in(HOUR),
+            "allows nothing",
+        ),
+        (table.sas().allow(Permissions::READ), "never expires"),
+        (sas().starts_in(HOUR), "expires before it starts"),
+        (sas().starts_in(2 * HOUR), "expires before it starts"),
+        (sas().expires_at(at("2019-05-31")), "has expired already"),
+        (sas().expires_in(Duration::ZERO), "has expired already"),
+        // Within the second that is signed.
+        (
+            sas()
+                .starts_in(Duration::from_millis(100))
+                .expires_in(Duration::from_millis(900)),
+            "expires before it starts",
+        ),
+        (sas().expires_at(far), "1601"),
+        (sas().keys(("B", "1")..=("A", "1")), "end before they start"),
+        (sas().keys(("A", "")..=("A", "")), "empty row key"),
+        (sas().keys(("A/", "1")..), "partition key"),
+        (sas().partition(""), "empty partition key"),
+        (sas().partitions(""..="x"), "empty partition key"),
+        (sas().partitions("B"..="A"), "end before they start"),
+        (sas().ip(ip("10.0.0.2")..=ip("10.0.0.1")), "addresses"),
+        (sas().ip(ip("10.0.0.2")..=ip("::1")), "addresses"),
+        (
+            sas().with_policy("readers"),
+            "come from the stored access policy",
+        ),
+        (
+            table.sas().with_policy("readers").allow(Permissions::READ),
+            "come from the stored access policy",
+        ),
+        (
+            table.sas().with_policy("readers").starts_in(HOUR),
+            "come from the stored access policy",
+        ),
+        (table.sas().with_policy(""), "1 to 64 characters"),
+        (
+            table.sas().with_policy("x".repeat(65)),
+            "1 to 64 characters",
+        ),
+        (
+            service.table("no table").sas().with_policy("readers"),
+            "no table",
+        ),
+    ] {
+        let text = format!("{sas:?}");
+        let error = sas.sign().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Input, "{text}");
+        assert!(format!("{error:?}").contains(words), "{text} {error:?}");
+        assert_eq!(error.operation(), Some("sign shared access signature"));
+    }
+    let account = || {
+        service
+            .sas()
+            .on(ResourceTypes::all())
+            .allow(AccountPermissions::READ)
+    };
+    for (sas, words) in [
+        (account(), "never expires"),
+        (
+            service.sas().on(ResourceTypes::all()).expires_in(HOUR),
+            "allows nothing",
+        ),
+        (
+            service
+                .sas()
+                .allow(AccountPermissions::READ)
+                .expires_in(HOUR),
+            "no kind of resource",
+        ),
+        (
+            account().services(Services::BLOB).expires_in(HOUR),
+            "does not hold for tables",
+        ),
+        (
+            account().expires_in(HOUR).starts_in(HOUR),
+            "expires before it starts",
+        ),
+    ] {
+        let error = sas.sign().unwrap_err();
+        assert!(format!("{error:?}").contains(words), "{error:?}");
+    }
+}
+
+#[test]
+fn only_a_key_of_the_account_signs() {
+    let no_token = |_: TokenRequest| async { Ok(AccessToken::new("x", "2100-01-01".parse()?)) };
+    for credential in [
+        Credential::Anonymous,
+        Sas::new("sig=c2ln").unwrap().into(),
+        EntraId::new(no_token).into(),
+    ] {
+        let service = TableServiceClient::builder("https://acct.table.core.windows.net")
+            .credential(credential)
+            .build()
+            .unwrap();
+        let table = service
+            .table("people")
+            .sas()
+            .allow(Permissions::READ)
+            .expires_in(HOUR);
+        let account = service
+            .sas()
+            .allow(AccountPermissions::READ)
+            .on(ResourceTypes::all());
+        for result in [table.sign(), account.expires_in(HOUR).sign()] {
+            assert_eq!(result.unwrap_err().kind(), ErrorKind::Configuration);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_signature_is_never_shown() {
+    let subject = Subject::over_http().await;
+    let table = subject.table().await;
+    let key = subject.server.credential().expose().to_string();
+    let sas = table.sas().allow(Permissions::READ).expires_in(HOUR);
+    let account = subject
+        .service
+        .sas()
+        .on(ResourceTypes::all())
+        .allow(AccountPermissions::READ);
+    let shown = format!("{sas:?} {account:?} {:?}", subject.service);
+    assert!(
+        !shown.contains(&key) && shown.contains("devstoreaccount1"),
+        "{shown}"
+    );
+    let url = sas.sign().unwrap();
+    let token = url.sas().expose().to_owned();
+    let (_, signature) = token.split_once("sig=").unwrap();
+
+    let endpoint = subject.server.endpoint();
+    let text = format!("TableEndpoint={endpoint};SharedAccessSignature=?{token}");
+    let service = TableServiceClient::from_connection_string(&text).unwrap();
+    let guest = TableClient::from_sas_url(&url.expose()).unwrap();
+    let denied = guest.delete(("Sales", "1")).await.unwrap_err();
+    let wrong_host = url.expose().replace("127.0.0.1", "127.0.0.1.invalid");
+    let wrong_host: SasUrl = wrong_host.parse().unwrap();
+    let unreachable = wrong_host
+        .builder()
+        .build()
+        .unwrap()
+        .table("Tests")
+        .delete(("a", "b"))
+        .await
+        .unwrap_err();
+    let shown = format!(
+        "{denied} {denied:?} {unreachable} {unreachable:?} {service:?} {guest:?} {url:?} {wrong_host:?} {:?} {:?} {:?}",
+        url.sas(),
+        url.builder(),
+        guest.sas(),
+    );
+    assert!(!shown.contains(signature), "{shown}");
+    assert_eq!(
+        service
+            .table("Tests")
+            .query::<Employee>()
+            .count()
+            .await
+            .unwrap(),
+        0
+    );
 }

@@ -1,6 +1,12 @@
 //! Creating, listing and deleting tables.
 
-use tablesdk::ErrorCode;
+use std::time::Duration;
+
+use harness::Subject;
+use harness::faults::{Fault, Faults, Op, refusal};
+use tablesdk::query::PageToken;
+use tablesdk::{ErrorCode, ErrorKind, Retry, TableServiceClient};
+use tablesdk_server::TableServer;
 
 use crate::{Employee, on_both_transports};
 
@@ -32,6 +38,48 @@ on_both_transports! {
         assert_eq!(some, ["alpha1", "alpha3"]);
     }
 
+    async fn a_table_exists_or_not(subject: Subject) {
+        let table = subject.service.table("People");
+        assert!(!table.exists().await.unwrap());
+        table.create().await.unwrap();
+        assert!(table.exists().await.unwrap());
+        assert!(subject.service.table("PEOPLE").exists().await.unwrap());
+        table.delete_table().await.unwrap();
+        assert!(!table.exists().await.unwrap());
+        let error = subject.service.table("no table").exists().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Input);
+    }
+
+    async fn tables_are_listed_page_by_page(subject: Subject) {
+        let names: Vec<_> = (0..7).map(|index| format!("log{index}")).collect();
+        for name in names.iter().map(String::as_str).chain(["other"]) {
+            subject.service.table(name).create().await.unwrap();
+        }
+        let list = subject.service.tables().starting_with("log").page_size(3);
+        assert_eq!(list.clone().collect().await.unwrap(), names);
+        let mut found = Vec::new();
+        let mut token: Option<PageToken> = None;
+        loop {
+            let page = list.clone().page(token).await.unwrap();
+            assert!(page.items.len() <= 3);
+            found.extend(page.items);
+            // As a program keeps it between two requests of its own.
+            token = match page.next {
+                Some(next) => Some(next.to_string().parse().unwrap()),
+                None => break,
+            };
+        }
+        assert_eq!(found, names);
+        let token = list.page(None).await.unwrap().next;
+        let other = subject.service.tables().starting_with("x").page(token).await.unwrap_err();
+        assert_eq!(other.kind(), ErrorKind::Input);
+        for size in [0, 1001] {
+            let list = subject.service.tables().page_size(size);
+            assert_eq!(list.clone().collect().await.unwrap_err().kind(), ErrorKind::Input);
+            assert_eq!(list.page(None).await.unwrap_err().kind(), ErrorKind::Input);
+        }
+    }
+
     async fn names_of_tables_ignore_case(subject: Subject) {
         let table = subject.table().await;
         table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
@@ -55,4 +103,96 @@ async fn more_tables_than_a_page_are_all_listed() {
         subject.service.tables().collect().await.unwrap().len(),
         1001
     );
+}
+
+/// The clock of tokio, whose time a test may pause.
+#[derive(Debug)]
+struct TokioClock(tokio::time::Instant);
+
+impl tablesdk::Clock for TokioClock {
+    fn now(&self) -> tablesdk::Timestamp {
+        let start: tablesdk::Timestamp = "2030-01-01".parse().unwrap();
+        start.saturating_add(self.0.elapsed())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_table_that_is_being_deleted_is_waited_for() {
+    let begin = tokio::time::Instant::now();
+    let server = TableServer::builder()
+        .clock(TokioClock(begin))
+        .deleted_table_name_hold(Duration::from_secs(40))
+        .in_process()
+        .unwrap();
+    let faults = Faults::new(server.transport());
+    let service = TableServiceClient::builder(server.endpoint())
+        .credential(server.credential())
+        .transport(faults.clone())
+        .clock(TokioClock(begin))
+        .retry(Retry::none())
+        .build()
+        .unwrap();
+    let table = service.table("Tests");
+    table.create().await.unwrap();
+    table.delete_table().await.unwrap();
+    assert!(!table.exists().await.unwrap());
+
+    // Not without being told to, nor longer than that.
+    let being_deleted = Some(&ErrorCode::TableBeingDeleted);
+    let error = table.create().await.unwrap_err();
+    assert_eq!(error.code(), being_deleted);
+    let error = table.create().if_missing().await.unwrap_err();
+    assert_eq!(error.code(), being_deleted);
+    let waited = tokio::time::Instant::now();
+    let error = table
+        .create()
+        .wait(Duration::from_secs(12))
+        .await
+        .unwrap_err();
+    assert_eq!(error.code(), being_deleted);
+    // 1 + 2 + 3 + 4, and 5 more would be too many.
+    assert_eq!(waited.elapsed().as_secs(), 10);
+
+    table.create().wait(Duration::from_secs(60)).await.unwrap();
+    let elapsed = begin.elapsed().as_secs();
+    assert!((40..46).contains(&elapsed), "{elapsed}");
+    assert!(table.exists().await.unwrap());
+
+    table.delete_table().await.unwrap();
+    assert!(
+        table
+            .create()
+            .if_missing()
+            .wait(Duration::MAX)
+            .await
+            .unwrap()
+    );
+    assert!(
+        !table
+            .create()
+            .if_missing()
+            .wait(Duration::MAX)
+            .await
+            .unwrap()
+    );
+
+    // Anything else ends the wait.
+    faults.plan(
+        Op::CreateTable,
+        [Fault::Answer(refusal(403, "AuthorizationFailure"))],
+    );
+    let error = table.create().wait(Duration::MAX).await.unwrap_err();
+    assert!(error.is_denied());
+}
+
+#[tokio::test]
+async fn somebody_elses_404_is_no_missing_table() {
+    let (_subject, table, faults) = Subject::with_faults(Retry::none()).await;
+    let proxy = http::Response::builder()
+        .status(404)
+        .body("<html>".into())
+        .unwrap();
+    faults.plan(Op::Query, [Fault::Answer(proxy)]);
+    assert_eq!(table.exists().await.unwrap_err().status().unwrap(), 404);
+    assert!(table.exists().await.unwrap());
 }

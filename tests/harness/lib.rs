@@ -1,5 +1,6 @@
 //! What tests of client and server together start from: a server of their own, and a client of it.
 
+pub mod clock;
 pub mod faults;
 pub mod tcp;
 

@@ -1,6 +1,7 @@
 //! `create`: Create Table.
 
 use std::future::IntoFuture;
+use std::time::Duration;
 
 use http::StatusCode;
 use tablesdk_protocol::ErrorCode;
@@ -10,7 +11,7 @@ use tablesdk_protocol::wire::json::MetadataLevel;
 
 use super::ActionFuture;
 use super::settle::check_status;
-use crate::pipeline::Effect;
+use crate::pipeline::{Effect, Patience};
 use crate::{Error, RowNow, TableClient};
 
 /// Creates a table. See [`TableClient::create`].
@@ -18,11 +19,12 @@ use crate::{Error, RowNow, TableClient};
 #[must_use = "actions do nothing until awaited"]
 pub struct CreateTable {
     table: TableClient,
+    wait: Option<Duration>,
 }
 
 impl CreateTable {
     pub(crate) const fn new(table: TableClient) -> Self {
-        Self { table }
+        Self { table, wait: None }
     }
 
     /// Takes a table that exists for success: awaiting tells whether it was created. When an answer was lost, `true` may be
@@ -31,7 +33,51 @@ impl CreateTable {
         CreateTableIfMissing { create: self }
     }
 
+    /// Waits until a table of the same name that is being deleted is gone, for that long at most. The service takes 40 seconds or
+    /// more for it. Without this, `TableBeingDeleted` is reported at once.
+    ///
+    /// Between two attempts pass one second, then two, and so on to five, of tokio's time. Each attempt is an operation of its own
+    /// under the client's [`Retry`](crate::Retry), whose deadline is another matter. No pause is begun that would end later than
+    /// the time is up: then the last `TableBeingDeleted` is reported.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use tablesdk::TableServiceClient;
+    /// # let server = tablesdk_server::TableServer::in_process();
+    /// # let service = TableServiceClient::builder(server.endpoint())
+    /// #     .credential(server.credential()).transport(server.transport()).build()?;
+    /// # let table = service.table("Employees");
+    /// # table.create().await?;
+    /// use std::time::Duration;
+    ///
+    /// table.delete_table().await?;
+    /// table.create().wait(Duration::from_secs(120)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn wait(mut self, time: Duration) -> Self {
+        self.wait = Some(time);
+        self
+    }
+
     async fn run(self) -> Result<(), Error> {
+        let pauses = self.wait.map(Patience::new);
+        let Some(mut pauses) = pauses else {
+            return self.try_once().await;
+        };
+        loop {
+            match self.try_once().await {
+                Err(error)
+                    if error.code() == Some(&ErrorCode::TableBeingDeleted)
+                        && !error.is_outcome_unknown()
+                        && pauses.pause().await => {}
+                outcome => return outcome,
+            }
+        }
+    }
+
+    async fn try_once(&self) -> Result<(), Error> {
         let request = Request {
             name: self.table.checked_name(OPERATION)?,
             prefer: Prefer::ReturnNoContent,
@@ -78,6 +124,13 @@ pub struct CreateTableIfMissing {
 }
 
 impl CreateTableIfMissing {
+    /// As [`CreateTable::wait`].
+    pub fn wait(self, time: Duration) -> Self {
+        Self {
+            create: self.create.wait(time),
+        }
+    }
+
     async fn run(self) -> Result<bool, Error> {
         match self.create.run().await {
             Ok(()) => Ok(true),

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use futures_util::TryStreamExt as _;
+use tablesdk_protocol::continuation::EntityContinuation;
+use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 use tablesdk_protocol::operation::query_tables::{Request, Response};
 
 use super::check_url;
 use crate::Error;
 use crate::pipeline::{Effect, Pipeline};
-use crate::query::{Column, EntityStream, Pages};
+use crate::query::{Column, EntityStream, Page, PageToken, Pages, fingerprint};
 
 /// Lists tables. See [`TableServiceClient::tables`](crate::TableServiceClient::tables).
 #[derive(Clone, Debug)]
@@ -16,6 +18,7 @@ use crate::query::{Column, EntityStream, Pages};
 pub struct QueryTables {
     pipeline: Arc<Pipeline>,
     prefix: String,
+    page_size: Option<usize>,
 }
 
 impl QueryTables {
@@ -23,6 +26,7 @@ impl QueryTables {
         Self {
             pipeline,
             prefix: String::new(),
+            page_size: None,
         }
     }
 
@@ -32,36 +36,25 @@ impl QueryTables {
         self
     }
 
+    /// How many tables to ask for in a request: 1 to 1,000, which is what the service takes. It is no limit: the next ones follow
+    /// in the next request.
+    pub fn page_size(mut self, tables: usize) -> Self {
+        self.page_size = Some(tables);
+        self
+    }
+
     /// The names of the tables, ordered without regard to case.
     pub fn stream(self) -> EntityStream<String> {
-        let Self { pipeline, prefix } = self;
-        EntityStream::follow(Pages::default(), move |top, next_table_name| {
-            let pipeline = Arc::clone(&pipeline);
-            let prefix = prefix.clone();
-            async move {
-                let filter = if prefix.is_empty() {
-                    None
-                } else {
-                    let name = Column::<(), String>::new("TableName");
-                    Some(
-                        name.starts_with(&prefix)
-                            .into_tree()
-                            .map_err(|error| Error::input(error).with_operation(OPERATION))?,
-                    )
-                };
-                let request = Request {
-                    filter,
-                    top,
-                    next_table_name,
-                    ..Request::default()
-                };
-                check_url(OPERATION, request.url_bytes(&pipeline.endpoint))?;
-                let request = request.encode(&pipeline.endpoint);
-                let answer = pipeline.send(OPERATION, Effect::Read, &request).await?;
-                let page = Response::decode(&answer.response)
-                    .map_err(|error| Error::response(error).with_operation(OPERATION))?;
-                Ok((page.names, page.next_table_name))
-            }
+        if let Err(error) = self.check() {
+            return EntityStream::failed(error);
+        }
+        let pages = Pages {
+            page_size: self.page_size,
+            ..Pages::default()
+        };
+        EntityStream::follow(pages, move |top, next| {
+            let query = self.clone();
+            async move { query.fetch(top, next).await }
         })
     }
 
@@ -73,6 +66,95 @@ impl QueryTables {
     pub async fn collect(self) -> Result<Vec<String>, Error> {
         self.stream().try_collect().await
     }
+
+    /// One page of the list, from its start or from where another page ended. A page may be empty, and not be the last one.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = tablesdk_server::TableServer::start().await?;
+    /// # let service = tablesdk::TableServiceClient::from_connection_string(&server.connection_string())?;
+    /// # for name in ["log1", "log2", "log3"] {
+    /// #     service.table(name).create().await?;
+    /// # }
+    /// let logs = service.tables().starting_with("log").page_size(2);
+    /// let page = logs.clone().page(None).await?;
+    /// assert_eq!(page.items, ["log1", "log2"]);
+    /// let token = page.next.expect("there is more").to_string();
+    ///
+    /// let page = logs.page(Some(token.parse()?)).await?;
+    /// assert_eq!(page.items, ["log3"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) for the token of another query, and those of the service.
+    pub async fn page(self, token: Option<PageToken>) -> Result<Page<String>, Error> {
+        self.check()?;
+        let query = fingerprint([TABLES, &self.prefix]);
+        let next = token
+            .map(|token| token.into_continuation(query))
+            .transpose();
+        let next = next.map_err(refused)?;
+        let next = next.map(|continuation| continuation.next_partition_key);
+        let (items, next) = self.fetch(self.page_size, next).await?;
+        let next = next.map(|name| EntityContinuation {
+            next_partition_key: name,
+            next_row_key: None,
+        });
+        Ok(Page {
+            items,
+            next: next.map(|continuation| PageToken::new(query, continuation)),
+        })
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        match self.page_size {
+            Some(size) if !(1..=PAGE_ITEMS_MAX).contains(&size) => Err(refused(PageSize { size })),
+            _ => Ok(()),
+        }
+    }
+
+    async fn fetch(
+        &self,
+        top: Option<usize>,
+        next_table_name: Option<String>,
+    ) -> Result<(Vec<String>, Option<String>), Error> {
+        let filter = if self.prefix.is_empty() {
+            None
+        } else {
+            let name = Column::<(), String>::new("TableName");
+            let filter = name.starts_with(&self.prefix).into_tree();
+            Some(filter.map_err(refused)?)
+        };
+        let request = Request {
+            filter,
+            top,
+            next_table_name,
+            ..Request::default()
+        };
+        let pipeline = &self.pipeline;
+        check_url(OPERATION, request.url_bytes(&pipeline.endpoint))?;
+        let request = request.encode(&pipeline.endpoint);
+        let answer = pipeline.send(OPERATION, Effect::Read, &request).await?;
+        let page = Response::decode(&answer.response)
+            .map_err(|error| Error::response(error).with_operation(OPERATION))?;
+        Ok((page.names, page.next_table_name))
+    }
+}
+
+fn refused(problem: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+    Error::input(problem).with_operation(OPERATION)
+}
+
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("a page has 1 to {PAGE_ITEMS_MAX} tables, not {size}")]
+struct PageSize {
+    size: usize,
 }
 
 const OPERATION: &str = "query tables";
+/// What tells its tokens from those of every table: no table has this name.
+const TABLES: &str = "Tables";

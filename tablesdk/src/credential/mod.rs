@@ -1,4 +1,14 @@
 //! What a client proves its identity with. `Debug` shows no secret.
+//!
+//! Knows nothing of requests: what a credential does to one is the pipeline's.
+
+mod audience;
+mod cache;
+mod challenge;
+#[cfg(feature = "identity")]
+mod identity;
+mod signer;
+mod token;
 
 use std::fmt;
 
@@ -7,16 +17,28 @@ use zeroize::Zeroizing;
 
 use crate::Error;
 
-/// What a client proves its identity with.
+pub(crate) use cache::{Bearer, TokenCache};
+pub(crate) use signer::{CredentialSlot, Signer};
+pub use token::{AccessToken, EntraId, TokenCredential, TokenError, TokenFuture, TokenRequest};
+
+/// What a client proves its identity with. The [guide](crate::guide::credentials) tells which is for what.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Credential {
     /// Nothing: for a transport that adds its own, or a service behind one.
     Anonymous,
+    /// Tokens of Microsoft Entra ID.
+    EntraId(EntraId),
     /// A shared access signature.
     Sas(Sas),
     /// The account's name and one of its keys.
     SharedKey(SharedKey),
+}
+
+impl From<EntraId> for Credential {
+    fn from(entra_id: EntraId) -> Self {
+        Self::EntraId(entra_id)
+    }
 }
 
 impl From<Sas> for Credential {
@@ -31,7 +53,8 @@ impl From<SharedKey> for Credential {
     }
 }
 
-/// A shared access signature: a query string that grants some operations for some time.
+/// A shared access signature: a query string that grants some operations for some time. The other half of
+/// [`SasUrl`](crate::sas::SasUrl), which is where one comes from.
 #[derive(Clone)]
 pub struct Sas(Zeroizing<String>);
 
@@ -59,9 +82,14 @@ impl Sas {
         Ok(Self(Zeroizing::new(token.to_owned())))
     }
 
-    /// The token without a question mark, for the wire.
-    pub(crate) fn expose(&self) -> &str {
+    /// The token without a question mark: for the wire, and for nothing that is logged.
+    pub fn expose(&self) -> &str {
         &self.0
+    }
+
+    /// The table that it is for, where it is for one: its `tn`.
+    pub(crate) fn table(&self) -> Option<&str> {
+        self.0.split('&').find_map(|pair| pair.strip_prefix("tn="))
     }
 }
 

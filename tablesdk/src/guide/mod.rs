@@ -9,6 +9,9 @@ pub mod concurrency {}
 #[doc = include_str!("entities.md")]
 pub mod entities {}
 
+#[doc = include_str!("credentials.md")]
+pub mod credentials {}
+
 #[doc = include_str!("errors_and_retries.md")]
 pub mod errors_and_retries {}
 

@@ -3,14 +3,17 @@
 //!
 //! Knows nothing of what an operation means.
 
+mod attempt;
 mod budget;
 mod observe;
+mod patience;
 mod policy;
 mod retry;
 mod sign;
 
 pub(crate) use observe::Hook;
 pub use observe::OperationReport;
+pub(crate) use patience::Patience;
 pub use policy::Retry;
 pub(crate) use retry::{Answer, Effect, Run};
 
@@ -26,21 +29,24 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Instant, timeout_at};
 
 use self::budget::Budget;
-use crate::credential::Credential;
+use self::sign::Proof;
+use crate::credential::{Credential, CredentialSlot};
 use crate::{Backend, Error};
 
 /// Sends requests to one account.
 #[derive(Debug)]
 pub(crate) struct Pipeline {
     pub(crate) endpoint: Endpoint,
-    /// Where reads may go that the primary does not answer.
-    secondary_for_reads: Option<Endpoint>,
+    /// Where the account can be read when it is replicated, if that is known.
+    pub(crate) secondary: Option<Endpoint>,
+    /// Whether reads may go there that the primary does not answer.
+    reads_secondary: bool,
     /// Queries that read whole tables are refused.
     pub(crate) denies_scans: bool,
     /// What is told of each operation.
     pub(crate) hook: Option<Hook>,
     backend: Backend,
-    pub(crate) credential: Credential,
+    pub(crate) credential: CredentialSlot,
     transport: Arc<dyn Transport>,
     clock: Arc<dyn Clock>,
     retry: Retry,
@@ -52,7 +58,7 @@ impl Pipeline {
     pub(crate) fn new(
         endpoint: Endpoint,
         backend: Backend,
-        credential: Credential,
+        credential: CredentialSlot,
         transport: Arc<dyn Transport>,
         clock: Arc<dyn Clock>,
         retry: Retry,
@@ -60,7 +66,8 @@ impl Pipeline {
     ) -> Self {
         Self {
             endpoint,
-            secondary_for_reads: None,
+            secondary: None,
+            reads_secondary: false,
             denies_scans: false,
             hook: None,
             backend,
@@ -73,15 +80,16 @@ impl Pipeline {
         }
     }
 
-    /// Lets reads that fail be repeated at the account's secondary.
-    pub(crate) fn with_secondary_for_reads(mut self, secondary: Option<Endpoint>) -> Self {
-        self.secondary_for_reads = secondary;
+    /// Tells where the account can be read when it is replicated, and whether reads that fail may be repeated there.
+    pub(crate) fn with_secondary(mut self, secondary: Option<Endpoint>, for_reads: bool) -> Self {
+        self.secondary = secondary;
+        self.reads_secondary = for_reads;
         self
     }
 
     /// A request to the endpoint as one to the secondary, where reads may go there.
     fn at_secondary(&self, request: &Request<Bytes>) -> Option<Request<Bytes>> {
-        let secondary = self.secondary_for_reads.as_ref()?;
+        let secondary = self.secondary.as_ref().filter(|_| self.reads_secondary)?;
         let resource = request.uri().path_and_query()?.as_str();
         let resource = resource.strip_prefix(self.endpoint.path())?;
         let mut request = request.clone();
@@ -92,6 +100,17 @@ impl Pipeline {
     /// The time, and how long an operation may take.
     pub(crate) fn now_and_deadline(&self) -> (Timestamp, Duration) {
         (self.clock.now(), self.retry.deadline)
+    }
+
+    /// The time, by the client's clock.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Takes another credential for all requests from now on. Those on their way keep theirs.
+    pub(crate) fn replace_credential(&self, credential: Credential) -> Result<(), Error> {
+        self.credential
+            .replace(credential, &self.endpoint, self.backend, &self.clock)
     }
 
     /// Starts an operation: its deadline begins here.
@@ -132,18 +151,23 @@ impl Pipeline {
     }
 
     /// Adds what every attempt has, and signs it: after this, nothing may change.
-    fn prepare(&self, mut request: Request<Bytes>, client_request_id: &str) -> Request<Bytes> {
+    fn prepare(
+        &self,
+        mut request: Request<Bytes>,
+        client_request_id: &str,
+        proof: &Proof,
+    ) -> Request<Bytes> {
         self.adapt(&mut request);
         let date = self.clock.now().to_http_date();
         let headers = request.headers_mut();
         headers.insert(
             name::X_MS_VERSION,
-            HeaderValue::from_static(SERVICE_VERSION),
+            HeaderValue::from_static(proof.service_version()),
         );
         headers.insert(header::USER_AGENT, HeaderValue::from_static(USER_AGENT));
         headers.insert(name::X_MS_DATE, ascii(&date));
         headers.insert(name::X_MS_CLIENT_REQUEST_ID, ascii(client_request_id));
-        sign::sign(&self.credential, &mut request);
+        proof.sign(&mut request);
         request
     }
 }
@@ -161,6 +185,4 @@ fn ascii(text: &str) -> HeaderValue {
     HeaderValue::from_str(text).expect("dates and GUIDs are visible ASCII")
 }
 
-/// Known to Azure Table storage, Cosmos DB and every emulator.
-const SERVICE_VERSION: &str = "2019-02-02";
 const USER_AGENT: &str = concat!("tablesdk/", env!("CARGO_PKG_VERSION"));

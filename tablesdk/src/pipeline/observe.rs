@@ -12,7 +12,7 @@ use tablesdk_protocol::wire::header as name;
 use tokio::time::Instant;
 
 use super::Pipeline;
-use super::retry::Failure;
+use super::attempt::Failure;
 use crate::query::AccessClass;
 use crate::{Error, ErrorKind};
 

@@ -1,20 +1,81 @@
-//! Puts the credential on a request that is otherwise ready to go.
+//! Puts the credential on a request that is otherwise ready to go, and knows when doing it anew may help.
+
+use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderValue, Request, Uri, header};
+use http::{HeaderValue, Request, Response, StatusCode, Uri, header};
+use tablesdk_protocol::ErrorCode;
 use tablesdk_protocol::auth::{Scheme, SharedKey, string_to_sign};
+use tablesdk_protocol::wire::{error_body, header as name};
 
-use crate::credential::Credential;
+use super::Pipeline;
+use crate::Error;
+use crate::credential::{Bearer, Signer};
 
-pub(super) fn sign(credential: &Credential, request: &mut Request<Bytes>) {
-    match credential {
-        Credential::Anonymous => {}
-        Credential::Sas(sas) => *request.uri_mut() = with_query(request.uri(), sas.expose()),
-        Credential::SharedKey(key) => {
-            let authorization = authorization(key, request);
-            request
-                .headers_mut()
-                .insert(header::AUTHORIZATION, authorization);
+/// What an attempt was signed with: taken once, and kept whatever takes its place in the meantime.
+#[derive(Debug)]
+pub(super) struct Proof {
+    signer: Arc<Signer>,
+    bearer: Option<Arc<Bearer>>,
+}
+
+impl Proof {
+    /// The version of the protocol that goes with it.
+    // SERVICE: older versions answer a refused token with 403, and do not say what they want.
+    pub(super) const fn service_version(&self) -> &'static str {
+        match self.bearer {
+            Some(_) => "2020-12-06",
+            // Known to Azure Table storage, Cosmos DB and every emulator.
+            None => "2019-02-02",
+        }
+    }
+
+    /// Signs: after this, nothing may change.
+    pub(super) fn sign(&self, request: &mut Request<Bytes>) {
+        let authorization = match (&*self.signer, &self.bearer) {
+            (Signer::Sas(sas), _) => {
+                *request.uri_mut() = with_query(request.uri(), sas.expose());
+                return;
+            }
+            (Signer::SharedKey(key), _) => authorization(key, request),
+            (Signer::Token(_), Some(bearer)) => bearer.authorization.clone(),
+            (Signer::Anonymous | Signer::Token(_), _) => return,
+        };
+        let headers = request.headers_mut();
+        headers.insert(header::AUTHORIZATION, authorization);
+    }
+}
+
+impl Pipeline {
+    /// The credential for an attempt. Waits for a token, where there is none yet.
+    pub(super) async fn prove(&self) -> Result<Proof, Error> {
+        let signer = self.credential.current();
+        let bearer = match &*signer {
+            Signer::Token(cache) => Some(cache.token().await?),
+            Signer::Anonymous | Signer::Sas(_) | Signer::SharedKey(_) => None,
+        };
+        Ok(Proof { signer, bearer })
+    }
+
+    /// Whether a request that was answered so may be signed anew and sent once more: the credential has been replaced since, or
+    /// the service has said which token it wants. It was not carried out.
+    pub(super) fn may_prove_better(&self, proof: &Proof, response: &Response<Bytes>) -> bool {
+        let status = response.status();
+        if status != StatusCode::UNAUTHORIZED && status != StatusCode::FORBIDDEN {
+            return false;
+        }
+        let headers = response.headers();
+        if !Arc::ptr_eq(&proof.signer, &self.credential.current()) {
+            let error = error_body::read(status, headers, response.body());
+            return status == StatusCode::UNAUTHORIZED
+                || *error.code() == ErrorCode::AuthenticationFailed;
+        }
+        match (&*proof.signer, &proof.bearer) {
+            (Signer::Token(cache), Some(bearer)) if status == StatusCode::UNAUTHORIZED => {
+                let challenge = headers.get(header::WWW_AUTHENTICATE);
+                cache.learn(bearer, challenge.and_then(|value| value.to_str().ok()))
+            }
+            _ => false,
         }
     }
 }
@@ -22,6 +83,7 @@ pub(super) fn sign(credential: &Credential, request: &mut Request<Bytes>) {
 fn authorization(key: &SharedKey, request: &Request<Bytes>) -> HeaderValue {
     let account = key.account();
     let (method, uri, headers) = (request.method(), request.uri(), request.headers());
+    debug_assert!(headers.contains_key(name::X_MS_DATE), "the date is signed");
     // The full scheme covers the verb and the content type, too; the light one covers neither.
     let scheme = Scheme::SharedKey;
     let signature = key.sign(&string_to_sign(scheme, account, method, uri, headers));

@@ -25,7 +25,11 @@ impl ReqwestTransport {
     ///
     /// When TLS cannot be set up.
     pub fn new() -> Result<Self, Error> {
-        let client = reqwest::Client::builder()
+        Self::build(reqwest::Client::builder())
+    }
+
+    fn build(builder: reqwest::ClientBuilder) -> Result<Self, Error> {
+        let client = builder
             // A redirect would leave with a signature that is made for another URL.
             .redirect(reqwest::redirect::Policy::none())
             .connect_timeout(CONNECT_TIMEOUT)
@@ -37,6 +41,38 @@ impl ReqwestTransport {
     /// A transport over a client of your own. It must not follow redirects.
     pub const fn from_client(client: reqwest::Client) -> Self {
         Self { client }
+    }
+
+    /// A transport with a connection pool of its own, which goes through a proxy, such as `http://proxy.contoso.example:3128`. A user and
+    /// a password may stand in front of the host.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use tablesdk::transport::ReqwestTransport;
+    /// # use tablesdk::TableServiceClient;
+    /// # // The bundled server takes requests the way a proxy does.
+    /// # let server = tablesdk_server::TableServer::start().await?;
+    /// # let (credential, proxy) = (server.credential(), format!("http://{}", server.local_addr().unwrap()));
+    ///
+    /// let service = TableServiceClient::builder("http://devstoreaccount1.table.contoso.example")
+    ///     .credential(credential)
+    ///     .transport(ReqwestTransport::through_proxy(&proxy)?)
+    ///     .build()?;
+    /// service.table("Employees").create().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When the text is no URL of a proxy, which the error does not repeat, or TLS cannot be set up.
+    pub fn through_proxy(proxy: &str) -> Result<Self, Error> {
+        // The cause may hold the text, and the text a password.
+        let proxy = reqwest::Proxy::all(proxy).map_err(|_| {
+            Error::configuration_message("the proxy is not a URL such as http://proxy:3128")
+        })?;
+        Self::build(reqwest::Client::builder().proxy(proxy))
     }
 
     async fn exchange(&self, request: Request<Bytes>) -> Result<Response<Bytes>, TransportError> {

@@ -1,0 +1,55 @@
+//! `exists`: Query Tables with a name.
+
+use std::future::IntoFuture;
+
+use http::StatusCode;
+use tablesdk_protocol::operation::get_table::Request;
+use tablesdk_protocol::wire::json::MetadataLevel;
+
+use super::ActionFuture;
+use crate::pipeline::Effect;
+use crate::{Error, TableClient};
+
+/// Tells whether a table exists. See [`TableClient::exists`].
+#[derive(Clone, Debug)]
+#[must_use = "actions do nothing until awaited"]
+pub struct TableExists {
+    table: TableClient,
+}
+
+impl TableExists {
+    pub(crate) const fn new(table: TableClient) -> Self {
+        Self { table }
+    }
+
+    async fn run(self) -> Result<bool, Error> {
+        let request = Request {
+            name: self.table.checked_name(OPERATION)?,
+            level: MetadataLevel::Minimal,
+        };
+        let pipeline = &self.table.pipeline;
+        let request = request.encode(&pipeline.endpoint);
+        match pipeline.send(OPERATION, Effect::Read, &request).await {
+            // The status is the answer: emulators put something else than the table into the body.
+            Ok(answer) if answer.response.status() == StatusCode::OK => Ok(true),
+            Ok(answer) => {
+                let status = answer.response.status();
+                let problem = format!("the service does not answer with {status}");
+                Err(Error::response(problem).with_operation(OPERATION))
+            }
+            Err(error) if error.is_not_found() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl IntoFuture for TableExists {
+    type Output = Result<bool, Error>;
+    type IntoFuture = ActionFuture<'static, bool>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.run())
+    }
+}
+
+const OPERATION: &str = "get table";

@@ -1,0 +1,95 @@
+//! `properties` and `set_properties`: Get and Set Table Service Properties.
+
+use std::future::IntoFuture;
+use std::sync::Arc;
+
+use http::StatusCode;
+use tablesdk_protocol::ServiceProperties;
+use tablesdk_protocol::operation::service_properties::{GetRequest, GetResponse, SetRequest};
+
+use super::ActionFuture;
+use super::settle::check_status;
+use crate::pipeline::{Effect, Pipeline};
+use crate::{Error, RowNow};
+
+/// Reads the properties of the service. See [`TableServiceClient::properties`](crate::TableServiceClient::properties).
+#[derive(Clone, Debug)]
+#[must_use = "actions do nothing until awaited"]
+pub struct GetProperties {
+    pipeline: Arc<Pipeline>,
+}
+
+impl GetProperties {
+    pub(crate) const fn new(pipeline: Arc<Pipeline>) -> Self {
+        Self { pipeline }
+    }
+
+    async fn run(self) -> Result<ServiceProperties, Error> {
+        let request = GetRequest.encode(&self.pipeline.endpoint);
+        let answer = self.pipeline.send(GET, Effect::ReadNow, &request).await?;
+        let response = GetResponse::decode(&answer.response)
+            .map_err(|error| Error::response(error).with_operation(GET))?;
+        Ok(response.properties)
+    }
+}
+
+impl IntoFuture for GetProperties {
+    type Output = Result<ServiceProperties, Error>;
+    type IntoFuture = ActionFuture<'static, ServiceProperties>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.run())
+    }
+}
+
+/// Changes the properties of the service. See [`TableServiceClient::set_properties`](crate::TableServiceClient::set_properties).
+#[derive(Clone, Debug)]
+#[must_use = "actions do nothing until awaited"]
+pub struct SetProperties {
+    pipeline: Arc<Pipeline>,
+    properties: ServiceProperties,
+}
+
+impl SetProperties {
+    pub(crate) const fn new(pipeline: Arc<Pipeline>, properties: ServiceProperties) -> Self {
+        Self {
+            pipeline,
+            properties,
+        }
+    }
+
+    async fn run(self) -> Result<(), Error> {
+        let Self {
+            pipeline,
+            properties,
+        } = self;
+        properties
+            .check()
+            .map_err(|error| Error::input(error).with_operation(SET))?;
+        let request = SetRequest { properties }.encode(&pipeline.endpoint);
+        match pipeline.send(SET, Effect::Write, &request).await {
+            Ok(answer) => check_status(&answer, &[StatusCode::ACCEPTED]).map_err(unknown),
+            Err(error) if error.is_unsettled() => Err(error.into_outcome_unknown(RowNow::Unread)),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl IntoFuture for SetProperties {
+    type Output = Result<(), Error>;
+    type IntoFuture = ActionFuture<'static, ()>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.run())
+    }
+}
+
+/// The error of an answer that is not the service's own.
+fn unknown(error: Error) -> Error {
+    error
+        .with_operation(SET)
+        .into_outcome_unknown(RowNow::Unread)
+}
+
+const GET: &str = "get service properties";
+const SET: &str = "set service properties";

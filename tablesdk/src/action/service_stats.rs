@@ -1,0 +1,50 @@
+//! `stats`: Get Table Service Stats, which the secondary answers.
+
+use std::future::IntoFuture;
+use std::sync::Arc;
+
+use tablesdk_protocol::ServiceStats;
+use tablesdk_protocol::operation::service_stats::{Request, Response};
+
+use super::ActionFuture;
+use crate::Error;
+use crate::pipeline::{Effect, Pipeline};
+
+/// Reads the statistics of the service. See [`TableServiceClient::stats`](crate::TableServiceClient::stats).
+#[derive(Clone, Debug)]
+#[must_use = "actions do nothing until awaited"]
+pub struct GetStats {
+    pipeline: Arc<Pipeline>,
+}
+
+impl GetStats {
+    pub(crate) const fn new(pipeline: Arc<Pipeline>) -> Self {
+        Self { pipeline }
+    }
+
+    async fn run(self) -> Result<ServiceStats, Error> {
+        let Some(secondary) = &self.pipeline.secondary else {
+            let problem = "where the secondary is cannot be told from the endpoint: give the builder a secondary_endpoint";
+            return Err(Error::configuration_message(problem).with_operation(OPERATION));
+        };
+        let request = Request.encode(secondary);
+        let answer = self
+            .pipeline
+            .send(OPERATION, Effect::ReadNow, &request)
+            .await?;
+        let response = Response::decode(&answer.response)
+            .map_err(|error| Error::response(error).with_operation(OPERATION))?;
+        Ok(response.stats)
+    }
+}
+
+impl IntoFuture for GetStats {
+    type Output = Result<ServiceStats, Error>;
+    type IntoFuture = ActionFuture<'static, ServiceStats>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.run())
+    }
+}
+
+const OPERATION: &str = "get service stats";

@@ -1,0 +1,96 @@
+//! `access_policy` and `set_access_policy`: Get and Set Table ACL.
+
+use std::future::IntoFuture;
+
+use http::StatusCode;
+use tablesdk_protocol::operation::table_acl::{GetRequest, GetResponse, SetRequest};
+use tablesdk_protocol::{SignedIdentifier, check_signed_identifiers};
+
+use super::ActionFuture;
+use super::settle::check_status;
+use crate::pipeline::Effect;
+use crate::sas::StoredAccessPolicy;
+use crate::{Error, RowNow, TableClient};
+
+/// Reads the stored access policies of a table. See [`TableClient::access_policy`].
+#[derive(Clone, Debug)]
+#[must_use = "actions do nothing until awaited"]
+pub struct GetAccessPolicy {
+    table: TableClient,
+}
+
+impl GetAccessPolicy {
+    pub(crate) const fn new(table: TableClient) -> Self {
+        Self { table }
+    }
+
+    async fn run(self) -> Result<Vec<StoredAccessPolicy>, Error> {
+        let table = self.table.checked_name(GET)?;
+        let pipeline = &self.table.pipeline;
+        let request = GetRequest { table }.encode(&pipeline.endpoint);
+        let answer = pipeline.send(GET, Effect::ReadNow, &request).await?;
+        let policies = GetResponse::decode(&answer.response)
+            .map_err(|error| Error::response(error).with_operation(GET))?;
+        let policies = policies.identifiers.into_iter();
+        Ok(policies.map(StoredAccessPolicy::from_wire).collect())
+    }
+}
+
+impl IntoFuture for GetAccessPolicy {
+    type Output = Result<Vec<StoredAccessPolicy>, Error>;
+    type IntoFuture = ActionFuture<'static, Vec<StoredAccessPolicy>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.run())
+    }
+}
+
+/// Replaces the stored access policies of a table. See [`TableClient::set_access_policy`].
+#[derive(Clone, Debug)]
+#[must_use = "actions do nothing until awaited"]
+pub struct SetAccessPolicy {
+    table: TableClient,
+    policies: Vec<StoredAccessPolicy>,
+}
+
+impl SetAccessPolicy {
+    pub(crate) const fn new(table: TableClient, policies: Vec<StoredAccessPolicy>) -> Self {
+        Self { table, policies }
+    }
+
+    async fn run(self) -> Result<(), Error> {
+        let refused = |error: Error| error.with_operation(SET);
+        let table = self.table.checked_name(SET)?;
+        let policies = self.policies.into_iter();
+        let identifiers = policies.map(StoredAccessPolicy::into_wire);
+        let identifiers: Vec<SignedIdentifier> =
+            identifiers.collect::<Result<_, _>>().map_err(refused)?;
+        check_signed_identifiers(&identifiers).map_err(|error| refused(Error::input(error)))?;
+        let pipeline = &self.table.pipeline;
+        let request = SetRequest { table, identifiers }.encode(&pipeline.endpoint);
+        match pipeline.send(SET, Effect::Write, &request).await {
+            Ok(answer) => check_status(&answer, &[StatusCode::NO_CONTENT]).map_err(unknown),
+            Err(error) if error.is_unsettled() => Err(error.into_outcome_unknown(RowNow::Unread)),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl IntoFuture for SetAccessPolicy {
+    type Output = Result<(), Error>;
+    type IntoFuture = ActionFuture<'static, ()>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.run())
+    }
+}
+
+/// The error of an answer that is not the service's own.
+fn unknown(error: Error) -> Error {
+    error
+        .with_operation(SET)
+        .into_outcome_unknown(RowNow::Unread)
+}
+
+const GET: &str = "get table access policy";
+const SET: &str = "set table access policy";

@@ -1,0 +1,316 @@
+//! The token of a client: asked for once, kept, and renewed before it expires, however many requests need it.
+//!
+//! Knows neither requests nor issuers. Time is the client's clock.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, Shared};
+use http::HeaderValue;
+use tablesdk_protocol::{Clock, Endpoint, Timestamp};
+use tokio::time::timeout;
+
+use super::audience;
+use super::challenge::Challenge;
+use super::token::{AccessToken, EntraId, TokenCredential, TokenError, TokenRequest};
+use crate::{Backend, Error};
+
+/// A token as it is sent.
+pub(crate) struct Bearer {
+    pub(crate) authorization: HeaderValue,
+    expires_at: Timestamp,
+}
+
+impl fmt::Debug for Bearer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bearer")
+            .field("expires_at", &self.expires_at)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The token of a client, and the credential that it comes from.
+pub(crate) struct TokenCache {
+    credential: Arc<dyn TokenCredential>,
+    endpoint: Endpoint,
+    clock: Arc<dyn Clock>,
+    /// The program said for whom tokens are, and the service cannot say otherwise.
+    is_audience_fixed: bool,
+    is_tenant_fixed: bool,
+    state: Mutex<State>,
+}
+
+struct State {
+    request: TokenRequest,
+    held: Option<Held>,
+    /// The one request to the credential that is on its way.
+    renewal: Option<Renewal>,
+    /// After a renewal ahead of time that failed: when to try again, as long as the old token is good.
+    retry_at: Option<Timestamp>,
+    /// Until then, a refused token is no reason to ask for another one like it.
+    calm_until: Option<Timestamp>,
+}
+
+struct Held {
+    bearer: Arc<Bearer>,
+    renew_at: Timestamp,
+}
+
+type Renewal = Shared<BoxFuture<'static, Result<Arc<Bearer>, NoToken>>>;
+
+impl TokenCache {
+    pub(super) fn new(
+        entra_id: EntraId,
+        endpoint: Endpoint,
+        backend: Backend,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        let EntraId {
+            credential,
+            audience,
+            tenant,
+        } = entra_id;
+        let wanted = audience.as_deref();
+        let wanted = wanted.unwrap_or_else(|| audience::of(&endpoint, backend));
+        let request = TokenRequest {
+            scopes: vec![audience::scope(wanted)],
+            tenant: tenant.clone(),
+        };
+        Self {
+            credential,
+            endpoint,
+            clock,
+            is_audience_fixed: audience.is_some(),
+            is_tenant_fixed: tenant.is_some(),
+            state: Mutex::new(State {
+                request,
+                held: None,
+                renewal: None,
+                retry_at: None,
+                calm_until: None,
+            }),
+        }
+    }
+
+    /// A token that is good now.
+    ///
+    /// Runs on a task of its own: a request that is given up does not take with it what others wait for.
+    pub(crate) async fn token(self: &Arc<Self>) -> Result<Arc<Bearer>, Error> {
+        let renewal = {
+            let now = self.clock.now();
+            let mut state = self.lock();
+            let good = state.held.as_ref();
+            let good = good.filter(|held| now < held.bearer.expires_at);
+            let good = good.map(|held| (Arc::clone(&held.bearer), now >= held.renew_at));
+            if let Some((bearer, is_due)) = good {
+                let may_try = state.retry_at.is_none_or(|retry_at| now >= retry_at);
+                if is_due && may_try && state.renewal.is_none() {
+                    // It runs without anybody to wait for it.
+                    drop(self.renew(&mut state));
+                }
+                return Ok(bearer);
+            }
+            match &state.renewal {
+                Some(renewal) => renewal.clone(),
+                None => self.renew(&mut state),
+            }
+        };
+        renewal.await.map_err(Error::credential)
+    }
+
+    /// Whether another token may be taken where this one was refused with 401 and that challenge.
+    pub(crate) fn learn(&self, refused: &Arc<Bearer>, challenge: Option<&str>) -> bool {
+        let Some(challenge) = challenge.and_then(Challenge::parse) else {
+            return false;
+        };
+        let audience = challenge.audience.as_deref();
+        let is_strange =
+            audience.is_some_and(|wanted| !audience::is_trusted(wanted, &self.endpoint));
+        if is_strange || challenge.has_strange_login_page() {
+            return false;
+        }
+        let now = self.clock.now();
+        let mut state = self.lock();
+        let mut request = state.request.clone();
+        if let Some(audience) = audience.filter(|_| !self.is_audience_fixed) {
+            request.scopes = vec![audience::scope(audience)];
+        }
+        if let Some(tenant) = challenge.tenant().filter(|_| !self.is_tenant_fixed) {
+            request.tenant = Some(tenant.to_owned());
+        }
+        let is_another = request != state.request;
+        let is_held = state
+            .held
+            .as_ref()
+            .is_some_and(|held| Arc::ptr_eq(&held.bearer, refused));
+        if !is_another && !is_held {
+            // Somebody else was refused as well, and has seen to it.
+            return true;
+        }
+        if !is_another && state.calm_until.is_some_and(|until| now < until) {
+            return false;
+        }
+        state.request = request;
+        state.held = None;
+        state.retry_at = None;
+        state.calm_until = Some(now.saturating_add(PAUSE));
+        if is_another {
+            // What is on its way is for the wrong tenant or audience.
+            state.renewal = None;
+        }
+        true
+    }
+
+    /// Asks the credential for a token.
+    fn renew(self: &Arc<Self>, state: &mut State) -> Renewal {
+        let cache = Arc::clone(self);
+        let request = state.request.clone();
+        let asked = request.clone();
+        let task = tokio::spawn(async move {
+            let asked = request.clone();
+            let asking = async { cache.credential.token(asked).await };
+            let asking = AssertUnwindSafe(asking).catch_unwind();
+            let fetched = match timeout(TIME_MAX, asking).await {
+                Ok(Ok(fetched)) => fetched,
+                Ok(Err(_)) => Err(Panicked.into()),
+                Err(_) => Err(Silent.into()),
+            };
+            cache.finish(&request, fetched)
+        });
+        // Not the cache itself, which holds the renewal.
+        let cache = Arc::downgrade(self);
+        let renewal = task.map(move |ended| match ended {
+            Ok(result) => result,
+            // Its runtime is gone: the next one starts anew.
+            Err(_) => match cache.upgrade() {
+                Some(cache) => cache.finish(&asked, Err(Gone.into())),
+                None => Err(NoToken::new(Gone.into())),
+            },
+        });
+        let renewal = renewal.boxed().shared();
+        state.renewal = Some(renewal.clone());
+        renewal
+    }
+
+    fn finish(
+        &self,
+        request: &TokenRequest,
+        fetched: Result<AccessToken, TokenError>,
+    ) -> Result<Arc<Bearer>, NoToken> {
+        let fetched = fetched.and_then(|token| bearer(&token)).map(Arc::new);
+        let now = self.clock.now();
+        let mut state = self.lock();
+        if state.request != *request {
+            // The service has asked for another one in the meantime.
+            return fetched.map_err(NoToken::new);
+        }
+        state.renewal = None;
+        match fetched {
+            Ok(bearer) => {
+                state.retry_at = None;
+                state.held = Some(Held {
+                    renew_at: renew_at(now, bearer.expires_at),
+                    bearer: Arc::clone(&bearer),
+                });
+                Ok(bearer)
+            }
+            Err(error) => {
+                state.retry_at = Some(now.saturating_add(PAUSE));
+                Err(NoToken::new(error))
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while it is held.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for TokenCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TokenCache")
+            .field("request", &self.lock().request)
+            .finish_non_exhaustive()
+    }
+}
+
+fn bearer(token: &AccessToken) -> Result<Bearer, TokenError> {
+    let text = &*token.secret;
+    // A header would take more than this, but no token has more.
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(Malformed.into());
+    }
+    let mut authorization = HeaderValue::try_from(format!("Bearer {text}"))?;
+    // Keeps the token out of the `Debug` of the headers, here and in every transport.
+    authorization.set_sensitive(true);
+    Ok(Bearer {
+        authorization,
+        expires_at: token.expires_at,
+    })
+}
+
+/// When to ask for the next token: five minutes before this one expires, or a fifth of its time, and up to half as much earlier, so
+/// that programs that were started together do not ask together.
+fn renew_at(now: Timestamp, expires_at: Timestamp) -> Timestamp {
+    if expires_at <= now {
+        return now;
+    }
+    let lifetime = expires_at.abs_diff(now);
+    let ahead = (lifetime / 5).min(AHEAD_MAX);
+    let ahead = ahead + (ahead / 2).mul_f64(fastrand::f64());
+    now.saturating_add(lifetime.saturating_sub(ahead))
+}
+
+/// Why there is no token, for everybody who waits for it.
+#[derive(Clone)]
+struct NoToken(Arc<dyn StdError + Send + Sync>);
+
+impl NoToken {
+    fn new(error: TokenError) -> Self {
+        Self(error.into())
+    }
+}
+
+impl fmt::Debug for NoToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Display for NoToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl StdError for NoToken {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.0.source()
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the credential gave something that is no token")]
+struct Malformed;
+
+#[derive(Debug, thiserror::Error)]
+#[error("the credential gave no token within {} seconds", TIME_MAX.as_secs())]
+struct Silent;
+
+#[derive(Debug, thiserror::Error)]
+#[error("the runtime that the credential was asked on is gone")]
+struct Gone;
+
+#[derive(Debug, thiserror::Error)]
+#[error("the credential panicked")]
+struct Panicked;
+
+const AHEAD_MAX: Duration = Duration::from_secs(300);
+/// Between two attempts that the requests themselves do not need.
+const PAUSE: Duration = Duration::from_secs(30);
+const TIME_MAX: Duration = Duration::from_secs(60);

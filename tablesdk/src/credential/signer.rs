@@ -1,0 +1,108 @@
+//! A credential in use, and the place that it is kept in, where another can take its place while requests are on their way.
+
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use tablesdk_protocol::auth::SharedKey;
+use tablesdk_protocol::{Clock, Endpoint};
+
+use super::{Credential, EntraId, Sas, TokenCache};
+use crate::{Backend, Error};
+
+/// A credential, ready to be used for one account.
+#[derive(Debug)]
+pub(crate) enum Signer {
+    Anonymous,
+    Sas(Sas),
+    SharedKey(SharedKey),
+    Token(Arc<TokenCache>),
+}
+
+impl Signer {
+    fn new(
+        credential: Credential,
+        endpoint: &Endpoint,
+        backend: Backend,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<Self, Error> {
+        Ok(match credential {
+            Credential::Anonymous => Self::Anonymous,
+            Credential::Sas(sas) => Self::Sas(sas),
+            Credential::SharedKey(key) => Self::SharedKey(key),
+            Credential::EntraId(entra_id) => {
+                let cache = Self::token_cache(entra_id, endpoint, backend, clock)?;
+                Self::Token(Arc::new(cache))
+            }
+        })
+    }
+
+    fn token_cache(
+        entra_id: EntraId,
+        endpoint: &Endpoint,
+        backend: Backend,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<TokenCache, Error> {
+        if !endpoint.is_https() {
+            return Err(Error::configuration_message(
+                "a token is only sent over https: anybody on its way could use it",
+            ));
+        }
+        for text in [&entra_id.audience, &entra_id.tenant].into_iter().flatten() {
+            if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+                return Err(Error::configuration_message(
+                    "the audience or the tenant of the tokens is empty, or has characters that none can have",
+                ));
+            }
+        }
+        let endpoint = endpoint.clone();
+        Ok(TokenCache::new(
+            entra_id,
+            endpoint,
+            backend,
+            Arc::clone(clock),
+        ))
+    }
+}
+
+/// Where a client keeps its credential. Whoever took one out keeps it to the end.
+pub(crate) struct CredentialSlot(RwLock<Arc<Signer>>);
+
+impl CredentialSlot {
+    pub(crate) fn new(
+        credential: Credential,
+        endpoint: &Endpoint,
+        backend: Backend,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<Self, Error> {
+        let signer = Signer::new(credential, endpoint, backend, clock)?;
+        Ok(Self(RwLock::new(Arc::new(signer))))
+    }
+
+    pub(crate) fn current(&self) -> Arc<Signer> {
+        // Nothing panics while it is held.
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn replace(
+        &self,
+        credential: Credential,
+        endpoint: &Endpoint,
+        backend: Backend,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<(), Error> {
+        let signer = Arc::new(Signer::new(credential, endpoint, backend, clock)?);
+        let old = std::mem::replace(
+            &mut *self.0.write().unwrap_or_else(PoisonError::into_inner),
+            signer,
+        );
+        // Wiped when the last request lets go of it, and not under the lock.
+        drop(old);
+        Ok(())
+    }
+}
+
+impl fmt::Debug for CredentialSlot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.current().fmt(f)
+    }
+}

@@ -1,0 +1,377 @@
+//! One attempt: the credential, a place among the requests in flight, one request, and what its answer means.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Request, Response, StatusCode, header};
+use tablesdk_protocol::operation::batch::Refusal;
+use tablesdk_protocol::wire::{error_body, header as name};
+use tablesdk_protocol::{Delivery, ErrorCode, ServiceError, Timestamp, TransportError};
+use tokio::time::{Instant, timeout_at};
+
+use super::Pipeline;
+use super::sign::Proof;
+use crate::Error;
+
+/// Finds the refusal in an answer of success.
+pub(crate) type Inspect<'i> = &'i (dyn Fn(&Response<Bytes>) -> Option<Refusal> + Sync);
+
+/// An operation that has begun: what sends its requests, and since when it takes time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Begun<'p> {
+    pub(super) pipeline: &'p Pipeline,
+    started: Instant,
+}
+
+impl<'p> Begun<'p> {
+    pub(super) fn now(pipeline: &'p Pipeline) -> Self {
+        Self {
+            pipeline,
+            started: Instant::now(),
+        }
+    }
+
+    pub(super) fn elapsed(self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Whether a pause that begins now ends before the deadline.
+    pub(super) fn is_before_deadline(self, pause: Duration) -> bool {
+        self.deadline().is_none_or(|deadline| {
+            let next = Instant::now().checked_add(pause);
+            next.is_some_and(|next| next < deadline)
+        })
+    }
+
+    /// `None`, where it is beyond all time.
+    fn deadline(self) -> Option<Instant> {
+        self.started.checked_add(self.pipeline.retry.deadline)
+    }
+
+    /// Sends the request once.
+    pub(super) async fn attempt(
+        self,
+        request: &Request<Bytes>,
+        inspect: Inspect<'_>,
+        client_request_id: &str,
+    ) -> Result<Response<Bytes>, Failure> {
+        let pipeline = self.pipeline;
+        // Before there is a place: others need none to wait for the same token.
+        let proof = self.prove().await?;
+        let Ok(_place) = pipeline.place(self.deadline()).await else {
+            return Err(Failure::crowded(self.elapsed()));
+        };
+        let answer = self.exchange(request, client_request_id, &proof).await?;
+        let answer = answer.map_err(Failure::undelivered)?;
+        if !answer.status().is_success() {
+            let mut failure = Failure::answered(&answer, pipeline.clock.now());
+            failure.may_prove_better = pipeline.may_prove_better(&proof, &answer);
+            return Err(failure);
+        }
+        match inspect(&answer) {
+            Some(Refusal { index, error }) => {
+                let now = pipeline.clock.now();
+                let mut failure = Failure::refused(error, answer.headers(), now);
+                failure.error = failure.error.with_batch_index(index);
+                Err(failure)
+            }
+            None => Ok(answer),
+        }
+    }
+
+    /// The credential, within the deadline of the operation.
+    async fn prove(self) -> Result<Proof, Failure> {
+        let proving = self.pipeline.prove();
+        let proof = match self.deadline() {
+            Some(deadline) => timeout_at(deadline, proving)
+                .await
+                .map_err(|_| Failure::unproved(self.elapsed()))?,
+            None => proving.await,
+        };
+        proof.map_err(Failure::without_sending)
+    }
+
+    /// Sends the request, within the time of an attempt.
+    async fn exchange(
+        self,
+        request: &Request<Bytes>,
+        client_request_id: &str,
+        proof: &Proof,
+    ) -> Result<Result<Response<Bytes>, TransportError>, Failure> {
+        let pipeline = self.pipeline;
+        let request = pipeline.prepare(request.clone(), client_request_id, proof);
+        let begin = Instant::now();
+        let limit = match (
+            begin.checked_add(pipeline.retry.try_timeout),
+            self.deadline(),
+        ) {
+            (Some(limit), Some(deadline)) => Some(limit.min(deadline)),
+            (limit, deadline) => limit.or(deadline),
+        };
+        let sent = pipeline.transport.send(request);
+        match limit {
+            Some(limit) => timeout_at(limit, sent)
+                .await
+                .map_err(|_| Failure::timeout(begin.elapsed())),
+            None => Ok(sent.await),
+        }
+    }
+}
+
+/// What went wrong with an attempt, and what may be done about it.
+pub(super) struct Failure {
+    pub(super) error: Error,
+    /// Another attempt may fare better.
+    pub(super) is_passing: bool,
+    /// There is a better credential than the one that was refused, so that the request may be sent again at once.
+    pub(super) may_prove_better: bool,
+    /// The service may have carried the request out.
+    pub(super) maybe_done: bool,
+    /// The answer proves that no earlier attempt of the same request was carried out.
+    pub(super) is_verdict: bool,
+    /// How long the service wants to be left alone.
+    pub(super) asked_pause: Duration,
+}
+
+impl Failure {
+    fn answered(response: &Response<Bytes>, now: Timestamp) -> Self {
+        let (status, headers) = (response.status(), response.headers());
+        match error_body::recognise(status, headers, response.body()) {
+            Some(error) => Self::refused(error, headers, now),
+            None => Self {
+                is_passing: is_passing(status),
+                may_prove_better: false,
+                // Whoever answers in the service's place may have passed the request on before. Too many requests are turned
+                // away at the door.
+                maybe_done: status != StatusCode::TOO_MANY_REQUESTS,
+                is_verdict: false,
+                asked_pause: asked_pause(headers, now),
+                error: Error::foreign(status).with_request_id(request_id(headers)),
+            },
+        }
+    }
+
+    /// What the service says.
+    fn refused(error: ServiceError, headers: &HeaderMap, now: Timestamp) -> Self {
+        let status = error.status();
+        // The service that is busy says so before it does anything. A proxy may say the same in other words, at any time.
+        let is_refusal = status.is_client_error() && status != StatusCode::REQUEST_TIMEOUT
+            || status == StatusCode::NOT_IMPLEMENTED
+            || *error.code() == ErrorCode::ServerBusy;
+        Self {
+            is_passing: is_passing(status) || error.code().as_str() == "AccountBeingCreated",
+            may_prove_better: false,
+            maybe_done: !is_refusal,
+            is_verdict: is_verdict(&error),
+            asked_pause: asked_pause(headers, now),
+            error: Error::service(error).with_request_id(request_id(headers)),
+        }
+    }
+
+    fn timeout(after: Duration) -> Self {
+        Self {
+            error: Error::timeout(format!("no answer came within {after:?}")),
+            is_passing: true,
+            may_prove_better: false,
+            maybe_done: true,
+            is_verdict: false,
+            asked_pause: Duration::ZERO,
+        }
+    }
+
+    /// Nothing was sent, and the time for it is over or the credential has tried as often as it finds sensible.
+    const fn without_sending(error: Error) -> Self {
+        Self {
+            error,
+            is_passing: false,
+            may_prove_better: false,
+            maybe_done: false,
+            is_verdict: false,
+            asked_pause: Duration::ZERO,
+        }
+    }
+
+    fn unproved(after: Duration) -> Self {
+        let message = format!("the credential gave no token within {after:?}");
+        Self::without_sending(Error::timeout(message))
+    }
+
+    fn crowded(after: Duration) -> Self {
+        Self::without_sending(Error::timeout(format!(
+            "the requests in flight were too many for another one, for {after:?}"
+        )))
+    }
+
+    fn undelivered(error: TransportError) -> Self {
+        Self {
+            is_passing: true,
+            may_prove_better: false,
+            maybe_done: error.delivery() == Delivery::MaybeSent,
+            is_verdict: false,
+            asked_pause: Duration::ZERO,
+            error: Error::transport(error),
+        }
+    }
+}
+
+/// Whether another attempt may fare better, as far as the status tells.
+fn is_passing(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::REQUEST_TIMEOUT
+            | StatusCode::TOO_MANY_REQUESTS
+            | StatusCode::INTERNAL_SERVER_ERROR
+            | StatusCode::BAD_GATEWAY
+            | StatusCode::SERVICE_UNAVAILABLE
+            | StatusCode::GATEWAY_TIMEOUT
+    )
+}
+
+/// Whether the service finds fault with what every attempt had in common, so that none was ever carried out.
+///
+/// `TooManyProperties` and `EntityTooLarge` are none: of a merge they speak of what is stored as well, which may have grown
+/// since an earlier attempt. Nor is anything about headers and checksums, which a bad connection may have damaged once.
+fn is_verdict(error: &ServiceError) -> bool {
+    let code = error.code();
+    // A code with a status that is not its own is nobody's word.
+    error.status() == code.status()
+        && matches!(
+            code,
+            ErrorCode::CommandsInBatchActOnDifferentPartitions
+                | ErrorCode::DuplicatePropertiesSpecified
+                | ErrorCode::InvalidDuplicateRow
+                | ErrorCode::InvalidInput
+                | ErrorCode::InvalidResourceName
+                | ErrorCode::InvalidUri
+                | ErrorCode::MethodNotAllowed
+                | ErrorCode::NotImplemented
+                | ErrorCode::OutOfRangeInput
+                | ErrorCode::PropertiesNeedValue
+                | ErrorCode::PropertyNameInvalid
+                | ErrorCode::PropertyNameTooLong
+                | ErrorCode::PropertyValueTooLarge
+                | ErrorCode::RequestBodyTooLarge
+        )
+}
+
+fn request_id(headers: &HeaderMap) -> Option<String> {
+    let id = headers.get(name::X_MS_REQUEST_ID)?;
+    id.to_str().ok().map(str::to_owned)
+}
+
+/// How long the service asks to wait: in milliseconds, in seconds, or until a date.
+fn asked_pause(headers: &HeaderMap, now: Timestamp) -> Duration {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let milliseconds = [name::X_MS_RETRY_AFTER_MS, name::RETRY_AFTER_MS]
+        .into_iter()
+        .filter_map(text)
+        .find_map(|text| text.trim().parse().ok())
+        .map(Duration::from_millis);
+    let in_seconds = || {
+        let text = text(header::RETRY_AFTER)?.trim();
+        if let Ok(seconds) = text.parse() {
+            return Some(Duration::from_secs(seconds));
+        }
+        let date = Timestamp::parse_http_date(text).ok()?;
+        (date > now).then(|| date.abs_diff(now))
+    };
+    milliseconds.or_else(in_seconds).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wait_that_the_service_asks_for_is_understood() {
+        let now = Timestamp::parse_http_date("Fri, 15 Mar 2024 10:20:30 GMT").unwrap();
+        for (pairs, seconds) in [
+            (&[][..], 0.0),
+            (&[("retry-after", "3")], 3.0),
+            (&[("retry-after", "Fri, 15 Mar 2024 10:21:00 GMT")], 30.0),
+            (&[("retry-after", "Fri, 15 Mar 2024 10:20:00 GMT")], 0.0),
+            (&[("retry-after", "soon")], 0.0),
+            (&[("retry-after", "-1")], 0.0),
+            (&[("retry-after-ms", "250")], 0.25),
+            (
+                &[("x-ms-retry-after-ms", "1500"), ("retry-after", "9")],
+                1.5,
+            ),
+            (&[("x-ms-retry-after-ms", "?"), ("retry-after", "9")], 9.0),
+        ] {
+            let mut headers = HeaderMap::new();
+            for (name, value) in pairs {
+                headers.insert(*name, value.parse().unwrap());
+            }
+            let expected = Duration::from_secs_f64(seconds);
+            assert_eq!(asked_pause(&headers, now), expected, "{pairs:?}");
+        }
+    }
+
+    fn failure(status: u16, body: &str) -> Failure {
+        let mut response = Response::new(Bytes::copy_from_slice(body.as_bytes()));
+        *response.status_mut() = StatusCode::from_u16(status).unwrap();
+        Failure::answered(&response, Timestamp::UNIX_EPOCH)
+    }
+
+    fn coded(code: &str) -> String {
+        format!(r#"{{"odata.error":{{"code":"{code}","message":{{"lang":"","value":""}}}}}}"#)
+    }
+
+    #[test]
+    fn every_status_has_its_class() {
+        let class = |status, body: &str| {
+            let failure = failure(status, body);
+            (failure.is_passing, failure.maybe_done)
+        };
+        assert_eq!(class(503, &coded("ServerBusy")), (true, false));
+        assert_eq!(class(503, "<html>"), (true, true));
+        assert_eq!(class(429, ""), (true, false));
+        assert_eq!(class(408, &coded("Made")), (true, true));
+        for status in [408, 500, 502, 504] {
+            assert_eq!(class(status, ""), (true, true), "{status}");
+        }
+        for status in [
+            400, 401, 403, 404, 405, 409, 411, 412, 413, 415, 416, 501, 505,
+        ] {
+            // What the service says is a refusal; what anybody else says leaves it open.
+            let is_refusal = status != 505;
+            assert_eq!(
+                class(status, &coded("Made")),
+                (false, !is_refusal),
+                "{status}"
+            );
+            assert_eq!(class(status, "<html>"), (false, true), "{status}");
+        }
+        for status in [301, 304] {
+            assert_eq!(class(status, ""), (false, true), "{status}");
+        }
+    }
+
+    #[test]
+    fn only_codes_about_the_request_alone_are_verdicts() {
+        for (status, code, expected) in [
+            (400, "InvalidInput", true),
+            (400, "PropertyValueTooLarge", true),
+            (413, "RequestBodyTooLarge", true),
+            (501, "NotImplemented", true),
+            // A merge may have met a smaller entity before.
+            (400, "TooManyProperties", false),
+            (400, "EntityTooLarge", false),
+            // Circumstances, not the request.
+            (400, "Md5Mismatch", false),
+            (403, "AuthenticationFailed", false),
+            (404, "TableNotFound", false),
+            (409, "EntityAlreadyExists", false),
+            (412, "UpdateConditionNotSatisfied", false),
+            // Nobody's word.
+            (400, "FromTheFuture", false),
+            (500, "InvalidInput", false),
+        ] {
+            assert_eq!(failure(status, &coded(code)).is_verdict, expected, "{code}");
+        }
+        for status in [400, 405, 411, 413, 414, 415, 501] {
+            assert!(!failure(status, "<html>").is_verdict, "{status}");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! `sas` of a service: what its bearer may do in an account.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tablesdk_protocol::Timestamp;
+use tablesdk_protocol::auth::sas::{
+    AccountPermissions as Letters, AccountSas, Sas as Granted, SasProtocol, SasResourceTypes,
+    SasServices,
+};
+
+use super::letters::{AccountPermissions, ResourceTypes, Services};
+use super::terms::{InvalidTerms, IpRange, Problem, Terms, When, refused};
+use super::url::SasUrl;
+use crate::Error;
+use crate::pipeline::Pipeline;
+
+/// Says what the shared access signature of an account grants, and signs it. See
+/// [`TableServiceClient::sas`](crate::TableServiceClient::sas).
+///
+/// What is given twice, counts the last time, but for permissions and kinds of resource, which add up. Bad input is reported by
+/// [`sign`](Self::sign).
+#[derive(Debug)]
+#[must_use = "nothing is signed until `sign` is called"]
+pub struct AccountSasBuilder {
+    pipeline: Arc<Pipeline>,
+    services: Services,
+    resource_types: ResourceTypes,
+    permissions: AccountPermissions,
+    terms: Terms,
+}
+
+impl AccountSasBuilder {
+    pub(crate) fn new(pipeline: Arc<Pipeline>) -> Self {
+        Self {
+            pipeline,
+            services: Services::TABLE,
+            resource_types: ResourceTypes::default(),
+            permissions: AccountPermissions::default(),
+            terms: Terms::default(),
+        }
+    }
+
+    /// Allows this as well, with every kind of resource that it holds for.
+    pub fn allow(mut self, permissions: AccountPermissions) -> Self {
+        self.permissions |= permissions;
+        self
+    }
+
+    /// Holds for this kind of resource as well: without any, it would hold for nothing.
+    pub fn on(mut self, resource_types: ResourceTypes) -> Self {
+        self.resource_types |= resource_types;
+        self
+    }
+
+    /// Holds for these services: tables, unless told otherwise. Tables have to be among them.
+    pub fn services(mut self, services: Services) -> Self {
+        self.services = services;
+        self
+    }
+
+    /// Holds from that time on: at once, unless told otherwise. Takes a [`Timestamp`], a [`SystemTime`](std::time::SystemTime) or,
+    /// with the feature `time`, an `OffsetDateTime`; whole seconds count.
+    pub fn starts_at<T: TryInto<Timestamp, Error: Into<Problem>>>(mut self, time: T) -> Self {
+        self.terms.start = self.terms.time(time);
+        self
+    }
+
+    /// Holds from that long after the signing on.
+    pub fn starts_in(mut self, duration: Duration) -> Self {
+        self.terms.start = Some(When::In(duration));
+        self
+    }
+
+    /// Holds until that time. Takes what [`starts_at`](Self::starts_at) takes.
+    pub fn expires_at<T: TryInto<Timestamp, Error: Into<Problem>>>(mut self, time: T) -> Self {
+        self.terms.expiry = self.terms.time(time);
+        self
+    }
+
+    /// Holds until that long after the signing, by the client's [clock](crate::Builder::clock).
+    pub fn expires_in(mut self, duration: Duration) -> Self {
+        self.terms.expiry = Some(When::In(duration));
+        self
+    }
+
+    /// Holds over https alone: over http it is refused as `AuthorizationProtocolMismatch`.
+    pub fn https_only(mut self) -> Self {
+        self.terms.protocol = Some(SasProtocol::Https);
+        self
+    }
+
+    /// Holds from that address alone, or from that range of addresses: from others it is refused as
+    /// `AuthorizationSourceIPMismatch`.
+    pub fn ip(mut self, range: impl IpRange) -> Self {
+        self.terms.ip(range);
+        self
+    }
+
+    /// Signs it with the account key that the client has. Nothing is sent.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) when the service would refuse it, or it would be of no use: nothing is allowed,
+    /// there is no kind of resource, tables are not among the services, it never expires, expires before it starts or has expired.
+    /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) when the client has no account key.
+    pub fn sign(mut self) -> Result<SasUrl, Error> {
+        let (start, expiry) = self.terms.times(self.pipeline.now())?;
+        let expiry = expiry.ok_or_else(|| refused(InvalidTerms::NoExpiry))?;
+        for (is_missing, problem) in [
+            (self.permissions.is_empty(), InvalidTerms::NoPermission),
+            (self.resource_types.is_empty(), InvalidTerms::NoResourceType),
+            (
+                !self.services.contains(Services::TABLE),
+                InvalidTerms::NoTables,
+            ),
+        ] {
+            if is_missing {
+                return Err(refused(problem));
+            }
+        }
+        let services = SasServices::parse(&self.services.to_string()).map_err(refused)?;
+        let kinds = SasResourceTypes::parse(&self.resource_types.to_string()).map_err(refused)?;
+        let letters = Letters::parse(&self.permissions.to_string()).map_err(refused)?;
+        let mut sas = AccountSas::new(services, kinds, letters, expiry);
+        sas.start = start;
+        sas.addresses = self.terms.addresses;
+        sas.protocol = self.terms.protocol;
+        SasUrl::sign(&self.pipeline, None, Granted::from(sas))
+    }
+}

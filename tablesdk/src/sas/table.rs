@@ -1,0 +1,231 @@
+//! `sas` of a table: what its bearer may do with the entities there.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use tablesdk_protocol::auth::sas::{
+    Sas as Granted, SasKeyRange, SasProtocol, TablePermissions, TableSas,
+};
+use tablesdk_protocol::limits::POLICY_ID_LENGTH_MAX;
+use tablesdk_protocol::{PartitionKey, TableName, Timestamp};
+
+use super::key_range::{self, SasKeys};
+use super::letters::Permissions;
+use super::terms::{InvalidTerms, IpRange, OPERATION, Problem, Terms, When, refused};
+use super::url::SasUrl;
+use crate::action::IntoPartitionKey;
+use crate::{Error, TableClient};
+
+/// Says what a table's shared access signature grants, and signs it. See [`TableClient::sas`].
+///
+/// What is given twice, counts the last time, but for permissions, which add up. Bad input is reported by
+/// [`sign`](Self::sign).
+#[must_use = "nothing is signed until `sign` is called"]
+pub struct TableSasBuilder {
+    table: TableClient,
+    permissions: Permissions,
+    policy: Option<Policy>,
+    keys: SasKeyRange,
+    terms: Terms,
+}
+
+#[derive(Debug)]
+struct Policy {
+    id: String,
+    /// The signature may say what the policy leaves open.
+    is_partial: bool,
+}
+
+impl TableSasBuilder {
+    pub(crate) fn new(table: TableClient) -> Self {
+        Self {
+            table,
+            permissions: Permissions::default(),
+            policy: None,
+            keys: SasKeyRange::default(),
+            terms: Terms::default(),
+        }
+    }
+
+    /// Allows this as well.
+    pub fn allow(mut self, permissions: Permissions) -> Self {
+        self.permissions |= permissions;
+        self
+    }
+
+    /// Covers the entities in that range of keys alone. Both ends are in it: `first..=last`, `first..`, or `..=last`.
+    ///
+    /// Outside the range, a get finds nothing, a query returns nothing, and a write is refused as `AuthorizationFailure`.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/employees.md")]
+    /// use tablesdk::TableClient;
+    /// use tablesdk::sas::Permissions;
+    /// # use std::time::Duration;
+    /// # for id in ["001", "999"] {
+    /// #     table.insert(&Employee::new("Sales", id, "Ada")).await?;
+    /// # }
+    ///
+    /// let url = table
+    ///     .sas()
+    ///     .allow(Permissions::READ)
+    ///     .keys(Employee::key("Sales", "001")..=Employee::key("Sales", "499"))
+    ///     .expires_in(Duration::from_secs(3600))
+    ///     .sign()?;
+    /// let guest = TableClient::from_sas_url(&url.expose())?;
+    /// assert_eq!(guest.query::<Employee>().count().await?, 1);
+    /// assert!(guest.get(Employee::key("Sales", "999")).await?.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn keys(mut self, keys: impl SasKeys) -> Self {
+        let ends = keys.into_ends().map_err(Problem::from);
+        let range = ends.and_then(|ends| key_range::between(ends).map_err(Problem::from));
+        self.keys = self.terms.note(range).unwrap_or_default();
+        self
+    }
+
+    /// Covers one partition alone.
+    pub fn partition(mut self, partition: impl IntoPartitionKey) -> Self {
+        let key = partition.into_partition_key().map_err(Problem::from);
+        self.keys = self.partitions_between(key.map(|key| (key.clone(), key)));
+        self
+    }
+
+    /// Covers the partitions from the first to the last alone, both included.
+    pub fn partitions<P: IntoPartitionKey>(mut self, partitions: RangeInclusive<P>) -> Self {
+        let (first, last) = partitions.into_inner();
+        let first = first.into_partition_key().map_err(Problem::from);
+        let last = last.into_partition_key().map_err(Problem::from);
+        self.keys = self.partitions_between(first.and_then(|first| Ok((first, last?))));
+        self
+    }
+
+    fn partitions_between(
+        &mut self,
+        ends: Result<(PartitionKey, PartitionKey), Problem>,
+    ) -> SasKeyRange {
+        let range = ends
+            .and_then(|(first, last)| key_range::partitions(first, last).map_err(Problem::from));
+        self.terms.note(range).unwrap_or_default()
+    }
+
+    /// Grants what a [stored access policy](super::StoredAccessPolicy) of the table says, permissions and times: it
+    /// can be changed, and deleted, after the signature was given away.
+    ///
+    /// The policy says everything: permissions and times of the signature's own are an error here. For a policy that leaves
+    /// something open there is [`with_partial_policy`](Self::with_partial_policy).
+    pub fn with_policy(self, id: impl Into<String>) -> Self {
+        self.policy(id.into(), false)
+    }
+
+    /// Grants what a [stored access policy](super::StoredAccessPolicy) of the table says, and says itself what that one leaves
+    /// open: permissions, start or expiry. What both of them say, the service refuses as `AuthenticationFailed`.
+    pub fn with_partial_policy(self, id: impl Into<String>) -> Self {
+        self.policy(id.into(), true)
+    }
+
+    fn policy(mut self, id: String, is_partial: bool) -> Self {
+        let length = id.chars().count();
+        if length == 0 || length > POLICY_ID_LENGTH_MAX || id.chars().any(char::is_control) {
+            self.terms.note::<(), _>(Err(InvalidTerms::PolicyId));
+        }
+        self.policy = Some(Policy { id, is_partial });
+        self
+    }
+
+    /// Holds from that time on: at once, unless told otherwise. Takes a [`Timestamp`], a [`SystemTime`](std::time::SystemTime) or,
+    /// with the feature `time`, an `OffsetDateTime`; whole seconds count.
+    ///
+    /// The service's clock decides, and does not agree with this machine's to the second: leave it out for a signature that
+    /// holds at once.
+    pub fn starts_at<T: TryInto<Timestamp, Error: Into<Problem>>>(mut self, time: T) -> Self {
+        self.terms.start = self.terms.time(time);
+        self
+    }
+
+    /// Holds from that long after the signing on.
+    pub fn starts_in(mut self, duration: Duration) -> Self {
+        self.terms.start = Some(When::In(duration));
+        self
+    }
+
+    /// Holds until that time. Takes what [`starts_at`](Self::starts_at) takes.
+    pub fn expires_at<T: TryInto<Timestamp, Error: Into<Problem>>>(mut self, time: T) -> Self {
+        self.terms.expiry = self.terms.time(time);
+        self
+    }
+
+    /// Holds until that long after the signing, by the client's [clock](crate::Builder::clock).
+    pub fn expires_in(mut self, duration: Duration) -> Self {
+        self.terms.expiry = Some(When::In(duration));
+        self
+    }
+
+    /// Holds over https alone: over http it is refused as `AuthorizationProtocolMismatch`.
+    pub fn https_only(mut self) -> Self {
+        self.terms.protocol = Some(SasProtocol::Https);
+        self
+    }
+
+    /// Holds from that address alone, or from that range of addresses: from others it is refused as
+    /// `AuthorizationSourceIPMismatch`. The service sees the address of a proxy, where there is one.
+    pub fn ip(mut self, range: impl IpRange) -> Self {
+        self.terms.ip(range);
+        self
+    }
+
+    /// Signs it with the account key that the client has. Nothing is sent.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) when the service would refuse it, or it would be of no use: nothing is allowed, it
+    /// never expires, expires before it starts or has expired, its keys end before they start, it has a policy and terms
+    /// of its own, or the name of the table breaks the rules.
+    /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) when the client has no account key.
+    pub fn sign(mut self) -> Result<SasUrl, Error> {
+        let pipeline = &self.table.pipeline;
+        let name: TableName = self.table.checked_name(OPERATION)?;
+        let (start, expiry) = self.terms.times(pipeline.now())?;
+        let permissions = self.permissions.to_string();
+        let permissions = (!permissions.is_empty())
+            .then(|| TablePermissions::parse(&permissions))
+            .transpose()
+            .map_err(refused)?;
+        let mut sas = match self.policy {
+            Some(Policy { id, is_partial }) => {
+                let says_anything = permissions.is_some() || start.is_some() || expiry.is_some();
+                if says_anything && !is_partial {
+                    return Err(refused(InvalidTerms::PolicyAndTerms));
+                }
+                let mut sas = TableSas::with_policy(name.clone(), id);
+                sas.permissions = permissions;
+                sas.expiry = expiry;
+                sas
+            }
+            None => {
+                let permissions = permissions.ok_or_else(|| refused(InvalidTerms::NoPermission))?;
+                let expiry = expiry.ok_or_else(|| refused(InvalidTerms::NoExpiry))?;
+                TableSas::new(name.clone(), permissions, expiry)
+            }
+        };
+        sas.start = start;
+        sas.addresses = self.terms.addresses;
+        sas.protocol = self.terms.protocol;
+        sas.keys = self.keys;
+        SasUrl::sign(pipeline, Some(name), Granted::from(sas))
+    }
+}
+
+impl fmt::Debug for TableSasBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TableSasBuilder")
+            .field("table", &self.table.name())
+            .field("permissions", &self.permissions)
+            .field("policy", &self.policy)
+            .field("keys", &self.keys)
+            .field("terms", &self.terms)
+            .finish()
+    }
+}

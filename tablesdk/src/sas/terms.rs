@@ -1,0 +1,150 @@
+//! What shared access signatures of both kinds say: from when until when, from where, over which protocol.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use tablesdk_protocol::Timestamp;
+use tablesdk_protocol::auth::sas::{SasAddresses, SasProtocol, SasTime};
+
+use crate::Error;
+
+/// The first thing that was wrong with what a builder was given; reported when it is used.
+pub(super) type Problem = Box<dyn std::error::Error + Send + Sync>;
+
+#[derive(Debug, Default)]
+pub(super) struct Terms {
+    pub(super) start: Option<When>,
+    pub(super) expiry: Option<When>,
+    pub(super) addresses: Option<SasAddresses>,
+    pub(super) protocol: Option<SasProtocol>,
+    pub(super) problem: Option<Problem>,
+}
+
+/// A time, or one in relation to that of the signing.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum When {
+    At(Timestamp),
+    In(Duration),
+}
+
+impl When {
+    fn resolve(self, now: Timestamp) -> Timestamp {
+        match self {
+            Self::At(time) => time,
+            Self::In(duration) => now.saturating_add(duration),
+        }
+    }
+}
+
+impl Terms {
+    pub(super) fn note<T, P: Into<Problem>>(&mut self, result: Result<T, P>) -> Option<T> {
+        match result {
+            Ok(value) => Some(value),
+            Err(problem) => {
+                self.problem.get_or_insert_with(|| problem.into());
+                None
+            }
+        }
+    }
+
+    pub(super) fn time<T: TryInto<Timestamp, Error: Into<Problem>>>(
+        &mut self,
+        time: T,
+    ) -> Option<When> {
+        self.note(time.try_into()).map(When::At)
+    }
+
+    pub(super) fn ip(&mut self, range: impl IpRange) {
+        let (first, last) = range.into_ends();
+        let text = if first == last {
+            first.to_string()
+        } else {
+            format!("{first}-{last}")
+        };
+        let parsed = SasAddresses::parse(&text).map_err(|_| InvalidTerms::Addresses);
+        self.addresses = self.note(parsed);
+    }
+
+    /// Start and expiry as they are signed. In whole seconds, which every backend reads.
+    pub(super) fn times(
+        &mut self,
+        now: Timestamp,
+    ) -> Result<(Option<SasTime>, Option<SasTime>), Error> {
+        if let Some(problem) = self.problem.take() {
+            return Err(refused(problem));
+        }
+        let sas_time = |when: When| SasTime::from(when.resolve(now));
+        let (start, expiry) = (self.start.map(sas_time), self.expiry.map(sas_time));
+        if let Some(expiry) = &expiry {
+            if start
+                .as_ref()
+                .is_some_and(|start| expiry.at() <= start.at())
+            {
+                return Err(refused(InvalidTerms::ExpiresBeforeStart));
+            }
+            if expiry.at() <= now {
+                return Err(refused(InvalidTerms::Expired));
+            }
+        }
+        Ok((start, expiry))
+    }
+}
+
+/// The addresses from which a shared access signature may be used: one, or a range with both ends in it.
+pub trait IpRange {
+    /// The first and the last address.
+    fn into_ends(self) -> (IpAddr, IpAddr);
+}
+
+impl IpRange for IpAddr {
+    fn into_ends(self) -> (IpAddr, IpAddr) {
+        (self, self)
+    }
+}
+
+impl IpRange for Ipv4Addr {
+    fn into_ends(self) -> (IpAddr, IpAddr) {
+        (self.into(), self.into())
+    }
+}
+
+impl<A: Into<IpAddr>> IpRange for RangeInclusive<A> {
+    fn into_ends(self) -> (IpAddr, IpAddr) {
+        let (first, last) = self.into_inner();
+        (first.into(), last.into())
+    }
+}
+
+pub(super) fn refused(problem: impl Into<Problem>) -> Error {
+    Error::input(problem).with_operation(OPERATION)
+}
+
+/// Why a shared access signature would be of no use to anybody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum InvalidTerms {
+    #[error("the addresses end before they start, or are of two families")]
+    Addresses,
+    #[error("the shared access signature has expired already")]
+    Expired,
+    #[error("the shared access signature expires before it starts")]
+    ExpiresBeforeStart,
+    #[error(
+        "the shared access signature never expires: give it a time, or a stored access policy that has one"
+    )]
+    NoExpiry,
+    #[error("the shared access signature allows nothing")]
+    NoPermission,
+    #[error("the shared access signature holds for no kind of resource")]
+    NoResourceType,
+    #[error("the shared access signature does not hold for tables")]
+    NoTables,
+    #[error("the id of a stored access policy has 1 to 64 characters, and no control characters")]
+    PolicyId,
+    #[error(
+        "permissions and times come from the stored access policy; with_partial_policy adds what it leaves open"
+    )]
+    PolicyAndTerms,
+}
+
+pub(super) const OPERATION: &str = "sign shared access signature";

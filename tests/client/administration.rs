@@ -1,0 +1,170 @@
+//! What an account and a table keep beside entities: stored access policies, properties of the service, statistics.
+
+use std::time::{Duration, SystemTime};
+
+use harness::Subject;
+use tablesdk::sas::{Permissions, StoredAccessPolicy};
+use tablesdk::service::{CorsRule, GeoReplicationStatus, Logging, Metrics, ServiceProperties};
+use tablesdk::{ErrorCode, ErrorKind, TableServiceClient, Timestamp};
+
+use crate::on_both_transports;
+
+on_both_transports! {
+    async fn policies_come_back_as_they_were_set(subject: Subject) {
+        let table = subject.table().await;
+        assert!(table.access_policy().await.unwrap().is_empty());
+        let start: Timestamp = "2030-01-01T00:00:00.1234567Z".parse().unwrap();
+        let policies = [
+            StoredAccessPolicy::new("b").allow(Permissions::DELETE | Permissions::READ),
+            StoredAccessPolicy::new("a").starts_at(start).expires_at(start.saturating_add(Duration::from_secs(1))),
+            StoredAccessPolicy::new("nothing"),
+            StoredAccessPolicy::new("<&>\"' ä"),
+            StoredAccessPolicy::new("x".repeat(64)),
+        ];
+        table.set_access_policy(policies.clone()).await.unwrap();
+        assert_eq!(table.access_policy().await.unwrap(), policies);
+        table.set_access_policy([]).await.unwrap();
+        assert!(table.access_policy().await.unwrap().is_empty());
+    }
+
+    async fn policies_of_a_missing_table_are_missing(subject: Subject) {
+        let table = subject.service.table("Nowhere");
+        let error = table.access_policy().await.unwrap_err();
+        assert_eq!(error.code(), Some(&ErrorCode::TableNotFound));
+        assert!(table.set_access_policy([]).await.unwrap_err().is_not_found());
+    }
+
+    async fn properties_change_where_something_is_said(subject: Subject) {
+        let service = &subject.service;
+        let initial = service.properties().await.unwrap();
+        assert_eq!(initial, ServiceProperties::initial());
+        let rule = CorsRule::new("https://a.example")
+            .allow_origin("https://b.example")
+            .allow_method("GET")
+            .allow_method("PUT")
+            .allow_header("x-ms-*")
+            .expose_header("etag")
+            .max_age_in_seconds(500);
+        let change = ServiceProperties::default()
+            .with_logging(Logging::default().reads().writes().deletes().retain_days(30))
+            .with_cors([rule.clone()]);
+        service.set_properties(change.clone()).await.unwrap();
+        let now = service.properties().await.unwrap();
+        assert_eq!(now, change.or(initial.clone()));
+        assert_eq!(now.cors, Some(vec![rule]));
+
+        let change = ServiceProperties::default()
+            .with_hour_metrics(Metrics::default())
+            .with_minute_metrics(Metrics::enabled().include_apis().retain_days(1))
+            .with_cors([]);
+        service.set_properties(change.clone()).await.unwrap();
+        let now = service.properties().await.unwrap();
+        assert_eq!(now.hour_metrics, Some(Metrics::default()));
+        assert_eq!(now.minute_metrics.unwrap().include_apis, Some(true));
+        assert_eq!(now.cors, Some(Vec::new()));
+        assert_eq!(now.logging.unwrap().retention_days, Some(30));
+        assert_eq!(Metrics::enabled().include_apis, Some(false));
+    }
+
+    async fn the_secondary_tells_how_far_it_is(subject: Subject) {
+        let stats = subject.service.stats().await.unwrap();
+        assert_eq!(stats.status, GeoReplicationStatus::Live);
+        assert!(stats.last_sync_time.is_some());
+    }
+}
+
+#[tokio::test]
+async fn what_the_service_would_refuse_is_not_sent() {
+    let (subject, table, faults) = Subject::with_faults(tablesdk::Retry::none()).await;
+    let before = faults.seen().len();
+    let six = (0..6).map(|id| StoredAccessPolicy::new(id.to_string()));
+    let policy = StoredAccessPolicy::new;
+    let far = SystemTime::UNIX_EPOCH + Duration::from_secs(400_000_000_000);
+    let start: Timestamp = "2030-01-01".parse().unwrap();
+    for (policies, words) in [
+        (six.collect::<Vec<_>>(), "at most five"),
+        (vec![policy("a"), policy("a")], "two stored access policies"),
+        (vec![policy("")], "1 to 64"),
+        (vec![policy(&"x".repeat(65))], "1 to 64"),
+        (vec![policy("a\n")], "1 to 64"),
+        (vec![policy("a").expires_at(far)], "1601"),
+        (
+            vec![policy("a").starts_at(start).expires_at(start)],
+            "expires before it starts",
+        ),
+    ] {
+        let error = table.set_access_policy(policies).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Input);
+        assert_eq!(error.operation(), Some("set table access policy"));
+        assert!(format!("{error:?}").contains(words), "{error:?}");
+    }
+    let rule = || CorsRule::new("*").allow_method("GET");
+    let none = ServiceProperties::default;
+    for properties in [
+        none().with_cors(std::iter::repeat_with(rule).take(6)),
+        none().with_cors([rule().allow_method("BREW")]),
+        none().with_cors([CorsRule::new("*")]),
+        none().with_cors([rule()
+            .allow_header("a*")
+            .allow_header("b*")
+            .allow_header("c*")]),
+        none().with_logging(Logging::default().retain_days(0)),
+        none().with_minute_metrics(Metrics::enabled().retain_days(366)),
+    ] {
+        let error = subject
+            .service
+            .set_properties(properties)
+            .await
+            .unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Input, "{error:?}");
+    }
+    assert_eq!(faults.seen().len(), before);
+}
+
+#[tokio::test]
+async fn where_the_secondary_is_has_to_be_known() {
+    let subject = Subject::in_process();
+    let client = |endpoint: &str, secondary: Option<&str>| {
+        let mut builder = TableServiceClient::builder(endpoint)
+            .credential(subject.server.credential())
+            .transport(subject.server.transport());
+        if let Some(secondary) = secondary {
+            builder = builder.secondary_endpoint(secondary);
+        }
+        builder.build()
+    };
+    for endpoint in [
+        "https://tables.contoso.example",
+        "https://a.table.cosmos.azure.com",
+    ] {
+        let error = client(endpoint, None).unwrap().stats().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Configuration, "{error:?}");
+    }
+    let secondary = "https://devstoreaccount1-secondary.table.core.windows.net";
+    let custom = client("https://tables.contoso.example", Some(secondary)).unwrap();
+    assert_eq!(
+        custom.stats().await.unwrap().status,
+        GeoReplicationStatus::Live
+    );
+    let host_style = client("https://devstoreaccount1.table.core.windows.net", None).unwrap();
+    assert_eq!(
+        host_style.stats().await.unwrap().status,
+        GeoReplicationStatus::Live
+    );
+    let nonsense = client(subject.server.endpoint(), Some("nonsense"));
+    assert_eq!(nonsense.unwrap_err().kind(), ErrorKind::Configuration);
+
+    let endpoint = subject.server.endpoint();
+    let key = subject.server.credential();
+    let text = format!(
+        "AccountName={};AccountKey={};TableEndpoint={endpoint};TableSecondaryEndpoint={endpoint}-secondary",
+        key.account(),
+        &*key.expose()
+    );
+    let builder = tablesdk::Builder::from_connection_string(&text).unwrap();
+    let service = builder
+        .transport(subject.server.transport())
+        .build()
+        .unwrap();
+    assert!(service.stats().await.is_ok());
+}

@@ -1,0 +1,189 @@
+//! Credentials that change while a client is in use.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use harness::clock::TestClock;
+use harness::faults::{Fault, Faults, Op};
+use tablesdk::sas::Permissions;
+use tablesdk::{Retry, SharedKey, TableServiceClient, Transport};
+use tablesdk_server::TableServer;
+
+use crate::Employee;
+
+fn key(secret: &str) -> SharedKey {
+    SharedKey::new("acct", secret).unwrap()
+}
+
+/// A server for each state of an account with two keys, and a transport that goes to whichever is the state now.
+struct Account {
+    both: TableServer,
+    second_only: TableServer,
+}
+
+impl Account {
+    fn new() -> Self {
+        let both = TableServer::builder()
+            .account(key("b25l"))
+            .account(key("dHdv"));
+        let second_only = TableServer::builder().account(key("dHdv"));
+        Self {
+            both: both.in_process().unwrap(),
+            second_only: second_only.in_process().unwrap(),
+        }
+    }
+}
+
+/// Goes to the one server until told to go to the other.
+#[derive(Debug)]
+struct Switch<A, B> {
+    before: A,
+    after: B,
+    is_after: Arc<AtomicBool>,
+}
+
+impl<A: Transport, B: Transport> Transport for Switch<A, B> {
+    fn send(&self, request: http::Request<bytes::Bytes>) -> tablesdk::TransportFuture<'_> {
+        if self.is_after.load(Ordering::SeqCst) {
+            self.after.send(request)
+        } else {
+            self.before.send(request)
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_changes_under_load_and_nobody_notices() {
+    let account = Account::new();
+    let is_after = Arc::new(AtomicBool::new(false));
+    let transport = Switch {
+        before: account.both.transport(),
+        after: account.second_only.transport(),
+        is_after: Arc::clone(&is_after),
+    };
+    let service = TableServiceClient::builder(account.both.endpoint())
+        .credential(key("b25l"))
+        .transport(transport)
+        .retry(Retry::none())
+        .build()
+        .unwrap();
+    // Each state of the account has the table.
+    let table = service.table("Tests");
+    table.create().await.unwrap();
+    let other = TableServiceClient::builder(account.second_only.endpoint())
+        .credential(key("dHdv"))
+        .transport(account.second_only.transport())
+        .build()
+        .unwrap();
+    other.table("Tests").create().await.unwrap();
+
+    let done = Arc::new(AtomicUsize::new(0));
+    let stop = Arc::new(AtomicBool::new(false));
+    let workers: Vec<_> = (0..16)
+        .map(|worker| {
+            let (table, done, stop) = (table.clone(), Arc::clone(&done), Arc::clone(&stop));
+            tokio::spawn(async move {
+                while !stop.load(Ordering::SeqCst) {
+                    let entity = Employee::new(&worker.to_string(), "Ada", 36);
+                    table.upsert_replace(&entity).await?;
+                    done.fetch_add(1, Ordering::SeqCst);
+                    tokio::task::yield_now().await;
+                }
+                Ok::<_, tablesdk::Error>(())
+            })
+        })
+        .collect();
+    let more = |count: usize| {
+        let done = Arc::clone(&done);
+        async move {
+            let target = done.load(Ordering::SeqCst) + count;
+            while done.load(Ordering::SeqCst) < target {
+                tokio::task::yield_now().await;
+            }
+        }
+    };
+    more(200).await;
+    service.update_credential(key("dHdv")).unwrap();
+    more(200).await;
+    // The first key is made anew: it holds no longer.
+    is_after.store(true, Ordering::SeqCst);
+    more(200).await;
+    stop.store(true, Ordering::SeqCst);
+    for worker in workers {
+        worker.await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_was_signed_too_early_is_signed_again_once() {
+    let server = TableServer::builder()
+        .account(key("dHdv"))
+        .in_process()
+        .unwrap();
+    let faults = Faults::new(server.transport());
+    let service = TableServiceClient::builder(server.endpoint())
+        .credential(key("b25l"))
+        .transport(faults.clone())
+        .retry(Retry::none())
+        .build()
+        .unwrap();
+    // Without another credential there is nothing to be tried.
+    let error = service.table("People").create().await.unwrap_err();
+    assert!(error.is_denied());
+    assert_eq!(faults.count(Op::CreateTable), 1);
+
+    faults.plan(Op::CreateTable, [Fault::Delay(Duration::from_millis(1))]);
+    let table = service.table("People");
+    let creating = tokio::spawn(async move { table.create().await });
+    while faults.count(Op::CreateTable) < 2 {
+        tokio::task::yield_now().await;
+    }
+    service.update_credential(key("dHdv")).unwrap();
+    creating.await.unwrap().unwrap();
+    assert_eq!(faults.count(Op::CreateTable), 3);
+
+    // One that does not hold either ends there.
+    faults.plan(Op::CreateTable, [Fault::Delay(Duration::from_millis(1))]);
+    service.update_credential(key("dGhyZWU=")).unwrap();
+    let table = service.table("Places");
+    let creating = tokio::spawn(async move { table.create().await });
+    while faults.count(Op::CreateTable) < 4 {
+        tokio::task::yield_now().await;
+    }
+    service.update_credential(key("Zm91cg==")).unwrap();
+    let error = creating.await.unwrap().unwrap_err();
+    assert!(error.is_denied());
+    assert_eq!((error.attempts(), faults.count(Op::CreateTable)), (2, 5));
+}
+
+#[tokio::test]
+async fn a_signature_that_expires_is_followed_by_another() {
+    let clock = TestClock::at("2030-01-01");
+    let server = TableServer::builder()
+        .clock(clock.clone())
+        .in_process()
+        .unwrap();
+    let owner = TableServiceClient::builder(server.endpoint())
+        .credential(server.credential())
+        .transport(server.transport())
+        .clock(clock.clone())
+        .build()
+        .unwrap();
+    let table = owner.table("Tests");
+    table.create().await.unwrap();
+    let sign = || {
+        let sas = table.sas().allow(Permissions::READ);
+        sas.expires_in(Duration::from_secs(60)).sign().unwrap()
+    };
+    let builder = sign().builder().transport(server.transport());
+    let service = builder.clock(clock.clone()).build().unwrap();
+    let guest = service.table("Tests");
+    let count = || guest.query::<Employee>().count();
+    assert_eq!(count().await.unwrap(), 0);
+    clock.advance(Duration::from_secs(60));
+    assert!(count().await.unwrap_err().is_denied());
+    service.update_credential(sign().sas().clone()).unwrap();
+    assert_eq!(count().await.unwrap(), 0);
+    assert!(!format!("{service:?}").contains(&sign().sas().expose()[100..]));
+}

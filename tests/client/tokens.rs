@@ -1,0 +1,523 @@
+//! Tokens of Microsoft Entra ID: asked for once, renewed ahead of time, taken from another tenant where the service says so, and
+//! never sent where anybody could read them.
+//!
+//! The server in this process stands in for the service, at a URL of https. The clock is the test's own.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::future::{join_all, try_join_all};
+use harness::clock::TestClock;
+use harness::faults::{Fault, Faults, Op, refusal};
+use http::Response;
+use tablesdk::{
+    AccessToken, Backend, EntraId, ErrorKind, Retry, TableServiceClient, TokenCredential,
+    TokenFuture, TokenRequest, Transport,
+};
+use tablesdk_server::{InProcess, TableServer, TokenGrant, TokenRefusal};
+use tokio::sync::Semaphore;
+
+const HTTPS: &str = "https://devstoreaccount1.table.core.windows.net";
+
+/// Gives out `token-1`, `token-2` and so on, each good for an hour, once there is leave to.
+struct Issuer {
+    clock: TestClock,
+    asked: Mutex<Vec<TokenRequest>>,
+    given: AtomicUsize,
+    leave: Semaphore,
+    fails: AtomicUsize,
+}
+
+impl Issuer {
+    fn new(clock: &TestClock) -> Arc<Self> {
+        Arc::new(Self {
+            clock: clock.clone(),
+            asked: Mutex::default(),
+            given: AtomicUsize::new(0),
+            leave: Semaphore::new(Semaphore::MAX_PERMITS),
+            fails: AtomicUsize::new(0),
+        })
+    }
+
+    fn asked(&self) -> usize {
+        self.asked.lock().unwrap().len()
+    }
+
+    fn last_request(&self) -> TokenRequest {
+        self.asked.lock().unwrap().last().unwrap().clone()
+    }
+}
+
+struct Shared(Arc<Issuer>);
+
+impl TokenCredential for Shared {
+    fn token(&self, request: TokenRequest) -> TokenFuture<'_> {
+        Box::pin(async move {
+            self.0.asked.lock().unwrap().push(request);
+            self.0.leave.acquire().await?.forget();
+            let fails = |left: usize| left.checked_sub(1);
+            if self
+                .0
+                .fails
+                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, fails)
+                .is_ok()
+            {
+                return Err("the issuer is not there".into());
+            }
+            let number = self.0.given.fetch_add(1, Ordering::SeqCst) + 1;
+            let expires_at = self.0.clock.now_after(Duration::from_secs(3600));
+            Ok(AccessToken::new(format!("token-{number}"), expires_at))
+        })
+    }
+}
+
+/// A server that takes the tokens that are listed, and a client with tokens of the issuer.
+struct Setup {
+    clock: TestClock,
+    issuer: Arc<Issuer>,
+    good: Arc<Mutex<Vec<String>>>,
+    faults: Faults<InProcess>,
+    service: TableServiceClient,
+    _server: TableServer,
+}
+
+fn setup(entra_id: impl FnOnce(EntraId) -> EntraId) -> Setup {
+    let clock = TestClock::at("2030-01-01");
+    let issuer = Issuer::new(&clock);
+    let good = Arc::new(Mutex::new(vec!["token-1".to_owned()]));
+    let known = Arc::clone(&good);
+    let verify = move |_: &str, token: &str| {
+        if known.lock().unwrap().iter().any(|good| good == token) {
+            Ok(TokenGrant::all())
+        } else {
+            Err(TokenRefusal::Invalid)
+        }
+    };
+    let server = TableServer::builder()
+        .clock(clock.clone())
+        .token_verifier(verify)
+        .in_process()
+        .unwrap();
+    let faults = Faults::new(server.transport());
+    let service = TableServiceClient::builder(HTTPS)
+        .credential(entra_id(EntraId::new(Shared(Arc::clone(&issuer)))))
+        .transport(faults.clone())
+        .clock(clock.clone())
+        .retry(Retry::none())
+        .build()
+        .unwrap();
+    Setup {
+        clock,
+        issuer,
+        good,
+        faults,
+        service,
+        _server: server,
+    }
+}
+
+fn plain() -> Setup {
+    setup(|entra_id| entra_id)
+}
+
+/// Lets tasks that are ready run.
+async fn settle() {
+    for _ in 0..16 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn many_requests_ask_for_one_token_together() {
+    let setup = plain();
+    setup.issuer.leave.forget_permits(usize::MAX);
+    let names = (0..64).map(|index| setup.service.table(format!("table{index}")));
+    let creating = names.map(|table| async move { table.create().await });
+    let creating = tokio::spawn(try_join_all(creating.collect::<Vec<_>>()));
+    settle().await;
+    assert_eq!((setup.issuer.asked(), setup.faults.seen().len()), (1, 0));
+    setup.issuer.leave.add_permits(1);
+    creating.await.unwrap().unwrap();
+    assert_eq!(setup.service.tables().collect().await.unwrap().len(), 64);
+    assert_eq!(setup.issuer.asked(), 1);
+    let request = setup.issuer.last_request();
+    assert_eq!(request.scopes(), ["https://storage.azure.com/.default"]);
+    assert_eq!(request.tenant(), None);
+}
+
+#[tokio::test]
+async fn a_request_that_is_given_up_takes_no_token_from_others() {
+    let setup = plain();
+    setup.issuer.leave.forget_permits(usize::MAX);
+    let first = setup.service.clone();
+    let first = tokio::spawn(async move { first.tables().collect().await });
+    settle().await;
+    let second = setup.service.clone();
+    let second = tokio::spawn(async move { second.tables().collect().await });
+    settle().await;
+    first.abort();
+    settle().await;
+    setup.issuer.leave.add_permits(1);
+    assert!(second.await.unwrap().unwrap().is_empty());
+    assert_eq!(setup.issuer.asked(), 1);
+}
+
+#[tokio::test]
+async fn a_token_is_renewed_ahead_of_time_while_requests_go_on() {
+    let setup = plain();
+    setup.service.tables().collect().await.unwrap();
+    // An hour less than five minutes and half as much: not due yet.
+    setup.clock.advance(Duration::from_secs(3600 - 450 - 1));
+    setup.service.tables().collect().await.unwrap();
+    settle().await;
+    assert_eq!(setup.issuer.asked(), 1);
+
+    // Due: one asks, in the background, and everybody goes on with the old token.
+    setup.clock.advance(Duration::from_secs(200));
+    setup.issuer.leave.forget_permits(usize::MAX);
+    for _ in 0..10 {
+        setup.service.tables().collect().await.unwrap();
+        settle().await;
+    }
+    assert_eq!(setup.issuer.asked(), 2);
+
+    setup.good.lock().unwrap().push("token-2".to_owned());
+    setup.issuer.leave.add_permits(1);
+    settle().await;
+    setup.good.lock().unwrap().remove(0);
+    setup.service.tables().collect().await.unwrap();
+    assert_eq!(setup.issuer.asked(), 2);
+}
+
+#[tokio::test]
+async fn a_renewal_that_fails_is_tried_again_later_and_hurts_nobody_before() {
+    let setup = plain();
+    setup.service.tables().collect().await.unwrap();
+    setup.clock.advance(Duration::from_secs(3600 - 300 + 1));
+    setup.issuer.fails.store(2, Ordering::SeqCst);
+    for _ in 0..5 {
+        setup.service.tables().collect().await.unwrap();
+        settle().await;
+    }
+    assert_eq!(setup.issuer.asked(), 2);
+    setup.clock.advance(Duration::from_secs(30));
+    for _ in 0..5 {
+        setup.service.tables().collect().await.unwrap();
+        settle().await;
+    }
+    assert_eq!(setup.issuer.asked(), 3);
+
+    // Expired: now requests wait, and a failure is theirs.
+    setup.clock.advance(Duration::from_secs(3600));
+    setup.issuer.fails.store(1, Ordering::SeqCst);
+    let failures = join_all((0..8).map(|_| setup.service.tables().collect())).await;
+    assert_eq!(setup.issuer.asked(), 4);
+    for failure in failures {
+        let error = failure.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Credential);
+        assert_eq!(error.operation(), Some("query tables"));
+        let shown = format!("{error:?}");
+        assert!(
+            shown.ends_with("the credential gave no token: the issuer is not there"),
+            "{shown}"
+        );
+    }
+    setup.good.lock().unwrap().push("token-2".to_owned());
+    setup.service.tables().collect().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_credential_that_panics_or_talks_nonsense_is_an_error_and_no_end() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&calls);
+    let credential = move |_: TokenRequest| {
+        let call = counted.fetch_add(1, Ordering::SeqCst);
+        async move {
+            let text = match call {
+                0 => panic!("the test wants it so"),
+                1 => String::new(),
+                2 => "two words".to_owned(),
+                _ => "good".to_owned(),
+            };
+            Ok(AccessToken::new(text, "2100-01-01".parse()?))
+        }
+    };
+    let verify = |_: &str, token: &str| match token {
+        "good" => Ok(TokenGrant::all()),
+        _ => Err(TokenRefusal::Invalid),
+    };
+    let server = TableServer::builder()
+        .token_verifier(verify)
+        .in_process()
+        .unwrap();
+    let service = TableServiceClient::builder(HTTPS)
+        .credential(EntraId::new(credential))
+        .transport(server.transport())
+        .build()
+        .unwrap();
+    for _ in 0..3 {
+        let error = service.tables().collect().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Credential);
+        assert!(!format!("{error:?}").contains("two words"));
+    }
+    service.tables().collect().await.unwrap();
+    assert_eq!(calls.load(Ordering::SeqCst), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_credential_that_is_silent_ends_with_the_deadline_and_nothing_was_sent() {
+    let setup = plain();
+    setup.issuer.leave.forget_permits(usize::MAX);
+    let table = setup.service.table("People");
+    let error = table.create().await.unwrap_err();
+    assert!(error.is_timeout());
+    // Known not to have been created: no unknown outcome.
+    assert_eq!(error.kind(), ErrorKind::Transport);
+    assert!(setup.faults.seen().is_empty());
+    // The minute of the credential is up after a while, and the next one is asked.
+    tokio::time::advance(Duration::from_secs(60)).await;
+    settle().await;
+    setup.issuer.leave.add_permits(1);
+    table.create().await.unwrap();
+    assert_eq!(setup.issuer.asked(), 2);
+}
+
+/// A challenge, as the service words it.
+fn challenge(authorization: &str, resource: &str) -> Response<Bytes> {
+    let mut answer = refusal(401, "InvalidAuthenticationInfo");
+    let value = format!("Bearer authorization_uri={authorization} resource_id={resource}");
+    let headers = answer.headers_mut();
+    headers.insert("www-authenticate", value.parse().unwrap());
+    answer
+}
+
+#[tokio::test]
+async fn a_tenant_that_the_service_names_is_asked_instead() {
+    let setup = plain();
+    setup.good.lock().unwrap()[0] = "token-2".to_owned();
+    let tenant = "72f988bf-86f1-41af-91ab-2d7cd011db47";
+    let login = format!("https://login.microsoftonline.com/{tenant}/oauth2/authorize");
+    let answer = challenge(&login, "https://storage.azure.com");
+    setup.faults.plan(Op::CreateTable, [Fault::Answer(answer)]);
+    setup.service.table("People").create().await.unwrap();
+    assert_eq!(setup.faults.count(Op::CreateTable), 2);
+    assert_eq!(setup.issuer.asked(), 2);
+    assert_eq!(setup.issuer.last_request().tenant(), Some(tenant));
+    // From now on without asking.
+    setup.service.table("Places").create().await.unwrap();
+    assert_eq!(setup.faults.count(Op::CreateTable), 3);
+}
+
+#[tokio::test]
+async fn strangers_get_no_token_by_asking_for_it() {
+    let microsoft = "https://login.microsoftonline.com/t/oauth2/authorize";
+    for (login, resource) in [
+        (microsoft, "https://management.azure.com"),
+        (microsoft, "https://evil.example"),
+        (microsoft, "https://storage.azure.com.evil.example"),
+        (
+            "https://login.evil.example/t/oauth2/authorize",
+            "https://storage.azure.com",
+        ),
+        (
+            "http://login.microsoftonline.com/t",
+            "https://storage.azure.com",
+        ),
+    ] {
+        let setup = plain();
+        let answer = challenge(login, resource);
+        setup.faults.plan(Op::CreateTable, [Fault::Answer(answer)]);
+        let error = setup.service.table("People").create().await.unwrap_err();
+        assert_eq!(error.status().unwrap(), 401, "{login} {resource}");
+        assert_eq!((setup.issuer.asked(), setup.faults.seen().len()), (1, 1));
+    }
+}
+
+#[tokio::test]
+async fn what_the_program_chose_is_kept() {
+    let setup = setup(|entra_id| {
+        entra_id
+            .tenant("mine")
+            .audience("https://storage.azure.us/")
+    });
+    let login = "https://login.microsoftonline.com/other/oauth2/authorize";
+    let answer = challenge(login, "https://storage.azure.com");
+    setup.good.lock().unwrap().push("token-2".to_owned());
+    setup.faults.plan(Op::CreateTable, [Fault::Answer(answer)]);
+    setup.service.table("People").create().await.unwrap();
+    let request = setup.issuer.last_request();
+    assert_eq!(request.tenant(), Some("mine"));
+    assert_eq!(request.scopes(), ["https://storage.azure.us/.default"]);
+}
+
+#[tokio::test]
+async fn a_refused_token_is_replaced_once_and_not_with_every_request() {
+    let setup = plain();
+    setup.service.tables().collect().await.unwrap();
+    // Taken back, whatever its time.
+    *setup.good.lock().unwrap() = vec!["token-2".to_owned()];
+    setup.service.tables().collect().await.unwrap();
+    assert_eq!(
+        (setup.issuer.asked(), setup.faults.count(Op::Query)),
+        (2, 3)
+    );
+
+    // An account that takes none of them: the issuer is not asked all the time.
+    setup.good.lock().unwrap().clear();
+    for _ in 0..20 {
+        let error = setup.service.tables().collect().await.unwrap_err();
+        assert_eq!(error.code().unwrap().as_str(), "InvalidAuthenticationInfo");
+    }
+    assert!(setup.issuer.asked() <= 3, "{}", setup.issuer.asked());
+}
+
+#[tokio::test]
+async fn a_token_is_not_sent_over_http() {
+    let (clock, server) = (TestClock::at("2030-01-01"), TableServer::in_process());
+    let issuer = Issuer::new(&clock);
+    let entra_id = || EntraId::new(Shared(Arc::clone(&issuer)));
+    let build = |endpoint: &str, transport: Arc<dyn Transport>| {
+        TableServiceClient::builder(endpoint).transport(transport)
+    };
+    for endpoint in [
+        "http://devstoreaccount1.table.core.windows.net",
+        "http://127.0.0.1:10002/devstoreaccount1",
+    ] {
+        let faults = Faults::new(server.transport());
+        let transport: Arc<dyn Transport> = Arc::new(faults.clone());
+        let builder = build(endpoint, Arc::clone(&transport)).credential(entra_id());
+        let error = builder.build().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Configuration);
+        // Nor by the back door.
+        let service = build(endpoint, transport)
+            .credential(server.credential())
+            .build()
+            .unwrap();
+        assert!(service.update_credential(entra_id()).is_err());
+        let _ = service.tables().collect().await;
+        assert_eq!(issuer.asked(), 0);
+        for seen in faults.seen() {
+            let value = seen.headers["authorization"].to_str().unwrap();
+            assert!(value.starts_with("SharedKey "), "{value}");
+        }
+    }
+    for nonsense in ["", "two words"] {
+        for entra_id in [entra_id().tenant(nonsense), entra_id().audience(nonsense)] {
+            let builder = TableServiceClient::builder(HTTPS).credential(entra_id);
+            assert_eq!(
+                builder.build().unwrap_err().kind(),
+                ErrorKind::Configuration
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_audience_goes_with_cloud_and_backend() {
+    for (endpoint, backend, scope) in [
+        (
+            "https://a.table.core.usgovcloudapi.net",
+            None,
+            "https://storage.azure.us/.default",
+        ),
+        (
+            "https://a.table.core.chinacloudapi.cn",
+            None,
+            "https://storage.azure.cn/.default",
+        ),
+        (
+            "https://a.table.cosmos.azure.com:443",
+            None,
+            "https://cosmos.azure.com/.default",
+        ),
+        (
+            "https://tables.example",
+            Some(Backend::Cosmos),
+            "https://cosmos.azure.com/.default",
+        ),
+    ] {
+        let clock = TestClock::at("2030-01-01");
+        let issuer = Issuer::new(&clock);
+        let server = TableServer::in_process();
+        let mut builder = TableServiceClient::builder(endpoint)
+            .credential(EntraId::new(Shared(Arc::clone(&issuer))))
+            .transport(server.transport());
+        if let Some(backend) = backend {
+            builder = builder.backend(backend);
+        }
+        let service = builder.build().unwrap();
+        assert!(service.tables().collect().await.is_err());
+        assert_eq!(issuer.last_request().scopes(), [scope]);
+    }
+}
+
+#[tokio::test]
+async fn a_token_is_never_shown() {
+    let setup = plain();
+    setup.service.tables().collect().await.unwrap();
+    let token = AccessToken::new("token-1", "2100-01-01".parse().unwrap());
+    setup.good.lock().unwrap().clear();
+    let error = setup.service.tables().collect().await.unwrap_err();
+    let entra_id = EntraId::new(Shared(Arc::clone(&setup.issuer)));
+    let service = &setup.service;
+    let shown = format!(
+        "{service:?} {error:?} {error} {token:?} {entra_id:?} {:?}",
+        setup.faults.seen()
+    );
+    assert!(!shown.contains("token-"), "{shown}");
+}
+
+/// A credential as `azure_identity` has them.
+#[derive(Debug)]
+struct Official;
+
+#[async_trait::async_trait]
+impl azure_core::credentials::TokenCredential for Official {
+    async fn get_token(
+        &self,
+        scopes: &[&str],
+        options: Option<azure_core::credentials::TokenRequestOptions<'_>>,
+    ) -> azure_core::Result<azure_core::credentials::AccessToken> {
+        assert!(options.is_none());
+        let kind = azure_core::error::ErrorKind::Credential;
+        match scopes {
+            ["https://storage.azure.com/.default"] => {
+                let expires_on = time::macros::datetime!(2030-01-01 01:00 UTC);
+                let token = azure_core::credentials::AccessToken::new("token-1", expires_on);
+                Ok(token)
+            }
+            _ => Err(azure_core::Error::with_message(kind, "not signed in")),
+        }
+    }
+}
+
+#[tokio::test]
+async fn credentials_of_azure_identity_are_credentials() {
+    let clock = TestClock::at("2030-01-01");
+    let verify = |_: &str, token: &str| match token {
+        "token-1" => Ok(TokenGrant::all()),
+        _ => Err(TokenRefusal::Invalid),
+    };
+    let server = TableServer::builder()
+        .token_verifier(verify)
+        .clock(clock.clone())
+        .in_process()
+        .unwrap();
+    let client = |entra_id: EntraId| {
+        TableServiceClient::builder(HTTPS)
+            .credential(entra_id)
+            .transport(server.transport())
+            .clock(clock.clone())
+            .build()
+            .unwrap()
+    };
+    let official = || EntraId::from_azure(Arc::new(Official));
+    client(official()).table("People").create().await.unwrap();
+
+    let error = client(official().audience("https://storage.azure.us"));
+    let error = error.tables().collect().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Credential);
+    assert!(format!("{error:?}").contains("not signed in"), "{error:?}");
+}
