@@ -50,3 +50,11 @@ check bulk_load \
     'Wrote 20000 entities in 200 requests' \
     'Read 20000 entities' \
     'the warmest measurement was 29.9 °C'
+
+check sas \
+    'order 0002 is packed' \
+    'an insert: AuthorizationPermissionMismatch' \
+    'policy packers allows ru' \
+    'order 0002 was marked as sent' \
+    'without the policy it is denied: true' \
+    'Deleted the table.'

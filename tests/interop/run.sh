@@ -107,6 +107,7 @@ azurite="$azurite;TableEndpoint=http://$host:$port/$account"
 clients "$azurite" --azurite
 echo "--- our client against Azurite"
 cargo run -q -p tablesdk-examples --example quickstart -- "$azurite"
+cargo run -q -p tablesdk-examples --example sas -- "$azurite" || exit
 echo "--- every type and awkward key through Azurite and back"
 TABLESDK_TRANSFER_ENDPOINT=$azurite cargo test -q -p tablesdk-tests --test transfer another_endpoint_and_back
 stop

@@ -8,7 +8,7 @@ use http::{Method, Request as HttpRequest, Response as HttpResponse, StatusCode}
 
 use super::QueryOptions;
 use super::message::{self, Answer, ReceivedRequest};
-use crate::wire::xml::{XmlError, read_service_properties, write_service_properties};
+use crate::wire::xml::{self, XmlError, read_service_properties, write_service_properties};
 use crate::{Endpoint, ServiceError, ServiceProperties};
 
 /// `GET /?restype=service&comp=properties`.
@@ -58,7 +58,8 @@ impl SetRequest {
     /// The HTTP request.
     pub fn encode(&self, endpoint: &Endpoint) -> HttpRequest<Bytes> {
         let request = message::xml_request(Method::PUT, endpoint, "", &options());
-        message::with_xml(request, write_service_properties(&self.properties).into())
+        let document = write_service_properties(&self.properties);
+        message::with_xml(request, xml::request_body(document))
     }
 
     pub(super) fn decode(request: &ReceivedRequest) -> Result<Self, ServiceError> {
@@ -85,4 +86,40 @@ fn options() -> QueryOptions {
     options.push("restype", "service");
     options.push("comp", "properties");
     options
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CorsRule, Logging, Metrics};
+
+    #[test]
+    fn properties_are_sent_as_clients_send_them() {
+        let endpoint: Endpoint = "https://acct.table.core.windows.net".parse().unwrap();
+        let rule = CorsRule::new("*")
+            .allow_method("GET")
+            .allow_method("PUT")
+            .expose_header("x-ms-*")
+            .max_age_in_seconds(5);
+        let properties = ServiceProperties::default()
+            .with_logging(Logging::default().deletes().retain_days(7))
+            .with_minute_metrics(Metrics::enabled())
+            .with_cors([rule]);
+        let sent = SetRequest { properties }.encode(&endpoint);
+        assert_eq!(sent.method(), Method::PUT);
+        let url = "https://acct.table.core.windows.net/?restype=service&comp=properties";
+        assert_eq!(sent.uri(), url);
+        assert_eq!(sent.headers()["content-type"], "application/xml");
+        let body = concat!(
+            r#"<?xml version="1.0" encoding="utf-8"?><StorageServiceProperties>"#,
+            "<Logging><Version>1.0</Version><Read>false</Read><Write>false</Write><Delete>true</Delete>",
+            "<RetentionPolicy><Enabled>true</Enabled><Days>7</Days></RetentionPolicy></Logging>",
+            "<MinuteMetrics><Version>1.0</Version><Enabled>true</Enabled><IncludeAPIs>false</IncludeAPIs>",
+            "<RetentionPolicy><Enabled>false</Enabled></RetentionPolicy></MinuteMetrics>",
+            "<Cors><CorsRule><AllowedOrigins>*</AllowedOrigins><AllowedMethods>GET,PUT</AllowedMethods>",
+            "<AllowedHeaders /><ExposedHeaders>x-ms-*</ExposedHeaders><MaxAgeInSeconds>5</MaxAgeInSeconds>",
+            "</CorsRule></Cors></StorageServiceProperties>",
+        );
+        assert_eq!(sent.body(), body);
+    }
 }

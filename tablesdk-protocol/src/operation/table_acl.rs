@@ -8,7 +8,7 @@ use http::{Method, Request as HttpRequest, Response as HttpResponse, StatusCode}
 
 use super::QueryOptions;
 use super::message::{self, Answer, ReceivedRequest};
-use crate::wire::xml::{XmlError, read_signed_identifiers, write_signed_identifiers};
+use crate::wire::xml::{self, XmlError, read_signed_identifiers, write_signed_identifiers};
 use crate::{Endpoint, ServiceError, SignedIdentifier, TableName};
 
 /// `GET /people?comp=acl`.
@@ -68,7 +68,8 @@ impl SetRequest {
     /// The HTTP request.
     pub fn encode(&self, endpoint: &Endpoint) -> HttpRequest<Bytes> {
         let request = message::xml_request(Method::PUT, endpoint, self.table.as_str(), &options());
-        message::with_xml(request, write_signed_identifiers(&self.identifiers).into())
+        let document = write_signed_identifiers(&self.identifiers);
+        message::with_xml(request, xml::request_body(document))
     }
 
     pub(super) fn decode(
@@ -100,4 +101,48 @@ fn options() -> QueryOptions {
     let mut options = QueryOptions::default();
     options.push("comp", "acl");
     options
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::AccessPolicy;
+    use crate::auth::sas::TablePermissions;
+
+    #[test]
+    fn policies_are_sent_as_clients_send_them() {
+        let endpoint: Endpoint = "https://acct.table.core.windows.net".parse().unwrap();
+        let request = |identifiers| {
+            let table = TableName::new("people").unwrap();
+            SetRequest { table, identifiers }.encode(&endpoint)
+        };
+        let policy = AccessPolicy {
+            start: Some("2021-06-08T02:05:09Z".parse().unwrap()),
+            expiry: None,
+            permissions: Some(TablePermissions::parse("ra").unwrap()),
+        };
+        let sent = request(vec![
+            SignedIdentifier {
+                id: "a&b".to_owned(),
+                policy,
+            },
+            SignedIdentifier {
+                id: "open".to_owned(),
+                ..SignedIdentifier::default()
+            },
+        ]);
+        assert_eq!(sent.method(), Method::PUT);
+        let url = "https://acct.table.core.windows.net/people?comp=acl";
+        assert_eq!(sent.uri(), url);
+        assert_eq!(sent.headers()["content-type"], "application/xml");
+        let body = concat!(
+            r#"<?xml version="1.0" encoding="utf-8"?><SignedIdentifiers>"#,
+            "<SignedIdentifier><Id>a&amp;b</Id><AccessPolicy><Start>2021-06-08T02:05:09.0000000Z</Start>",
+            "<Permission>ra</Permission></AccessPolicy></SignedIdentifier>",
+            "<SignedIdentifier><Id>open</Id></SignedIdentifier></SignedIdentifiers>",
+        );
+        assert_eq!(sent.body(), body);
+        let body = r#"<?xml version="1.0" encoding="utf-8"?><SignedIdentifiers />"#;
+        assert_eq!(request(Vec::new()).body(), body);
+    }
 }

@@ -19,7 +19,20 @@ pub use signed_identifiers::{read_signed_identifiers, write_signed_identifiers};
 pub(super) use reader::Element;
 pub(super) use writer::Writer;
 
+use bytes::Bytes;
+
 use crate::{ErrorCode, ServiceError, ServicePropertiesError, SignedIdentifierError};
+
+/// A document as the body of a request: without the byte order mark that answers have.
+// SERVICE: what clients send has none.
+pub(crate) fn request_body(document: Vec<u8>) -> Bytes {
+    let document = Bytes::from(document);
+    let mark = "\u{FEFF}".as_bytes();
+    match document.strip_prefix(mark) {
+        Some(rest) => document.slice_ref(rest),
+        None => document,
+    }
+}
 
 /// Why a payload is not the document that it should be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
