@@ -3,9 +3,11 @@
 use std::time::{Duration, SystemTime};
 
 use harness::Subject;
+use harness::faults::{Fault, Faults, Op};
 use tablesdk::sas::{Permissions, StoredAccessPolicy};
 use tablesdk::service::{CorsRule, GeoReplicationStatus, Logging, Metrics, ServiceProperties};
 use tablesdk::{ErrorCode, ErrorKind, TableServiceClient, Timestamp};
+use tablesdk_server::TableServer;
 
 use crate::on_both_transports;
 
@@ -167,4 +169,30 @@ async fn where_the_secondary_is_has_to_be_known() {
         .build()
         .unwrap();
     assert!(service.stats().await.is_ok());
+}
+
+#[tokio::test]
+async fn reads_go_to_the_secondary_that_was_named() {
+    let server = TableServer::in_process();
+    let faults = Faults::new(server.transport());
+    let secondary = "https://devstoreaccount1-secondary.table.core.windows.net";
+    let service = TableServiceClient::builder("https://tables.contoso.example/devstoreaccount1")
+        .secondary_endpoint(secondary)
+        .secondary_reads()
+        .credential(server.credential())
+        .transport(faults.clone())
+        .build()
+        .unwrap();
+    let table = service.table("Tests");
+    table.create().await.unwrap();
+    faults.plan(Op::Query, [Fault::Refuse]);
+    assert!(table.exists().await.unwrap());
+    assert_eq!(faults.count(Op::Query), 2);
+    // What is asked of the secondary alone is, and what is read to be changed is read at the primary.
+    assert_eq!(
+        service.stats().await.unwrap().status,
+        GeoReplicationStatus::Live
+    );
+    assert!(service.properties().await.is_ok());
+    assert!(table.access_policy().await.unwrap().is_empty());
 }

@@ -129,7 +129,8 @@ impl FromStr for SasUrl {
         let endpoint: Endpoint = url.parse().map_err(Error::configuration)?;
         let (rest, last) = endpoint.path().rsplit_once('/').unwrap_or_default();
         let is_table = match sas.table() {
-            Some(signed) => last.eq_ignore_ascii_case(signed),
+            // The only character of a table's name that is escaped: a dollar in front of those of the metrics.
+            Some(signed) => last.eq_ignore_ascii_case(&signed.replace("%24", "$")),
             None => {
                 let segments = endpoint.path().split('/').filter(|part| !part.is_empty());
                 places_account(&endpoint).is_some_and(|of_account| segments.count() > of_account)
@@ -190,6 +191,7 @@ mod tests {
     use super::*;
 
     const ACCOUNT: &str = "sv=2019-02-02&ss=t&srt=sco&sp=r&se=2030-01-01&sig=c2VjcmV0";
+    const METRICS: &str = "tn=%24MetricsHourPrimaryTransactionsTable&si=x&sig=c2VjcmV0";
     const TABLE: &str = "sv=2019-02-02&tn=people&sp=r&se=2030-01-01&sig=c2VjcmV0";
 
     #[test]
@@ -230,6 +232,12 @@ mod tests {
                 TABLE,
                 "https://tables.contoso.example",
                 None,
+            ),
+            (
+                "https://tables.contoso.example/$MetricsHourPrimaryTransactionsTable",
+                METRICS,
+                "https://tables.contoso.example",
+                Some("$MetricsHourPrimaryTransactionsTable"),
             ),
             (
                 "http://127.0.0.1:10002/acct/people",
