@@ -65,7 +65,9 @@ impl<'p> Begun<'p> {
         let answer = answer.map_err(Failure::undelivered)?;
         if !answer.status().is_success() {
             let mut failure = Failure::answered(&answer, pipeline.clock.now());
-            failure.may_prove_better = pipeline.may_prove_better(&proof, &answer);
+            if pipeline.may_prove_better(&proof, &answer) {
+                failure.remedy = Remedy::Credential;
+            }
             return Err(failure);
         }
         match inspect(&answer) {
@@ -118,13 +120,19 @@ impl<'p> Begun<'p> {
     }
 }
 
+/// What may make the same request succeed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Remedy {
+    None,
+    /// There is a better credential than the one that was refused.
+    Credential,
+    Time,
+}
+
 /// What went wrong with an attempt, and what may be done about it.
 pub(super) struct Failure {
     pub(super) error: Error,
-    /// Another attempt may fare better.
-    pub(super) is_passing: bool,
-    /// There is a better credential than the one that was refused, so that the request may be sent again at once.
-    pub(super) may_prove_better: bool,
+    pub(super) remedy: Remedy,
     /// The service may have carried the request out.
     pub(super) maybe_done: bool,
     /// The answer proves that no earlier attempt of the same request was carried out.
@@ -139,8 +147,7 @@ impl Failure {
         match error_body::recognise(status, headers, response.body()) {
             Some(error) => Self::refused(error, headers, now),
             None => Self {
-                is_passing: is_passing(status),
-                may_prove_better: false,
+                remedy: remedy(status),
                 // Whoever answers in the service's place may have passed the request on before. Too many requests are turned
                 // away at the door.
                 maybe_done: status != StatusCode::TOO_MANY_REQUESTS,
@@ -159,8 +166,10 @@ impl Failure {
             || status == StatusCode::NOT_IMPLEMENTED
             || *error.code() == ErrorCode::ServerBusy;
         Self {
-            is_passing: is_passing(status) || error.code().as_str() == "AccountBeingCreated",
-            may_prove_better: false,
+            remedy: match error.code().as_str() {
+                "AccountBeingCreated" => Remedy::Time,
+                _ => remedy(status),
+            },
             maybe_done: !is_refusal,
             is_verdict: is_verdict(&error),
             asked_pause: asked_pause(headers, now),
@@ -171,8 +180,7 @@ impl Failure {
     fn timeout(after: Duration) -> Self {
         Self {
             error: Error::timeout(format!("no answer came within {after:?}")),
-            is_passing: true,
-            may_prove_better: false,
+            remedy: Remedy::Time,
             maybe_done: true,
             is_verdict: false,
             asked_pause: Duration::ZERO,
@@ -183,8 +191,7 @@ impl Failure {
     const fn without_sending(error: Error) -> Self {
         Self {
             error,
-            is_passing: false,
-            may_prove_better: false,
+            remedy: Remedy::None,
             maybe_done: false,
             is_verdict: false,
             asked_pause: Duration::ZERO,
@@ -204,8 +211,7 @@ impl Failure {
 
     fn undelivered(error: TransportError) -> Self {
         Self {
-            is_passing: true,
-            may_prove_better: false,
+            remedy: Remedy::Time,
             maybe_done: error.delivery() == Delivery::MaybeSent,
             is_verdict: false,
             asked_pause: Duration::ZERO,
@@ -215,16 +221,16 @@ impl Failure {
 }
 
 /// Whether another attempt may fare better, as far as the status tells.
-fn is_passing(status: StatusCode) -> bool {
-    matches!(
-        status,
+fn remedy(status: StatusCode) -> Remedy {
+    match status {
         StatusCode::REQUEST_TIMEOUT
-            | StatusCode::TOO_MANY_REQUESTS
-            | StatusCode::INTERNAL_SERVER_ERROR
-            | StatusCode::BAD_GATEWAY
-            | StatusCode::SERVICE_UNAVAILABLE
-            | StatusCode::GATEWAY_TIMEOUT
-    )
+        | StatusCode::TOO_MANY_REQUESTS
+        | StatusCode::INTERNAL_SERVER_ERROR
+        | StatusCode::BAD_GATEWAY
+        | StatusCode::SERVICE_UNAVAILABLE
+        | StatusCode::GATEWAY_TIMEOUT => Remedy::Time,
+        _ => Remedy::None,
+    }
 }
 
 /// Whether the service finds fault with what every attempt had in common, so that none was ever carried out.

@@ -8,7 +8,9 @@ use crate::Error;
 ///
 /// A request is repeated when the service asks for patience (429 and 503), fails (408, 500, 502 and 504), or does not answer.
 /// Between two attempts passes a random time, up to a bound that doubles each time; where the service says how long to wait, at
-/// least that. No other answer is repeated.
+/// least that. No other answer is repeated, but for one: where a credential was refused that has been
+/// [replaced](crate::TableServiceClient::update_credential) in the meantime, or a token in the place of which the service wants
+/// another, the request is sent once more with the better one, at once.
 ///
 /// ```
 /// use std::time::Duration;

@@ -10,7 +10,7 @@ use http::{Request, Response};
 use tokio::time::{Instant, sleep};
 
 use super::Pipeline;
-use super::attempt::{Begun, Inspect};
+use super::attempt::{Begun, Inspect, Remedy};
 use super::observe::Observation;
 use crate::Error;
 use crate::query::AccessClass;
@@ -172,7 +172,7 @@ impl<'p> Run<'p> {
                     });
                 }
                 // Once for each attempt that counts, so that credentials that change for ever do not keep an operation going.
-                Err(failure) if failure.may_prove_better && may_prove_better => {
+                Err(failure) if failure.remedy == Remedy::Credential && may_prove_better => {
                     may_prove_better = false;
                     attempts -= 1;
                     continue;
@@ -187,7 +187,7 @@ impl<'p> Run<'p> {
                 (Location::Secondary, Some((error, not_before))) => (error, not_before, true),
                 _ => {
                     let not_before = Instant::now().checked_add(failure.asked_pause);
-                    (failure.error, not_before, failure.is_passing)
+                    (failure.error, not_before, failure.remedy == Remedy::Time)
                 }
             };
             let next = match (location, &secondary) {
