@@ -89,6 +89,12 @@ fn impl_entity(rows: &Rows<'_>) -> TokenStream {
     let named = named_variants(rows, &quote! { Self });
     let checks = checks(rows);
     let checks = (!generics.params.is_empty()).then(|| quote! { #(const { #checks };)* });
+    // None is dead code, whichever the user calls.
+    let used = rows.all().map(|known| {
+        let filter = filter_ident(known);
+        quote! { let _ = <Self::Columns>::#filter; }
+    });
+    let used = quote! { #(#used)* };
     let name = ident.unraw().to_string();
     let by = if rows.by_row_key {
         "RowKey"
@@ -135,6 +141,7 @@ fn impl_entity(rows: &Rows<'_>) -> TokenStream {
             fn columns() -> Self::Columns {
                 #checks
                 #named
+                #used
                 <Self as #private::EntityVariant>::columns_of(#private::Prefix::ROOT)
             }
 
@@ -276,6 +283,11 @@ fn named_variants(rows: &Rows<'_>, entity: &TokenStream) -> TokenStream {
     )
 }
 
+/// The name of the function that selects the rows of a variant.
+fn filter_ident(known: &Known<'_>) -> Ident {
+    format_ident!("is_{}", column_text(known.ident), span = Span::call_site())
+}
+
 /// What the code does with what a variant holds.
 fn access(private: &TokenStream, known: &Known<'_>) -> TokenStream {
     as_variant(private, known.ty, &quote! { ACCESS })
@@ -318,7 +330,7 @@ fn columns(rows: &Rows<'_>) -> TokenStream {
             known.docs.iter().map(ToTokens::to_token_stream).collect()
         };
         fields.push(quote! { #docs #(#lints)* #vis #member: #columns_of });
-        let filter = format_ident!("is_{}", column_text(known.ident), span = Span::call_site());
+        let filter = filter_ident(known);
         let doc = format!(" The rows that are read as `{variant_name}`.");
         filters.push(quote! {
             #[doc = #doc]
@@ -348,7 +360,6 @@ fn columns(rows: &Rows<'_>) -> TokenStream {
             >,
         }
 
-        #[allow(dead_code)]
         #(#lints)*
         impl #impl_generics #columns #type_generics #where_clause {
             #(#filters)*

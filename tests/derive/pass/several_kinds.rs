@@ -159,7 +159,7 @@ fn main() {
     let filter = row.r#type.more.text.eq("x") | row.crate_.value.eq(true);
     assert_eq!(
         filter.to_string(),
-        "(Kind eq 'Whole' or Kind eq 'All') and MoreText eq 'x' or (Kind eq 'Generic.v2' or Kind eq 'Generic') and value eq true"
+        "(Kind eq 'Whole' or Kind eq 'All') and Moretext eq 'x' or (Kind eq 'Generic.v2' or Kind eq 'Generic') and value eq true"
     );
     let outer = Outer::columns();
     assert_eq!(
