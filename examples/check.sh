@@ -27,6 +27,19 @@ check quickstart \
     'refused: merge entity ("us", "us1000chhc"): 412 UpdateConditionNotSatisfied' \
     'Deleted the table.'
 
+check reviews \
+    'found by a row range' \
+    'Grace Hopper' \
+    '2019: 1 of 5 by the manager, 4 by peers' \
+    '000223_2021: 3 of 5 by the manager, 2 by peers' \
+    'the row key cannot be made as "{employee:06}_{year:04}": `employee`: the value 1000000 is out of range'
+
+check expense_claims \
+    '2024-04-09: 111.5 for lunch' \
+    '2024-03-10: 81.5 for a hotel' \
+    '2516896457999999999_0099' \
+    '91 deleted by 1 request, 9 left'
+
 check company \
     'headcount 1, budget 250000' \
     '000001: Lovelace, Ada (employee)' \

@@ -7,11 +7,10 @@
 //! `AZURE_STORAGE_CONNECTION_STRING`, it does the same there, in a table of its own, which it deletes at the end.
 
 use std::error::Error;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use futures::TryStreamExt as _;
-use tablesdk::{DynamicEntity, TableClient, TableEntity, TableServiceClient};
-use tablesdk_server::TableServer;
+use tablesdk::{DynamicEntity, TableClient, TableEntity};
+use tablesdk_examples::{connect, unique_name};
 
 /// One row for each department, in front of its people: `!` sorts before every letter and digit.
 #[derive(Debug, Clone, TableEntity)]
@@ -91,7 +90,7 @@ enum CompanyRow {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let (service, _server) = connect().await?;
-    let table = service.table(unique_name());
+    let table = service.table(unique_name("Company"));
     table.create().await?;
 
     // The table is deleted whatever happens in between.
@@ -202,25 +201,4 @@ fn employee(id: &str, first_name: &str, last_name: &str, salary: f64) -> Employe
         last_name: last_name.to_owned(),
         salary,
     }
-}
-
-/// Connects to where the user wants, or else to a server of our own, which lives as long as it is held.
-async fn connect() -> Result<(TableServiceClient, Option<TableServer>), Box<dyn Error>> {
-    if let Some(text) = std::env::args().nth(1) {
-        return Ok((TableServiceClient::from_connection_string(&text)?, None));
-    }
-    if std::env::var_os("AZURE_STORAGE_CONNECTION_STRING").is_some() {
-        return Ok((TableServiceClient::from_env()?, None));
-    }
-    let server = TableServer::start().await?;
-    let service = TableServiceClient::from_connection_string(&server.connection_string())?;
-    Ok((service, Some(server)))
-}
-
-/// A name that no table has yet, so that nobody's table is touched.
-fn unique_name() -> String {
-    let since_1970 = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    format!("Company{}", since_1970.as_nanos())
 }

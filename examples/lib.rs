@@ -1,1 +1,34 @@
-//! Nothing but the home of the examples, each of which is a program of its own in this folder.
+//! What the examples have in common, each of which is a program of its own in this folder.
+
+use std::error::Error;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use tablesdk::TableServiceClient;
+use tablesdk_server::TableServer;
+
+/// The service that the first argument or `AZURE_STORAGE_CONNECTION_STRING` says, or else the bundled server, which stops when
+/// it is dropped.
+///
+/// # Errors
+///
+/// When the connection string is none, or the server finds no port.
+pub async fn connect() -> Result<(TableServiceClient, Option<TableServer>), Box<dyn Error>> {
+    if let Some(text) = std::env::args().nth(1) {
+        return Ok((TableServiceClient::from_connection_string(&text)?, None));
+    }
+    if std::env::var_os("AZURE_STORAGE_CONNECTION_STRING").is_some() {
+        return Ok((TableServiceClient::from_env()?, None));
+    }
+    let server = TableServer::start().await?;
+    let service = TableServiceClient::from_connection_string(&server.connection_string())?;
+    Ok((service, Some(server)))
+}
+
+/// A name that no table has yet, so that nobody's table is touched.
+#[must_use]
+pub fn unique_name(beginning: &str) -> String {
+    let since_1970 = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    format!("{beginning}{}", since_1970.as_nanos())
+}

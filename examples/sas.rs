@@ -5,11 +5,11 @@
 //! of its own there, and deletes it at the end.
 
 use std::error::Error;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use tablesdk::sas::{Permissions, StoredAccessPolicy};
-use tablesdk::{TableClient, TableEntity, TableServiceClient};
-use tablesdk_server::TableServer;
+use tablesdk::{TableClient, TableEntity};
+use tablesdk_examples::{connect, unique_name};
 
 /// What a customer is told about an order.
 #[derive(Debug, Clone, PartialEq, TableEntity)]
@@ -35,8 +35,7 @@ impl Order {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let (service, _server) = connect().await?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
-    let table = service.table(format!("Orders{}", now.as_millis()));
+    let table = service.table(unique_name("Orders"));
     table.create().await?;
 
     // The table is deleted whatever happens in between.
@@ -106,17 +105,4 @@ async fn tour(table: &TableClient) -> Result<(), Box<dyn Error>> {
     let error = packer.get(Order::key("contoso", "0002")).await.unwrap_err();
     println!("   without the policy it is denied: {}", error.is_denied());
     Ok(())
-}
-
-/// The service to work on, and the server behind it where it is our own: it stops when it is dropped.
-async fn connect() -> Result<(TableServiceClient, Option<TableServer>), Box<dyn Error>> {
-    if let Some(text) = std::env::args().nth(1) {
-        return Ok((TableServiceClient::from_connection_string(&text)?, None));
-    }
-    if std::env::var_os("AZURE_STORAGE_CONNECTION_STRING").is_some() {
-        return Ok((TableServiceClient::from_env()?, None));
-    }
-    let server = TableServer::start().await?;
-    let service = TableServiceClient::from_connection_string(&server.connection_string())?;
-    Ok((service, Some(server)))
 }

@@ -23,7 +23,7 @@ use crate::entity::{DynamicEntity, Partition, RowRange, Stored, TableEntity};
 use crate::pipeline::Effect;
 use crate::query::{
     AccessClass, EntityStream, Explanation, Filter, FilterError, Keys, Page, PageToken, Pages,
-    Presence, Resolve, ResolveError, Selection, SelectionError, Whole, fingerprint, point,
+    Presence, Resolve, ResolveError, Selection, SelectionError, Whole, fingerprint, point, without,
 };
 use crate::{Error, TableClient};
 
@@ -48,7 +48,7 @@ impl<E: TableEntity> QueryEntities<E> {
     pub(crate) fn new(table: TableClient) -> Self {
         Self {
             table,
-            // A struct that is known by its entity type is not made of rows of other types.
+            // Who asks for a struct does not ask for the rows beside it that are something else.
             filter: Ok(E::SCHEMA.own_rows()),
             selection: Whole::new(),
             take: None,
@@ -72,9 +72,9 @@ impl<E: TableEntity> QueryEntities<E> {
         this.with_selection(selection)
     }
 
-    /// Reads only rows of the types that `E` knows: of an enum of entities those of its variants, but for the one marked
-    /// `other`. Without it a row of an unknown type is an error, or an `other`. A struct with an entity type is read so in any
-    /// case; one without is known by the text with which its row keys begin, if there is one.
+    /// Reads only rows of the kinds that `E` knows: of an enum of entities those of its variants, but for the one marked
+    /// `other`. Without it a row of an unknown kind is an error, or an `other`. Queries of a struct are restricted so in any case,
+    /// to its entity type or else to the text with which its row keys begin.
     ///
     /// ```
     #[doc = include_str!("../docs/company.md")]
@@ -161,10 +161,15 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     /// # }
     /// ```
     pub fn rows(self, rows: impl Into<RowRange<E>>) -> Self {
-        match rows.into().into_tree() {
-            Ok(None) => self,
-            Ok(Some(tree)) => self.and(Ok(tree)),
-            Err(error) => self.and(Err(Error::input(error))),
+        let rows = rows.into();
+        let this = match E::SCHEMA.own_row_range() {
+            Some((beginning, own)) if rows.begins_with(beginning) => self.but_for(&own),
+            _ => self,
+        };
+        match rows.into_tree() {
+            Ok(None) => this,
+            Ok(Some(tree)) => this.and(Ok(tree)),
+            Err(error) => this.and(Err(Error::input(error))),
         }
     }
 
@@ -523,6 +528,12 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
 
     fn presence(self) -> QueryEntities<E, Presence> {
         self.with_selection(Presence)
+    }
+
+    /// Takes back a condition that follows from another.
+    fn but_for(mut self, implied: &Tree) -> Self {
+        self.filter = self.filter.map(|filter| without(&filter?, implied));
+        self
     }
 
     fn and(mut self, more: Result<Tree, Error>) -> Self {

@@ -130,9 +130,22 @@ impl Schema {
         }
     }
 
-    /// The condition to which a query of the entity restricts itself: of a struct with an entity type, that one.
+    /// The condition to which a query of the entity restricts itself: of a struct what all its rows have in common, of an enum
+    /// nothing.
     pub(crate) fn own_rows(&self) -> Option<Tree> {
-        self.entity_type.and_then(|_| self.known_rows())
+        match self.dispatch {
+            Some(_) => None,
+            None => self.known_rows(),
+        }
+    }
+
+    /// The condition of [`own_rows`](Self::own_rows), where it follows from every range of row keys that begin with the text that
+    /// comes with it.
+    pub(crate) fn own_row_range(&self) -> Option<(&'static str, Tree)> {
+        let is_told_by_key = self.dispatch.is_none() && self.entity_type.is_none();
+        let beginning = self.row_key_prefix();
+        let range = self.own_rows().filter(|_| is_told_by_key)?;
+        Some((beginning, range))
     }
 
     /// What is true of the rows of known types, and of no others; `None` where no type is known. Of a struct without an entity

@@ -75,6 +75,15 @@ pub(crate) fn point(filter: Option<&Tree>) -> Option<EntityKey> {
     EntityKey::new(partition_key, row_key).ok()
 }
 
+/// The filter without the conditions that the other one is made of.
+pub(crate) fn without(filter: &Tree, implied: &Tree) -> Option<Tree> {
+    let implied = conjuncts(implied);
+    let kept = conjuncts(filter)
+        .iter()
+        .filter(|term| !implied.contains(term));
+    kept.cloned().reduce(Tree::and)
+}
+
 /// What must all be true.
 fn conjuncts(filter: &Tree) -> &[Tree] {
     match filter {

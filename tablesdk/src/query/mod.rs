@@ -12,7 +12,7 @@ mod select;
 mod stream;
 
 pub use access::AccessClass;
-pub(crate) use access::point;
+pub(crate) use access::{point, without};
 pub use column::{Column, JsonColumn};
 pub(crate) use column::{row_key_range, within_rows};
 pub use explain::Explanation;

@@ -41,6 +41,22 @@ impl<E> RowRange<E> {
         Self::new(checked((Bound::Included(text.to_owned()), to)))
     }
 
+    /// Whether all keys in the range begin with the text.
+    pub(crate) fn begins_with(&self, text: &str) -> bool {
+        let Ok((from, to)) = &self.ends else {
+            return false;
+        };
+        let (Bound::Included(from) | Bound::Excluded(from)) = from else {
+            return false;
+        };
+        let ends_in_time = match to {
+            Bound::Included(to) => to.starts_with(text),
+            Bound::Excluded(to) => to.starts_with(text) || Some(to) == end_of_prefix(text).as_ref(),
+            Bound::Unbounded => end_of_prefix(text).is_none(),
+        };
+        from.starts_with(text) && ends_in_time
+    }
+
     /// The condition; `None` where all rows meet it.
     pub(crate) fn into_tree(self) -> Result<Option<Tree>, EntityError> {
         use ComparisonOperator::{

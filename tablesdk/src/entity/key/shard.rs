@@ -28,7 +28,7 @@ use crate::entity::{Ordered, PropertyValue, ValueError};
 /// let id = "device-17";
 /// let event = Event { hour: "2024-03-15T10".into(), shard: Shard::of(id), id: id.into() };
 /// # use tablesdk::WritableEntity;
-/// # assert_eq!(event.entity_key()?.partition_key().as_str(), "2024-03-15T10_06");
+/// # assert_eq!(event.entity_key()?.partition_key().as_str(), "2024-03-15T10_14");
 /// let partitions = Shard::all().map(|shard| Event::partition("2024-03-15T10", shard));
 /// assert_eq!(partitions.count(), 16);
 /// # Ok::<(), tablesdk::EntityError>(())
