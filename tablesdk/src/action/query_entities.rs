@@ -1,5 +1,6 @@
 //! `query`: Query Entities.
 
+use std::error::Error as _;
 use std::fmt;
 use std::future::ready;
 use std::marker::PhantomData;
@@ -293,9 +294,10 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     ///
     /// # Errors
     ///
-    /// Those that reading it has before anything is sent.
+    /// Those that reading it has before anything is sent. That it is a [scan](AccessClass::Scan) is none, even where the client
+    /// denies those.
     pub fn explain(&self) -> Result<Explanation, Error> {
-        let refused = |error: &Error| Error::input(error.to_string()).with_operation(OPERATION);
+        let refused = |error: &Error| Error::input(causes(error)).with_operation(OPERATION);
         let filter = self.filter.as_ref().map_err(refused)?;
         let table = self.table.checked_name(OPERATION)?;
         let endpoint = &self.table.pipeline.endpoint;
@@ -614,6 +616,17 @@ impl<E, S> fmt::Debug for QueryEntities<E, S> {
     }
 }
 
+/// Why an error is one, as a text.
+fn causes(error: &Error) -> String {
+    let mut causes = Vec::new();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        causes.push(cause.to_string());
+        next = cause.source();
+    }
+    causes.join(": ")
+}
+
 fn partition_is<E>(partition: impl Into<Partition<E>>) -> Result<Tree, Error> {
     let key = partition.into().into_partition_key();
     let key = key.map_err(Error::input)?;
@@ -686,11 +699,7 @@ impl<S> PagedQuery<S> {
             }
             Err(Unreadable::Page(error)) => Err(run.tally(Error::response(error))),
             Err(Unreadable::Entity { error, key }) => {
-                let error = match error {
-                    SelectionError::Caller(error) => Error::caller(error),
-                    error => Error::response(error),
-                };
-                let error = run.tally(error);
+                let error = run.tally(unselected(error));
                 Err(match key {
                     Some(key) => error.with_key(&key),
                     None => error,
@@ -726,9 +735,15 @@ impl<S> PagedQuery<S> {
         let unreadable = |error: Error| run.tally(error).with_key(key);
         let entity = read_entity(&content).map_err(|error| unreadable(Error::response(error)))?;
         let item = self.selection.read(&entity);
-        Ok(vec![
-            item.map_err(|error| unreadable(Error::response(error)))?,
-        ])
+        Ok(vec![item.map_err(|error| unreadable(unselected(error)))?])
+    }
+}
+
+/// Why no item was made of an entity: the closure of the program failed, or the answer is at fault.
+fn unselected(error: SelectionError) -> Error {
+    match error {
+        SelectionError::Caller(error) => Error::caller(error),
+        error => Error::response(error),
     }
 }
 
