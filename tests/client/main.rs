@@ -25,6 +25,7 @@ mod reading_and_changing;
 mod resilience;
 mod rotation;
 mod round_trips;
+mod seams;
 mod secondary;
 mod shared_access;
 mod tables;

@@ -6,7 +6,7 @@ use std::future::IntoFuture;
 use std::marker::PhantomData;
 
 use tablesdk_protocol::operation::update_entity::Mode;
-use tablesdk_protocol::wire::json::read_entity;
+use tablesdk_protocol::wire::json::{JsonEntity, read_entity};
 use tablesdk_protocol::{EntityKey, IfMatch, Value};
 
 use super::get_entity::fetch;
@@ -91,7 +91,7 @@ where
                 (stored, rest)
             };
             (self.change)(&mut stored).map_err(|error| failed(Error::caller(error)))?;
-            let encoded = encode(&stored, &rest).map_err(|error| failed(Error::input(error)))?;
+            let encoded = encode(&stored, rest).map_err(failed)?;
             let if_match = Some(IfMatch::ETag(stored.etag().clone()));
             let (mode, once) = (Mode::Replace, self.once);
             match send(&mut run, &self.table, mode, if_match, encoded, once).await {
@@ -115,7 +115,7 @@ where
 /// The properties that the type neither has nor keeps: they are written back as they are.
 pub(super) fn unmodelled<E: WritableEntity>(
     stored: &Stored<E>,
-    entity: &tablesdk_protocol::wire::json::JsonEntity<'_>,
+    entity: &JsonEntity<'_>,
 ) -> Result<Vec<(String, Value)>, Error> {
     let kept = write_entity::<E>(stored, stored.key()).map_err(Error::input)?;
     let kept = read_entity(&kept).map_err(Error::response)?;
@@ -133,16 +133,30 @@ pub(super) fn unmodelled<E: WritableEntity>(
     Ok(rest)
 }
 
+/// Of properties that were not modelled, those that still are not: the value may have become another variant since, which has
+/// properties that the one before had not.
+pub(super) fn left_as_is<E: WritableEntity>(
+    mut unmodelled: Vec<(String, Value)>,
+    value: &E,
+    written: &JsonEntity<'_>,
+) -> Vec<(String, Value)> {
+    let schema = value.schema_of_value();
+    unmodelled.retain(|(name, _)| !schema.models(name) && written.property(name).is_none());
+    unmodelled
+}
+
 fn encode<E: WritableEntity>(
     stored: &Stored<E>,
-    rest: &[(String, Value)],
-) -> Result<EncodedEntity, EntityError> {
-    let key = stored.unchanged_key()?.clone();
-    // The change may have made another variant of it, which has properties that the one before had not.
-    let schema = stored.schema_of_value();
-    let rest = rest.iter().filter(|(name, _)| !schema.models(name));
-    let rest: Vec<_> = rest.cloned().collect();
-    let body = write_entity_with::<E>(stored, &key, &rest)?;
+    rest: Vec<(String, Value)>,
+) -> Result<EncodedEntity, Error> {
+    let key = stored.unchanged_key().map_err(Error::input)?.clone();
+    let value: &E = stored;
+    let body = write_entity(value, &key).map_err(Error::input)?;
+    let rest = left_as_is(rest, value, &read_entity(&body).map_err(Error::input)?);
+    let body = match rest.as_slice() {
+        [] => body,
+        rest => write_entity_with(value, &key, rest).map_err(Error::input)?,
+    };
     Ok(EncodedEntity { key, body })
 }
 

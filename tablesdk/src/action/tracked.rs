@@ -10,7 +10,7 @@ use tablesdk_protocol::wire::json::{JsonEntity, read_entity};
 use tablesdk_protocol::{EntityKey, IfMatch, Value};
 
 use super::get_entity::fetch;
-use super::modify::unmodelled;
+use super::modify::{left_as_is, unmodelled};
 use super::update_entity::{operation, send};
 use super::{ActionFuture, EncodedEntity};
 use crate::entity::{
@@ -82,15 +82,29 @@ pub struct MergeChanged<'e, E> {
     table: TableClient,
     mode: Mode,
     entity: &'e mut Stored<E>,
+    once: bool,
 }
 
 impl<'e, E: WritableEntity> MergeChanged<'e, E> {
-    pub(super) const fn new(table: TableClient, mode: Mode, entity: &'e mut Stored<E>) -> Self {
+    pub(super) const fn new(
+        table: TableClient,
+        mode: Mode,
+        entity: &'e mut Stored<E>,
+        once: bool,
+    ) -> Self {
         Self {
             table,
             mode,
             entity,
+            once,
         }
+    }
+
+    /// Makes sure of what came of it even when answers are lost. See
+    /// [the guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
+    pub const fn exactly_once(mut self) -> Self {
+        self.once = true;
+        self
     }
 }
 
@@ -103,6 +117,7 @@ impl<'e, E: WritableEntity> IntoFuture for MergeChanged<'e, E> {
             table,
             mode,
             entity,
+            once,
         } = self;
         let if_match = IfMatch::ETag(entity.etag().clone());
         let changes = match mode {
@@ -123,7 +138,7 @@ impl<'e, E: WritableEntity> IntoFuture for MergeChanged<'e, E> {
                 return Ok(());
             };
             let mut run = table.begin(operation(mode, Some(&if_match)));
-            let etag = send(&mut run, &table, mode, Some(if_match), encoded, false).await?;
+            let etag = send(&mut run, &table, mode, Some(if_match), encoded, once).await?;
             entity.written(etag);
             entity.track(after);
             Ok(())
@@ -148,23 +163,30 @@ fn changes<E: WritableEntity>(entity: &Stored<E>) -> Result<Option<Changes>, Err
     // What was read, as it would be written: what the type does not keep apart is no change.
     let before = Stored::<E>::read(&fetched, Some(entity.etag().clone()));
     let before = before.map_err(Error::input)?;
-    let rest = unmodelled(&before, &fetched)?;
+    let unmodelled = unmodelled(&before, &fetched)?;
     let before = write_entity::<E>(&before, &key).map_err(Error::input)?;
     let now = write_entity::<E>(entity, &key).map_err(Error::input)?;
-    let before = properties(&read_entity(&before).map_err(Error::input)?)?;
-    let now = properties(&read_entity(&now).map_err(Error::input)?)?;
-    let is_gone = |(name, _): &(String, Value)| now.iter().all(|(known, _)| known != name);
-    let has_lost = before.iter().any(is_gone);
-    let changed = now
-        .into_iter()
-        .filter(|property| !before.contains(property));
-    let changed: Vec<_> = changed.collect();
+    let (before, now) = (read_entity(&before), read_entity(&now));
+    let (before, now) = (before.map_err(Error::input)?, now.map_err(Error::input)?);
+    let rest = left_as_is::<E>(unmodelled.clone(), entity, &now);
+    // Of what is stored, the value says that it is not there: it said so before, or has become a variant that knows it.
+    let is_gone = |(name, _): &(String, Value)| now.property(name).is_none();
+    let is_left = |(name, _): &(String, Value)| rest.iter().any(|(known, _)| known == name);
+    let unmodelled_is_gone = |property| is_gone(property) && !is_left(property);
+    // What is stored as another type, such as an older version, has properties that are not read any more.
+    let type_property = entity.schema_of_value().type_property();
+    let has_another_type =
+        type_property.is_some_and(|name| fetched.text(name).ok() != now.text(name).ok());
+    let before = properties(&before)?;
+    let has_lost = before.iter().any(is_gone) || unmodelled.iter().any(unmodelled_is_gone);
+    let now = properties(&now)?.into_iter();
+    let changed: Vec<_> = now.filter(|property| !before.contains(property)).collect();
     if changed.is_empty() && !has_lost {
         return Ok(None);
     }
     let after = write_entity_with::<E>(entity, &key, &rest).map_err(Error::input)?;
     // A merge can take nothing away.
-    let (mode, body) = if has_lost {
+    let (mode, body) = if has_lost || has_another_type {
         (Mode::Replace, after.clone())
     } else {
         let body = write_values(&key, &changed).map_err(Error::input)?;

@@ -127,7 +127,7 @@ impl<'e, E: WritableEntity> ReplaceStored<'e, E> {
     /// As [`merge`](TableClient::merge); and [`ErrorKind::Input`](crate::ErrorKind::Input) when the entity was not read with
     /// `tracked`, was written in another way since, or this is a replace.
     pub fn changed_only(self) -> MergeChanged<'e, E> {
-        MergeChanged::new(self.table, self.mode, self.entity)
+        MergeChanged::new(self.table, self.mode, self.entity, self.once)
     }
 }
 

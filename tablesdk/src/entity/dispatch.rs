@@ -117,7 +117,7 @@ impl Schema {
         clippy::indexing_slicing,
         reason = "at compile time, too, and within the bounds by the condition"
     )]
-    pub(super) const fn type_property(&self) -> Option<&'static str> {
+    pub(crate) const fn type_property(&self) -> Option<&'static str> {
         match (&self.dispatch, &self.entity_type) {
             (Some(dispatch), _) => match dispatch.by {
                 By::EntityType if !dispatch.variants.is_empty() => {

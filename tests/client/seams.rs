@@ -1,0 +1,346 @@
+//! Where two features meet: what one of them promises holds when the other is used beside it.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use harness::Subject;
+use harness::faults::{Fault, Op};
+use http::Request;
+use tablesdk::{
+    DynamicEntity, ErrorKind, Retry, TableClient, TableEntity, TableServiceClient, Transport,
+    TransportFuture, Value,
+};
+use tablesdk_server::TableServer;
+
+use crate::Employee;
+
+#[derive(Debug, Clone, PartialEq, TableEntity)]
+#[table(entity_type = "Clerk")]
+struct Clerk {
+    #[table(partition_key)]
+    department: String,
+    #[table(row_key)]
+    id: String,
+    name: String,
+}
+
+#[derive(Debug, Clone, PartialEq, TableEntity)]
+#[table(entity_type = "Guest")]
+struct Guest {
+    #[table(partition_key)]
+    department: String,
+    #[table(row_key)]
+    id: String,
+    name: String,
+    host: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, TableEntity)]
+enum Person {
+    Clerk(Clerk),
+    Guest(Guest),
+}
+
+/// A clerk with a property that only guests have.
+async fn clerk_with_a_host(table: &TableClient) {
+    let properties = [
+        ("EntityType", Value::from("Clerk")),
+        ("name", Value::from("Ada")),
+        ("host", Value::from("Grace")),
+        ("badge", Value::Int32(7)),
+    ];
+    let row = DynamicEntity::new("Sales", "1").with_properties(properties.into_iter().collect());
+    table.insert(&row).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_tracked_enum_that_becomes_another_variant_is_what_is_stored() {
+    for host in [None, Some("Alan".to_owned())] {
+        let subject = Subject::in_process();
+        let table = subject.table().await;
+        clerk_with_a_host(&table).await;
+        let get = table.get::<Person>(("Sales", "1")).tracked().await;
+        let mut person = get.unwrap().unwrap();
+        *person = Person::Guest(Guest {
+            department: "Sales".into(),
+            id: "1".into(),
+            name: "Ada".into(),
+            host: host.clone(),
+        });
+        table.merge(&mut person).changed_only().await.unwrap();
+        let stored = table.get::<Person>(("Sales", "1")).await.unwrap().unwrap();
+        assert_eq!(stored, person);
+        // What neither of the two has stays.
+        let row = table.get::<DynamicEntity>(("Sales", "1")).await;
+        let row = row.unwrap().unwrap();
+        assert_eq!(row.properties().read::<i32>("badge").unwrap(), 7);
+        let stored = row.properties().get("host").cloned();
+        assert_eq!(stored, host.map(Value::String));
+        table.merge(&mut person).changed_only().await.unwrap();
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, TableEntity)]
+#[table(entity_type = "Porter")]
+struct PorterV1 {
+    #[table(partition_key)]
+    department: String,
+    #[table(row_key)]
+    id: String,
+    name: String,
+    door: i32,
+}
+
+#[derive(Debug, Clone, PartialEq, TableEntity)]
+#[table(entity_type = "Porter.v2", alias = "Doorman.v2", from = "PorterV1")]
+struct Porter {
+    #[table(partition_key)]
+    department: String,
+    #[table(row_key)]
+    id: String,
+    last: String,
+    door: i32,
+}
+
+impl From<PorterV1> for Porter {
+    fn from(old: PorterV1) -> Self {
+        Self {
+            department: old.department,
+            id: old.id,
+            last: old.name,
+            door: old.door,
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_tracked_entity_of_an_older_version_becomes_a_new_one_when_it_is_written() {
+    let subject = Subject::in_process();
+    let table = subject.table().await;
+    let old = PorterV1 {
+        department: "Sales".into(),
+        id: "1".into(),
+        name: "Lovelace".into(),
+        door: 1,
+    };
+    table.insert(&old).await.unwrap();
+    let aliased = DynamicEntity::new("Sales", "2").with_properties(
+        [
+            ("EntityType", Value::from("Doorman.v2")),
+            ("last", Value::from("Lovelace")),
+            ("door", Value::Int32(1)),
+        ]
+        .into_iter()
+        .collect(),
+    );
+    table.insert(&aliased).await.unwrap();
+    for id in ["1", "2"] {
+        let get = table.get(Porter::key("Sales", id)).tracked().await;
+        let mut porter = get.unwrap().unwrap();
+        // Nothing that the program sees differs.
+        table.merge(&mut porter).changed_only().await.unwrap();
+        porter.last = "King".into();
+        table.merge(&mut porter).changed_only().await.unwrap();
+        let stored = table.get(Porter::key("Sales", id)).await.unwrap().unwrap();
+        assert_eq!(stored, porter);
+        let row = table.get::<DynamicEntity>(("Sales", id)).await;
+        let row = row.unwrap().unwrap();
+        let names: Vec<_> = row.properties().iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["EntityType", "last", "door"]);
+        porter.door = 2;
+        table.merge(&mut porter).changed_only().await.unwrap();
+        let stored = table.get(Porter::key("Sales", id)).await.unwrap().unwrap();
+        assert_eq!(stored.door, 2);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_merge_of_what_changed_happens_exactly_once_where_that_is_asked_for() {
+    for order in 0..2 {
+        let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+        table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
+        let get = table.get(Employee::key("Sales", "1")).tracked().await;
+        let mut ada = get.unwrap().unwrap();
+        ada.age = 37;
+        faults.plan(Op::Batch, [Fault::LoseAnswer]);
+        let merge = table.merge(&mut ada);
+        let done = match order {
+            0 => merge.exactly_once().changed_only().await,
+            _ => merge.changed_only().exactly_once().await,
+        };
+        done.unwrap();
+        assert_eq!(faults.count(Op::Update), 0, "a batch brings the marker");
+        assert_eq!(faults.count(Op::Batch), 2);
+        // Tracking goes on.
+        ada.age = 38;
+        let get = table.get(Employee::key("Sales", "1")).await;
+        assert_eq!(get.unwrap().unwrap().age, 37);
+    }
+}
+
+#[tokio::test]
+async fn a_closure_that_fails_is_the_callers_error_however_the_row_is_found() {
+    let subject = Subject::in_process();
+    let table = subject.table().await;
+    table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
+    let query = || table.query::<Employee>().partition("Sales");
+    for (query, what) in [
+        (query(), "a query"),
+        (query().filter(|e| e.id.eq("1")), "a read by key"),
+    ] {
+        let resolved = query.resolve(|_| Err::<(), _>("no".into()));
+        let error = resolved.collect().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Caller, "{what}: {error:?}");
+        assert_eq!(error.key().unwrap().row_key().as_str(), "1", "{what}");
+    }
+}
+
+#[tokio::test]
+async fn an_explanation_that_fails_says_why() {
+    let subject = Subject::in_process();
+    let table = subject.service.table("Tests");
+    let query = || table.query::<Employee>().odata("Age gt");
+    let explained = format!("{:?}", query().explain().unwrap_err());
+    let read = format!("{:?}", query().collect().await.unwrap_err());
+    assert_eq!(explained, read);
+    assert!(explained.contains("Age gt"), "{explained}");
+}
+
+#[tokio::test]
+async fn a_typed_query_stays_with_its_rows_whatever_is_done_with_it() {
+    let subject = Subject::in_process();
+    let table = subject.table().await;
+    for id in 0..6 {
+        let (department, id) = ("Sales".to_owned(), id.to_string());
+        let name = "Ada".to_owned();
+        let person = if id < "3".to_owned() {
+            Person::Clerk(Clerk {
+                department,
+                id,
+                name,
+            })
+        } else {
+            Person::Guest(Guest {
+                department,
+                id,
+                name,
+                host: None,
+            })
+        };
+        table.insert(&person).await.unwrap();
+    }
+    let guests = || table.query::<Guest>().partition("Sales");
+    assert_eq!(guests().count().await.unwrap(), 3);
+    assert_eq!(guests().first().await.unwrap().unwrap().id, "3");
+    assert_eq!(
+        guests().take(2).prefetch().collect().await.unwrap().len(),
+        2
+    );
+    assert!(!guests().filter(|e| e.id.eq("1")).exists().await.unwrap());
+    assert!(guests().filter(|e| e.id.eq("4")).exists().await.unwrap());
+    let query = table.query::<Guest>().partitions(["Sales"]);
+    assert_eq!(query.collect().await.unwrap().len(), 3);
+    let query = guests().row_ranges(["2", "4"]).in_order();
+    assert_eq!(query.collect().await.unwrap().len(), 3);
+    let page = guests().page_size(1).take(1).page(None).await.unwrap();
+    let everybody = table.query::<Person>().partition("Sales").take(1);
+    let error = everybody.page(page.next).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Input);
+    let dry = guests().delete_all().dry_run().await.unwrap();
+    assert_eq!(dry.progress().read, 3);
+    let report = guests().take(2).delete_all().await.unwrap();
+    assert_eq!(report.progress().written, 2);
+    assert!(guests().delete_all().await.unwrap().is_success());
+    let left = table.query::<Person>().collect().await.unwrap();
+    assert_eq!(left.len(), 3);
+    assert!(left.iter().all(|one| matches!(**one, Person::Clerk(_))));
+}
+
+/// Counts what is under way.
+#[derive(Clone, Debug)]
+struct Counted<T> {
+    inner: T,
+    under_way: Arc<Mutex<usize>>,
+}
+
+struct Place(Arc<Mutex<usize>>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        *self.0.lock().unwrap() -= 1;
+    }
+}
+
+impl<T: Transport> Transport for Counted<T> {
+    fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
+        Box::pin(async move {
+            *self.under_way.lock().unwrap() += 1;
+            let _place = Place(Arc::clone(&self.under_way));
+            if Op::of(&request) != Op::CreateTable {
+                std::future::pending::<()>().await;
+            }
+            self.inner.send(request).await
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_dropped_sends_nothing_more_and_waits_for_nothing() {
+    let server = TableServer::in_process();
+    let under_way = Arc::default();
+    let transport = Counted {
+        inner: server.transport(),
+        under_way: Arc::clone(&under_way),
+    };
+    let table = TableServiceClient::builder(server.endpoint())
+        .credential(server.credential())
+        .transport(transport)
+        .build()
+        .unwrap()
+        .table("Tests");
+    table.create().await.unwrap();
+    let query = || table.query::<Employee>().partitions(["a", "b", "c"]);
+    let rows = || (0..300).map(|id| Employee::new(&id.to_string(), "Ada", id));
+    let keys = || (0..30).map(|id| Employee::key("Sales", id.to_string()));
+    let soon = Duration::from_millis(1);
+    for index in 0..4 {
+        let started = async {
+            match index {
+                0 => drop(query().collect().await),
+                1 => drop(query().in_order().collect().await),
+                2 => drop(table.bulk().insert_all(rows()).run().await),
+                _ => drop(table.get_many(keys()).await),
+            }
+        };
+        tokio::time::timeout(soon, started).await.unwrap_err();
+        // Tasks that were aborted are dropped when they are next looked at.
+        tokio::time::sleep(soon).await;
+        assert_eq!(*under_way.lock().unwrap(), 0, "{index}");
+    }
+}
+
+#[tokio::test]
+async fn a_modification_may_take_over_what_the_variant_before_did_not_know() {
+    let subject = Subject::in_process();
+    let table = subject.table().await;
+    clerk_with_a_host(&table).await;
+    let into_other = |row: &mut Anybody| {
+        let mut other = DynamicEntity::new("Sales", "1");
+        other.properties_mut().set("badge", 8);
+        *row = Anybody::Other(other);
+        Ok(())
+    };
+    let modified = table.modify(("Sales", "1"), into_other).await.unwrap();
+    let row = table.get::<DynamicEntity>(("Sales", "1")).await;
+    let row = row.unwrap().unwrap();
+    assert_eq!(row.properties().read::<i32>("badge").unwrap(), 8);
+    assert!(matches!(&*modified, Anybody::Other(_)));
+}
+
+#[derive(Debug, Clone, PartialEq, TableEntity)]
+enum Anybody {
+    Clerk(Clerk),
+    #[table(other)]
+    Other(DynamicEntity),
+}
