@@ -416,11 +416,11 @@ async fn write(
     Ok(packet.pushed)
 }
 
-/// What a change takes in a batch beside its body, at most: both keys in the URL, where a byte takes three, and the lines
-/// around it.
+/// What a change takes in a batch beside its body, at most: both keys in the URL, where a byte takes three, and a quote twice
+/// that, and the lines around it.
 fn overhead(key: &EntityKey) -> usize {
     let keys = key.partition_key().as_str().len() + key.row_key().as_str().len();
-    3 * keys + 2048
+    6 * keys + 2048
 }
 
 fn refused(problem: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
