@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 use crate::action::{GetProperties, GetStats, QueryTables, SetProperties};
 use crate::clock::SystemClock;
 use crate::connection_string::ConnectionString;
-use crate::credential::{Credential, CredentialSlot};
+use crate::credential::{Account, Credential, CredentialSlot};
 use crate::pipeline::{Hook, OperationReport, Pipeline, Retry};
 use crate::sas::{AccountSasBuilder, SasUrl};
 use crate::transfer::{Export, Import, ImportMode};
@@ -488,7 +488,13 @@ impl Builder {
                 "reads cannot go to a secondary: {endpoint} is no primary of an Azure Storage account"
             )));
         }
-        let credential = CredentialSlot::new(self.credential, &endpoint, backend, &self.clock)?;
+        let account = Account {
+            endpoint: &endpoint,
+            secondary: secondary.as_ref(),
+            backend,
+            clock: &self.clock,
+        };
+        let credential = CredentialSlot::new(self.credential, &account)?;
         let mut pipeline = Pipeline::new(
             endpoint,
             backend,

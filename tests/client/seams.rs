@@ -208,6 +208,46 @@ async fn an_explanation_that_fails_says_why() {
 }
 
 #[tokio::test]
+async fn a_token_does_not_go_to_a_secondary_without_encryption() {
+    use tablesdk::{AccessToken, EntraId, TokenCredential, TokenFuture, TokenRequest};
+
+    #[derive(Debug)]
+    struct Fixed;
+
+    impl TokenCredential for Fixed {
+        fn token(&self, _: TokenRequest) -> TokenFuture<'_> {
+            Box::pin(async {
+                let expiry = "2100-01-01T00:00:00Z".parse().unwrap();
+                Ok(AccessToken::new("secret", expiry))
+            })
+        }
+    }
+
+    let server = TableServer::in_process();
+    let build = |secondary: &str| {
+        TableServiceClient::builder("https://acct.table.core.windows.net")
+            .credential(EntraId::new(Fixed))
+            .secondary_endpoint(secondary)
+            .secondary_reads()
+            .transport(server.transport())
+            .build()
+    };
+    build("https://elsewhere.example").unwrap();
+    let error = build("http://elsewhere.example").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Configuration);
+    assert!(error.to_string().contains("https"), "{error}");
+    // Nor when the token comes later.
+    let service = TableServiceClient::builder("https://acct.table.core.windows.net")
+        .secondary_endpoint("http://elsewhere.example")
+        .secondary_reads()
+        .transport(server.transport())
+        .build()
+        .unwrap();
+    let error = service.update_credential(EntraId::new(Fixed)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Configuration);
+}
+
+#[tokio::test]
 async fn a_typed_query_stays_with_its_rows_whatever_is_done_with_it() {
     let subject = Subject::in_process();
     let table = subject.table().await;

@@ -18,7 +18,7 @@ use zeroize::Zeroizing;
 use crate::Error;
 
 pub(crate) use cache::{Bearer, TokenCache};
-pub(crate) use signer::{CredentialSlot, Signer};
+pub(crate) use signer::{Account, CredentialSlot, Signer};
 pub use token::{AccessToken, EntraId, TokenCredential, TokenError, TokenFuture, TokenRequest};
 
 /// What a client proves its identity with. The [guide](crate::guide::credentials) tells which is for what.

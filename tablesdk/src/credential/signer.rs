@@ -18,31 +18,36 @@ pub(crate) enum Signer {
     Token(Arc<TokenCache>),
 }
 
+/// The account that a credential is for.
+#[derive(Debug)]
+pub(crate) struct Account<'a> {
+    pub(crate) endpoint: &'a Endpoint,
+    pub(crate) secondary: Option<&'a Endpoint>,
+    pub(crate) backend: Backend,
+    pub(crate) clock: &'a Arc<dyn Clock>,
+}
+
 impl Signer {
-    fn new(
-        credential: Credential,
-        endpoint: &Endpoint,
-        backend: Backend,
-        clock: &Arc<dyn Clock>,
-    ) -> Result<Self, Error> {
+    fn new(credential: Credential, account: &Account<'_>) -> Result<Self, Error> {
         Ok(match credential {
             Credential::Anonymous => Self::Anonymous,
             Credential::Sas(sas) => Self::Sas(sas),
             Credential::SharedKey(key) => Self::SharedKey(key),
             Credential::EntraId(entra_id) => {
-                let cache = Self::token_cache(entra_id, endpoint, backend, clock)?;
+                let cache = Self::token_cache(entra_id, account)?;
                 Self::Token(Arc::new(cache))
             }
         })
     }
 
-    fn token_cache(
-        entra_id: EntraId,
-        endpoint: &Endpoint,
-        backend: Backend,
-        clock: &Arc<dyn Clock>,
-    ) -> Result<TokenCache, Error> {
-        if !endpoint.is_https() {
+    fn token_cache(entra_id: EntraId, account: &Account<'_>) -> Result<TokenCache, Error> {
+        let &Account {
+            endpoint,
+            secondary,
+            backend,
+            clock,
+        } = account;
+        if !endpoint.is_https() || secondary.is_some_and(|secondary| !secondary.is_https()) {
             return Err(Error::configuration_message(
                 "a token is only sent over https: anybody on its way could use it",
             ));
@@ -68,13 +73,8 @@ impl Signer {
 pub(crate) struct CredentialSlot(RwLock<Arc<Signer>>);
 
 impl CredentialSlot {
-    pub(crate) fn new(
-        credential: Credential,
-        endpoint: &Endpoint,
-        backend: Backend,
-        clock: &Arc<dyn Clock>,
-    ) -> Result<Self, Error> {
-        let signer = Signer::new(credential, endpoint, backend, clock)?;
+    pub(crate) fn new(credential: Credential, account: &Account<'_>) -> Result<Self, Error> {
+        let signer = Signer::new(credential, account)?;
         Ok(Self(RwLock::new(Arc::new(signer))))
     }
 
@@ -86,11 +86,9 @@ impl CredentialSlot {
     pub(crate) fn replace(
         &self,
         credential: Credential,
-        endpoint: &Endpoint,
-        backend: Backend,
-        clock: &Arc<dyn Clock>,
+        account: &Account<'_>,
     ) -> Result<(), Error> {
-        let signer = Arc::new(Signer::new(credential, endpoint, backend, clock)?);
+        let signer = Arc::new(Signer::new(credential, account)?);
         let old = std::mem::replace(
             &mut *self.0.write().unwrap_or_else(PoisonError::into_inner),
             signer,

@@ -30,7 +30,7 @@ use tokio::time::{Instant, timeout_at};
 
 use self::budget::Budget;
 use self::sign::Proof;
-use crate::credential::{Credential, CredentialSlot};
+use crate::credential::{Account, Credential, CredentialSlot};
 use crate::{Backend, Error};
 
 /// Sends requests to one account.
@@ -109,8 +109,13 @@ impl Pipeline {
 
     /// Takes another credential for all requests from now on. Those on their way keep theirs.
     pub(crate) fn replace_credential(&self, credential: Credential) -> Result<(), Error> {
-        self.credential
-            .replace(credential, &self.endpoint, self.backend, &self.clock)
+        let account = Account {
+            endpoint: &self.endpoint,
+            secondary: self.secondary.as_ref(),
+            backend: self.backend,
+            clock: &self.clock,
+        };
+        self.credential.replace(credential, &account)
     }
 
     /// Starts an operation: its deadline begins here.
