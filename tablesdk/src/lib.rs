@@ -1,4 +1,5 @@
 #![doc = include_str!("../README.md")]
+#![doc = include_str!("docs/front_page.md")]
 
 pub mod action;
 pub mod guide;

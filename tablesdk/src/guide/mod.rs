@@ -1,34 +1,62 @@
-//! Guides: one page for each matter that takes more than the documentation of an item.
+//! Guides: one page for each matter that takes more than the documentation of an item. Every program in them runs.
+//!
+//! In reading order:
+//!
+//! 1. [Entities](entities): what the two keys are for, what a struct stores, how it changes over the years.
+//! 2. [Queries](queries): what a filter can say, what a query costs, how to read faster.
+//! 3. [Paging](paging): streams, pages and continuation tokens.
+//! 4. [Batches and bulk](batches_and_bulk): many changes together, or simply many changes.
+//! 5. [Concurrency](concurrency): several writers of one entity.
+//! 6. [Errors and retries](errors_and_retries): what an error tells, what is repeated, what is known when answers are lost.
+//! 7. [Credentials](credentials): connection strings, keys, signatures, tokens, transports.
+//! 8. [Observability](observability): spans, reports, request ids.
+//! 9. [Testing](testing): the service in the test's own process.
+//!
+//! For those who come from elsewhere: [.NET and Python](moving_from_dotnet_and_python), and
+//! [`azure_data_tables`](moving_from_the_old_crate), the unofficial Rust crate.
+
+// In reading order, each with the way to its neighbours.
+
+#[doc = include_str!("entities.md")]
+#[doc = "\n\n---\n\n[All guides](crate::guide) · Next: [Queries](crate::guide::queries)"]
+pub mod entities {}
+
+#[doc = include_str!("queries.md")]
+#[doc = "\n\n---\n\nBefore: [Entities](crate::guide::entities) · [All guides](crate::guide) · Next: [Paging](crate::guide::paging)"]
+pub mod queries {}
+
+#[doc = include_str!("paging.md")]
+#[doc = "\n\n---\n\nBefore: [Queries](crate::guide::queries) · [All guides](crate::guide) · Next: [Batches and bulk](crate::guide::batches_and_bulk)"]
+pub mod paging {}
 
 #[doc = include_str!("batches_and_bulk.md")]
+#[doc = "\n\n---\n\nBefore: [Paging](crate::guide::paging) · [All guides](crate::guide) · Next: [Concurrency](crate::guide::concurrency)"]
 pub mod batches_and_bulk {}
 
 #[doc = include_str!("concurrency.md")]
+#[doc = "\n\n---\n\nBefore: [Batches and bulk](crate::guide::batches_and_bulk) · [All guides](crate::guide) · Next: [Errors and retries](crate::guide::errors_and_retries)"]
 pub mod concurrency {}
 
-#[doc = include_str!("entities.md")]
-pub mod entities {}
-
-#[doc = include_str!("credentials.md")]
-pub mod credentials {}
-
 #[doc = include_str!("errors_and_retries.md")]
+#[doc = "\n\n---\n\nBefore: [Concurrency](crate::guide::concurrency) · [All guides](crate::guide) · Next: [Credentials](crate::guide::credentials)"]
 pub mod errors_and_retries {}
 
+#[doc = include_str!("credentials.md")]
+#[doc = "\n\n---\n\nBefore: [Errors and retries](crate::guide::errors_and_retries) · [All guides](crate::guide) · Next: [Observability](crate::guide::observability)"]
+pub mod credentials {}
+
+#[doc = include_str!("observability.md")]
+#[doc = "\n\n---\n\nBefore: [Credentials](crate::guide::credentials) · [All guides](crate::guide) · Next: [Testing](crate::guide::testing)"]
+pub mod observability {}
+
+#[doc = include_str!("testing.md")]
+#[doc = "\n\n---\n\nBefore: [Observability](crate::guide::observability) · [All guides](crate::guide) · Next: [Moving from .NET and Python](crate::guide::moving_from_dotnet_and_python)"]
+pub mod testing {}
+
 #[doc = include_str!("moving_from_dotnet_and_python.md")]
+#[doc = "\n\n---\n\nBefore: [Testing](crate::guide::testing) · [All guides](crate::guide) · Next: [Moving from `azure_data_tables`](crate::guide::moving_from_the_old_crate)"]
 pub mod moving_from_dotnet_and_python {}
 
 #[doc = include_str!("moving_from_the_old_crate.md")]
+#[doc = "\n\n---\n\nBefore: [Moving from .NET and Python](crate::guide::moving_from_dotnet_and_python) · [All guides](crate::guide)"]
 pub mod moving_from_the_old_crate {}
-
-#[doc = include_str!("observability.md")]
-pub mod observability {}
-
-#[doc = include_str!("paging.md")]
-pub mod paging {}
-
-#[doc = include_str!("queries.md")]
-pub mod queries {}
-
-#[doc = include_str!("testing.md")]
-pub mod testing {}
