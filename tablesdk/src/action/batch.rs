@@ -22,6 +22,30 @@ use crate::pipeline::random_guid;
 use crate::{Error, RowNow, TableClient};
 
 /// Changes of entities in one partition that happen together or not at all. See [`TableClient::batch`].
+///
+/// ```
+#[doc = include_str!("../docs/employees.md")]
+/// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+/// # table.insert(&Employee::new("Sales", "2", "Alan")).await?;
+/// let mut ada = table.get(Employee::key("Sales", "1")).await?.expect("she works here");
+/// let alan = table.get(Employee::key("Sales", "2")).await?.expect("he works here");
+/// ada.name.push_str(" Lovelace");
+///
+/// let batch = table
+///     .batch(Employee::partition("Sales"))
+///     .merge(&mut ada)
+///     .delete_stored(&alan)
+///     .insert(&Employee::new("Sales", "3", "Grace"))
+///     .upsert_replace(&Employee::new("Sales", "4", "Edsger"));
+/// assert_eq!(batch.len(), 4);
+/// let committed = batch.commit().await?;
+///
+/// // A version for each change, in their order; what was deleted has none.
+/// assert_eq!(committed.etags()[0].as_ref(), Some(ada.etag()));
+/// assert_eq!(committed.etags()[1], None);
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "a batch does nothing until it is committed"]
 pub struct Batch<'e> {
     table: TableClient,
@@ -334,6 +358,18 @@ impl fmt::Debug for Batch<'_> {
 }
 
 /// What came of a batch: all of it was carried out.
+///
+/// ```
+#[doc = include_str!("../docs/employees.md")]
+/// let (ada, grace) = (Employee::new("Sales", "1", "Ada"), Employee::new("Sales", "2", "Grace"));
+/// let committed = table.batch("Sales").insert(&ada).insert(&grace).commit().await?;
+/// for (employee, etag) in [ada, grace].iter().zip(committed.etags()) {
+///     println!("{} is stored as {etag:?}", employee.name);
+/// }
+/// # assert!(committed.etags().iter().all(Option::is_some));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Committed {
     etags: Vec<Option<ETag>>,
@@ -347,6 +383,16 @@ impl Committed {
 }
 
 /// What names the partition of a batch: [`Partition`], or the text as it is stored.
+///
+/// ```
+#[doc = include_str!("../docs/employees.md")]
+/// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+/// // The same partition, as a typed one and as a text.
+/// table.batch(Employee::partition("Sales")).delete(("Sales", "1")).commit().await?;
+/// table.batch("Sales").insert(&Employee::new("Sales", "1", "Ada")).commit().await?;
+/// # Ok(())
+/// # }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not name a partition",
     label = "not a partition key",

@@ -15,6 +15,21 @@ use crate::pipeline::{Effect, Patience};
 use crate::{Error, RowNow, TableClient};
 
 /// Creates a table. See [`TableClient::create`].
+///
+/// ```
+#[doc = include_str!("../docs/employees.md")]
+/// use std::time::Duration;
+///
+/// let archive = service.table("Archive");
+/// assert!(archive.create().if_missing().await?, "it was created");
+/// assert!(!archive.create().if_missing().await?, "it was there");
+///
+/// // The name of a deleted table is taken for some time: wait for it, for up to a minute.
+/// archive.delete_table().await?;
+/// archive.create().wait(Duration::from_secs(60)).await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 #[must_use = "actions do nothing until awaited"]
 pub struct CreateTable {

@@ -14,6 +14,16 @@ use crate::pipeline::Effect;
 use crate::{Error, RowNow, TableClient};
 
 /// Deletes an entity. See [`TableClient::delete`] and [`TableClient::delete_stored`].
+///
+/// ```
+#[doc = include_str!("../docs/employees.md")]
+/// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+/// // `true` means that this call did it, whatever answers are lost.
+/// assert!(table.delete(Employee::key("Sales", "1")).exactly_once().await?);
+/// assert!(!table.delete(Employee::key("Sales", "1")).exactly_once().await?);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 #[must_use = "actions do nothing until awaited"]
 pub struct DeleteEntity {

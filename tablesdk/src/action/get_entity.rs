@@ -16,6 +16,17 @@ use crate::query::{AccessClass, ResolveError};
 use crate::{Error, TableClient};
 
 /// Reads one entity. See [`TableClient::get`].
+///
+/// ```
+#[doc = include_str!("../docs/employees.md")]
+/// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+/// let key = Employee::key("Sales", "1");
+/// let mut ada = table.get(key).tracked().await?.expect("she works here");
+/// ada.name.push_str(" Lovelace");
+/// table.merge(&mut ada).changed_only().await?; // sends the name alone
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "actions do nothing until awaited"]
 pub struct GetEntity<E> {
     table: TableClient,

@@ -21,6 +21,17 @@ use crate::pipeline::{Effect, Run};
 use crate::{Error, TableClient};
 
 /// Inserts an entity. See [`TableClient::insert`].
+///
+/// ```
+#[doc = include_str!("../docs/employees.md")]
+/// let ada = Employee::new("Sales", "1", "Ada");
+/// // Where answers are lost, a marker in the same partition proves what came of it.
+/// let stored = table.insert(&ada).exactly_once().await?;
+/// assert!(table.insert(&ada).exactly_once().await.unwrap_err().is_conflict());
+/// # drop(stored);
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "actions do nothing until awaited"]
 pub struct InsertEntity<E> {
     table: TableClient,

@@ -17,6 +17,25 @@ use crate::pipeline::Effect;
 use crate::{Error, TableClient};
 
 /// Changes an entity by way of a closure. See [`TableClient::modify`].
+///
+/// ```
+#[doc = include_str!("../docs/employees.md")]
+/// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+/// use tablesdk::ErrorKind;
+///
+/// let key = || Employee::key("Sales", "1");
+/// let ada = table.modify(key(), |e: &mut Employee| {
+///     e.name.push_str(" Lovelace");
+///     Ok(())
+/// });
+/// ada.rounds(3).exactly_once().await?;
+///
+/// // An error of the closure calls it off: nothing is written.
+/// let refused = table.modify(key(), |_: &mut Employee| Err("not on a Sunday".into()));
+/// assert_eq!(refused.await.unwrap_err().kind(), ErrorKind::Caller);
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "actions do nothing until awaited"]
 pub struct Modify<E, F> {
     table: TableClient,

@@ -15,6 +15,20 @@ use crate::query::{EntityStream, Selection, Whole, read_ahead};
 
 /// A query that is read at several places at a time. See [`QueryEntities::partitions`],
 /// [`QueryEntities::partition_ranges`] and [`QueryEntities::row_ranges`].
+///
+/// ```
+#[doc = include_str!("../docs/employees.md")]
+/// use futures::TryStreamExt;
+///
+/// # for (department, id) in [("Legal", "1"), ("Sales", "2"), ("Sales", "3")] {
+/// #     table.insert(&Employee::new(department, id, "Ada")).await?;
+/// # }
+/// let query = table.query::<Employee>().partitions(["Sales", "Legal"]).parallel(2).in_order();
+/// let ids: Vec<String> = query.stream().map_ok(|e| e.id.clone()).try_collect().await?;
+/// assert_eq!(ids, ["2", "3", "1"], "department by department");
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "a query does nothing until it is read"]
 pub struct ParallelQuery<E, S = Whole<E>> {
     query: QueryEntities<E, Arc<S>>,

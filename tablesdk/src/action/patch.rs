@@ -14,6 +14,18 @@ use crate::query::{Column, Literal};
 use crate::{Error, TableClient};
 
 /// Sets some properties of an entity. See [`TableClient::patch`].
+///
+/// ```
+#[doc = include_str!("../docs/employees.md")]
+/// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+/// table.patch(Employee::key("Sales", "1")).set(|e| e.name, "Ada Lovelace").await?;
+///
+/// // It makes no entity.
+/// let nobody = table.patch(Employee::key("Sales", "2")).set(|e| e.name, "Grace");
+/// assert!(nobody.await.unwrap_err().is_not_found());
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "actions do nothing until awaited"]
 pub struct Patch<E> {
     table: TableClient,

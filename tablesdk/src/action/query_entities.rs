@@ -34,6 +34,25 @@ use crate::{Error, TableClient};
 ///
 /// Conditions add up: each call of [`partition`](Self::partition), [`filter`](Self::filter) and [`odata`](Self::odata)
 /// narrows the query further.
+///
+/// ```
+#[doc = include_str!("../docs/employees.md")]
+/// # for (id, name) in [("1", "Ada"), ("2", "Grace"), ("3", "Alan")] {
+/// #     table.insert(&Employee::new("Sales", id, name)).await?;
+/// # }
+/// let sales = || table.query::<Employee>().partition("Sales");
+///
+/// assert_eq!(sales().count().await?, 3);
+/// assert_eq!(sales().first().await?.expect("there are some").name, "Ada");
+/// assert_eq!(sales().filter(|e| e.name.eq("Grace")).one().await?.expect("there is one").id, "2");
+/// assert!(!sales().odata("Name gt 'M'").exists().await?);
+///
+/// // Two in all, asked for one by one; nothing but their names is sent.
+/// let names = sales().select(|e| e.name).take(2).page_size(1).collect().await?;
+/// assert_eq!(names, ["Ada", "Grace"]);
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "a query does nothing until it is read"]
 pub struct QueryEntities<E, S = Whole<E>> {
     table: TableClient,

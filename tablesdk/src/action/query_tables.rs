@@ -13,6 +13,22 @@ use crate::pipeline::{Effect, Pipeline};
 use crate::query::{Column, EntityStream, Page, PageToken, Pages, fingerprint};
 
 /// Lists tables. See [`TableServiceClient::tables`](crate::TableServiceClient::tables).
+///
+/// ```
+#[doc = include_str!("../docs/employees.md")]
+/// use futures::TryStreamExt;
+///
+/// for name in ["Logs2023", "Logs2024"] {
+///     service.table(name).create().await?;
+/// }
+/// let mut logs = service.tables().starting_with("Logs").page_size(1).stream();
+/// while let Some(name) = logs.try_next().await? {
+///     service.table(name).delete_table().await?;
+/// }
+/// assert_eq!(service.tables().collect().await?, ["Employees"]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 #[must_use = "a query does nothing until it is read"]
 pub struct QueryTables {

@@ -18,6 +18,15 @@ use crate::{Error, RowNow, TableClient};
 
 /// Writes an entity whatever its version. See [`TableClient::upsert_replace`], [`TableClient::upsert_merge`],
 /// [`TableClient::replace_unconditional`] and [`TableClient::merge_unconditional`].
+///
+/// ```
+#[doc = include_str!("../docs/employees.md")]
+/// let etag = table.upsert_merge(&Employee::new("Sales", "1", "Ada")).await?;
+/// let next = table.replace_unconditional(&Employee::new("Sales", "1", "Grace")).await?;
+/// assert_ne!(etag, next, "each write makes a version");
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "actions do nothing until awaited"]
 pub struct WriteEntity<E> {
     table: TableClient,
@@ -77,6 +86,16 @@ impl<E> fmt::Debug for WriteEntity<E> {
 }
 
 /// Writes the version of an entity that was read. See [`TableClient::replace`] and [`TableClient::merge`].
+///
+/// ```
+#[doc = include_str!("../docs/employees.md")]
+/// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+/// let mut ada = table.get(Employee::key("Sales", "1")).await?.expect("she works here");
+/// ada.name = "Ada Lovelace".to_owned();
+/// table.replace(&mut ada).exactly_once().await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 #[must_use = "actions do nothing until awaited"]
 pub struct ReplaceStored<'e, E> {

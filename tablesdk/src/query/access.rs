@@ -6,6 +6,17 @@ use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
 use tablesdk_protocol::{EntityKey, Value};
 
 /// How the service finds what a query asks for: what it costs, in four steps.
+///
+/// ```
+#[doc = include_str!("../docs/employees.md")]
+/// use tablesdk::query::AccessClass;
+///
+/// let query = table.query::<Employee>().filter(|e| e.name.eq("Ada"));
+/// assert_eq!(query.explain()?.access(), AccessClass::Scan);
+/// assert!(query.partition("Sales").explain()?.access() < AccessClass::Scan, "it costs less");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(
     clippy::exhaustive_enums,

@@ -27,6 +27,33 @@ use crate::entity::{
 /// every negated one: `!e.email.eq("x")` has the entities without an email, `e.email.ne("x")` has not. There is no test for
 /// absence itself; `!e.age.ge(i32::MIN)` says it of a column whose values all have an order. A filter knows nothing of a
 /// field's default, nor of its aliases: it compares what is stored under the field's own name.
+///
+/// ```
+/// use tablesdk::TableEntity;
+///
+/// #[derive(TableEntity)]
+/// struct Person {
+///     #[table(partition_key)]
+///     country: String,
+///     #[table(row_key)]
+///     id: String,
+///     age: i32,
+///     email: Option<String>,
+/// }
+///
+/// let e = Person::columns();
+/// assert_eq!(e.age.name(), "age");
+/// for (filter, text) in [
+///     (e.country.eq("UK"), "PartitionKey eq 'UK'"),
+///     (e.age.is_in([30, 40]), "age eq 30 or age eq 40"),
+///     (e.age.gt(30) & e.age.le(40), "age gt 30 and age le 40"),
+///     (e.age.between(30..), "age ge 30"),
+///     (e.email.starts_with("ada@"), "email ge 'ada@' and email lt 'adaA'"),
+///     (!e.email.eq("ada@example.org"), "not (email eq 'ada@example.org')"),
+/// ] {
+///     assert_eq!(filter.to_string(), text);
+/// }
+/// ```
 pub struct Column<E, F> {
     prefix: Prefix,
     name: &'static str,
@@ -342,6 +369,32 @@ impl<E, F> Column<E, F> {
 
 /// A column of entity `E` whose field is stored as JSON: it can be selected, but not compared with, since the service knows
 /// no more of it than its text.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let server = tablesdk_server::TableServer::start().await?;
+/// # let service = tablesdk::TableServiceClient::from_connection_string(&server.connection_string())?;
+/// # let table = service.table("Rows");
+/// # table.create().await?;
+/// use tablesdk::TableEntity;
+///
+/// #[derive(TableEntity)]
+/// struct Post {
+///     #[table(partition_key)]
+///     blog: String,
+///     #[table(row_key)]
+///     id: String,
+///     #[table(json)]
+///     tags: Vec<String>,
+/// }
+///
+/// table.insert(&Post { blog: "rust".into(), id: "1".into(), tags: vec!["azure".into()] }).await?;
+/// let tags = table.query::<Post>().partition("rust").select(|p| p.tags).collect().await?;
+/// assert_eq!(tags, [["azure"]]);
+/// # Ok(())
+/// # }
+/// ```
 pub struct JsonColumn<E, F> {
     prefix: Prefix,
     name: &'static str,

@@ -5,6 +5,17 @@ use std::fmt;
 use super::AccessClass;
 
 /// What a query sends first, and how the service finds what it asks for. Printed, it is a line for each.
+///
+/// ```
+#[doc = include_str!("../docs/employees.md")]
+/// let query = table.query::<Employee>().partition("Sales").filter(|e| e.name.eq("Ada"));
+/// let explanation = query.explain()?;
+/// assert!(explanation.url().contains("/Employees()?$filter="));
+/// assert_eq!(explanation.filter(), Some("PartitionKey eq 'Sales' and Name eq 'Ada'"));
+/// assert_eq!(explanation.access().as_str(), "partition");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
     pub(crate) method: &'static str,

@@ -14,6 +14,31 @@ use crate::entity::{EntityError, KeyAccess, KeyTemplate, Prefix, VariantRows};
 ///
 /// Ranges of rows are given by their keys: `.rows(Employee::rows().id(100..=199))`. To have a part as a property, too, mark its
 /// field `#[table(store)]`.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let server = tablesdk_server::TableServer::start().await?;
+/// # let service = tablesdk::TableServiceClient::from_connection_string(&server.connection_string())?;
+/// # let table = service.table("Rows");
+/// # table.create().await?;
+/// use tablesdk::TableEntity;
+///
+/// #[derive(TableEntity)]
+/// #[table(partition_key = "{department}", row_key = "{employee:06}_{year:04}")]
+/// struct Review {
+///     department: String,
+///     employee: u32,
+///     year: u16,
+///     rating: i32,
+/// }
+///
+/// table.insert(&Review { department: "Sales".into(), employee: 223, year: 2024, rating: 4 }).await?;
+/// let ratings = table.query::<Review>().partition("Sales").select(|r| (r.year, r.rating));
+/// assert_eq!(ratings.collect().await?, [(2024, 4)]);
+/// # Ok(())
+/// # }
+/// ```
 pub struct KeyPartColumn<E, F> {
     prefix: Prefix,
     template: KeyTemplate,

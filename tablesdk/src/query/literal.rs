@@ -7,6 +7,20 @@ use tablesdk_protocol::Value;
 use crate::entity::{Desc, Escaped, PropertyValue, ValueError};
 
 /// A literal that a column of type `T` can be compared with.
+///
+/// ```
+#[doc = include_str!("../docs/employees.md")]
+/// use tablesdk::query::{Filter, Literal};
+///
+/// // What any column of texts takes.
+/// fn is_called(name: impl Literal<String>) -> Filter<Employee> {
+///     Employee::columns().name.eq(name)
+/// }
+/// assert_eq!(is_called("Ada").to_string(), "Name eq 'Ada'");
+/// assert_eq!(is_called(String::from("O'Neil")).to_string(), "Name eq 'O''Neil'");
+/// # Ok(())
+/// # }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "a column of type `{T}` cannot be compared with `{Self}`",
     label = "a literal of another type than the column",
@@ -67,6 +81,15 @@ impl Literal<Vec<u8>> for &[u8] {
 }
 
 /// A range of literals that a column of type `T` can be compared with: any of Rust's.
+///
+/// ```
+#[doc = include_str!("../docs/employees.md")]
+/// let e = Employee::columns();
+/// assert_eq!(e.id.between("1".."3").to_string(), "RowKey ge '1' and RowKey lt '3'");
+/// assert_eq!(e.id.between(..="3").to_string(), "RowKey le '3'");
+/// # Ok(())
+/// # }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "a column of type `{T}` cannot be compared with `{Self}`",
     label = "not a range of literals of the column's type",

@@ -10,6 +10,24 @@ use tablesdk_protocol::continuation::EntityContinuation;
 use crate::Error;
 
 /// Some items of a query, and where the next ones start.
+///
+/// ```
+#[doc = include_str!("../docs/employees.md")]
+/// # for id in ["1", "2", "3"] {
+/// #     table.insert(&Employee::new("Sales", id, "Ada")).await?;
+/// # }
+/// let mut token = None;
+/// loop {
+///     let page = table.query::<Employee>().partition("Sales").page_size(2).page(token).await?;
+///     println!("{} employees", page.items.len());
+///     token = page.next;
+///     if token.is_none() {
+///         break;
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Page<T> {
@@ -25,6 +43,27 @@ pub struct Page<T> {
 /// It holds a key of the table in a form that anybody can read, and is not signed: what it leads to is up to the credential
 /// and the query, never to the token. It does not hold the query: whoever goes on asks the same one, in another process or on
 /// another day.
+///
+/// ```
+#[doc = include_str!("../docs/employees.md")]
+/// # for id in ["1", "2", "3"] {
+/// #     table.insert(&Employee::new("Sales", id, "Ada")).await?;
+/// # }
+/// use tablesdk::ErrorKind;
+/// use tablesdk::query::PageToken;
+///
+/// let query = || table.query::<Employee>().partition("Sales").take(2);
+/// let text = query().page(None).await?.next.expect("there is a third").to_string();
+///
+/// let token: PageToken = text.parse()?;
+/// assert_eq!(query().page(token.clone()).await?.items.len(), 1);
+///
+/// // It is of no use for another query.
+/// let error = table.query::<Employee>().page(token).await.unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Input);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageToken {
     query: u64,

@@ -15,6 +15,27 @@ use crate::entity::{
 };
 
 /// What is read of each entity of type `E`: one column, or a tuple of up to eight.
+///
+/// ```
+#[doc = include_str!("../docs/employees.md")]
+/// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+/// use tablesdk::TableClient;
+/// use tablesdk::query::Selection;
+///
+/// // Whatever is selected, of all employees of a department.
+/// async fn of_department<S: Selection<Employee>>(
+///     table: &TableClient,
+///     department: &str,
+///     columns: impl FnOnce(<Employee as TableEntity>::Columns) -> S,
+/// ) -> Result<Vec<S::Item>, tablesdk::Error> {
+///     table.query::<Employee>().partition(department).select(columns).collect().await
+/// }
+/// assert_eq!(of_department(&table, "Sales", |e| e.name).await?, ["Ada"]);
+/// let pairs = of_department(&table, "Sales", |e| (e.id, e.name)).await?;
+/// assert_eq!(pairs, [("1".to_owned(), "Ada".to_owned())]);
+/// # Ok(())
+/// # }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be selected from `{E}`",
     label = "not columns of this entity",

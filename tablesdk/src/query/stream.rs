@@ -15,6 +15,26 @@ use tokio::task::{JoinError, JoinSet};
 use crate::Error;
 
 /// The items of a query, page by page fetched as they are consumed. Ends after the first error.
+///
+/// ```
+#[doc = include_str!("../docs/employees.md")]
+/// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+/// use futures::TryStreamExt;
+/// use tablesdk::Stored;
+/// use tablesdk::query::EntityStream;
+///
+/// // A stream has a type with a name, and borrows nothing.
+/// struct Payroll {
+///     employees: EntityStream<Stored<Employee>>,
+/// }
+///
+/// let mut payroll = Payroll { employees: table.query::<Employee>().stream() };
+/// while let Some(employee) = payroll.employees.try_next().await? {
+///     println!("{}", employee.name);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 pub struct EntityStream<T> {
     items: Pin<Box<dyn Stream<Item = Result<T, Error>> + Send>>,
 }

@@ -17,6 +17,21 @@ use crate::query::EntityStream;
 type Found = EntityStream<(EntityKey, Option<ETag>)>;
 
 /// Deletes what a query finds. See [`QueryEntities::delete_all`](crate::action::QueryEntities::delete_all).
+///
+/// ```
+#[doc = include_str!("../../docs/employees.md")]
+/// # for id in ["1", "2", "3"] {
+/// #     table.insert(&Employee::new("Sales", id, "Ada")).await?;
+/// # }
+/// let sales = || table.query::<Employee>().partition("Sales");
+/// let found = sales().delete_all().dry_run().await?;
+/// assert_eq!(found.progress().read, 3);
+///
+/// let report = sales().delete_all().if_unchanged().concurrency(4).await?;
+/// assert_eq!((report.progress().written, report.progress().changed), (3, 0));
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "actions do nothing until awaited"]
 pub struct DeleteAll<'a> {
     table: TableClient,

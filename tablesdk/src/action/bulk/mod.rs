@@ -30,6 +30,28 @@ use crate::entity::{IntoEntityKey, WritableEntity};
 use crate::{Error, TableClient};
 
 /// Starts a bulk run: says what becomes of every entity, and where they come from. See [`TableClient::bulk`].
+///
+/// ```
+#[doc = include_str!("../../docs/employees.md")]
+/// use futures::{TryStreamExt, stream};
+/// use tablesdk::Stored;
+///
+/// let employees = (0..150).map(|id| Employee::new("Sales", &id.to_string(), "Ada"));
+/// table.bulk().upsert_replace_stream(stream::iter(employees)).run().await?;
+///
+/// // From one table into another. Where the query fails, the run ends.
+/// let former = service.table("FormerEmployees");
+/// former.create().await?;
+/// let found = table.query::<Employee>().stream().map_ok(Stored::into_inner);
+/// let report = former.bulk().upsert_replace_try_stream(found).run().await?;
+/// assert_eq!(report.progress().written, 150);
+///
+/// let keys = (0..150).map(|id| Employee::key("Sales", id.to_string()));
+/// let report = table.bulk().delete_all(keys).run().await?;
+/// assert!(report.is_success());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 #[must_use = "a bulk run does nothing until it is run"]
 pub struct BulkStart {
@@ -164,6 +186,24 @@ type Inputs<'a> =
     Pin<Box<dyn Stream<Item = Result<Input, Box<dyn StdError + Send + Sync>>> + Send + 'a>>;
 
 /// A bulk run, ready to go. See [`TableClient::bulk`].
+///
+/// ```
+#[doc = include_str!("../../docs/employees.md")]
+/// let employees = (0..250).map(|id| Employee::new("Sales", &id.to_string(), "Ada"));
+/// let mut written = 0;
+/// let run = table
+///     .bulk()
+///     .upsert_merge_all(employees)
+///     .concurrency(4)
+///     .buffer(1_000)
+///     .failures_max(10)
+///     .progress(|progress| written = progress.written);
+/// let report = run.run().await?;
+/// assert!(report.is_success());
+/// assert_eq!(written, 250);
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "a bulk run does nothing until it is run"]
 pub struct Bulk<'a> {
     table: TableClient,

@@ -10,6 +10,19 @@ use tablesdk_protocol::EntityKey;
 use crate::Error;
 
 /// How far a bulk run is. Every count is of entities.
+///
+/// ```
+#[doc = include_str!("../../docs/employees.md")]
+/// let employees = (0..250).map(|id| Employee::new("Sales", &id.to_string(), "Ada"));
+/// let run = table.bulk().upsert_replace_all(employees).progress(|progress| {
+///     eprint!("\r{} read, {} written, {} failed", progress.read, progress.written, progress.failed);
+/// });
+/// let report = run.run().await?;
+/// assert_eq!((report.progress().written, report.progress().requests), (250, 3));
+/// assert_eq!(report.progress().resume_at, 250, "nothing is left to be done");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BulkProgress {
@@ -31,6 +44,20 @@ pub struct BulkProgress {
 }
 
 /// What came of a bulk run that reached the end of its input.
+///
+/// ```
+#[doc = include_str!("../../docs/employees.md")]
+/// table.insert(&Employee::new("Sales", "7", "Grace")).await?;
+/// let employees = (0..100).map(|id| Employee::new("Sales", &id.to_string(), "Ada"));
+/// let report = table.bulk().insert_all(employees).run().await?;
+/// assert_eq!(report.progress().written, 99);
+/// for failure in report.failures() {
+///     println!("{failure}");
+/// }
+/// # assert_eq!(report.failures().len(), 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 #[must_use = "entities may have failed, each for itself: look at `failures`"]
 pub struct BulkReport {
@@ -56,6 +83,20 @@ impl BulkReport {
 }
 
 /// An entity that a bulk run could not write, or does not know to be written.
+///
+/// ```
+#[doc = include_str!("../../docs/employees.md")]
+/// table.insert(&Employee::new("Sales", "7", "Grace")).await?;
+/// let employees = (0..100).map(|id| Employee::new("Sales", &id.to_string(), "Ada"));
+/// let report = table.bulk().insert_all(employees).run().await?;
+///
+/// let [failure] = report.failures() else { panic!("one is there already") };
+/// assert_eq!(failure.index(), 7);
+/// assert_eq!(failure.key().expect("it has one").row_key().as_str(), "7");
+/// assert!(failure.error().is_conflict() && !failure.is_outcome_unknown());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct BulkFailure {
     pub(super) index: u64,
@@ -99,6 +140,16 @@ impl fmt::Display for BulkFailure {
 }
 
 /// Why a bulk run ended before its input did, with the report up to there. What was on its way was waited for.
+///
+/// ```
+#[doc = include_str!("../../docs/employees.md")]
+/// let employees = (0..250).map(|id| Employee::new("Sales", &id.to_string(), "Ada"));
+/// let error = service.table("Nowhere").bulk().insert_all(employees).run().await.unwrap_err();
+/// assert!(error.error().is_some_and(|error| error.is_not_found()), "the table is missing");
+/// assert_eq!(error.report().progress().written, 0);
+/// # Ok(())
+/// # }
+/// ```
 pub struct BulkError(Box<Inner>);
 
 struct Inner {
