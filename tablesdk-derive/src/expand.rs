@@ -810,7 +810,7 @@ fn columns_struct(model: &Model<'_>) -> TokenStream {
         quote! { __entity: ::core::marker::PhantomData<fn() -> #entity>, }
     });
     let formatter = local("formatter");
-    let named = named_groups(model, &entity);
+    let copied = columns_copied(&columns, &generics, lints, &named_groups(model, &entity));
     // Derives would ask the parameters of a generic entity to be Clone, Copy and Debug.
     quote! {
         #[doc = #struct_doc]
@@ -820,6 +820,30 @@ fn columns_struct(model: &Model<'_>) -> TokenStream {
             #marker
         }
 
+        #copied
+
+        #[automatically_derived]
+        #(#lints)*
+        impl #impl_generics ::core::fmt::Debug for #columns #type_generics #where_clause {
+            fn fmt(&self, #formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                #formatter
+                    .debug_struct(#columns_name)
+                    #(#shown)*
+                    .finish()
+            }
+        }
+    }
+}
+
+/// That columns are copied, whatever the entity is. `named` stands in front of it, see [`named_items`].
+pub(crate) fn columns_copied(
+    columns: &Ident,
+    generics: &Generics,
+    lints: &[TokenStream],
+    named: &TokenStream,
+) -> TokenStream {
+    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
+    quote! {
         #[automatically_derived]
         #(#lints)*
         impl #impl_generics ::core::clone::Clone for #columns #type_generics #where_clause {
@@ -832,17 +856,6 @@ fn columns_struct(model: &Model<'_>) -> TokenStream {
         #[automatically_derived]
         #(#lints)*
         impl #impl_generics ::core::marker::Copy for #columns #type_generics #where_clause {}
-
-        #[automatically_derived]
-        #(#lints)*
-        impl #impl_generics ::core::fmt::Debug for #columns #type_generics #where_clause {
-            fn fmt(&self, #formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-                #formatter
-                    .debug_struct(#columns_name)
-                    #(#shown)*
-                    .finish()
-            }
-        }
     }
 }
 

@@ -29,24 +29,38 @@ fn stub_entity(input: &DeriveInput) -> TokenStream {
     let krate = krate(input);
     let private = quote! { #krate::__private };
 
-    let ident = &input.ident;
-    let generics = bounded(input);
-    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
-    let entity_name = ident.to_string();
-    let (columns, columns_type, columns_of) = stub_columns(input, Target::Entity, &private);
+    let (columns, of_self, of_param) = stub_columns(input, Target::Entity, &private);
     let keys = stub_keys(input, &private);
-    let variant = variant_items(&krate, true);
-    let param = entity_param();
+    let entity = entity_traits(input, &krate, &of_self, &of_param);
     quote! {
         #columns
 
         #keys
 
+        #entity
+    }
+}
+
+/// The traits of an entity, with the types of its columns alone and of any other entity that has them.
+pub(crate) fn entity_traits(
+    input: &DeriveInput,
+    krate: &Path,
+    of_self: &TokenStream,
+    of_param: &TokenStream,
+) -> TokenStream {
+    let private = quote! { #krate::__private };
+    let ident = &input.ident;
+    let generics = bounded(input);
+    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
+    let name = ident.to_string();
+    let variant = variant_items(krate, true);
+    let param = entity_param();
+    quote! {
         #[automatically_derived]
         impl #impl_generics #krate::TableEntity for #ident #type_generics #where_clause {
-            type Columns = #columns_type;
+            type Columns = #of_self;
 
-            const SCHEMA: #private::Schema = #private::Schema::new(#entity_name, &[]).stub();
+            const SCHEMA: #private::Schema = #private::Schema::new(#name, &[]).stub();
 
             fn columns() -> Self::Columns {
                 ::core::panic!()
@@ -61,7 +75,7 @@ fn stub_entity(input: &DeriveInput) -> TokenStream {
 
         #[automatically_derived]
         impl #impl_generics #private::EntityVariant for #ident #type_generics #where_clause {
-            type ColumnsOf<#param> = #columns_of;
+            type ColumnsOf<#param> = #of_param;
 
             fn columns_of<#param>(_: #private::Prefix) -> Self::ColumnsOf<#param> {
                 ::core::panic!()

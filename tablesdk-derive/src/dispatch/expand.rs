@@ -10,9 +10,10 @@ use syn::{Generics, Ident, Type, WherePredicate, parse_quote};
 
 use super::{Known, Rows, column_text};
 use crate::expand::{
-    columns_ident, declared_params, entity_param, generated_vis, item_of, local, mentions,
-    named_items, param_idents, respanned, variant_items, with_entity_param,
+    columns_copied, columns_ident, declared_params, entity_param, generated_vis, item_of, local,
+    mentions, named_items, param_idents, respanned, variant_items, with_entity_param,
 };
+use crate::fallback::entity_traits;
 use crate::input::{generated, generated_span};
 
 impl Rows<'_> {
@@ -344,6 +345,7 @@ fn columns(rows: &Rows<'_>) -> TokenStream {
     }
     let formatter = local("formatter");
     let named = named_variants(rows, &param.to_token_stream());
+    let copied = columns_copied(&columns, &generics, lints, &named);
     quote! {
         #[doc = #doc]
         #(#lints)*
@@ -365,18 +367,7 @@ fn columns(rows: &Rows<'_>) -> TokenStream {
             #(#filters)*
         }
 
-        #[automatically_derived]
-        #(#lints)*
-        impl #impl_generics ::core::clone::Clone for #columns #type_generics #where_clause {
-            fn clone(&self) -> Self {
-                #named
-                *self
-            }
-        }
-
-        #[automatically_derived]
-        #(#lints)*
-        impl #impl_generics ::core::marker::Copy for #columns #type_generics #where_clause {}
+        #copied
 
         #[automatically_derived]
         #(#lints)*
@@ -412,22 +403,18 @@ fn checks(rows: &Rows<'_>) -> Vec<TokenStream> {
 /// Enough of an enum of entities that one mistake does not break every line that uses it.
 pub(super) fn stub(rows: &Rows<'_>, error: &syn::Error) -> TokenStream {
     let errors = error.to_compile_error();
-    let Rows { ident, krate, .. } = rows;
-    let private = rows.private();
-    let mut generics = rows.input.generics.clone();
-    if !generics.params.is_empty() {
-        let predicates = &mut generics.make_where_clause().predicates;
-        predicates.push(parse_quote! { Self: ::core::marker::Send + 'static });
-    }
-    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
-    let name = ident.to_string();
-    let variant = variant_items(krate, true);
-    let param = entity_param();
+    let Rows {
+        input,
+        ident,
+        krate,
+        ..
+    } = rows;
     let (of_self, of_param, columns) = if rows.columns_meet {
         (quote! { () }, quote! { () }, None)
     } else {
         let columns = columns_ident(ident);
-        let with_param = with_entity_param(&rows.input.generics);
+        let (_, type_generics, _) = input.generics.split_for_impl();
+        let with_param = with_entity_param(&input.generics);
         let (_, column_generics, _) = with_param.split_for_impl();
         (
             quote! { #columns #type_generics },
@@ -435,54 +422,13 @@ pub(super) fn stub(rows: &Rows<'_>, error: &syn::Error) -> TokenStream {
             Some(self::columns(rows)),
         )
     };
+    let entity = entity_traits(input, krate, &of_self, &of_param);
     quote! {
         #errors
 
         #columns
 
-        #[automatically_derived]
-        impl #impl_generics #krate::TableEntity for #ident #type_generics #where_clause {
-            type Columns = #of_self;
-
-            const SCHEMA: #private::Schema = #private::Schema::new(#name, &[]).stub();
-
-            fn columns() -> Self::Columns {
-                ::core::panic!()
-            }
-
-            fn read(
-                _: &mut #private::PropertyReader<'_>,
-            ) -> ::core::result::Result<Self, #private::EntityError> {
-                ::core::panic!()
-            }
-        }
-
-        #[automatically_derived]
-        impl #impl_generics #private::EntityVariant for #ident #type_generics #where_clause {
-            type ColumnsOf<#param> = #of_param;
-
-            fn columns_of<#param>(_: #private::Prefix) -> Self::ColumnsOf<#param> {
-                ::core::panic!()
-            }
-
-            #variant
-        }
-
-        #[automatically_derived]
-        impl #impl_generics #krate::WritableEntity for #ident #type_generics #where_clause {
-            fn entity_key(
-                &self,
-            ) -> ::core::result::Result<#private::EntityKey, #private::EntityError> {
-                ::core::panic!()
-            }
-
-            fn write(
-                &self,
-                _: &mut #private::PropertyWriter<'_>,
-            ) -> ::core::result::Result<(), #private::EntityError> {
-                ::core::panic!()
-            }
-        }
+        #entity
     }
 }
 
