@@ -254,7 +254,7 @@ async fn a_typed_query_stays_with_its_rows_whatever_is_done_with_it() {
     for id in 0..6 {
         let (department, id) = ("Sales".to_owned(), id.to_string());
         let name = "Ada".to_owned();
-        let person = if id < "3".to_owned() {
+        let person = if id.as_str() < "3" {
             Person::Clerk(Clerk {
                 department,
                 id,
