@@ -9,11 +9,12 @@ use proc_macro2::{Span, TokenStream};
 use syn::{Generics, Ident, LitStr, Path, Visibility, parse_quote};
 
 use crate::attr::{DefaultValue, FieldAttributes, Role, StructAttributes};
-use crate::diagnostics::Diagnostics;
+use crate::diagnostics::{Diagnostics, abbreviated};
 use crate::entity_type::EntityType;
-use crate::input::{Input, InputField, Target, generated};
-use crate::keys::{KeyName, Keys, check_keys};
-use crate::name::{RenameRule, problem_of};
+use crate::input::{Input, InputField, Target};
+use crate::keys::{Keys, check_keys};
+use crate::name::{KeyName, RenameRule, problem_of};
+use crate::tokens::generated;
 
 /// An entity or a group of properties without a mistake.
 pub(crate) struct Model<'a> {
@@ -150,7 +151,7 @@ fn kind_of(field: &InputField<'_>, rename_all: Option<RenameRule>) -> Kind {
             None => Form::Plain,
         },
     };
-    let (name, _) = property_name(field, rename_all);
+    let (name, _) = field.stored_name(rename_all);
     let property = Property {
         name,
         aliases: attributes.aliases.iter().map(LitStr::value).collect(),
@@ -335,7 +336,7 @@ fn check_names(
     let mut owners: HashMap<String, String> = HashMap::new();
     let entity_type = attributes.entity_type.property_name();
     for field in fields.iter().filter(is_property) {
-        let (name, span) = property_name(field, attributes.rename_all);
+        let (name, span) = field.stored_name(attributes.rename_all);
         // The field that should have been the key has been reported.
         if missing_keys.contains(&&*name) && attributes.projection.is_none() {
             continue;
@@ -410,25 +411,6 @@ fn check_name(
         diagnostics.error(span, message);
     } else {
         owners.insert(name.to_owned(), own);
-    }
-}
-
-/// The name under which a field is stored that is no key, and where that name was written.
-pub(crate) fn property_name(field: &InputField<'_>, rule: Option<RenameRule>) -> (String, Span) {
-    let plain = field.plain_name();
-    match (&field.attributes.rename, rule) {
-        (Some(rename), _) => (rename.value(), rename.span()),
-        (None, Some(rule)) => (rule.apply(&plain), field.ident.span()),
-        (None, None) => (plain, field.ident.span()),
-    }
-}
-
-/// A name for a message: what is too long for the service is too long to read.
-pub(crate) fn abbreviated(name: &str) -> String {
-    if name.chars().count() > 60 {
-        name.chars().take(20).chain(['…']).collect()
-    } else {
-        name.to_owned()
     }
 }
 

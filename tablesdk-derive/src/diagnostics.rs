@@ -99,6 +99,15 @@ fn distance(from: &str, to: &str) -> usize {
     row.last().copied().unwrap_or_default()
 }
 
+/// A name for a message: what is too long for the service is too long to read.
+pub(crate) fn abbreviated(name: &str) -> String {
+    if name.chars().count() > 60 {
+        name.chars().take(20).chain(['…']).collect()
+    } else {
+        name.to_owned()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,12 +9,10 @@ use syn::{Data, DataStruct, DeriveInput, Field, Fields, Generics, LitStr, Path, 
 use crate::attr::{StructAttributes, ValueAttributes};
 use crate::check::default_crate;
 use crate::diagnostics::Diagnostics;
-use crate::expand::{
-    columns_ident, declared_params, entity_param, variant_items, with_entity_param,
-};
+use crate::expand::{rows_ident, variant_items};
 use crate::input::Target;
-use crate::key_expand::rows_ident;
 use crate::template::names;
+use crate::tokens::{columns_ident, declared_params, entity_param, with_entity_param};
 
 pub(crate) fn expand(input: &DeriveInput, target: Target, error: &syn::Error) -> TokenStream {
     let errors = error.to_compile_error();

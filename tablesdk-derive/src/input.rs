@@ -11,7 +11,8 @@ use syn::{Attribute, Data, DeriveInput, Fields, Generics, Ident, Meta, Type, Vis
 
 use crate::attr::{FieldAttributes, StructAttributes};
 use crate::diagnostics::Diagnostics;
-use crate::keys::KeyName;
+use crate::name::{KeyName, RenameRule};
+use crate::tokens::generated;
 
 pub(crate) struct Input<'a> {
     pub(crate) target: Target,
@@ -36,6 +37,16 @@ pub(crate) struct InputField<'a> {
 }
 
 impl InputField<'_> {
+    /// The name under which the field is stored if it is no key, and where that name was written.
+    pub(crate) fn stored_name(&self, rule: Option<RenameRule>) -> (String, Span) {
+        let plain = self.plain_name();
+        match (&self.attributes.rename, rule) {
+            (Some(rename), _) => (rename.value(), rename.span()),
+            (None, Some(rule)) => (rule.apply(&plain), self.ident.span()),
+            (None, None) => (plain, self.ident.span()),
+        }
+    }
+
     /// The name without a raw identifier's `r#`.
     pub(crate) fn plain_name(&self) -> String {
         self.ident.unraw().to_string()
@@ -54,18 +65,6 @@ impl InputField<'_> {
     pub(crate) fn member(&self) -> Ident {
         generated(self.ident)
     }
-}
-
-/// A name of the user's for generated code. It stands where the user wrote it, so that editors find it, but is known as
-/// generated, so that no lint holds the user to what we do with it.
-pub(crate) fn generated(ident: &Ident) -> Ident {
-    let mut ident = ident.clone();
-    ident.set_span(generated_span(ident.span()));
-    ident
-}
-
-pub(crate) fn generated_span(span: Span) -> Span {
-    span.resolved_at(Span::call_site())
 }
 
 /// What a struct is to become.

@@ -4,9 +4,9 @@ use proc_macro2::Span;
 use syn::{Ident, LitStr};
 
 use crate::attr::StructAttributes;
-use crate::check::property_name;
 use crate::diagnostics::Diagnostics;
 use crate::input::InputField;
+use crate::name::KeyName;
 use crate::template::{Piece, Template};
 
 /// How the keys of an entity are made. A projection may do without either.
@@ -25,38 +25,7 @@ impl Keys {
     }
 }
 
-/// Which of the two keys.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum KeyName {
-    Partition,
-    Row,
-}
-
 impl KeyName {
-    pub(crate) const BOTH: [Self; 2] = [Self::Partition, Self::Row];
-
-    pub(crate) const fn noun(self) -> &'static str {
-        match self {
-            Self::Partition => "partition key",
-            Self::Row => "row key",
-        }
-    }
-
-    /// The property that holds it.
-    pub(crate) const fn property(self) -> &'static str {
-        match self {
-            Self::Partition => "PartitionKey",
-            Self::Row => "RowKey",
-        }
-    }
-
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Partition => "partition_key",
-            Self::Row => "row_key",
-        }
-    }
-
     const fn example(self) -> &'static str {
         match self {
             Self::Partition => "{department}",
@@ -64,7 +33,7 @@ impl KeyName {
         }
     }
 
-    fn mark(self, field: &InputField<'_>) -> Option<Span> {
+    pub(crate) fn mark(self, field: &InputField<'_>) -> Option<Span> {
         match self {
             Self::Partition => field.attributes.partition_key,
             Self::Row => field.attributes.row_key,
@@ -280,7 +249,7 @@ fn ask_for_key(
     let (noun, word) = (name.noun(), name.word());
     // A field of that name was surely meant.
     let meant = fields.iter().find(|field| {
-        let (stored, _) = property_name(field, attributes.rename_all);
+        let (stored, _) = field.stored_name(attributes.rename_all);
         stored == name.property() || field.plain_name() == word
     });
     let message = match meant {

@@ -8,12 +8,12 @@ mod entity_type;
 mod expand;
 mod fallback;
 mod input;
-mod key_expand;
 mod keys;
 mod name;
 #[cfg(test)]
 mod shown;
 mod template;
+mod tokens;
 mod value;
 
 use proc_macro::TokenStream;

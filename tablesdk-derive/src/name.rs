@@ -171,6 +171,39 @@ const VARIANT_RULES: [(&str, VariantRule); 8] = [
 
 const NAME_UNITS_MAX: usize = 255;
 
+/// Which of the two keys.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeyName {
+    Partition,
+    Row,
+}
+
+impl KeyName {
+    pub(crate) const BOTH: [Self; 2] = [Self::Partition, Self::Row];
+
+    pub(crate) const fn noun(self) -> &'static str {
+        match self {
+            Self::Partition => "partition key",
+            Self::Row => "row key",
+        }
+    }
+
+    /// The property that holds it.
+    pub(crate) const fn property(self) -> &'static str {
+        match self {
+            Self::Partition => "PartitionKey",
+            Self::Row => "RowKey",
+        }
+    }
+
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Partition => "partition_key",
+            Self::Row => "row_key",
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -15,9 +15,8 @@ use syn::{
 use crate::attr::{ValueAttributes, VariantAttributes};
 use crate::check::default_crate;
 use crate::diagnostics::Diagnostics;
-use crate::expand::local;
-use crate::input::generated;
 use crate::name::VariantRule;
+use crate::tokens::{generated, local};
 
 pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
     let mut diagnostics = Diagnostics::new();

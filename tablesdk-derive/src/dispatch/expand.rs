@@ -9,12 +9,12 @@ use syn::spanned::Spanned as _;
 use syn::{Generics, Ident, Type, WherePredicate, parse_quote};
 
 use super::{Known, Rows, column_text};
-use crate::expand::{
-    columns_copied, columns_ident, declared_params, entity_param, generated_vis, item_of, local,
-    mentions, named_items, param_idents, respanned, variant_items, with_entity_param,
-};
+use crate::expand::{columns_copied, variant_items};
 use crate::fallback::entity_traits;
-use crate::input::{generated, generated_span};
+use crate::tokens::{
+    columns_ident, declared_params, entity_param, generated, generated_span, generated_vis,
+    item_of, local, mentions, named_items, param_idents, respanned, with_entity_param,
+};
 
 impl Rows<'_> {
     fn private(&self) -> TokenStream {

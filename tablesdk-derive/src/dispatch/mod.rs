@@ -17,8 +17,9 @@ use crate::attr::{FIELD_WORDS, Item, Position, STRUCT_WORDS, crate_path, each, m
 use crate::check::default_crate;
 use crate::diagnostics::{Diagnostics, closest};
 use crate::entity_type::check_type_name;
-use crate::input::{allowed_lints, generated};
+use crate::input::allowed_lints;
 use crate::name::VariantRule;
+use crate::tokens::generated;
 
 pub(crate) fn derive(input: &DeriveInput, data: &DataEnum) -> TokenStream {
     let mut diagnostics = Diagnostics::new();

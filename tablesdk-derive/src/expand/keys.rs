@@ -5,11 +5,12 @@ use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt as _;
 use syn::{Generics, parse_quote};
 
+use super::with_bounds;
 use crate::check::{Model, Part};
-use crate::expand::{generated_vis, local, with_bounds};
-use crate::input::{InputField, generated_span};
-use crate::keys::KeyName;
+use crate::input::InputField;
+use crate::name::KeyName;
 use crate::template::{Piece, Template};
+use crate::tokens::{generated_span, generated_vis, local};
 
 impl Model<'_> {
     /// The fields of a key in the order of its template, with the digits they are padded to.

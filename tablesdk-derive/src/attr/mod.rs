@@ -3,13 +3,15 @@
 //! A mistake in one item does not hide the others. What was not understood is remembered, so that nothing that follows from
 //! it is reported as a second mistake.
 
+mod entity_type;
+
 use proc_macro2::{Span, TokenTree};
 use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
 use syn::{Attribute, Ident, LitStr, Path, Token};
 
+use self::entity_type::EntityTypeAttributes;
 use crate::diagnostics::{Diagnostics, closest};
-use crate::entity_type::EntityTypeAttributes;
 use crate::name::RenameRule;
 
 /// What stands on the struct.

@@ -1,0 +1,69 @@
+//! The words about an entity type.
+
+use proc_macro2::Span;
+use syn::{LitStr, Path};
+
+use super::{Item, once, path};
+use crate::diagnostics::Diagnostics;
+
+/// What stands on the struct about its entity type.
+#[derive(Default)]
+pub(crate) struct EntityTypeAttributes {
+    pub(crate) name: Option<(Span, LitStr)>,
+    pub(crate) property: Option<(Span, LitStr)>,
+    pub(crate) aliases: Vec<(Span, LitStr)>,
+    pub(crate) older: Vec<(Span, Path)>,
+}
+
+impl EntityTypeAttributes {
+    pub(super) fn take(&mut self, word: &str, item: &Item) -> syn::Result<()> {
+        let span = item.word.span();
+        match word {
+            "alias" => self.aliases.push((span, item.text("Freelancer")?.clone())),
+            "entity_type" => {
+                let name = item.text("Employee")?.clone();
+                once(&mut self.name, item, (span, name))?;
+            }
+            "entity_type_property" => {
+                let property = item.text("Kind")?.clone();
+                once(&mut self.property, item, (span, property))?;
+            }
+            "from" => {
+                let older = path(item, "EmployeeV1", "crate::EmployeeV1")?;
+                self.older.push((span, older));
+            }
+            _ => unreachable!("`{word}` is among the words of a struct"),
+        }
+        Ok(())
+    }
+
+    /// The name of the property that holds the entity type, if there is one.
+    pub(crate) fn property_name(&self) -> Option<String> {
+        self.name.as_ref()?;
+        let given = self.property.as_ref().map(|(_, property)| property.value());
+        Some(given.unwrap_or_else(|| PROPERTY.to_owned()))
+    }
+
+    /// Refuses a field that would be stored under the name of the entity type.
+    pub(crate) fn check_field(&self, name: &str, span: Span, diagnostics: &mut Diagnostics) {
+        if self.property_name().as_deref() == Some(name) {
+            diagnostics.error(
+                span,
+                format!("the entity type is stored as `{name}` already: remove the field, which has nothing to add, or choose another property with `#[table(entity_type_property = \"…\")]`"),
+            );
+        }
+    }
+
+    /// Where each word was written, with the word.
+    pub(crate) fn words(&self) -> Vec<(&'static str, Span)> {
+        let name = self.name.iter().map(|(span, _)| ("entity_type", *span));
+        let property = self.property.iter();
+        let property = property.map(|(span, _)| ("entity_type_property", *span));
+        let aliases = self.aliases.iter().map(|(span, _)| ("alias", *span));
+        let older = self.older.iter().map(|(span, _)| ("from", *span));
+        name.chain(property).chain(aliases).chain(older).collect()
+    }
+}
+
+/// Unless the struct says otherwise.
+const PROPERTY: &str = "EntityType";

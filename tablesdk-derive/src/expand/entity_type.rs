@@ -1,0 +1,82 @@
+//! The code for an entity type: what is in the schema, what is written, and what is looked at before a row is read.
+
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned as _;
+use syn::{Ident, Path};
+
+use crate::check::Model;
+use crate::entity_type::EntityType;
+use crate::tokens::{generated_span, local, respanned};
+
+impl EntityType {
+    /// The part of the schema.
+    pub(crate) fn schema(&self, model: &Model<'_>) -> TokenStream {
+        let private = model.private();
+        let Self {
+            property,
+            name,
+            aliases,
+            ..
+        } = self;
+        let older = self.older.iter().map(|older| schema_of(&private, older));
+        quote! {
+            .with_entity_type(
+                #private::EntityType::new(#property, #name, &[#(#aliases),*], &[#(#older),*])
+            )
+        }
+    }
+
+    /// What is written before the fields.
+    pub(crate) fn write(&self, model: &Model<'_>, writer: &Ident) -> TokenStream {
+        let private = model.private();
+        let Self { property, name, .. } = self;
+        quote! { #writer.value(#property, &#private::text_ref(#name))?; }
+    }
+
+    /// What is done before a property is read: an entity of an older version becomes what it is now.
+    pub(crate) fn read(&self, model: &Model<'_>, reader: &Ident) -> TokenStream {
+        let private = model.private();
+        let krate = &model.krate;
+        let schema = quote! { const { &<Self as #krate::TableEntity>::SCHEMA } };
+        let (version, old) = (local("version"), local("old"));
+        let arms = self.older.iter().enumerate().map(|(index, older)| {
+            let span = generated_span(older.span());
+            let read = quote! { <#older as #krate::TableEntity>::read(#reader) };
+            let upgrade = quote! { #private::upgrade::<#older, Self>(#old, #schema) };
+            let (read, upgrade) = (respanned(read, span), respanned(upgrade, span));
+            quote! {
+                if #version == ::core::option::Option::Some(#index) {
+                    let #old = #read?;
+                    return #upgrade;
+                }
+            }
+        });
+        let upgrade = (!self.older.is_empty()).then(|| {
+            quote! {
+                let #version = #reader.older_version(#schema)?;
+                #(#arms)*
+            }
+        });
+        quote! {
+            #upgrade
+            #reader.check_type(#schema)?;
+        }
+    }
+
+    /// What only the compiler can see: which names the older versions have.
+    pub(crate) fn const_check(&self, model: &Model<'_>) -> Option<TokenStream> {
+        let first = self.older.first()?;
+        let (ident, krate) = (&model.ident, &model.krate);
+        let (_, type_generics, _) = model.generics.split_for_impl();
+        let span = generated_span(first.span());
+        Some(quote_spanned! { span=>
+            <#ident #type_generics as #krate::TableEntity>::SCHEMA.check_entity_type()
+        })
+    }
+}
+
+fn schema_of(private: &TokenStream, older: &Path) -> TokenStream {
+    let span = generated_span(older.span());
+    quote_spanned! { span=> #private::schema_of::<#older>() }
+}

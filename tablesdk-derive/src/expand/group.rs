@@ -1,0 +1,90 @@
+//! The code for what is flattened into an entity: the same as for an entity, under a prefix and without keys.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
+use syn::Index;
+use syn::spanned::Spanned as _;
+
+use super::columns::columns_value;
+use super::read::{finished, fn_fill, slot_of};
+use super::{fn_write, generic_checks, schema, with_bounds};
+use crate::check::{Kind, Model};
+use crate::tokens::{
+    columns_ident, entity_param, generated_span, local, respanned, with_entity_param,
+};
+
+pub(super) fn impl_group(model: &Model<'_>) -> TokenStream {
+    let Model {
+        ident,
+        krate,
+        lints,
+        ..
+    } = model;
+    let private = model.private();
+    let generics = with_bounds(model);
+    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
+    let columns = columns_ident(ident);
+    let param = entity_param();
+    let with_param = with_entity_param(model.generics);
+    let (_, column_generics, _) = with_param.split_for_impl();
+    let schema = schema(model);
+    let prefix = local("prefix");
+    let columns_value = columns_value(model, &prefix.to_token_stream());
+    let checks = generic_checks(model);
+    let write = fn_write(model);
+    let (slot_types, slot_values): (Vec<_>, Vec<_>) = model
+        .parts
+        .iter()
+        .filter_map(|part| slot_of(&private, part))
+        .unzip();
+    let fill = fn_fill(model);
+    let slots = local("slots");
+    let mut index = 0;
+    let members = model.parts.iter().map(|part| {
+        let (member, ty) = (part.field.member(), part.field.ty);
+        let slot = if slot_of(&private, part).is_some() {
+            let slot = Index::from(index);
+            index += 1;
+            quote! { #slots.#slot }
+        } else {
+            TokenStream::new()
+        };
+        let value = finished(&private, part, &slot, &prefix.to_token_stream());
+        let value = value.unwrap_or_else(|| quote! { #private::default_of::<#ty>()() });
+        let member = quote! { #member: #value };
+        match &part.kind {
+            Kind::Group { .. } => respanned(member, generated_span(ty.span())),
+            _ => member,
+        }
+    });
+    quote! {
+        #[automatically_derived]
+        #(#lints)*
+        impl #impl_generics #krate::TableProperties for #ident #type_generics #where_clause {
+            type Columns<#param> = #columns #column_generics;
+            type Slots = (#(#slot_types,)*);
+
+            const SCHEMA: #private::Schema = #schema;
+
+            fn columns<#param>(#prefix: #private::Prefix) -> Self::Columns<#param> {
+                #checks
+                #columns_value
+            }
+
+            #write
+
+            fn slots() -> Self::Slots {
+                (#(#slot_values,)*)
+            }
+
+            #fill
+
+            fn finish(
+                #slots: Self::Slots,
+                #prefix: #private::Prefix,
+            ) -> ::core::result::Result<Self, #private::EntityError> {
+                ::core::result::Result::Ok(Self { #(#members,)* })
+            }
+        }
+    }
+}

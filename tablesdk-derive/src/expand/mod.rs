@@ -1,0 +1,407 @@
+//! The code for an entity, or what is flattened into one, without a mistake. Cannot fail.
+//!
+//! Every path is absolute, since the user may have names of their own for anything. Whatever is asked of a field's type is
+//! asked through one function of the library with that type as its argument: a type that cannot be stored is refused there,
+//! at the type itself, in the same words each time, which the compiler prints once.
+
+mod columns;
+mod entity_type;
+mod group;
+mod keys;
+mod read;
+
+pub(crate) use columns::columns_copied;
+pub(crate) use keys::rows_ident;
+
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::ext::IdentExt as _;
+use syn::spanned::Spanned as _;
+use syn::{Generics, Path, Type, parse_quote};
+
+use self::columns::{columns_struct, columns_value};
+use self::group::impl_group;
+use self::keys::{fn_entity_key, impl_keys, key_bounds, key_checks, schema_keys};
+use self::read::{fn_read, fn_written_as};
+use crate::check::{Form, Kind, Model, Property};
+use crate::input::{InputField, Target};
+use crate::tokens::{
+    columns_ident, entity_param, generated_span, item_of, local, mentions, named_items,
+    param_idents, respanned, with_entity_param,
+};
+
+pub(crate) fn expand(model: &Model<'_>) -> TokenStream {
+    let columns = columns_struct(model);
+    let checks = const_checks(model);
+    match model.target {
+        Target::Entity => {
+            let entity = impl_entity(model);
+            let writable = (!model.projection).then(|| impl_writable(model));
+            let keys = impl_keys(model);
+            quote! { #entity #writable #keys #columns #checks }
+        }
+        Target::Group => {
+            let group = impl_group(model);
+            quote! { #group #columns #checks }
+        }
+    }
+}
+
+impl Model<'_> {
+    pub(crate) fn private(&self) -> TokenStream {
+        let krate = &self.krate;
+        quote! { #krate::__private }
+    }
+
+    /// The fields that are properties and nothing else.
+    fn properties(&self) -> impl Iterator<Item = (&InputField<'_>, &Property)> {
+        self.parts.iter().filter_map(|part| match &part.kind {
+            Kind::Property(property) => Some((&part.field, property)),
+            _ => None,
+        })
+    }
+
+    /// The parts of keys that are stored as properties, too.
+    fn stored_parts(&self) -> impl Iterator<Item = (&InputField<'_>, &Property)> {
+        self.parts.iter().filter_map(|part| match &part.kind {
+            Kind::KeyPart {
+                stored: Some(property),
+                ..
+            } => Some((&part.field, property)),
+            _ => None,
+        })
+    }
+
+    fn groups(&self) -> impl Iterator<Item = (&InputField<'_>, &str)> {
+        self.parts.iter().filter_map(|part| match &part.kind {
+            Kind::Group { prefix } => Some((&part.field, prefix.as_str())),
+            _ => None,
+        })
+    }
+
+    fn rest(&self) -> Option<&InputField<'_>> {
+        let mut parts = self.parts.iter();
+        let part = parts.find(|part| matches!(part.kind, Kind::Rest))?;
+        Some(&part.field)
+    }
+}
+
+fn impl_entity(model: &Model<'_>) -> TokenStream {
+    let Model {
+        ident,
+        krate,
+        lints,
+        ..
+    } = model;
+    let private = model.private();
+    let generics = with_bounds(model);
+    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
+    let columns = columns_ident(ident);
+    let param = entity_param();
+    let with_param = with_entity_param(model.generics);
+    let (_, column_generics, _) = with_param.split_for_impl();
+    let schema = schema(model);
+    let prefix = local("prefix");
+    let columns_value = columns_value(model, &prefix.to_token_stream());
+    let checks = generic_checks(model);
+    let read = fn_read(model);
+    let written = fn_written_as(model);
+    let variant = variant_items(krate, !model.projection);
+    let named = named_groups(model, &quote! { Self });
+    quote! {
+        #[automatically_derived]
+        #(#lints)*
+        impl #impl_generics #private::EntityVariant for #ident #type_generics #where_clause {
+            type ColumnsOf<#param> = #columns #column_generics;
+
+            fn columns_of<#param>(#prefix: #private::Prefix) -> Self::ColumnsOf<#param> {
+                #columns_value
+            }
+
+            #variant
+        }
+
+        #[automatically_derived]
+        #(#lints)*
+        impl #impl_generics #krate::TableEntity for #ident #type_generics #where_clause {
+            type Columns = #columns #type_generics;
+
+            const SCHEMA: #private::Schema = #schema;
+
+            fn columns() -> Self::Columns {
+                #checks
+                #named
+                <Self as #private::EntityVariant>::columns_of(#private::Prefix::ROOT)
+            }
+
+            #read
+
+            #written
+        }
+    }
+}
+
+/// What an entity is as a variant of an enum, but for its columns.
+pub(crate) fn variant_items(krate: &Path, is_writable: bool) -> TokenStream {
+    let private = quote! { #krate::__private };
+    let access = if is_writable {
+        quote! { variant }
+    } else {
+        quote! { projected_variant }
+    };
+    quote! {
+        const ACCESS: #private::VariantAccess<Self> = #private::#access::<Self>();
+    }
+}
+
+fn impl_writable(model: &Model<'_>) -> TokenStream {
+    let Model {
+        ident,
+        krate,
+        lints,
+        ..
+    } = model;
+    let generics = with_bounds(model);
+    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
+    let entity_key = fn_entity_key(model);
+    let write = fn_write(model);
+    quote! {
+        #[automatically_derived]
+        #(#lints)*
+        impl #impl_generics #krate::WritableEntity for #ident #type_generics #where_clause {
+            #entity_key
+
+            #write
+        }
+    }
+}
+
+fn schema(model: &Model<'_>) -> TokenStream {
+    let private = model.private();
+    let name = model.ident.unraw().to_string();
+    let parts = model.parts.iter().filter_map(|part| match &part.kind {
+        Kind::Group { prefix } => {
+            let ty = part.field.ty;
+            let schema = of_group(&private, ty, &quote! { SCHEMA });
+            Some(quote! { #private::SchemaPart::Group(#prefix, &#schema) })
+        }
+        Kind::Property(property)
+        | Kind::KeyPart {
+            stored: Some(property),
+            ..
+        } => {
+            let access = match &property.form {
+                Form::With(module) => {
+                    let stored = stored_type(module);
+                    quote! { #private::field::<#stored>() }
+                }
+                Form::Json | Form::Plain => property_access(&private, &part.field, property),
+            };
+            let name = &property.name;
+            let aliases = aliases(property);
+            let default = property
+                .default
+                .as_ref()
+                .map(|_| quote! { .with_default() });
+            Some(quote! { #private::SchemaPart::Property(#access.schema(#name) #aliases #default) })
+        }
+        _ => None,
+    });
+    let projection = model.projection.then(|| quote! { .projection() });
+    let entity_type = model.entity_type.as_ref();
+    let entity_type = entity_type.map(|entity_type| entity_type.schema(model));
+    let keys = schema_keys(model);
+    quote! { #private::Schema::new(#name, &[#(#parts),*]) #keys #projection #entity_type }
+}
+
+fn aliases(property: &Property) -> Option<TokenStream> {
+    let aliases = &property.aliases;
+    (!aliases.is_empty()).then(|| quote! { .aliases(&[#(#aliases),*]) })
+}
+
+fn fn_write(model: &Model<'_>) -> TokenStream {
+    let private = model.private();
+    let krate = &model.krate;
+    let writer = local("writer");
+    let entity_type = model.entity_type.as_ref();
+    let entity_type = entity_type.map(|entity_type| entity_type.write(model, &writer));
+    let statements = model.parts.iter().filter_map(|part| {
+        let (ty, member) = (part.field.ty, part.field.member());
+        Some(match &part.kind {
+            Kind::Group { prefix } => {
+                let write = of_group(&private, ty, &quote! { write });
+                let write = quote! { #write(&self.#member, #writer) };
+                let write = respanned(write, generated_span(ty.span()));
+                quote! { #writer.group(#prefix, |#writer| #write)?; }
+            }
+            Kind::Property(property)
+            | Kind::KeyPart {
+                stored: Some(property),
+                ..
+            } => {
+                let name = &property.name;
+                let access = property_access(&private, &part.field, property);
+                quote! { #access.write(#writer, #name, &self.#member)?; }
+            }
+            Kind::Rest => {
+                let schema = quote! { <Self as #krate::TableEntity>::SCHEMA };
+                quote! { #private::rest_field::<#ty>().write(&self.#member, #writer, &#schema)?; }
+            }
+            _ => return None,
+        })
+    });
+    quote! {
+        fn write(
+            &self,
+            #writer: &mut #private::PropertyWriter<'_>,
+        ) -> ::core::result::Result<(), #private::EntityError> {
+            #entity_type
+            #(#statements)*
+            ::core::result::Result::Ok(())
+        }
+    }
+}
+
+/// What the code does with a field that is a property.
+fn property_access(
+    private: &TokenStream,
+    field: &InputField<'_>,
+    property: &Property,
+) -> TokenStream {
+    let ty = field.ty;
+    match &property.form {
+        Form::Json => quote! { #private::json_field::<#ty>() },
+        Form::Plain => quote! { #private::field::<#ty>() },
+        Form::With(module) => {
+            let stored = stored_type(module);
+            let span = module.span();
+            let (value, given) = (local("value"), local("given"));
+            let to = quote_spanned! { span=> #module::to_property };
+            let from = quote_spanned! { span=> #module::from_property };
+            quote! {
+                #private::with_field::<#ty, #stored>(
+                    |#given| #private::with_to_value::<#stored>(#to(#given)),
+                    |#value| #private::with_from_value::<#ty, #stored>(#value, #from),
+                )
+            }
+        }
+    }
+}
+
+/// The type that the functions of a module convert to.
+fn stored_type(module: &Path) -> TokenStream {
+    quote_spanned! { module.span()=> #module::Property }
+}
+
+/// An item of a flattened field's type, as of the group that it is.
+fn of_group(private: &TokenStream, ty: &Type, item: &TokenStream) -> TokenStream {
+    item_of(private, ty, "TableProperties", item)
+}
+
+/// See [`named_items`].
+fn named_groups(model: &Model<'_>, entity: &TokenStream) -> TokenStream {
+    let private = model.private();
+    let groups = model.groups();
+    named_items(
+        groups.map(|(field, _)| of_group(&private, field.ty, &quote! { columns::<#entity> })),
+    )
+}
+
+/// What only the compiler can see, since it is about types, is refused by constants that cannot be computed.
+fn checks(model: &Model<'_>) -> Vec<TokenStream> {
+    let private = model.private();
+    let (ident, krate) = (&model.ident, &model.krate);
+    let (_, type_generics, _) = model.generics.split_for_impl();
+    let mut checks = key_checks(model);
+    for (field, property) in model.properties() {
+        if let (true, Some(span)) = (property.mixed_integers, field.attributes.mixed_integers) {
+            let (ty, span) = (field.ty, generated_span(span));
+            let access = quote! { #private::FieldAccess };
+            checks.push(quote_spanned! { span=>
+                <#access<#ty>>::check_mixed_integers(#private::field::<#ty>())
+            });
+        }
+    }
+    let flattened = model.groups().next();
+    if let (Target::Entity, Some((field, _))) = (model.target, flattened) {
+        let span = field.attributes.flatten.unwrap_or_else(Span::call_site);
+        let span = generated_span(span);
+        checks.push(quote_spanned! { span=>
+            <#ident #type_generics as #krate::TableEntity>::SCHEMA.check()
+        });
+    }
+    if let Some(entity_type) = &model.entity_type {
+        checks.extend(entity_type.const_check(model));
+    }
+    checks
+}
+
+fn const_checks(model: &Model<'_>) -> TokenStream {
+    if !model.generics.params.is_empty() {
+        return TokenStream::new();
+    }
+    let checks = checks(model);
+    quote! { #(const _: () = #checks;)* }
+}
+
+fn generic_checks(model: &Model<'_>) -> TokenStream {
+    if model.generics.params.is_empty() {
+        return TokenStream::new();
+    }
+    let checks = checks(model);
+    quote! { #(const { #checks };)* }
+}
+
+/// The generics of the entity, with the bounds under which its fields can be stored.
+pub(crate) fn with_bounds(model: &Model<'_>) -> Generics {
+    let krate = &model.krate;
+    let private = model.private();
+    let mut generics = model.generics.clone();
+    let params = param_idents(&generics);
+    let mut bounds = Vec::new();
+    for (index, part) in model.parts.iter().enumerate() {
+        if !mentions(part.field.ty.to_token_stream(), &params) {
+            // A bound on a type without parameters would be a warning where it holds.
+            continue;
+        }
+        let bound = match &part.kind {
+            Kind::ETag => quote! { #private::ETagField },
+            Kind::Group { .. } => quote! { #krate::TableProperties },
+            Kind::Key(_) | Kind::KeyPart { stored: None, .. } => {
+                key_bounds(model, index).unwrap_or_default()
+            }
+            Kind::KeyPart {
+                stored: Some(_), ..
+            } => {
+                let bound = key_bounds(model, index);
+                quote! { #bound + #krate::Field }
+            }
+            Kind::Property(property) => match &property.form {
+                Form::Json => quote! { #private::JsonField },
+                Form::Plain => quote! { #krate::Field },
+                Form::With(_) => quote! { ::core::marker::Sized },
+            },
+            Kind::Rest => quote! { #private::RestField },
+            Kind::Skip { default: None } => quote! { ::core::default::Default },
+            Kind::Skip { .. } => quote! { ::core::marker::Sized },
+            Kind::Timestamp => quote! { #krate::Field },
+        };
+        let has_default = match &part.kind {
+            Kind::Property(property) => property
+                .default
+                .as_ref()
+                .is_some_and(|default| default.function.is_none()),
+            _ => false,
+        };
+        let default = has_default.then(|| quote! { + ::core::default::Default });
+        bounds.push((part.field.ty, quote! { #bound #default }));
+    }
+    if !bounds.is_empty() {
+        let predicates = &mut generics.make_where_clause().predicates;
+        for (ty, bound) in bounds {
+            // Entities cross threads, hence their parts do.
+            predicates.push(parse_quote! { #ty: #bound + ::core::marker::Send + 'static });
+        }
+    }
+    generics
+}
