@@ -1,9 +1,11 @@
 //! Where two features meet: what one of them promises holds when the other is used beside it.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::TryStreamExt as _;
 use harness::Subject;
 use harness::faults::{Fault, Op};
 use http::Request;
@@ -207,6 +209,60 @@ async fn an_explanation_that_fails_says_why() {
     assert!(explained.contains("Age gt"), "{explained}");
 }
 
+/// Takes its time for an answer, more for some than for others, and needs to be looked after meanwhile.
+#[derive(Debug)]
+struct Slow<T> {
+    inner: T,
+    sent: AtomicU32,
+}
+
+impl<T: Transport> Transport for Slow<T> {
+    fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
+        let naps = 1 + self.sent.fetch_add(1, Ordering::Relaxed) % 3 * 3;
+        Box::pin(async move {
+            for _ in 0..naps {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            self.inner.send(request).await
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn places_that_are_read_side_by_side_do_not_time_out_while_items_are_consumed() {
+    for in_order in [true, false] {
+        let server = TableServer::in_process();
+        let table = TableServiceClient::builder(server.endpoint())
+            .credential(server.credential())
+            .transport(Slow {
+                inner: server.transport(),
+                sent: AtomicU32::new(0),
+            })
+            .retry(Retry::none())
+            .build()
+            .unwrap()
+            .table("Tests");
+        table.create().await.unwrap();
+        for department in ["a", "b", "c"] {
+            for id in 0..4 {
+                let row = DynamicEntity::new(department, id.to_string());
+                table.insert(&row).await.unwrap();
+            }
+        }
+        let query = table.query::<DynamicEntity>().page_size(2);
+        let query = query.partitions(["a", "b", "c"]);
+        let query = if in_order { query.in_order() } else { query };
+        let mut items = query.stream();
+        let mut count = 0;
+        while let Some(_item) = items.try_next().await.unwrap() {
+            count += 1;
+            // Far longer than a request may take.
+            tokio::time::sleep(Duration::from_secs(600)).await;
+        }
+        assert_eq!(count, 12);
+    }
+}
+
 #[tokio::test]
 async fn a_token_does_not_go_to_a_secondary_without_encryption() {
     use tablesdk::{AccessToken, EntraId, TokenCredential, TokenFuture, TokenRequest};
@@ -251,10 +307,10 @@ async fn a_token_does_not_go_to_a_secondary_without_encryption() {
 async fn a_typed_query_stays_with_its_rows_whatever_is_done_with_it() {
     let subject = Subject::in_process();
     let table = subject.table().await;
-    for id in 0..6 {
-        let (department, id) = ("Sales".to_owned(), id.to_string());
+    for number in 0..6 {
+        let (department, id) = ("Sales".to_owned(), number.to_string());
         let name = "Ada".to_owned();
-        let person = if id.as_str() < "3" {
+        let person = if number < 3 {
             Person::Clerk(Clerk {
                 department,
                 id,

@@ -57,14 +57,15 @@ impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S> {
         self
     }
 
-    /// Yields the items place by place, in the order in which those were given. The next places are read meanwhile, 1,000
-    /// items of each at most. Without this, items come as they arrive; those of one place are in order in any case.
+    /// Yields the items place by place, in the order in which those were given. Without this, items come as they arrive; those
+    /// of one place are in order in any case.
     pub const fn in_order(mut self) -> Self {
         self.in_order = true;
         self
     }
 
-    /// The items one by one. [`take`](QueryEntities::take) counts all of them.
+    /// The items one by one. [`take`](QueryEntities::take) counts all of them. Places are read in tasks of their own, up to
+    /// 1,000 items and a page ahead of who consumes them. Needs a tokio runtime.
     pub fn stream(self) -> EntityStream<S::Item> {
         let Self {
             query,
@@ -81,8 +82,10 @@ impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S> {
         if in_order {
             EntityStream::first(take, one_after_another(places, parallel))
         } else {
-            let items = stream::iter(places.map(QueryEntities::stream));
-            EntityStream::first(take, items.flatten_unordered(parallel))
+            // Each in a task of its own: a request must not wait for whoever consumes the items of others.
+            let items = places.map(|place| read_ahead(place.stream(), ITEMS_AHEAD));
+            let items = stream::iter(items).flatten_unordered(parallel);
+            EntityStream::first(take, items)
         }
     }
 
