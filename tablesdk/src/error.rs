@@ -303,6 +303,27 @@ impl Error {
         self.kind() == ErrorKind::OutcomeUnknown
     }
 
+    /// What went wrong in a word, for whoever counts errors.
+    pub(crate) fn type_name(&self) -> String {
+        match &self.0.source {
+            Source::Foreign(status) => status.as_str(),
+            Source::Service(error) => error.code().as_str(),
+            Source::Timeout(_) => "timeout",
+            Source::Transport(_) => "transport",
+            Source::Message(_) | Source::Other(_) => match self.kind() {
+                ErrorKind::Caller => "caller",
+                ErrorKind::Configuration => "configuration",
+                ErrorKind::Credential => "credential",
+                ErrorKind::Input => "input",
+                ErrorKind::OutcomeUnknown
+                | ErrorKind::Response
+                | ErrorKind::Service
+                | ErrorKind::Transport => "response",
+            },
+        }
+        .to_owned()
+    }
+
     /// Whether that is the answer to the operation. Where the outcome is unknown, an answer is none.
     fn has_status(&self, status: StatusCode) -> bool {
         self.kind() == ErrorKind::Service && self.status() == Some(status)

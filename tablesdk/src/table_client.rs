@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use bytes::Bytes;
+use http::Request;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{ETag, IfMatch, TableName};
 
@@ -13,7 +15,7 @@ use crate::action::{
     SetAccessPolicy, SweepMarkers, TableExists, WriteEntity,
 };
 use crate::entity::{IntoEntityKey, KeyOf, Stored, TableEntity, WritableEntity};
-use crate::pipeline::{Pipeline, Run};
+use crate::pipeline::{Answer, Effect, Pipeline, Run};
 use crate::sas::{SasUrl, StoredAccessPolicy, TableSasBuilder};
 
 /// A client of one table. Cloning it is cheap; clones share connections.
@@ -56,6 +58,17 @@ impl TableClient {
     /// Starts an operation on the table.
     pub(crate) fn begin(&self, operation: &'static str) -> Run<'_> {
         self.pipeline.begin(operation, Some(&self.name))
+    }
+
+    /// Sends the only request of an operation on the table, and gives back the answer of its success.
+    pub(crate) async fn send(
+        &self,
+        operation: &'static str,
+        effect: Effect,
+        request: &Request<Bytes>,
+    ) -> Result<Answer, Error> {
+        let (pipeline, name) = (&self.pipeline, Some(&*self.name));
+        pipeline.send(operation, name, effect, request).await
     }
 
     /// Creates the table.

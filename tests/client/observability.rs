@@ -1,5 +1,6 @@
 //! What an operation shows of itself: spans with attempts inside, a report for the hook, and never a secret.
 
+use std::future::IntoFuture as _;
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
@@ -9,8 +10,8 @@ use harness::faults::{Fault, Faults, Op, refusal};
 use http::{Request, header};
 use tablesdk::query::AccessClass;
 use tablesdk::{
-    DynamicEntity, OperationReport, Retry, Sas, TableClient, TableServiceClient, Transport,
-    TransportFuture,
+    DynamicEntity, OperationReport, Retry, Sas, TableClient, TableEntity, TableServiceClient,
+    Transport, TransportFuture,
 };
 use tablesdk_protocol::auth::sas::{TablePermissions, TableSas};
 use tablesdk_server::{InProcess, TableServer};
@@ -377,4 +378,146 @@ async fn the_hook_is_told_what_an_operation_took() {
     // What is refused before it is sent took nothing.
     table.get::<Employee>(("a/b", "1")).await.unwrap_err();
     assert!(take().is_empty());
+}
+
+type Reports = Arc<Mutex<Vec<OperationReport>>>;
+
+/// A table whose requests go wrong on demand, and what the hook is told of them.
+async fn reported(retry: Retry) -> (TableServer, TableClient, Faults<InProcess>, Reports) {
+    let server = TableServer::in_process();
+    let faults = Faults::new(server.transport());
+    let reports = Reports::default();
+    let told = Arc::clone(&reports);
+    let table = TableServiceClient::builder(server.endpoint())
+        .credential(server.credential())
+        .transport(faults.clone())
+        .retry(retry)
+        .on_operation(move |report| told.lock().unwrap().push(report.clone()))
+        .build()
+        .unwrap()
+        .table("Tests");
+    table.create().await.unwrap();
+    reports.lock().unwrap().clear();
+    (server, table, faults, reports)
+}
+
+/// What the one operation since the last look is called, and its entities, attempts and error.
+fn last(reports: &Reports) -> (&'static str, usize, u32, Option<String>) {
+    let reports = std::mem::take(&mut *reports.lock().unwrap());
+    let [report] = reports.try_into().unwrap();
+    assert_eq!(report.table.as_deref(), Some("Tests"));
+    let OperationReport {
+        operation,
+        entities,
+        attempts,
+        error,
+        ..
+    } = report;
+    (operation, entities, attempts, error)
+}
+
+/// Has a property that no row of these tests has.
+#[derive(Debug, TableEntity)]
+struct Other {
+    #[table(partition_key)]
+    department: String,
+    #[table(row_key)]
+    id: String,
+    shoes: i32,
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_hook_is_told_of_an_operation_what_the_program_is_told() {
+    let (_server, table, faults, reports) = reported(Retry::exponential()).await;
+    let ada = Employee::new("1", "Ada", 36);
+    let told = |operation, entities, attempts, error: Option<&str>| {
+        let error = error.map(str::to_owned);
+        assert_eq!(last(&reports), (operation, entities, attempts, error));
+    };
+
+    // Exactly once, and its marker swept, or not.
+    let mut stored = table.insert(&ada).exactly_once().await.unwrap();
+    told("insert entity", 1, 2, None);
+    faults.plan(Op::Delete, [Fault::Refuse]);
+    table.replace(&mut stored).exactly_once().await.unwrap();
+    told("replace entity", 1, 2, None);
+    faults.plan(Op::Batch, [Fault::LoseAnswer]);
+    table.replace(&mut stored).exactly_once().await.unwrap();
+    told("replace entity", 1, 4, None);
+    let key = || ("Sales", "1");
+    let older = |ada: &mut Employee| {
+        ada.age += 1;
+        Ok(())
+    };
+    table.modify(key(), older).exactly_once().await.unwrap();
+    told("modify entity", 1, 3, None);
+    assert!(table.delete(key()).exactly_once().await.unwrap());
+    told("delete entity", 1, 2, None);
+    assert!(!table.delete(key()).exactly_once().await.unwrap());
+    told("delete entity", 0, 1, Some("ResourceNotFound"));
+
+    // A doubt that ends well, and one that stays.
+    let lost = || (0..5).map(|_| Fault::CarryOutAndAnswer(refusal(500, "InternalError")));
+    faults.plan(Op::Update, lost());
+    table.upsert_replace(&ada).await.unwrap();
+    told("insert or replace entity", 1, 6, None);
+    faults.plan(Op::Delete, lost());
+    assert!(table.delete(key()).await.unwrap());
+    told("delete entity", 1, 6, None);
+    faults.plan(Op::Insert, [Fault::LoseAnswer]);
+    let error = table.insert(&ada).await.unwrap_err();
+    assert!(error.is_outcome_unknown(), "{error:?}");
+    told("insert entity", 0, 3, Some("EntityAlreadyExists"));
+
+    // An answer that is none, a closure that fails, and what the program drops.
+    let query = table.query::<Other>().partition("Sales");
+    query.collect().await.unwrap_err();
+    told("query entities", 0, 1, Some("response"));
+    table.get::<Other>(key()).await.unwrap_err();
+    told("get entity", 1, 1, Some("response"));
+    let fails = |_: &mut Employee| Err("no".into());
+    table.modify(key(), fails).await.unwrap_err();
+    told("modify entity", 1, 1, Some("caller"));
+    faults.plan(Op::Get, [Fault::Hang]);
+    let second = std::time::Duration::from_secs(1);
+    let get = table.get::<Employee>(key()).into_future();
+    tokio::time::timeout(second, get).await.unwrap_err();
+    told("get entity", 0, 1, Some("cancelled"));
+
+    // What is about the table, and about no entity.
+    assert!(table.exists().await.unwrap());
+    told("get table", 0, 1, None);
+    table.access_policy().await.unwrap();
+    told("get table access policy", 0, 1, None);
+    table.sweep_markers("Sales").await.unwrap();
+    told("sweep markers", 0, 1, None);
+    assert!(!table.create().if_missing().await.unwrap());
+    told("create table", 0, 1, Some("TableAlreadyExists"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_runs_in_tasks_of_its_own_stays_in_the_callers_span() {
+    let (log, _guard) = Log::start();
+    let (_server, table, ..) = reported(Retry::none()).await;
+    let rows = (0..30).map(|id| Employee::new(&format!("{id:02}"), "Ada", id));
+    let report = table.bulk().insert_all(rows).run().await.unwrap();
+    assert!(report.is_success());
+    let reads = async {
+        let query = || table.query::<Employee>().page_size(5);
+        let items = query().partition("Sales").prefetch().collect().await;
+        assert_eq!(items.unwrap().len(), 30);
+        let parts = || query().partition("Sales").row_ranges(["10", "20"]);
+        assert_eq!(parts().collect().await.unwrap().len(), 30);
+        assert_eq!(parts().in_order().collect().await.unwrap().len(), 30);
+    };
+    tracing::Instrument::instrument(reads, tracing::info_span!("request")).await;
+    let text = log.text();
+    let closed = text
+        .lines()
+        .filter(|line| line.contains("tablesdk: close") && line.contains("\"query entities\""));
+    let closed: Vec<_> = closed.filter(|line| !line.contains(":attempt{")).collect();
+    assert!(closed.len() >= 6 + 6 + 6, "{}", closed.len());
+    for line in closed {
+        assert!(line.contains(" request:operation{"), "{line}");
+    }
 }

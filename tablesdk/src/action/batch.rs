@@ -18,7 +18,7 @@ use super::transaction::{Transaction, content};
 use super::update_entity::{encode_stored, operation};
 use super::{EncodedEntity, check_condition, once};
 use crate::entity::{EntityError, IntoEntityKey, Partition, Stored, WritableEntity};
-use crate::pipeline::random_guid;
+use crate::pipeline::{Run, random_guid};
 use crate::{Error, RowNow, TableClient};
 
 /// Changes of entities in one partition that happen together or not at all. See [`TableClient::batch`].
@@ -203,39 +203,15 @@ impl<'e> Batch<'e> {
             changes.push(item.change);
             writes.push(item.written);
         }
+        let checked = Checked {
+            table: &name,
+            operations: &operations,
+            keys: &keys,
+            changes,
+        };
         let mut run = table.begin(OPERATION);
-        let done = if once {
-            once::commit(&mut run, &name, &keys, changes.clone()).await
-        } else {
-            let done = Transaction::new(&run, changes.clone())?
-                .send(&mut run)
-                .await;
-            done.map(|done| done.etags)
-        };
-        let etags = match done {
-            Ok(etags) => {
-                run.note_entities(count);
-                etags
-            }
-            Err(error) => {
-                let index = error.batch_index().unwrap_or(count);
-                let (Some(operation), Some(key), Some(change)) =
-                    (operations.get(index), keys.get(index), changes.get(index))
-                else {
-                    return Err(as_a_whole(error));
-                };
-                let error = error.for_change(operation);
-                let (body, whole) = content(change);
-                let sent = Sent {
-                    table: &name,
-                    key,
-                    body,
-                    whole,
-                };
-                let (row, error) = settle(&mut run, sent, error).await?;
-                return Err(error.into_outcome_unknown(row));
-            }
-        };
+        let etags = checked.send(&mut run, once).await;
+        let etags = run.end(etags)?;
         for (written, etag) in writes.into_iter().zip(&etags) {
             if let (Some(written), Some(etag)) = (written, etag) {
                 written(etag.clone());
@@ -428,6 +404,54 @@ impl IntoPartitionKey for &str {
 impl IntoPartitionKey for String {
     fn into_partition_key(self) -> Result<PartitionKey, EntityError> {
         Ok(PartitionKey::new(self)?)
+    }
+}
+
+/// The changes of a batch, checked.
+struct Checked<'b> {
+    table: &'b TableName,
+    operations: &'b [&'static str],
+    keys: &'b [EntityKey],
+    changes: Vec<Change>,
+}
+
+impl Checked<'_> {
+    async fn send(self, run: &mut Run<'_>, once: bool) -> Result<Vec<Option<ETag>>, Error> {
+        let Self {
+            table,
+            operations,
+            keys,
+            changes,
+        } = self;
+        let done = if once {
+            once::commit(run, table, keys, changes.clone()).await
+        } else {
+            let done = Transaction::new(run, changes.clone())?.send(run).await;
+            done.map(|done| done.etags)
+        };
+        let error = match done {
+            Ok(etags) => {
+                run.note_entities(changes.len());
+                return Ok(etags);
+            }
+            Err(error) => error,
+        };
+        let index = error.batch_index().unwrap_or(changes.len());
+        let (Some(operation), Some(key), Some(change)) =
+            (operations.get(index), keys.get(index), changes.get(index))
+        else {
+            return Err(as_a_whole(error));
+        };
+        let error = error.for_change(operation);
+        let (body, whole) = content(change);
+        let sent = Sent {
+            table,
+            key,
+            body,
+            whole,
+        };
+        let (row, error) = settle(run, sent, error).await?;
+        Err(error.into_outcome_unknown(row))
     }
 }
 

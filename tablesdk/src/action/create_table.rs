@@ -100,12 +100,7 @@ impl CreateTable {
         };
         let pipeline = &self.table.pipeline;
         let request = request.encode(&pipeline.endpoint);
-        match self
-            .table
-            .begin(OPERATION)
-            .send(Effect::Write, &request)
-            .await
-        {
+        match self.table.send(OPERATION, Effect::Write, &request).await {
             Ok(answer) => {
                 let statuses = [StatusCode::CREATED, StatusCode::NO_CONTENT];
                 check_status(&answer, &statuses).map_err(unknown)

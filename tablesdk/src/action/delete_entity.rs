@@ -10,7 +10,7 @@ use tablesdk_protocol::{EntityKey, ErrorCode, IfMatch};
 use super::settle::{Sent, check_status, settle};
 use super::{ActionFuture, check_condition, once};
 use crate::entity::EntityError;
-use crate::pipeline::Effect;
+use crate::pipeline::{Effect, Run};
 use crate::{Error, RowNow, TableClient};
 
 /// Deletes an entity. See [`TableClient::delete`] and [`TableClient::delete_stored`].
@@ -66,38 +66,49 @@ impl DeleteEntity {
             if_match: self.if_match,
         };
         let mut run = self.table.begin(OPERATION);
-        let sent = if self.once {
-            let changes = vec![Change::Delete(request.clone())];
-            let keys = std::slice::from_ref(&request.key);
-            let done = once::commit(&mut run, &request.table, keys, changes).await;
-            done.map(drop).map_err(Error::without_batch_index)
-        } else {
-            let encoded = request.encode(&run.pipeline().endpoint);
-            let answer = run.send(Effect::Write, &encoded).await;
-            run.note_entities(answer.is_ok().into());
-            answer.and_then(|answer| check_status(&answer, &[StatusCode::NO_CONTENT]))
-        };
-        match sent {
-            Ok(()) => Ok(true),
-            // A missing table is an error, a missing entity an answer.
-            Err(error) if !error.is_unsettled() && error.is_no_such_resource() => Ok(false),
-            Err(error) => {
-                let is_without_table = error.code() == Some(&ErrorCode::TableNotFound);
-                let sent = Sent {
-                    table: &request.table,
-                    key: &request.key,
-                    body: None,
-                    whole: true,
-                };
-                match settle(&mut run, sent, error).await? {
-                    // Without a version to fulfil, the delete promises that nothing is there.
-                    (RowNow::Missing, _)
-                        if request.if_match == IfMatch::Any && !self.once && !is_without_table =>
-                    {
-                        Ok(true)
-                    }
-                    (row, error) => Err(error.into_outcome_unknown(row)),
+        let deleted = delete(&mut run, &request, self.once).await;
+        run.end(deleted)
+    }
+}
+
+async fn delete(run: &mut Run<'_>, request: &Request, once: bool) -> Result<bool, Error> {
+    let sent = if once {
+        let changes = vec![Change::Delete(request.clone())];
+        let keys = std::slice::from_ref(&request.key);
+        let done = once::commit(run, &request.table, keys, changes).await;
+        done.map(drop).map_err(Error::without_batch_index)
+    } else {
+        let encoded = request.encode(&run.pipeline().endpoint);
+        let answer = run.send(Effect::Write, &encoded).await;
+        answer.and_then(|answer| check_status(&answer, &[StatusCode::NO_CONTENT]))
+    };
+    match sent {
+        Ok(()) => {
+            run.note_entities(1);
+            Ok(true)
+        }
+        // A missing table is an error, a missing entity an answer.
+        Err(error) if !error.is_unsettled() && error.is_no_such_resource() => {
+            run.note_answer(&error);
+            Ok(false)
+        }
+        Err(error) => {
+            let is_without_table = error.code() == Some(&ErrorCode::TableNotFound);
+            let sent = Sent {
+                table: &request.table,
+                key: &request.key,
+                body: None,
+                whole: true,
+            };
+            match settle(run, sent, error).await? {
+                // Without a version to fulfil, the delete promises that nothing is there.
+                (RowNow::Missing, _)
+                    if request.if_match == IfMatch::Any && !once && !is_without_table =>
+                {
+                    run.note_entities(1);
+                    Ok(true)
                 }
+                (row, error) => Err(error.into_outcome_unknown(row)),
             }
         }
     }

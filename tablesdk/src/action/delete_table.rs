@@ -28,12 +28,7 @@ impl DeleteTable {
         };
         let pipeline = &self.table.pipeline;
         let request = request.encode(&pipeline.endpoint);
-        match self
-            .table
-            .begin(OPERATION)
-            .send(Effect::Write, &request)
-            .await
-        {
+        match self.table.send(OPERATION, Effect::Write, &request).await {
             Ok(answer) => {
                 check_status(&answer, &[StatusCode::NO_CONTENT]).map_err(unknown)?;
                 Ok(true)

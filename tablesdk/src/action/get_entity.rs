@@ -77,32 +77,42 @@ impl<E: TableEntity> GetEntity<E> {
     }
 
     async fn run(self) -> Result<Option<Stored<E>>, Error> {
-        read(&self.table, self.key, E::SCHEMA.select()).await
+        let key = self.key.map_err(refused)?;
+        let read = read(&self.table, &key, E::SCHEMA.select()).await?;
+        Ok(read.map(|(stored, _)| stored))
     }
 }
 
-/// The entity, as an `E`, of which these properties are asked for.
+pub(super) fn refused(error: EntityError) -> Error {
+    Error::input(error).with_operation(OPERATION)
+}
+
+/// The entity, as an `E`, of which these properties are asked for; and as it came.
 pub(super) async fn read<E: TableEntity>(
     table: &TableClient,
-    key: Result<EntityKey, EntityError>,
+    key: &EntityKey,
     select: Option<Vec<String>>,
-) -> Result<Option<Stored<E>>, Error> {
-    let key = key.map_err(|error| Error::input(error).with_operation(OPERATION))?;
+) -> Result<Option<(Stored<E>, Bytes)>, Error> {
     let mut run = table.begin(OPERATION);
-    let fetched = fetch(&mut run, Effect::Read, table, &key, select).await;
-    let (content, etag) = match fetched {
-        Ok(fetched) => fetched,
+    let fetched = fetch(&mut run, Effect::Read, table, key, select).await;
+    let read = match fetched {
+        Ok((content, etag)) => match stored(&content, etag) {
+            Ok(stored) => Ok(Some((stored, content))),
+            Err(error) => Err(run.tally(error).with_key(key)),
+        },
         // A missing table is an error, a missing entity an answer.
-        Err(error) if error.is_no_such_resource() => return Ok(None),
-        Err(error) => return Err(error),
+        Err(error) if error.is_no_such_resource() => {
+            run.note_answer(&error);
+            Ok(None)
+        }
+        Err(error) => Err(error),
     };
-    let stored = match read_entity(&content) {
-        Ok(entity) => Stored::read(&entity, etag).map_err(Error::response),
-        Err(error) => Err(Error::response(error)),
-    };
-    stored
-        .map(Some)
-        .map_err(|error| run.tally(error).with_key(&key))
+    run.end(read)
+}
+
+fn stored<E: TableEntity>(content: &Bytes, etag: Option<ETag>) -> Result<Stored<E>, Error> {
+    let entity = read_entity(content).map_err(Error::response)?;
+    Stored::read(&entity, etag).map_err(Error::response)
 }
 
 /// The entity as it came, with its ETag.

@@ -29,7 +29,7 @@ impl TableExists {
         };
         let pipeline = &self.table.pipeline;
         let request = request.encode(&pipeline.endpoint);
-        match pipeline.send(OPERATION, Effect::Read, &request).await {
+        match self.table.send(OPERATION, Effect::Read, &request).await {
             // The status is the answer: emulators put something else than the table into the body.
             Ok(answer) if answer.response.status() == StatusCode::OK => Ok(true),
             Ok(answer) => {

@@ -76,33 +76,45 @@ impl<E: WritableEntity> InsertEntity<E> {
             .map_err(|error| failed(Error::input(Unreadable { source: error })))?;
         let request = Request {
             table: self.table.checked_name(OPERATION)?,
-            entity: EntityBody::from_bytes(body.clone()),
+            entity: EntityBody::from_bytes(body),
             prefer: Prefer::ReturnNoContent,
             level: MetadataLevel::Minimal,
         };
         let mut run = self.table.begin(OPERATION);
-        let etag = match send(&mut run, &request, &key, self.once).await {
-            Ok(etag) => etag,
-            Err(error) => {
-                let sent = Sent {
-                    table: &request.table,
-                    key: &key,
-                    body: Some(&body),
-                    whole: true,
-                };
-                let (row, error) = settle(&mut run, sent, error).await?;
-                return Err(error.into_outcome_unknown(row));
-            }
-        };
-        // What was sent is what is stored, and needs no way back over the network. It is read as any answer is read, so
-        // that no field shows what was not stored.
-        match read_back::<E>(&body, &etag) {
-            Ok(value) => Ok(Stored::new(value, key, etag)),
-            // A field wants the time, and this backend's ETags do not hold it.
-            Err(_) => fetch_back(&mut run, &self.table, &key, &etag)
-                .await
-                .map_err(|error| run.tally(failed(error))),
+        let stored = insert(&mut run, &self.table, request, key, self.once).await;
+        run.end(stored)
+    }
+}
+
+async fn insert<E: WritableEntity>(
+    run: &mut Run<'_>,
+    table: &TableClient,
+    request: Request,
+    key: EntityKey,
+    once: bool,
+) -> Result<Stored<E>, Error> {
+    let body = request.entity.as_bytes();
+    let etag = match send(run, &request, &key, once).await {
+        Ok(etag) => etag,
+        Err(error) => {
+            let sent = Sent {
+                table: &request.table,
+                key: &key,
+                body: Some(body),
+                whole: true,
+            };
+            let (row, error) = settle(run, sent, error).await?;
+            return Err(error.into_outcome_unknown(row));
         }
+    };
+    // What was sent is what is stored, and needs no way back over the network. It is read as any answer is read, so
+    // that no field shows what was not stored.
+    match read_back::<E>(body, &etag) {
+        Ok(value) => Ok(Stored::new(value, key, etag)),
+        // A field wants the time, and this backend's ETags do not hold it.
+        Err(_) => fetch_back(run, table, &key, &etag)
+            .await
+            .map_err(|error| run.tally(error).with_key(&key)),
     }
 }
 
@@ -117,6 +129,7 @@ async fn send(
         let changes = vec![Change::Insert(request.clone())];
         let etags = once::commit(run, &request.table, std::slice::from_ref(key), changes).await;
         let etags = etags.map_err(Error::without_batch_index)?;
+        run.note_entities(1);
         return etags
             .into_iter()
             .flatten()

@@ -13,7 +13,7 @@ use super::get_entity::fetch;
 use super::update_entity::send;
 use super::{ActionFuture, EncodedEntity};
 use crate::entity::{EntityError, Stored, WritableEntity, write_entity, write_entity_with};
-use crate::pipeline::Effect;
+use crate::pipeline::{Effect, Run};
 use crate::{Error, TableClient};
 
 /// Changes an entity by way of a closure. See [`TableClient::modify`].
@@ -89,18 +89,24 @@ where
 
     async fn run(mut self) -> Result<Stored<E>, Error> {
         let refused = |error| Error::input(error).with_operation(OPERATION);
-        let key = self.key.map_err(refused)?;
-        let mut run = self.table.begin(OPERATION);
+        let key = self.key.clone().map_err(refused)?;
         if self.rounds == 0 {
             let error = Error::input("a modification needs at least one round");
-            return Err(run.tally(error).with_key(&key));
+            return Err(error.with_operation(OPERATION).with_key(&key));
         }
+        let table = self.table.clone();
+        let mut run = table.begin(OPERATION);
+        let modified = self.in_rounds(&mut run, &key).await;
+        run.end(modified)
+    }
+
+    async fn in_rounds(&mut self, run: &mut Run<'_>, key: &EntityKey) -> Result<Stored<E>, Error> {
         let mut round = 0;
         loop {
             round += 1;
-            let fetched = fetch(&mut run, Effect::ReadNow, &self.table, &key, None).await;
+            let fetched = fetch(run, Effect::ReadNow, &self.table, key, None).await;
             let (content, etag) = fetched?;
-            let failed = |error: Error| run.tally(error).with_key(&key);
+            let failed = |error: Error| run.tally(error).with_key(key);
             let (mut stored, rest) = {
                 let entity =
                     read_entity(&content).map_err(|error| failed(Error::response(error)))?;
@@ -113,7 +119,7 @@ where
             let encoded = encode(&stored, rest).map_err(failed)?;
             let if_match = Some(IfMatch::ETag(stored.etag().clone()));
             let (mode, once) = (Mode::Replace, self.once);
-            match send(&mut run, &self.table, mode, if_match, encoded, once).await {
+            match send(run, &self.table, mode, if_match, encoded, once).await {
                 Ok(etag) => {
                     stored.written(etag);
                     return Ok(stored);

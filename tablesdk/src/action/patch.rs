@@ -88,7 +88,8 @@ impl<E: TableEntity> Patch<E> {
         let entity = EncodedEntity { key, body };
         let mut run = self.table.begin(OPERATION);
         let if_match = Some(IfMatch::Any);
-        send(&mut run, &self.table, Mode::Merge, if_match, entity, false).await
+        let etag = send(&mut run, &self.table, Mode::Merge, if_match, entity, false).await;
+        run.end(etag)
     }
 }
 
@@ -103,11 +104,17 @@ impl<E: TableEntity> IntoFuture for Patch<E> {
 
 impl<E> fmt::Debug for Patch<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Patch")
-            .field("table", &self.table)
-            .field("key", &self.key)
-            .field("values", &self.values)
-            .finish()
+        let mut shown = f.debug_struct("Patch");
+        shown.field("table", &self.table).field("key", &self.key);
+        match &self.values {
+            // Without the values: they are nobody's but the program's.
+            Ok(values) => {
+                let names: Vec<_> = values.iter().map(|(name, _)| name).collect();
+                shown.field("properties", &names)
+            }
+            Err(problem) => shown.field("values", problem),
+        };
+        shown.finish()
     }
 }
 

@@ -7,7 +7,9 @@ use std::marker::PhantomData;
 use std::mem;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use futures_util::TryStreamExt as _;
+use http::Request as HttpRequest;
 use tablesdk_protocol::continuation::EntityContinuation;
 use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
 use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
@@ -21,7 +23,7 @@ use super::once::is_marker;
 use super::parallel::ranges;
 use super::{DeleteAll, ParallelQuery, check_url};
 use crate::entity::{DynamicEntity, Partition, RowRange, Stored, TableEntity};
-use crate::pipeline::Effect;
+use crate::pipeline::{Effect, Run};
 use crate::query::{
     AccessClass, EntityStream, Explanation, Filter, FilterError, Keys, Page, PageToken, Pages,
     Presence, Resolve, ResolveError, Selection, SelectionError, Whole, fingerprint, point, without,
@@ -653,6 +655,9 @@ fn partition_is<E>(partition: impl Into<Partition<E>>) -> Result<Tree, Error> {
     Ok(Tree::comparison(name, operator, key.into_string()))
 }
 
+/// The items of a page, and where the next one starts.
+type Fetched<T> = (Vec<T>, Option<EntityContinuation>);
+
 /// What stays the same from page to page.
 struct PagedQuery<S> {
     table: TableClient,
@@ -667,7 +672,7 @@ impl<S> PagedQuery<S> {
         &self,
         top: Option<usize>,
         continuation: Option<EntityContinuation>,
-    ) -> Result<(Vec<S::Item>, Option<EntityContinuation>), Error>
+    ) -> Result<Fetched<S::Item>, Error>
     where
         S: Selection<E>,
     {
@@ -686,8 +691,20 @@ impl<S> PagedQuery<S> {
         check_url(OPERATION, request.url_bytes(&pipeline.endpoint))?;
         let request = request.encode(&pipeline.endpoint);
         let mut run = self.table.begin(OPERATION);
+        let page = self.read_page::<E>(&mut run, &request).await;
+        run.end(page)
+    }
+
+    async fn read_page<E: TableEntity>(
+        &self,
+        run: &mut Run<'_>,
+        request: &HttpRequest<Bytes>,
+    ) -> Result<Fetched<S::Item>, Error>
+    where
+        S: Selection<E>,
+    {
         run.note_access(AccessClass::of(self.filter.as_ref()));
-        let answer = run.send(Effect::Read, &request).await?;
+        let answer = run.send(Effect::Read, request).await?;
         let Response {
             content,
             continuation,
@@ -743,18 +760,35 @@ impl<S> PagedQuery<S> {
         S: Selection<E>,
     {
         let mut run = self.table.begin(OPERATION);
+        let items = self.read_entity::<E>(&mut run, key).await;
+        run.end(items)
+    }
+
+    async fn read_entity<E: TableEntity>(
+        &self,
+        run: &mut Run<'_>,
+        key: &EntityKey,
+    ) -> Result<Vec<S::Item>, Error>
+    where
+        S: Selection<E>,
+    {
         let select = self.selection.names();
-        let fetched = fetch(&mut run, Effect::Read, &self.table, key, select).await;
+        let fetched = fetch(run, Effect::Read, &self.table, key, select).await;
         let content = match fetched {
             Ok((content, _)) => content,
             // A missing table is an error, a missing entity an answer.
-            Err(error) if error.is_no_such_resource() => return Ok(Vec::new()),
+            Err(error) if error.is_no_such_resource() => {
+                run.note_answer(&error);
+                return Ok(Vec::new());
+            }
             Err(error) => return Err(error),
         };
         let unreadable = |error: Error| run.tally(error).with_key(key);
         let entity = read_entity(&content).map_err(|error| unreadable(Error::response(error)))?;
         let item = self.selection.read(&entity);
-        Ok(vec![item.map_err(|error| unreadable(unselected(error)))?])
+        let item = item.map_err(|error| unreadable(unselected(error)))?;
+        run.note_page();
+        Ok(vec![item])
     }
 }
 

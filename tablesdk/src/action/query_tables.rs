@@ -154,7 +154,9 @@ impl QueryTables {
         let pipeline = &self.pipeline;
         check_url(OPERATION, request.url_bytes(&pipeline.endpoint))?;
         let request = request.encode(&pipeline.endpoint);
-        let answer = pipeline.send(OPERATION, Effect::Read, &request).await?;
+        let answer = pipeline
+            .send(OPERATION, None, Effect::Read, &request)
+            .await?;
         let page = Response::decode(&answer.response)
             .map_err(|error| Error::response(error).with_operation(OPERATION))?;
         Ok((page.names, page.next_table_name))

@@ -6,7 +6,7 @@ use std::future::IntoFuture;
 use tablesdk_protocol::EntityKey;
 
 use super::ActionFuture;
-use super::get_entity::read;
+use super::get_entity::{read, refused};
 use crate::entity::{DynamicEntity, EntityError, Stored};
 use crate::query::ResolveError;
 use crate::{Error, TableClient};
@@ -39,10 +39,11 @@ impl<F> ResolveEntity<F> {
     where
         F: FnOnce(Stored<DynamicEntity>) -> Result<T, ResolveError>,
     {
-        let Some(row) = read::<DynamicEntity>(&self.table, self.key, self.select).await? else {
+        let key = self.key.map_err(refused)?;
+        let read = read::<DynamicEntity>(&self.table, &key, self.select).await?;
+        let Some((row, _)) = read else {
             return Ok(None);
         };
-        let key = row.key().clone();
         let resolved = (self.resolve)(row).map_err(|error| {
             Error::caller(error)
                 .with_operation(OPERATION)

@@ -26,7 +26,10 @@ impl GetProperties {
 
     async fn run(self) -> Result<ServiceProperties, Error> {
         let request = GetRequest.encode(&self.pipeline.endpoint);
-        let answer = self.pipeline.send(GET, Effect::ReadNow, &request).await?;
+        let answer = self
+            .pipeline
+            .send(GET, None, Effect::ReadNow, &request)
+            .await?;
         let response = GetResponse::decode(&answer.response)
             .map_err(|error| Error::response(error).with_operation(GET))?;
         Ok(response.properties)
@@ -67,7 +70,7 @@ impl SetProperties {
             .check()
             .map_err(|error| Error::input(error).with_operation(SET))?;
         let request = SetRequest { properties }.encode(&pipeline.endpoint);
-        match pipeline.send(SET, Effect::Write, &request).await {
+        match pipeline.send(SET, None, Effect::Write, &request).await {
             Ok(answer) => check_status(&answer, &[StatusCode::ACCEPTED]).map_err(unknown),
             Err(error) if error.is_unsettled() => Err(error.into_outcome_unknown(RowNow::Unread)),
             Err(error) => Err(error),

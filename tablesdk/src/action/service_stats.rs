@@ -30,7 +30,7 @@ impl GetStats {
         let request = Request.encode(secondary);
         let answer = self
             .pipeline
-            .send(OPERATION, Effect::ReadNow, &request)
+            .send(OPERATION, None, Effect::ReadNow, &request)
             .await?;
         let response = Response::decode(&answer.response)
             .map_err(|error| Error::response(error).with_operation(OPERATION))?;

@@ -13,7 +13,7 @@ use tablesdk_protocol::{EntityKey, IfMatch, PartitionKey, TableName, Timestamp};
 use super::once::{PREFIX, PREFIX_END, is_marker};
 use super::{ActionFuture, check_url};
 use crate::entity::EntityError;
-use crate::pipeline::{Effect, Pipeline};
+use crate::pipeline::Effect;
 use crate::{Error, TableClient};
 
 /// Deletes old markers of one partition. See [`TableClient::sweep_markers`].
@@ -74,7 +74,10 @@ impl SweepMarkers {
         loop {
             check_url(OPERATION, request.url_bytes(&pipeline.endpoint))?;
             let encoded = request.encode(&pipeline.endpoint);
-            let answer = pipeline.send(OPERATION, Effect::ReadNow, &encoded).await?;
+            let answer = self
+                .table
+                .send(OPERATION, Effect::ReadNow, &encoded)
+                .await?;
             let page = Response::decode(answer.response);
             let mut old = Vec::new();
             let read = read_page(&page.content, |entity| {
@@ -87,7 +90,7 @@ impl SweepMarkers {
                 Ok::<_, JsonError>(())
             });
             read.map_err(|error| refused(Error::response(error)))?;
-            let requests = old.into_iter().map(|key| delete(pipeline, &table, key));
+            let requests = old.into_iter().map(|key| delete(&self.table, &table, key));
             let deleted: Vec<bool> = stream::iter(requests)
                 .buffer_unordered(CONCURRENCY)
                 .try_collect()
@@ -137,14 +140,14 @@ fn age(entity: &JsonEntity<'_>, now: Timestamp) -> Option<Duration> {
 }
 
 /// Whether it was there.
-async fn delete(pipeline: &Pipeline, table: &TableName, key: EntityKey) -> Result<bool, Error> {
+async fn delete(client: &TableClient, table: &TableName, key: EntityKey) -> Result<bool, Error> {
     let request = delete_entity::Request {
         table: table.clone(),
         key,
         if_match: IfMatch::Any,
     };
-    let encoded = request.encode(&pipeline.endpoint);
-    match pipeline.send(OPERATION, Effect::Write, &encoded).await {
+    let encoded = request.encode(&client.pipeline.endpoint);
+    match client.send(OPERATION, Effect::Write, &encoded).await {
         Ok(_) => Ok(true),
         // Somebody else sweeps, too.
         Err(error) if error.is_no_such_resource() => Ok(error.is_unsettled()),

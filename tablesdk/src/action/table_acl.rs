@@ -28,7 +28,7 @@ impl GetAccessPolicy {
         let table = self.table.checked_name(GET)?;
         let pipeline = &self.table.pipeline;
         let request = GetRequest { table }.encode(&pipeline.endpoint);
-        let answer = pipeline.send(GET, Effect::ReadNow, &request).await?;
+        let answer = self.table.send(GET, Effect::ReadNow, &request).await?;
         let policies = GetResponse::decode(&answer.response)
             .map_err(|error| Error::response(error).with_operation(GET))?;
         let policies = policies.identifiers.into_iter();
@@ -68,7 +68,7 @@ impl SetAccessPolicy {
         check_signed_identifiers(&identifiers).map_err(|error| refused(Error::input(error)))?;
         let pipeline = &self.table.pipeline;
         let request = SetRequest { table, identifiers }.encode(&pipeline.endpoint);
-        match pipeline.send(SET, Effect::Write, &request).await {
+        match self.table.send(SET, Effect::Write, &request).await {
             Ok(answer) => check_status(&answer, &[StatusCode::NO_CONTENT]).map_err(unknown),
             Err(error) if error.is_unsettled() => Err(error.into_outcome_unknown(RowNow::Unread)),
             Err(error) => Err(error),

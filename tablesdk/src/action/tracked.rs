@@ -9,14 +9,13 @@ use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::wire::json::{JsonEntity, read_entity};
 use tablesdk_protocol::{EntityKey, IfMatch, Value};
 
-use super::get_entity::fetch;
+use super::get_entity::{read, refused};
 use super::modify::{left_as_is, unmodelled};
 use super::update_entity::{operation, send};
 use super::{ActionFuture, EncodedEntity};
 use crate::entity::{
     EntityError, Stored, WritableEntity, write_entity, write_entity_with, write_values,
 };
-use crate::pipeline::Effect;
 use crate::{Error, TableClient};
 
 /// Reads one entity and keeps what came. See [`GetEntity::tracked`](super::GetEntity::tracked).
@@ -37,23 +36,12 @@ impl<E: WritableEntity> GetTracked<E> {
     }
 
     async fn run(self) -> Result<Option<Stored<E>>, Error> {
-        let refused = |error| Error::input(error).with_operation(GET);
         let key = self.key.map_err(refused)?;
-        let mut run = self.table.begin(GET);
-        let fetched = fetch(&mut run, Effect::Read, &self.table, &key, None).await;
-        let (content, etag) = match fetched {
-            Ok(fetched) => fetched,
-            // A missing table is an error, a missing entity an answer.
-            Err(error) if error.is_no_such_resource() => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let unreadable = |error: Error| error.with_operation(GET).with_key(&key);
-        let entity = read_entity(&content).map_err(|error| unreadable(Error::response(error)))?;
-        let stored = Stored::<E>::read(&entity, etag);
-        let mut stored = stored.map_err(|error| unreadable(Error::response(error)))?;
-        drop(entity);
-        stored.track(content);
-        Ok(Some(stored))
+        let read = read::<E>(&self.table, &key, None).await?;
+        Ok(read.map(|(mut stored, content)| {
+            stored.track(content);
+            stored
+        }))
     }
 }
 
@@ -138,8 +126,8 @@ impl<'e, E: WritableEntity> IntoFuture for MergeChanged<'e, E> {
                 return Ok(());
             };
             let mut run = table.begin(operation(mode, Some(&if_match)));
-            let etag = send(&mut run, &table, mode, Some(if_match), encoded, once).await?;
-            entity.written(etag);
+            let etag = send(&mut run, &table, mode, Some(if_match), encoded, once).await;
+            entity.written(run.end(etag)?);
             entity.track(after);
             Ok(())
         })
@@ -219,5 +207,3 @@ enum Problem {
     )]
     Untracked,
 }
-
-const GET: &str = "get entity";

@@ -69,7 +69,8 @@ impl<E: WritableEntity> IntoFuture for WriteEntity<E> {
             } = self;
             let entity = entity?;
             let mut run = table.begin(operation(mode, if_match.as_ref()));
-            send(&mut run, &table, mode, if_match, entity, false).await
+            let etag = send(&mut run, &table, mode, if_match, entity, false).await;
+            run.end(etag)
         })
     }
 }
@@ -169,8 +170,8 @@ impl<'e, E: WritableEntity> IntoFuture for ReplaceStored<'e, E> {
         Box::pin(async move {
             let encoded = encoded?;
             let mut run = table.begin(operation);
-            let etag = send(&mut run, &table, mode, Some(if_match), encoded, once).await?;
-            entity.written(etag);
+            let etag = send(&mut run, &table, mode, Some(if_match), encoded, once).await;
+            entity.written(run.end(etag)?);
             Ok(())
         })
     }
@@ -224,7 +225,10 @@ pub(super) async fn send(
     // Without a version to fulfil, the write promises what is there, not who wrote it.
     let promises_state = !matches!(request.if_match, Some(IfMatch::ETag(_)));
     match settle(run, sent, error).await? {
-        (RowNow::Present(row), _) if promises_state && row.equals_sent() => Ok(row.etag().clone()),
+        (RowNow::Present(row), _) if promises_state && row.equals_sent() => {
+            run.note_entities(1);
+            Ok(row.etag().clone())
+        }
         (row, error) => Err(error.into_outcome_unknown(row)),
     }
 }
@@ -234,8 +238,10 @@ async fn exchange(run: &mut Run<'_>, request: &Request, once: bool) -> Result<ET
         let changes = vec![Change::Update(request.clone())];
         let keys = std::slice::from_ref(&request.key);
         let etags = once::commit(run, &request.table, keys, changes).await;
-        let mut etags = etags.map_err(Error::without_batch_index)?.into_iter();
+        let etags = etags.map_err(Error::without_batch_index)?;
+        run.note_entities(1);
         return etags
+            .into_iter()
             .next()
             .flatten()
             .ok_or_else(|| unproven("the answer has no version of the entity"));

@@ -11,8 +11,8 @@ mod policy;
 mod retry;
 mod sign;
 
-pub(crate) use observe::Hook;
 pub use observe::OperationReport;
+pub(crate) use observe::{Hook, in_current_span};
 pub(crate) use patience::Patience;
 pub use policy::Retry;
 pub(crate) use retry::{Answer, Effect, Run};
@@ -127,10 +127,13 @@ impl Pipeline {
     pub(crate) async fn send(
         &self,
         operation: &'static str,
+        table: Option<&str>,
         effect: Effect,
         request: &Request<Bytes>,
     ) -> Result<Answer, Error> {
-        self.begin(operation, None).send(effect, request).await
+        let mut run = self.begin(operation, table);
+        let answer = run.send(effect, request).await;
+        run.end(answer)
     }
 
     /// Writes a request the way the backend knows it. A batch needs it for each request in it.

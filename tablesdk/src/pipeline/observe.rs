@@ -13,8 +13,8 @@ use tokio::time::Instant;
 
 use super::Pipeline;
 use super::attempt::Failure;
+use crate::Error;
 use crate::query::AccessClass;
-use crate::{Error, ErrorKind};
 
 /// What an operation took. See [`Builder::on_operation`](crate::Builder::on_operation).
 ///
@@ -40,8 +40,10 @@ pub struct OperationReport {
     pub bytes_received: u64,
     /// How long it took, waiting included.
     pub duration: Duration,
-    /// What went wrong, if anything did: the service's code, or `timeout` or `transport`. That something is missing or there
-    /// already, or was changed, is told here as well.
+    /// What went wrong with it as a whole, if anything did: the service's code, the status of an answer that is not the
+    /// service's, `timeout`, `transport`, `credential`, `response` for an answer that cannot be read, `caller` for a closure
+    /// that failed, or `cancelled` when its future was dropped. That something is missing or there already, or was changed, is
+    /// told here as well.
     pub error: Option<String>,
 }
 
@@ -66,9 +68,17 @@ pub(super) struct Observation {
     report: OperationReport,
     started: Instant,
     hook: Option<Hook>,
-    /// The error is none that programs expect.
-    has_failed: bool,
+    end: End,
     span: Span,
+}
+
+/// How an operation ended.
+enum End {
+    /// It did not: its future was dropped.
+    Open,
+    /// With what programs expect: a success, or that something is missing, is there already or has changed.
+    Answer,
+    Failure,
 }
 
 impl Observation {
@@ -88,13 +98,13 @@ impl Observation {
             },
             started: Instant::now(),
             hook: pipeline.hook.clone(),
-            has_failed: false,
+            end: End::Open,
             span: Span::operation(pipeline, operation, table),
         }
     }
 
     pub(super) const fn entities(&mut self, count: usize) {
-        self.report.entities += count;
+        self.report.entities = count;
     }
 
     pub(super) const fn access(&mut self, access: AccessClass) {
@@ -123,29 +133,32 @@ impl Observation {
                 let request_id = response.headers().get(name::X_MS_REQUEST_ID);
                 let request_id = request_id.and_then(|id| id.to_str().ok());
                 span.answered(response.status().as_u16(), request_id);
-                // An error that is expected was not the end of it.
-                if !self.has_failed {
-                    self.report.error = None;
-                }
             }
             Err(failure) => {
                 let error = &failure.error;
                 if let Some(status) = error.status() {
                     span.answered(status.as_u16(), error.request_id());
                 }
-                let kind = type_of(error);
-                span.failed(&kind, !is_expected(error));
-                self.has_failed = !is_expected(error);
-                self.report.error = Some(kind);
+                span.failed(&error.type_name(), !is_expected(error));
             }
         }
         answer
     }
 
-    /// Notes that an attempt that failed was repeated with success.
-    pub(super) fn recovered(&mut self) {
-        self.has_failed = false;
-        self.report.error = None;
+    /// Notes an error that is the answer to the operation, and no failure of it.
+    pub(super) fn answer(&mut self, error: &Error) {
+        self.report.error = Some(error.type_name());
+    }
+
+    /// Notes how the operation ended.
+    pub(super) fn end(&mut self, error: Option<&Error>) {
+        self.end = match error {
+            Some(error) if !is_expected(error) => End::Failure,
+            _ => End::Answer,
+        };
+        if let Some(error) = error {
+            self.answer(error);
+        }
     }
 }
 
@@ -155,7 +168,15 @@ impl Drop for Observation {
             return;
         }
         self.report.duration = self.started.elapsed();
-        self.span.ended(&self.report, self.has_failed);
+        let has_failed = match self.end {
+            End::Open => {
+                self.report.error = Some("cancelled".to_owned());
+                true
+            }
+            End::Answer => false,
+            End::Failure => true,
+        };
+        self.span.ended(&self.report, has_failed);
         if let Some(hook) = &self.hook {
             (hook.0)(&self.report);
         }
@@ -173,14 +194,15 @@ fn is_expected(error: &Error) -> bool {
     error.is_not_found() || error.is_conflict() || error.is_precondition_failed()
 }
 
-fn type_of(error: &Error) -> String {
-    match (error.code(), error.status(), error.kind()) {
-        (Some(code), ..) => code.as_str().to_owned(),
-        (None, Some(status), _) => status.as_str().to_owned(),
-        _ if error.is_timeout() => "timeout".to_owned(),
-        (None, None, ErrorKind::Transport) => "transport".to_owned(),
-        _ => "response".to_owned(),
-    }
+/// A future for a task of its own, whose operations stay in the span that is current here.
+#[cfg(feature = "tracing")]
+pub(crate) fn in_current_span<F: Future>(future: F) -> impl Future<Output = F::Output> {
+    tracing::Instrument::in_current_span(future)
+}
+
+#[cfg(not(feature = "tracing"))]
+pub(crate) const fn in_current_span<F: Future>(future: F) -> F {
+    future
 }
 
 #[cfg(feature = "tracing")]

@@ -86,6 +86,17 @@ impl<'p> Run<'p> {
             .with_attempts(self.attempts, self.begun.elapsed())
     }
 
+    /// Notes for whoever observes the operation an error that is its answer, such as that something is missing.
+    pub(crate) fn note_answer(&mut self, error: &Error) {
+        self.observation.answer(error);
+    }
+
+    /// Ends the operation, and tells whoever observes it what came of it. One that is dropped without is told to be cancelled.
+    pub(crate) fn end<T>(mut self, result: Result<T, Error>) -> Result<T, Error> {
+        self.observation.end(result.as_ref().err());
+        result
+    }
+
     /// Waits a random time before an operation starts over, for the that-many-th time. `false`, at once, when it would end
     /// after the deadline.
     pub(crate) async fn pause_before_round(&self, round: u32) -> bool {
@@ -160,9 +171,6 @@ impl<'p> Run<'p> {
             let observed = self.observation.attempt(bytes, &client_request_id, attempt);
             let failure = match observed.await {
                 Ok(response) => {
-                    if attempts > 1 || !may_prove_better {
-                        self.observation.recovered();
-                    }
                     if attempts == 1 {
                         self.begun.pipeline.budget.refill();
                     }

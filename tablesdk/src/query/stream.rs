@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
 
 use crate::Error;
+use crate::pipeline::in_current_span;
 
 /// The items of a query, page by page fetched as they are consumed. Ends after the first error.
 ///
@@ -71,7 +72,7 @@ impl<T: Send + 'static> EntityStream<T> {
                 let is_last = next.is_none();
                 let after = left.map(|left| left.saturating_sub(page.len()));
                 if prefetch && !is_last && after != Some(0) {
-                    ahead.spawn(fetch(top(after), next));
+                    ahead.spawn(in_current_span(fetch(top(after), next)));
                 } else {
                     continuation = next;
                 }
@@ -142,13 +143,13 @@ pub(crate) fn read_ahead<T: Send + 'static>(
     let (sender, mut receiver) = mpsc::channel(items);
     // Dropped, it is given up.
     let mut task = JoinSet::new();
-    task.spawn(async move {
+    task.spawn(in_current_span(async move {
         while let Some(item) = stream.next().await {
             if sender.send(item).await.is_err() {
                 break;
             }
         }
-    });
+    }));
     let items = async_stream::try_stream! {
         while let Some(item) = receiver.recv().await {
             yield item?;
