@@ -9,6 +9,9 @@ use futures::TryStreamExt as _;
 use harness::Subject;
 use harness::faults::{Fault, Op};
 use http::Request;
+use tablesdk::action::BulkReport;
+use tablesdk::sas::Permissions;
+use tablesdk::transfer::{ImportMode, Record};
 use tablesdk::{
     DynamicEntity, ErrorKind, Retry, TableClient, TableEntity, TableServiceClient, Transport,
     TransportFuture, Value,
@@ -439,4 +442,69 @@ enum Anybody {
     Clerk(Clerk),
     #[table(other)]
     Other(DynamicEntity),
+}
+
+/// Programs hold several of them in one future of their own.
+#[tokio::test]
+async fn futures_are_small_and_go_from_thread_to_thread() {
+    fn size<F: Future + Send>(future: F) -> usize {
+        size_of_val(&future)
+    }
+    let subject = Subject::in_process();
+    let table = subject.table().await;
+    let query = || table.query::<Employee>().partition("Sales");
+    let rows = || vec![Employee::new("1", "Ada", 36)];
+    let mut import = subject.service.import(ImportMode::Insert);
+    for (size, what) in [
+        (size(query().collect()), "collect"),
+        (size(query().page(None)), "page"),
+        (size(query().one()), "one"),
+        (size(query().count()), "count"),
+        (size(query().partitions(["a"]).collect()), "partitions"),
+        (size(table.batch("Sales").commit()), "commit"),
+        (size(table.bulk().insert_all(rows()).run()), "bulk"),
+        (size(subject.service.tables().page(None)), "tables"),
+        (size(import.push(Record::Start)), "push"),
+    ] {
+        assert!(size <= 1024, "{what} is {size} bytes large");
+    }
+}
+
+#[tokio::test]
+async fn a_bulk_run_by_a_signature_for_some_keys_fails_for_the_others_alone() {
+    let subject = Subject::in_process();
+    let table = subject.table().await;
+    let row = |partition: &str| DynamicEntity::new(partition, "1");
+    let partitions = ["a", "b", "c", "d"];
+    let all = || partitions.map(row);
+    let by_signature = |permissions| {
+        let sas = table.sas().allow(permissions).partitions("b"..="c");
+        let sas = sas.expires_in(Duration::from_secs(3600)).sign().unwrap();
+        let builder = sas.builder().transport(subject.server.transport());
+        builder.build().unwrap().table("Tests")
+    };
+    let everything = Permissions::READ | Permissions::ADD | Permissions::UPDATE;
+    let bearer = by_signature(everything | Permissions::DELETE);
+    let report = bearer.bulk().upsert_replace_all(all()).run().await.unwrap();
+    let count = |report: &BulkReport| (report.progress().written, report.failures().len());
+    assert_eq!(count(&report), (2, 2));
+    let report = table.bulk().upsert_replace_all(all()).run().await;
+    assert!(report.unwrap().is_success());
+    let keys = partitions.map(|partition| (partition, "1"));
+    let report = bearer.bulk().delete_all(keys).run().await.unwrap();
+    assert_eq!(count(&report), (2, 2));
+    for failure in report.failures() {
+        assert!(failure.error().is_denied(), "{failure:?}");
+    }
+
+    // What it may not do with any key ends the run.
+    let reader = by_signature(Permissions::READ);
+    for run in [
+        reader.bulk().upsert_replace_all(all()),
+        reader.bulk().delete_all(keys),
+    ] {
+        let error = run.concurrency(1).run().await.unwrap_err();
+        assert!(error.error().unwrap().is_denied());
+        assert_eq!(error.report().failures().len(), 1);
+    }
 }

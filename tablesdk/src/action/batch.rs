@@ -210,7 +210,8 @@ impl<'e> Batch<'e> {
             changes,
         };
         let mut run = table.begin(OPERATION);
-        let etags = checked.send(&mut run, once).await;
+        // Not a part of this future, which would be large.
+        let etags = Box::pin(checked.send(&mut run, once)).await;
         let etags = run.end(etags)?;
         for (written, etag) in writes.into_iter().zip(&etags) {
             if let (Some(written), Some(etag)) = (written, etag) {

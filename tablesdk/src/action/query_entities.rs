@@ -230,7 +230,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     }
 
     /// Fetches the next page while the items of one are consumed. One page more is then held, and perhaps fetched in vain.
-    /// Needs a tokio runtime.
+    /// Needs a tokio runtime. A [`page`](Self::page) that is asked for alone is no different.
     pub fn prefetch(mut self) -> Self {
         self.prefetch = true;
         self
@@ -453,7 +453,8 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
                 (Some(left), Some(size)) => Some(left.min(size)),
                 (left, size) => left.or(size),
             };
-            let (more, next) = query.page::<E>(top, continuation).await?;
+            let page = Box::pin(query.page::<E>(top, continuation));
+            let (more, next) = page.await?;
             if left.is_some_and(|left| more.len() > left) {
                 // The token would lie behind items that nobody gets to see.
                 return Err(refused(Error::response(TooManyError)));
@@ -517,7 +518,9 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     /// Deletes what the query finds: in batches, several at a time, whatever has become of it since it was found. An entity
     /// that somebody else deletes meanwhile is no failure.
     ///
-    /// Without a partition and a filter it empties the table.
+    /// Without a partition and a filter it empties the table, of a struct that is known by its entity type or its row keys of the
+    /// rows of that struct. Of an enum it deletes rows of unknown kinds, too, but for [`known_types`](Self::known_types): they are
+    /// not read.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]

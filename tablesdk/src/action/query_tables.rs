@@ -115,7 +115,7 @@ impl QueryTables {
             .transpose();
         let next = next.map_err(refused)?;
         let next = next.map(|continuation| continuation.next_partition_key);
-        let (items, next) = self.fetch(self.page_size, next).await?;
+        let (items, next) = Box::pin(self.fetch(self.page_size, next)).await?;
         let next = next.map(|name| EntityContinuation {
             next_partition_key: name,
             next_row_key: None,

@@ -110,6 +110,8 @@ async fn one_by_one(table: &TableClient, verb: Verb, items: &[Item], sent: &mut 
             Ok(true) => sent.outcomes.push((item.index, Outcome::Written)),
             Ok(false) => sent.outcomes.push((item.index, Outcome::Missing)),
             Err(error) if judge(&error) == Judgement::Refusal => refuse(sent, verb, item, error),
+            // A signature that does not cover this entity may cover the next.
+            Err(error) if is_out_of_range(&error) => refuse(sent, verb, item, error),
             // A service that does not answer one is not asked for the others.
             Err(error) => {
                 sent.fail_all(rest, error);
@@ -177,11 +179,17 @@ fn judge(error: &Error) -> Judgement {
 /// Whether the table or the credential is at fault: the next entity will not fare better.
 fn is_fatal(error: &Error) -> bool {
     let code = error.code().map(ErrorCode::as_str);
-    // A signature may allow some keys and not others, and then a batch is refused for one of its changes.
-    error.is_denied() && error.batch_index().is_none()
+    // A signature may cover some keys and not others, and then a batch is refused for one of its changes.
+    let is_about_a_change = is_out_of_range(error) && error.batch_index().is_some();
+    error.is_denied() && !is_about_a_change
         || error.is_not_found() && code == Some("TableNotFound")
         || error.is_conflict() && code == Some("TableBeingDeleted")
         || error.kind() == ErrorKind::Configuration
+}
+
+/// Whether a credential that may do such a thing may not do it with an entity of that key; or not here at all.
+fn is_out_of_range(error: &Error) -> bool {
+    error.is_denied() && error.code() == Some(&ErrorCode::AuthorizationFailure)
 }
 
 /// Whether an answer was lost, and the repetition finds something gone.
