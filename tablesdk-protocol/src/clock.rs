@@ -8,6 +8,28 @@ use crate::Timestamp;
 /// Tells the time: to the client for the dates it signs, to the server for timestamps and expiry.
 ///
 /// A test gives both sides the same clock, and moves it.
+///
+/// ```
+/// # use tablesdk_protocol::{Clock, Timestamp};
+/// use std::sync::{Arc, Mutex};
+/// use std::time::Duration;
+///
+/// #[derive(Debug)]
+/// struct Manual(Mutex<Timestamp>);
+///
+/// impl Clock for Manual {
+///     fn now(&self) -> Timestamp {
+///         *self.0.lock().unwrap()
+///     }
+/// }
+///
+/// // For the builders of the client and of the server.
+/// let clock = Arc::new(Manual(Mutex::new("2024-03-15T10:00:00Z".parse()?)));
+/// let later = clock.now().saturating_add(Duration::from_secs(3600));
+/// *clock.0.lock().unwrap() = later;
+/// assert_eq!(clock.now().to_string(), "2024-03-15T11:00:00Z");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Clock: fmt::Debug + Send + Sync {
     /// The time now.
     fn now(&self) -> Timestamp;

@@ -11,8 +11,7 @@ use http::Uri;
 /// `http://127.0.0.1:10002/devstoreaccount1`. Has no trailing slash.
 ///
 /// ```
-/// use tablesdk_protocol::Endpoint;
-///
+/// # use tablesdk_protocol::Endpoint;
 /// let endpoint: Endpoint = "http://127.0.0.1:10002/devstoreaccount1/".parse()?;
 /// assert_eq!(endpoint.to_string(), "http://127.0.0.1:10002/devstoreaccount1");
 /// assert_eq!(endpoint.account(), Some("devstoreaccount1"));
@@ -78,8 +77,7 @@ impl Endpoint {
     /// `None` for a custom domain, whose secondary has a name of its own, and for an endpoint that is a secondary already.
     ///
     /// ```
-    /// use tablesdk_protocol::Endpoint;
-    ///
+    /// # use tablesdk_protocol::Endpoint;
     /// let endpoint: Endpoint = "https://acct.table.core.windows.net".parse()?;
     /// let secondary = endpoint.secondary().unwrap();
     /// assert_eq!(secondary.as_str(), "https://acct-secondary.table.core.windows.net");

@@ -10,6 +10,13 @@ use http::StatusCode;
 macro_rules! error_codes {
     ($($(#[$doc:meta])* $variant:ident, $status:ident, $message:literal;)*) => {
         /// The code of an error of the service, such as `EntityAlreadyExists`.
+        ///
+        /// ```
+        /// # use tablesdk_protocol::ErrorCode;
+        /// assert_eq!(ErrorCode::TableNotFound.as_str(), "TableNotFound");
+        /// // One that is newer than this library is kept as it came.
+        /// assert_eq!(ErrorCode::Other("OnStrike".to_owned()).as_str(), "OnStrike");
+        /// ```
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum ErrorCode {

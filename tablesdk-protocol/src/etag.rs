@@ -11,6 +11,14 @@ use crate::Timestamp;
 use crate::timestamp::PrintedTimestamp;
 
 /// The version of an entity, such as `W/"datetime'2021-09-21T01%3A04%3A37.9678478Z'"`. Changes with every write.
+///
+/// ```
+/// # use tablesdk_protocol::ETag;
+/// let etag = ETag::from_opaque("W/\"datetime'2021-09-21T01%3A04%3A37.9678478Z'\"");
+/// assert!(etag.is_well_formed());
+/// let written = etag.timestamp().expect("it has the service's usual form");
+/// assert_eq!(written.to_string(), "2021-09-21T01:04:37.9678478Z");
+/// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ETag(String);
 

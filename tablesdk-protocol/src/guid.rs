@@ -8,8 +8,7 @@ use std::str::FromStr;
 /// Ordered as the service orders it: by the bytes in the order they are printed.
 ///
 /// ```
-/// use tablesdk_protocol::Guid;
-///
+/// # use tablesdk_protocol::Guid;
 /// let guid: Guid = "C9DA6455-213D-42C9-9A79-3E9149A57833".parse()?;
 /// assert_eq!(guid.to_string(), "c9da6455-213d-42c9-9a79-3e9149a57833");
 /// # Ok::<(), tablesdk_protocol::ParseGuidError>(())

@@ -13,8 +13,7 @@ use crate::value::compare_utf16;
 /// Ordered as the service returns entities: by partition key, then by row key, each by UTF-16 code units.
 ///
 /// ```
-/// use tablesdk_protocol::EntityKey;
-///
+/// # use tablesdk_protocol::EntityKey;
 /// let key = EntityKey::new("Sales", "empid_000223")?;
 /// assert_eq!(key.partition_key().as_str(), "Sales");
 /// assert!(EntityKey::new("a/b", "").is_err());
@@ -184,6 +183,13 @@ impl fmt::Display for KeyPartName {
 }
 
 /// A text that cannot be a key: which part, the text, and the rule it breaks.
+///
+/// ```
+/// # use tablesdk_protocol::{EntityKey, KeyPartName, KeyProblem};
+/// let error = EntityKey::new("Sales", "a/b").unwrap_err();
+/// assert_eq!(error.part(), KeyPartName::RowKey);
+/// assert!(matches!(error.problem(), KeyProblem::ForbiddenCharacter { character: '/', .. }));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{part} {}: {problem}", Excerpt(text))]
 pub struct KeyError {

@@ -14,8 +14,7 @@ use crate::text::Cursor;
 /// A point in time as `Edm.DateTime` holds it: a count of 100 ns steps, from [`Timestamp::MIN`] to [`Timestamp::MAX`].
 ///
 /// ```
-/// use tablesdk_protocol::Timestamp;
-///
+/// # use tablesdk_protocol::Timestamp;
 /// let at: Timestamp = "2021-01-19T17:08:02.4069790Z".parse()?;
 /// assert_eq!(at.to_string(), "2021-01-19T17:08:02.406979Z");
 /// # Ok::<(), tablesdk_protocol::ParseTimestampError>(())

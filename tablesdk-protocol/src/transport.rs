@@ -17,6 +17,24 @@ pub type TransportFuture<'a> =
 /// Carries one request to the service and brings its answer back, whole.
 ///
 /// An implementation neither retries nor follows redirects, and does not change path, query or headers: they are signed.
+///
+/// ```
+/// # use tablesdk_protocol::{Transport, TransportFuture};
+/// use bytes::Bytes;
+/// use http::Request;
+///
+/// /// Says what is sent, and has another transport send it.
+/// #[derive(Debug)]
+/// struct Logged<T>(T);
+///
+/// impl<T: Transport> Transport for Logged<T> {
+///     fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
+///         // No more of the URL than its path: there may be a signature behind it.
+///         eprintln!("{} {}", request.method(), request.uri().path());
+///         self.0.send(request)
+///     }
+/// }
+/// ```
 pub trait Transport: fmt::Debug + Send + Sync {
     /// Sends one request. Any status is an `Ok`; an `Err` means that there is no answer.
     fn send(&self, request: Request<Bytes>) -> TransportFuture<'_>;
@@ -30,6 +48,15 @@ impl<T: Transport + ?Sized> Transport for Arc<T> {
 }
 
 /// Why a request got no answer, and whether the service may have seen it.
+///
+/// ```
+/// # use tablesdk_protocol::{Delivery, TransportError};
+/// let refused = TransportError::not_sent("connection refused");
+/// assert_eq!(refused.delivery(), Delivery::NotSent);
+/// // The service may have carried it out.
+/// let lost = TransportError::maybe_sent("the connection was reset");
+/// assert_eq!(lost.delivery(), Delivery::MaybeSent);
+/// ```
 #[derive(Debug)]
 pub struct TransportError {
     delivery: Delivery,

@@ -11,6 +11,12 @@ use std::str::FromStr;
 use crate::{Guid, Timestamp};
 
 /// The type of a property. The service knows these eight and no others.
+///
+/// ```
+/// # use tablesdk_protocol::EdmType;
+/// assert_eq!(EdmType::Int64.as_str(), "Edm.Int64");
+/// assert_eq!("Edm.Guid".parse(), Ok(EdmType::Guid));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(
     clippy::exhaustive_enums,
@@ -83,8 +89,7 @@ pub struct UnknownEdmTypeError;
 /// The value of a property, with its EDM type.
 ///
 /// ```
-/// use tablesdk_protocol::{EdmType, Value};
-///
+/// # use tablesdk_protocol::{EdmType, Value};
 /// assert_eq!(Value::from(5).edm_type(), EdmType::Int32);
 /// assert_eq!(Value::from(5_i64).edm_type(), EdmType::Int64);
 /// assert_eq!(Value::from("five").edm_type(), EdmType::String);

@@ -6,6 +6,16 @@ use tablesdk_protocol::Endpoint;
 ///
 /// It is told from the host, and where that does not help, such as behind a proxy or for an emulator of Cosmos DB, by
 /// [`Builder::backend`](crate::Builder::backend).
+///
+/// ```
+/// use tablesdk::{Backend, TableServiceClient};
+///
+/// // The emulator of Cosmos DB: its host does not tell what it is.
+/// let service = TableServiceClient::builder("http://localhost:8902/localhost")
+///     .backend(Backend::Cosmos)
+///     .build()?;
+/// # Ok::<(), tablesdk::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Backend {

@@ -5,6 +5,13 @@ use std::time::SystemTime;
 use tablesdk_protocol::{Clock, Timestamp};
 
 /// The system's clock.
+///
+/// ```
+/// use tablesdk::{Clock, SystemClock, Timestamp};
+///
+/// assert!(SystemClock.now() > "2024-01-01".parse::<Timestamp>()?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 

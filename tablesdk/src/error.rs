@@ -57,6 +57,23 @@ enum Source {
 }
 
 /// What kind of failure an [`Error`] is.
+///
+/// ```
+#[doc = include_str!("docs/employees.md")]
+/// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+/// use tablesdk::ErrorKind;
+///
+/// let error = table.insert(&Employee::new("Sales", "1", "Ada")).await.unwrap_err();
+/// match error.kind() {
+///     ErrorKind::Service => println!("refused: {}", error.code().expect("the service gave one")),
+///     ErrorKind::OutcomeUnknown => println!("perhaps: {:?}", error.row_now()),
+///     ErrorKind::Transport => println!("nothing happened: try again later"),
+///     _ => return Err(error.into()),
+/// }
+/// # assert_eq!(error.kind(), ErrorKind::Service);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {

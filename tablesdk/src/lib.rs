@@ -48,10 +48,12 @@ pub use tablesdk_derive::TableEntity;
 #[doc = include_str!("docs/table_properties.md")]
 pub use tablesdk_derive::TableProperties;
 pub use tablesdk_protocol::auth::{InvalidKeyError, SharedKey};
+pub use tablesdk_protocol::wire::json::PropertyError;
 pub use tablesdk_protocol::{
-    Clock, Delivery, ETag, EdmType, Endpoint, EntityKey, ErrorCode, Guid, KeyError, KeyPartName,
-    KeyProblem, PartitionKey, RowKey, Timestamp, Transport, TransportError, TransportFuture, Value,
-    ValueRef,
+    Clock, Delivery, ETag, EdmType, Endpoint, EntityKey, ErrorCode, Guid, InvalidEndpointError,
+    KeyError, KeyPartName, KeyProblem, ParseGuidError, ParseTimestampError, PartitionKey, RowKey,
+    Timestamp, TimestampRangeError, Transport, TransportError, TransportFuture,
+    UnknownEdmTypeError, Value, ValueRef,
 };
 
 /// What the code that the derive generates is made of. Not part of the interface.

@@ -10,6 +10,25 @@ use crate::Error;
 use crate::entity::{Stored, TableEntity};
 
 /// What was found where an entity is, after a write with an [unknown outcome](crate::ErrorKind::OutcomeUnknown).
+///
+/// ```
+#[doc = include_str!("docs/employees.md")]
+/// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+/// use tablesdk::RowNow;
+///
+/// let mut ada = table.get(Employee::key("Sales", "1")).await?.expect("she works here");
+/// ada.name = "Ada Lovelace".to_owned();
+/// if let Err(error) = table.replace(&mut ada).await {
+///     match error.row_now() {
+///         Some(RowNow::Present(row)) if row.equals_sent() => println!("that is there, by whomever"),
+///         Some(RowNow::Present(row)) => println!("{} is there", row.read::<Employee>()?.name),
+///         Some(RowNow::Missing) => println!("nothing is there"),
+///         _ => return Err(error.into()),
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum RowNow {

@@ -96,13 +96,28 @@ impl TableServiceClient {
         Builder::new(endpoint.as_ref().parse().map_err(Error::configuration))
     }
 
-    /// A client of the table of that name, which need not exist yet. A name that breaks the rules is reported when an
-    /// operation on it is awaited.
+    /// A client of the table of that name, which need not exist yet. A name that breaks the rules, 3 to 63 letters and digits with a
+    /// letter first, is reported when an operation on it is awaited. The case of a name is no matter.
     pub fn table(&self, name: impl Into<String>) -> TableClient {
         TableClient::new(Arc::clone(&self.pipeline), name.into())
     }
 
     /// Lists the account's tables.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = tablesdk_server::TableServer::start().await?;
+    /// # let service = tablesdk::TableServiceClient::from_connection_string(&server.connection_string())?;
+    /// service.table("Employees").create().await?;
+    /// assert_eq!(service.tables().collect().await?, ["Employees"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of the service, such as `AuthenticationFailed`; a shared access signature needs the permission to list.
     pub fn tables(&self) -> QueryTables {
         QueryTables::new(Arc::clone(&self.pipeline))
     }
@@ -220,6 +235,10 @@ impl TableServiceClient {
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`sign`](AccountSasBuilder::sign).
     pub fn sas(&self) -> AccountSasBuilder {
         AccountSasBuilder::new(Arc::clone(&self.pipeline))
     }
@@ -274,6 +293,19 @@ impl fmt::Debug for TableServiceClient {
 ///
 /// It starts from an endpoint ([`TableServiceClient::builder`]), a connection string ([`Builder::from_connection_string`]) or a URL
 /// with a shared access signature ([`SasUrl::builder`]).
+///
+/// ```
+/// use std::time::Duration;
+/// use tablesdk::{Retry, SharedKey, TableServiceClient};
+///
+/// let service = TableServiceClient::builder("https://acct.table.core.windows.net")
+///     .credential(SharedKey::new("acct", "c2VjcmV0")?)
+///     .retry(Retry::exponential().attempts(3).deadline(Duration::from_secs(20)))
+///     .max_in_flight(64)
+///     .deny_scans()
+///     .build()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 #[must_use = "a builder does nothing until build is called"]
 pub struct Builder {

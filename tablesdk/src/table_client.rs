@@ -22,6 +22,18 @@ use crate::sas::{SasUrl, StoredAccessPolicy, TableSasBuilder};
 ///
 /// Every verb returns an action, which does nothing until it is awaited. Input that breaks a rule of the service is reported
 /// then, before anything is sent.
+///
+/// ```
+#[doc = include_str!("docs/employees.md")]
+/// let hire = table.insert(&Employee::new("Sales", "1", "Ada")); // nothing happens yet
+/// hire.await?;
+///
+/// let same = table.clone();
+/// let found = tokio::spawn(async move { same.get(Employee::key("Sales", "1")).await });
+/// assert_eq!(found.await??.expect("she works here").name, "Ada");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct TableClient {
     pub(crate) pipeline: Arc<Pipeline>,
@@ -35,6 +47,16 @@ impl TableClient {
 
     /// A client of the table that a URL with a shared access signature names, as [`sas`](Self::sas) and the Azure portal give it.
     /// [`SasUrl`] is the way to more options.
+    ///
+    /// ```
+    /// use tablesdk::TableClient;
+    ///
+    /// let table = TableClient::from_sas_url(
+    ///     "https://acct.table.core.windows.net/Employees?sv=2019-02-02&tn=Employees&sp=r&se=2030-01-01&sig=c2ln",
+    /// )?;
+    /// assert_eq!(table.name(), "Employees");
+    /// # Ok::<(), tablesdk::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -111,6 +133,12 @@ impl TableClient {
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of the service, such as `AuthenticationFailed`; [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when no
+    /// answer says what came of it. The name stays taken for 40 seconds or more: until then, to create a table of that name is
+    /// `TableBeingDeleted`, or [waits](CreateTable::wait).
     pub fn delete_table(&self) -> DeleteTable {
         DeleteTable::new(self.clone())
     }
@@ -224,6 +252,10 @@ impl TableClient {
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`sign`](TableSasBuilder::sign).
     pub fn sas(&self) -> TableSasBuilder {
         TableSasBuilder::new(self.clone())
     }
@@ -288,6 +320,12 @@ impl TableClient {
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// `TableNotFound`; [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent, for a filter that cannot be sent or a
+    /// [scan that is denied](crate::Builder::deny_scans); and [`ErrorKind::Response`](crate::ErrorKind::Response) when an entity is
+    /// not of this type.
     pub fn query<E: TableEntity>(&self) -> QueryEntities<E> {
         QueryEntities::new(self.clone())
     }
@@ -325,6 +363,16 @@ impl TableClient {
     /// Merges an entity, if it is still the version that was read: properties that the struct does not have stay, and so
     /// does the stored value of an `Option` that is `None`. The new ETag is put into `entity`.
     ///
+    /// ```
+    #[doc = include_str!("docs/employees.md")]
+    /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+    /// let mut ada = table.get(Employee::key("Sales", "1")).await?.expect("she works here");
+    /// ada.name = "Ada Lovelace".to_owned();
+    /// table.merge(&mut ada).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// As [`replace`](Self::replace).
@@ -352,6 +400,15 @@ impl TableClient {
 
     /// Inserts an entity, or merges it into the one that is there, whatever its version. Gives back the new ETag.
     ///
+    /// ```
+    #[doc = include_str!("docs/employees.md")]
+    /// table.upsert_merge(&Employee::new("Sales", "1", "Ada")).await?;
+    /// table.upsert_merge(&Employee::new("Sales", "1", "Grace")).await?;
+    /// # assert_eq!(table.get(Employee::key("Sales", "1")).await?.unwrap().name, "Grace");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// `TableNotFound`.
@@ -362,6 +419,16 @@ impl TableClient {
     /// Replaces an entity that must exist, whatever its version: somebody's change in between is lost. Gives back the new
     /// ETag.
     ///
+    /// ```
+    #[doc = include_str!("docs/employees.md")]
+    /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+    /// table.replace_unconditional(&Employee::new("Sales", "1", "Grace")).await?;
+    /// let nobody = table.replace_unconditional(&Employee::new("Sales", "2", "Alan"));
+    /// assert!(nobody.await.unwrap_err().is_not_found());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// `ResourceNotFound`, `TableNotFound`.
@@ -370,6 +437,15 @@ impl TableClient {
     }
 
     /// Merges into an entity that must exist, whatever its version. Gives back the new ETag.
+    ///
+    /// ```
+    #[doc = include_str!("docs/employees.md")]
+    /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+    /// table.merge_unconditional(&Employee::new("Sales", "1", "Grace")).await?;
+    /// # assert_eq!(table.get(Employee::key("Sales", "1")).await?.unwrap().name, "Grace");
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
@@ -402,6 +478,16 @@ impl TableClient {
 
     /// Deletes an entity, if it is still the version that was read; `false` when it was not there.
     ///
+    /// ```
+    #[doc = include_str!("docs/employees.md")]
+    /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+    /// let ada = table.get(Employee::key("Sales", "1")).await?.expect("she works here");
+    /// table.merge_unconditional(&Employee::new("Sales", "1", "Grace")).await?; // somebody else
+    /// assert!(table.delete_stored(&ada).await.unwrap_err().is_precondition_failed());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// `UpdateConditionNotSatisfied` when somebody wrote in between, `TableNotFound`.
@@ -423,6 +509,10 @@ impl TableClient {
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`get`](Self::get). The first one ends it.
     pub fn get_many<E, K>(&self, keys: impl IntoIterator<Item = K>) -> GetMany<E>
     where
         E: TableEntity,
@@ -507,6 +597,10 @@ impl TableClient {
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`commit`](Batch::commit).
     pub fn batch<'e>(&self, partition: impl IntoPartitionKey) -> Batch<'e> {
         Batch::new(self.clone(), partition.into_partition_key())
     }
@@ -530,6 +624,10 @@ impl TableClient {
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`run`](crate::action::Bulk::run). What fails for itself is in the [report](crate::action::BulkReport).
     pub fn bulk(&self) -> BulkStart {
         BulkStart::new(self.clone())
     }

@@ -13,8 +13,7 @@ use zeroize::Zeroizing;
 /// The name of a storage account and one of its two keys.
 ///
 /// ```
-/// use tablesdk_protocol::auth::SharedKey;
-///
+/// # use tablesdk_protocol::auth::SharedKey;
 /// let key = SharedKey::new("acct", "c2VjcmV0")?;
 /// assert_eq!(format!("{key:?}"), r#"SharedKey { account: "acct", .. }"#);
 /// # Ok::<(), tablesdk_protocol::auth::InvalidKeyError>(())
@@ -62,7 +61,8 @@ impl SharedKey {
         Zeroizing::new(STANDARD.encode(self.key.as_slice()))
     }
 
-    /// Signs a text.
+    /// Signs a text, for the two sides of the protocol.
+    #[doc(hidden)]
     pub fn sign(&self, text: &str) -> Signature {
         let mut mac = self.keyed.clone();
         mac.update(text.as_bytes());

@@ -109,6 +109,14 @@ impl TokenAction {
 }
 
 /// What the bearer of a token may do.
+///
+/// ```
+/// use tablesdk_server::{TokenAction, TokenGrant};
+///
+/// let reader = TokenGrant::none().with(TokenAction::ReadEntities).with(TokenAction::ReadTables);
+/// assert!(reader.allows(TokenAction::ReadEntities));
+/// assert!(!reader.allows(TokenAction::AddEntities));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct TokenGrant(u16);
 

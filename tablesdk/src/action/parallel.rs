@@ -65,7 +65,8 @@ impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S> {
     }
 
     /// The items one by one. [`take`](QueryEntities::take) counts all of them. Places are read in tasks of their own, up to
-    /// 1,000 items and a page ahead of who consumes them. Needs a tokio runtime.
+    /// 1,000 items and a page ahead of who consumes them, which needs a tokio runtime. The first error ends the stream; it is
+    /// one of [`collect`](Self::collect).
     pub fn stream(self) -> EntityStream<S::Item> {
         let Self {
             query,

@@ -355,7 +355,8 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         })
     }
 
-    /// The items one by one, in the order of their keys. Pages are fetched as items are consumed.
+    /// The items one by one, in the order of their keys. Pages are fetched as items are consumed. The first error ends the
+    /// stream; it is one of [`collect`](Self::collect).
     pub fn stream(self) -> EntityStream<S::Item> {
         let pages = self.pages();
         let query = match self.into_paged() {

@@ -59,7 +59,8 @@ impl QueryTables {
         self
     }
 
-    /// The names of the tables, ordered without regard to case.
+    /// The names of the tables, ordered without regard to case. The first error ends the stream; it is one of
+    /// [`collect`](Self::collect).
     pub fn stream(self) -> EntityStream<String> {
         if let Err(error) = self.check() {
             return EntityStream::failed(error);

@@ -22,6 +22,21 @@ pub(crate) use signer::{Account, CredentialSlot, Signer};
 pub use token::{AccessToken, EntraId, TokenCredential, TokenError, TokenFuture, TokenRequest};
 
 /// What a client proves its identity with. The [guide](crate::guide::credentials) tells which is for what.
+///
+/// ```
+/// use tablesdk::{Credential, Sas, SharedKey, TableServiceClient};
+///
+/// let (key, signature) = (None, Some("sv=2019-02-02&sp=r&sig=c2ln")); // what the program is given
+/// let credential = match (key, signature) {
+///     (Some(key), _) => Credential::from(SharedKey::new("acct", key)?),
+///     (None, Some(token)) => Credential::from(Sas::new(token)?),
+///     (None, None) => Credential::Anonymous,
+/// };
+/// let service = TableServiceClient::builder("https://acct.table.core.windows.net")
+///     .credential(credential)
+///     .build()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Credential {
@@ -55,6 +70,15 @@ impl From<SharedKey> for Credential {
 
 /// A shared access signature: a query string that grants some operations for some time. The other half of
 /// [`SasUrl`](crate::sas::SasUrl), which is where one comes from.
+///
+/// ```
+/// use tablesdk::Sas;
+///
+/// let sas = Sas::new("?sv=2019-02-02&tn=Employees&sp=r&sig=c2ln")?;
+/// assert_eq!(sas.expose(), "sv=2019-02-02&tn=Employees&sp=r&sig=c2ln");
+/// assert!(!format!("{sas:?}").contains("c2ln"));
+/// # Ok::<(), tablesdk::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Sas(Zeroizing<String>);
 

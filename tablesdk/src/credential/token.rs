@@ -53,6 +53,27 @@ where
 }
 
 /// What [`TokenCredential::token`] returns.
+///
+/// ```
+/// use std::path::PathBuf;
+/// use std::time::{Duration, SystemTime};
+/// use tablesdk::{AccessToken, EntraId, TokenCredential, TokenFuture, TokenRequest};
+///
+/// /// A file that something else keeps up to date.
+/// struct TokenFile(PathBuf);
+///
+/// impl TokenCredential for TokenFile {
+///     fn token(&self, _request: TokenRequest) -> TokenFuture<'_> {
+///         Box::pin(async move {
+///             let token = std::fs::read_to_string(&self.0)?;
+///             let expires_at = SystemTime::now() + Duration::from_secs(300);
+///             Ok(AccessToken::new(token.trim(), expires_at.try_into()?))
+///         })
+///     }
+/// }
+///
+/// let credential = EntraId::new(TokenFile("/run/secrets/token".into()));
+/// ```
 pub type TokenFuture<'a> =
     Pin<Box<dyn Future<Output = Result<AccessToken, TokenError>> + Send + 'a>>;
 
@@ -80,6 +101,16 @@ impl TokenRequest {
 }
 
 /// A token, and until when it is good. `Debug` does not show it.
+///
+/// ```
+/// use tablesdk::{AccessToken, Timestamp};
+///
+/// let expires_at: Timestamp = "2030-01-01T00:00:00Z".parse()?;
+/// let token = AccessToken::new("eyJ0…", expires_at);
+/// assert_eq!(token.expires_at(), expires_at);
+/// assert!(!format!("{token:?}").contains("eyJ0"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct AccessToken {
     pub(super) secret: Zeroizing<String>,

@@ -205,6 +205,21 @@ impl WritableEntity for DynamicEntity {
 
 /// What filters and projections of [`DynamicEntity`] are written with: any column, by its name. As those of an enum of entities,
 /// `E`, they are columns of the rows that its variant marked `other` takes.
+///
+/// ```
+#[doc = include_str!("../docs/employees.md")]
+/// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+/// use tablesdk::DynamicEntity;
+///
+/// let rows = table
+///     .query::<DynamicEntity>()
+///     .filter(|e| e.property("PartitionKey").eq("Sales") & !e.property("Age").gt(64))
+///     .select(|e| e.properties(["Name"]));
+/// let rows = rows.collect().await?;
+/// assert_eq!(rows[0].properties().read::<String>("Name")?, "Ada");
+/// # Ok(())
+/// # }
+/// ```
 pub struct DynamicColumns<E = DynamicEntity> {
     prefix: Prefix,
     entity: PhantomData<fn() -> E>,
@@ -279,6 +294,14 @@ impl DynamicSelection {
 }
 
 /// A column by its name. The value says the type: the service compares values of one type.
+///
+/// ```
+/// use tablesdk::{DynamicEntity, TableEntity, Value};
+///
+/// let e = DynamicEntity::columns();
+/// assert_eq!(e.property("Age").ge(30).to_string(), "Age ge 30");
+/// assert_eq!(e.property("Badge").eq(Value::Int64(7)).to_string(), "Badge eq 7L");
+/// ```
 pub struct DynamicColumn<E = DynamicEntity> {
     columns: DynamicColumns<E>,
     name: String,

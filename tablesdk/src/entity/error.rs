@@ -7,6 +7,19 @@ use tablesdk_protocol::wire::json::PropertyError;
 use tablesdk_protocol::{EdmType, KeyError, KeyPartName};
 
 /// A struct that cannot be written as an entity, or an entity that cannot be read as the struct.
+///
+/// ```
+/// # use tablesdk::{DynamicEntity, TableEntity};
+/// # #[derive(Clone, Debug, TableEntity)]
+/// # struct Person { #[table(partition_key)] country: String, #[table(row_key)] id: String, age: i32 }
+/// use tablesdk::EntityProblem;
+///
+/// let mut row = DynamicEntity::new("UK", "1");
+/// row.properties_mut().set("age", "thirty");
+/// let error = row.to_entity::<Person>().unwrap_err();
+/// println!("{error}");
+/// assert!(matches!(error.problem(), EntityProblem::Value { .. }));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(transparent)]
 pub struct EntityError(Box<EntityProblem>);
@@ -25,6 +38,19 @@ impl<P: Into<EntityProblem>> From<P> for EntityError {
 }
 
 /// What is wrong between a struct and its entity.
+///
+/// ```
+/// # use tablesdk::{DynamicEntity, TableEntity};
+/// # #[derive(Clone, Debug, TableEntity)]
+/// # struct Person { #[table(partition_key)] country: String, #[table(row_key)] id: String, age: i32 }
+/// use tablesdk::{EdmType, EntityProblem};
+///
+/// let error = DynamicEntity::new("UK", "1").to_entity::<Person>().unwrap_err();
+/// let EntityProblem::MissingProperty { property, expected } = error.problem() else {
+///     panic!("it has no age");
+/// };
+/// assert_eq!((property.as_str(), *expected), ("age", EdmType::Int32));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EntityProblem {
@@ -238,6 +264,15 @@ impl Display for Expected {
 }
 
 /// What is wrong with the value of a property.
+///
+/// ```
+/// use tablesdk::{PropertyValue, Value, ValueError};
+///
+/// let error = u8::from_value(Value::Int32(300)).unwrap_err();
+/// assert!(matches!(error, ValueError::OutOfRange { .. }));
+/// let error = u8::from_value(Value::from("7")).unwrap_err();
+/// assert_eq!(error.to_string(), "expected Edm.Int32, found Edm.String");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ValueError {

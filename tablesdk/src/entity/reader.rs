@@ -31,6 +31,7 @@ impl<'a> PropertyReader<'a> {
     }
 
     /// The next property, keys and timestamp left out; `None` at the end.
+    #[doc(hidden)]
     pub fn next_property(&mut self) -> Option<&'a RawProperty<'a>> {
         let hidden = self.hidden;
         self.rest.find(|property| {

@@ -10,6 +10,27 @@ use super::prefix::Prefix;
 use super::{EntityType, KeyTemplate};
 
 /// The properties that a struct is stored as, keys left out.
+///
+/// ```
+/// use tablesdk::{EdmType, TableEntity};
+///
+/// #[derive(TableEntity)]
+/// #[table(rename_all = "PascalCase")]
+/// struct Person {
+///     #[table(partition_key)]
+///     country: String,
+///     #[table(row_key)]
+///     id: String,
+///     first_name: String,
+///     age: Option<i32>,
+/// }
+///
+/// let schema = Person::SCHEMA;
+/// assert_eq!(schema.row_key().expect("it has one").text(), "{id}");
+/// let [name, age] = &schema.properties()[..] else { panic!("it has two properties") };
+/// assert_eq!((name.name().as_ref(), name.is_optional()), ("FirstName", false));
+/// assert_eq!((age.edm_type(), age.is_optional()), (EdmType::Int32, true));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schema {
     entity: &'static str,

@@ -13,6 +13,22 @@ use super::{EntityError, EntityProblem, PropertyReader, TableEntity, WritableEnt
 /// An entity as the service stores it: the value, and the key, ETag and timestamp it was read with.
 ///
 /// It derefs to the value. A conditional write needs it, since it alone knows the version that the write is based on.
+///
+/// ```
+#[doc = include_str!("../docs/employees.md")]
+/// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+/// let mut ada = table.get(Employee::key("Sales", "1")).await?.expect("she works here");
+/// assert_eq!(ada.name, "Ada", "it derefs to the employee");
+/// println!("{} is of {:?}, version {}", ada.key().row_key(), ada.timestamp(), ada.etag());
+///
+/// let before = ada.etag().clone();
+/// ada.name.push_str(" Lovelace");
+/// table.replace(&mut ada).await?;
+/// assert_ne!(*ada.etag(), before, "it knows its new version");
+/// let employee: Employee = ada.into_inner();
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stored<E> {
     value: E,

@@ -19,6 +19,27 @@ use crate::query::AccessClass;
 /// What an operation took. See [`Builder::on_operation`](crate::Builder::on_operation).
 ///
 /// A query is an operation for each of its pages, and so are the batches of a bulk run.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let server = tablesdk_server::TableServer::start().await?;
+/// use tablesdk::{OperationReport, TableServiceClient};
+///
+/// fn log(report: &OperationReport) {
+///     eprintln!(
+///         "{} of {:?}: {} attempts, {} bytes, {:?}",
+///         report.operation, report.table, report.attempts, report.bytes_received, report.duration,
+///     );
+/// }
+/// let service = TableServiceClient::builder(server.endpoint())
+///     .credential(server.credential())
+///     .on_operation(log)
+///     .build()?;
+/// service.table("Employees").create().await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OperationReport {

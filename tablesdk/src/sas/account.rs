@@ -20,6 +20,28 @@ use crate::pipeline::Pipeline;
 ///
 /// What is given twice, counts the last time, but for permissions and kinds of resource, which add up. Bad input is reported by
 /// [`sign`](Self::sign).
+///
+/// ```
+#[doc = include_str!("../docs/employees.md")]
+/// use std::time::{Duration, SystemTime};
+/// use tablesdk::TableServiceClient;
+/// use tablesdk::sas::{AccountPermissions, ResourceTypes};
+///
+/// let url = service
+///     .sas()
+///     .on(ResourceTypes::OBJECT)
+///     .allow(AccountPermissions::READ | AccountPermissions::ADD)
+///     .starts_at(SystemTime::now() - Duration::from_secs(600)) // clocks differ
+///     .expires_in(Duration::from_secs(3600))
+///     .sign()?;
+///
+/// // Entities of all tables, but not the tables themselves.
+/// let guest = TableServiceClient::from_sas_url(&url.expose())?;
+/// guest.table("Employees").insert(&Employee::new("Sales", "1", "Ada")).await?;
+/// assert!(guest.table("Employees").delete_table().await.unwrap_err().is_denied());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 #[must_use = "nothing is signed until `sign` is called"]
 pub struct AccountSasBuilder {

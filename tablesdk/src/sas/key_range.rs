@@ -12,6 +12,21 @@ use crate::entity::{EntityError, IntoEntityKey};
 /// The ends are typed keys such as `Employee::key("Sales", "1")`, or the texts of partition key and row key as they are stored. They
 /// compare by partition key first, in the order in which queries return entities: the range from `("A", "5")` to `("C", "1")` has
 /// all of partition `B` in it.
+///
+/// ```
+#[doc = include_str!("../docs/employees.md")]
+/// use tablesdk::sas::Permissions;
+///
+/// let expiry = std::time::Duration::from_secs(60);
+/// let sas = || table.sas().allow(Permissions::READ).expires_in(expiry);
+/// sas().keys(Employee::key("Sales", "1")..=Employee::key("Sales", "5")).sign()?;
+/// sas().keys(("Sales", "3")..).sign()?;
+/// sas().keys(..=("Sales", "3")).sign()?;
+/// // One that nothing is in is refused.
+/// assert!(sas().keys(("Sales", "3")..=("Sales", "1")).sign().is_err());
+/// # Ok(())
+/// # }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a range of keys that a shared access signature can have",
     label = "not a range of keys with its last key in it",

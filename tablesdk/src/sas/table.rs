@@ -21,6 +21,32 @@ use crate::{Error, TableClient};
 ///
 /// What is given twice, counts the last time, but for permissions, which add up. Bad input is reported by
 /// [`sign`](Self::sign).
+///
+/// ```
+#[doc = include_str!("../docs/employees.md")]
+/// # for id in ["1", "5", "9"] {
+/// #     table.insert(&Employee::new("Sales", id, "Ada")).await?;
+/// # }
+/// use std::net::Ipv4Addr;
+/// use std::time::Duration;
+/// use tablesdk::TableClient;
+/// use tablesdk::sas::Permissions;
+///
+/// let url = table
+///     .sas()
+///     .allow(Permissions::READ | Permissions::DELETE)
+///     .keys(Employee::key("Sales", "1")..=Employee::key("Sales", "5"))
+///     .expires_in(Duration::from_secs(3600))
+///     .ip(Ipv4Addr::LOCALHOST)
+///     .sign()?;
+///
+/// // Whoever has the URL sees those entities alone.
+/// let guest = TableClient::from_sas_url(&url.expose())?;
+/// assert_eq!(guest.query::<Employee>().count().await?, 2);
+/// assert!(guest.delete(Employee::key("Sales", "9")).await.unwrap_err().is_denied());
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "nothing is signed until `sign` is called"]
 pub struct TableSasBuilder {
     table: TableClient,

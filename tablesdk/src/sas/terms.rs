@@ -92,6 +92,21 @@ impl Terms {
 }
 
 /// The addresses from which a shared access signature may be used: one, or a range with both ends in it.
+///
+/// ```
+#[doc = include_str!("../docs/employees.md")]
+/// use std::net::Ipv4Addr;
+/// use tablesdk::sas::Permissions;
+///
+/// let expiry = std::time::Duration::from_secs(60);
+/// let sas = || table.sas().allow(Permissions::READ).expires_in(expiry);
+/// let office = Ipv4Addr::new(192, 0, 2, 0)..=Ipv4Addr::new(192, 0, 2, 255);
+/// let url = sas().ip(office).sign()?;
+/// assert!(url.expose().contains("sip=192.0.2.0-192.0.2.255"));
+/// sas().ip(Ipv4Addr::new(192, 0, 2, 7)).sign()?;
+/// # Ok(())
+/// # }
+/// ```
 pub trait IpRange {
     /// The first and the last address.
     fn into_ends(self) -> (IpAddr, IpAddr);

@@ -10,6 +10,26 @@ use crate::query::{EntityStream, Pages};
 use crate::{Error, TableServiceClient};
 
 /// Reads whole tables. See [`TableServiceClient::export`].
+///
+/// ```
+#[doc = include_str!("../docs/employees.md")]
+/// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+/// use futures::TryStreamExt;
+/// use tablesdk::transfer::{ExportPosition, Record};
+///
+/// let mut chunks = service.export().tables(["Employees"]).page_size(100).stream();
+/// let mut entities = 0;
+/// let mut position = String::new();
+/// while let Some(chunk) = chunks.try_next().await? {
+///     entities += chunk.records.iter().filter(|r| matches!(r, Record::Entity { .. })).count();
+///     // To go on from, when the rest has to wait: `export().resume(…)` takes it.
+///     position = chunk.position.to_string();
+/// }
+/// assert_eq!(entities, 1);
+/// assert!(position.parse::<ExportPosition>()?.is_end());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 #[must_use = "an export does nothing until its stream is read"]
 pub struct Export {

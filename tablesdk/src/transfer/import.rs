@@ -19,6 +19,23 @@ use crate::entity::{DynamicEntity, WritableEntity as _, write_entity};
 use crate::{Error, TableServiceClient};
 
 /// What an import does with an entity that exists already. There is no default: each is what some people expect.
+///
+/// ```
+#[doc = include_str!("../docs/employees.md")]
+/// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+/// use tablesdk::transfer::{ImportMode, Record};
+///
+/// let line = br#"{"table":"Employees","entity":{"PartitionKey":"Sales","RowKey":"1","Name":"Grace"}}"#;
+/// let mut import = service.import(ImportMode::Insert);
+/// import.push(Record::read_line(line)?).await?;
+/// assert!(import.finish().await.unwrap_err().is_conflict(), "there is one already");
+///
+/// let mut import = service.import(ImportMode::UpsertReplace);
+/// import.push(Record::read_line(line)?).await?;
+/// import.finish().await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ImportMode {
@@ -38,6 +55,30 @@ pub enum ImportMode {
 ///
 /// Dropping the future of a push leaves open whether its record was taken: the import takes no more then, and another may go
 /// on from [`stored`](Self::stored).
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let server = tablesdk_server::TableServer::start().await?;
+/// # let service = tablesdk::TableServiceClient::from_connection_string(&server.connection_string())?;
+/// # let table = service.table("Rows");
+/// # table.create().await?;
+/// use tablesdk::transfer::{ImportMode, Record};
+///
+/// let lines = [
+///     r#"{"table":"Employees","entity":{"PartitionKey":"Sales","RowKey":"1","Name":"Ada"}}"#,
+///     r#"{"table":"Employees","entity":{"PartitionKey":"Sales","RowKey":"2","Name":"Grace"}}"#,
+/// ];
+/// let mut import = service.import(ImportMode::UpsertReplace).concurrency(4).batch_size(50);
+/// for line in lines {
+///     import.push(Record::read_line(line.as_bytes())?).await?;
+/// }
+/// import.flush().await?;
+/// assert_eq!(import.stored(), 2, "a later import may skip so many");
+/// assert_eq!(import.finish().await?.entities, 2);
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "an import does nothing until records are pushed, and is done when finished"]
 pub struct Import {
     service: TableServiceClient,

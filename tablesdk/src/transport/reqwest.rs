@@ -13,6 +13,21 @@ use crate::Error;
 ///
 /// Connecting may take 5 seconds. How long a whole request may take is up to [`Retry::try_timeout`](crate::Retry::try_timeout).
 /// An answer may be 64 MiB large.
+///
+/// ```
+/// use std::time::Duration;
+/// use tablesdk::TableServiceClient;
+/// use tablesdk::transport::ReqwestTransport;
+///
+/// let http = reqwest::Client::builder()
+///     .connect_timeout(Duration::from_secs(2))
+///     .redirect(reqwest::redirect::Policy::none())
+///     .build()?;
+/// let service = TableServiceClient::builder("https://acct.table.core.windows.net")
+///     .transport(ReqwestTransport::from_client(http))
+///     .build()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct ReqwestTransport {
     client: reqwest::Client,

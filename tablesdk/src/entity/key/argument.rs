@@ -7,6 +7,21 @@ use super::part::KeyPart;
 /// What can be given for a part of a key of type `P`.
 ///
 /// A `&str` is given for a `String`, and the value within for [`Desc`] and [`Escaped`].
+///
+/// ```
+/// use tablesdk::{Desc, TableEntity};
+///
+/// #[derive(TableEntity)]
+/// #[table(partition_key = "{device}", row_key = "{sequence}")]
+/// struct Reading {
+///     device: String,
+///     sequence: Desc<u32>,
+/// }
+///
+/// // A `&str` for the `String`, a number for what counts it backwards.
+/// let key = Reading::key("d1", 7);
+/// let same = Reading::key(String::from("d1"), Desc(7));
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be given for a part of a key that is a `{P}`",
     label = "expected a `{P}`"

@@ -29,6 +29,20 @@ use super::EntityError;
 
 /// The key of an entity of type `E`, as `E::key(…)` makes it. A bad value is reported when the verb that got the key is
 /// awaited.
+///
+/// ```
+#[doc = include_str!("../../docs/employees.md")]
+/// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+/// let key = Employee::key("Sales", "1");
+/// assert!(table.get(key.clone()).await?.is_some(), "it says what it is the key of");
+/// assert!(table.delete(key).await?);
+///
+/// // A bad one is reported where it is used.
+/// let error = table.get(Employee::key("Sales/Asia", "1")).await.unwrap_err();
+/// assert!(format!("{error:?}").contains('/'));
+/// # Ok(())
+/// # }
+/// ```
 pub struct Key<E> {
     key: Result<EntityKey, EntityError>,
     entity: PhantomData<fn() -> E>,
@@ -89,6 +103,16 @@ impl<E> fmt::Debug for Key<E> {
 }
 
 /// The partition of entities of type `E`, as `E::partition(…)` makes it.
+///
+/// ```
+#[doc = include_str!("../../docs/employees.md")]
+/// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+/// let sales = Employee::partition("Sales");
+/// assert_eq!(table.query::<Employee>().partition(sales.clone()).count().await?, 1);
+/// table.batch(sales).delete(("Sales", "1")).commit().await?;
+/// # Ok(())
+/// # }
+/// ```
 pub struct Partition<E> {
     key: Result<PartitionKey, EntityError>,
     entity: PhantomData<fn() -> E>,
@@ -194,6 +218,24 @@ impl<P: Into<String>, R: Into<String>> IntoEntityKey for (P, R) {
 }
 
 /// A key that may name an entity of type `E`: an untyped one any, a typed one only its own.
+///
+/// ```
+#[doc = include_str!("../../docs/employees.md")]
+/// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+/// use tablesdk::{KeyOf, Stored, TableClient};
+///
+/// async fn find(
+///     table: &TableClient,
+///     key: impl KeyOf<Employee>,
+/// ) -> Result<Option<Stored<Employee>>, tablesdk::Error> {
+///     table.get(key).await
+/// }
+/// let ada = find(&table, Employee::key("Sales", "1")).await?.expect("she works here");
+/// let again = find(&table, ada.key()).await?.expect("she works here");
+/// assert_eq!(again, find(&table, ("Sales", "1")).await?.expect("she works here"));
+/// # Ok(())
+/// # }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a key of `{E}`",
     label = "not a key of that entity"

@@ -16,6 +16,23 @@ use super::template::{KeyTemplate, KeyWriter};
 use crate::entity::{EntityError, EntityProblem, Ordered, ValueError};
 
 /// Rows of entities of type `E` whose keys lie in a range. See [`QueryEntities::rows`](crate::action::QueryEntities::rows).
+///
+/// ```
+/// use tablesdk::{RowRange, TableEntity};
+///
+/// #[derive(TableEntity)]
+/// #[table(partition_key = "{department}", row_key = "{employee:06}_{year:04}")]
+/// struct Review {
+///     department: String,
+///     employee: u32,
+///     year: u16,
+/// }
+///
+/// // What `QueryEntities::rows` takes: all of one employee, some years of theirs, some employees.
+/// let all: RowRange<Review> = Review::rows().employee(17).into();
+/// let recent: RowRange<Review> = Review::rows().employee(17).year(2023..).into();
+/// let some: RowRange<Review> = Review::rows().employee(100..200).into();
+/// ```
 #[must_use = "a range does nothing until a query has it"]
 pub struct RowRange<E> {
     ends: Result<(Bound<String>, Bound<String>), EntityError>,
@@ -230,6 +247,21 @@ impl<E> fmt::Debug for Rows<E> {
 }
 
 /// What a part of a key of type `P` may be in a range of rows: one value, or any of Rust's ranges of values.
+///
+/// ```
+/// use tablesdk::{RowRange, TableEntity};
+///
+/// #[derive(TableEntity)]
+/// #[table(partition_key = "{station}", row_key = "{day}")]
+/// struct Weather {
+///     station: String,
+///     day: u32,
+/// }
+///
+/// let one: RowRange<Weather> = Weather::rows().day(20_240_315).into();
+/// let march: RowRange<Weather> = Weather::rows().day(20_240_301..=20_240_331).into();
+/// let since: RowRange<Weather> = Weather::rows().day(20_240_101..).into();
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` gives neither a part of a key that is a `{P}`, nor a range of them",
     label = "expected a `{P}`, or a range such as `from..to`"

@@ -126,6 +126,25 @@ property_value!(bytes::Bytes, Binary, self => Cow::Borrowed(self), bytes => byte
 pub trait Ordered: PropertyValue {}
 
 /// A value that is stored as the text that it is, so that a prefix of it means something.
+///
+/// ```
+/// use tablesdk::{PropertyValue, TableEntity};
+///
+/// // A newtype of a text is one, too.
+/// #[derive(PropertyValue)]
+/// struct Sku(String);
+///
+/// #[derive(TableEntity)]
+/// struct Item {
+///     #[table(partition_key)]
+///     order: String,
+///     #[table(row_key)]
+///     line: String,
+///     sku: Sku,
+/// }
+///
+/// assert_eq!(Item::columns().sku.starts_with("AB").to_string(), "sku ge 'AB' and sku lt 'AC'");
+/// ```
 #[diagnostic::on_unimplemented(
     message = "a value of type `{Self}` does not start with a text",
     label = "not a text",
