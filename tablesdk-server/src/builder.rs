@@ -28,14 +28,24 @@ use crate::{TableServer, TokenVerifier};
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use tablesdk_protocol::auth::SharedKey;
-/// use tablesdk_server::TableServer;
+/// use std::time::Duration;
+/// use tablesdk_server::{SharedKey, TableServer};
 ///
 /// let server = TableServer::builder()
 ///     .account(SharedKey::new("orders", "c2VjcmV0")?)
 ///     .start()
 ///     .await?;
 /// assert!(server.endpoint().ends_with("/orders"));
+///
+/// // One that a client of pages, and of tables that are deleted, is tested with.
+/// let awkward = TableServer::builder()
+///     .page_entities_max(3)
+///     .empty_pages()
+///     .page_per_partition()
+///     .query_time_max(Duration::from_millis(100))
+///     .deleted_table_name_hold(Duration::from_secs(40))
+///     .in_process()?;
+/// # drop(awkward);
 /// # Ok(())
 /// # }
 /// ```

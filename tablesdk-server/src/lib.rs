@@ -23,8 +23,7 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use bytes::Bytes;
-//! use tablesdk_protocol::Transport as _;
-//! use tablesdk_server::TableServer;
+//! use tablesdk_server::{TableServer, Transport as _};
 //!
 //! let server = TableServer::in_process();
 //! let request = http::Request::get(format!("{}/Tables", server.endpoint())).body(Bytes::new())?;
@@ -48,6 +47,19 @@
 //! Each request is an event of [`tracing`] with the target `tablesdk_server::request`: what was asked by which kind of credential,
 //! how it was answered, how long that took, and why it was refused, if it was. Events hold no keys, signatures and
 //! tokens. Where nobody subscribes, they cost nothing.
+//!
+//! # Testing a client
+//!
+//! [`Builder`] makes happen what else happens in production alone: small and empty [pages](Builder::empty_pages), queries that
+//! run out of [time](Builder::query_time_max), names of deleted tables that stay [taken](Builder::deleted_table_name_hold). The
+//! [guide to testing](https://docs.rs/tablesdk/latest/tablesdk/guide/testing/) of `tablesdk` puts it together.
+//!
+//! # Features
+//!
+//! | feature | default | adds |
+//! |---|---|---|
+//! | `cli` | yes | the program `tablesdk-server`; a test depends on the library with `default-features = false` |
+//! | `durable` | with `cli` | tables in a folder: `Builder::data`, `DataFolder` |
 //!
 //! # Standalone
 //!
@@ -80,3 +92,9 @@ pub use data_folder::{CheckReport, DataFolder, Progress};
 pub use server::{InProcess, TableServer};
 #[cfg(feature = "durable")]
 pub use storage::Durability;
+// What the interface is made of, so that a test needs no more than this crate: the same types as in `tablesdk`.
+pub use tablesdk_protocol::auth::{InvalidKeyError, SharedKey};
+pub use tablesdk_protocol::{
+    Clock, ParseTimestampError, Timestamp, TimestampRangeError, Transport, TransportError,
+    TransportFuture,
+};

@@ -23,8 +23,7 @@ use crate::context::Context;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use bytes::Bytes;
-/// use tablesdk_protocol::Transport as _;
-/// use tablesdk_server::{TableServer, TokenAction, TokenGrant, TokenRefusal};
+/// use tablesdk_server::{TableServer, TokenAction, TokenGrant, TokenRefusal, Transport as _};
 ///
 /// // A real one would check the signature, the audience and the time, and read the roles.
 /// let verify = |_account: &str, token: &str| match token {

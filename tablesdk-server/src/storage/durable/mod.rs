@@ -34,6 +34,18 @@ use self::overlay::{Overlay, Writes};
 use super::{Closed, Commit, Records, Snapshot, Storage, StorageError, WriteBatch};
 
 /// How much an acknowledged write survives.
+///
+/// ```
+/// use tablesdk_server::{Durability, TableServer};
+///
+/// # fn main() -> std::io::Result<()> {
+/// # let place = tempfile::tempdir()?;
+/// # let folder = place.path().join("tables");
+/// let server = TableServer::builder().data(folder, Durability::Sync).in_process()?;
+/// # drop(server);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Durability {
