@@ -62,6 +62,7 @@ pub struct Builder {
     tokens: Tokens,
     connections_max: usize,
     shutdown_grace: Duration,
+    admin_port: Option<u16>,
 }
 
 impl Builder {
@@ -77,6 +78,7 @@ impl Builder {
             tokens: Tokens::default(),
             connections_max: CONNECTIONS_MAX,
             shutdown_grace: SHUTDOWN_GRACE,
+            admin_port: None,
         }
     }
 
@@ -161,6 +163,18 @@ impl Builder {
         self
     }
 
+    /// Listens for operators on this port of `127.0.0.1`; 0 takes a free one, which [`TableServer::admin_addr`] tells. Unless
+    /// chosen, there is none. Without effect on a server without a socket.
+    ///
+    /// `GET /health` answers while the server does, `GET /ready` with 503 once nothing can be written any more, `GET /metrics`
+    /// in the text form of Prometheus, and `POST /backup` with a backup of everything, as
+    /// [`TableServer::backup`] writes it. Nobody is asked who they are: whoever can reach the loopback address of this machine
+    /// can read all tables there. Web pages cannot.
+    pub const fn admin_port(mut self, port: u16) -> Self {
+        self.admin_port = Some(port);
+        self
+    }
+
     /// The most entities of a page: 1,000 unless chosen, as the service has it. Taken as the nearest number from 1 to 1,000.
     ///
     /// A small number shows with few entities whether a client follows continuation tokens.
@@ -211,6 +225,7 @@ impl Builder {
             address: SocketAddr::new(self.host, self.port),
             connections_max: self.connections_max,
             shutdown_grace: self.shutdown_grace,
+            admin_port: self.admin_port,
         };
         TableServer::listening(sockets, self.options()?).await
     }
@@ -248,6 +263,7 @@ pub(crate) struct Sockets {
     pub(crate) address: SocketAddr,
     pub(crate) connections_max: usize,
     pub(crate) shutdown_grace: Duration,
+    pub(crate) admin_port: Option<u16>,
 }
 
 /// What the layers behind the sockets get to know.

@@ -192,6 +192,20 @@ impl DataFolder {
     }
 }
 
+/// Reads a backup to its end, keeps nothing of it, and returns how many records are in it.
+///
+/// # Errors
+///
+/// When it is not whole ([`io::ErrorKind::InvalidData`]), or cannot be read.
+pub fn verify_backup(from: impl Read, mut progress: impl FnMut(Progress)) -> io::Result<u64> {
+    let mut count = 0;
+    storage::read_backup(from, |records| {
+        count += u64::try_from(records.len()).unwrap_or_default();
+        progress(Progress::Records(count));
+        Ok(())
+    })
+}
+
 /// A folder of another format is none that could be checked.
 fn is_damage(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::InvalidData && error.to_string().contains("is damaged")

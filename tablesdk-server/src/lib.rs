@@ -77,6 +77,7 @@ mod data_folder;
 mod engine;
 mod handler;
 mod http;
+mod metrics;
 mod request_log;
 mod server;
 mod service;
@@ -88,7 +89,7 @@ mod time_limit;
 pub use access::{TokenAction, TokenGrant, TokenRefusal, TokenVerifier};
 pub use builder::Builder;
 #[cfg(feature = "durable")]
-pub use data_folder::{CheckReport, DataFolder, Progress};
+pub use data_folder::{CheckReport, DataFolder, Progress, verify_backup};
 pub use server::{InProcess, TableServer};
 #[cfg(feature = "durable")]
 pub use storage::Durability;

@@ -1,13 +1,16 @@
-//! The standalone server: flags in, [`Builder`](tablesdk_server::Builder) out, then serve until told to stop.
+//! The standalone server: flags in, [`Builder`](tablesdk_server::Builder) out, then serve until told to stop; and the subcommands
+//! that look after its folder.
 //!
 //! Prints one line on standard output once it can be reached, errors and the log on standard error, and nothing else. Ends with
 //! 0 when it was told to stop, with 1 when it cannot serve, could not answer everybody before it stopped, or was told to stop
 //! twice, with 2 when the flags are wrong.
 
+mod program;
+
 use std::error::Error;
 use std::io::{self, Write};
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -20,9 +23,15 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer as _, fmt};
 
+use crate::program::{accounts, tools};
+
 fn main() -> ExitCode {
-    let flags = Flags::from(&command().get_matches());
-    match run(&flags) {
+    let matches = command().get_matches();
+    let result = match matches.subcommand() {
+        Some((name, matches)) => tools::run(name, matches),
+        None => run(&Flags::from(&matches)),
+    };
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Where standard error is closed, there is nobody to tell.
@@ -33,12 +42,13 @@ fn main() -> ExitCode {
 }
 
 fn run(flags: &Flags) -> Result<(), Box<dyn Error>> {
-    flags.check()?;
+    let accounts = flags.accounts()?;
+    flags.check(accounts.is_empty())?;
     start_log(flags)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
-    let result = runtime.block_on(serve(flags));
+    let result = runtime.block_on(serve(flags, accounts));
     // What computes still was given its time.
     runtime.shutdown_background();
     result
@@ -55,35 +65,73 @@ fn start_log(flags: &Flags) -> Result<(), Box<dyn Error>> {
     Ok(tracing_subscriber::registry().with(layer).try_init()?)
 }
 
-async fn serve(flags: &Flags) -> Result<(), Box<dyn Error>> {
+async fn serve(flags: &Flags, mut accounts: Vec<SharedKey>) -> Result<(), Box<dyn Error>> {
     // Before anybody is told that the server is there, and may tell it to stop.
     let told_to_stop = listen_for_signals()?;
     let mut builder = TableServer::builder()
         .host(flags.host)
         .port(flags.port)
-        .shutdown_grace(flags.shutdown_grace)
-        .account(SharedKey::new(WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY)?);
+        .shutdown_grace(flags.shutdown_grace);
+    if accounts.is_empty() {
+        accounts.push(SharedKey::new(WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY)?);
+    }
+    let is_well_known = flags.accounts()?.is_empty();
+    for account in accounts {
+        builder = builder.account(account);
+    }
+    if let Some(port) = flags.admin_port {
+        builder = builder.admin_port(port);
+    }
     if let Some(folder) = &flags.data {
         builder = builder.data(folder, flags.durability);
     }
     let server = builder.start().await.map_err(|error| with_advice(&error))?;
+    if let (Some(path), Some(address)) = (&flags.port_file, server.local_addr()) {
+        let written = write_port(path, address.port());
+        written.map_err(|error| format!("--port-file {}: {error}", path.display()))?;
+    }
     let mut stdout = io::stdout();
     // Whoever closed standard output does not wait for the line.
-    let _ = writeln!(
-        stdout,
-        "{NAME} listens on {}, connection string: {}",
-        server.endpoint(),
-        server.connection_string()
-    );
+    let _ = if is_well_known {
+        let text = server.connection_string();
+        let endpoint = server.endpoint();
+        writeln!(
+            stdout,
+            "{NAME} listens on {endpoint}, connection string: {text}"
+        )
+    } else {
+        // Whoever chose the key has it; what is printed may be kept.
+        writeln!(stdout, "{NAME} listens on {}", server.endpoint())
+    };
+    if let Some(address) = server.admin_addr() {
+        let _ = writeln!(stdout, "{NAME} listens for operators on http://{address}");
+    }
     let _ = stdout.flush();
     // Without anybody left to tell, it is time, too.
     let _ = told_to_stop.await;
-    Ok(server.shutdown().await?)
+    let stopped = server.shutdown().await;
+    if let Some(path) = &flags.port_file {
+        // It may be gone.
+        let _ = std::fs::remove_file(path);
+    }
+    Ok(stopped?)
+}
+
+/// Whoever waits for the file finds the whole number in it.
+fn write_port(path: &Path, port: u16) -> io::Result<()> {
+    let mut draft = path.as_os_str().to_owned();
+    draft.push(".new");
+    std::fs::write(&draft, format!("{port}\n"))?;
+    std::fs::rename(draft, path)
 }
 
 struct Flags {
     host: IpAddr,
     port: u16,
+    account: Vec<String>,
+    account_file: Option<PathBuf>,
+    admin_port: Option<u16>,
+    port_file: Option<PathBuf>,
     allow_well_known_key: bool,
     data: Option<PathBuf>,
     durability: Durability,
@@ -102,14 +150,33 @@ enum LogFormat {
 }
 
 impl Flags {
-    fn check(&self) -> Result<(), String> {
+    /// The accounts that are given; none for the well-known one.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the program reads its environment, the library does not"
+    )]
+    fn accounts(&self) -> Result<Vec<SharedKey>, String> {
+        let environment = match std::env::var(accounts::VARIABLE) {
+            Ok(text) => Some(text),
+            Err(std::env::VarError::NotPresent) => None,
+            Err(error) => return Err(format!("{}: {error}", accounts::VARIABLE)),
+        };
+        accounts::all(
+            &self.account,
+            self.account_file.as_deref(),
+            environment.as_deref(),
+        )
+    }
+
+    fn check(&self, is_well_known: bool) -> Result<(), String> {
         // `is_loopback` knows no IPv4 address in the form of IPv6.
-        if self.host.to_canonical().is_loopback() || self.allow_well_known_key {
+        if self.host.to_canonical().is_loopback() || self.allow_well_known_key || !is_well_known {
             return Ok(());
         }
         Err(format!(
             "refuses to listen on {}: the account's key is the well-known one that every emulator uses, so that anybody who \
-             reaches this address could read and change everything; if only people you trust can, for instance because it \
+             reaches this address could read and change everything; give it an account of its own with --account or \
+             --account-file, or if only people you trust can, for instance because it \
              is the inside of a container, repeat with --allow-well-known-key",
             self.host
         ))
@@ -122,6 +189,15 @@ impl From<&ArgMatches> for Flags {
         Self {
             host: *matches.get_one("host").expect(expectation),
             port: *matches.get_one("port").expect(expectation),
+            account: matches
+                .get_many("account")
+                .into_iter()
+                .flatten()
+                .cloned()
+                .collect(),
+            account_file: matches.get_one("account-file").cloned(),
+            admin_port: matches.get_one("admin-port").copied(),
+            port_file: matches.get_one("port-file").cloned(),
             allow_well_known_key: matches.get_flag("allow-well-known-key"),
             log: matches
                 .get_one::<Targets>("log")
@@ -148,6 +224,36 @@ fn command() -> Command {
         .version(env!("CARGO_PKG_VERSION"))
         .about(ABOUT)
         .after_help(EXAMPLES)
+        .args_conflicts_with_subcommands(true)
+        .subcommands(tools::commands())
+        .arg(
+            Arg::new("account")
+                .long("account")
+                .value_name("NAME:KEY")
+                .action(ArgAction::Append)
+                .help("Serve this account, and not the well-known one; repeat it for more. Others on this machine can see it: see --account-file"),
+        )
+        .arg(
+            Arg::new("account-file")
+                .long("account-file")
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .help("Serve the accounts in this file, NAME:KEY on each line; or set TABLESDK_SERVER_ACCOUNTS to NAME:KEY,NAME:KEY"),
+        )
+        .arg(
+            Arg::new("admin-port")
+                .long("admin-port")
+                .value_name("PORT")
+                .value_parser(value_parser!(u16))
+                .help("Answer /health, /ready, /metrics and `backup` on this port of 127.0.0.1, to anybody on this machine; 0 takes a free one"),
+        )
+        .arg(
+            Arg::new("port-file")
+                .long("port-file")
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .help("Write the port to this file once the server can be reached, and remove it in the end"),
+        )
         .arg(
             Arg::new("host")
                 .long("host")
@@ -407,13 +513,16 @@ mod tests {
     #[test]
     fn the_well_known_key_stays_on_this_machine() {
         for host in ["127.0.0.1", "127.1.2.3", "::1", "::ffff:127.0.0.1"] {
-            assert!(flags(&["--host", host]).unwrap().check().is_ok(), "{host}");
+            let flags = flags(&["--host", host]).unwrap();
+            assert!(flags.check(true).is_ok(), "{host}");
         }
         for host in ["0.0.0.0", "::", "192.168.1.1"] {
-            let refusal = flags(&["--host", host]).unwrap().check().unwrap_err();
+            let refused = flags(&["--host", host]).unwrap();
+            let refusal = refused.check(true).unwrap_err();
             assert!(refusal.contains("--allow-well-known-key"), "{refusal}");
+            assert!(refused.check(false).is_ok(), "{host}");
             let allowed = flags(&["--host", host, "--allow-well-known-key"]);
-            assert!(allowed.unwrap().check().is_ok(), "{host}");
+            assert!(allowed.unwrap().check(true).is_ok(), "{host}");
         }
     }
 

@@ -24,6 +24,7 @@ use crate::context::Context;
 pub(crate) struct Entry {
     /// `None` where nobody reads the log.
     facts: Option<Box<Facts>>,
+    operation: &'static str,
     span: Span,
 }
 
@@ -35,7 +36,6 @@ struct Facts {
     authentication: &'static str,
     request_id: String,
     client_request_id: String,
-    operation: &'static str,
     bytes_in: usize,
 }
 
@@ -53,12 +53,12 @@ impl Entry {
                     context.client_request_id().unwrap_or_default(),
                 )
                 .to_string(),
-                operation: "",
                 bytes_in: 0,
             })
         });
         Self {
             facts,
+            operation: "",
             span: span(context),
         }
     }
@@ -77,9 +77,12 @@ impl Entry {
 
     /// It is known what the request asks for.
     pub(crate) fn names(&mut self, operation: &'static str) {
-        if let Some(facts) = &mut self.facts {
-            facts.operation = operation;
-        }
+        self.operation = operation;
+    }
+
+    /// What the request asks for, once that is known.
+    pub(crate) const fn operation(&self) -> &'static str {
+        self.operation
     }
 
     /// The request has its answer: an error's, if there is one.
@@ -99,7 +102,7 @@ impl Entry {
                     method = %facts.method,
                     path = %WithoutSignature::of_path(facts.uri.path()),
                     query = %WithoutSignature::of_text(facts.uri.query().unwrap_or_default()),
-                    operation = facts.operation,
+                    operation = self.operation,
                     status = status.as_u16(),
                     code,
                     reason = %WithoutSignature::of_text(message),
@@ -137,7 +140,7 @@ impl Drop for Entry {
                 method = %facts.method,
                 path = %WithoutSignature::of_path(facts.uri.path()),
                 query = %WithoutSignature::of_text(facts.uri.query().unwrap_or_default()),
-                operation = facts.operation,
+                operation = self.operation,
                 request_id = facts.request_id,
                 client_request_id = facts.client_request_id,
                 authentication = facts.authentication,

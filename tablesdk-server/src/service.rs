@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::Response;
@@ -14,6 +15,7 @@ use http::request::Parts;
 use tablesdk_protocol::auth::SharedKey;
 use tablesdk_protocol::operation::{Operation, QueryOptions, ReceivedRequest};
 use tablesdk_protocol::{Clock, CorsRule, ErrorCode, ResourcePath, ServiceError, TableName};
+use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use crate::access::{self, Principal, Tokens};
@@ -23,8 +25,9 @@ use crate::context::{Context, RequestIds};
 use crate::cors::{self, Cors};
 use crate::engine::Engine;
 use crate::handler;
+use crate::metrics::Metrics;
 use crate::request_log::{self, Entry};
-use crate::storage::{Closed, Storage};
+use crate::storage::{Closed, Storage, StorageError};
 use crate::sweep;
 use crate::time_limit::{Timer, within};
 
@@ -35,6 +38,7 @@ pub(crate) struct Service {
     accounts: HashMap<String, Vec<SharedKey>>,
     clock: Arc<dyn Clock>,
     engine: Arc<Engine>,
+    metrics: Metrics,
     request_ids: RequestIds,
     timer: Timer,
     tokens: Tokens,
@@ -70,6 +74,7 @@ impl Service {
             accounts,
             clock: options.clock,
             engine,
+            metrics: Metrics::default(),
             request_ids: RequestIds::new(),
             timer: Timer::Unknown,
             tokens: options.tokens,
@@ -89,6 +94,16 @@ impl Service {
     #[cfg(feature = "durable")]
     pub(crate) fn engine(&self) -> &Arc<Engine> {
         &self.engine
+    }
+
+    /// What it has counted.
+    pub(crate) const fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// Why nothing can be written any more, if that is so.
+    pub(crate) fn is_writable(&self) -> Result<(), StorageError> {
+        self.engine.is_writable()
     }
 
     /// Tells when the storage is closed, once the service is gone.
@@ -126,7 +141,12 @@ impl Service {
                 head,
                 principal,
             }),
-            Err(refusal) => Err(Box::new(refusal.answer(&context, entry))),
+            Err(refusal) => {
+                let response = refusal.answer(&context, entry);
+                let status = response.status().as_u16();
+                self.metrics.answered("", status, Duration::ZERO);
+                Err(Box::new(response))
+            }
         }
     }
 
@@ -139,16 +159,22 @@ impl Service {
             principal,
         } = admitted;
         entry.received(&body);
+        let began = Instant::now();
         let span = entry.span();
         let handled = self.handle(&context, &principal, head, body, &mut entry);
-        match handled.instrument(span).await {
+        let handled = handled.instrument(span).await;
+        let operation = entry.operation();
+        let response = match handled {
             Ok(response) => {
                 let response = context.finish(response);
                 entry.answered(&response, None);
                 response
             }
             Err(error) => Refusal::Operation(error).answer(&context, entry),
-        }
+        };
+        let status = response.status().as_u16();
+        self.metrics.answered(operation, status, began.elapsed());
+        response
     }
 
     /// The answer to a request whose body was not read to its end.

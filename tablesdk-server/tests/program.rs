@@ -9,6 +9,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use http::{HeaderMap, Method, Uri};
@@ -22,10 +23,21 @@ struct Program {
     _stdout: BufReader<std::process::ChildStdout>,
     key: SharedKey,
     address: String,
+    /// Where operators reach it.
+    admin: Option<String>,
 }
 
 impl Program {
     fn start(flags: &[&str]) -> Self {
+        Self::start_and_read(flags, None)
+    }
+
+    /// With an account whose key it does not print.
+    fn start_with_account(flags: &[&str], key: SharedKey) -> Self {
+        Self::start_and_read(flags, Some(key))
+    }
+
+    fn start_and_read(flags: &[&str], key: Option<SharedKey>) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_tablesdk-server"))
             .args(["--port", "0", "--log", "info"])
             .args(flags)
@@ -40,11 +52,24 @@ impl Program {
             let (_, rest) = line.split_once(name).unwrap();
             rest.split(';').next().unwrap().to_owned()
         };
-        let endpoint: Endpoint = part("TableEndpoint=").parse().unwrap();
+        let admin = flags.contains(&"--admin-port").then(|| {
+            let mut line = String::new();
+            stdout.read_line(&mut line).unwrap();
+            line.trim().rsplit('/').next().unwrap().to_owned()
+        });
+        let (endpoint, key) = match key {
+            Some(key) => (part("listens on "), key),
+            None => {
+                let key = SharedKey::new(part("AccountName="), &part("AccountKey="));
+                (part("TableEndpoint="), key.unwrap())
+            }
+        };
+        let endpoint: Endpoint = endpoint.trim().parse().unwrap();
         let authority = endpoint.as_str().split('/').nth(2).unwrap();
         Self {
             address: authority.to_owned(),
-            key: SharedKey::new(part("AccountName="), &part("AccountKey=")).unwrap(),
+            admin,
+            key,
             _stdout: stdout,
             child,
         }
@@ -110,6 +135,205 @@ impl Drop for Program {
     fn drop(&mut self) {
         let _ = self.child.kill();
     }
+}
+
+/// A signed request, and the status and body of its answer.
+fn ask(program: &Program, method: &str, path: &str, body: &str) -> (u16, String) {
+    let target = format!("/{}{path}", program.key.account());
+    let date = Timestamp::try_from(std::time::SystemTime::now()).unwrap();
+    let mut headers = HeaderMap::new();
+    headers.insert("x-ms-date", date.to_http_date().parse().unwrap());
+    let text = string_to_sign(
+        Scheme::SharedKeyLite,
+        program.key.account(),
+        &method.parse::<Method>().unwrap(),
+        &target.parse::<Uri>().unwrap(),
+        &headers,
+    );
+    let content_type = if path == "/$batch" {
+        "multipart/mixed; boundary=b"
+    } else {
+        "application/json"
+    };
+    let request = format!(
+        "{method} {target} HTTP/1.0\r\nHost: {}\r\nx-ms-date: {}\r\nContent-Type: {content_type}\r\n\
+         Authorization: SharedKeyLite {}:{}\r\nAccept: application/json;odata=nometadata\r\nContent-Length: {}\r\n\r\n{body}",
+        program.address,
+        date.to_http_date(),
+        program.key.account(),
+        program.key.sign(&text).expose(),
+        body.len()
+    );
+    exchange(&program.address, &request)
+}
+
+fn exchange(address: &str, request: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
+    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+    (status, body.to_owned())
+}
+
+/// Runs a subcommand: whether it went well, and what it said.
+fn tool(words: &[&str]) -> (bool, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tablesdk-server"));
+    let output = command.args(words).output().unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8(text).unwrap())
+}
+
+fn shown(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// How many entities there are in pairs, each with the same number in both of its rows.
+fn count_pairs(program: &Program) -> usize {
+    let (status, body) = ask(program, "GET", "/people()", "");
+    assert_eq!(status, 200, "{body}");
+    let row_keys: Vec<_> = body
+        .split("\"RowKey\":\"")
+        .skip(1)
+        .map(|rest| rest.split('"').next().unwrap())
+        .collect();
+    for row_key in &row_keys {
+        let (number, side) = row_key.split_once('-').unwrap();
+        let other = format!("{number}-{}", if side == "a" { "b" } else { "a" });
+        assert!(row_keys.contains(&&*other), "{other} is missing");
+    }
+    row_keys.len() / 2
+}
+
+#[test]
+fn a_backup_under_load_is_one_moment_and_can_be_restored() {
+    let place = tempfile::tempdir().unwrap();
+    let (folder, restored) = (place.path().join("tables"), place.path().join("restored"));
+    let backup = place.path().join("backup");
+    let program = Program::start(&["--data", shown(&folder), "--admin-port", "0"]);
+    let admin = program.admin.clone().unwrap();
+    let port = admin.rsplit(':').next().unwrap();
+    assert_eq!(
+        ask(&program, "POST", "/Tables", r#"{"TableName":"people"}"#).0,
+        201
+    );
+    // Pairs of rows, each in one batch.
+    let write_pair = |number: usize| {
+        let mut body = "--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n".to_owned();
+        for side in ["a", "b"] {
+            let part = format!(
+                "--c\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n\
+                 PUT /people(PartitionKey='p',RowKey='{number}-{side}') HTTP/1.1\r\n\
+                 Content-Type: application/json\r\n\r\n{{\"n\":{number}}}\r\n"
+            );
+            body += &part;
+        }
+        body += "--c--\r\n\r\n--b--\r\n";
+        let (status, answer) = ask(&program, "POST", "/$batch", &body);
+        assert_eq!(status, 202, "{answer}");
+        assert!(!answer.contains("odata.error"), "{answer}");
+    };
+    for number in 0..50 {
+        write_pair(number);
+    }
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in 50..400 {
+                write_pair(number);
+                if done.load(std::sync::atomic::Ordering::Relaxed) {
+                    break;
+                }
+            }
+        });
+        let words = ["backup", "--admin-port", port, shown(&backup)];
+        let (is_well, text) = tool(&words);
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(is_well && text.contains("is a backup of"), "{text}");
+        let (is_well, text) = tool(&words);
+        assert!(!is_well && text.contains("--force"), "{text}");
+    });
+    // While a server has it, nobody else may look.
+    let (is_well, text) = tool(&["check", "--data", shown(&folder)]);
+    assert!(!is_well && text.contains("in use by process"), "{text}");
+    program.signal("TERM");
+    assert_eq!(program.ended().0, Some(0));
+
+    let (is_well, text) = tool(&["restore", shown(&backup), "--data", shown(&folder)]);
+    assert!(!is_well && text.contains("not empty"), "{text}");
+    let (is_well, text) = tool(&["restore", shown(&backup), "--data", shown(&restored)]);
+    assert!(is_well, "{text}");
+    for folder in [&folder, &restored] {
+        let (is_well, text) = tool(&["check", "--data", shown(folder)]);
+        assert!(is_well && text.contains("is sound: 1 tables"), "{text}");
+    }
+    let program = Program::start(&["--data", shown(&restored)]);
+    assert!(count_pairs(&program) >= 50);
+    program.signal("TERM");
+    assert_eq!(program.ended().0, Some(0));
+
+    // Of a folder, it is the same; cut short, it is none.
+    let again = place.path().join("again");
+    let (is_well, text) = tool(&["backup", "--data", shown(&restored), shown(&again)]);
+    assert!(is_well, "{text}");
+    assert_eq!(
+        std::fs::read(&again).unwrap(),
+        std::fs::read(&backup).unwrap()
+    );
+    let bytes = std::fs::read(&again).unwrap();
+    std::fs::write(&again, &bytes[..bytes.len() - 1]).unwrap();
+    let none = place.path().join("none");
+    let (is_well, text) = tool(&["restore", shown(&again), "--data", shown(&none)]);
+    assert!(!is_well && text.contains("ends in the middle"), "{text}");
+    assert!(!none.exists() && !place.path().join("none.restoring").exists());
+}
+
+#[test]
+fn operators_are_told_and_web_pages_are_not() {
+    let program = Program::start(&["--admin-port", "0"]);
+    let admin = program.admin.clone().unwrap();
+    ask(&program, "GET", "/Tables", "");
+    let get = |path: &str, more: &str| {
+        exchange(
+            &admin,
+            &format!("GET {path} HTTP/1.0\r\nHost: {admin}\r\n{more}\r\n"),
+        )
+    };
+    assert_eq!(get("/health", ""), (200, "alive\n".to_owned()));
+    assert_eq!(get("/ready", ""), (200, "ready\n".to_owned()));
+    let (status, metrics) = get("/metrics", "");
+    assert_eq!(status, 200);
+    let line = r#"tablesdk_requests_total{operation="QueryTables",status="200"} 1"#;
+    assert!(metrics.contains(line), "{metrics}");
+    assert_eq!(get("/backup", "").0, 405);
+    assert_eq!(get("/", "").0, 404);
+    assert_eq!(get("/metrics", "Origin: http://example.com\r\n").0, 403);
+    let elsewhere = "GET /metrics HTTP/1.0\r\nHost: example.com\r\n\r\n";
+    assert_eq!(exchange(&admin, elsewhere).0, 403);
+    program.signal("TERM");
+    assert_eq!(program.ended().0, Some(0));
+}
+
+#[test]
+fn accounts_and_the_port_come_from_files_and_go_to_them() {
+    let place = tempfile::tempdir().unwrap();
+    let (accounts, port) = (place.path().join("accounts"), place.path().join("port"));
+    std::fs::write(&accounts, "ours:c2VjcmV0\n").unwrap();
+    let flags = [
+        "--account-file",
+        shown(&accounts),
+        "--port-file",
+        shown(&port),
+    ];
+    let program = Program::start_with_account(&flags, SharedKey::new("ours", "c2VjcmV0").unwrap());
+    let text = std::fs::read_to_string(&port).unwrap();
+    assert!(program.address.ends_with(&format!(":{}", text.trim())));
+    assert_eq!(ask(&program, "GET", "/Tables", "").0, 200);
+    program.signal("TERM");
+    let (code, log) = program.ended();
+    assert_eq!(code, Some(0), "{log}");
+    assert!(!port.exists() && !log.contains("c2VjcmV0"), "{log}");
 }
 
 #[test]

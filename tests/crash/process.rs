@@ -39,9 +39,22 @@ impl Answer {
 impl Server {
     /// Starts the program on a folder, and waits until it can be reached.
     pub(crate) async fn start(folder: &Path) -> Self {
-        let mut child = Command::new(program())
-            .args(["--port", "0", "--data"])
-            .arg(folder)
+        let mut command = Command::new(program());
+        command.args(["--port", "0", "--data"]).arg(folder);
+        Self::start_as(command).await
+    }
+
+    /// The same, but no file may grow beyond that many KiB, and whoever tries is told so.
+    pub(crate) async fn start_with_file_limit(folder: &Path, kib: u64) -> Self {
+        let mut command = Command::new("bash");
+        let script = format!("ulimit -f {kib}; trap '' XFSZ; exec \"$@\"");
+        command.args(["-c", &script, "limited"]).arg(program());
+        command.args(["--port", "0", "--data"]).arg(folder);
+        Self::start_as(command).await
+    }
+
+    async fn start_as(mut command: Command) -> Self {
+        let mut child = command
             .stdout(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
@@ -60,6 +73,16 @@ impl Server {
             key: SharedKey::new(part("AccountName"), part("AccountKey")).unwrap(),
             child: Mutex::new(Some(child)),
         }
+    }
+
+    /// Halts the process wherever it is, or lets it go on.
+    pub(crate) fn signal(&self, name: &str) {
+        let child = self.child.lock().unwrap();
+        let id = child.as_ref().unwrap().id().unwrap().to_string();
+        let kill = std::process::Command::new("kill")
+            .args(["-s", name, &id])
+            .status();
+        assert!(kill.unwrap().success());
     }
 
     /// Ends the process at once, with a signal that it cannot handle.

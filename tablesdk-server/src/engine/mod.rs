@@ -96,6 +96,11 @@ impl Engine {
         }
     }
 
+    /// Why nothing can be written any more, if that is so.
+    pub(crate) fn is_writable(&self) -> Result<(), StorageError> {
+        self.storage.is_writable()
+    }
+
     /// Tells when the storage is closed, once the engine is gone.
     pub(crate) fn closed(&self) -> Closed {
         self.storage.closed()

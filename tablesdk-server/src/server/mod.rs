@@ -3,6 +3,8 @@
 //! Accepts connections and hands each to `http.rs`; everything that a request means happens in the service behind it. All tasks
 //! run on the caller's runtime and belong to the handle: none outlives it.
 
+mod admin;
+
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -20,6 +22,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle, JoinSet, spawn_blocking};
 use tokio::time::{sleep, timeout};
 
+use self::admin::Admin;
 use crate::builder::{Builder, Options, Sockets};
 use crate::context::Encrypted;
 use crate::http::{Edge, Handler, exceeds_limit, serve, stopped, to_origin_form};
@@ -47,6 +50,7 @@ pub struct TableServer {
     service: Arc<Service>,
     stopping: watch::Sender<bool>,
     front: Option<Front>,
+    admin: Option<Admin>,
 }
 
 impl TableServer {
@@ -115,6 +119,11 @@ impl TableServer {
         self.front.as_ref().map(|front| front.local_addr)
     }
 
+    /// The address that operators reach, `None` without an [`admin_port`](Builder::admin_port).
+    pub fn admin_addr(&self) -> Option<SocketAddr> {
+        self.admin.as_ref().map(|admin| admin.local_addr)
+    }
+
     /// Writes everything that lasts, as it is now, to one file, or whatever else takes bytes, and returns how many records that
     /// was. Requests go on meanwhile, and what they write from now on is not in it.
     ///
@@ -144,6 +153,9 @@ impl TableServer {
             Some(front) => front.drained().await,
             None => Ok(()),
         };
+        if let Some(admin) = self.admin.take() {
+            admin.end().await;
+        }
         let closed = self.service.closed();
         match Handle::try_current() {
             Ok(runtime) if !closed.is_now() => {
@@ -182,6 +194,11 @@ impl TableServer {
         let edge = Edge::new(Arc::clone(&server.service), host);
         let front = Front::new(listener, local_addr, sockets, edge, &server.stopping);
         server.front = Some(front);
+        if let Some(port) = sockets.admin_port {
+            let stopping = server.stopping.subscribe();
+            let admin = Admin::start(port, Arc::clone(&server.service), stopping);
+            server.admin = Some(admin.await?);
+        }
         Ok(server)
     }
 
@@ -197,6 +214,7 @@ impl TableServer {
             service: Arc::new(service),
             stopping: watch::Sender::new(false),
             front: None,
+            admin: None,
         }
     }
 }

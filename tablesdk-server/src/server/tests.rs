@@ -59,6 +59,7 @@ async fn front_with(handler: Arc<Gate>, connections_max: usize) -> (Front, watch
         address: local_addr,
         connections_max,
         shutdown_grace: Duration::from_secs(7),
+        admin_port: None,
     };
     let edge = Edge::new(handler, HeaderValue::from_static("h"));
     let front = Front::new(listener, local_addr, sockets, edge, &stopping);

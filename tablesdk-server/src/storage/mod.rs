@@ -25,7 +25,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 #[cfg(feature = "durable")]
-pub(crate) use backup::{restore, write as write_backup};
+pub(crate) use backup::{read as read_backup, restore, write as write_backup};
 pub(crate) use closed::Closed;
 pub(crate) use commit::Commit;
 #[cfg(feature = "durable")]
@@ -84,6 +84,11 @@ pub(crate) trait Storage: fmt::Debug + Send + Sync {
 
     /// Whether so much is on its way that it must [`settle`](Self::settle) before more is committed.
     fn is_full(&self) -> bool;
+
+    /// Why nothing can be written any more, if that is so.
+    fn is_writable(&self) -> Result<(), StorageError> {
+        Ok(())
+    }
 
     /// Whether another process may find what was committed.
     fn outlives_the_process(&self) -> bool;

@@ -183,6 +183,7 @@ impl Reader {
         if !self.fill(length)? {
             return Ok(None);
         }
+        self.checksum.update(&self.buffer);
         Ok(Some(match self.buffer.split_at_checked(key_length) {
             Some((GROUP_NUMBER, record)) if compression == 0 => read_group_number(record),
             _ => None,
@@ -191,6 +192,7 @@ impl Reader {
 
     fn array<const N: usize>(&mut self) -> io::Result<Option<[u8; N]>> {
         Ok(if self.fill(N)? {
+            self.checksum.update(&self.buffer);
             self.buffer.as_slice().try_into().ok()
         } else {
             None
@@ -206,7 +208,6 @@ impl Reader {
         }
         self.buffer.resize(count, 0);
         self.input.read_exact(&mut self.buffer)?;
-        self.checksum.update(&self.buffer);
         self.at += count_as_length;
         Ok(true)
     }
@@ -218,9 +219,9 @@ impl Reader {
         self.input.seek(io::SeekFrom::Start(from))?;
         self.at = from;
         while self.at < self.length {
-            let left = self.length - self.at;
-            self.fill(usize::try_from(left.min(64 * 1024)).unwrap_or(64 * 1024))?;
-            if self.buffer.iter().any(|byte| *byte != 0) {
+            let left = usize::try_from(self.length - self.at).unwrap_or(usize::MAX);
+            self.fill(left.min(ZEROS.len()))?;
+            if ZEROS.get(..self.buffer.len()) != Some(&self.buffer) {
                 return Ok(false);
             }
         }
@@ -231,5 +232,6 @@ impl Reader {
 const START: u8 = 1;
 const ITEM: u8 = 2;
 const END: u8 = 3;
+const ZEROS: &[u8] = &[0; 64 * 1024];
 /// Ends each group.
 const MAGIC: [u8; 4] = *b"FJL\x03";

@@ -214,6 +214,10 @@ impl Storage for DurableStorage {
         self.shared.state().is_full()
     }
 
+    fn is_writable(&self) -> Result<(), StorageError> {
+        self.shared.state().failed.clone().map_or(Ok(()), Err)
+    }
+
     fn outlives_the_process(&self) -> bool {
         true
     }

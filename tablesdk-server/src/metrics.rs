@@ -1,0 +1,100 @@
+//! What a server counts for its operators: requests by operation and status, and the time that they took.
+//!
+//! Knows no sockets, and prints nothing but the text form that Prometheus reads:
+//! <https://prometheus.io/docs/instrumenting/exposition_formats/>.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// Counts of one server.
+#[derive(Debug, Default)]
+pub(crate) struct Metrics {
+    requests: Mutex<BTreeMap<(&'static str, u16), Requests>>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Requests {
+    count: u64,
+    time: Duration,
+}
+
+impl Metrics {
+    /// A request was answered.
+    pub(crate) fn answered(&self, operation: &'static str, status: u16, time: Duration) {
+        let mut all = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        let requests = all.entry((operation, status)).or_default();
+        requests.count += 1;
+        requests.time += time;
+    }
+
+    /// The counts as Prometheus reads them. `failure` is why nothing can be written, if that is so.
+    pub(crate) fn text(&self, is_writable: bool) -> String {
+        let all = self.requests.lock();
+        let all = all.unwrap_or_else(PoisonError::into_inner).clone();
+        let mut text = String::new();
+        family(
+            &mut text,
+            "tablesdk_requests_total",
+            "counter",
+            "Answered requests by operation and HTTP status.",
+        );
+        for ((operation, status), requests) in &all {
+            let _ = writeln!(
+                text,
+                "tablesdk_requests_total{{operation=\"{operation}\",status=\"{status}\"}} {}",
+                requests.count
+            );
+        }
+        family(
+            &mut text,
+            "tablesdk_request_seconds_total",
+            "counter",
+            "Time from the end of the body to the answer, summed up by operation and HTTP status.",
+        );
+        for ((operation, status), requests) in &all {
+            let _ = writeln!(
+                text,
+                "tablesdk_request_seconds_total{{operation=\"{operation}\",status=\"{status}\"}} {:.6}",
+                requests.time.as_secs_f64()
+            );
+        }
+        family(
+            &mut text,
+            "tablesdk_storage_writable",
+            "gauge",
+            "1, or 0 after a write has failed: nothing is written any more until the server starts anew.",
+        );
+        let _ = writeln!(text, "tablesdk_storage_writable {}", u8::from(is_writable));
+        text
+    }
+}
+
+fn family(text: &mut String, name: &str, kind: &str, help: &str) {
+    let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_by_operation_and_status() {
+        let metrics = Metrics::default();
+        for _ in 0..2 {
+            metrics.answered("QueryEntity", 200, Duration::from_millis(250));
+        }
+        metrics.answered("QueryEntity", 404, Duration::ZERO);
+        let text = metrics.text(false);
+        for line in [
+            r#"tablesdk_requests_total{operation="QueryEntity",status="200"} 2"#,
+            r#"tablesdk_requests_total{operation="QueryEntity",status="404"} 1"#,
+            r#"tablesdk_request_seconds_total{operation="QueryEntity",status="200"} 0.500000"#,
+            "tablesdk_storage_writable 0",
+            "# TYPE tablesdk_requests_total counter",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! The listener for operators: health, metrics and backups, on a port of its own of this machine.
+//!
+//! It asks nobody who they are, so it listens on the loopback address alone, and answers nothing that a web page could have sent:
+//! no request for another host, and none with an origin. Knows of the tables only how to write them all down.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, Response, StatusCode, header};
+use hyper::body::{Body, Frame, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::task::{JoinHandle, JoinSet};
+
+use super::stopped;
+use crate::service::Service;
+
+/// The listener. Dropping it ends it, with all that it does.
+#[derive(Debug)]
+pub(super) struct Admin {
+    pub(super) local_addr: SocketAddr,
+    task: JoinHandle<()>,
+}
+
+impl Admin {
+    /// Listens on a port of the loopback address; 0 takes a free one.
+    pub(super) async fn start(
+        port: u16,
+        service: Arc<Service>,
+        stopping: watch::Receiver<bool>,
+    ) -> io::Result<Self> {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let in_context = |error: io::Error| {
+            let message = format!("cannot listen for operators on {address}: {error}");
+            io::Error::new(error.kind(), message)
+        };
+        let listener = TcpListener::bind(address).await.map_err(in_context)?;
+        Ok(Self {
+            local_addr: listener.local_addr()?,
+            task: tokio::spawn(accept_all(listener, service, stopping)),
+        })
+    }
+
+    /// Ends it, and returns when it has let go of the tables.
+    pub(super) async fn end(mut self) {
+        self.task.abort();
+        let _ = (&mut self.task).await;
+    }
+}
+
+impl Drop for Admin {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn accept_all(
+    listener: TcpListener,
+    service: Arc<Service>,
+    mut stopping: watch::Receiver<bool>,
+) {
+    let mut connections = JoinSet::new();
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let operator = Arc::new(Operator {
+        service,
+        backs_up: Arc::default(),
+    });
+    loop {
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+            return;
+        };
+        let stream = tokio::select! {
+            () = stopped(&mut stopping) => return,
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => stream,
+                Err(_) => {
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    continue;
+                }
+            },
+        };
+        while connections.try_join_next().is_some() {}
+        let operator = Arc::clone(&operator);
+        connections.spawn(async move {
+            let service = service_fn(|request| {
+                let operator = Arc::clone(&operator);
+                async move { Ok::<_, Infallible>(operator.answer(&request)) }
+            });
+            let connection = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEAD_WAIT_MAX)
+                .serve_connection(TokioIo::new(stream), service);
+            // Whoever broke it off knows.
+            let _ = connection.await;
+            drop(place);
+        });
+    }
+}
+
+struct Operator {
+    service: Arc<Service>,
+    /// Whether a backup is under way: each takes a thread.
+    backs_up: Arc<AtomicBool>,
+}
+
+impl Operator {
+    fn answer(&self, request: &Request<Incoming>) -> Response<Content> {
+        if !is_for_this_machine(request.headers()) {
+            let message = "This is for programs on this machine, and not for web pages.\n";
+            return text(StatusCode::FORBIDDEN, message);
+        }
+        let writable = self.service.is_writable();
+        match (request.method(), request.uri().path()) {
+            (&Method::GET, "/health") => text(StatusCode::OK, "alive\n"),
+            (&Method::GET, "/ready") => match &writable {
+                Ok(()) => text(StatusCode::OK, "ready\n"),
+                Err(error) => {
+                    let message = format!("nothing can be written any more: {error}\n");
+                    text(StatusCode::SERVICE_UNAVAILABLE, message)
+                }
+            },
+            (&Method::GET, "/metrics") => {
+                let metrics = self.service.metrics().text(writable.is_ok());
+                let mut response = text(StatusCode::OK, metrics);
+                let version = header::HeaderValue::from_static("text/plain; version=0.0.4");
+                response.headers_mut().insert(header::CONTENT_TYPE, version);
+                response
+            }
+            (&Method::POST, "/backup") => self.back_up(),
+            (_, "/health" | "/ready" | "/metrics") => {
+                text(StatusCode::METHOD_NOT_ALLOWED, "Ask for it with GET.\n")
+            }
+            (_, "/backup") => text(StatusCode::METHOD_NOT_ALLOWED, "Ask for it with POST.\n"),
+            _ => {
+                let message = "There are GET /health, GET /ready, GET /metrics and POST /backup.\n";
+                text(StatusCode::NOT_FOUND, message)
+            }
+        }
+    }
+
+    #[cfg(not(feature = "durable"))]
+    fn back_up(&self) -> Response<Content> {
+        let message = "This server was built without backups.\n";
+        text(StatusCode::NOT_IMPLEMENTED, message)
+    }
+
+    /// Writes the backup on a thread of its own, no faster than it is taken.
+    #[cfg(feature = "durable")]
+    fn back_up(&self) -> Response<Content> {
+        if self.backs_up.swap(true, Ordering::AcqRel) {
+            let message = "Another backup is under way.\n";
+            return text(StatusCode::SERVICE_UNAVAILABLE, message);
+        }
+        let (sender, receiver) = mpsc::channel(4);
+        let engine = Arc::clone(self.service.engine());
+        let end = EndOfBackup(Arc::clone(&self.backs_up));
+        tokio::task::spawn_blocking(move || {
+            let _end = end;
+            let mut pipe = Pipe {
+                buffer: Vec::new(),
+                sender,
+            };
+            if let Err(error) = engine.back_up(&mut pipe, |_| {}) {
+                // Whoever takes it has not got the end, and sees the connection break.
+                tracing::warn!(%error, "a backup was broken off");
+                let _ = pipe.sender.blocking_send(Err(error));
+            }
+        });
+        let mut response = Response::new(Content::Stream(receiver));
+        let kind = header::HeaderValue::from_static("application/octet-stream");
+        response.headers_mut().insert(header::CONTENT_TYPE, kind);
+        response
+    }
+}
+
+struct EndOfBackup(Arc<AtomicBool>);
+
+impl Drop for EndOfBackup {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+/// Whether a request names this machine as its host, as one does not that a name server has sent here, and has no origin, as
+/// one does that a web page has sent.
+fn is_for_this_machine(headers: &HeaderMap) -> bool {
+    let host = headers.get(header::HOST);
+    let host = host.and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    matches!(name, "127.0.0.1" | "localhost") && !headers.contains_key(header::ORIGIN)
+}
+
+fn text(status: StatusCode, text: impl Into<Bytes>) -> Response<Content> {
+    let mut response = Response::new(Content::Text(Some(text.into())));
+    *response.status_mut() = status;
+    response
+}
+
+/// What an operator is sent.
+enum Content {
+    Stream(mpsc::Receiver<io::Result<Bytes>>),
+    Text(Option<Bytes>),
+}
+
+impl Body for Content {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        match &mut *self {
+            Self::Stream(receiver) => receiver
+                .poll_recv(context)
+                .map(|part| part.map(|part| part.map(Frame::data))),
+            Self::Text(text) => Poll::Ready(text.take().map(|text| Ok(Frame::data(text)))),
+        }
+    }
+}
+
+/// Takes bytes on a thread that may wait, and hands them to a task.
+#[cfg(feature = "durable")]
+struct Pipe {
+    buffer: Vec<u8>,
+    sender: mpsc::Sender<io::Result<Bytes>>,
+}
+
+#[cfg(feature = "durable")]
+impl io::Write for Pipe {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() >= PART_BYTES {
+            self.flush()?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let part = Bytes::from(std::mem::take(&mut self.buffer));
+        let sent = self.sender.blocking_send(Ok(part));
+        sent.map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))
+    }
+}
+
+/// More operators at a time have to wait.
+const CONNECTIONS_MAX: usize = 16;
+const HEAD_WAIT_MAX: Duration = Duration::from_secs(10);
+#[cfg(feature = "durable")]
+const PART_BYTES: usize = 256 * 1024;

@@ -1,0 +1,284 @@
+//! Damage below the store: copies of a folder, taken at any moment of a history, with files cut short or bytes changed.
+//!
+//! The process is halted while the copy is made, so that it is what a crash at that moment would leave. Opened again, the folder
+//! must hold what was acknowledged, with the write that was under way or without it; or it is refused, by a message that says
+//! what is damaged, or what is damaged cannot be read. It never holds anything else. A failure prints its seed, which
+//! `TABLESDK_DAMAGE_SEED` sets; `TABLESDK_DAMAGE_COPIES` takes more copies.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use fastrand::Rng;
+use futures::TryStreamExt as _;
+use harness::{Subject, setting};
+use tablesdk::TableEntity;
+use tablesdk_server::{DataFolder, Durability, TableServer};
+
+use crate::process::Server;
+
+const COPIES: usize = 6;
+/// How often each copy is damaged.
+const DAMAGES: usize = 12;
+
+#[derive(Clone, Debug, TableEntity)]
+struct Row {
+    #[table(partition_key)]
+    partition: String,
+    #[table(row_key)]
+    row: String,
+    value: i32,
+}
+
+/// What the rows hold.
+type Rows = BTreeMap<String, i32>;
+
+#[derive(Default, Debug)]
+struct Tally {
+    refused: usize,
+    unreadable: usize,
+    whole: usize,
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_damaged_folder_never_holds_silently_less() {
+    let seed = setting("TABLESDK_DAMAGE_SEED").unwrap_or_else(|| fastrand::u64(..));
+    println!("TABLESDK_DAMAGE_SEED={seed}");
+    let mut rng = Rng::with_seed(seed);
+    let copies = setting("TABLESDK_DAMAGE_COPIES").unwrap_or(COPIES);
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path().join("folder");
+    let mut server = Arc::new(Server::start(&folder).await);
+    let created = server.send("POST", "/Tables", &[], r#"{"TableName":"Tests"}"#);
+    assert_eq!(created.await.unwrap().status, 201);
+
+    let mut rows = Rows::new();
+    let mut tally = Tally::default();
+    for copy in 0..copies {
+        for _ in 0..rng.usize(10..250) {
+            let (path, body, after) = change(&mut rng, &rows);
+            let answer = server.send("PUT", &path, &[], &body).await.unwrap();
+            assert_eq!(answer.status, 204, "{answer:?}");
+            rows = after;
+        }
+        // One more is under way.
+        let (path, body, after) = change(&mut rng, &rows);
+        let under_way = tokio::spawn({
+            let server = Arc::clone(&server);
+            async move { server.send("PUT", &path, &[], &body).await }
+        });
+        for _ in 0..rng.usize(..200) {
+            tokio::task::yield_now().await;
+        }
+        server.signal("STOP");
+        let taken = place.path().join("taken");
+        copy_folder(&folder, &taken);
+        server.signal("CONT");
+        assert_eq!(under_way.await.unwrap().unwrap().status, 204);
+
+        for damage in 0..=DAMAGES {
+            let damaged = place.path().join("damaged");
+            copy_folder(&taken, &damaged);
+            // The first is left as it is.
+            let what = (damage > 0).then(|| harm(&damaged, &mut rng));
+            judge(&damaged, &[&rows, &after], what.as_deref(), &mut tally).await;
+            fs::remove_dir_all(&damaged).unwrap();
+        }
+        fs::remove_dir_all(&taken).unwrap();
+        rows = after;
+        if copy % 3 == 2 {
+            // Another journal, which was not made longer than it has to be.
+            server.kill();
+            server.wait_until_dead().await;
+            server = Arc::new(Server::start(&folder).await);
+        }
+    }
+    println!("{tally:?}");
+    assert!(tally.refused > 0 && tally.whole > copies, "{tally:?}");
+}
+
+fn change(rng: &mut Rng, rows: &Rows) -> (String, String, Rows) {
+    let row = format!("r{}", rng.u8(..40));
+    let value = rng.i32(..);
+    let path = format!("/Tests(PartitionKey='p',RowKey='{row}')");
+    let noise: String = (0..rng.usize(..30_000))
+        .map(|_| rng.alphanumeric())
+        .collect();
+    let body = format!(r#"{{"value":{value},"noise":"{noise}"}}"#);
+    let mut after = rows.clone();
+    after.insert(row, value);
+    (path, body, after)
+}
+
+/// Opens the folder, and looks whether it holds one of these.
+async fn judge(folder: &Path, expected: &[&Rows], harm: Option<&str>, tally: &mut Tally) {
+    let open = || {
+        let builder = TableServer::builder().data(folder, Durability::Sync);
+        builder.in_process()
+    };
+    let shown = harm.unwrap_or("nothing was harmed");
+    let server = match catch_unwind(AssertUnwindSafe(open)) {
+        Ok(Ok(server)) => server,
+        Ok(Err(error)) => {
+            let text = error.to_string();
+            assert!(harm.is_some(), "{text}");
+            let path = folder.display().to_string();
+            assert!(text.contains(&path), "{shown}: {text}");
+            tally.refused += 1;
+            return;
+        }
+        Err(_) => panic!("{shown}: opening it panics"),
+    };
+    let transport = server.transport();
+    let subject = Subject::with_transport(server, transport);
+    let table = subject.service.table("Tests");
+    let found = table.query::<Row>().stream().try_collect::<Vec<_>>();
+    match found.await {
+        Ok(rows) => {
+            let found = rows.iter().map(|row| (row.row.clone(), row.value));
+            let found: Rows = found.collect();
+            assert!(
+                expected.contains(&&found),
+                "{shown}: {} rows are there, and not those of {} or {}",
+                found.len(),
+                expected[0].len(),
+                expected[1].len()
+            );
+            tally.whole += 1;
+        }
+        Err(error) => {
+            assert!(harm.is_some(), "{error}");
+            tally.unreadable += 1;
+        }
+    }
+}
+
+/// Cuts a file short or changes a byte of it: any file, but mostly the newest ones.
+fn harm(folder: &Path, rng: &mut Rng) -> String {
+    let mut files = files_below(folder);
+    files.retain(|file| used_length(file) > 0);
+    files.sort_by_key(|file| fs::metadata(file).unwrap().modified().unwrap());
+    let index = if rng.bool() {
+        files.len() - 1 - rng.usize(..files.len().min(3))
+    } else {
+        rng.usize(..files.len())
+    };
+    let path = &files[index];
+    let length = used_length(path);
+    let at = rng.u64(..length);
+    let shown = path.strip_prefix(folder).unwrap().display();
+    let mut file = File::options().read(true).write(true).open(path).unwrap();
+    if rng.u8(..3) == 0 {
+        file.set_len(at).unwrap();
+        return format!("{shown} was cut at {at} of {length}");
+    }
+    let bit = 1_u8 << rng.u8(..8);
+    let mut byte = [0];
+    file.seek(SeekFrom::Start(at)).unwrap();
+    file.read_exact(&mut byte).unwrap();
+    file.seek(SeekFrom::Start(at)).unwrap();
+    file.write_all(&[byte[0] ^ bit]).unwrap();
+    format!("bit {bit} of {shown} was changed at {at} of {length}")
+}
+
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(files_below(&path));
+        } else {
+            files.push(path);
+        }
+    }
+    files.sort();
+    files
+}
+
+/// How long a file is without the zeros at its end, which were never written.
+fn used_length(path: &Path) -> u64 {
+    used(&fs::read(path).unwrap()) as u64
+}
+
+fn used(bytes: &[u8]) -> usize {
+    // Whole blocks are compared at once, since there are many of them.
+    let zeros = [0; 4096];
+    let blocks = bytes.rchunks(zeros.len());
+    let empty: usize = blocks
+        .take_while(|block| **block == zeros[..block.len()])
+        .map(<[u8]>::len)
+        .sum();
+    let rest = &bytes[..bytes.len() - empty];
+    rest.iter()
+        .rposition(|byte| *byte != 0)
+        .map_or(0, |last| last + 1)
+}
+
+/// Copies a folder; zeros at the ends of files stay holes.
+fn copy_folder(from: &Path, to: &Path) {
+    for file in files_below(from) {
+        let target = to.join(file.strip_prefix(from).unwrap());
+        fs::create_dir_all(target.parent().unwrap()).unwrap();
+        let bytes = fs::read(&file).unwrap();
+        let used = used(&bytes);
+        let mut copy = File::create(&target).unwrap();
+        copy.write_all(&bytes[..used]).unwrap();
+        copy.set_len(bytes.len() as u64).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_check_finds_a_changed_byte_in_any_file() {
+    let seed = setting("TABLESDK_DAMAGE_SEED").unwrap_or_else(|| fastrand::u64(..));
+    println!("TABLESDK_DAMAGE_SEED={seed}");
+    let mut rng = Rng::with_seed(seed);
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path().join("folder");
+    // Opened twice, so that there is more than one journal or table.
+    for round in 0..2 {
+        let server = TableServer::builder().data(&folder, Durability::Sync);
+        let server = server.in_process().unwrap();
+        let transport = server.transport();
+        let subject = Subject::with_transport(server, transport);
+        let table = subject.service.table("Tests");
+        if round == 0 {
+            table.create().await.unwrap();
+        }
+        for row in 0..60 {
+            let row = Row {
+                partition: "p".to_owned(),
+                row: format!("{round}-{row}"),
+                value: rng.i32(..),
+            };
+            table.insert(&row).await.unwrap();
+        }
+    }
+    let report = DataFolder::new(&folder).check(|_| {}).unwrap();
+    assert_eq!(report.problems, Vec::<String>::new());
+    assert_eq!((report.tables, report.entities), (1, 120));
+    let files = files_below(&folder);
+    assert!(files.len() > 5, "{files:?}");
+    for file in files {
+        let length = used_length(&file);
+        let name = file.strip_prefix(&folder).unwrap();
+        for _ in 0..12.min(length) {
+            let copy = place.path().join("copy");
+            copy_folder(&folder, &copy);
+            let at = rng.u64(..length);
+            let mut bytes = fs::read(copy.join(name)).unwrap();
+            bytes[usize::try_from(at).unwrap()] ^= 1 << rng.u8(..8);
+            fs::write(copy.join(name), bytes).unwrap();
+            let shown = format!("{} at {at}", name.display());
+            let told = match DataFolder::new(&copy).check(|_| {}) {
+                Ok(report) => report.problems.join("\n"),
+                Err(error) => error.to_string(),
+            };
+            let file_name = name.file_name().unwrap().to_str().unwrap();
+            assert!(told.contains(file_name), "{shown}: {told:?}");
+            fs::remove_dir_all(&copy).unwrap();
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! A disk that takes no more: a limit on the length of files, as everybody may set it for a process of their own.
+
+use std::collections::BTreeSet;
+
+use crate::process::Server;
+
+/// So that the journal, which is a few KiB long when the folder is opened again, soon cannot grow.
+const LIMIT_KIB: u64 = 600;
+
+#[tokio::test]
+async fn a_full_disk_ends_writes_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path()).await;
+    let created = server.send("POST", "/Tables", &[], r#"{"TableName":"people"}"#);
+    assert_eq!(created.await.unwrap().status, 201);
+    server.kill();
+    server.wait_until_dead().await;
+
+    let server = Server::start_with_file_limit(folder.path(), LIMIT_KIB).await;
+    let filler = "x".repeat(3_000);
+    let put = async |number: u32| {
+        let path = format!("/people(PartitionKey='p',RowKey='{number}')");
+        let noise: String = (0..1_000).map(|_| fastrand::alphanumeric()).collect();
+        let body = format!(r#"{{"filler":"{filler}","noise":"{noise}"}}"#);
+        server.send("PUT", &path, &[], &body).await.unwrap()
+    };
+    let mut acknowledged = BTreeSet::new();
+    let refused = loop {
+        let number = u32::try_from(acknowledged.len()).unwrap();
+        assert!(number < 10_000, "the limit does not hold");
+        let answer = put(number).await;
+        if answer.status != 204 {
+            break (number, answer);
+        }
+        acknowledged.insert(number.to_string());
+    };
+    assert!(acknowledged.len() > 10);
+    let (number, answer) = refused;
+    assert_eq!(answer.status, 500, "{answer:?}");
+    assert!(answer.body.contains("InternalError"), "{answer:?}");
+    // Nothing is written any more, since nobody knows what the failed write has left.
+    for _ in 0..3 {
+        assert_eq!(put(number).await.status, 500);
+    }
+    let delete = server.send(
+        "DELETE",
+        "/people(PartitionKey='p',RowKey='0')",
+        &[("if-match", "*")],
+        "",
+    );
+    assert_eq!(delete.await.unwrap().status, 500);
+    // And everything is read.
+    assert_eq!(rows(&server).await, acknowledged);
+    server.kill();
+    server.wait_until_dead().await;
+
+    // With room, the folder is as it was, and takes writes again.
+    let server = Server::start(folder.path()).await;
+    let found = rows(&server).await;
+    let mut with_refused = acknowledged.clone();
+    with_refused.insert(number.to_string());
+    assert!(found == acknowledged || found == with_refused);
+    let path = "/people(PartitionKey='p',RowKey='more')";
+    let written = server.send("PUT", path, &[], "{}").await.unwrap();
+    assert_eq!(written.status, 204);
+}
+
+async fn rows(server: &Server) -> BTreeSet<String> {
+    let answer = server
+        .send("GET", "/people()?$select=RowKey", &[], "")
+        .await
+        .unwrap();
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let page: serde_json::Value = serde_json::from_str(&answer.body).unwrap();
+    let rows = page["value"].as_array().unwrap().iter();
+    rows.map(|row| row["RowKey"].as_str().unwrap().to_owned())
+        .collect()
+}
