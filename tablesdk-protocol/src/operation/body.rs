@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use crate::limits::{BINARY_BYTES_MAX, PROPERTIES_MAX, STRING_UNITS_MAX};
-use crate::wire::json::{JsonError, PropertyError, PropertyProblem, read_entity};
+use crate::wire::json::{JsonEntity, JsonError, PropertyError, PropertyProblem, read_entity};
 use crate::{
     EntityKey, ErrorCode, PropertyNameProblem, ServiceError, Value, ValueRef, check_property_name,
 };
@@ -40,29 +40,7 @@ impl EntityBody {
             JsonError::TooManyMembers => ErrorCode::TooManyProperties,
             _ => ErrorCode::InvalidInput,
         })?;
-        if entity.has_duplicates() {
-            return Err(ErrorCode::DuplicatePropertiesSpecified.into());
-        }
-        let mut properties = Vec::new();
-        for property in entity.properties() {
-            if property.is_unannotated_big_integer() {
-                return Err(unreadable());
-            }
-            if let Some(value) = property.to_value().map_err(|error| refusal(&error))? {
-                properties.push((property.name().to_owned(), value));
-            }
-        }
-        let key = |name| {
-            entity
-                .text(name)
-                .map(|text| text.map(str::to_owned))
-                .map_err(|_| unreadable())
-        };
-        Ok(EntityInput {
-            partition_key: key("PartitionKey"),
-            row_key: key("RowKey"),
-            properties,
-        })
+        EntityInput::of(&entity)
     }
 }
 
@@ -85,6 +63,38 @@ impl Default for EntityInput {
 }
 
 impl EntityInput {
+    /// Converts every value of an entity, without a look at the rules of meaning.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` when a value does not fit its type; `OutOfRangeInput` for a date outside 1601 to 9999;
+    /// `DuplicatePropertiesSpecified`.
+    pub fn of(entity: &JsonEntity<'_>) -> Result<Self, ServiceError> {
+        if entity.has_duplicates() {
+            return Err(ErrorCode::DuplicatePropertiesSpecified.into());
+        }
+        let mut properties = Vec::new();
+        for property in entity.properties() {
+            if property.is_unannotated_big_integer() {
+                return Err(unreadable());
+            }
+            if let Some(value) = property.to_value().map_err(|error| refusal(&error))? {
+                properties.push((property.name().to_owned(), value));
+            }
+        }
+        let key = |name| {
+            entity
+                .text(name)
+                .map(|text| text.map(str::to_owned))
+                .map_err(|_| unreadable())
+        };
+        Ok(Self {
+            partition_key: key("PartitionKey"),
+            row_key: key("RowKey"),
+            properties,
+        })
+    }
+
     /// The key in the body, as an insert needs it. A request that has the key in its URL does not look.
     ///
     /// # Errors
