@@ -146,7 +146,7 @@ impl Folder {
         let why = match text.strip_prefix(FORMAT_NAME).map(str::trim) {
             Some(FORMAT_VERSION) => return Ok(()),
             Some(version) => format!(
-                "has format {:?}, and this version of the server reads and writes format {FORMAT_VERSION}",
+                "has format {:?}, as its file FORMAT says, and this version of the server reads and writes format {FORMAT_VERSION}",
                 version.chars().take(20).collect::<String>()
             ),
             None => "is not one of this server: its file FORMAT says something else".to_owned(),

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::Xxh3;
 
-use super::{GROUP_NUMBER, read_group_number};
+use super::{GROUP_KEY, GroupMark};
 
 /// What the journals of a folder hold.
 #[derive(Debug, Default)]
@@ -88,10 +88,16 @@ pub(super) fn read(folder: &Path) -> Result<Journals, Damage> {
     paths.sort_unstable();
     let newest = paths.len().saturating_sub(1);
     let mut journals = Journals::default();
+    let mut before = None;
     for (index, (_, path)) in paths.into_iter().enumerate() {
         let mut reader = Reader::open(&path).map_err(io(&path))?;
         let mut from = 0;
-        while let Some(number) = reader.group().map_err(io(&path))? {
+        while let Some(group) = reader.group().map_err(io(&path))? {
+            if !group.stands_behind(before) {
+                break;
+            }
+            before = Some(group.sequence);
+            let number = group.number;
             let expected = journals.last.map_or(number, |last| last.saturating_add(1));
             if number != expected {
                 let found = number;
@@ -116,6 +122,23 @@ pub(super) fn read(folder: &Path) -> Result<Journals, Damage> {
     Ok(journals)
 }
 
+/// A whole group.
+struct Group {
+    number: u64,
+    /// Its place among all that the store did: not in the checksum, and what is too low the store takes for written already.
+    sequence: u64,
+    /// The place that it could have at the least.
+    sequence_min: u64,
+}
+
+impl Group {
+    /// Whether its place can be right, behind a group that has that one.
+    fn stands_behind(&self, before: Option<u64>) -> bool {
+        let room = self.sequence_min..=self.sequence_min.saturating_add(SEQUENCE_ROOM);
+        room.contains(&self.sequence) && before.is_none_or(|before| before < self.sequence)
+    }
+}
+
 struct Reader {
     input: BufReader<File>,
     length: u64,
@@ -136,20 +159,20 @@ impl Reader {
         })
     }
 
-    /// The number of the next group; `None` where there is no whole one.
-    fn group(&mut self) -> io::Result<Option<u64>> {
-        let (Some([START]), Some(count), Some(_)) =
-            (self.array()?, self.array()?, self.array::<8>()?)
+    /// The next group; `None` where there is no whole one.
+    fn group(&mut self) -> io::Result<Option<Group>> {
+        let (Some([START]), Some(count), Some(sequence)) =
+            (self.array()?, self.array()?, self.array()?)
         else {
             return Ok(None);
         };
         self.checksum.reset();
-        let mut number = None;
+        let mut mark = None;
         for _ in 0..u32::from_le_bytes(count) {
             let Some(found) = self.item()? else {
                 return Ok(None);
             };
-            number = number.or(found);
+            mark = mark.or(found);
         }
         // What is between the first item and here.
         let found = self.checksum.digest();
@@ -159,12 +182,17 @@ impl Reader {
             return Ok(None);
         };
         let is_whole = u64::from_le_bytes(checksum) == found;
-        Ok(number.filter(|_| is_whole))
+        let mark = mark.filter(|_| is_whole);
+        Ok(mark.map(|mark| Group {
+            number: mark.number,
+            sequence: u64::from_le_bytes(sequence),
+            sequence_min: mark.sequence_min,
+        }))
     }
 
-    /// Reads an item; within it, the number of the group where that is what it is.
+    /// Reads an item; within it, the mark of the group where that is what it is.
     #[expect(clippy::option_option, reason = "the outer one is the end")]
-    fn item(&mut self) -> io::Result<Option<Option<u64>>> {
+    fn item(&mut self) -> io::Result<Option<Option<GroupMark>>> {
         let Some([ITEM, _, compression]) = self.array()? else {
             return Ok(None);
         };
@@ -185,7 +213,7 @@ impl Reader {
         }
         self.checksum.update(&self.buffer);
         Ok(Some(match self.buffer.split_at_checked(key_length) {
-            Some((GROUP_NUMBER, record)) if compression == 0 => read_group_number(record),
+            Some((GROUP_KEY, record)) if compression == 0 => GroupMark::read(record),
             _ => None,
         }))
     }
@@ -233,5 +261,7 @@ const START: u8 = 1;
 const ITEM: u8 = 2;
 const END: u8 = 3;
 const ZEROS: &[u8] = &[0; 64 * 1024];
+/// How far the store may go on by itself while a group waits to be written.
+const SEQUENCE_ROOM: u64 = 1 << 16;
 /// Ends each group.
 const MAGIC: [u8; 4] = *b"FJL\x03";

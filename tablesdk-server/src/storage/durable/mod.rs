@@ -361,7 +361,11 @@ impl Store {
                 None => batch.remove(&self.records, key.clone()),
             }
         }
-        batch.insert(&self.records, GROUP_NUMBER, number.to_be_bytes());
+        let mark = GroupMark {
+            number,
+            sequence_min: self.database.seqno(),
+        };
+        batch.insert(&self.records, GROUP_KEY, mark.record());
         batch.commit().map_err(|error| failed("write", &error))?;
         match self.durability {
             // The loss of power may take it: nothing is certain.
@@ -423,12 +427,34 @@ fn failed(what: &'static str, error: &dyn fmt::Display) -> StorageError {
     }
 }
 
-/// The key of the number of the last group of writes. Nothing of the engine's begins with it.
-const GROUP_NUMBER: &[u8] = b"\0";
-
-fn read_group_number(record: &[u8]) -> Option<u64> {
-    record.try_into().ok().map(u64::from_be_bytes)
+/// What each group of writes says of itself.
+struct GroupMark {
+    /// One more than that of the group before.
+    number: u64,
+    /// What the store would have called its next step before it wrote the group.
+    sequence_min: u64,
 }
+
+impl GroupMark {
+    fn record(&self) -> [u8; 16] {
+        let mut record = [0; 16];
+        let (number, sequence_min) = record.split_at_mut(8);
+        number.copy_from_slice(&self.number.to_be_bytes());
+        sequence_min.copy_from_slice(&self.sequence_min.to_be_bytes());
+        record
+    }
+
+    fn read(record: &[u8]) -> Option<Self> {
+        let (number, sequence_min) = record.split_first_chunk()?;
+        Some(Self {
+            number: u64::from_be_bytes(*number),
+            sequence_min: u64::from_be_bytes(sequence_min.try_into().ok()?),
+        })
+    }
+}
+
+/// The key of the mark of the last group of writes. Nothing of the engine's begins with it.
+const GROUP_KEY: &[u8] = b"\0";
 
 /// How much may be on its way to the disk before writers have to wait. One batch more fits in always.
 const BYTES_MAX: usize = 64 * 1024 * 1024;

@@ -13,7 +13,7 @@ use fjall::{Database, Keyspace, KeyspaceCreateOptions};
 use super::folder::Folder;
 use super::journal::{self, Journals};
 use super::lasting::Lasting;
-use super::{GROUP_NUMBER, catalog, read_group_number};
+use super::{GROUP_KEY, GroupMark, catalog};
 
 /// What was opened.
 pub(super) struct Opened {
@@ -59,9 +59,11 @@ pub(super) fn open(path: &Path) -> io::Result<Opened> {
     }
     let records = database.keyspace(RECORDS, KeyspaceCreateOptions::default);
     let records = records.map_err(explain)?;
-    let group_number = match records.get(GROUP_NUMBER).map_err(explain)? {
-        Some(number) => read_group_number(&number)
-            .ok_or_else(|| folder.damaged("the number of its last write cannot be read"))?,
+    let group_number = match records.get(GROUP_KEY).map_err(explain)? {
+        Some(record) => match GroupMark::read(&record) {
+            Some(mark) => mark.number,
+            None => return Err(folder.damaged("the number of its last write cannot be read")),
+        },
         None => 0,
     };
     if group_number < required {
