@@ -280,7 +280,7 @@ pub(crate) struct Options {
 }
 
 /// Refuses a name that could not be part of a host name, or could be taken for something else there.
-fn check_account(name: &str) -> io::Result<()> {
+pub(crate) fn check_account(name: &str) -> io::Result<()> {
     let is_allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     if ACCOUNT_NAME_LENGTHS.contains(&name.len()) && name.bytes().all(is_allowed) {
         return Ok(());

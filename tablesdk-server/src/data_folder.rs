@@ -1,4 +1,5 @@
-//! What can be done with the folder of a server that does not run: check it, back it up, make one from a backup.
+//! What can be done with the folder of a server that does not run: check it, back it up, make one from a backup, and take tables
+//! out and in as lines of JSON.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -8,6 +9,7 @@ use std::sync::Arc;
 use crate::clock::SystemClock;
 use crate::engine::{Engine, Paging};
 use crate::storage::{self, Durability, DurableStorage};
+use crate::transfer;
 
 /// The folder that a server keeps its tables in, while no server has it open.
 ///
@@ -44,6 +46,8 @@ pub struct DataFolder {
 pub enum Progress {
     /// So many bytes of files were read, since the last time that this was told.
     Bytes(u64),
+    /// So many lines of an import are stored, and survive the loss of power: those from its start on.
+    Lines(u64),
     /// So many records were read or written, since the start.
     Records(u64),
 }
@@ -60,6 +64,16 @@ pub struct CheckReport {
     pub notes: Vec<String>,
     /// What is damaged, as a sentence each; nothing in a sound folder. Of very many, the first ones.
     pub problems: Vec<String>,
+}
+
+/// What an export or an import was about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Transferred {
+    /// How many tables there are in it.
+    pub tables: u64,
+    /// How many entities there are in all of them.
+    pub entities: u64,
 }
 
 impl DataFolder {
@@ -177,6 +191,78 @@ impl DataFolder {
         fs::rename(&draft, &self.path)?;
         storage::sync_parent(&self.path)?;
         Ok(count)
+    }
+
+    /// Writes the tables of an account and their entities as lines of JSON, each with all that says its types; the protocol
+    /// crate's `wire::json_lines` has the format, and other programs read and write it, too. Stored access policies, service
+    /// properties and the account itself are in a backup alone.
+    ///
+    /// Without an account, it is the one that has tables in the folder.
+    ///
+    /// # Errors
+    ///
+    /// As [`DataFolder::backup`]; when more than one account has tables, or the one named has none
+    /// ([`io::ErrorKind::InvalidInput`]).
+    pub fn export(
+        &self,
+        account: Option<&str>,
+        to: impl Write,
+        mut progress: impl FnMut(Progress),
+    ) -> io::Result<Transferred> {
+        storage::check_journals(&self.path)?;
+        let engine = self.engine()?;
+        let accounts = engine.accounts().map_err(io::Error::other)?;
+        let refused = |message: String| Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        let account = match (account, accounts.as_slice()) {
+            (Some(account), accounts) if accounts.iter().any(|known| known == account) => account,
+            (None, [account]) => account,
+            (_, []) => return refused("no account has tables in the folder".to_owned()),
+            (None, _) => {
+                let names = accounts.join(", ");
+                return refused(format!("several accounts have tables, name one: {names}"));
+            }
+            (Some(account), _) => {
+                let names = accounts.join(", ");
+                return refused(format!(
+                    "{account} has no tables in the folder, only {names}"
+                ));
+            }
+        };
+        let totals = transfer::export(&engine, account, to, |entities| {
+            progress(Progress::Records(entities));
+        })?;
+        Ok(Transferred {
+            tables: totals.tables,
+            entities: totals.entities,
+        })
+    }
+
+    /// Stores the tables and entities of an [export](DataFolder::export) in an account, beside what is there: tables are
+    /// created unless they exist, entities inserted or replaced. They get new timestamps. The folder is made if it is not there.
+    ///
+    /// To go on with an import that was interrupted, skip as many lines as the last [`Progress::Lines`] told; to repeat it as a
+    /// whole does no harm either.
+    ///
+    /// # Errors
+    ///
+    /// When a line is not one of an export, breaks a rule of the service, or the end is missing: the message names the line, and
+    /// what stands before it may be stored. When the folder cannot be used, as [`DataFolder::backup`].
+    pub fn import(
+        &self,
+        account: &str,
+        from: impl io::BufRead,
+        skip_lines: u64,
+        mut progress: impl FnMut(Progress),
+    ) -> io::Result<Transferred> {
+        crate::builder::check_account(account)?;
+        let engine = self.engine()?;
+        let totals = transfer::import(&engine, account, from, skip_lines, |lines| {
+            progress(Progress::Lines(lines));
+        })?;
+        Ok(Transferred {
+            tables: totals.tables,
+            entities: totals.entities,
+        })
     }
 
     fn engine(&self) -> io::Result<Engine> {

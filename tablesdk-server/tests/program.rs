@@ -21,6 +21,8 @@ struct Program {
     child: Child,
     /// Keeps its standard output open.
     _stdout: BufReader<std::process::ChildStdout>,
+    /// Reads its standard error, so that it never waits for room there.
+    log: Option<std::thread::JoinHandle<String>>,
     key: SharedKey,
     address: String,
     /// Where operators reach it.
@@ -46,6 +48,12 @@ impl Program {
             .spawn()
             .unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut stderr = child.stderr.take().unwrap();
+        let log = std::thread::spawn(move || {
+            let mut text = String::new();
+            stderr.read_to_string(&mut text).unwrap();
+            text
+        });
         let mut line = String::new();
         stdout.read_line(&mut line).unwrap();
         let part = |name: &str| {
@@ -71,6 +79,7 @@ impl Program {
             admin,
             key,
             _stdout: stdout,
+            log: Some(log),
             child,
         }
     }
@@ -124,10 +133,8 @@ impl Program {
     /// Exit code, and what it said on standard error.
     fn ended(mut self) -> (Option<i32>, String) {
         let status = self.child.wait().unwrap();
-        let mut text = String::new();
-        let mut stderr = self.child.stderr.take().unwrap();
-        stderr.read_to_string(&mut text).unwrap();
-        (status.code(), text)
+        let log = self.log.take().unwrap().join().unwrap();
+        (status.code(), log)
     }
 }
 
@@ -222,12 +229,12 @@ fn a_backup_under_load_is_one_moment_and_can_be_restored() {
     let write_pair = |number: usize| {
         let mut body = "--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n".to_owned();
         for side in ["a", "b"] {
-            let part = format!(
+            let change = format!(
                 "--c\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n\
                  PUT /people(PartitionKey='p',RowKey='{number}-{side}') HTTP/1.1\r\n\
                  Content-Type: application/json\r\n\r\n{{\"n\":{number}}}\r\n"
             );
-            body += &part;
+            body += &change;
         }
         body += "--c--\r\n\r\n--b--\r\n";
         let (status, answer) = ask(&program, "POST", "/$batch", &body);
@@ -287,6 +294,76 @@ fn a_backup_under_load_is_one_moment_and_can_be_restored() {
     let (is_well, text) = tool(&["restore", shown(&again), "--data", shown(&none)]);
     assert!(!is_well && text.contains("ends in the middle"), "{text}");
     assert!(!none.exists() && !place.path().join("none.restoring").exists());
+}
+
+#[test]
+fn tables_go_out_and_in_as_lines() {
+    let place = tempfile::tempdir().unwrap();
+    let (folder, other) = (place.path().join("tables"), place.path().join("other"));
+    let lines = place.path().join("lines");
+    let program = Program::start(&["--data", shown(&folder), "--durability", "relaxed"]);
+    assert_eq!(
+        ask(&program, "POST", "/Tables", r#"{"TableName":"people"}"#).0,
+        201
+    );
+    for number in 0..1_100 {
+        let body = format!(r#"{{"PartitionKey":"p","RowKey":"{number}","n":{number}}}"#);
+        assert_eq!(ask(&program, "POST", "/people", &body).0, 201);
+    }
+    program.signal("TERM");
+    assert_eq!(program.ended().0, Some(0));
+    let (is_well, text) = tool(&["export", "--data", shown(&folder), shown(&lines)]);
+    assert!(
+        is_well && text.contains("1 tables, 1100 entities"),
+        "{text}"
+    );
+
+    // A line is damaged: what stands before it is stored, and the next attempt goes on from there.
+    let whole = std::fs::read_to_string(&lines).unwrap();
+    let damaged: String = (0..)
+        .zip(whole.split_inclusive('\n'))
+        .map(|(number, line)| if number == 1_050 { "{}\n" } else { line })
+        .collect();
+    std::fs::write(&lines, damaged).unwrap();
+    let words = ["import", "--data", shown(&other), shown(&lines)];
+    let (is_well, text) = tool(&words);
+    assert!(!is_well && text.contains("line 1051: "), "{text}");
+    let (is_well, text) = tool(&words);
+    assert!(
+        !is_well && text.contains("goes on behind line 1000") && text.contains("line 1051: "),
+        "{text}"
+    );
+    // Another file is not gone on with.
+    std::fs::write(&lines, whole).unwrap();
+    let (is_well, text) = tool(&words);
+    assert!(is_well && !text.contains("goes on"), "{text}");
+    assert!(text.contains("1 tables, 1100 entities"), "{text}");
+    assert!(!other.join("IMPORT").exists());
+    let (is_well, text) = tool(&["check", "--data", shown(&other)]);
+    assert!(
+        is_well && text.contains("is sound: 1 tables, 1100 entities"),
+        "{text}"
+    );
+    let (is_well, text) = tool(&[
+        "export",
+        "--data",
+        shown(&other),
+        "--account",
+        "no",
+        shown(&lines),
+    ]);
+    assert!(!is_well && text.contains("--force"), "{text}");
+    let words = [
+        "export",
+        "--data",
+        shown(&other),
+        "--account",
+        "no",
+        "--force",
+        shown(&lines),
+    ];
+    let (is_well, text) = tool(&words);
+    assert!(!is_well && text.contains("only devstoreaccount1"), "{text}");
 }
 
 #[test]

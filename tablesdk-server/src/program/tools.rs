@@ -1,11 +1,11 @@
-//! The subcommands: check, backup and restore, of the folder of a server that does not run, or of one that does.
+//! The subcommands: check, backup, restore, export and import, of the folder of a server that does not run, or of one that does.
 
 use std::error::Error;
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, BufWriter, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
 use tablesdk_server::{DataFolder, Progress};
@@ -13,7 +13,7 @@ use tablesdk_server::{DataFolder, Progress};
 use super::bar::Bar;
 
 /// The subcommands.
-pub(crate) fn commands() -> [Command; 3] {
+pub(crate) fn commands() -> [Command; 5] {
     [
         Command::new("check")
             .about("Read a folder to its last byte, and say what is damaged")
@@ -49,6 +49,30 @@ pub(crate) fn commands() -> [Command; 3] {
                 "The folder to make; it must not be there, or be empty",
             ))
             .arg(file("The backup, or - for standard input")),
+        Command::new("export")
+            .about("Write the tables of an account as lines of JSON")
+            .long_about(EXPORT)
+            .arg(data("The folder of a server that does not run"))
+            .arg(account(
+                "The account; needed only if more than one has tables",
+            ))
+            .arg(
+                Arg::new("force")
+                    .long("force")
+                    .action(ArgAction::SetTrue)
+                    .help("Replace the file if it is there"),
+            )
+            .arg(file("The file to write")),
+        Command::new("import")
+            .about("Store the tables of an export in an account")
+            .long_about(IMPORT)
+            .arg(data(
+                "The folder of a server that does not run; it is made if it is not there",
+            ))
+            .arg(account("The account").default_value("devstoreaccount1"))
+            .arg(file(
+                "The export; where an import of it was interrupted, this goes on from there",
+            )),
     ]
 }
 
@@ -58,6 +82,13 @@ fn data(help: &'static str) -> Arg {
         .value_name("FOLDER")
         .required(true)
         .value_parser(value_parser!(PathBuf))
+        .help(help)
+}
+
+fn account(help: &'static str) -> Arg {
+    Arg::new("account")
+        .long("account")
+        .value_name("NAME")
         .help(help)
 }
 
@@ -84,6 +115,14 @@ pub(crate) fn run(name: &str, matches: &ArgMatches) -> Result<(), Box<dyn Error>
             back_up(&from, file, matches.get_flag("force"))
         }
         ("restore", Some(folder), Some(file)) => restore(&folder, file),
+        ("export", Some(folder), Some(file)) => {
+            let account = matches.get_one::<String>("account").map(String::as_str);
+            export(&folder, account, file, matches.get_flag("force"))
+        }
+        ("import", Some(folder), Some(file)) => {
+            let account = matches.get_one::<String>("account");
+            import(&folder, account.map_or("", String::as_str), file)
+        }
         _ => Err(format!("{name} is no subcommand").into()),
     }
 }
@@ -121,29 +160,118 @@ fn back_up(from: &From, file: &Path, replaces: bool) -> Result<(), Box<dyn Error
         writeln!(io::stderr(), "{records} records are in the backup")?;
         return Ok(());
     }
-    let shown = file.display();
+    let records = write_whole(file, replaces, |to| write_backup(from, to))?;
+    say(&format!(
+        "{} is a backup of {records} records",
+        file.display()
+    ))
+}
+
+/// Writes a file that is there, under its name, as a whole or not at all.
+fn write_whole<T>(
+    file: &Path,
+    replaces: bool,
+    write: impl FnOnce(&mut BufWriter<File>) -> Result<T, Box<dyn Error>>,
+) -> Result<T, Box<dyn Error>> {
     if file.exists() && !replaces {
+        let shown = file.display();
         return Err(format!("{shown} is there already: choose another name, or --force").into());
     }
-    // Under its name there is a whole backup or none.
-    let mut draft = file.as_os_str().to_owned();
-    draft.push(".partial");
-    let draft = PathBuf::from(draft);
-    let write = || {
+    let draft = beside(file, ".partial");
+    let written = (|| {
         let mut to = BufWriter::with_capacity(1 << 20, File::create(&draft)?);
-        let records = write_backup(from, &mut to)?;
+        let written = write(&mut to)?;
         to.flush()?;
         to.get_ref().sync_all()?;
         fs::rename(&draft, file)?;
-        Ok::<_, Box<dyn Error>>(records)
-    };
-    match write() {
-        Ok(records) => say(&format!("{shown} is a backup of {records} records")),
-        Err(error) => {
-            let _ = fs::remove_file(&draft);
-            Err(error)
-        }
+        Ok(written)
+    })();
+    if written.is_err() {
+        let _ = fs::remove_file(&draft);
     }
+    written
+}
+
+fn beside(file: &Path, ending: &str) -> PathBuf {
+    let mut path = file.as_os_str().to_owned();
+    path.push(ending);
+    PathBuf::from(path)
+}
+
+fn export(
+    folder: &DataFolder,
+    account: Option<&str>,
+    file: &Path,
+    replaces: bool,
+) -> Result<(), Box<dyn Error>> {
+    let bar = Bar::records("exporting");
+    let exported = write_whole(file, replaces, |to| {
+        Ok(folder.export(account, to, |progress| bar.show(progress))?)
+    })?;
+    drop(bar);
+    say(&format!(
+        "{} has {} tables, {} entities",
+        file.display(),
+        exported.tables,
+        exported.entities
+    ))
+}
+
+/// How far it has come stands in a file in the folder, until it is done: who removes the folder removes it, too.
+fn import(folder: &DataFolder, account: &str, file: &Path) -> Result<(), Box<dyn Error>> {
+    let shown = file.display();
+    let cannot_read = |error| format!("{shown} cannot be read: {error}");
+    let from = File::open(file).map_err(cannot_read)?;
+    let metadata = from.metadata().map_err(cannot_read)?;
+    let state = folder.path().join("IMPORT");
+    let source = source(account, file, &metadata)?;
+    let skip = fs::read_to_string(&state).ok().and_then(|text| {
+        let (lines, noted) = text.split_once(' ')?;
+        (noted.trim_end() == source).then(|| lines.parse().ok())?
+    });
+    if let Some(skip) = skip {
+        say(&format!(
+            "goes on behind line {skip}, as {} says",
+            state.display()
+        ))?;
+    }
+    let bar = Bar::bytes("importing", metadata.len());
+    let from = Counted {
+        from: BufReader::with_capacity(1 << 20, from),
+        bar: &bar,
+    };
+    let mut noted = Ok(());
+    let imported = folder.import(
+        account,
+        BufReader::with_capacity(1 << 20, from),
+        skip.unwrap_or(0),
+        |progress| {
+            if let Progress::Lines(lines) = progress {
+                noted = fs::write(&state, format!("{lines} {source}\n"));
+            }
+        },
+    );
+    drop(bar);
+    let imported = imported.map_err(|error| format!("{shown}: {error}"))?;
+    noted.map_err(|error| format!("{}: {error}", state.display()))?;
+    let _ = fs::remove_file(&state);
+    say(&format!(
+        "all of {shown} is in {}, under the account {account}: {} tables, {} entities",
+        folder.path().display(),
+        imported.tables,
+        imported.entities
+    ))
+}
+
+/// What is imported, and as what. Another file of that name is another source.
+fn source(account: &str, file: &Path, metadata: &fs::Metadata) -> io::Result<String> {
+    let since = metadata.modified()?.duration_since(UNIX_EPOCH);
+    Ok(format!(
+        "{account} {} {} {}",
+        metadata.len(),
+        since.unwrap_or_default().as_nanos(),
+        fs::canonicalize(file)?.display()
+    ))
 }
 
 fn write_backup(from: &From, to: &mut impl Write) -> Result<u64, Box<dyn Error>> {
@@ -279,3 +407,23 @@ backup that is cut short or damaged leaves none.
 
   tablesdk-server restore monday.backup --data tables
   tablesdk-server --data tables";
+
+const EXPORT: &str = "\
+Write the tables of an account as lines of JSON
+
+Each entity is a line of its own, with its table and the types of its properties:
+
+  {\"format\":\"tablesdk\",\"version\":1}
+  {\"table\":\"Employees\"}
+  {\"table\":\"Employees\",\"entity\":{\"PartitionKey\":\"Sales\",\"RowKey\":\"1\",...}}
+  {\"end\":{\"tables\":1,\"entities\":1}}
+
+Other programs can read and write that, the client library among them. Stored access
+policies and service properties are in a backup alone.";
+
+const IMPORT: &str = "\
+Store the tables of an export in an account
+
+Tables are created unless they exist, entities are inserted or replaced, and get new
+timestamps. An import that was interrupted goes on where it was when it is started
+again with the same file: how far it has come stands in the file IMPORT in the folder.";
