@@ -8,7 +8,6 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -120,9 +119,11 @@ async fn judge(folder: &Path, expected: &[&Rows], harm: Option<&str>, tally: &mu
         builder.in_process()
     };
     let shown = harm.unwrap_or("nothing was harmed");
-    let server = match catch_unwind(AssertUnwindSafe(open)) {
-        Ok(Ok(server)) => server,
-        Ok(Err(error)) => {
+    // What is printed is shown when it fails, or panics.
+    println!("{shown}");
+    let server = match open() {
+        Ok(server) => server,
+        Err(error) => {
             let text = error.to_string();
             assert!(harm.is_some(), "{text}");
             let path = folder.display().to_string();
@@ -130,7 +131,6 @@ async fn judge(folder: &Path, expected: &[&Rows], harm: Option<&str>, tally: &mu
             tally.refused += 1;
             return;
         }
-        Err(_) => panic!("{shown}: opening it panics"),
     };
     let transport = server.transport();
     let subject = Subject::with_transport(server, transport);
@@ -218,7 +218,7 @@ fn used(bytes: &[u8]) -> usize {
 }
 
 /// Copies a folder; zeros at the ends of files stay holes.
-fn copy_folder(from: &Path, to: &Path) {
+pub(crate) fn copy_folder(from: &Path, to: &Path) {
     for file in files_below(from) {
         let target = to.join(file.strip_prefix(from).unwrap());
         fs::create_dir_all(target.parent().unwrap()).unwrap();
@@ -256,6 +256,12 @@ async fn a_check_finds_a_changed_byte_in_any_file() {
             table.insert(&row).await.unwrap();
         }
     }
+    let lines = |folder: &Path| {
+        let mut lines = Vec::new();
+        let exported = DataFolder::new(folder).export(None, &mut lines, |_| {});
+        exported.map(|_| lines)
+    };
+    let written = lines(&folder).unwrap();
     let report = DataFolder::new(&folder).check(|_| {}).unwrap();
     assert_eq!(report.problems, Vec::<String>::new());
     assert_eq!((report.tables, report.entities), (1, 120));
@@ -277,7 +283,15 @@ async fn a_check_finds_a_changed_byte_in_any_file() {
                 Err(error) => error.to_string(),
             };
             let file_name = name.file_name().unwrap().to_str().unwrap();
-            assert!(told.contains(file_name), "{shown}: {told:?}");
+            // Nobody can tell whether the last group has the place that the store gave it, and it makes no difference.
+            let is_harmless = || {
+                name.extension().is_some_and(|kind| kind == "jnl")
+                    && lines(&copy).unwrap() == written
+            };
+            assert!(
+                told.contains(file_name) || (told.is_empty() && is_harmless()),
+                "{shown}: {told:?}"
+            );
             fs::remove_dir_all(&copy).unwrap();
         }
     }

@@ -4,9 +4,8 @@
 //! must be what it was told, or that with its last unanswered write, all of it or nothing. `TABLESDK_CRASH_ROUNDS` and
 //! `TABLESDK_CRASH_WRITERS` make the run longer; a failure prints its seed, which `TABLESDK_CRASH_SEED` sets.
 
-#[cfg(unix)]
 mod damage;
-#[cfg(unix)]
+mod fixture;
 mod full;
 mod process;
 mod writer;

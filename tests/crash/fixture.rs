@@ -1,0 +1,45 @@
+//! Folders as earlier versions have left them: this one reads them, or says that it does not.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use tablesdk_server::DataFolder;
+
+use crate::damage::copy_folder;
+
+fn fixtures() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures"))
+}
+
+#[test]
+fn a_folder_of_format_2_holds_what_was_written() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path().join("folder");
+    copy_folder(&fixtures().join("folder-format-2"), &folder);
+    // Empty folders are not kept in the repository.
+    fs::create_dir_all(folder.join("records/keyspaces/1/tables")).unwrap();
+    let report = DataFolder::new(&folder).check(|_| {}).unwrap();
+    assert_eq!(report.problems, Vec::<String>::new());
+    let mut lines = Vec::new();
+    let exported = DataFolder::new(&folder).export(None, &mut lines, |_| {});
+    assert_eq!(exported.unwrap().entities, 3);
+    let expected = fs::read_to_string(fixtures().join("folder-format-2.jsonl")).unwrap();
+    assert_eq!(String::from_utf8(lines).unwrap(), expected);
+}
+
+#[test]
+fn a_folder_of_another_format_is_refused_and_left_alone() {
+    let place = tempfile::tempdir().unwrap();
+    for format in [1, 3] {
+        let folder = place.path().join(format.to_string());
+        copy_folder(&fixtures().join("folder-format-2"), &folder);
+        let text = format!("tablesdk-server data, format {format}\n");
+        fs::write(folder.join("FORMAT"), text).unwrap();
+        let error = DataFolder::new(&folder).check(|_| {}).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidData);
+        let expected = format!("has format \"{format}\"");
+        assert!(error.to_string().contains(&expected), "{error}");
+        assert!(error.to_string().contains(&folder.display().to_string()));
+    }
+}
