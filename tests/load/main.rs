@@ -4,6 +4,7 @@
 //! client. Each measurement is taken in short turns with the bare server: both see the same machine, and their ratio is what is
 //! worth reading. It knows only the protocol, so any server that speaks it can be measured. Run it with `--help`.
 
+mod child;
 mod connection;
 mod cpu;
 mod measure;
@@ -13,10 +14,12 @@ mod workload;
 
 use std::error::Error;
 use std::io::{self, IsTerminal as _, Write as _};
-use std::time::Duration;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
+use child::ChildServer;
 use measure::{Asked, Measurement};
 use report::Row;
 use servers::{Account, BareServer, OwnServer};
@@ -35,21 +38,42 @@ async fn run(settings: &Settings) -> Result<(), Box<dyn Error>> {
     let bare = BareServer::start(settings.threads)?;
     for entities in &settings.entities {
         // A fresh one each time: what one size left behind is not measured with the next.
-        let own = match settings.endpoint {
-            None => Some(OwnServer::start(settings.threads)?),
-            Some(_) => None,
+        let mut child = match &settings.program {
+            Some(program) => Some(ChildServer::start(program, settings.data)?),
+            None => None,
+        };
+        let own = match (&settings.endpoint, &child) {
+            (None, None) => Some(OwnServer::start(settings.threads)?),
+            _ => None,
         };
         let text = own.as_ref().map(OwnServer::connection_string);
+        let text = text.or(child.as_ref().map(ChildServer::connection_string));
         let text = text.or(settings.endpoint.as_deref()).unwrap_or_default();
         let account = Account::from_connection_string(text)?;
         let mut progress = Progress::new(settings, *entities);
         progress.show("filling the table");
-        let workload = Workload::create(account, *entities).await?;
+        let began = Instant::now();
+        let mut workload = Workload::create(account, *entities).await?;
+        let filled = began.elapsed();
+        if let Some(child) = &mut child {
+            progress.clear();
+            println!("filled: {}", child.footprint());
+            child.restart()?;
+            println!("started again: {}", child.footprint());
+            workload.moved_to(Account::from_connection_string(child.connection_string())?)?;
+        }
         let rows = measure_all(settings, &workload, &bare, &mut progress).await;
         progress.clear();
         // Whatever went wrong, the table goes.
         workload.delete().await?;
+        println!("{}", report::filled(*entities, filled));
         println!("{}", report::table(*entities, &rows?));
+        if let Some(child) = &child {
+            println!("in the end: {}", child.footprint());
+        }
+        if let Some(bytes) = settings.pid.and_then(child::resident_bytes) {
+            println!("in the end: {} MiB of memory", bytes >> 20);
+        }
     }
     Ok(())
 }
@@ -74,7 +98,8 @@ async fn measure_all(
                 let mut asked = Asked {
                     address: workload.address(),
                     // A server elsewhere has its processor time elsewhere.
-                    threads: settings.endpoint.is_none().then_some(servers::SERVER),
+                    threads: (settings.endpoint.is_none() && settings.program.is_none())
+                        .then_some(servers::SERVER),
                     requests,
                     status: operation.status(),
                 };
@@ -99,7 +124,10 @@ async fn measure_all(
 
 struct Settings {
     connections: Vec<usize>,
+    data: bool,
     endpoint: Option<String>,
+    pid: Option<u32>,
+    program: Option<PathBuf>,
     entities: Vec<usize>,
     operations: Vec<Operation>,
     threads: usize,
@@ -119,7 +147,10 @@ impl From<&ArgMatches> for Settings {
         let expectation = "the flag has a default value";
         Self {
             connections: all(matches, "connections"),
+            data: matches.get_flag("data"),
             endpoint: matches.get_one("endpoint").cloned(),
+            pid: matches.get_one("pid").copied(),
+            program: matches.get_one("program").cloned(),
             entities: all(matches, "entities"),
             operations: all(matches, "operations"),
             threads: *matches.get_one("threads").expect(expectation),
@@ -146,6 +177,29 @@ fn command() -> Command {
                 .long("endpoint")
                 .value_name("CONNECTION STRING")
                 .help("The server to measure: AccountName, AccountKey and an http TableEndpoint"),
+        )
+        .arg(
+            Arg::new("program")
+                .long("program")
+                .value_name("FILE")
+                .conflicts_with("endpoint")
+                .value_parser(value_parser!(PathBuf))
+                .help("Measure this tablesdk-server as a process of its own, with its memory and its start after it was killed"),
+        )
+        .arg(
+            Arg::new("data")
+                .long("data")
+                .requires("program")
+                .action(ArgAction::SetTrue)
+                .help("Let it keep its tables in a folder, which is made in the working directory and removed in the end"),
+        )
+        .arg(
+            Arg::new("pid")
+                .long("pid")
+                .requires("endpoint")
+                .value_name("NUMBER")
+                .value_parser(value_parser!(u32))
+                .help("The process of the endpoint, to tell its memory"),
         )
         .arg(
             list("entities", "1000", "How many entities the table has; one table of results each")

@@ -13,6 +13,15 @@ pub(crate) struct Row {
     pub(crate) floor: Measurement,
 }
 
+/// How fast a table was filled over one connection, a hundred entities in each request.
+pub(crate) fn filled(entities: usize, time: Duration) -> String {
+    let count = u32::try_from(entities).unwrap_or(u32::MAX);
+    format!(
+        "filled with {:.0} entities/s",
+        f64::from(count) / time.as_secs_f64()
+    )
+}
+
 /// The results for a table of that many entities. A ratio of 1.00 is as good as the bare server: of the rates, and of the
 /// processor time for an answer, which other programs on the machine disturb less.
 pub(crate) fn table(entities: usize, rows: &[Row]) -> String {

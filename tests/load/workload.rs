@@ -157,15 +157,11 @@ pub(crate) struct Workload {
 impl Workload {
     /// Creates a table and fills it.
     pub(crate) async fn create(account: Account, entities: usize) -> Result<Self, Box<dyn Error>> {
-        let uri: Uri = account.endpoint.as_str().parse()?;
-        let host = uri.host().ok_or("the endpoint has no host")?;
-        let address = (host, uri.port_u16().unwrap_or(80))
-            .to_socket_addrs()?
-            .next();
+        let address = address_of(&account)?;
         let since = SystemTime::now().duration_since(UNIX_EPOCH)?;
         let workload = Self {
             account,
-            address: address.ok_or("the endpoint's host has no address")?,
+            address,
             entities,
             table: TableName::new(format!("load{}", since.as_micros()))?,
             next: Arc::new(AtomicUsize::new(entities)),
@@ -180,6 +176,13 @@ impl Workload {
         let numbers: Vec<usize> = (0..entities).collect();
         workload.insert(&numbers, partition_of).await?;
         Ok(workload)
+    }
+
+    /// The server is somewhere else now, with the same table.
+    pub(crate) fn moved_to(&mut self, account: Account) -> Result<(), Box<dyn Error>> {
+        self.address = address_of(&account)?;
+        self.account = account;
+        Ok(())
     }
 
     /// Deletes the table.
@@ -438,6 +441,14 @@ impl Workload {
         bytes.extend_from_slice(request.body());
         Ok(bytes)
     }
+}
+
+fn address_of(account: &Account) -> Result<SocketAddr, Box<dyn Error>> {
+    let uri: Uri = account.endpoint.as_str().parse()?;
+    let host = uri.host().ok_or("the endpoint has no host")?;
+    let mut addresses = (host, uri.port_u16().unwrap_or(80)).to_socket_addrs()?;
+    let address = addresses.next();
+    Ok(address.ok_or("the endpoint's host has no address")?)
 }
 
 /// An entity with ten properties, of every type but Binary.
