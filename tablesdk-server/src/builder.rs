@@ -21,6 +21,8 @@ use crate::engine::Paging;
 #[cfg(feature = "durable")]
 use crate::storage::Durability;
 use crate::storage::StorageOptions;
+#[cfg(feature = "tls")]
+use crate::tls::TlsIdentity;
 use crate::{TableServer, TokenVerifier};
 
 /// Chooses what a [`TableServer`] is like; made by [`TableServer::builder`].
@@ -63,6 +65,8 @@ pub struct Builder {
     connections_max: usize,
     shutdown_grace: Duration,
     admin_port: Option<u16>,
+    #[cfg(feature = "tls")]
+    tls: Option<TlsIdentity>,
 }
 
 impl Builder {
@@ -79,6 +83,8 @@ impl Builder {
             connections_max: CONNECTIONS_MAX,
             shutdown_grace: SHUTDOWN_GRACE,
             admin_port: None,
+            #[cfg(feature = "tls")]
+            tls: None,
         }
     }
 
@@ -134,8 +140,8 @@ impl Builder {
 
     /// Takes bearer tokens, and lets this decide what each is good for. Unless chosen, every token is refused.
     ///
-    /// The server itself encrypts nothing, and the service refuses tokens that anybody on their way could read: see
-    /// [`Builder::tokens_over_http`]. [`TokenVerifier`] has an example.
+    /// Tokens that anybody on their way could read are refused, as the service does, unless the server encrypts or
+    /// [`Builder::tokens_over_http`] is chosen. [`TokenVerifier`] has an example.
     pub fn token_verifier(mut self, verifier: impl TokenVerifier + 'static) -> Self {
         self.tokens.verifier = Some(Arc::new(verifier));
         self
@@ -160,6 +166,16 @@ impl Builder {
     /// Without effect on a server without a socket.
     pub const fn shutdown_grace(mut self, grace: Duration) -> Self {
         self.shutdown_grace = grace;
+        self
+    }
+
+    /// Speaks HTTPS, and no HTTP, with this certificate. [`TableServer::endpoint`] then begins with `https`; the certificate should
+    /// be one of its host. Without effect on a server without a socket, and on the [`admin_port`](Self::admin_port).
+    ///
+    /// Whoever sends HTTP is not answered. A certificate is renewed by a new start of the server.
+    #[cfg(feature = "tls")]
+    pub fn tls(mut self, identity: TlsIdentity) -> Self {
+        self.tls = Some(identity);
         self
     }
 
@@ -226,6 +242,12 @@ impl Builder {
             connections_max: self.connections_max,
             shutdown_grace: self.shutdown_grace,
             admin_port: self.admin_port,
+            #[cfg(not(feature = "tls"))]
+            scheme: "http",
+            #[cfg(feature = "tls")]
+            scheme: if self.tls.is_some() { "https" } else { "http" },
+            #[cfg(feature = "tls")]
+            tls: self.tls.clone(),
         };
         TableServer::listening(sockets, self.options()?).await
     }
@@ -258,12 +280,16 @@ impl Builder {
 }
 
 /// What the layer of the sockets gets to know.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Sockets {
     pub(crate) address: SocketAddr,
     pub(crate) connections_max: usize,
     pub(crate) shutdown_grace: Duration,
     pub(crate) admin_port: Option<u16>,
+    /// How clients begin the URL of the server.
+    pub(crate) scheme: &'static str,
+    #[cfg(feature = "tls")]
+    pub(crate) tls: Option<TlsIdentity>,
 }
 
 /// What the layers behind the sockets get to know.

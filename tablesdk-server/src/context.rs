@@ -220,7 +220,8 @@ impl Context {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer(pub(crate) IpAddr);
 
-/// That nobody on its way could read a request, as an extension of its head: it came without a socket, to a URL of https.
+/// That nobody on its way could read a request, as an extension of its head: it came encrypted, or without a socket to a URL of
+/// https.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Encrypted;
 

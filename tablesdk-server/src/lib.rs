@@ -85,6 +85,8 @@ mod stamp;
 mod storage;
 mod sweep;
 mod time_limit;
+#[cfg(feature = "tls")]
+mod tls;
 #[cfg(feature = "durable")]
 mod transfer;
 
@@ -95,6 +97,8 @@ pub use data_folder::{CheckReport, DataFolder, Progress, Transferred, verify_bac
 pub use server::{InProcess, TableServer};
 #[cfg(feature = "durable")]
 pub use storage::Durability;
+#[cfg(feature = "tls")]
+pub use tls::TlsIdentity;
 // What the interface is made of, so that a test needs no more than this crate: the same types as in `tablesdk`.
 pub use tablesdk_protocol::auth::{InvalidKeyError, SharedKey};
 pub use tablesdk_protocol::{

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use tablesdk_protocol::auth::SharedKey;
-use tablesdk_server::{Durability, TableServer};
+use tablesdk_server::{Durability, TableServer, TlsIdentity};
 use tokio::sync::oneshot;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -82,6 +82,9 @@ async fn serve(flags: &Flags, mut accounts: Vec<SharedKey>) -> Result<(), Box<dy
     if let Some(port) = flags.admin_port {
         builder = builder.admin_port(port);
     }
+    if let Some(identity) = flags.tls()? {
+        builder = builder.tls(identity);
+    }
     if let Some(folder) = &flags.data {
         builder = builder.data(folder, flags.durability);
     }
@@ -138,6 +141,8 @@ struct Flags {
     log: Targets,
     log_format: LogFormat,
     shutdown_grace: Duration,
+    tls_cert: Option<PathBuf>,
+    tls_key: Option<PathBuf>,
 }
 
 /// How an event is written.
@@ -166,6 +171,22 @@ impl Flags {
             self.account_file.as_deref(),
             environment.as_deref(),
         )
+    }
+
+    fn tls(&self) -> Result<Option<TlsIdentity>, String> {
+        let (Some(certificate), Some(key)) = (&self.tls_cert, &self.tls_key) else {
+            return Ok(None);
+        };
+        let read = |flag: &str, path: &Path| {
+            std::fs::read(path)
+                .map_err(|error| format!("{flag} {} cannot be read: {error}", path.display()))
+        };
+        let identity =
+            TlsIdentity::from_pem(&read("--tls-cert", certificate)?, &read("--tls-key", key)?);
+        identity.map(Some).map_err(|error| {
+            let (certificate, key) = (certificate.display(), key.display());
+            format!("--tls-cert {certificate}, --tls-key {key}: {error}")
+        })
     }
 
     fn check(&self, is_well_known: bool) -> Result<(), String> {
@@ -210,6 +231,8 @@ impl From<&ArgMatches> for Flags {
             shutdown_grace: Duration::from_secs(
                 *matches.get_one("shutdown-grace").expect(expectation),
             ),
+            tls_cert: matches.get_one("tls-cert").cloned(),
+            tls_key: matches.get_one("tls-key").cloned(),
             data: matches.get_one("data").cloned(),
             durability: match matches.get_one::<String>("durability").map(String::as_str) {
                 Some("relaxed") => Durability::Relaxed,
@@ -286,6 +309,7 @@ fn command() -> Command {
                 .value_parser(["relaxed", "sync"])
                 .help("What an acknowledged write survives: sync, a loss of power; relaxed, the end of the process alone"),
         )
+        .args(tls_args())
         .arg(
             Arg::new("allow-well-known-key")
                 .long("allow-well-known-key")
@@ -316,6 +340,21 @@ fn command() -> Command {
                 .value_parser(value_parser!(u64).range(..=3600))
                 .help("How long requests under way may take once the server was told to stop"),
         )
+}
+
+fn tls_args() -> [Arg; 2] {
+    let file = |name: &'static str| {
+        let arg = Arg::new(name).long(name).value_name("FILE");
+        arg.value_parser(value_parser!(PathBuf))
+    };
+    [
+        file("tls-cert").requires("tls-key").help(
+            "Speak HTTPS, with the certificate in this PEM file and, behind it, those that vouch for it",
+        ),
+        file("tls-key")
+            .requires("tls-cert")
+            .help("The private key of the certificate, in a PEM file without a password"),
+    ]
 }
 
 /// Says which flag helps, where one does.

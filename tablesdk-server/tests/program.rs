@@ -1,4 +1,4 @@
-//! The program, as a process of its own: how it ends when it is told to, with a request under way.
+//! The program, as a process of its own: its flags, its subcommands, and how it ends when it is told to.
 
 #![cfg(unix)]
 #![expect(
@@ -11,10 +11,12 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 
 use http::{HeaderMap, Method, Uri};
 use tablesdk_protocol::auth::{Scheme, SharedKey, string_to_sign};
 use tablesdk_protocol::{Endpoint, Timestamp};
+use tokio_rustls::rustls;
 
 /// The program; it ends with the test.
 struct Program {
@@ -146,6 +148,11 @@ impl Drop for Program {
 
 /// A signed request, and the status and body of its answer.
 fn ask(program: &Program, method: &str, path: &str, body: &str) -> (u16, String) {
+    let request = signed(program, method, path, body);
+    exchange(&program.address, &request)
+}
+
+fn signed(program: &Program, method: &str, path: &str, body: &str) -> String {
     let target = format!("/{}{path}", program.key.account());
     let date = Timestamp::try_from(std::time::SystemTime::now()).unwrap();
     let mut headers = HeaderMap::new();
@@ -162,7 +169,7 @@ fn ask(program: &Program, method: &str, path: &str, body: &str) -> (u16, String)
     } else {
         "application/json"
     };
-    let request = format!(
+    format!(
         "{method} {target} HTTP/1.0\r\nHost: {}\r\nx-ms-date: {}\r\nContent-Type: {content_type}\r\n\
          Authorization: SharedKeyLite {}:{}\r\nAccept: application/json;odata=nometadata\r\nContent-Length: {}\r\n\r\n{body}",
         program.address,
@@ -170,8 +177,7 @@ fn ask(program: &Program, method: &str, path: &str, body: &str) -> (u16, String)
         program.key.account(),
         program.key.sign(&text).expose(),
         body.len()
-    );
-    exchange(&program.address, &request)
+    )
 }
 
 fn exchange(address: &str, request: &str) -> (u16, String) {
@@ -190,6 +196,13 @@ fn tool(words: &[&str]) -> (bool, String) {
     let output = command.args(words).output().unwrap();
     let text = [output.stdout, output.stderr].concat();
     (output.status.success(), String::from_utf8(text).unwrap())
+}
+
+/// Starts a server that does not serve: what it said.
+fn refusal(flags: &[&str]) -> (bool, String) {
+    let mut words = vec!["--port", "0"];
+    words.extend(flags);
+    tool(&words)
 }
 
 fn shown(path: &Path) -> &str {
@@ -411,6 +424,117 @@ fn accounts_and_the_port_come_from_files_and_go_to_them() {
     let (code, log) = program.ended();
     assert_eq!(code, Some(0), "{log}");
     assert!(!port.exists() && !log.contains("c2VjcmV0"), "{log}");
+}
+
+#[test]
+fn https_is_spoken_with_a_certificate_and_http_is_not() {
+    let place = tempfile::tempdir().unwrap();
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    let (certificate, key) = (place.path().join("cert.pem"), place.path().join("key.pem"));
+    std::fs::write(&certificate, made.cert.pem()).unwrap();
+    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    let flags = ["--tls-cert", shown(&certificate), "--tls-key", shown(&key)];
+    let program = Program::start(&flags);
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(made.cert.der().clone()).unwrap();
+    for versions in [[&rustls::version::TLS12], [&rustls::version::TLS13]] {
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let config = rustls::ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(&versions)
+            .unwrap()
+            .with_root_certificates(roots.clone())
+            .with_no_client_auth();
+        let name = "127.0.0.1".try_into().unwrap();
+        let client = rustls::ClientConnection::new(Arc::new(config), name).unwrap();
+        let stream = TcpStream::connect(&program.address).unwrap();
+        let mut stream = rustls::StreamOwned::new(client, stream);
+        let request = signed(&program, "GET", "/Tables", "");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        // The end is told, and not only a connection that breaks.
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.0 200 OK\r\n"), "{answer}");
+    }
+    let mut stream = TcpStream::connect(&program.address).unwrap();
+    stream
+        .write_all(signed(&program, "GET", "/Tables", "").as_bytes())
+        .unwrap();
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    assert!(!answer.starts_with(b"HTTP"), "{answer:?}");
+    program.signal("TERM");
+    let (code, log) = program.ended();
+    assert_eq!(code, Some(0), "{log}");
+    assert_eq!(log.matches("operation=\"QueryTables\"").count(), 2, "{log}");
+    assert_eq!(log.matches("unreadable").count(), 1, "{log}");
+
+    let (is_well, text) = refusal(&["--tls-cert", shown(&key), "--tls-key", shown(&key)]);
+    assert!(
+        !is_well && text.contains("there is none in the text"),
+        "{text}"
+    );
+    let (is_well, text) = refusal(&["--tls-cert", shown(&key)]);
+    assert!(!is_well && text.contains("--tls-key"), "{text}");
+    let missing = place.path().join("missing");
+    let (is_well, text) = refusal(&["--tls-cert", shown(&missing), "--tls-key", shown(&key)]);
+    assert!(
+        !is_well && text.contains("missing cannot be read"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_folder_is_refused_to_a_second_server_and_to_one_of_another_format() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path().join("tables");
+    let program = Program::start(&["--data", shown(&folder)]);
+    let (is_well, text) = refusal(&["--data", shown(&folder)]);
+    let holder = format!(
+        "{} is in use by process {}",
+        shown(&folder),
+        program.child.id()
+    );
+    assert!(!is_well && text.contains(&holder), "{text}");
+    program.signal("TERM");
+    assert_eq!(program.ended().0, Some(0));
+    std::fs::write(folder.join("FORMAT"), "tablesdk-server data, format 9\n").unwrap();
+    let (is_well, text) = refusal(&["--data", shown(&folder)]);
+    assert!(!is_well && text.contains("has format \"9\""), "{text}");
+    let (is_well, text) = refusal(&["--data", shown(place.path())]);
+    assert!(
+        !is_well && text.contains("not empty, and not one of this server"),
+        "{text}"
+    );
+}
+
+#[test]
+fn others_are_not_served_with_the_key_that_everybody_knows() {
+    let (is_well, text) = refusal(&["--host", "0.0.0.0"]);
+    assert!(
+        !is_well && text.contains("--allow-well-known-key"),
+        "{text}"
+    );
+    let (is_well, text) = refusal(&["--host", "0.0.0.0", "--account", "ours:n o"]);
+    assert!(
+        !is_well && text.contains("is not base64") && !text.contains("n o"),
+        "{text}"
+    );
+    let key = SharedKey::new("ours", "c2VjcmV0").unwrap();
+    let flags = [
+        "--host",
+        "0.0.0.0",
+        "--account",
+        "other:b3RoZXI=",
+        "--account",
+        "ours:c2VjcmV0",
+    ];
+    let mut program =
+        Program::start_with_account(&flags, SharedKey::new("other", "b3RoZXI=").unwrap());
+    assert_eq!(ask(&program, "GET", "/Tables", "").0, 200);
+    program.key = key;
+    assert_eq!(ask(&program, "GET", "/Tables", "").0, 200);
+    program.signal("TERM");
+    assert_eq!(program.ended().0, Some(0));
 }
 
 #[test]

@@ -8,6 +8,8 @@ mod body;
 mod idle;
 mod paced;
 mod progress;
+#[cfg(feature = "tls")]
+mod tls;
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -31,9 +33,11 @@ use tokio::time::timeout;
 
 pub(crate) use body::exceeds_limit;
 
-use crate::context::Peer;
+use crate::context::{Encrypted, Peer};
 use crate::request_log;
 use crate::service::{Admitted, Service};
+#[cfg(feature = "tls")]
+use crate::tls::TlsIdentity;
 use body::{BODIES_BYTES_MAX, Received, Reply};
 use idle::IdleList;
 use paced::{HEAD_WAIT_MAX, Paced};
@@ -94,6 +98,8 @@ pub(crate) struct Edge<H> {
     /// Has a permit for each byte of a body.
     room: Arc<Semaphore>,
     idle: Arc<IdleList>,
+    #[cfg(feature = "tls")]
+    tls: Option<TlsIdentity>,
 }
 
 impl<H: Handler> Edge<H> {
@@ -103,7 +109,15 @@ impl<H: Handler> Edge<H> {
             host,
             room: Arc::new(Semaphore::new(BODIES_BYTES_MAX)),
             idle: Arc::default(),
+            #[cfg(feature = "tls")]
+            tls: None,
         }
+    }
+
+    /// The same for connections that begin with a handshake.
+    #[cfg(feature = "tls")]
+    pub(crate) fn encrypted(self, tls: Option<TlsIdentity>) -> Self {
+        Self { tls, ..self }
     }
 
     /// Closes the connection whose place can best be spared; waits for one that can.
@@ -126,36 +140,68 @@ pub(crate) async fn serve<S, H>(
     H: Handler,
 {
     let progress = Arc::new(Progress::new(Arc::clone(&edge.idle)));
-    // Until something comes, a connection costs no buffer.
+    let Some(first) = first_byte(&mut stream, &progress, &mut stopping).await else {
+        return;
+    };
+    let exchange = Exchange {
+        #[cfg(feature = "tls")]
+        is_encrypted: edge.tls.is_some(),
+        #[cfg(not(feature = "tls"))]
+        is_encrypted: false,
+        edge,
+        peer,
+        progress: Arc::clone(&progress),
+        left_unread: AtomicBool::new(false),
+    };
+    #[cfg(feature = "tls")]
+    if let Some(tls) = exchange.edge.tls.as_ref().map(TlsIdentity::acceptor) {
+        let accepted = tokio::select! {
+            accepted = timeout(HEAD_WAIT_MAX, Box::pin(tls::accept(tls, stream, first))) => accepted,
+            () = progress.is_evicted() => return,
+            () = stopped(&mut stopping) => return,
+        };
+        let mut stream = match accepted {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(error)) => return request_log::unreadable(peer, &error),
+            Err(late) => return request_log::unreadable(peer, &late),
+        };
+        if let Some(first) = first_byte(&mut stream, &progress, &mut stopping).await {
+            let stream = Paced::new(stream, first, progress);
+            Box::pin(serve_requests(stream, exchange, stopping)).await;
+        }
+        return;
+    }
+    let stream = Paced::new(stream, first, progress);
+    Box::pin(serve_requests(stream, exchange, stopping)).await;
+}
+
+/// Waits for something to come: until then, a connection costs no buffer. `None` when it does not, or is not waited for.
+async fn first_byte<S: AsyncRead + Unpin>(
+    stream: &mut S,
+    progress: &Progress,
+    stopping: &mut watch::Receiver<bool>,
+) -> Option<u8> {
     let mut first = [0];
     let read = tokio::select! {
         read = timeout(HEAD_WAIT_MAX, stream.read(&mut first)) => read,
-        () = progress.is_evicted() => return,
-        () = stopped(&mut stopping) => return,
+        () = progress.is_evicted() => return None,
+        () = stopped(stopping) => return None,
     };
     let [first] = first;
-    if let Ok(Ok(1..)) = read {
-        let stream = Paced::new(stream, first, Arc::clone(&progress));
-        Box::pin(serve_requests(stream, peer, edge, progress, stopping)).await;
-    }
+    matches!(read, Ok(Ok(1..))).then_some(first)
 }
 
 async fn serve_requests<S, H>(
     stream: Paced<S>,
-    peer: IpAddr,
-    edge: Arc<Edge<H>>,
-    progress: Arc<Progress>,
+    exchange: Exchange<H>,
     mut stopping: watch::Receiver<bool>,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send,
     H: Handler,
 {
-    let exchange = Arc::new(Exchange {
-        edge,
-        peer,
-        progress: Arc::clone(&progress),
-        left_unread: AtomicBool::new(false),
-    });
+    let peer = exchange.peer;
+    let progress = Arc::clone(&exchange.progress);
+    let exchange = Arc::new(exchange);
     let service = service_fn(|request| {
         let exchange = Arc::clone(&exchange);
         async move { Ok::<_, Infallible>(exchange.answer(request).await) }
@@ -200,8 +246,6 @@ async fn serve_requests<S, H>(
     // the connection, and a reset may overtake the answer: so take the bytes in for a while.
     progress.lingers();
     let mut stream = connection.into_parts().io.into_inner().into_inner();
-    // hyper leaves this to us after a CONNECT; otherwise it is done.
-    let _ = stream.shutdown().await;
     tokio::select! {
         () = discard(&mut stream) => {}
         () = progress.is_evicted() => {}
@@ -288,6 +332,7 @@ fn header_bytes(headers: &HeaderMap) -> usize {
 struct Exchange<H> {
     edge: Arc<Edge<H>>,
     peer: IpAddr,
+    is_encrypted: bool,
     progress: Arc<Progress>,
     /// Whether a request was refused with part of its body unread. It is the connection's last.
     left_unread: AtomicBool,
@@ -312,6 +357,9 @@ impl<H: Handler> Exchange<H> {
         let handler = &*self.edge.handler;
         let (mut head, body) = request.into_parts();
         head.extensions.insert(Peer(self.peer));
+        if self.is_encrypted {
+            head.extensions.insert(Encrypted);
+        }
         let default_host = (head.version < Version::HTTP_11).then_some(&self.edge.host);
         if let Err(error) = to_origin_form(&mut head, default_host) {
             return self.last(handler.refuse_head(&head, &error));
@@ -342,10 +390,12 @@ impl<H: Handler> Exchange<H> {
     }
 }
 
-/// Reads until the other side closes, but not forever.
-async fn discard<S: AsyncRead + Unpin>(stream: &mut S) {
+/// Closes our side and reads until the other side closes, too, but not forever.
+async fn discard<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) {
     let mut buffer = vec![0; 16 * 1024];
     let _ = timeout(LINGER_MAX, async {
+        // hyper leaves this to us after a CONNECT; otherwise it is done.
+        let _ = stream.shutdown().await;
         while matches!(stream.read(&mut buffer).await, Ok(1..)) {}
     })
     .await;

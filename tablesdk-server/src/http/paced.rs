@@ -159,15 +159,18 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // hyper flushes once it has nothing left to write.
-        ready!(Pin::new(&mut self.stream).poll_flush(context))?;
+        // hyper flushes once it has nothing left to write. What is encrypted may wait here for room.
+        let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        ready!(self.paced(flushed.map_ok(|()| 0), context))?;
         self.answer.limit = None;
         self.progress.flushed();
         Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+        let shut = Pin::new(&mut self.stream).poll_shutdown(context);
+        ready!(self.paced(shut.map_ok(|()| 0), context))?;
+        Poll::Ready(Ok(()))
     }
 }
 

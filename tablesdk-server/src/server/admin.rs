@@ -8,6 +8,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
+#[cfg(feature = "durable")]
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -19,7 +20,9 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, mpsc, watch};
+#[cfg(feature = "durable")]
+use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::stopped;
@@ -73,6 +76,7 @@ async fn accept_all(
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let operator = Arc::new(Operator {
         service,
+        #[cfg(feature = "durable")]
         backs_up: Arc::default(),
     });
     loop {
@@ -110,6 +114,7 @@ async fn accept_all(
 struct Operator {
     service: Arc<Service>,
     /// Whether a backup is under way: each takes a thread.
+    #[cfg(feature = "durable")]
     backs_up: Arc<AtomicBool>,
 }
 
@@ -136,7 +141,13 @@ impl Operator {
                 response.headers_mut().insert(header::CONTENT_TYPE, version);
                 response
             }
+            #[cfg(feature = "durable")]
             (&Method::POST, "/backup") => self.back_up(),
+            #[cfg(not(feature = "durable"))]
+            (&Method::POST, "/backup") => {
+                let message = "This server was built without backups.\n";
+                text(StatusCode::NOT_IMPLEMENTED, message)
+            }
             (_, "/health" | "/ready" | "/metrics") => {
                 text(StatusCode::METHOD_NOT_ALLOWED, "Ask for it with GET.\n")
             }
@@ -146,12 +157,6 @@ impl Operator {
                 text(StatusCode::NOT_FOUND, message)
             }
         }
-    }
-
-    #[cfg(not(feature = "durable"))]
-    fn back_up(&self) -> Response<Content> {
-        let message = "This server was built without backups.\n";
-        text(StatusCode::NOT_IMPLEMENTED, message)
     }
 
     /// Writes the backup on a thread of its own, no faster than it is taken.
@@ -183,8 +188,10 @@ impl Operator {
     }
 }
 
+#[cfg(feature = "durable")]
 struct EndOfBackup(Arc<AtomicBool>);
 
+#[cfg(feature = "durable")]
 impl Drop for EndOfBackup {
     fn drop(&mut self) {
         self.0.store(false, Ordering::Release);
@@ -208,6 +215,7 @@ fn text(status: StatusCode, text: impl Into<Bytes>) -> Response<Content> {
 
 /// What an operator is sent.
 enum Content {
+    #[cfg(feature = "durable")]
     Stream(mpsc::Receiver<io::Result<Bytes>>),
     Text(Option<Bytes>),
 }
@@ -218,9 +226,14 @@ impl Body for Content {
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
+        #[cfg_attr(
+            not(feature = "durable"),
+            expect(unused, reason = "a text never waits")
+        )]
         context: &mut Context<'_>,
     ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         match &mut *self {
+            #[cfg(feature = "durable")]
             Self::Stream(receiver) => receiver
                 .poll_recv(context)
                 .map(|part| part.map(|part| part.map(Frame::data))),

@@ -94,7 +94,8 @@ impl TableServer {
     /// The connection string of the first account. It holds the account's key.
     pub fn connection_string(&self) -> String {
         format!(
-            "DefaultEndpointsProtocol=http;AccountName={};AccountKey={};TableEndpoint={};",
+            "DefaultEndpointsProtocol={};AccountName={};AccountKey={};TableEndpoint={};",
+            self.endpoint.split(':').next().unwrap_or_default(),
             self.account.account(),
             self.account.expose().as_str(),
             self.endpoint
@@ -182,19 +183,23 @@ impl TableServer {
         let listener = bind(address).map_err(in_context)?;
         let local_addr = listener.local_addr()?;
         let authority = reachable(local_addr).to_string();
+        let scheme = sockets.scheme;
         let account = first_account(&options);
         let host = HeaderValue::try_from(&authority).map_err(io::Error::other)?;
 
         // A folder takes a moment to open, in which others have their turn.
         let opening = spawn_blocking(move || {
             let service = Service::new(options)?.with_timer();
-            Ok::<_, io::Error>(Self::new(&authority, account, service))
+            Ok::<_, io::Error>(Self::new(scheme, &authority, account, service))
         });
         let mut server = opening.await.map_err(io::Error::other)??;
         let edge = Edge::new(Arc::clone(&server.service), host);
+        #[cfg(feature = "tls")]
+        let edge = edge.encrypted(sockets.tls.clone());
+        let admin_port = sockets.admin_port;
         let front = Front::new(listener, local_addr, sockets, edge, &server.stopping);
         server.front = Some(front);
-        if let Some(port) = sockets.admin_port {
+        if let Some(port) = admin_port {
             let stopping = server.stopping.subscribe();
             let admin = Admin::start(port, Arc::clone(&server.service), stopping);
             server.admin = Some(admin.await?);
@@ -204,12 +209,17 @@ impl TableServer {
 
     pub(crate) fn without_socket(options: Options) -> io::Result<Self> {
         let account = first_account(&options);
-        Ok(Self::new(IN_PROCESS_HOST, account, Service::new(options)?))
+        Ok(Self::new(
+            "http",
+            IN_PROCESS_HOST,
+            account,
+            Service::new(options)?,
+        ))
     }
 
-    fn new(authority: &str, account: SharedKey, service: Service) -> Self {
+    fn new(scheme: &str, authority: &str, account: SharedKey, service: Service) -> Self {
         Self {
-            endpoint: format!("http://{authority}/{}", account.account()),
+            endpoint: format!("{scheme}://{authority}/{}", account.account()),
             account,
             service: Arc::new(service),
             stopping: watch::Sender::new(false),

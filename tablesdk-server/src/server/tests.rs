@@ -60,6 +60,9 @@ async fn front_with(handler: Arc<Gate>, connections_max: usize) -> (Front, watch
         connections_max,
         shutdown_grace: Duration::from_secs(7),
         admin_port: None,
+        scheme: "http",
+        #[cfg(feature = "tls")]
+        tls: None,
     };
     let edge = Edge::new(handler, HeaderValue::from_static("h"));
     let front = Front::new(listener, local_addr, sockets, edge, &stopping);
