@@ -22,6 +22,8 @@ use crate::process::Server;
 const COPIES: usize = 6;
 /// How often each copy is damaged.
 const DAMAGES: usize = 12;
+/// So much of the end of a file is likely to be new.
+const NEWEST_BYTES: u64 = 64 * 1024;
 
 #[derive(Clone, Debug, TableEntity)]
 struct Row {
@@ -168,7 +170,13 @@ fn harm(folder: &Path, rng: &mut Rng) -> String {
     };
     let path = &files[index];
     let length = used_length(path);
-    let at = rng.u64(..length);
+    // Mostly near the end, where the newest writes are.
+    let newest = if rng.u8(..4) == 0 {
+        length
+    } else {
+        length.min(NEWEST_BYTES)
+    };
+    let at = length - 1 - rng.u64(..newest);
     let shown = path.strip_prefix(folder).unwrap().display();
     let mut file = File::options().read(true).write(true).open(path).unwrap();
     if rng.u8(..3) == 0 {
@@ -217,7 +225,7 @@ fn used(bytes: &[u8]) -> usize {
         .map_or(0, |last| last + 1)
 }
 
-/// Copies a folder; zeros at the ends of files stay holes.
+/// Copies a folder; zeros at the ends of files stay holes, and the newest files the newest.
 pub(crate) fn copy_folder(from: &Path, to: &Path) {
     for file in files_below(from) {
         let target = to.join(file.strip_prefix(from).unwrap());
@@ -227,6 +235,8 @@ pub(crate) fn copy_folder(from: &Path, to: &Path) {
         let mut copy = File::create(&target).unwrap();
         copy.write_all(&bytes[..used]).unwrap();
         copy.set_len(bytes.len() as u64).unwrap();
+        let modified = fs::metadata(&file).unwrap().modified().unwrap();
+        copy.set_modified(modified).unwrap();
     }
 }
 
