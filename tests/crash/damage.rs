@@ -8,11 +8,12 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use fastrand::Rng;
 use futures::TryStreamExt as _;
+use harness::folder::{copy_folder, files_below, used_length};
 use harness::{Subject, setting};
 use tablesdk::TableEntity;
 use tablesdk_server::{DataFolder, Durability, TableServer};
@@ -190,54 +191,6 @@ fn harm(folder: &Path, rng: &mut Rng) -> String {
     file.seek(SeekFrom::Start(at)).unwrap();
     file.write_all(&[byte[0] ^ bit]).unwrap();
     format!("bit {bit} of {shown} was changed at {at} of {length}")
-}
-
-fn files_below(folder: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            files.extend(files_below(&path));
-        } else {
-            files.push(path);
-        }
-    }
-    files.sort();
-    files
-}
-
-/// How long a file is without the zeros at its end, which were never written.
-fn used_length(path: &Path) -> u64 {
-    used(&fs::read(path).unwrap()) as u64
-}
-
-fn used(bytes: &[u8]) -> usize {
-    // Whole blocks are compared at once, since there are many of them.
-    let zeros = [0; 4096];
-    let blocks = bytes.rchunks(zeros.len());
-    let empty: usize = blocks
-        .take_while(|block| **block == zeros[..block.len()])
-        .map(<[u8]>::len)
-        .sum();
-    let rest = &bytes[..bytes.len() - empty];
-    rest.iter()
-        .rposition(|byte| *byte != 0)
-        .map_or(0, |last| last + 1)
-}
-
-/// Copies a folder; zeros at the ends of files stay holes, and the newest files the newest.
-pub(crate) fn copy_folder(from: &Path, to: &Path) {
-    for file in files_below(from) {
-        let target = to.join(file.strip_prefix(from).unwrap());
-        fs::create_dir_all(target.parent().unwrap()).unwrap();
-        let bytes = fs::read(&file).unwrap();
-        let used = used(&bytes);
-        let mut copy = File::create(&target).unwrap();
-        copy.write_all(&bytes[..used]).unwrap();
-        copy.set_len(bytes.len() as u64).unwrap();
-        let modified = fs::metadata(&file).unwrap().modified().unwrap();
-        copy.set_modified(modified).unwrap();
-    }
 }
 
 #[tokio::test]

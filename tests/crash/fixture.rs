@@ -4,9 +4,8 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
+use harness::folder::copy_folder;
 use tablesdk_server::DataFolder;
-
-use crate::damage::copy_folder;
 
 fn fixtures() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures"))

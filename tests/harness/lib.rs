@@ -2,6 +2,7 @@
 
 pub mod clock;
 pub mod faults;
+pub mod folder;
 pub mod tcp;
 
 use tablesdk::{Retry, TableClient, TableServiceClient, Transport};

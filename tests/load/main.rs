@@ -53,7 +53,7 @@ async fn run(settings: &Settings) -> Result<(), Box<dyn Error>> {
         let mut progress = Progress::new(settings, *entities);
         progress.show("filling the table");
         let began = Instant::now();
-        let mut workload = Workload::create(account, *entities).await?;
+        let mut workload = Workload::create(account, *entities, settings.text_bytes).await?;
         let filled = began.elapsed();
         if let Some(child) = &mut child {
             progress.clear();
@@ -130,6 +130,7 @@ struct Settings {
     program: Option<PathBuf>,
     entities: Vec<usize>,
     operations: Vec<Operation>,
+    text_bytes: usize,
     threads: usize,
     time: Duration,
 }
@@ -153,6 +154,7 @@ impl From<&ArgMatches> for Settings {
             program: matches.get_one("program").cloned(),
             entities: all(matches, "entities"),
             operations: all(matches, "operations"),
+            text_bytes: *matches.get_one("text-bytes").expect(expectation),
             threads: *matches.get_one("threads").expect(expectation),
             time: Duration::from_millis(*matches.get_one("milliseconds").expect(expectation)),
         }
@@ -235,6 +237,17 @@ fn command() -> Command {
                 .default_value("1000")
                 .value_parser(value_parser!(u64).range(1..=600_000))
                 .help("How long each server is asked for each result"),
+        )
+        .arg(
+            Arg::new("text-bytes")
+                .long("text-bytes")
+                .value_name("NUMBER")
+                .default_value("0")
+                .value_parser(|text: &str| match text.parse() {
+                    Ok(number) if number <= 30_000 => Ok::<usize, _>(number),
+                    _ => Err("a number from 0 to 30000"),
+                })
+                .help("How long a text each entity has beside its ten properties, which are 600 bytes of JSON"),
         )
         .arg(
             Arg::new("threads")

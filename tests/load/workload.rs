@@ -149,6 +149,8 @@ pub(crate) struct Workload {
     account: Account,
     address: SocketAddr,
     entities: usize,
+    /// How long the text is that each entity has beside its ten properties.
+    text_bytes: usize,
     table: TableName,
     /// The number of the next entity that is new.
     next: Arc<AtomicUsize>,
@@ -156,13 +158,18 @@ pub(crate) struct Workload {
 
 impl Workload {
     /// Creates a table and fills it.
-    pub(crate) async fn create(account: Account, entities: usize) -> Result<Self, Box<dyn Error>> {
+    pub(crate) async fn create(
+        account: Account,
+        entities: usize,
+        text_bytes: usize,
+    ) -> Result<Self, Box<dyn Error>> {
         let address = address_of(&account)?;
         let since = SystemTime::now().duration_since(UNIX_EPOCH)?;
         let workload = Self {
             account,
             address,
             entities,
+            text_bytes,
             table: TableName::new(format!("load{}", since.as_micros()))?,
             next: Arc::new(AtomicUsize::new(entities)),
         };
@@ -330,7 +337,12 @@ impl Workload {
             mode,
             // Without a condition, a merge is an upsert, too: this one needs the entity.
             if_match: (mode == Mode::Merge).then_some(IfMatch::Any),
-            entity: entity(&partition_of(number), &row_key(number), number),
+            entity: entity(
+                &partition_of(number),
+                &row_key(number),
+                number,
+                self.text_bytes,
+            ),
             key,
         };
         Ok(update.encode(&self.account.endpoint))
@@ -355,7 +367,7 @@ impl Workload {
     fn new_entity(&self, partition: &str, row: &str, number: usize) -> insert_entity::Request {
         insert_entity::Request {
             table: self.table.clone(),
-            entity: entity(partition, row, number),
+            entity: entity(partition, row, number, self.text_bytes),
             prefer: Prefer::ReturnNoContent,
             level: MetadataLevel::Minimal,
         }
@@ -451,8 +463,8 @@ fn address_of(account: &Account) -> Result<SocketAddr, Box<dyn Error>> {
     Ok(address.ok_or("the endpoint's host has no address")?)
 }
 
-/// An entity with ten properties, of every type but Binary.
-fn entity(partition: &str, row: &str, number: usize) -> EntityBody {
+/// An entity with ten properties, of every type but Binary, and a text of that length, if any.
+fn entity(partition: &str, row: &str, number: usize, text_bytes: usize) -> EntityBody {
     let small = i32::try_from(number % 1000).unwrap_or_default();
     let guid = Guid::from_bytes((number as u128).to_be_bytes());
     let hired = Timestamp::from_unix_ticks(17_000_000_000_000_000 + i64::from(small) * 1_234_567);
@@ -478,7 +490,16 @@ fn entity(partition: &str, row: &str, number: usize) -> EntityBody {
     for (name, value) in &properties {
         writer.property(name, &value.as_ref());
     }
+    if text_bytes > 0 {
+        writer.property("Notes", &Value::from(text(number, text_bytes)).as_ref());
+    }
     EntityBody::from_bytes(writer.finish())
+}
+
+/// Another one for each number, that can hardly be compressed.
+fn text(number: usize, bytes: usize) -> String {
+    let mut rng = fastrand::Rng::with_seed(number as u64);
+    (0..bytes).map(|_| rng.alphanumeric()).collect()
 }
 
 fn partition_of(number: usize) -> String {

@@ -18,7 +18,7 @@ const OPERATIONS: usize = 100_000;
 const HISTORIES: usize = 50;
 
 #[tokio::test]
-async fn every_history_goes_on_when_the_server_is_opened_again() {
+async fn every_history_goes_on_when_the_server_crashes_or_is_opened_again() {
     // So many, with some restarts in each.
     const OPERATIONS: usize = 5_000;
     const HISTORIES: usize = 5;
@@ -27,7 +27,7 @@ async fn every_history_goes_on_when_the_server_is_opened_again() {
         let seed = seed.unwrap_or_else(|| fastrand::u64(..));
         println!("TABLESDK_MODEL_SEED={seed}");
         let folder = tempfile::tempdir().unwrap();
-        let server = Server::in_folder(folder.path());
+        let server = Server::in_folder(&folder.path().join("tables"));
         run(seed, OPERATIONS / HISTORIES, server).await;
     }
 }

@@ -1,8 +1,10 @@
 //! The server under test, spoken to with requests that are put together by hand.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
+use harness::folder::copy_folder;
 use http::{HeaderMap, Request, StatusCode};
 use serde_json::Value as Json;
 use tablesdk::{SharedKey, Timestamp, Transport as _};
@@ -74,6 +76,18 @@ impl Server {
     pub(crate) fn open_again(&mut self) {
         self.server = None;
         *self = Self::start(self.folder.clone());
+    }
+
+    /// Ends the server as a crash would: what it has not written by now is lost. Starts another one in what it left.
+    pub(crate) fn crash(&mut self) {
+        let folder = self.folder.clone().expect("it has a folder");
+        let left = folder.with_extension("left");
+        copy_folder(&folder, &left);
+        // In good order, but in vain.
+        self.server = None;
+        fs::remove_dir_all(&folder).unwrap();
+        fs::rename(&left, &folder).unwrap();
+        *self = Self::start(Some(folder));
     }
 
     fn endpoint(&self) -> &str {

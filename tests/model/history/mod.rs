@@ -26,7 +26,11 @@ pub(crate) async fn run(seed: u64, operations: usize, server: Server) -> usize {
     for _ in 0..operations {
         match history.rng.u8(..100) {
             0..=1 if history.rng.u8(..4) == 0 && history.server.is_in_a_folder() => {
-                history.server.open_again();
+                if history.rng.bool() {
+                    history.server.crash();
+                } else {
+                    history.server.open_again();
+                }
             }
             0..=1 => history.create_table().await,
             2 if history.rng.u8(..8) == 0 => history.delete_table().await,

@@ -1,0 +1,70 @@
+//! Folders as a crash at some moment would leave them: copies of those that are in use.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Copies a folder; zeros at the ends of files stay holes, and the newest files the newest.
+///
+/// # Panics
+///
+/// When it cannot.
+pub fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let (path, target) = (entry.path(), to.join(entry.file_name()));
+        if path.is_dir() {
+            copy_folder(&path, &target);
+            continue;
+        }
+        let bytes = fs::read(&path).unwrap();
+        let mut copy = File::create(&target).unwrap();
+        copy.write_all(&bytes[..used(&bytes)]).unwrap();
+        copy.set_len(bytes.len() as u64).unwrap();
+        let modified = fs::metadata(&path).unwrap().modified().unwrap();
+        copy.set_modified(modified).unwrap();
+    }
+}
+
+/// The files in a folder and those below it, in the order of their names.
+///
+/// # Panics
+///
+/// When it cannot be read.
+pub fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(files_below(&path));
+        } else {
+            files.push(path);
+        }
+    }
+    files.sort();
+    files
+}
+
+/// How long a file is without the zeros at its end, which were never written.
+///
+/// # Panics
+///
+/// When it cannot be read.
+pub fn used_length(path: &Path) -> u64 {
+    used(&fs::read(path).unwrap()) as u64
+}
+
+fn used(bytes: &[u8]) -> usize {
+    // Whole blocks are compared at once, since there are many of them.
+    let zeros = [0; 4096];
+    let blocks = bytes.rchunks(zeros.len());
+    let empty: usize = blocks
+        .take_while(|block| **block == zeros[..block.len()])
+        .map(<[u8]>::len)
+        .sum();
+    let rest = &bytes[..bytes.len() - empty];
+    rest.iter()
+        .rposition(|byte| *byte != 0)
+        .map_or(0, |last| last + 1)
+}
