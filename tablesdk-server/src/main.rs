@@ -489,6 +489,11 @@ const EXAMPLES: &str = r#"Examples:
 
     tablesdk-server --data ./tables
 
+  For others on the network, with accounts of its own and HTTPS:
+
+    tablesdk-server --host 0.0.0.0 --data ./tables --account-file ./accounts \
+      --tls-cert cert.pem --tls-key key.pem
+
   With a line on standard error for each request, without keys and signatures:
 
     tablesdk-server --log info"#;

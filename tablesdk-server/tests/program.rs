@@ -33,18 +33,19 @@ struct Program {
 
 impl Program {
     fn start(flags: &[&str]) -> Self {
-        Self::start_and_read(flags, None)
+        Self::start_and_read(flags, None, "")
     }
 
     /// With an account whose key it does not print.
     fn start_with_account(flags: &[&str], key: SharedKey) -> Self {
-        Self::start_and_read(flags, Some(key))
+        Self::start_and_read(flags, Some(key), "")
     }
 
-    fn start_and_read(flags: &[&str], key: Option<SharedKey>) -> Self {
+    fn start_and_read(flags: &[&str], key: Option<SharedKey>, accounts: &str) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_tablesdk-server"))
             .args(["--port", "0", "--log", "info"])
             .args(flags)
+            .env("TABLESDK_SERVER_ACCOUNTS", accounts)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -424,6 +425,14 @@ fn accounts_and_the_port_come_from_files_and_go_to_them() {
     let (code, log) = program.ended();
     assert_eq!(code, Some(0), "{log}");
     assert!(!port.exists() && !log.contains("c2VjcmV0"), "{log}");
+
+    let key = SharedKey::new("second", "c2VjcmV0").unwrap();
+    let accounts = "first:b3RoZXI=,second:c2VjcmV0";
+    let mut program = Program::start_and_read(&[], Some(key.clone()), accounts);
+    program.key = SharedKey::new("first", "b3RoZXI=").unwrap();
+    assert_eq!(ask(&program, "GET", "/Tables", "").0, 200);
+    program.key = key;
+    assert_eq!(ask(&program, "GET", "/Tables", "").0, 200);
 }
 
 #[test]
