@@ -57,7 +57,8 @@ pub(super) fn open(path: &Path) -> io::Result<Opened> {
     if required > 0 && !database.keyspace_exists(RECORDS) {
         return Err(folder.damaged("none of its records are there"));
     }
-    let records = database.keyspace(RECORDS, KeyspaceCreateOptions::default);
+    let options = || KeyspaceCreateOptions::default().max_memtable_size(MEMTABLE_BYTES);
+    let records = database.keyspace(RECORDS, options);
     let records = records.map_err(explain)?;
     let group_number = match records.get(GROUP_KEY).map_err(explain)? {
         Some(record) => match GroupMark::read(&record) {
@@ -142,6 +143,10 @@ fn lost(last: u64, promised: u64) -> String {
 }
 
 const RECORDS: &str = "records";
+
+/// How much the store keeps in memory and in its journal alone until it writes a table: all of it is read again after a crash, and
+/// the server starts the later for it.
+const MEMTABLE_BYTES: u64 = 16 * 1024 * 1024;
 
 /// What the store says of itself: version 3.
 const STORE_VERSION: &[u8] = b"FJL\x03";
