@@ -64,6 +64,14 @@ impl TableServiceClient {
 
     /// A client for a storage emulator on this machine, at its usual port with its well-known account.
     ///
+    /// ```
+    /// use tablesdk::TableServiceClient;
+    ///
+    /// let service = TableServiceClient::emulator()?;
+    /// assert_eq!(service.endpoint().as_str(), "http://127.0.0.1:10002/devstoreaccount1");
+    /// # Ok::<(), tablesdk::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// When the transport cannot be set up.
@@ -389,6 +397,22 @@ impl Builder {
 
     /// What carries the requests, in the place of HTTP by `reqwest`: the bundled server in this process, or a transport of
     /// your own.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use tablesdk::TableServiceClient;
+    /// use tablesdk_server::TableServer;
+    ///
+    /// let server = TableServer::in_process();
+    /// let service = TableServiceClient::builder(server.endpoint())
+    ///     .credential(server.credential())
+    ///     .transport(server.transport())
+    ///     .build()?;
+    /// service.table("Employees").create().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn transport(mut self, transport: impl Transport + 'static) -> Self {
         self.transport = Some(Arc::new(transport));
         self

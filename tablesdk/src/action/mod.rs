@@ -1,4 +1,23 @@
 //! The verbs of the clients as values: options are chained, `.await` runs them. One file per operation of the service.
+//!
+//! Nothing is sent before. Input that breaks a rule is kept, and reported by the `await`, so that a chain has no `Result` in its
+//! midst. What an action takes of an entity it takes at once: the entity may change before the action runs.
+//!
+//! ```
+#![doc = include_str!("../docs/employees.md")]
+//! let ada = Employee::new("Sales", "1", "Ada");
+//! let insert = table.insert(&ada); // not yet
+//! let insert = insert.exactly_once(); // an option
+//! insert.await?; // now
+//!
+//! let nowhere = service.table("no table's name").insert(&ada);
+//! assert_eq!(nowhere.await.unwrap_err().kind(), tablesdk::ErrorKind::Input);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Queries are read by a method of their own, such as [`stream`](QueryEntities::stream) or [`collect`](QueryEntities::collect);
+//! batches are [committed](Batch::commit), bulk runs [run](Bulk::run).
 
 mod batch;
 mod bulk;

@@ -81,6 +81,18 @@ pub type TokenFuture<'a> =
 pub type TokenError = Box<dyn std::error::Error + Send + Sync>;
 
 /// For what a token is asked.
+///
+/// ```
+/// use tablesdk::{AccessToken, TokenError, TokenRequest};
+///
+/// async fn token(request: TokenRequest) -> Result<AccessToken, TokenError> {
+///     let scope = request.scopes().first().ok_or("no scope")?;
+///     let tenant = request.tenant().unwrap_or("organizations");
+///     println!("POST https://login.microsoftonline.com/{tenant}/oauth2/v2.0/token, scope {scope}");
+///     Err("nobody is asked here".into())
+/// }
+/// let credential = tablesdk::EntraId::new(token);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenRequest {
     pub(super) scopes: Vec<String>,

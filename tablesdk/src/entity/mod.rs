@@ -105,6 +105,18 @@ pub trait TableEntity: Sized + Send + 'static {
 
 /// A struct that is stored as an entity as a whole, so that it can be written. What derives [`TableEntity`] is one, but for a
 /// projection.
+///
+/// ```
+#[doc = include_str!("../docs/employees.md")]
+/// use tablesdk::{TableClient, WritableEntity};
+///
+/// async fn store<E: WritableEntity + Sync>(table: &TableClient, entity: &E) -> Result<(), tablesdk::Error> {
+///     table.upsert_replace(entity).await.map(drop)
+/// }
+/// store(&table, &Employee::new("Sales", "1", "Ada")).await?;
+/// # Ok(())
+/// # }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be written",
     label = "not an entity as a whole",

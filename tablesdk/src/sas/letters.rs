@@ -89,6 +89,13 @@ letters! {
 
 letters! {
     /// What the shared access signature of an account allows. What each letter means depends on the kind of resource.
+    ///
+    /// ```
+    /// use tablesdk::sas::AccountPermissions;
+    ///
+    /// let permissions = AccountPermissions::LIST | AccountPermissions::CREATE;
+    /// assert_eq!(permissions.to_string(), "lc");
+    /// ```
     AccountPermissions {
         /// Read and query entities; read the properties and statistics of the service.
         READ = 'r',
@@ -123,6 +130,12 @@ letters! {
 
 letters! {
     /// The kinds of resource for which the shared access signature of an account holds.
+    ///
+    /// ```
+    /// use tablesdk::sas::ResourceTypes;
+    ///
+    /// assert_eq!((ResourceTypes::CONTAINER | ResourceTypes::OBJECT).to_string(), "co");
+    /// ```
     ResourceTypes {
         /// The service itself: its properties and statistics.
         SERVICE = 's',

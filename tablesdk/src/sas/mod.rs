@@ -7,6 +7,20 @@
 //! A signature cannot be taken back: it ends with its time, or with the key that made it. One that names a [stored access
 //! policy](StoredAccessPolicy) of the table also ends when that policy does.
 //!
+//! ```
+#![doc = include_str!("../docs/employees.md")]
+//! use std::time::Duration;
+//! use tablesdk::TableClient;
+//! use tablesdk::sas::Permissions;
+//!
+//! let sas = table.sas().allow(Permissions::READ).expires_in(Duration::from_secs(3600));
+//! let url = sas.partition("Sales").sign()?;
+//! let guest = TableClient::from_sas_url(&url.expose())?;
+//! assert_eq!(guest.query::<Employee>().count().await?, 0);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! Knows what may be signed, not how: the texts and their signatures are the protocol's. See
 //! <https://learn.microsoft.com/rest/api/storageservices/delegate-access-with-shared-access-signature>.
 

@@ -175,6 +175,21 @@ impl<E> fmt::Debug for Partition<E> {
 }
 
 /// What names an entity: a typed [`Key`], an [`EntityKey`], or the texts of partition key and row key as they are stored.
+///
+/// ```
+#[doc = include_str!("../../docs/employees.md")]
+/// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+/// use tablesdk::{EntityKey, IntoEntityKey, TableClient};
+///
+/// async fn dismiss(table: &TableClient, who: impl IntoEntityKey) -> Result<bool, tablesdk::Error> {
+///     table.delete(who).await
+/// }
+/// assert!(dismiss(&table, Employee::key("Sales", "1")).await?);
+/// assert!(!dismiss(&table, ("Sales", "1")).await?);
+/// assert!(!dismiss(&table, EntityKey::new("Sales", "1")?).await?);
+/// # Ok(())
+/// # }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not name an entity",
     label = "not a key",

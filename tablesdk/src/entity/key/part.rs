@@ -88,6 +88,36 @@ pub trait KeyPart: Sized {
 }
 
 /// A number that a template can pad with zeros, as in `{id:06}`.
+///
+/// ```
+/// use tablesdk::{KeyNumber, KeyPart, ValueError};
+///
+/// #[derive(Clone, Copy)]
+/// struct EmployeeId(u32);
+///
+/// impl KeyPart for EmployeeId {
+///     const WIDTH: Option<usize> = <u32 as KeyPart>::WIDTH;
+///
+///     fn to_key(&self) -> Result<String, ValueError> {
+///         self.0.to_key()
+///     }
+///
+///     fn from_key(text: &str) -> Result<Self, ValueError> {
+///         u32::from_key(text).map(Self)
+///     }
+/// }
+///
+/// impl KeyNumber for EmployeeId {
+///     fn to_number(&self) -> Option<u64> {
+///         self.0.to_number()
+///     }
+///
+///     fn from_number(number: u64) -> Option<Self> {
+///         u32::from_number(number).map(Self)
+///     }
+/// }
+/// # assert_eq!(EmployeeId::from_number(7).and_then(|id| id.to_number()), Some(7));
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be padded with zeros",
     label = "not an integer",
@@ -103,6 +133,50 @@ pub trait KeyNumber: KeyPart {
 
 /// A value that has a place in a row of all values of its type, counted from 0, so that [`Desc`](crate::Desc) can count from
 /// the other end.
+///
+/// ```
+/// use tablesdk::{KeyPart, Ordinal, ValueError};
+///
+/// /// Months since January 1970, as `1970-01`.
+/// struct Month(u32);
+///
+/// impl KeyPart for Month {
+///     const WIDTH: Option<usize> = Some(7);
+///
+///     fn to_key(&self) -> Result<String, ValueError> {
+///         Ok(format!("{:04}-{:02}", 1970 + self.0 / 12, 1 + self.0 % 12))
+///     }
+///
+///     fn from_key(text: &str) -> Result<Self, ValueError> {
+///         let unreadable = || ValueError::unreadable(text, "a month is YYYY-MM");
+///         let (year, month) = text.split_once('-').ok_or_else(unreadable)?;
+///         let year: u32 = year.parse().map_err(|_| unreadable())?;
+///         let month: u32 = month.parse().map_err(|_| unreadable())?;
+///         match (year, month) {
+///             (1970..=9999, 1..=12) => Ok(Self((year - 1970) * 12 + month - 1)),
+///             _ => Err(unreadable()),
+///         }
+///     }
+/// }
+///
+/// /// So `Desc<Month>` is a part of a key, and puts the last month first.
+/// impl Ordinal for Month {
+///     const LAST: u64 = 8030 * 12 - 1;
+///
+///     fn to_ordinal(&self) -> Result<u64, ValueError> {
+///         Ok(self.0.into())
+///     }
+///
+///     fn from_ordinal(ordinal: u64) -> Result<Self, ValueError> {
+///         let month = u32::try_from(ordinal).ok().filter(|_| ordinal <= Self::LAST);
+///         month.map(Self).ok_or_else(|| ValueError::unreadable(ordinal, "there is no such month"))
+///     }
+/// }
+///
+/// use tablesdk::Desc;
+/// assert!(Desc(Month(651)).to_key()? < Desc(Month(650)).to_key()?);
+/// # Ok::<(), ValueError>(())
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`Desc` cannot count `{Self}` backwards",
     label = "neither an integer nor a date",

@@ -118,6 +118,20 @@ property_value!(bytes::Bytes, Binary, self => Cow::Borrowed(self), bytes => byte
 ///
 /// A type of your own that is stored so that the order stays says it by this mark. An enum cannot: its texts do not order as
 /// its variants do.
+///
+/// ```
+/// use tablesdk::{Ordered, PropertyValue, TableEntity};
+///
+/// # #[derive(TableEntity)]
+/// # struct Reading { #[table(partition_key)] station: String, #[table(row_key)] at: String, body: Celsius }
+/// // Stored as a Double: a newtype has the order of what is within.
+/// #[derive(PropertyValue)]
+/// struct Celsius(f64);
+///
+/// fn is_ordered<T: Ordered>() {}
+/// is_ordered::<Celsius>();
+/// assert_eq!(Reading::columns().body.ge(Celsius(38.0)).to_string(), "body ge 38.0");
+/// ```
 #[diagnostic::on_unimplemented(
     message = "the service cannot tell which of two values of type `{Self}` is greater",
     label = "can be compared for equality only",
