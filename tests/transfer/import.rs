@@ -2,10 +2,16 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use harness::Subject;
 use harness::faults::{Fault, Op, refusal};
+use http::Request;
 use tablesdk::transfer::{ImportMode, Record};
-use tablesdk::{DynamicEntity, ErrorCode, ErrorKind, Retry, TableServiceClient, Value};
+use tablesdk::{
+    DynamicEntity, ErrorCode, ErrorKind, Retry, TableServiceClient, Transport, TransportFuture,
+    Value,
+};
+use tablesdk_server::TableServer;
 
 use crate::{content, records};
 
@@ -39,6 +45,44 @@ async fn neighbours_of_a_partition_travel_together() {
     assert_eq!((report.entities, report.is_complete), (252, false));
     assert_eq!((faults.count(Op::Batch), faults.count(Op::Update)), (3, 2));
     assert_eq!(count(&subject.service).await, 252);
+}
+
+/// The places of the client are all taken by what the import has on its way; it goes on, whatever else waits for one.
+#[tokio::test(start_paused = true)]
+async fn an_import_makes_way_for_others_that_need_its_places() {
+    let server = TableServer::in_process();
+    let service = TableServiceClient::builder(server.endpoint())
+        .credential(server.credential())
+        .transport(Slow(server.transport()))
+        .max_in_flight(1)
+        .build()
+        .unwrap();
+    let mut import = service.import(ImportMode::Insert).batch_size(1);
+    for index in 0..40 {
+        // A new table now and then, which is created before its entities are taken.
+        let table = format!("Table{}", index / 8);
+        let entity = DynamicEntity::new("a", format!("{index:02}"));
+        let record = Record::Entity { table, entity };
+        import.push(record).await.unwrap();
+        // The program itself, with the same client.
+        assert!(service.table("Table0").exists().await.unwrap());
+    }
+    assert_eq!(import.finish().await.unwrap().entities, 40);
+}
+
+/// Needs to be looked after for a while, as any connection does.
+#[derive(Debug)]
+struct Slow<T>(T);
+
+impl<T: Transport> Transport for Slow<T> {
+    fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
+        Box::pin(async move {
+            for _ in 0..3 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            self.0.send(request).await
+        })
+    }
 }
 
 #[tokio::test]

@@ -30,4 +30,4 @@ pub use resolve::{Resolve, ResolveError};
 pub(crate) use select::{Keys, Presence};
 pub use select::{SelectColumn, Selection, SelectionError, Whole};
 pub use stream::EntityStream;
-pub(crate) use stream::{Pages, read_ahead};
+pub(crate) use stream::{Pages, read_ahead, spawn};

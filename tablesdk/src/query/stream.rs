@@ -164,12 +164,30 @@ pub(crate) fn read_ahead<T: Send + 'static>(
     }
 }
 
+/// Starts a task that runs whether or not anybody waits for it. Dropped, it is given up.
+pub(crate) fn spawn<T: Send + 'static>(
+    future: impl Future<Output = Result<T, Error>> + Send + 'static,
+) -> impl Future<Output = Result<T, Error>> + Send {
+    let mut task = JoinSet::new();
+    task.spawn(in_current_span(future));
+    async move {
+        match task.join_next().await {
+            Some(joined) => joined_of(joined)?,
+            None => Err(gone()),
+        }
+    }
+}
+
 /// What came of a task. Its panic is the caller's.
 fn joined_of<T>(joined: Result<T, JoinError>) -> Result<T, Error> {
     joined.map_err(|error| match error.try_into_panic() {
         Ok(panic) => resume_unwind(panic),
-        Err(_) => Error::transport(TransportError::not_sent("the runtime is shutting down")),
+        Err(_) => gone(),
     })
+}
+
+fn gone() -> Error {
+    Error::transport(TransportError::not_sent("the runtime is shutting down"))
 }
 
 impl<T> Stream for EntityStream<T> {

@@ -16,6 +16,7 @@ use tablesdk_protocol::{EntityKey, TableName};
 
 use super::Record;
 use crate::entity::{DynamicEntity, WritableEntity as _, write_entity};
+use crate::query::spawn;
 use crate::{Error, TableServiceClient};
 
 /// What an import does with an entity that exists already. There is no default: each is what some people expect.
@@ -50,8 +51,8 @@ pub enum ImportMode {
 
 /// Writes records into tables. See [`TableServiceClient::import`].
 ///
-/// Nothing runs on its own: requests make progress while [`push`](Self::push), [`flush`](Self::flush) or
-/// [`finish`](Self::finish) is awaited. Memory is bounded by [`concurrency`](Self::concurrency) batches of 4 MiB.
+/// Requests run in tasks of their own, so that none of them waits for the next record; dropping the import gives them up. Needs a
+/// tokio runtime. Memory is bounded by [`concurrency`](Self::concurrency) batches of 4 MiB.
 ///
 /// Dropping the future of a push leaves open whether its record was taken: the import takes no more then, and another may go
 /// on from [`stored`](Self::stored).
@@ -232,8 +233,7 @@ impl Import {
         // Until it is sure that the record is not lost.
         self.has_failed = true;
         let pushed = self.take(record).await;
-        self.has_failed = pushed.is_err();
-        pushed
+        self.ended(pushed)
     }
 
     /// Waits until all records that were pushed are in the service.
@@ -244,8 +244,7 @@ impl Import {
     pub async fn flush(&mut self) -> Result<(), Error> {
         self.check()?;
         let flushed = self.drain().await;
-        self.has_failed = flushed.is_err();
-        flushed
+        self.ended(flushed)
     }
 
     /// Waits until all is in the service, and tells what came of it.
@@ -260,6 +259,15 @@ impl Import {
             entities: self.counted.entities,
             is_complete: self.is_ended,
         })
+    }
+
+    fn ended(&mut self, result: Result<(), Error>) -> Result<(), Error> {
+        self.has_failed = result.is_err();
+        if self.has_failed {
+            // Another import that goes on from here writes the same entities.
+            self.on_their_way.clear();
+        }
+        result
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -394,9 +402,8 @@ impl Import {
             let keys = mem::take(&mut packet.keys);
             self.keys.push_back((packet.table.clone(), keys));
             let sent = write(self.service.clone(), self.mode, packet);
-            self.on_their_way.push_back(sent.boxed());
+            self.on_their_way.push_back(spawn(sent).boxed());
         }
-        // A request is only on its way once it was polled.
         while let Some(Some(arrived)) = self.on_their_way.next().now_or_never() {
             self.arrived(arrived)?;
         }

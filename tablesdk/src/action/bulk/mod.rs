@@ -373,6 +373,10 @@ impl<'a> Bulk<'a> {
                 let last = ledger.failures().last();
                 cause = last.map(|failure| Cause::Failures(Arc::clone(&failure.error)));
             }
+            if cause.is_some() {
+                // It is read no more, and what it waits for may take a place that a batch needs.
+                inputs = Box::pin(stream::empty());
+            }
         }
         let report = ledger.finish(next.max(first));
         match cause.or_else(|| source_error.map(Cause::Source)) {
