@@ -556,6 +556,9 @@ impl TableClient {
 
     /// Sets some properties of an entity that must exist, whatever its version, without reading it. Gives back the new ETag.
     ///
+    /// Nobody looks whether the row is an `E`: of another variant of an enum, or of an older version of the struct, it reads as
+    /// before, for all that was set. [`modify`](Self::modify) looks.
+    ///
     /// ```
     #[doc = include_str!("docs/employees.md")]
     /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
@@ -570,7 +573,7 @@ impl TableClient {
     ///
     /// # Errors
     ///
-    /// `ResourceNotFound`, `TableNotFound`; and [`ErrorKind::Input`](crate::ErrorKind::Input) when nothing is set, or a key.
+    /// `ResourceNotFound`, `TableNotFound`; and [`ErrorKind::Input`](crate::ErrorKind::Input) when nothing is set, or a key or the timestamp.
     pub fn patch<E: TableEntity>(&self, key: impl KeyOf<E>) -> Patch<E> {
         Patch::new(self.clone(), key.into_entity_key())
     }

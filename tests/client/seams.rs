@@ -13,8 +13,8 @@ use tablesdk::action::BulkReport;
 use tablesdk::sas::Permissions;
 use tablesdk::transfer::{ImportMode, Record};
 use tablesdk::{
-    DynamicEntity, ErrorKind, Retry, TableClient, TableEntity, TableServiceClient, Transport,
-    TransportFuture, Value,
+    DynamicEntity, ErrorKind, Retry, TableClient, TableEntity, TableServiceClient, Timestamp,
+    Transport, TransportFuture, Value,
 };
 use tablesdk_server::TableServer;
 
@@ -507,4 +507,40 @@ async fn a_bulk_run_by_a_signature_for_some_keys_fails_for_the_others_alone() {
         assert!(error.error().unwrap().is_denied());
         assert_eq!(error.report().failures().len(), 1);
     }
+}
+
+#[derive(Debug, Clone, PartialEq, TableEntity)]
+struct Timed {
+    #[table(partition_key)]
+    department: String,
+    #[table(row_key)]
+    id: String,
+    #[table(timestamp)]
+    changed: Option<Timestamp>,
+    door: i32,
+}
+
+/// The service would ignore it.
+#[tokio::test]
+async fn a_patch_of_the_timestamp_is_refused() {
+    let subject = Subject::in_process();
+    let table = subject.table().await;
+    let time: Timestamp = "2030-01-01T00:00:00Z".parse().unwrap();
+    let patch = table.patch(Timed::key("Sales", "1"));
+    let patch = patch.set(|e| e.door, 1).set(|e| e.changed, time);
+    let error = patch.await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Input);
+    assert!(format!("{error:?}").contains("Timestamp"), "{error:?}");
+}
+
+#[tokio::test]
+async fn what_a_patch_sets_is_not_shown() {
+    let subject = Subject::in_process();
+    let patch = subject.service.table("Tests");
+    let patch = patch.patch(Employee::key("Sales", "1"));
+    let shown = format!("{:?}", patch.set(|e| e.name, "Lovelace"));
+    assert!(
+        shown.contains("Name") && !shown.contains("Lovelace"),
+        "{shown}"
+    );
 }

@@ -58,6 +58,7 @@ impl<E: TableEntity> Patch<E> {
                 .any(|part| part.property() == name);
         let value = match value.into_value() {
             Ok(_) if is_key => Err(PatchProblem::Key { name: name.clone() }),
+            Ok(_) if name == "Timestamp" => Err(PatchProblem::Timestamp),
             Ok(value) => Ok(value),
             Err(error) => Err(PatchProblem::Value {
                 name: name.clone(),
@@ -124,6 +125,8 @@ enum PatchProblem {
     Key { name: String },
     #[error("a patch sets at least one property")]
     Nothing,
+    #[error("`Timestamp` is set by the service alone")]
+    Timestamp,
     #[error("property `{name}`")]
     Value {
         name: String,
