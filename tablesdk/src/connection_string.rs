@@ -74,7 +74,17 @@ impl<'a> Settings<'a> {
                 })?;
             let (key, value) = (key.trim(), value.trim());
             let Some((name, slot)) = settings.slot(key) else {
-                continue;
+                if is_of_another_service(key) {
+                    continue;
+                }
+                // What is no word may be a value that lost its key.
+                let is_word = key.len() <= KEY_CHARACTERS_MAX
+                    && !key.is_empty()
+                    && key.chars().all(|c| c.is_ascii_alphabetic());
+                return Err(InvalidConnectionString::Unknown {
+                    position: index + 1,
+                    key: is_word.then(|| key.to_owned()),
+                });
             };
             if slot.replace(value).is_some() {
                 return Err(InvalidConnectionString::Repeated { key: name });
@@ -90,7 +100,7 @@ impl<'a> Settings<'a> {
         }
     }
 
-    /// Where the value of a key belongs; `None` for keys of other services, which are ignored.
+    /// Where the value of a key belongs; `None` for keys that say nothing about tables.
     fn slot(&mut self, key: &str) -> Option<(&'static str, &mut Option<&'a str>)> {
         let slots = [
             ("AccountKey", &mut self.account_key),
@@ -119,14 +129,17 @@ impl<'a> Settings<'a> {
             if !value.eq_ignore_ascii_case("true") {
                 return Err(InvalidConnectionString::NotTrue.into());
             }
+            if let Some(key) = self.beside_development_storage() {
+                return Err(InvalidConnectionString::BesideDevelopmentStorage { key }.into());
+            }
             let mut emulator = ConnectionString::emulator();
             if let Some(proxy) = self.development_storage_proxy_uri {
-                let key = "DevelopmentStorageProxyUri";
-                let proxy = parse_endpoint(key, proxy)?;
-                emulator.endpoint =
-                    parse_endpoint(key, &format!("{proxy}:{EMULATOR_PORT}{EMULATOR_PATH}"))?;
+                emulator.endpoint = emulator_at(proxy)?;
             }
             return Ok(emulator);
+        }
+        if self.development_storage_proxy_uri.is_some() {
+            return Err(InvalidConnectionString::ProxyAlone.into());
         }
         let endpoint = self.endpoint()?;
         let credential = match (
@@ -155,6 +168,21 @@ impl<'a> Settings<'a> {
         })
     }
 
+    /// A key that says something else than `UseDevelopmentStorage`, which says everything.
+    fn beside_development_storage(&self) -> Option<&'static str> {
+        [
+            ("AccountKey", self.account_key),
+            ("AccountName", self.account_name),
+            ("DefaultEndpointsProtocol", self.default_endpoints_protocol),
+            ("EndpointSuffix", self.endpoint_suffix),
+            ("SharedAccessSignature", self.shared_access_signature),
+            ("TableEndpoint", self.table_endpoint),
+            ("TableSecondaryEndpoint", self.table_secondary_endpoint),
+        ]
+        .into_iter()
+        .find_map(|(key, value)| value.map(|_| key))
+    }
+
     fn endpoint(&self) -> Result<Endpoint, InvalidConnectionString> {
         let protocol = self.default_endpoints_protocol.unwrap_or("https");
         if !["http", "https"]
@@ -179,6 +207,30 @@ impl<'a> Settings<'a> {
             &format!("{protocol}://{name}.table.{suffix}"),
         )
     }
+}
+
+/// Whether the key is for the storage services that keep no tables: `BlobEndpoint` and the like.
+fn is_of_another_service(key: &str) -> bool {
+    OTHER_SERVICES.iter().any(|service| {
+        ["Endpoint", "SecondaryEndpoint"]
+            .iter()
+            .any(|kind| key.eq_ignore_ascii_case(&format!("{service}{kind}")))
+    })
+}
+
+/// The emulator on another machine: its URL takes the place of `http://127.0.0.1`, and the ports are the usual ones.
+fn emulator_at(proxy: &str) -> Result<Endpoint, InvalidConnectionString> {
+    let key = "DevelopmentStorageProxyUri";
+    let proxy = parse_endpoint(key, proxy)?;
+    // SERVICE: a port of its own would be that of one of three services, and nobody says of which.
+    let has_port = proxy
+        .as_str()
+        .parse::<http::Uri>()
+        .is_ok_and(|url| url.port().is_some());
+    if has_port || !proxy.path().is_empty() {
+        return Err(InvalidConnectionString::ProxyWithMore);
+    }
+    parse_endpoint(key, &format!("{proxy}:{EMULATOR_PORT}{EMULATOR_PATH}"))
 }
 
 fn with_scheme(endpoint: &str) -> String {
@@ -206,8 +258,12 @@ impl From<InvalidConnectionString> for Problem {
 }
 
 /// Why a connection string cannot be used. Names keys, never values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 enum InvalidConnectionString {
+    #[error(
+        "the connection string has `{key}` beside `UseDevelopmentStorage`, which stands for all of the emulator's: leave one of them out"
+    )]
+    BesideDevelopmentStorage { key: &'static str },
     #[error("the connection string is blank")]
     Blank,
     #[error("`{key}` in the connection string is empty")]
@@ -229,14 +285,31 @@ enum InvalidConnectionString {
     NoValue { position: usize },
     #[error("`DefaultEndpointsProtocol` in the connection string is neither http nor https")]
     Protocol,
+    #[error(
+        "the connection string has `DevelopmentStorageProxyUri` without `UseDevelopmentStorage`"
+    )]
+    ProxyAlone,
+    #[error(
+        "`DevelopmentStorageProxyUri` in the connection string is more than a scheme and a host such as http://10.0.0.1: the port is always {EMULATOR_PORT}, and `TableEndpoint` says another"
+    )]
+    ProxyWithMore,
     #[error("`{key}` stands in the connection string twice")]
     Repeated { key: &'static str },
     #[error("the connection string has `TableSecondaryEndpoint` without `TableEndpoint`")]
     SecondaryAlone,
+    #[error("part {position} of the connection string{} has no key that is known: table storage has AccountKey, AccountName, DefaultEndpointsProtocol, DevelopmentStorageProxyUri, EndpointSuffix, SharedAccessSignature, TableEndpoint, TableSecondaryEndpoint and UseDevelopmentStorage", shown(key.as_deref()))]
+    Unknown {
+        position: usize,
+        key: Option<String>,
+    },
     #[error(
         "this is a URL and no connection string: from_sas_url takes one with a shared access signature"
     )]
     Url,
+}
+
+fn shown(key: Option<&str>) -> String {
+    key.map(|key| format!(", `{key}`,")).unwrap_or_default()
 }
 
 fn emulator_key() -> SharedKey {
@@ -250,6 +323,9 @@ const EMULATOR_KEY: &str =
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 const EMULATOR_PATH: &str = "/devstoreaccount1";
 const EMULATOR_PORT: u16 = 10002;
+/// No key of any service is longer.
+const KEY_CHARACTERS_MAX: usize = 40;
+const OTHER_SERVICES: [&str; 5] = ["Blob", "Dfs", "File", "Queue", "Web"];
 
 #[cfg(test)]
 mod tests {
@@ -337,6 +413,40 @@ mod tests {
     }
 
     #[test]
+    fn endpoints_of_other_services_are_not_ours() {
+        let others = "BlobEndpoint=https://b;blobsecondaryendpoint=https://c;QueueEndpoint=d;FileEndpoint=e;DfsEndpoint=f;WebEndpoint=";
+        let text = format!("AccountName=a;AccountKey={SECRET};{others}");
+        assert_eq!(endpoint(&text), "https://a.table.core.windows.net");
+    }
+
+    #[test]
+    fn what_is_unknown_is_not_ignored() {
+        let known = "table storage has AccountKey, AccountName, ";
+        for (text, expected) in [
+            (
+                format!("AccountName=a;AccountKey={SECRET};TableEndpont=https://a.example"),
+                "part 3 of the connection string, `TableEndpont`, has no key that is known: ",
+            ),
+            (
+                format!("AccountEndpoint=https://localhost:8081/;AccountKey={SECRET}"),
+                "part 1 of the connection string, `AccountEndpoint`, has no key that is known: ",
+            ),
+            // A value whose semicolon was misplaced is not shown.
+            (
+                format!("AccountName=a;AccountKey=x;{SECRET}=="),
+                "part 3 of the connection string has no key that is known: ",
+            ),
+            (
+                format!("AccountName=a;AccountKey={SECRET};=b"),
+                "part 3 of the connection string has no key that is known: ",
+            ),
+        ] {
+            let told = problem(&text);
+            assert!(told.starts_with(&format!("{expected}{known}")), "{told}");
+        }
+    }
+
+    #[test]
     fn an_account_key_goes_before_a_signature() {
         let text = format!("AccountName=a;AccountKey={SECRET};SharedAccessSignature=sig={SECRET}");
         let credential = ConnectionString::parse(&text).unwrap().credential;
@@ -399,6 +509,22 @@ mod tests {
             (
                 "UseDevelopmentStorage=false",
                 "`UseDevelopmentStorage` in the connection string can only be true",
+            ),
+            (
+                "UseDevelopmentStorage=true;AccountName=a;AccountKey=c2VjcmV0c2VjcmV0",
+                "the connection string has `AccountKey` beside `UseDevelopmentStorage`, which stands for all of the emulator's: leave one of them out",
+            ),
+            (
+                "AccountName=a;AccountKey=c2VjcmV0c2VjcmV0;DevelopmentStorageProxyUri=http://10.0.0.1",
+                "the connection string has `DevelopmentStorageProxyUri` without `UseDevelopmentStorage`",
+            ),
+            (
+                "UseDevelopmentStorage=true;DevelopmentStorageProxyUri=http://10.0.0.1:80",
+                "`DevelopmentStorageProxyUri` in the connection string is more than a scheme and a host such as http://10.0.0.1: the port is always 10002, and `TableEndpoint` says another",
+            ),
+            (
+                "UseDevelopmentStorage=true;DevelopmentStorageProxyUri=http://10.0.0.1/path",
+                "`DevelopmentStorageProxyUri` in the connection string is more than a scheme and a host such as http://10.0.0.1: the port is always 10002, and `TableEndpoint` says another",
             ),
             (
                 "AccountName=a;SharedAccessSignature=sv=c2VjcmV0c2VjcmV0",
