@@ -40,6 +40,7 @@ async fn sent(server: &MockServer) -> String {
         "dataserviceversion",
         "if-match",
         "prefer",
+        "x-http-method",
         "x-ms-version",
     ] {
         if let Some(value) = request.headers.get(name) {
@@ -87,6 +88,24 @@ async fn upsert_merge_sends() {
         sent(&server).await,
         format!(
             "PATCH /acct/People(PartitionKey='O''Hare%20%26%20co',RowKey='1')\naccept: application/json;odata=minimalmetadata\ncontent-type: application/json\ndataserviceversion: 3.0\nx-ms-version: 2019-02-02\n{BODY}"
+        )
+    );
+}
+
+#[tokio::test]
+async fn upsert_merge_sends_to_cosmos() {
+    let (server, _) = answering(no_content()).await;
+    let service = TableServiceClient::builder(format!("{}/acct", server.uri()))
+        .credential(SharedKey::new("acct", "c2VjcmV0").unwrap())
+        .backend(Backend::Cosmos)
+        .build()
+        .unwrap();
+    let table = service.table("People");
+    table.upsert_merge(&ada()).await.unwrap();
+    assert_eq!(
+        sent(&server).await,
+        format!(
+            "POST /acct/People(PartitionKey='O''Hare%20%26%20co',RowKey='1')\naccept: application/json;odata=minimalmetadata\ncontent-type: application/json\ndataserviceversion: 3.0\nx-http-method: MERGE\nx-ms-version: 2019-02-02\n{BODY}"
         )
     );
 }

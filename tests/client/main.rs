@@ -29,6 +29,7 @@ mod seams;
 mod secondary;
 mod shared_access;
 mod tables;
+mod tls;
 mod tokens;
 mod tracked;
 mod types;

@@ -34,7 +34,8 @@ pub struct ReqwestTransport {
 }
 
 impl ReqwestTransport {
-    /// A transport with a connection pool of its own.
+    /// A transport with a connection pool of its own. It trusts the authorities that the system trusts, and goes through the
+    /// proxies that the environment names in `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`.
     ///
     /// # Errors
     ///
@@ -53,7 +54,32 @@ impl ReqwestTransport {
         Ok(Self { client })
     }
 
-    /// A transport over a client of your own. It must not follow redirects.
+    /// A transport over a client of your own, of `reqwest` 0.13: with other certificates, proxies, resolvers or limits of its
+    /// pool. It must not follow redirects, since a signature is for one URL, nor repeat requests, since only
+    /// [`Retry`](crate::Retry) knows which may be, nor decompress answers without a bound.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use tablesdk::TableServiceClient;
+    /// use tablesdk::transport::ReqwestTransport;
+    ///
+    /// # let server = tablesdk_server::TableServer::start().await?;
+    /// let client = reqwest::Client::builder()
+    ///     .redirect(reqwest::redirect::Policy::none())
+    ///     .connect_timeout(Duration::from_secs(2))
+    ///     .pool_max_idle_per_host(4)
+    ///     .no_proxy()
+    ///     .build()?;
+    /// let service = TableServiceClient::builder(server.endpoint())
+    ///     .credential(server.credential())
+    ///     .transport(ReqwestTransport::from_client(client))
+    ///     .build()?;
+    /// service.table("Employees").create().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub const fn from_client(client: reqwest::Client) -> Self {
         Self { client }
     }

@@ -4,6 +4,7 @@
 mod http_level;
 mod tcp_level;
 mod verb;
+mod wire_level;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

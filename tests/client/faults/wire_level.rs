@@ -1,0 +1,327 @@
+//! Faults that whole answers can be, from a mock that speaks HTTP: what the caller sees of each, and how many requests it took.
+//! Nothing here is carried out; what becomes of writes that were, the other levels tell.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use harness::faults::batch_refusal;
+use tablesdk::{Error, ErrorKind, Retry, SharedKey, TableClient, TableServiceClient};
+use wiremock::matchers::any;
+use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
+
+use crate::Employee;
+
+const ATTEMPTS: u32 = 3;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verb {
+    Get,
+    Query,
+    Insert,
+    Upsert,
+    Delete,
+    Batch,
+}
+
+impl Verb {
+    const ALL: [Self; 6] = [
+        Self::Get,
+        Self::Query,
+        Self::Insert,
+        Self::Upsert,
+        Self::Delete,
+        Self::Batch,
+    ];
+
+    const fn method(self) -> &'static str {
+        match self {
+            Self::Get | Self::Query => "GET",
+            Self::Insert | Self::Batch => "POST",
+            Self::Upsert => "PUT",
+            Self::Delete => "DELETE",
+        }
+    }
+
+    fn reads(self) -> bool {
+        self.method() == "GET"
+    }
+
+    async fn run(self, table: &TableClient) -> Result<(), Error> {
+        let ada = Employee::new("1", "Ada", 36);
+        let key = Employee::key("Sales", "1");
+        match self {
+            Self::Get => table.get(key).await.map(|row| assert!(row.is_some())),
+            Self::Query => {
+                let query = table.query::<Employee>().partition("Sales");
+                query.collect().await.map(|rows| assert_eq!(rows.len(), 1))
+            }
+            Self::Insert => table.insert(&ada).await.map(drop),
+            Self::Upsert => table.upsert_replace(&ada).await.map(drop),
+            Self::Delete => table.delete(key).await.map(|deleted| assert!(deleted)),
+            Self::Batch => table.batch("Sales").insert(&ada).commit().await.map(drop),
+        }
+    }
+}
+
+const ETAG: &str = "W/\"datetime'2024-03-15T10%3A20%3A30.5Z'\"";
+/// Not what the verbs write.
+const ROW: &str = r#""odata.etag":"W/\"datetime'2024-03-15T10%3A20%3A30.5Z'\"","PartitionKey":"Sales","RowKey":"1","Timestamp":"2024-03-15T10:20:30.5Z","Name":"Eve","Age":20"#;
+
+/// What the service would have answered.
+fn good(request: &Request) -> ResponseTemplate {
+    let json = "application/json;odata=minimalmetadata";
+    match (request.method.as_str(), request.url.path()) {
+        ("GET", path) if path.ends_with("()") => {
+            ResponseTemplate::new(200).set_body_raw(format!("{{\"value\":[{{{ROW}}}]}}"), json)
+        }
+        ("GET", _) => ResponseTemplate::new(200)
+            .insert_header("ETag", ETAG)
+            .set_body_raw(format!("{{{ROW}}}"), json),
+        ("POST", path) if path.ends_with("/$batch") => ResponseTemplate::new(202).set_body_raw(
+            format!("--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n--c\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nHTTP/1.1 204 No Content\r\nETag: {ETAG}\r\n\r\n\r\n--c--\r\n--b--\r\n"),
+            "multipart/mixed; boundary=b",
+        ),
+        ("DELETE", _) => ResponseTemplate::new(204),
+        _ => ResponseTemplate::new(204).insert_header("ETag", ETAG),
+    }
+}
+
+/// Gives the first requests of a method a wrong answer, and all others a good one.
+struct Faulty {
+    method: &'static str,
+    answer: ResponseTemplate,
+    times: usize,
+    seen: AtomicUsize,
+}
+
+impl Respond for Faulty {
+    fn respond(&self, request: &Request) -> ResponseTemplate {
+        let is_befallen = request.method.as_str() == self.method
+            && self.seen.fetch_add(1, Ordering::SeqCst) < self.times;
+        if is_befallen {
+            self.answer.clone()
+        } else {
+            good(request)
+        }
+    }
+}
+
+/// What came of a verb whose first requests got that answer, and how many requests of its own it took.
+async fn befall(
+    verb: Verb,
+    answer: &ResponseTemplate,
+    times: usize,
+    retry: Retry,
+) -> (Result<(), Error>, usize) {
+    let server = MockServer::start().await;
+    let faulty = Faulty {
+        method: verb.method(),
+        answer: answer.clone(),
+        times,
+        seen: AtomicUsize::new(0),
+    };
+    Mock::given(any()).respond_with(faulty).mount(&server).await;
+    let table = TableServiceClient::builder(format!("{}/acct", server.uri()))
+        .credential(SharedKey::new("acct", "c2VjcmV0").unwrap())
+        .retry(retry)
+        .build()
+        .unwrap()
+        .table("Tests");
+    let outcome = verb.run(&table).await;
+    let requests = server.received_requests().await.unwrap();
+    let own = requests
+        .iter()
+        .filter(|request| request.method.as_str() == verb.method());
+    let own = own.count();
+    if let Err(error) = &outcome {
+        assert_eq!(error.attempts() as usize, requests.len(), "{error:?}");
+    }
+    (outcome, own)
+}
+
+fn retry() -> Retry {
+    Retry::exponential()
+        .attempts(ATTEMPTS)
+        .delay(Duration::ZERO)
+}
+
+/// The fault passes: once it is got over, and where it stays the caller is told of it after all attempts.
+async fn is_repeated(answer: ResponseTemplate, read: ErrorKind, write: ErrorKind) {
+    for verb in Verb::ALL {
+        let (outcome, own) = befall(verb, &answer, 1, retry()).await;
+        assert_eq!((outcome.is_ok(), own), (true, 2), "{verb:?}: {outcome:?}");
+        let (outcome, own) = befall(verb, &answer, usize::MAX, retry()).await;
+        let error = outcome.unwrap_err();
+        let expected = if verb.reads() { read } else { write };
+        let told = format!("{verb:?}: {error:?}");
+        assert_eq!((error.kind(), own), (expected, ATTEMPTS as usize), "{told}");
+    }
+}
+
+/// The fault is an answer to this request, and would be to the next one.
+async fn is_told_at_once(answer: ResponseTemplate, read: ErrorKind, write: ErrorKind) {
+    for verb in Verb::ALL {
+        let (outcome, own) = befall(verb, &answer, 1, retry()).await;
+        let error = outcome.unwrap_err();
+        let expected = if verb.reads() { read } else { write };
+        assert!(!error.is_not_found(), "{verb:?}: {error:?}");
+        let read_again = usize::from(verb.reads() && own == 2);
+        assert_eq!(
+            (error.kind(), own - read_again),
+            (expected, 1),
+            "{verb:?}: {error:?}"
+        );
+    }
+}
+
+fn refusal(status: u16, code: &str) -> ResponseTemplate {
+    let body = format!(
+        r#"{{"odata.error":{{"code":"{code}","message":{{"lang":"en-US","value":"Made up."}}}}}}"#
+    );
+    ResponseTemplate::new(status).set_body_raw(body, "application/json")
+}
+
+fn page(status: u16) -> ResponseTemplate {
+    ResponseTemplate::new(status).set_body_raw("<html>Nobody is at home</html>", "text/html")
+}
+
+#[tokio::test]
+async fn a_500_of_the_service_is_repeated_and_leaves_writes_in_doubt() {
+    let answer = refusal(500, "InternalError");
+    is_repeated(answer, ErrorKind::Service, ErrorKind::OutcomeUnknown).await;
+}
+
+#[tokio::test]
+async fn a_503_of_the_service_is_repeated_and_leaves_no_doubt() {
+    let answer = refusal(503, "ServerBusy");
+    is_repeated(answer, ErrorKind::Service, ErrorKind::Service).await;
+}
+
+#[tokio::test]
+async fn a_503_with_retry_after_is_repeated_and_leaves_no_doubt() {
+    let answer = refusal(503, "ServerBusy").insert_header("Retry-After", "0");
+    is_repeated(answer, ErrorKind::Service, ErrorKind::Service).await;
+}
+
+/// To wait for an hour would take longer than the whole operation may.
+#[tokio::test]
+async fn a_503_with_a_long_retry_after_is_told_at_once() {
+    let answer = refusal(503, "ServerBusy").insert_header("Retry-After", "3600");
+    for verb in Verb::ALL {
+        let (outcome, own) = befall(verb, &answer, usize::MAX, retry()).await;
+        let error = outcome.unwrap_err();
+        assert!(error.is_throttled(), "{verb:?}: {error:?}");
+        assert_eq!(own, 1, "{verb:?}: {error:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_429_is_repeated_and_leaves_no_doubt() {
+    let answer = refusal(429, "TooManyRequests");
+    is_repeated(answer, ErrorKind::Service, ErrorKind::Service).await;
+}
+
+#[tokio::test]
+async fn a_proxy_without_a_service_behind_it_is_asked_again() {
+    for status in [502, 503, 504] {
+        let answer = page(status);
+        is_repeated(answer, ErrorKind::Service, ErrorKind::OutcomeUnknown).await;
+    }
+}
+
+#[tokio::test]
+async fn the_welcome_page_of_a_hotel_is_no_answer() {
+    for status in [200, 201, 202] {
+        // A 201 is no answer to a read.
+        for verb in Verb::ALL {
+            let (outcome, own) = befall(verb, &page(status), 1, retry()).await;
+            let error = outcome.unwrap_err();
+            let told = format!("{status} {verb:?}: {error:?}");
+            let expected = if verb.reads() {
+                ErrorKind::Response
+            } else {
+                ErrorKind::OutcomeUnknown
+            };
+            assert_eq!((error.kind(), own), (expected, 1), "{told}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_by_a_proxy_says_nothing_of_entities() {
+    for status in [400, 401, 403, 404, 409, 412] {
+        is_told_at_once(page(status), ErrorKind::Service, ErrorKind::OutcomeUnknown).await;
+    }
+}
+
+/// Not every proxy leaves the header alone: what counts is the body.
+#[tokio::test]
+async fn the_right_body_under_a_wrong_content_type_is_read() {
+    for (verb, body) in [
+        (Verb::Get, format!("{{{ROW}}}")),
+        (Verb::Query, format!("{{\"value\":[{{{ROW}}}]}}")),
+    ] {
+        let answer = ResponseTemplate::new(200)
+            .insert_header("ETag", ETAG)
+            .set_body_raw(body, "text/plain; charset=latin1");
+        let (outcome, own) = befall(verb, &answer, 1, retry()).await;
+        assert_eq!((outcome.is_ok(), own), (true, 1), "{verb:?}: {outcome:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_was_cut_is_no_entity_and_no_page() {
+    for (verb, body) in [
+        (Verb::Get, format!("{{{ROW}")),
+        (Verb::Query, format!("{{\"value\":[{{{ROW}}},")),
+    ] {
+        let answer = ResponseTemplate::new(200)
+            .insert_header("ETag", ETAG)
+            .set_body_raw(body, "application/json");
+        let (outcome, own) = befall(verb, &answer, 1, retry()).await;
+        let error = outcome.unwrap_err();
+        assert_eq!((error.kind(), own), (ErrorKind::Response, 1), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_too_slow_is_given_up() {
+    let slow = page(200).set_delay(Duration::from_secs(600));
+    let retry = retry().attempts(2).try_timeout(Duration::from_millis(200));
+    for verb in Verb::ALL {
+        let (outcome, own) = befall(verb, &slow, usize::MAX, retry.clone()).await;
+        let error = outcome.unwrap_err();
+        if verb.reads() {
+            assert_eq!((error.is_timeout(), own), (true, 2), "{verb:?}: {error:?}");
+        } else {
+            let expected = (ErrorKind::OutcomeUnknown, 2);
+            assert_eq!((error.kind(), own), expected, "{verb:?}: {error:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_failure_inside_a_batch_is_treated_as_one_outside() {
+    let answer = |status, code| {
+        let (head, body) = batch_refusal(0, status, code).into_parts();
+        ResponseTemplate::new(202).set_body_raw(
+            body.to_vec(),
+            head.headers["content-type"].to_str().unwrap(),
+        )
+    };
+    for (status, code, own, kind) in [
+        (409, "EntityAlreadyExists", 1, ErrorKind::Service),
+        (404, "TableNotFound", 1, ErrorKind::Service),
+        (503, "ServerBusy", 3, ErrorKind::Service),
+        (500, "InternalError", 3, ErrorKind::OutcomeUnknown),
+    ] {
+        let answer = answer(status, code);
+        let (outcome, sent) = befall(Verb::Batch, &answer, usize::MAX, retry()).await;
+        let error = outcome.unwrap_err();
+        assert_eq!((error.kind(), sent), (kind, own), "{code}: {error:?}");
+        if own == 1 {
+            assert_eq!(error.code().unwrap().as_str(), code, "{error:?}");
+            assert_eq!(error.key().unwrap().row_key().as_str(), "1", "{error:?}");
+        }
+    }
+}
