@@ -1,20 +1,24 @@
 //! What an operation shows of itself: spans with attempts inside, a report for the hook, and never a secret.
 
+use std::collections::BTreeSet;
 use std::future::IntoFuture as _;
 use std::io::Write;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
 use bytes::Bytes;
 use harness::Subject;
 use harness::faults::{Fault, Faults, Op, refusal};
 use http::{Request, header};
 use tablesdk::query::AccessClass;
+use tablesdk::sas::{AccountPermissions, ResourceTypes};
+use tablesdk::transport::ReqwestTransport;
 use tablesdk::{
-    DynamicEntity, OperationReport, Retry, Sas, TableClient, TableEntity, TableServiceClient,
-    Transport, TransportFuture,
+    AccessToken, Credential, DynamicEntity, EntraId, OperationReport, Retry, Sas, TableClient,
+    TableEntity, TableServiceClient, Timestamp, TokenRequest, Transport, TransportFuture,
 };
-use tablesdk_protocol::auth::sas::{TablePermissions, TableSas};
-use tablesdk_server::{InProcess, TableServer};
+use tablesdk_server::{InProcess, TableServer, TokenGrant, TokenRefusal};
+use tracing::Dispatch;
 use tracing_subscriber::fmt::format::FmtSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
@@ -26,6 +30,13 @@ struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Log {
     fn start() -> (Self, impl Sized) {
+        // While there is one subscriber alone, a thread without any that comes to a span first turns it off for all threads. So
+        // there is always another one, which takes nothing.
+        static OTHER: OnceLock<Dispatch> = OnceLock::new();
+        OTHER.get_or_init(|| {
+            let nothing = tracing_subscriber::filter::LevelFilter::OFF;
+            Dispatch::new(tracing_subscriber::fmt().with_max_level(nothing).finish())
+        });
         let log = Self::default();
         let writer = log.clone();
         let subscriber = tracing_subscriber::fmt()
@@ -64,8 +75,9 @@ impl<T: Transport> Transport for Signatures<T> {
     fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
         let mut seen = self.seen.lock().unwrap();
         if let Some(value) = request.headers().get(header::AUTHORIZATION) {
-            let (_, signature) = value.to_str().unwrap().rsplit_once(':').unwrap();
-            seen.push(signature.to_owned());
+            let value = value.to_str().unwrap();
+            let (_, secret) = value.rsplit_once([':', ' ']).unwrap();
+            seen.push(secret.to_owned());
         }
         let query = request.uri().query().unwrap_or_default();
         if let Some((_, signature)) = query.split_once("sig=") {
@@ -77,7 +89,8 @@ impl<T: Transport> Transport for Signatures<T> {
 }
 
 /// A bit of everything, and much of it failing.
-async fn suite(table: &TableClient, faults: &Faults<InProcess>) {
+async fn suite<T: Transport + 'static>(service: &TableServiceClient, faults: &Faults<T>) {
+    let table = &service.table("Tests");
     let key = || Employee::key("Sales", "1");
     let _ = table.create().if_missing().await;
     let ada = Employee::new("1", "Ada", 36);
@@ -87,6 +100,7 @@ async fn suite(table: &TableClient, faults: &Faults<InProcess>) {
     faults.plan(Op::Get, [Fault::Answer(refusal(503, "ServerBusy"))]);
     let _ = table.get(key()).await;
     let _ = table.upsert_replace(&ada).await;
+    let _ = table.upsert_merge(&ada).await;
     let _ = table.patch(key()).set(|e| e.age, 37).await;
     if let Ok(Some(mut stored)) = table.get(key()).tracked().await {
         stored.age += 1;
@@ -94,8 +108,17 @@ async fn suite(table: &TableClient, faults: &Faults<InProcess>) {
         let _ = table.replace(&mut stored.clone()).await;
         let _ = table.delete_stored(&stored).await;
     }
+    faults.plan(Op::Batch, [Fault::LoseAnswer]);
+    let _ = table.insert(&ada).exactly_once().await;
+    let older = |row: &mut Employee| {
+        row.age += 1;
+        Ok(())
+    };
+    let _ = table.modify(key(), older).await;
+    let _ = table.sweep_markers("Sales").await;
     let rows = (0..120).map(|id| Employee::new(&id.to_string(), "Bulk", id));
     let _ = table.bulk().upsert_replace_all(rows).run().await;
+    let _ = table.get_many([key(), key()]).await;
     let _ = table
         .query::<Employee>()
         .filter(|e| e.age.ge(5))
@@ -104,6 +127,10 @@ async fn suite(table: &TableClient, faults: &Faults<InProcess>) {
         .await;
     let query = table.query::<Employee>().partitions(["Sales", "x"]);
     let _ = query.in_order().collect().await;
+    let page = table.query::<Employee>().page_size(5).page(None).await;
+    if let Ok(Some(token)) = page.map(|page| page.next) {
+        let _ = table.query::<Employee>().page(token).await;
+    }
     let _ = table
         .batch("Sales")
         .insert(&ada)
@@ -113,55 +140,208 @@ async fn suite(table: &TableClient, faults: &Faults<InProcess>) {
     faults.plan(Op::Delete, [Fault::Refuse, Fault::LoseRequest]);
     let _ = table.delete(("Sales", "1")).await;
     let _ = table.query::<DynamicEntity>().delete_all().await;
+    let _ = table.exists().await;
+    let _ = table.access_policy().await;
+    let _ = table.set_access_policy([]).await;
+    let _ = service.tables().collect().await;
+    if let Ok(properties) = service.properties().await {
+        let _ = service.set_properties(properties).await;
+    }
+    let _ = service.stats().await;
+    let guest = table.sas().expires_in(Duration::from_secs(600)).sign();
+    if let Ok(guest) = guest {
+        let _ = TableClient::from_sas_url(&guest.expose());
+    }
+    let _ = table.delete_table().await;
+}
+
+/// Every operation that the client has, by its name.
+const OPERATIONS: [&str; 20] = [
+    "batch",
+    "create table",
+    "delete entity",
+    "delete table",
+    "get entity",
+    "get service properties",
+    "get service stats",
+    "get table",
+    "get table access policy",
+    "insert entity",
+    "insert or merge entity",
+    "insert or replace entity",
+    "merge entity",
+    "modify entity",
+    "query entities",
+    "query tables",
+    "replace entity",
+    "set service properties",
+    "set table access policy",
+    "sweep markers",
+];
+
+/// Runs everything with a key, a shared access signature and, where the endpoint allows it, a token. Gives back what must not be
+/// seen.
+async fn with_every_credential<T: Transport + Clone + 'static>(
+    server: &TableServer,
+    endpoint: &str,
+    transport: T,
+) -> Vec<String> {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let account = TableServiceClient::from_connection_string(&server.connection_string()).unwrap();
+    let sas = account
+        .sas()
+        .allow(AccountPermissions::all())
+        .on(ResourceTypes::all())
+        .expires_in(Duration::from_secs(3600))
+        .sign()
+        .unwrap();
+    let sas = sas.expose();
+    let (_, sas) = sas.split_once('?').unwrap();
+    let token = |_: TokenRequest| async {
+        let expires_at: Timestamp = "2100-01-01T00:00:00Z".parse()?;
+        Ok(AccessToken::new(TOKEN, expires_at))
+    };
+    let mut credentials: Vec<Credential> =
+        vec![server.credential().into(), Sas::new(sas).unwrap().into()];
+    if endpoint.starts_with("https") {
+        credentials.push(EntraId::new(token).into());
+    }
+    let operations = Arc::new(Mutex::new(BTreeSet::new()));
+    for credential in credentials {
+        let faults = Faults::new(transport.clone());
+        let told = Arc::clone(&operations);
+        let service = TableServiceClient::builder(endpoint)
+            .transport(Signatures {
+                inner: faults.clone(),
+                seen: Arc::clone(&seen),
+            })
+            .credential(credential)
+            .retry(Retry::exponential().delay(Duration::ZERO))
+            .on_operation(move |report| {
+                told.lock().unwrap().insert(report.operation);
+            })
+            .build()
+            .unwrap();
+        suite(&service, &faults).await;
+    }
+    let operations: Vec<_> = operations.lock().unwrap().iter().copied().collect();
+    assert_eq!(operations, OPERATIONS);
+    let connection = server.connection_string();
+    let (_, key) = connection.split_once("AccountKey=").unwrap();
+    let mut secrets = seen.lock().unwrap().clone();
+    assert!(secrets.len() > 60, "{}", secrets.len());
+    secrets.extend([key.split(';').next().unwrap().to_owned(), sas.to_owned()]);
+    secrets
+}
+
+fn assert_keeps(log: &str, secrets: &[String]) {
+    assert!(
+        log.contains("db.collection.name=\"Tests\""),
+        "the log is that of the client"
+    );
+    for secret in secrets {
+        assert!(secret.len() > 10);
+        assert!(!log.contains(secret.as_str()), "{secret} was logged");
+        let decoded = secret
+            .replace("%2B", "+")
+            .replace("%2F", "/")
+            .replace("%3D", "=");
+        assert!(!log.contains(&decoded), "{decoded} was logged");
+    }
+    // What is stored is nobody's business either.
+    assert!(!log.contains("Ada") && !log.contains("Bulk"));
+}
+
+const TOKEN: &str = "eyJ0aGUgdG9rZW4gb2YgYSB0ZXN0";
+
+fn knows_the_token(_: &str, token: &str) -> Result<TokenGrant, TokenRefusal> {
+    if token == TOKEN {
+        Ok(TokenGrant::all())
+    } else {
+        Err(TokenRefusal::Invalid)
+    }
 }
 
 #[tokio::test(start_paused = true)]
 async fn nothing_secret_is_logged() {
     let (log, _guard) = Log::start();
-    let server = TableServer::in_process();
-    let seen = Arc::new(Mutex::new(Vec::new()));
-    let expiry: tablesdk::Timestamp = "2100-01-01T00:00:00Z".parse().unwrap();
-    let permissions = TablePermissions::parse("raud").unwrap();
-    let sas = TableSas::new("Tests".parse().unwrap(), permissions, expiry);
-    let sas = tablesdk_protocol::auth::sas::Sas::from(sas).sign(&server.credential());
-    let token = sas.expose().to_string();
-    let connection = server.connection_string();
-    let (_, key) = connection.split_once("AccountKey=").unwrap();
-    let key = key.split(';').next().unwrap().to_owned();
-    for by_key in [true, false] {
-        let faults = Faults::new(server.transport());
-        let transport = Signatures {
-            inner: faults.clone(),
-            seen: Arc::clone(&seen),
-        };
-        let builder = TableServiceClient::builder(server.endpoint()).transport(transport);
-        let builder = if by_key {
-            builder.credential(server.credential())
-        } else {
-            builder.credential(Sas::new(&token).unwrap())
-        };
-        suite(&builder.build().unwrap().table("Tests"), &faults).await;
+    let server = TableServer::builder()
+        .token_verifier(knows_the_token)
+        .in_process()
+        .unwrap();
+    let endpoint = "https://devstoreaccount1.table.core.windows.net";
+    let secrets = with_every_credential(&server, endpoint, server.transport()).await;
+    assert!(secrets.iter().any(|secret| secret == TOKEN));
+    assert_keeps(&log.text(), &secrets);
+}
+
+/// What the libraries below the client and the server log goes to the same log, and has seen every URL and header.
+#[tokio::test]
+async fn nothing_secret_is_logged_below_http() {
+    Records::start();
+    let (log, _guard) = Log::start();
+    let server = TableServer::start().await.unwrap();
+    let transport = ReqwestTransport::new().unwrap();
+    let secrets = with_every_credential(&server, server.endpoint(), transport).await;
+    let records = Records::take();
+    assert!(records.contains("reqwest"), "{records}");
+    assert_keeps(&(log.text() + &records), &secrets);
+}
+
+/// What is logged by way of `log`, while a test wants it.
+struct Records(Mutex<Option<String>>);
+
+static RECORDS: Records = Records(Mutex::new(None));
+
+impl Records {
+    fn start() {
+        *RECORDS.0.lock().unwrap() = Some(String::new());
+        log::set_logger(&RECORDS).unwrap();
+        log::set_max_level(log::LevelFilter::Trace);
     }
+
+    fn take() -> String {
+        RECORDS.0.lock().unwrap().take().unwrap_or_default()
+    }
+}
+
+impl log::Log for Records {
+    fn enabled(&self, _: &log::Metadata<'_>) -> bool {
+        true
+    }
+
+    fn log(&self, record: &log::Record<'_>) {
+        if let Some(records) = self.0.lock().unwrap().as_mut() {
+            *records += &format!("{} {}\n", record.target(), record.args());
+        }
+    }
+
+    fn flush(&self) {}
+}
+
+/// A modification reads and writes: its write is no repetition of its read.
+#[tokio::test(start_paused = true)]
+async fn the_second_request_of_an_operation_is_no_repetition() {
+    let (log, _guard) = Log::start();
+    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
+    faults.plan(Op::Update, [Fault::Answer(refusal(503, "ServerBusy"))]);
+    let older = |row: &mut Employee| {
+        row.age += 1;
+        Ok(())
+    };
+    let key = Employee::key("Sales", "1");
+    table.modify(key, older).await.unwrap();
+    drop(table);
     let text = log.text();
-    assert!(
-        text.contains("db.collection.name=\"Tests\""),
-        "the log is that of the client"
-    );
-    let seen = seen.lock().unwrap();
-    assert!(seen.len() > 30, "{}", seen.len());
-    let mut secrets = seen.clone();
-    secrets.extend([key, token]);
-    for secret in &secrets {
-        assert!(secret.len() > 10);
-        assert!(!text.contains(secret.as_str()), "{secret} was logged");
-        let decoded = secret
-            .replace("%2B", "+")
-            .replace("%2F", "/")
-            .replace("%3D", "=");
-        assert!(!text.contains(&decoded), "{decoded} was logged");
-    }
-    // What is stored is nobody's business either.
-    assert!(!text.contains("Ada") && !text.contains("Bulk"));
+    let lines = text
+        .lines()
+        .filter(|line| line.contains(":attempt{") && line.contains("tablesdk: close"));
+    let resent: Vec<_> = lines
+        .filter(|line| line.contains("modify entity"))
+        .map(|line| line.contains("http.request.resend_count=1"))
+        .collect();
+    assert_eq!(resent, [false, false, true], "{text}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -136,14 +136,15 @@ impl Observation {
         self.report.pages += 1;
     }
 
-    /// Runs an attempt in a span of its own.
+    /// Runs an attempt in a span of its own. The same request was sent so many times before it.
     pub(super) async fn attempt(
         &mut self,
+        before: u32,
         bytes: usize,
         client_request_id: &str,
         attempt: impl Future<Output = Result<Response<Bytes>, Failure>>,
     ) -> Result<Response<Bytes>, Failure> {
-        let span = self.span.attempt(self.report.attempts, client_request_id);
+        let span = self.span.attempt(before, client_request_id);
         self.report.attempts += 1;
         self.report.bytes_sent += u64::try_from(bytes).unwrap_or_default();
         let answer = span.run(attempt).await;

@@ -154,6 +154,7 @@ impl<'p> Run<'p> {
             Effect::ReadNow | Effect::Write => None,
         };
         let mut attempts = 0;
+        let mut sent_before = 0;
         let mut may_prove_better = true;
         let mut maybe_done = false;
         let mut location = Location::Primary;
@@ -168,7 +169,9 @@ impl<'p> Run<'p> {
             };
             let attempt = self.begun.attempt(sent, inspect, &client_request_id);
             let bytes = sent.body().len();
-            let observed = self.observation.attempt(bytes, &client_request_id, attempt);
+            let id = client_request_id.as_str();
+            let observed = self.observation.attempt(sent_before, bytes, id, attempt);
+            sent_before += 1;
             let failure = match observed.await {
                 Ok(response) => {
                     if attempts == 1 {
