@@ -424,8 +424,8 @@ mod tests {
         let known = "table storage has AccountKey, AccountName, ";
         for (text, expected) in [
             (
-                format!("AccountName=a;AccountKey={SECRET};TableEndpont=https://a.example"),
-                "part 3 of the connection string, `TableEndpont`, has no key that is known: ",
+                format!("AccountName=a;AccountKey={SECRET};TableUrl=https://a.example"),
+                "part 3 of the connection string, `TableUrl`, has no key that is known: ",
             ),
             (
                 format!("AccountEndpoint=https://localhost:8081/;AccountKey={SECRET}"),
