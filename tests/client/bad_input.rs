@@ -227,18 +227,18 @@ async fn a_changed_key_field_is_refused_before_anything_is_written() {
 async fn a_wrong_key_is_denied_and_never_shown() {
     let subject = Subject::over_http().await;
     let wrong = "d3JvbmcgYWNjb3VudCBrZXk=";
-    let key = SharedKey::new(subject.server.credential().account(), wrong).unwrap();
-    let service = TableServiceClient::builder(subject.server.endpoint())
+    let key = SharedKey::new(subject.server().credential().account(), wrong).unwrap();
+    let service = TableServiceClient::builder(subject.server().endpoint())
         .credential(key)
         .build()
         .unwrap();
     let error = service.table("People").create().await.unwrap_err();
     assert!(error.is_denied(), "{error}");
     assert_eq!(error.code(), Some(&ErrorCode::AuthenticationFailed));
-    let right = subject.server.credential().expose().to_string();
+    let right = subject.server().credential().expose().to_string();
     for shown in [
         format!("{error} {error:?} {service:?}"),
-        format!("{:?}", subject.server),
+        format!("{:?}", subject.server()),
     ] {
         assert!(!shown.contains(wrong) && !shown.contains(&right), "{shown}");
     }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use harness::Subject;
 use harness::faults::{Fault, Op, refusal};
 use http::Response;
-use tablesdk::{ErrorKind, Retry, RowNow, TableEntity};
+use tablesdk::{DynamicEntity, ErrorKind, Retry, RowNow, TableEntity};
 
 use crate::{Employee, on_both_transports};
 
@@ -53,6 +53,23 @@ on_both_transports! {
         assert_eq!(done.etags(), expected);
         table.replace(&mut rows[0]).await.unwrap();
         table.merge(&mut rows[1]).await.unwrap();
+    }
+
+    async fn rows_of_nothing_but_keys_are_in_batches(subject: Subject) {
+        let table = subject.table().await;
+        let row = |id: &str| DynamicEntity::new("Sales", id);
+        let batch = table.batch("Sales").insert(&row("1")).upsert_replace(&row("2"));
+        batch.upsert_merge(&row("3")).commit().await.unwrap();
+        assert_eq!(table.query::<DynamicEntity>().count().await.unwrap(), 3);
+    }
+
+    async fn texts_of_several_lines_are_in_batches(subject: Subject) {
+        let table = subject.table().await;
+        for text in ["a\nb", "a\r\n\r\nb", "--batch\r\nHTTP/1.1 400 Bad Request\r\n", "a\u{85}b", "a\u{2028}b\u{2029}c"] {
+            let row = Employee::new("1", text, 36);
+            table.batch("Sales").upsert_replace(&row).commit().await.unwrap();
+            assert_eq!(*table.get(Employee::key("Sales", "1")).await.unwrap().unwrap(), row);
+        }
     }
 
     async fn a_failure_names_the_change_and_undoes_the_others(subject: Subject) {

@@ -14,7 +14,7 @@ use tablesdk::{
 use tablesdk_server::TableServer;
 use tokio::time::sleep;
 
-use crate::Employee;
+use crate::{Employee, on_both_transports};
 
 fn ada() -> Employee {
     Employee::new("1", "Ada", 36)
@@ -34,10 +34,10 @@ fn secs(seconds: u64) -> Duration {
 
 /// The row keys of all rows, as a program in another language sees them: by a filter that no query of ours adds.
 async fn markers(subject: &Subject) -> usize {
-    let transport = subject.server.transport();
+    let transport = subject.server().transport();
     let seen = Faults::new(Counting(transport));
-    let service = TableServiceClient::builder(subject.server.endpoint())
-        .credential(subject.server.credential())
+    let service = TableServiceClient::builder(subject.server().endpoint())
+        .credential(subject.server().credential())
         .transport(seen.clone())
         .build()
         .unwrap();
@@ -101,6 +101,35 @@ async fn every_verb_has_it_and_leaves_nothing_behind() {
     assert_eq!(markers(&subject).await, 0);
     // One more request for each, which deletes the marker, but where nothing was done.
     assert_eq!((faults.count(Op::Batch), faults.count(Op::Delete)), (8, 7));
+}
+
+on_both_transports! {
+    async fn nothing_but_the_promise_differs_from_the_ordinary_verbs(subject: Subject) {
+        let table = subject.table().await;
+        let mut row = table.insert(&ada()).exactly_once().await.unwrap();
+        row.age = 37;
+        table.replace(&mut row).exactly_once().await.unwrap();
+        row.age = 38;
+        table.merge(&mut row).exactly_once().await.unwrap();
+        let stale = row.clone();
+        let batch = table.batch("Sales").insert(&Employee::new("2", "Alan", 41));
+        batch.replace(&mut row).exactly_once().commit().await.unwrap();
+        for (error, code) in [
+            (table.insert(&ada()).exactly_once().await.unwrap_err(), "EntityAlreadyExists"),
+            (table.delete_stored(&stale).exactly_once().await.unwrap_err(), "UpdateConditionNotSatisfied"),
+        ] {
+            assert_eq!(error.code().unwrap().as_str(), code, "{error:?}");
+            assert_eq!(error.key().unwrap().row_key().as_str(), "1");
+        }
+        let batch = table.batch("Sales").upsert_merge(&Employee::new("2", "Alan", 42));
+        let error = batch.insert(&ada()).exactly_once().commit().await.unwrap_err();
+        assert!(error.is_conflict(), "{error:?}");
+        assert_eq!(error.batch_index(), Some(1));
+        assert!(table.delete_stored(&row).exactly_once().await.unwrap());
+        assert!(table.delete(("Sales", "2")).exactly_once().await.unwrap());
+        assert!(!table.delete(("Sales", "2")).exactly_once().await.unwrap());
+        assert_eq!(table.query::<DynamicEntity>().count().await.unwrap(), 0);
+    }
 }
 
 #[tokio::test(start_paused = true)]

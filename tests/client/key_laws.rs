@@ -8,12 +8,14 @@ use std::fmt::Debug;
 use std::ops::Bound;
 
 use fastrand::Rng;
-use harness::{Subject, setting};
+use harness::setting;
 use tablesdk::{
     Desc, DynamicEntity, EntityKey, Escaped, Guid, KeyPart, PropertyValue, Shard, Stored,
     TableEntity, Timestamp, WritableEntity,
 };
 use time::{Date, Duration};
+
+use crate::on_both_transports;
 
 /// Prints the seed, unless the test ends well.
 struct Seeded {
@@ -374,86 +376,86 @@ fn holds<T: PartialOrd>((from, to): &(Bound<T>, Bound<T>), value: &T) -> bool {
     after && before
 }
 
-#[tokio::test]
-async fn ranges_of_rows_have_the_rows_that_a_filter_of_values_has() {
-    let mut seeded = Seeded::new();
-    let rng = &mut seeded.rng;
-    let subject = Subject::in_process();
-    let table = subject.service.table("Rows");
-    table.create().await.unwrap();
-    let device = |rng: &mut Rng| text(rng).replace(|c| is_forbidden(c) || c == '_', "");
-    let (mut logs, mut rooms) = (Vec::new(), Vec::new());
-    for _ in 0..80 {
-        let log = Log {
-            at: Desc(rng.u16(..6)),
-            device: device(rng),
-        };
-        let room = Room {
-            floor: rng.i8(-3..3),
-            room: rng.u8(..4),
-        };
-        table.upsert_replace(&log).await.unwrap();
-        table.upsert_replace(&room).await.unwrap();
-        logs.push(log);
-        rooms.push(room);
-    }
-    logs.sort_by_key(|log| (Reverse(log.at.0), units(&log.device)));
-    logs.dedup();
-    rooms.sort_by_key(|room| (room.floor, room.room));
-    rooms.dedup();
-    for _ in 0..60 {
-        let range = ends(rng, |rng| rng.u16(..6));
-        let expected: Vec<_> = logs
-            .iter()
-            .filter(|log| holds(&range, &log.at.0))
-            .cloned()
-            .collect();
-        let found = table
-            .query::<Log>()
-            .partition("p")
-            .rows(Log::rows().at(range))
-            .collect()
-            .await
-            .unwrap();
-        let found: Vec<_> = found.into_iter().map(Stored::into_inner).collect();
-        assert_eq!(found, expected, "{range:?}");
+on_both_transports! {
+    async fn ranges_of_rows_have_the_rows_that_a_filter_of_values_has(subject: Subject) {
+        let mut seeded = Seeded::new();
+        let rng = &mut seeded.rng;
+        let table = subject.service.table("Rows");
+        table.create().await.unwrap();
+        let device = |rng: &mut Rng| text(rng).replace(|c| is_forbidden(c) || c == '_', "");
+        let (mut logs, mut rooms) = (Vec::new(), Vec::new());
+        for _ in 0..80 {
+            let log = Log {
+                at: Desc(rng.u16(..6)),
+                device: device(rng),
+            };
+            let room = Room {
+                floor: rng.i8(-3..3),
+                room: rng.u8(..4),
+            };
+            table.upsert_replace(&log).await.unwrap();
+            table.upsert_replace(&room).await.unwrap();
+            logs.push(log);
+            rooms.push(room);
+        }
+        logs.sort_by_key(|log| (Reverse(log.at.0), units(&log.device)));
+        logs.dedup();
+        rooms.sort_by_key(|room| (room.floor, room.room));
+        rooms.dedup();
+        for _ in 0..60 {
+            let range = ends(rng, |rng| rng.u16(..6));
+            let expected: Vec<_> = logs
+                .iter()
+                .filter(|log| holds(&range, &log.at.0))
+                .cloned()
+                .collect();
+            let found = table
+                .query::<Log>()
+                .partition("p")
+                .rows(Log::rows().at(range))
+                .collect()
+                .await
+                .unwrap();
+            let found: Vec<_> = found.into_iter().map(Stored::into_inner).collect();
+            assert_eq!(found, expected, "{range:?}");
 
-        let (at, range) = (rng.u16(..6), ends(rng, device));
-        let units_of = (
-            range.0.as_ref().map(|text| units(text)),
-            range.1.as_ref().map(|text| units(text)),
-        );
-        let expected: Vec<_> = logs
-            .iter()
-            .filter(|log| log.at.0 == at && holds(&units_of, &units(&log.device)))
-            .cloned()
-            .collect();
-        let rows = Log::rows().at(at).device(range.clone());
-        let found = table
-            .query::<Log>()
-            .partition("p")
-            .rows(rows)
-            .collect()
-            .await
-            .unwrap();
-        let found: Vec<_> = found.into_iter().map(Stored::into_inner).collect();
-        assert_eq!(found, expected, "{at} {range:?}");
+            let (at, range) = (rng.u16(..6), ends(rng, device));
+            let units_of = (
+                range.0.as_ref().map(|text| units(text)),
+                range.1.as_ref().map(|text| units(text)),
+            );
+            let expected: Vec<_> = logs
+                .iter()
+                .filter(|log| log.at.0 == at && holds(&units_of, &units(&log.device)))
+                .cloned()
+                .collect();
+            let rows = Log::rows().at(at).device(range.clone());
+            let found = table
+                .query::<Log>()
+                .partition("p")
+                .rows(rows)
+                .collect()
+                .await
+                .unwrap();
+            let found: Vec<_> = found.into_iter().map(Stored::into_inner).collect();
+            assert_eq!(found, expected, "{at} {range:?}");
 
-        let range = ends(rng, |rng| rng.i8(-3..3));
-        let expected: Vec<_> = rooms
-            .iter()
-            .filter(|room| holds(&range, &room.floor))
-            .cloned()
-            .collect();
-        let found = table
-            .query::<Room>()
-            .partition(Room::partition())
-            .rows(Room::rows().floor(range))
-            .collect()
-            .await
-            .unwrap();
-        let found: Vec<_> = found.into_iter().map(Stored::into_inner).collect();
-        assert_eq!(found, expected, "{range:?}");
+            let range = ends(rng, |rng| rng.i8(-3..3));
+            let expected: Vec<_> = rooms
+                .iter()
+                .filter(|room| holds(&range, &room.floor))
+                .cloned()
+                .collect();
+            let found = table
+                .query::<Room>()
+                .partition(Room::partition())
+                .rows(Room::rows().floor(range))
+                .collect()
+                .await
+                .unwrap();
+            let found: Vec<_> = found.into_iter().map(Stored::into_inner).collect();
+            assert_eq!(found, expected, "{range:?}");
+        }
     }
 }
 
@@ -465,37 +467,37 @@ struct Numbered {
     at: Desc<u32>,
 }
 
-/// A key that is one field is a column, which compares as the field's values do.
-#[tokio::test]
-async fn columns_of_keys_compare_as_their_values() {
-    let subject = Subject::in_process();
-    let table = subject.service.table("Numbers");
-    table.create().await.unwrap();
-    let day = time::macros::date!(2024 - 03 - 15);
-    for at in [1, 10, 2] {
-        table.insert(&Numbered { day, at: Desc(at) }).await.unwrap();
+on_both_transports! {
+    /// A key that is one field is a column, which compares as the field's values do.
+    async fn columns_of_keys_compare_as_their_values(subject: Subject) {
+        let table = subject.service.table("Numbers");
+        table.create().await.unwrap();
+        let day = time::macros::date!(2024 - 03 - 15);
+        for at in [1, 10, 2] {
+            table.insert(&Numbered { day, at: Desc(at) }).await.unwrap();
+        }
+        let filter = Numbered::columns().at.gt(1) & Numbered::columns().day.ge(day);
+        assert_eq!(
+            filter.to_string(),
+            "RowKey lt '4294967294' and PartitionKey ge '2024-03-15'"
+        );
+        let found = table
+            .query::<Numbered>()
+            .filter(|e| e.at.between(2..=10))
+            .select(|e| (e.day, e.at))
+            .collect()
+            .await
+            .unwrap();
+        assert_eq!(found, [(day, Desc(10)), (day, Desc(2))]);
+        let first = table
+            .query::<Numbered>()
+            .partition(Numbered::partition(day))
+            .first()
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(first.at, Desc(10));
     }
-    let filter = Numbered::columns().at.gt(1) & Numbered::columns().day.ge(day);
-    assert_eq!(
-        filter.to_string(),
-        "RowKey lt '4294967294' and PartitionKey ge '2024-03-15'"
-    );
-    let found = table
-        .query::<Numbered>()
-        .filter(|e| e.at.between(2..=10))
-        .select(|e| (e.day, e.at))
-        .collect()
-        .await
-        .unwrap();
-    assert_eq!(found, [(day, Desc(10)), (day, Desc(2))]);
-    let first = table
-        .query::<Numbered>()
-        .partition(Numbered::partition(day))
-        .first()
-        .await
-        .unwrap()
-        .unwrap();
-    assert_eq!(first.at, Desc(10));
 }
 
 /// A key has at most 512 UTF-16 units, whatever it is made of.

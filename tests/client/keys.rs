@@ -51,6 +51,23 @@ on_both_transports! {
         }
     }
 
+    async fn every_awkward_key_is_changed_in_a_batch(subject: Subject) {
+        let table = subject.table().await;
+        for key in AWKWARD {
+            let new = |id: &str, age| Employee { department: key.to_owned(), ..Employee::new(id, key, age) };
+            let mut row = table.insert(&new(key, 1)).await.unwrap();
+            row.age = 2;
+            let batch = table.batch(key).replace(&mut row).upsert_replace(&new("1", 3));
+            batch.insert(&new("2", 4)).commit().await.unwrap();
+            let found = table.query::<Employee>().partition(key).select(|e| (e.id, e.age)).collect().await.unwrap();
+            let mut expected = [("1".to_owned(), 3), ("2".to_owned(), 4), (key.to_owned(), 2)];
+            expected.sort();
+            assert_eq!(found, expected, "{key:?}");
+            table.batch(key).delete_stored(&row).delete((key, "2")).commit().await.unwrap();
+            assert_eq!(table.query::<Employee>().partition(key).count().await.unwrap(), 1, "{key:?}");
+        }
+    }
+
     async fn rows_come_in_the_order_of_utf16_units(subject: Subject) {
         let table = subject.table().await;
         for id in ["\u{E000}", "b", "😀", "a", "B", "", "ab", "\u{FFFD}"] {

@@ -1,8 +1,10 @@
-//! The client and the server together: what a program sees, over HTTP and in process.
+//! The client and the server together: what a program sees, over HTTP and in process, and of any other service that the
+//! environment names.
 
 mod administration;
 mod answers;
 mod attributes;
+mod azurite;
 mod bad_input;
 mod batches;
 mod bulk;
@@ -65,7 +67,7 @@ impl Employee {
     }
 }
 
-/// Runs a test twice: over HTTP, and without a socket.
+/// Runs a test twice: over HTTP, and without a socket. And, if it is asked for, at another endpoint: [`harness::elsewhere`].
 macro_rules! on_both_transports {
     ($($(#[$attribute:meta])* async fn $name:ident($subject:ident: Subject) $body:block)*) => {
         $($(#[$attribute])* mod $name {
@@ -82,6 +84,12 @@ macro_rules! on_both_transports {
             #[tokio::test]
             async fn in_process() {
                 test(harness::Subject::in_process()).await;
+            }
+
+            #[test]
+            #[ignore = "needs another endpoint: tests/interop/run.sh"]
+            fn elsewhere() {
+                harness::elsewhere::run(module_path!(), &crate::azurite::DIFFERENCES, test);
             }
         })*
     };

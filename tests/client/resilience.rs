@@ -318,8 +318,8 @@ async fn attempts_and_operations_are_limited_in_time() {
 #[tokio::test(start_paused = true)]
 async fn every_attempt_is_the_same_request_newly_dated() {
     let (subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
-    let service = TableServiceClient::builder(subject.server.endpoint())
-        .credential(subject.server.credential())
+    let service = TableServiceClient::builder(subject.server().endpoint())
+        .credential(subject.server().credential())
         .transport(faults.clone())
         .clock(Ticking::default())
         .build()
@@ -365,8 +365,8 @@ async fn the_operations_of_a_client_share_a_budget() {
 async fn requests_in_flight_are_bounded() {
     let (subject, _, faults) = Subject::with_faults(Retry::exponential()).await;
     let build = |requests| {
-        TableServiceClient::builder(subject.server.endpoint())
-            .credential(subject.server.credential())
+        TableServiceClient::builder(subject.server().endpoint())
+            .credential(subject.server().credential())
             .transport(faults.clone())
             .max_in_flight(requests)
             .build()
@@ -399,8 +399,8 @@ fn html(status: u16) -> Response<Bytes> {
 async fn an_operation_that_is_dropped_gives_back_its_place() {
     let (subject, direct, faults) = Subject::with_faults(Retry::exponential()).await;
     let mut row = direct.insert(&ada()).await.unwrap();
-    let table = TableServiceClient::builder(subject.server.endpoint())
-        .credential(subject.server.credential())
+    let table = TableServiceClient::builder(subject.server().endpoint())
+        .credential(subject.server().credential())
         .transport(faults.clone())
         .max_in_flight(1)
         .build()

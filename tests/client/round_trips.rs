@@ -6,6 +6,7 @@ use harness::Subject;
 use tablesdk::{DynamicEntity, TableClient, TableEntity, Value};
 
 use crate::every::{Every, random, seeded, text};
+use crate::on_both_transports;
 
 async fn filled(rng: &mut Rng, subject: &Subject, count: usize) -> (TableClient, Vec<Every>) {
     let table = subject.table().await;
@@ -16,106 +17,129 @@ async fn filled(rng: &mut Rng, subject: &Subject, count: usize) -> (TableClient,
     (table, rows)
 }
 
-#[tokio::test]
-async fn every_type_comes_back_as_it_was() {
-    let mut rng = seeded();
-    let subject = Subject::in_process();
-    let (table, rows) = filled(&mut rng, &subject, 150).await;
-    let read = table.query::<Every>().collect().await.unwrap();
-    assert_eq!(read.len(), rows.len());
-    for (read, row) in read.iter().zip(&rows) {
-        assert_eq!(**read, *row);
-        // To the bit, which equality of numbers is not.
-        assert_eq!(
-            (read.f64.to_bits(), read.f32.to_bits()),
-            (row.f64.to_bits(), row.f32.to_bits())
-        );
-        // Through an entity without a struct, and back.
-        let dynamic = DynamicEntity::from_entity(row).unwrap();
-        assert_eq!(dynamic.to_entity::<Every>().unwrap(), *row);
+on_both_transports! {
+    async fn every_type_comes_back_as_it_was(subject: Subject) {
+        let mut rng = seeded();
+        let (table, rows) = filled(&mut rng, &subject, 150).await;
+        let read = table.query::<Every>().collect().await.unwrap();
+        assert_eq!(read.len(), rows.len());
+        for (read, row) in read.iter().zip(&rows) {
+            assert_eq!(**read, *row);
+            // To the bit, which equality of numbers is not.
+            assert_eq!(
+                (read.f64.to_bits(), read.f32.to_bits()),
+                (row.f64.to_bits(), row.f32.to_bits())
+            );
+            // Through an entity without a struct, and back.
+            let dynamic = DynamicEntity::from_entity(row).unwrap();
+            assert_eq!(dynamic.to_entity::<Every>().unwrap(), *row);
+        }
     }
-}
 
-#[tokio::test]
-async fn numbers_that_are_none_come_back() {
-    let subject = Subject::in_process();
-    let table = subject.table().await;
-    let row = Every {
-        f64: f64::NAN,
-        f32: f32::NAN,
-        ..random(&mut seeded(), 0)
-    };
-    table.insert(&row).await.unwrap();
-    let read = table.get(Every::key("p", "0000")).await.unwrap().unwrap();
-    assert!(read.f64.is_nan() && read.f32.is_nan());
-    // A NaN compares with nothing.
-    let found = table
-        .query::<Every>()
-        .filter(|e| e.f64.eq(f64::NAN) | e.f64.ge(f64::NEG_INFINITY));
-    assert!(found.collect().await.unwrap().is_empty());
-}
-
-#[tokio::test]
-async fn filters_order_values_as_rust_does() {
-    let mut rng = seeded();
-    let subject = Subject::in_process();
-    let (table, rows) = filled(&mut rng, &subject, 60).await;
-    let utf16 = |text: &str| text.encode_utf16().collect::<Vec<_>>();
-    macro_rules! assert_ordered {
-        ($($field:ident $(by $key:expr)?),+) => {$(
-            let pivot = &rows[rng.usize(..rows.len())].$field;
-            #[allow(unused_mut, unused_assignments, reason = "not every type needs a key of its own")]
-            let expected = |holds: fn(std::cmp::Ordering) -> bool| -> Vec<&str> {
-                let matching = rows.iter().filter(|row| {
-                    let mut ordering = row.$field.partial_cmp(pivot);
-                    $(let key = $key; ordering = Some(key(&row.$field).cmp(&key(pivot)));)?
-                    ordering.is_some_and(holds)
-                });
-                matching.map(|row| row.row.as_str()).collect()
-            };
-            let column = Every::columns().$field;
-            for (filter, expected) in [
-                (column.eq(pivot), expected(std::cmp::Ordering::is_eq)),
-                (column.ne(pivot), expected(std::cmp::Ordering::is_ne)),
-                (column.gt(pivot), expected(std::cmp::Ordering::is_gt)),
-                (column.ge(pivot), expected(std::cmp::Ordering::is_ge)),
-                (column.lt(pivot), expected(std::cmp::Ordering::is_lt)),
-                (column.le(pivot), expected(std::cmp::Ordering::is_le)),
-                (column.between(pivot..=pivot), expected(std::cmp::Ordering::is_eq)),
-            ] {
-                let shown = filter.to_string();
-                let found = table.query::<Every>().filter(|_| filter).select(|e| e.row).collect().await.unwrap();
-                assert_eq!(found, expected, "{}: {shown}", stringify!($field));
-            }
-        )+};
-    }
-    assert_ordered!(
-        string by |text: &String| utf16(text),
-        i8, i16, i32, i64, u8, u16, u32, u64, f32, f64, vec, bytes, guid, uuid, ticks, time, time_date, chrono,
-        chrono_date, jiff, jiff_date, duration, decimal
-    );
-}
-
-#[tokio::test]
-async fn prefixes_are_those_of_the_texts() {
-    let mut rng = seeded();
-    let subject = Subject::in_process();
-    let (table, rows) = filled(&mut rng, &subject, 60).await;
-    for _ in 0..20 {
-        let prefix = text(&mut rng);
-        let expected: Vec<_> = rows
-            .iter()
-            .filter(|row| row.name.0.starts_with(&prefix))
-            .map(|row| row.row.as_str())
-            .collect();
-        let query = table
+    async fn numbers_that_are_none_come_back(subject: Subject) {
+        let table = subject.table().await;
+        let row = Every {
+            f64: f64::NAN,
+            f32: f32::NAN,
+            ..random(&mut seeded(), 0)
+        };
+        table.insert(&row).await.unwrap();
+        let read = table.get(Every::key("p", "0000")).await.unwrap().unwrap();
+        assert!(read.f64.is_nan() && read.f32.is_nan());
+        // A NaN compares with nothing.
+        let found = table
             .query::<Every>()
-            .filter(|e| e.name.starts_with(&prefix));
-        assert_eq!(
-            query.select(|e| e.row).collect().await.unwrap(),
-            expected,
-            "{prefix:?}"
+            .filter(|e| e.f64.eq(f64::NAN) | e.f64.ge(f64::NEG_INFINITY));
+        assert!(found.collect().await.unwrap().is_empty());
+    }
+}
+
+/// Asserts that each comparison of the field with one of its values finds the rows that it holds for.
+macro_rules! assert_ordered {
+    ($table:ident, $rows:ident, $rng:ident: $($field:ident $(by $key:expr)?),+) => {$(
+        let pivot = &$rows[$rng.usize(..$rows.len())].$field;
+        #[allow(unused_mut, unused_assignments, reason = "not every type needs a key of its own")]
+        let expected = |holds: fn(std::cmp::Ordering) -> bool| -> Vec<&str> {
+            let matching = $rows.iter().filter(|row| {
+                let mut ordering = row.$field.partial_cmp(pivot);
+                $(let key = $key; ordering = Some(key(&row.$field).cmp(&key(pivot)));)?
+                ordering.is_some_and(holds)
+            });
+            matching.map(|row| row.row.as_str()).collect()
+        };
+        let column = Every::columns().$field;
+        for (filter, expected) in [
+            (column.eq(pivot), expected(std::cmp::Ordering::is_eq)),
+            (column.ne(pivot), expected(std::cmp::Ordering::is_ne)),
+            (column.gt(pivot), expected(std::cmp::Ordering::is_gt)),
+            (column.ge(pivot), expected(std::cmp::Ordering::is_ge)),
+            (column.lt(pivot), expected(std::cmp::Ordering::is_lt)),
+            (column.le(pivot), expected(std::cmp::Ordering::is_le)),
+            (column.between(pivot..=pivot), expected(std::cmp::Ordering::is_eq)),
+        ] {
+            let shown = filter.to_string();
+            let found = $table.query::<Every>().filter(|_| filter).select(|e| e.row).collect().await.unwrap();
+            assert_eq!(found, expected, "{}: {shown}", stringify!($field));
+        }
+    )+};
+}
+
+on_both_transports! {
+    async fn filters_order_values_as_rust_does(subject: Subject) {
+        let mut rng = seeded();
+        let (table, rows) = filled(&mut rng, &subject, 60).await;
+        let utf16 = |text: &str| text.encode_utf16().collect::<Vec<_>>();
+        assert_ordered!(
+            table, rows, rng:
+            string by |text: &String| utf16(text),
+            i8, i16, i32, i64, u8, u16, u32, u64, ticks, time, time_date, chrono,
+            chrono_date, jiff, jiff_date, duration, decimal
         );
+    }
+
+    async fn filters_order_floats_as_rust_does(subject: Subject) {
+        let mut rng = seeded();
+        let (table, rows) = filled(&mut rng, &subject, 60).await;
+        for _ in 0..8 {
+            assert_ordered!(table, rows, rng: f32, f64);
+        }
+    }
+
+    async fn filters_order_bytes_as_rust_does(subject: Subject) {
+        let mut rng = seeded();
+        let (table, rows) = filled(&mut rng, &subject, 60).await;
+        for _ in 0..8 {
+            assert_ordered!(table, rows, rng: vec, bytes);
+        }
+    }
+
+    async fn filters_order_guids_as_rust_does(subject: Subject) {
+        let mut rng = seeded();
+        let (table, rows) = filled(&mut rng, &subject, 60).await;
+        for _ in 0..8 {
+            assert_ordered!(table, rows, rng: guid, uuid);
+        }
+    }
+
+    async fn prefixes_are_those_of_the_texts(subject: Subject) {
+        let mut rng = seeded();
+        let (table, rows) = filled(&mut rng, &subject, 60).await;
+        for _ in 0..20 {
+            let prefix = text(&mut rng);
+            let expected: Vec<_> = rows
+                .iter()
+                .filter(|row| row.name.0.starts_with(&prefix))
+                .map(|row| row.row.as_str())
+                .collect();
+            let query = table
+                .query::<Every>()
+                .filter(|e| e.name.starts_with(&prefix));
+            assert_eq!(
+                query.select(|e| e.row).collect().await.unwrap(),
+                expected,
+                "{prefix:?}"
+            );
+        }
     }
 }
 
@@ -129,56 +153,56 @@ struct Counter {
     count: Option<i64>,
 }
 
-/// Other clients store small numbers as Int32 and large ones as Int64, in one column.
-#[tokio::test]
-async fn columns_of_both_widths_are_compared_as_numbers() {
-    let mut rng = seeded();
-    let subject = Subject::in_process();
-    let table = subject.table().await;
-    let near = |rng: &mut Rng| match rng.u8(..4) {
-        0 => i64::from(i32::MAX) + rng.i64(-2..=2),
-        1 => i64::from(i32::MIN) + rng.i64(-2..=2),
-        2 => rng.i64(-3..=3),
-        _ => rng.i64(..),
-    };
-    let mut counts = Vec::new();
-    for row in 0..80 {
-        let count = near(&mut rng);
-        let mut entity = DynamicEntity::new("p", format!("{row:04}"));
-        let value = match i32::try_from(count) {
-            Ok(small) if rng.bool() => Value::Int32(small),
-            _ => Value::Int64(count),
+on_both_transports! {
+    /// Other clients store small numbers as Int32 and large ones as Int64, in one column.
+    async fn columns_of_both_widths_are_compared_as_numbers(subject: Subject) {
+        let mut rng = seeded();
+        let table = subject.table().await;
+        let near = |rng: &mut Rng| match rng.u8(..4) {
+            0 => i64::from(i32::MAX) + rng.i64(-2..=2),
+            1 => i64::from(i32::MIN) + rng.i64(-2..=2),
+            2 => rng.i64(-3..=3),
+            _ => rng.i64(..),
         };
-        if row > 0 {
-            entity.properties_mut().set("count", value);
-            counts.push((format!("{row:04}"), count));
+        let mut counts = Vec::new();
+        for row in 0..80 {
+            let count = near(&mut rng);
+            let mut entity = DynamicEntity::new("p", format!("{row:04}"));
+            let value = match i32::try_from(count) {
+                Ok(small) if rng.bool() => Value::Int32(small),
+                _ => Value::Int64(count),
+            };
+            if row > 0 {
+                entity.properties_mut().set("count", value);
+                counts.push((format!("{row:04}"), count));
+            }
+            table.insert(&entity).await.unwrap();
         }
-        table.insert(&entity).await.unwrap();
-    }
-    for _ in 0..40 {
-        let pivot = near(&mut rng);
-        let column = Counter::columns().count;
-        for (filter, holds) in [
-            (column.eq(pivot), i64::eq as fn(&i64, &i64) -> bool),
-            (column.ne(pivot), i64::ne),
-            (column.gt(pivot), i64::gt),
-            (column.ge(pivot), i64::ge),
-            (column.lt(pivot), i64::lt),
-            (column.le(pivot), i64::le),
-        ] {
-            let shown = filter.to_string();
-            let found = table
-                .query::<Counter>()
-                .filter(|_| filter)
-                .select(|e| (e.row, e.count))
-                .collect()
-                .await
-                .unwrap();
-            let expected = counts.iter().filter(|(_, count)| holds(count, &pivot));
-            let expected: Vec<_> = expected
-                .map(|(row, count)| (row.clone(), Some(*count)))
-                .collect();
-            assert_eq!(found, expected, "{shown}");
+        for _ in 0..40 {
+            let pivot = near(&mut rng);
+            let column = Counter::columns().count;
+            for (filter, holds) in [
+                (column.eq(pivot), i64::eq as fn(&i64, &i64) -> bool),
+                (column.ne(pivot), i64::ne),
+                (column.gt(pivot), i64::gt),
+                (column.ge(pivot), i64::ge),
+                (column.lt(pivot), i64::lt),
+                (column.le(pivot), i64::le),
+            ] {
+                let shown = filter.to_string();
+                let found = table
+                    .query::<Counter>()
+                    .filter(|_| filter)
+                    .select(|e| (e.row, e.count))
+                    .collect()
+                    .await
+                    .unwrap_or_else(|error| panic!("{shown}: {error:?}"));
+                let expected = counts.iter().filter(|(_, count)| holds(count, &pivot));
+                let expected: Vec<_> = expected
+                    .map(|(row, count)| (row.clone(), Some(*count)))
+                    .collect();
+                assert_eq!(found, expected, "{shown}");
+            }
         }
     }
 }

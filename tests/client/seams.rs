@@ -480,7 +480,7 @@ async fn a_bulk_run_by_a_signature_for_some_keys_fails_for_the_others_alone() {
     let by_signature = |permissions| {
         let sas = table.sas().allow(permissions).partitions("b"..="c");
         let sas = sas.expires_in(Duration::from_secs(3600)).sign().unwrap();
-        let builder = sas.builder().transport(subject.server.transport());
+        let builder = sas.builder().transport(subject.server().transport());
         builder.build().unwrap().table("Tests")
     };
     let everything = Permissions::READ | Permissions::ADD | Permissions::UPDATE;

@@ -149,9 +149,9 @@ async fn writes_and_what_they_rest_on_stay_at_the_primary() {
 async fn the_secondary_takes_the_signature_over_http() {
     let subject = Subject::over_http().await;
     subject.table().await;
-    let endpoint = format!("{}-secondary", subject.server.endpoint());
+    let endpoint = format!("{}-secondary", subject.server().endpoint());
     let service = TableServiceClient::builder(endpoint)
-        .credential(subject.server.credential())
+        .credential(subject.server().credential())
         .build()
         .unwrap();
     assert_eq!(service.tables().collect().await.unwrap(), ["Tests"]);

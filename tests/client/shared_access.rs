@@ -7,8 +7,8 @@ use harness::Subject;
 use harness::clock::TestClock;
 use serde_json::Value;
 use tablesdk::sas::{
-    AccountPermissions, Permissions, ResourceTypes, SasUrl, Services, StoredAccessPolicy,
-    TableSasBuilder,
+    AccountPermissions, AccountSasBuilder, Permissions, ResourceTypes, SasUrl, Services,
+    StoredAccessPolicy, TableSasBuilder,
 };
 use tablesdk::{
     AccessToken, Credential, EntraId, ErrorCode, ErrorKind, Sas, SharedKey, TableClient,
@@ -175,182 +175,213 @@ fn accounts_are_signed_as_the_vectors_are() {
 }
 
 /// A table, and a client of it with nothing but the signature.
-fn guest(sas: TableSasBuilder) -> TableClient {
-    let url = sas.sign().unwrap();
-    TableClient::from_sas_url(&url.expose()).unwrap()
+fn guest(subject: &Subject, sas: TableSasBuilder) -> TableClient {
+    let url: SasUrl = sas.sign().unwrap().expose().parse().unwrap();
+    let service = subject.reach(url.builder()).build();
+    service.unwrap().table(url.table().unwrap())
 }
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-#[tokio::test]
-async fn a_bearer_may_do_what_the_signature_says() {
-    let subject = Subject::over_http().await;
-    let table = subject.table().await;
-    for (given, allowed) in [
-        (Permissions::READ, "r"),
-        (Permissions::ADD, "a"),
-        (Permissions::UPDATE, "u"),
-        (Permissions::DELETE, "d"),
-        (Permissions::ADD | Permissions::UPDATE, "aus"),
-        (Permissions::all(), "ruads"),
-    ] {
-        let ada = Employee::new("1", "Ada", 36);
-        table.upsert_replace(&ada).await.unwrap();
-        table.delete(Employee::key("Sales", "2")).await.unwrap();
-        let guest = guest(table.sas().allow(given).expires_in(HOUR));
-        let read = guest.get(Employee::key("Sales", "1")).await.map(|_| ());
-        let updated = guest.replace_unconditional(&ada).await.map(|_| ());
-        let upserted = guest.upsert_merge(&ada).await.map(|_| ());
-        let added = guest
-            .insert(&Employee::new("2", "Grace", 45))
-            .await
-            .map(|_| ());
-        let deleted = guest.delete(("Sales", "1")).await.map(|_| ());
-        for (letter, outcome) in [
-            ('r', read),
-            ('u', updated),
-            ('s', upserted),
-            ('a', added),
-            ('d', deleted),
+on_both_transports! {
+    async fn a_bearer_may_do_what_the_signature_says(subject: Subject) {
+        let table = subject.table().await;
+        for (given, allowed) in [
+            (Permissions::READ, "r"),
+            (Permissions::ADD, "a"),
+            (Permissions::DELETE, "d"),
+            (Permissions::ADD | Permissions::UPDATE, "aus"),
+            (Permissions::all(), "ruads"),
         ] {
-            match outcome {
-                Ok(()) => assert!(allowed.contains(letter), "{given:?} {letter}"),
-                Err(error) => {
-                    assert!(!allowed.contains(letter), "{given:?} {letter} {error:?}");
-                    assert_eq!(
-                        error.code(),
-                        Some(&ErrorCode::AuthorizationPermissionMismatch)
-                    );
+            let ada = Employee::new("1", "Ada", 36);
+            table.upsert_replace(&ada).await.unwrap();
+            table.delete(Employee::key("Sales", "2")).await.unwrap();
+            let guest = guest(&subject, table.sas().allow(given).expires_in(HOUR));
+            let read = guest.get(Employee::key("Sales", "1")).await.map(|_| ());
+            let updated = guest.replace_unconditional(&ada).await.map(|_| ());
+            let upserted = guest.upsert_merge(&ada).await.map(|_| ());
+            let added = guest
+                .insert(&Employee::new("2", "Grace", 45))
+                .await
+                .map(|_| ());
+            let deleted = guest.delete(("Sales", "1")).await.map(|_| ());
+            for (letter, outcome) in [
+                ('r', read),
+                ('u', updated),
+                ('s', upserted),
+                ('a', added),
+                ('d', deleted),
+            ] {
+                match outcome {
+                    Ok(()) => assert!(allowed.contains(letter), "{given:?} {letter}"),
+                    Err(error) => {
+                        assert!(!allowed.contains(letter), "{given:?} {letter} {error:?}");
+                        assert_eq!(
+                            error.code(),
+                            Some(&ErrorCode::AuthorizationPermissionMismatch)
+                        );
+                    }
                 }
             }
         }
-        // Tables and their policies are out of reach.
-        assert!(guest.delete_table().await.unwrap_err().is_denied());
+    }
+
+    async fn the_table_itself_is_out_of_the_bearers_reach(subject: Subject) {
+        let table = subject.table().await;
+        let sas = table.sas().allow(Permissions::all()).expires_in(HOUR);
+        let guest = guest(&subject, sas);
         assert!(guest.access_policy().await.unwrap_err().is_denied());
         assert!(guest.set_access_policy([]).await.unwrap_err().is_denied());
+        assert!(guest.create().await.unwrap_err().is_denied());
+        assert!(guest.delete_table().await.unwrap_err().is_denied());
+    }
+
+    async fn an_upsert_takes_the_permissions_of_both(subject: Subject) {
+        let table = subject.table().await;
+        let ada = Employee::new("1", "Ada", 36);
+        table.insert(&ada).await.unwrap();
+        let sas = table.sas().allow(Permissions::UPDATE).expires_in(HOUR);
+        let guest = guest(&subject, sas);
+        guest.replace_unconditional(&ada).await.unwrap();
+        for error in [
+            guest.upsert_merge(&ada).await.unwrap_err(),
+            guest.upsert_replace(&ada).await.unwrap_err(),
+        ] {
+            assert_eq!(error.code(), Some(&ErrorCode::AuthorizationPermissionMismatch));
+        }
+    }
+
+    async fn a_range_of_keys_is_what_the_bearer_sees(subject: Subject) {
+        let table = subject.table().await;
+        for id in ["1", "2", "3"] {
+            table.insert(&Employee::new(id, "Ada", 36)).await.unwrap();
+        }
+        let sas = table.sas().allow(Permissions::all()).expires_in(HOUR);
+        let key = Employee::key("Sales", "2");
+        let guest = guest(&subject, sas.keys(key.clone()..=key));
+        let seen = guest.query::<Employee>().collect().await.unwrap();
+        assert_eq!(seen.iter().map(|e| &*e.id).collect::<Vec<_>>(), ["2"]);
+        assert!(
+            guest
+                .get(Employee::key("Sales", "1"))
+                .await
+                .unwrap()
+                .is_none()
+        );
+        let error = guest
+            .upsert_replace(&Employee::new("3", "Eve", 1))
+            .await
+            .unwrap_err();
+        assert_eq!(error.code(), Some(&ErrorCode::AuthorizationFailure));
+        guest
+            .upsert_replace(&Employee::new("2", "Eve", 1))
+            .await
+            .unwrap();
+
+        for (keys, count) in [
+            (table.sas().keys(("Sales", "2")..), 2),
+            (table.sas().keys(..=("Sales", "2")), 2),
+            (table.sas().keys(("Sales", "")..=("Sales", "9")), 3),
+            (table.sas().partition("Sales"), 3),
+            (table.sas().partition("Legal"), 0),
+            (table.sas().partitions("Legal"..="Sales"), 3),
+            (table.sas().partitions("A"..="Legal"), 0),
+            // The last one counts.
+            (table.sas().partition("Legal").partition("Sales"), 3),
+        ] {
+            let guest = self::guest(&subject, keys.allow(Permissions::READ).expires_in(HOUR));
+            assert_eq!(guest.query::<Employee>().count().await.unwrap(), count);
+        }
     }
 }
 
-#[tokio::test]
-async fn a_range_of_keys_is_what_the_bearer_sees() {
-    let subject = Subject::over_http().await;
-    let table = subject.table().await;
-    for id in ["1", "2", "3"] {
-        table.insert(&Employee::new(id, "Ada", 36)).await.unwrap();
-    }
-    let sas = table.sas().allow(Permissions::all()).expires_in(HOUR);
-    let guest = guest(sas.keys(Employee::key("Sales", "2")..=Employee::key("Sales", "2")));
-    let seen = guest.query::<Employee>().collect().await.unwrap();
-    assert_eq!(seen.iter().map(|e| &*e.id).collect::<Vec<_>>(), ["2"]);
-    assert!(
-        guest
-            .get(Employee::key("Sales", "1"))
-            .await
-            .unwrap()
-            .is_none()
-    );
-    let error = guest
-        .upsert_replace(&Employee::new("3", "Eve", 1))
-        .await
-        .unwrap_err();
-    assert_eq!(error.code(), Some(&ErrorCode::AuthorizationFailure));
-    guest
-        .upsert_replace(&Employee::new("2", "Eve", 1))
-        .await
-        .unwrap();
-
-    for (keys, count) in [
-        (table.sas().keys(("Sales", "2")..), 2),
-        (table.sas().keys(..=("Sales", "2")), 2),
-        (table.sas().keys(("Sales", "")..=("Sales", "9")), 3),
-        (table.sas().partition("Sales"), 3),
-        (table.sas().partition("Legal"), 0),
-        (table.sas().partitions("Legal"..="Sales"), 3),
-        (table.sas().partitions("A"..="Legal"), 0),
-        // The last one counts.
-        (table.sas().partition("Legal").partition("Sales"), 3),
-    ] {
-        let guest = self::guest(keys.allow(Permissions::READ).expires_in(HOUR));
-        assert_eq!(guest.query::<Employee>().count().await.unwrap(), count);
-    }
+/// A policy that says all there is to say.
+fn whole(later: SystemTime) -> StoredAccessPolicy {
+    StoredAccessPolicy::new("whole")
+        .allow(Permissions::READ)
+        .starts_at(SystemTime::UNIX_EPOCH)
+        .expires_at(later)
 }
 
 on_both_transports! {
     async fn a_policy_can_be_taken_back(subject: Subject) {
         let table = subject.table().await;
-        let bearer = |url: SasUrl| {
-            let builder = url.builder();
-            let builder = match subject.server.local_addr() {
-                Some(_) => builder,
-                None => builder.transport(subject.server.transport()),
-            };
-            builder.build().unwrap().table("Tests")
+        table.set_access_policy([whole(SystemTime::now() + HOUR)]).await.unwrap();
+        let bearer = guest(&subject, table.sas().with_policy("whole"));
+        let count = bearer.query::<Employee>().count();
+        assert_eq!(count.await.unwrap(), 0);
+        let error = bearer.insert(&Employee::new("1", "Ada", 36)).await.unwrap_err();
+        assert!(error.is_denied(), "{error:?}");
+        let stranger = guest(&subject, table.sas().with_policy("other"));
+        assert!(stranger.query::<Employee>().count().await.unwrap_err().is_denied());
+        table.set_access_policy([]).await.unwrap();
+        assert!(bearer.query::<Employee>().count().await.unwrap_err().is_denied());
+    }
+
+    async fn a_policy_is_completed_and_not_overruled(subject: Subject) {
+        let table = subject.table().await;
+        let read = async |sas: TableSasBuilder| {
+            guest(&subject, sas).query::<Employee>().count().await
         };
-        let read = |url: SasUrl| {
-            let table = bearer(url);
-            async move { table.query::<Employee>().count().await }
-        };
-        let later = SystemTime::now() + HOUR;
-        let whole = StoredAccessPolicy::new("whole").allow(Permissions::READ).expires_at(later);
         let partial = StoredAccessPolicy::new("partial").allow(Permissions::READ);
-        table.set_access_policy([whole, partial]).await.unwrap();
-        read(table.sas().with_policy("whole").sign().unwrap()).await.unwrap();
-        read(table.sas().with_partial_policy("partial").expires_in(HOUR).sign().unwrap()).await.unwrap();
-        for url in [
-            // Both say something, nobody does, nobody there.
-            table.sas().with_partial_policy("whole").expires_in(HOUR).sign().unwrap(),
-            table.sas().with_policy("partial").sign().unwrap(),
-            table.sas().with_policy("other").sign().unwrap(),
+        let policies = [whole(SystemTime::now() + HOUR), partial];
+        table.set_access_policy(policies).await.unwrap();
+        read(table.sas().with_partial_policy("partial").expires_in(HOUR)).await.unwrap();
+        for sas in [
+            // Both say something, nobody does.
+            table.sas().with_partial_policy("whole").expires_in(HOUR),
+            table.sas().with_policy("partial"),
         ] {
-            let error = read(url).await.unwrap_err();
+            let error = read(sas).await.unwrap_err();
             assert_eq!(error.code(), Some(&ErrorCode::AuthenticationFailed));
         }
-        let url = table.sas().with_policy("whole").sign().unwrap();
-        table.set_access_policy([StoredAccessPolicy::new("other")]).await.unwrap();
-        assert!(read(url).await.unwrap_err().is_denied());
+    }
+
+    async fn an_account_is_opened_as_far_as_the_signature_goes(subject: Subject) {
+        let url = subject
+            .service
+            .sas()
+            .on(ResourceTypes::CONTAINER | ResourceTypes::OBJECT)
+            .allow(AccountPermissions::CREATE | AccountPermissions::LIST)
+            .allow(AccountPermissions::ADD)
+            .starts_in(Duration::ZERO)
+            .expires_in(HOUR)
+            .sign()
+            .unwrap();
+        let guest = subject.reach(url.builder()).build().unwrap();
+        let table = guest.table("People");
+        assert!(table.create().if_missing().await.unwrap());
+        assert_eq!(guest.tables().collect().await.unwrap(), ["People"]);
+        table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
+        let error = table.get(Employee::key("Sales", "1")).await.unwrap_err();
+        assert_eq!(
+            error.code(),
+            Some(&ErrorCode::AuthorizationPermissionMismatch)
+        );
+        let error = guest.properties().await.unwrap_err();
+        assert_eq!(
+            error.code(),
+            Some(&ErrorCode::AuthorizationResourceTypeMismatch)
+        );
+
     }
 }
 
 #[tokio::test]
-async fn an_account_is_opened_as_far_as_the_signature_goes() {
+async fn a_signature_holds_at_its_addresses_alone() {
     let subject = Subject::over_http().await;
-    let url = subject
-        .service
-        .sas()
-        .on(ResourceTypes::CONTAINER | ResourceTypes::OBJECT)
-        .allow(AccountPermissions::CREATE | AccountPermissions::LIST)
-        .allow(AccountPermissions::ADD)
-        .starts_in(Duration::ZERO)
-        .expires_in(HOUR)
-        .ip(Ipv4Addr::LOCALHOST)
-        .sign()
-        .unwrap();
-    let guest = TableServiceClient::from_sas_url(&url.expose()).unwrap();
-    let table = guest.table("People");
-    assert!(table.create().if_missing().await.unwrap());
-    assert_eq!(guest.tables().collect().await.unwrap(), ["People"]);
-    table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
-    let error = table.get(Employee::key("Sales", "1")).await.unwrap_err();
-    assert_eq!(
-        error.code(),
-        Some(&ErrorCode::AuthorizationPermissionMismatch)
-    );
-    let error = guest.properties().await.unwrap_err();
-    assert_eq!(
-        error.code(),
-        Some(&ErrorCode::AuthorizationResourceTypeMismatch)
-    );
-
-    let elsewhere = subject
-        .service
-        .sas()
-        .on(ResourceTypes::all())
-        .allow(AccountPermissions::all());
-    let elsewhere = elsewhere
-        .expires_in(HOUR)
-        .ip(Ipv4Addr::new(10, 0, 0, 1)..=Ipv4Addr::new(10, 0, 0, 9));
-    let guest = TableServiceClient::from_sas_url(&elsewhere.sign().unwrap().expose()).unwrap();
-    let error = guest.tables().collect().await.unwrap_err();
+    let sas = |sas: AccountSasBuilder| {
+        let sas = sas
+            .on(ResourceTypes::all())
+            .allow(AccountPermissions::all());
+        let url = sas.expires_in(HOUR).sign().unwrap();
+        TableServiceClient::from_sas_url(&url.expose()).unwrap()
+    };
+    let here = sas(subject.service.sas().ip(Ipv4Addr::LOCALHOST));
+    assert!(here.tables().collect().await.unwrap().is_empty());
+    let elsewhere = Ipv4Addr::new(10, 0, 0, 1)..=Ipv4Addr::new(10, 0, 0, 9);
+    let elsewhere = sas(subject.service.sas().ip(elsewhere));
+    let error = elsewhere.tables().collect().await.unwrap_err();
     assert_eq!(
         error.code(),
         Some(&ErrorCode::AuthorizationSourceIPMismatch)
@@ -529,7 +560,7 @@ fn only_a_key_of_the_account_signs() {
 async fn a_signature_is_never_shown() {
     let subject = Subject::over_http().await;
     let table = subject.table().await;
-    let key = subject.server.credential().expose().to_string();
+    let key = subject.server().credential().expose().to_string();
     let sas = table.sas().allow(Permissions::READ).expires_in(HOUR);
     let account = subject
         .service
@@ -545,7 +576,7 @@ async fn a_signature_is_never_shown() {
     let token = url.sas().expose().to_owned();
     let (_, signature) = token.split_once("sig=").unwrap();
 
-    let endpoint = subject.server.endpoint();
+    let endpoint = subject.server().endpoint();
     let text = format!("TableEndpoint={endpoint};SharedAccessSignature=?{token}");
     let service = TableServiceClient::from_connection_string(&text).unwrap();
     let guest = TableClient::from_sas_url(&url.expose()).unwrap();

@@ -100,7 +100,7 @@ fn limits_are_limits() {
 
 async fn understand_each_other(client: Client) {
     let subject = Subject::over_http().await;
-    let connection_string = subject.server.connection_string();
+    let connection_string = subject.server().connection_string();
     let Some(child) = Child::start(client, &connection_string) else {
         return;
     };

@@ -1,11 +1,13 @@
-//! What tests of client and server together start from: a server of their own, and a client of it.
+//! What tests of client and server together start from: a server of their own, and a client of it. Where the environment names
+//! another endpoint, tests that need no more than a client run there, too: [`elsewhere`].
 
 pub mod clock;
+pub mod elsewhere;
 pub mod faults;
 pub mod folder;
 pub mod tcp;
 
-use tablesdk::{Retry, TableClient, TableServiceClient, Transport};
+use tablesdk::{Builder, Retry, TableClient, TableServiceClient, Transport};
 use tablesdk_server::{InProcess, TableServer};
 
 use crate::faults::Faults;
@@ -20,8 +22,8 @@ pub fn setting<T: std::str::FromStr>(name: &str) -> Option<T> {
 /// A server, and a client of it. Every test has its own.
 #[derive(Debug)]
 pub struct Subject {
-    /// The server.
-    pub server: TableServer,
+    /// `None` elsewhere.
+    server: Option<TableServer>,
     /// A client with the server's key.
     pub service: TableServiceClient,
 }
@@ -35,7 +37,7 @@ impl Subject {
         let text = server.connection_string();
         let service = TableServiceClient::from_connection_string(&text);
         Self {
-            server,
+            server: Some(server),
             service: service.expect("the server's connection string is one"),
         }
     }
@@ -54,7 +56,7 @@ impl Subject {
             .transport(transport)
             .build();
         Self {
-            server,
+            server: Some(server),
             service: service.expect("the server's endpoint is one"),
         }
     }
@@ -64,8 +66,8 @@ impl Subject {
         let server = TableServer::in_process();
         let faults = Faults::new(server.transport());
         let direct = Self::with_transport(server, faults.clone());
-        let service = TableServiceClient::builder(direct.server.endpoint())
-            .credential(direct.server.credential())
+        let service = TableServiceClient::builder(direct.server().endpoint())
+            .credential(direct.server().credential())
             .transport(faults.clone())
             .retry(retry)
             .build()
@@ -75,18 +77,49 @@ impl Subject {
         (subject, table, faults)
     }
 
+    /// A client of a service that is not ours.
+    pub fn elsewhere(service: TableServiceClient) -> Self {
+        Self {
+            server: None,
+            service,
+        }
+    }
+
+    /// The server, for tests that need more of it than an endpoint has to offer.
+    ///
+    /// # Panics
+    ///
+    /// Elsewhere: such a test is none for [`elsewhere`].
+    pub fn server(&self) -> &TableServer {
+        let server = self.server.as_ref();
+        server.expect("a test of what only our server has runs on our server alone")
+    }
+
+    /// That client, by the way that leads to the service.
+    pub fn reach(&self, builder: Builder) -> Builder {
+        match &self.server {
+            Some(server) if server.local_addr().is_none() => builder.transport(server.transport()),
+            _ => builder,
+        }
+    }
+
     /// A client of the same server that nothing goes wrong for: another program.
     pub fn other(&self) -> TableServiceClient {
-        TableServiceClient::builder(self.server.endpoint())
-            .credential(self.server.credential())
-            .transport(self.server.transport())
+        TableServiceClient::builder(self.server().endpoint())
+            .credential(self.server().credential())
+            .transport(self.server().transport())
             .build()
             .expect("the server's endpoint is one")
     }
 
     /// A new table.
     pub async fn table(&self) -> TableClient {
-        let table = self.service.table("Tests");
+        let name = match self.server {
+            Some(_) => "Tests".to_owned(),
+            // Services keep the names of deleted tables for a while.
+            None => elsewhere::name(),
+        };
+        let table = self.service.table(name);
         table.create().await.expect("the table does not exist yet");
         table
     }

@@ -108,6 +108,8 @@ clients "$azurite" --azurite
 echo "--- our client against Azurite"
 cargo run -q -p tablesdk-examples --example quickstart -- "$azurite"
 cargo run -q -p tablesdk-examples --example sas -- "$azurite" || exit
+echo "--- the tests of our client against Azurite, but for what is listed in tests/client/azurite.rs"
+TABLESDK_TEST_ENDPOINT=$azurite cargo test -q -p tablesdk-tests --test client elsewhere -- --ignored || exit 1
 echo "--- every type and awkward key through Azurite and back"
 TABLESDK_TRANSFER_ENDPOINT=$azurite cargo test -q -p tablesdk-tests --test transfer another_endpoint_and_back
 stop

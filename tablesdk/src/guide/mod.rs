@@ -11,6 +11,7 @@
 //! 7. [Credentials](credentials): connection strings, keys, signatures, tokens, transports.
 //! 8. [Observability](observability): spans, reports, request ids.
 //! 9. [Testing](testing): the service in the test's own process.
+//! 10. [Emulators](emulators): what Azurite does otherwise.
 //!
 //! For those who come from elsewhere: [.NET and Python](moving_from_dotnet_and_python), and
 //! [`azure_data_tables`](moving_from_the_old_crate), the unofficial Rust crate.
@@ -50,11 +51,15 @@ pub mod credentials {}
 pub mod observability {}
 
 #[doc = include_str!("testing.md")]
-#[doc = "\n\n---\n\nBefore: [Observability](crate::guide::observability) · [All guides](crate::guide) · Next: [Moving from .NET and Python](crate::guide::moving_from_dotnet_and_python)"]
+#[doc = "\n\n---\n\nBefore: [Observability](crate::guide::observability) · [All guides](crate::guide) · Next: [Emulators](crate::guide::emulators)"]
 pub mod testing {}
 
+#[doc = include_str!("emulators.md")]
+#[doc = "\n\n---\n\nBefore: [Testing](crate::guide::testing) · [All guides](crate::guide) · Next: [Moving from .NET and Python](crate::guide::moving_from_dotnet_and_python)"]
+pub mod emulators {}
+
 #[doc = include_str!("moving_from_dotnet_and_python.md")]
-#[doc = "\n\n---\n\nBefore: [Testing](crate::guide::testing) · [All guides](crate::guide) · Next: [Moving from `azure_data_tables`](crate::guide::moving_from_the_old_crate)"]
+#[doc = "\n\n---\n\nBefore: [Emulators](crate::guide::emulators) · [All guides](crate::guide) · Next: [Moving from `azure_data_tables`](crate::guide::moving_from_the_old_crate)"]
 pub mod moving_from_dotnet_and_python {}
 
 #[doc = include_str!("moving_from_the_old_crate.md")]

@@ -1,0 +1,127 @@
+//! Tests at an endpoint that is not ours: an emulator, or an account that holds nothing.
+//!
+//! `TABLESDK_TEST_ENDPOINT` holds its connection string. Tests run there one after another, each in an account without tables,
+//! and what they leave behind is deleted; an account that holds anything before is left alone. What the endpoint is known to do
+//! otherwise is data of the caller, and a test that is listed there has to fail, in the words that are listed.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Mutex, PoisonError};
+
+use bytes::Bytes;
+use http::{Request, header};
+use tablesdk::transport::ReqwestTransport;
+use tablesdk::{TableServiceClient, Transport as _};
+use tokio::runtime::Builder;
+
+use crate::Subject;
+
+/// The variable of the environment.
+const ENDPOINT: &str = "TABLESDK_TEST_ENDPOINT";
+
+static TURN: Mutex<()> = Mutex::new(());
+
+/// Something that the service does in one way and another endpoint in another.
+#[derive(Debug)]
+pub struct Difference {
+    /// What it is about.
+    pub matter: &'static str,
+    /// What the endpoint does.
+    pub elsewhere: &'static str,
+    /// What the service does.
+    pub service: &'static str,
+    /// How that is known.
+    pub known: Known,
+    /// The tests that fail for this reason, and words of how they fail.
+    pub tests: &'static [(&'static str, &'static str)],
+}
+
+/// How it is known what the service does, as the numbers of the conformance suite group its rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// There are recordings of the service that show it.
+    Recorded(&'static str),
+    /// Its documentation says so.
+    Documented(&'static str),
+    /// Nobody is sure; what stands under `service` is what our server does.
+    Unsure(&'static str),
+}
+
+/// What is known of an endpoint, which tells its name in the header `Server`.
+#[derive(Debug)]
+pub struct Differences {
+    /// What the header starts with.
+    pub server: &'static str,
+    /// The differences.
+    pub list: &'static [Difference],
+}
+
+/// Runs a test at the endpoint of the environment. `module` is the test's name, behind the name of the crate.
+///
+/// # Panics
+///
+/// If the test fails, and is not listed; if it is listed, and passes, or fails otherwise; if there is no endpoint, or its account
+/// is not empty.
+pub fn run(module: &str, known: &Differences, test: impl AsyncFnOnce(Subject)) {
+    let connection_string = std::env::var(ENDPOINT);
+    let connection_string = connection_string.unwrap_or_else(|_| panic!("{ENDPOINT} is not set"));
+    let (_, name) = module.split_once("::").expect("the name of a module");
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.expect("a runtime can be built");
+    let service = TableServiceClient::from_connection_string(&connection_string);
+    let service = service.expect("the environment has a connection string");
+    let is_known = runtime.block_on(server(&service)).starts_with(known.server);
+
+    let tables = runtime.block_on(service.tables().collect());
+    let tables = tables.expect("tables are listed");
+    assert!(tables.is_empty(), "there are tables already: {tables:?}");
+    let subject = Subject::elsewhere(service.clone());
+    let outcome = catch_unwind(AssertUnwindSafe(|| runtime.block_on(test(subject))));
+    runtime.block_on(async {
+        for table in service.tables().collect().await.expect("tables are listed") {
+            let deleted = service.table(table).delete_table().await;
+            deleted.expect("a table is deleted");
+        }
+    });
+
+    let listed = known.list.iter().filter(|_| is_known);
+    let listed = listed.flat_map(|difference| difference.tests);
+    let listed = listed.clone().find(|(test, _)| *test == name);
+    match (outcome, listed) {
+        (Ok(()), None) => {}
+        (Err(panic), None) => resume_unwind(panic),
+        (Ok(()), Some(_)) => panic!("{name} passes, and is listed among the differences"),
+        (Err(panic), Some((_, words))) => {
+            let message = message(panic.as_ref());
+            assert!(
+                message.contains(words),
+                "{name} does not fail as it is listed, with {words:?}: {message}"
+            );
+            println!("KNOWN DIFFERENCE: {name}");
+        }
+    }
+}
+
+/// A name of a table that was never used.
+pub fn name() -> String {
+    format!("Tests{:016x}", fastrand::u64(..))
+}
+
+/// What an endpoint says that it is.
+async fn server(service: &TableServiceClient) -> String {
+    let transport = ReqwestTransport::new().expect("a transport can be built");
+    let request = Request::get(service.endpoint().as_str()).body(Bytes::new());
+    let answer = transport.send(request.expect("an endpoint is a URL")).await;
+    let answer = answer.expect("the endpoint answers");
+    let name = answer.headers().get(header::SERVER);
+    name.and_then(|name| name.to_str().ok())
+        .unwrap_or_default()
+        .to_owned()
+}
+
+fn message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or_default()
+}
