@@ -240,12 +240,13 @@ impl Error {
         self.0.batch_index
     }
 
-    /// How many requests were sent: repetitions, and where an operation takes several requests, all of them.
+    /// How many requests were sent: repetitions, and where an operation takes several requests, all of them. Of a query, those
+    /// for the page that failed.
     pub fn attempts(&self) -> u32 {
         self.0.attempts
     }
 
-    /// How long everything took together, from the first request on, waiting included.
+    /// How long everything took together, from the first request on, waiting included. Of a query, the page that failed.
     pub fn elapsed(&self) -> Duration {
         self.0.elapsed
     }

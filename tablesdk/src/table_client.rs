@@ -15,7 +15,7 @@ use crate::action::{
     SetAccessPolicy, SweepMarkers, TableExists, WriteEntity,
 };
 use crate::entity::{IntoEntityKey, KeyOf, Stored, TableEntity, WritableEntity};
-use crate::pipeline::{Answer, Effect, Pipeline, Run};
+use crate::pipeline::{Answer, Effect, PagedOperation, Pipeline, Run};
 use crate::sas::{SasUrl, StoredAccessPolicy, TableSasBuilder};
 
 /// A client of one table. Cloning it is cheap; clones share connections.
@@ -80,6 +80,11 @@ impl TableClient {
     /// Starts an operation on the table.
     pub(crate) fn begin(&self, operation: &'static str) -> Run<'_> {
         self.pipeline.begin(operation, Some(&self.name))
+    }
+
+    /// Goes on with an operation on the table whose requests begin one by one.
+    pub(crate) fn go_on(&self, operation: &'static str, paged: &PagedOperation) -> Run<'_> {
+        self.pipeline.go_on(operation, Some(&self.name), paged)
     }
 
     /// Sends the only request of an operation on the table, and gives back the answer of its success.

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::TryStreamExt as _;
 use harness::Subject;
 use harness::faults::{Fault, Faults, Op, refusal};
 use http::{Request, header};
@@ -520,15 +521,17 @@ async fn the_hook_is_told_what_an_operation_took() {
         .collect()
         .await
         .unwrap();
-    let [first, second] = take().try_into().unwrap();
-    assert_eq!((first.entities, first.pages, first.attempts), (100, 1, 2));
-    assert_eq!((second.entities, second.pages, second.attempts), (20, 1, 1));
+    let [query] = take().try_into().unwrap();
+    assert_eq!((query.entities, query.pages, query.attempts), (120, 2, 3));
     assert_eq!(
-        (first.access, first.error),
+        (query.access, query.error),
         (Some(AccessClass::Partition), None)
     );
-    assert!(first.bytes_received > second.bytes_received && second.bytes_received > 1_000);
-    assert!(first.duration >= second.duration);
+    assert!(query.bytes_received > 6_000, "{}", query.bytes_received);
+    assert!(
+        query.duration > Duration::ZERO,
+        "it waited before it repeated"
+    );
 
     assert!(
         table
@@ -696,8 +699,225 @@ async fn what_runs_in_tasks_of_its_own_stays_in_the_callers_span() {
         .lines()
         .filter(|line| line.contains("tablesdk: close") && line.contains("\"query entities\""));
     let closed: Vec<_> = closed.filter(|line| !line.contains(":attempt{")).collect();
-    assert!(closed.len() >= 6 + 6 + 6, "{}", closed.len());
+    assert_eq!(closed.len(), 1 + 3 + 3, "each place is a query");
+    let pages = closed
+        .iter()
+        .filter(|line| line.contains("tablesdk.pages=6"));
+    assert_eq!(pages.count(), 1, "{closed:#?}");
     for line in closed {
         assert!(line.contains(" request:operation{"), "{line}");
+    }
+}
+
+/// A table of 30 rows, and what the hook is told from now on.
+async fn thirty(retry: Retry) -> (TableServer, TableClient, Faults<InProcess>, Reports) {
+    let (server, table, faults, reports) = reported(retry).await;
+    let rows = (0..30).map(|id| Employee::new(&format!("{id:02}"), "Ada", id));
+    let written = table.bulk().insert_all(rows).run().await.unwrap();
+    assert!(written.is_success());
+    reports.lock().unwrap().clear();
+    (server, table, faults, reports)
+}
+
+/// Of the one query since the last look: its entities, pages, attempts and error.
+fn query_of(reports: &Reports) -> (usize, usize, u32, Option<String>) {
+    let reports = std::mem::take(&mut *reports.lock().unwrap());
+    let [report] = reports.try_into().unwrap();
+    assert!(report.operation.starts_with("query "), "{report:?}");
+    (report.entities, report.pages, report.attempts, report.error)
+}
+
+#[tokio::test(start_paused = true)]
+async fn whatever_reads_a_query_is_one_operation() {
+    let (_server, table, faults, reports) = thirty(Retry::exponential()).await;
+    let query = || table.query::<Employee>().partition("Sales").page_size(10);
+    let told = |entities, pages, attempts, error: Option<&str>| {
+        let error = error.map(str::to_owned);
+        assert_eq!(query_of(&reports), (entities, pages, attempts, error));
+    };
+
+    assert_eq!(query().collect().await.unwrap().len(), 30);
+    told(30, 3, 3, None);
+    assert_eq!(query().prefetch().collect().await.unwrap().len(), 30);
+    told(30, 3, 3, None);
+    assert_eq!(query().take(15).collect().await.unwrap().len(), 15);
+    told(15, 2, 2, None);
+    assert_eq!(query().count().await.unwrap(), 30);
+    told(30, 3, 3, None);
+    assert!(query().exists().await.unwrap());
+    told(1, 1, 1, None);
+    query().first().await.unwrap().unwrap();
+    told(1, 1, 1, None);
+    let page = query().take(25).page(None).await.unwrap();
+    assert_eq!(page.items.len(), 25);
+    told(25, 3, 3, None);
+    // The next page by its token is another query, maybe of another program.
+    let page = query().page(page.next.unwrap()).await.unwrap();
+    assert_eq!(page.items.len(), 5);
+    told(5, 1, 1, None);
+    let only = query()
+        .filter(|e| e.id.eq("07"))
+        .one()
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(only.id, "07");
+    told(1, 1, 1, None);
+    query().one().await.unwrap_err();
+    told(2, 1, 1, Some("response"));
+    assert!(
+        query()
+            .filter(|e| e.id.eq("none"))
+            .one()
+            .await
+            .unwrap()
+            .is_none()
+    );
+    told(0, 0, 1, Some("ResourceNotFound"));
+
+    // What a page fails with is what the query fails with, with what was read before.
+    let refused = || Fault::Answer(refusal(403, "AuthorizationFailure"));
+    faults.plan(Op::Query, [Fault::Pass, Fault::Pass, refused()]);
+    query().collect().await.unwrap_err();
+    told(20, 2, 3, Some("AuthorizationFailure"));
+    faults.plan(Op::Query, [Fault::Pass, Fault::Refuse, Fault::Pass]);
+    query().collect().await.unwrap();
+    told(30, 3, 4, None);
+
+    // What is deleted was found by one query.
+    let deleted = query().delete_all().await.unwrap();
+    assert_eq!(deleted.progress().written, 30);
+    let (queries, batches): (Vec<_>, Vec<_>) = std::mem::take(&mut *reports.lock().unwrap())
+        .into_iter()
+        .partition(|report| report.operation == "query entities");
+    let queries: Vec<_> = queries.iter().map(|query| query.pages).collect();
+    assert_eq!(queries, [3]);
+    assert!(batches.iter().all(|report| report.operation == "batch"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_of_tables_is_one_operation() {
+    let server = TableServer::in_process();
+    let reports = Reports::default();
+    let told = Arc::clone(&reports);
+    let service = TableServiceClient::builder(server.endpoint())
+        .credential(server.credential())
+        .transport(server.transport())
+        .on_operation(move |report| told.lock().unwrap().push(report.clone()))
+        .build()
+        .unwrap();
+    for name in ["One", "Two", "Three"] {
+        service.table(name).create().await.unwrap();
+    }
+    reports.lock().unwrap().clear();
+    let tables = || service.tables().page_size(1);
+    assert_eq!(tables().collect().await.unwrap().len(), 3);
+    assert_eq!(query_of(&reports), (0, 3, 3, None));
+    assert_eq!(tables().page(None).await.unwrap().items, ["One"]);
+    assert_eq!(query_of(&reports), (0, 1, 1, None));
+    let mut stream = tables().stream();
+    stream.try_next().await.unwrap().unwrap();
+    assert!(reports.lock().unwrap().is_empty());
+    drop(stream);
+    assert_eq!(query_of(&reports), (0, 1, 1, None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_is_told_when_it_ends_and_without_the_time_of_its_consumer() {
+    let (_server, table, faults, reports) = thirty(Retry::exponential()).await;
+    let query = || table.query::<Employee>().partition("Sales").page_size(10);
+    let hour = Duration::from_secs(3_600);
+
+    // The deadline is that of a page: hours later there is still time to repeat a request.
+    let mut stream = query().stream();
+    for id in 0..30 {
+        assert!(reports.lock().unwrap().is_empty() || id >= 20, "{id}");
+        if id == 10 {
+            tokio::time::sleep(hour).await;
+            faults.plan(Op::Query, [Fault::Refuse]);
+        }
+        stream.try_next().await.unwrap().unwrap();
+    }
+    // Told with its last page, though the stream is still there.
+    let [report] = std::mem::take(&mut *reports.lock().unwrap())
+        .try_into()
+        .unwrap();
+    assert_eq!((report.pages, report.attempts, report.error), (3, 4, None));
+    assert!(report.duration < hour, "{:?}", report.duration);
+    assert!(report.duration > Duration::ZERO);
+    assert!(stream.try_next().await.unwrap().is_none());
+    drop(stream);
+    assert!(reports.lock().unwrap().is_empty(), "told once");
+
+    // Dropped between two pages, it ended well.
+    let mut stream = query().stream();
+    for _ in 0..12 {
+        stream.try_next().await.unwrap().unwrap();
+    }
+    tokio::time::sleep(hour).await;
+    assert!(reports.lock().unwrap().is_empty());
+    drop(stream);
+    let [report] = std::mem::take(&mut *reports.lock().unwrap())
+        .try_into()
+        .unwrap();
+    assert_eq!((report.entities, report.pages), (20, 2));
+    assert_eq!(report.error, None);
+    assert!(report.duration < hour, "{:?}", report.duration);
+
+    // Dropped while a page is on its way, it was cancelled.
+    for ahead in [false, true] {
+        faults.plan(Op::Query, [Fault::Pass, Fault::Hang]);
+        let query = if ahead { query().prefetch() } else { query() };
+        let mut stream = query.stream();
+        for _ in 0..10 {
+            stream.try_next().await.unwrap().unwrap();
+        }
+        let second = Duration::from_secs(1);
+        let next = tokio::time::timeout(second, stream.try_next()).await;
+        assert!(next.is_err());
+        drop(stream);
+        // The task that reads ahead ends when the runtime gets to it.
+        tokio::time::sleep(second).await;
+        let cancelled = Some("cancelled".to_owned());
+        assert_eq!(query_of(&reports), (10, 1, 2, cancelled), "{ahead}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_pages_of_a_query_are_attempts_in_one_span() {
+    let (log, _guard) = Log::start();
+    let (_server, table, ..) = thirty(Retry::none()).await;
+    let query = table.query::<Employee>().page_size(10);
+    let mut stream = query.stream();
+    // Wherever it is consumed: the query is part of what asked for its first page.
+    for part in ["first", "rest"] {
+        let read = async {
+            let count = if part == "first" { 5 } else { 25 };
+            for _ in 0..count {
+                stream.try_next().await.unwrap().unwrap();
+            }
+        };
+        tracing::Instrument::instrument(read, tracing::info_span!("part", part)).await;
+    }
+    let text = log.text();
+    let closed: Vec<_> = text
+        .lines()
+        .filter(|line| line.contains("tablesdk: close") && line.contains("\"query entities\""))
+        .collect();
+    let (attempts, operations): (Vec<&str>, Vec<&str>) =
+        closed.iter().partition(|line| line.contains(":attempt{"));
+    let [operation] = operations.as_slice() else {
+        panic!("{operations:#?}")
+    };
+    for field in [
+        "tablesdk.pages=3",
+        "tablesdk.attempts=3",
+        "db.response.returned_rows=30",
+    ] {
+        assert!(operation.contains(field), "{field}: {operation}");
+    }
+    assert_eq!(attempts.len(), 3, "{attempts:#?}");
+    for line in closed {
+        assert!(line.contains(" part{part=\"first\"}:operation{"), "{line}");
     }
 }

@@ -23,7 +23,7 @@ use super::once::is_marker;
 use super::parallel::ranges;
 use super::{DeleteAll, ParallelQuery, check_url};
 use crate::entity::{DynamicEntity, Partition, RowRange, Stored, TableEntity};
-use crate::pipeline::{Effect, Run};
+use crate::pipeline::{Effect, PagedOperation, Run};
 use crate::query::{
     AccessClass, EntityStream, Explanation, Filter, FilterError, Keys, Page, PageToken, Pages,
     Presence, Resolve, ResolveError, Selection, SelectionError, Whole, fingerprint, point, without,
@@ -365,7 +365,14 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         };
         EntityStream::follow(pages, move |top, continuation| {
             let query = Arc::clone(&query);
-            async move { query.page::<E>(top, continuation).await }
+            async move {
+                let page = query.page::<E>(top, continuation).await?;
+                // Told now: the stream may live on for as long as the program likes.
+                if page.1.is_none() {
+                    query.operation.end(None);
+                }
+                Ok(page)
+            }
         })
     }
 
@@ -383,6 +390,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
             point: point(filter.as_ref()),
             filter,
             selection: self.selection,
+            operation: PagedOperation::default(),
         })
     }
 
@@ -458,7 +466,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
             let (more, next) = page.await?;
             if left.is_some_and(|left| more.len() > left) {
                 // The token would lie behind items that nobody gets to see.
-                return Err(refused(Error::response(TooManyError)));
+                return Err(query.fail(TooManyError));
             }
             items.extend(more);
             let is_full = match take {
@@ -488,10 +496,17 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     ///
     /// As [`collect`](Self::collect); and [`ErrorKind::Response`](crate::ErrorKind::Response) when there are several.
     pub async fn one(self) -> Result<Option<S::Item>, Error> {
-        let mut items = self.at_most(2).stream();
+        let two = self.at_most(2);
+        let pages = two.pages();
+        let query = Arc::new(two.into_paged()?);
+        let read = Arc::clone(&query);
+        let mut items = EntityStream::follow(pages, move |top, continuation| {
+            let query = Arc::clone(&read);
+            async move { query.page::<E>(top, continuation).await }
+        });
         let item = items.try_next().await?;
         match items.try_next().await? {
-            Some(_) => Err(Error::response(SeveralError).with_operation(OPERATION)),
+            Some(_) => Err(query.fail(SeveralError)),
             None => Ok(item),
         }
     }
@@ -669,9 +684,18 @@ struct PagedQuery<S> {
     point: Option<EntityKey>,
     filter: Option<Tree>,
     selection: S,
+    /// What the pages have in common for whoever observes them.
+    operation: PagedOperation,
 }
 
 impl<S> PagedQuery<S> {
+    /// What is wrong with the answers as a whole, when each page of them was read.
+    fn fail(&self, problem: impl std::error::Error + Send + Sync + 'static) -> Error {
+        let error = Error::response(problem).with_operation(OPERATION);
+        self.operation.end(Some(&error));
+        error
+    }
+
     async fn page<E: TableEntity>(
         &self,
         top: Option<usize>,
@@ -694,9 +718,9 @@ impl<S> PagedQuery<S> {
         let pipeline = &self.table.pipeline;
         check_url(OPERATION, request.url_bytes(&pipeline.endpoint))?;
         let request = request.encode(&pipeline.endpoint);
-        let mut run = self.table.begin(OPERATION);
+        let mut run = self.table.go_on(OPERATION, &self.operation);
         let page = self.read_page::<E>(&mut run, &request).await;
-        run.end(page)
+        run.pause(&self.operation, page)
     }
 
     async fn read_page<E: TableEntity>(
@@ -734,7 +758,7 @@ impl<S> PagedQuery<S> {
         match read {
             Ok(()) => {
                 run.note_page();
-                run.note_entities(items.len());
+                run.note_more_entities(items.len());
                 Ok((items, continuation))
             }
             Err(Unreadable::Page(error)) => Err(run.tally(Error::response(error))),
@@ -763,9 +787,9 @@ impl<S> PagedQuery<S> {
     where
         S: Selection<E>,
     {
-        let mut run = self.table.begin(OPERATION);
+        let mut run = self.table.go_on(OPERATION, &self.operation);
         let items = self.read_entity::<E>(&mut run, key).await;
-        run.end(items)
+        run.pause(&self.operation, items)
     }
 
     async fn read_entity<E: TableEntity>(

@@ -9,7 +9,7 @@ use tablesdk_protocol::operation::query_tables::{Request, Response};
 
 use super::check_url;
 use crate::Error;
-use crate::pipeline::{Effect, Pipeline};
+use crate::pipeline::{Effect, PagedOperation, Pipeline};
 use crate::query::{Column, EntityStream, Page, PageToken, Pages, fingerprint};
 
 /// Lists tables. See [`TableServiceClient::tables`](crate::TableServiceClient::tables).
@@ -69,9 +69,17 @@ impl QueryTables {
             page_size: self.page_size,
             ..Pages::default()
         };
+        let query = Arc::new((self, PagedOperation::default()));
         EntityStream::follow(pages, move |top, next| {
-            let query = self.clone();
-            async move { query.fetch(top, next).await }
+            let query = Arc::clone(&query);
+            async move {
+                let (query, operation) = &*query;
+                let page = query.fetch(top, next, operation).await?;
+                if page.1.is_none() {
+                    operation.end(None);
+                }
+                Ok(page)
+            }
         })
     }
 
@@ -116,7 +124,8 @@ impl QueryTables {
             .transpose();
         let next = next.map_err(refused)?;
         let next = next.map(|continuation| continuation.next_partition_key);
-        let (items, next) = Box::pin(self.fetch(self.page_size, next)).await?;
+        let operation = PagedOperation::default();
+        let (items, next) = Box::pin(self.fetch(self.page_size, next, &operation)).await?;
         let next = next.map(|name| EntityContinuation {
             next_partition_key: name,
             next_row_key: None,
@@ -138,6 +147,7 @@ impl QueryTables {
         &self,
         top: Option<usize>,
         next_table_name: Option<String>,
+        operation: &PagedOperation,
     ) -> Result<(Vec<String>, Option<String>), Error> {
         let filter = if self.prefix.is_empty() {
             None
@@ -155,11 +165,16 @@ impl QueryTables {
         let pipeline = &self.pipeline;
         check_url(OPERATION, request.url_bytes(&pipeline.endpoint))?;
         let request = request.encode(&pipeline.endpoint);
-        let answer = pipeline
-            .send(OPERATION, None, Effect::Read, &request)
-            .await?;
-        let page = Response::decode(&answer.response)
-            .map_err(|error| Error::response(error).with_operation(OPERATION))?;
+        let mut run = pipeline.go_on(OPERATION, None, operation);
+        let page = match run.send(Effect::Read, &request).await {
+            Ok(answer) => Response::decode(&answer.response)
+                .map_err(|error| run.tally(Error::response(error))),
+            Err(error) => Err(error),
+        };
+        if page.is_ok() {
+            run.note_page();
+        }
+        let page = run.pause(operation, page)?;
         Ok((page.names, page.next_table_name))
     }
 }

@@ -12,7 +12,7 @@ mod retry;
 mod sign;
 
 pub use observe::OperationReport;
-pub(crate) use observe::{Hook, in_current_span};
+pub(crate) use observe::{Hook, PagedOperation, in_current_span};
 pub(crate) use patience::Patience;
 pub use policy::Retry;
 pub(crate) use retry::{Answer, Effect, Run};
@@ -121,6 +121,16 @@ impl Pipeline {
     /// Starts an operation: its deadline begins here.
     pub(crate) fn begin(&self, operation: &'static str, table: Option<&str>) -> Run<'_> {
         Run::new(self, operation, table)
+    }
+
+    /// Goes on with an operation whose requests begin one by one: the deadline of the next ones begins here.
+    pub(crate) fn go_on(
+        &self,
+        operation: &'static str,
+        table: Option<&str>,
+        paged: &PagedOperation,
+    ) -> Run<'_> {
+        Run::go_on(self, operation, table, paged)
     }
 
     /// Sends the only request of an operation, and gives back the answer of its success.

@@ -3,7 +3,7 @@
 //! Never sees a URL, a header or a body: neither keys and signatures nor what is stored can get out here.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -18,7 +18,9 @@ use crate::query::AccessClass;
 
 /// What an operation took. See [`Builder::on_operation`](crate::Builder::on_operation).
 ///
-/// A query is an operation for each of its pages, and so are the batches of a bulk run.
+/// A query is one operation, whatever number of pages it reads: it is told when its last page was read, when it failed, or else
+/// when its stream ended or was dropped. Each place that [`partitions`](crate::action::QueryEntities::partitions) and its like
+/// read is a query of its own, and each batch of a bulk run an operation.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -51,20 +53,23 @@ pub struct OperationReport {
     pub access: Option<AccessClass>,
     /// How many entities were read or written.
     pub entities: usize,
-    /// How many pages were read: one of a query, else none.
+    /// How many pages of a query were read, those without entities included.
     pub pages: usize,
-    /// How often a request was sent. More than one when it was repeated, or the operation takes several.
+    /// How often a request was sent. More than one when it was repeated, or the operation takes several, as a query of several
+    /// pages does.
     pub attempts: u32,
     /// The bytes of the bodies that were sent.
     pub bytes_sent: u64,
     /// The bytes of the bodies that came with a success.
     pub bytes_received: u64,
-    /// How long it took, waiting included.
+    /// How long its requests took, with the waiting before repetitions. The time that a program takes between the pages of a
+    /// stream does not count.
     pub duration: Duration,
     /// What went wrong with it as a whole, if anything did: the service's code, the status of an answer that is not the
     /// service's, `timeout`, `transport`, `credential`, `response` for an answer that cannot be read, `caller` for a closure
-    /// that failed, or `cancelled` when its future was dropped. That something is missing or there already, or was changed, is
-    /// told here as well.
+    /// that failed, or `cancelled` when its future, or its stream, was dropped while a request was under way. A stream that is
+    /// dropped between its pages has ended well. That something is missing or there already, or was changed, is told here as
+    /// well.
     pub error: Option<String>,
 }
 
@@ -87,7 +92,8 @@ impl fmt::Debug for Hook {
 /// Collects what is to be told of an operation, and tells it when dropped.
 pub(super) struct Observation {
     report: OperationReport,
-    started: Instant,
+    /// Since when it is under way. Not, while it waits for the program to ask for more.
+    started: Option<Instant>,
     hook: Option<Hook>,
     end: End,
     span: Span,
@@ -117,7 +123,7 @@ impl Observation {
                 duration: Duration::ZERO,
                 error: None,
             },
-            started: Instant::now(),
+            started: Some(Instant::now()),
             hook: pipeline.hook.clone(),
             end: End::Open,
             span: Span::operation(pipeline, operation, table),
@@ -126,6 +132,10 @@ impl Observation {
 
     pub(super) const fn entities(&mut self, count: usize) {
         self.report.entities = count;
+    }
+
+    pub(super) const fn more_entities(&mut self, count: usize) {
+        self.report.entities += count;
     }
 
     pub(super) const fn access(&mut self, access: AccessClass) {
@@ -182,6 +192,60 @@ impl Observation {
             self.answer(error);
         }
     }
+
+    /// Has nothing to do until it goes on: dropped meanwhile, it ended well.
+    fn pause(&mut self) {
+        self.end(None);
+        if let Some(started) = self.started.take() {
+            self.report.duration += started.elapsed();
+        }
+    }
+
+    fn go_on(&mut self) {
+        self.end = End::Open;
+        self.started = Some(Instant::now());
+    }
+}
+
+/// An operation whose requests begin one by one, whenever the program asks for the next, as those for the pages of a query do.
+///
+/// It is told when it ends, when a request of it fails, or when this is dropped.
+#[derive(Debug, Default)]
+pub(crate) struct PagedOperation {
+    /// While none of its requests is under way.
+    paused: Mutex<Option<Observation>>,
+}
+
+impl PagedOperation {
+    /// Takes over what the requests before have left, if there were any.
+    pub(super) fn go_on(&self, begin: impl FnOnce() -> Observation) -> Observation {
+        let paused = self.paused().take();
+        match paused {
+            Some(mut observation) => {
+                observation.go_on();
+                observation
+            }
+            None => begin(),
+        }
+    }
+
+    pub(super) fn pause(&self, mut observation: Observation) {
+        observation.pause();
+        *self.paused() = Some(observation);
+    }
+
+    /// Ends the operation, and tells whoever observes it what came of it. One that has ended already stays as it was.
+    pub(crate) fn end(&self, error: Option<&Error>) {
+        // Told when no lock is held: the program may do anything then.
+        let paused = self.paused().take();
+        if let Some(mut observation) = paused {
+            observation.end(error);
+        }
+    }
+
+    fn paused(&self) -> MutexGuard<'_, Option<Observation>> {
+        self.paused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Drop for Observation {
@@ -189,7 +253,9 @@ impl Drop for Observation {
         if self.report.attempts == 0 {
             return;
         }
-        self.report.duration = self.started.elapsed();
+        if let Some(started) = self.started {
+            self.report.duration += started.elapsed();
+        }
         let has_failed = match self.end {
             End::Open => {
                 self.report.error = Some("cancelled".to_owned());
@@ -261,6 +327,7 @@ mod spans {
                 error.r#type = Empty,
                 tablesdk.access = Empty,
                 tablesdk.attempts = Empty,
+                tablesdk.pages = Empty,
             );
             if !span.is_disabled() {
                 match table {
@@ -325,6 +392,9 @@ mod spans {
                 self.0.record("db.operation.batch.size", report.entities);
             }
             self.0.record("tablesdk.attempts", report.attempts);
+            if report.pages > 0 {
+                self.0.record("tablesdk.pages", report.pages);
+            }
         }
     }
 }

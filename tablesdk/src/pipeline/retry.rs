@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep};
 
 use super::Pipeline;
 use super::attempt::{Begun, Inspect, Remedy};
-use super::observe::Observation;
+use super::observe::{Observation, PagedOperation};
 use crate::Error;
 use crate::query::AccessClass;
 
@@ -56,9 +56,30 @@ impl<'p> Run<'p> {
         }
     }
 
+    /// The next requests of an operation, which have a deadline and a count of their own.
+    pub(super) fn go_on(
+        pipeline: &'p Pipeline,
+        operation: &'static str,
+        table: Option<&str>,
+        paged: &PagedOperation,
+    ) -> Self {
+        let begin = || Observation::new(pipeline, operation, table);
+        Self {
+            begun: Begun::now(pipeline),
+            operation,
+            attempts: 0,
+            observation: paged.go_on(begin),
+        }
+    }
+
     /// Notes for whoever observes the operation that so many entities were read or written.
     pub(crate) const fn note_entities(&mut self, count: usize) {
         self.observation.entities(count);
+    }
+
+    /// Notes for whoever observes the operation that so many entities more were read.
+    pub(crate) const fn note_more_entities(&mut self, count: usize) {
+        self.observation.more_entities(count);
     }
 
     /// Notes for whoever observes the operation how the service finds what is read.
@@ -95,6 +116,21 @@ impl<'p> Run<'p> {
     pub(crate) fn end<T>(mut self, result: Result<T, Error>) -> Result<T, Error> {
         self.observation.end(result.as_ref().err());
         result
+    }
+
+    /// Leaves an operation to go on later, or ends it with a failure.
+    pub(crate) fn pause<T>(
+        self,
+        paged: &PagedOperation,
+        result: Result<T, Error>,
+    ) -> Result<T, Error> {
+        match result {
+            Ok(value) => {
+                paged.pause(self.observation);
+                Ok(value)
+            }
+            Err(error) => self.end(Err(error)),
+        }
     }
 
     /// Waits a random time before an operation starts over, for the that-many-th time. `false`, at once, when it would end
