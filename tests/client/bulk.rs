@@ -395,10 +395,26 @@ async fn failures_are_bounded_and_bad_settings_refused() {
         .run()
         .await
         .unwrap_err();
-    assert_eq!(error.report().failures().len(), 21);
+    assert_eq!(error.report().failures().len(), 20);
     assert_eq!(error.error().unwrap().kind(), ErrorKind::Input);
+    // The bound is reached, or it is not; 0 stands no failure, as 1 does.
+    for (count, failures_max, ends) in [
+        (2, 3, false),
+        (3, 3, true),
+        (0, 0, false),
+        (1, 0, true),
+        (1, 1, true),
+    ] {
+        let bad = (0..count).map(|id: u64| row("a/b", &id.to_string(), 1));
+        let run = table.bulk().insert_all(bad).failures_max(failures_max);
+        let ended = run.run().await;
+        assert_eq!(ended.is_err(), ends, "{count} of {failures_max}");
+    }
     let rows = || [row("a", "1", 1)];
+    let none = || table.query::<Employee>().delete_all().concurrency(0);
     for error in [
+        none().await.unwrap_err(),
+        none().dry_run().await.unwrap_err(),
         table
             .bulk()
             .insert_all(rows())

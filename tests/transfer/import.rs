@@ -348,3 +348,27 @@ async fn a_push_that_is_dropped_loses_nothing_silently() {
     assert!(format!("{error:?}").contains("was dropped"), "{error:?}");
     assert!(import.finish().await.is_err());
 }
+
+#[tokio::test]
+async fn an_import_that_could_send_nothing_is_refused() {
+    let (subject, _table, faults) = Subject::with_faults(Retry::none()).await;
+    let before = faults.seen().len();
+    let import = || subject.service.import(ImportMode::Insert);
+    for (mut import, rule) in [
+        (import().concurrency(0), "a concurrency of 0"),
+        (
+            import().batch_size(0),
+            "a batch size of 0 is not from 1 to 100",
+        ),
+        (
+            import().batch_size(101),
+            "a batch size of 101 is not from 1 to 100",
+        ),
+    ] {
+        let error = import.push(entity("a", "1", 1)).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Input);
+        assert!(format!("{error:?}").contains(rule), "{error:?}");
+        assert!(import.finish().await.is_err());
+    }
+    assert_eq!(faults.seen().len(), before);
+}

@@ -157,9 +157,9 @@ impl Import {
         }
     }
 
-    /// How many requests are on their way at a time, at most: 8 unless told otherwise, and at least 1.
+    /// How many requests are on their way at a time, at most: 8 unless told otherwise. Not 0.
     pub const fn concurrency(mut self, requests: usize) -> Self {
-        self.concurrency = if requests == 0 { 1 } else { requests };
+        self.concurrency = requests;
         self
     }
 
@@ -167,13 +167,7 @@ impl Import {
     /// 1 no batch is sent, for services that have none, or misread them: Azurite 3.35 stores entities with a comma in the row
     /// key under another key when they come in a batch, and refuses texts with U+2028 or U+0085.
     pub const fn batch_size(mut self, entities: usize) -> Self {
-        self.batch_size = if entities == 0 {
-            1
-        } else if entities > BATCH_CHANGES_MAX {
-            BATCH_CHANGES_MAX
-        } else {
-            entities
-        };
+        self.batch_size = entities;
         self
     }
 
@@ -226,8 +220,9 @@ impl Import {
     /// # Errors
     ///
     /// Of this record or of any before it: [`Error::key`] says which entity it was about. Those of the service, such as
-    /// `EntityAlreadyExists`; and [`ErrorKind::Input`](crate::ErrorKind::Input) when an entity cannot be stored, or a last
-    /// record counts otherwise than the import did. An import that failed takes no more.
+    /// `EntityAlreadyExists`; and [`ErrorKind::Input`](crate::ErrorKind::Input) when an entity cannot be stored, a last
+    /// record counts otherwise than the import did, or the import has a concurrency or a batch size that is none. An import
+    /// that failed takes no more.
     pub async fn push(&mut self, record: Record) -> Result<(), Error> {
         self.check()?;
         // Until it is sure that the record is not lost.
@@ -275,6 +270,14 @@ impl Import {
             return Err(refused(
                 "an import that failed, or was dropped while it took a record, takes no more",
             ));
+        }
+        if self.concurrency == 0 {
+            return Err(refused("nothing can be sent with a concurrency of 0"));
+        }
+        if !(1..=BATCH_CHANGES_MAX).contains(&self.batch_size) {
+            return Err(refused(BatchSizeError {
+                count: self.batch_size,
+            }));
         }
         Ok(())
     }
@@ -473,6 +476,12 @@ fn overhead(key: &EntityKey) -> usize {
 
 fn refused(problem: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
     Error::input(problem).with_operation(OPERATION)
+}
+
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("a batch size of {count} is not from 1 to {BATCH_CHANGES_MAX}")]
+struct BatchSizeError {
+    count: usize,
 }
 
 const OPERATION: &str = "import";

@@ -3,12 +3,13 @@
 use std::fmt;
 use std::future::IntoFuture;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use futures_util::TryStreamExt as _;
 use tablesdk_protocol::{ETag, EntityKey, IfMatch};
 
 use super::report::{Cause, Ledger, Outcome};
-use super::{Bulk, BulkError, BulkProgress, BulkReport, Input, Verb};
+use super::{BUFFER, Bulk, BulkError, BulkProgress, BulkReport, CONCURRENCY, Input, Verb, check};
 use crate::TableClient;
 use crate::action::EncodedEntity;
 use crate::query::EntityStream;
@@ -68,7 +69,7 @@ impl<'a> DeleteAll<'a> {
         self
     }
 
-    /// How many batches are on their way at a time: 16 unless told otherwise. Not 0.
+    /// How many batches are on their way at a time: 16 unless told otherwise. Not 0, in a dry run either.
     pub const fn concurrency(mut self, batches: usize) -> Self {
         self.concurrency = Some(batches);
         self
@@ -81,6 +82,10 @@ impl<'a> DeleteAll<'a> {
     }
 
     async fn run(self) -> Result<BulkReport, BulkError> {
+        if let Err(error) = check(&self.table, self.concurrency.unwrap_or(CONCURRENCY), BUFFER) {
+            let cause = Cause::Error(Arc::new(error));
+            return Err(BulkError::new(Ledger::new(0).finish(0), cause));
+        }
         let found = (self.find)(self.if_unchanged);
         if self.dry_run {
             return count(found, self.progress).await;

@@ -247,7 +247,9 @@ impl<'a> Bulk<'a> {
         self
     }
 
-    /// After how many failures the run ends: 1,000 unless told otherwise. It bounds what the report holds.
+    /// With which failure the run ends: the 1,000th unless told otherwise. With 1, and with 0, it ends with the first. Nothing is
+    /// read or sent after it; what the batches on their way come to is in the report all the same, so that this and the
+    /// [concurrency](Self::concurrency) bound what it holds.
     pub const fn failures_max(mut self, failures: usize) -> Self {
         self.failures_max = failures;
         self
@@ -369,7 +371,7 @@ impl<'a> Bulk<'a> {
                     while packer.close_oldest() {}
                 }
             }
-            if cause.is_none() && ledger.failures().len() > failures_max {
+            if cause.is_none() && ledger.failures().len() >= failures_max {
                 let last = ledger.failures().last();
                 cause = last.map(|failure| Cause::Failures(Arc::clone(&failure.error)));
             }
@@ -406,6 +408,7 @@ enum Event {
     Sent(Sent, Done),
 }
 
+/// Refuses what no run can be made with.
 fn check(table: &TableClient, concurrency: usize, buffer: usize) -> Result<(), Error> {
     table.checked_name(OPERATION)?;
     let refused = |problem| Err(Error::input(problem).with_operation(OPERATION));
