@@ -12,7 +12,7 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{Method, Response, Uri};
 use percent_encoding::percent_decode_str;
-use tablesdk_protocol::ServiceError;
+use tablesdk_protocol::{Guid, ServiceError};
 use tokio::time::Instant;
 use tracing::{Level, Span};
 
@@ -155,6 +155,17 @@ impl Drop for Entry {
 /// Writes down that a request was refused, or given up, before there was a head to speak of.
 pub(crate) fn unreadable(peer: IpAddr, error: &dyn Error) {
     tracing::info!(target: TARGET, %peer, reason = with_causes(error), "unreadable");
+}
+
+/// Writes down what was answered where there was no head to speak of, to be read together with the event of [`unreadable`].
+pub(crate) fn unread(request_id: Guid, error: &ServiceError) {
+    tracing::info!(
+        target: TARGET,
+        %request_id,
+        status = error.status().as_u16(),
+        code = error.code().as_str(),
+        "a head that cannot be read was refused"
+    );
 }
 
 /// Writes down why an operation of a batch was refused, to be read together with the event of the whole request.

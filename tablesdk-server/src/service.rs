@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::Response;
 use http::request::Parts;
+use http::{Request, Response};
 use tablesdk_protocol::auth::SharedKey;
 use tablesdk_protocol::operation::{Operation, QueryOptions, ReceivedRequest};
 use tablesdk_protocol::{Clock, CorsRule, ErrorCode, ResourcePath, ServiceError, TableName};
@@ -113,7 +113,7 @@ impl Service {
 
     /// Answers a request, whose URL is the one on the wire.
     #[cfg(test)]
-    pub(crate) async fn call(&self, request: http::Request<Bytes>) -> Response<Bytes> {
+    pub(crate) async fn call(&self, request: Request<Bytes>) -> Response<Bytes> {
         let (head, body) = request.into_parts();
         match self.admit(head) {
             Ok(admitted) => self.answer(admitted, body).await,
@@ -189,6 +189,14 @@ impl Service {
         let context = self.context(head);
         let entry = Entry::new(head, &context);
         Refusal::Operation(error.clone()).answer(&context, entry)
+    }
+
+    /// The answer to what has no head that could be read.
+    pub(crate) fn refuse_unread(&self, error: &ServiceError) -> Response<Bytes> {
+        let (head, ()) = Request::new(()).into_parts();
+        let context = self.context(&head);
+        request_log::unread(context.request_id(), error);
+        context.refusal(error)
     }
 
     /// What a browser is told that asks before it sends a request. Nobody has to say for whom.

@@ -63,6 +63,9 @@ pub(crate) trait Handler: Send + Sync + 'static {
 
     /// Answers a request whose head is no good.
     fn refuse_head(&self, head: &Parts, error: &ServiceError) -> Response<Bytes>;
+
+    /// Answers what has no head that could be read.
+    fn refuse_unread(&self, error: &ServiceError) -> Response<Bytes>;
 }
 
 impl Handler for Service {
@@ -86,6 +89,10 @@ impl Handler for Service {
 
     fn refuse_head(&self, head: &Parts, error: &ServiceError) -> Response<Bytes> {
         Self::refuse_head(self, head, error)
+    }
+
+    fn refuse_unread(&self, error: &ServiceError) -> Response<Bytes> {
+        Self::refuse_unread(self, error)
     }
 }
 
@@ -233,24 +240,62 @@ async fn serve_requests<S, H>(
     if let Some(Err(error)) = &result {
         request_log::unreadable(peer, error);
     }
-    let refused = match result {
-        Some(Ok(())) => exchange.left_unread.load(Ordering::Relaxed),
-        // hyper answers a head that it cannot read itself.
-        Some(Err(error)) => error.is_parse(),
-        None => false,
+    let refusal = match &result {
+        Some(Err(error)) if error.is_parse() => {
+            Some(exchange.edge.handler.refuse_unread(&unread(error)))
+        }
+        Some(Ok(())) if exchange.left_unread.load(Ordering::Relaxed) => None,
+        _ => return,
     };
-    if !refused {
-        return;
-    }
     // The answer is out and our side is closed, but the client may still be sending. Closing a socket with unread bytes resets
     // the connection, and a reset may overtake the answer: so take the bytes in for a while.
     progress.lingers();
-    let mut stream = connection.into_parts().io.into_inner().into_inner();
+    let (mut stream, lacks_answer) = connection.into_parts().io.into_inner().into_parts();
+    let refusal = refusal.filter(|_| lacks_answer);
+    let ending = async {
+        if let Some(refusal) = refusal {
+            // Who does not take so little, or is gone, is told nothing.
+            let _ = timeout(LINGER_MAX, stream.write_all(&closing(&refusal))).await;
+        }
+        discard(&mut stream).await;
+    };
     tokio::select! {
-        () = discard(&mut stream) => {}
+        () = ending => {}
         () = progress.is_evicted() => {}
         () = stopped(&mut stopping) => {}
     }
+}
+
+/// What is wrong with a head that hyper cannot read.
+fn unread(error: &hyper::Error) -> ServiceError {
+    if error.is_parse_too_large() {
+        let message =
+            "The head of the request is longer than 64 KiB, or has more than 100 headers.";
+        let error = ServiceError::new(ErrorCode::InvalidHeaderValue, message);
+        return error.with_status(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
+    }
+    let message = "The head of the request is not one of HTTP/1.1.";
+    ServiceError::new(ErrorCode::InvalidInput, message)
+}
+
+/// An answer as bytes, the last ones of its connection.
+fn closing(response: &Response<Bytes>) -> Vec<u8> {
+    let status = response.status();
+    let reason = status.canonical_reason().unwrap_or_default();
+    let length = response.body().len();
+    let line = format!(
+        "HTTP/1.1 {} {reason}\r\nconnection: close\r\ncontent-length: {length}\r\n",
+        status.as_str()
+    );
+    let mut bytes = line.into_bytes();
+    for (name, value) in response.headers() {
+        for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
+            bytes.extend_from_slice(part);
+        }
+    }
+    bytes.extend_from_slice(b"\r\n");
+    bytes.extend_from_slice(response.body());
+    bytes
 }
 
 /// Resolves when the server stops, or is gone.
@@ -401,13 +446,13 @@ async fn discard<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) {
     .await;
 }
 
-/// The longest request line and headers together; hyper refuses more without a body.
+/// The longest request line and headers together: hyper reads no more.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 /// The longest path and query.
 const URL_BYTES_MAX: usize = 32 * 1024;
 /// The longest headers.
 const HEADER_BYTES_MAX: usize = 32 * 1024;
-/// The most headers; hyper refuses more without a body.
+/// The most headers: hyper reads no more.
 const HEADERS_MAX: usize = 100;
 /// How long bytes of a refused request are taken in after its answer.
 const LINGER_MAX: Duration = Duration::from_secs(2);

@@ -23,11 +23,15 @@ pub(super) struct Paced<S> {
     progress: Arc<Progress>,
     head: Head,
     answer: Answer,
+    /// Whether hyper answered by itself, to nobody: there was no request, but a head that it could not read.
+    refused: bool,
 }
 
 /// How long a head may take.
 #[derive(Debug, Default)]
 struct Head {
+    /// How much of it has come.
+    bytes: usize,
     /// What the limit is for.
     awaited: Option<Phase>,
     limit: Option<Pin<Box<Sleep>>>,
@@ -51,11 +55,21 @@ impl<S> Paced<S> {
             progress,
             head: Head::default(),
             answer: Answer::default(),
+            refused: false,
         }
     }
 
-    pub(super) fn into_inner(self) -> S {
-        self.stream
+    /// The stream, and whether it still lacks the answer to a head that hyper could not read.
+    pub(super) fn into_parts(self) -> (S, bool) {
+        (self.stream, self.refused)
+    }
+
+    /// Whether what is written now is hyper's own: it answers what it cannot read with a bare status, where the service says
+    /// what is wrong. The one who serves the connection says that instead.
+    fn is_refusal(&mut self) -> bool {
+        // Behind an answer that is still on its way, the two cannot be told apart, and the bare one goes out with it.
+        self.refused |= matches!(self.progress.phase(), Phase::Idle | Phase::Head);
+        self.refused
     }
 
     /// Whether a head has been waited for long enough, in this phase.
@@ -129,7 +143,15 @@ impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
         }
         if bytes > 0 && phase == Phase::Idle {
             this.head.awaited = None;
+            this.head.bytes = 0;
             this.progress.received();
+        }
+        let before = this.head.bytes;
+        this.head.bytes = before.saturating_add(bytes);
+        if before <= HEAD_READ_BYTES_MAX && this.head.bytes > HEAD_READ_BYTES_MAX {
+            // From here on, it holds more than hyper's first buffer.
+            restart(&mut this.head.limit, LONG_HEAD_WAIT_MAX);
+            this.head.awaited = Some(Phase::Head);
         }
         read
     }
@@ -141,6 +163,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        if self.is_refusal() {
+            return Poll::Ready(Ok(bytes.len()));
+        }
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
         self.paced(written, context)
     }
@@ -150,6 +175,10 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
         context: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        if self.is_refusal() {
+            let lengths = slices.iter().map(|slice| slice.len());
+            return Poll::Ready(Ok(lengths.sum()));
+        }
         let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
         self.paced(written, context)
     }
@@ -168,6 +197,10 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.refused {
+            // Not before the answer.
+            return Poll::Ready(Ok(()));
+        }
         let shut = Pin::new(&mut self.stream).poll_shutdown(context);
         ready!(self.paced(shut.map_ok(|()| 0), context))?;
         Poll::Ready(Ok(()))
@@ -195,6 +228,8 @@ fn too_slow(what: &'static str) -> io::Error {
 /// The longest wait for a whole head, from its first byte on; for the first head, from the connection on; and for any head on a
 /// connection on which no credential was accepted yet.
 pub(super) const HEAD_WAIT_MAX: Duration = Duration::from_secs(30);
+/// The longest wait for the rest of a head that is longer than hyper's first buffer, from there on: up to 64 KiB are held for it.
+pub(super) const LONG_HEAD_WAIT_MAX: Duration = Duration::from_secs(5);
 /// The longest wait for the next request. Clients keep connections for minutes, and one that finds them closed fails: idling
 /// must be cheap for us, not short. Where places run out, it ends sooner.
 pub(super) const IDLE_MAX: Duration = Duration::from_secs(10 * 60);

@@ -5,6 +5,7 @@ use tablesdk_protocol::limits::REQUEST_BODY_BYTES_MAX;
 use tokio::io::{DuplexStream, duplex};
 use tokio::task::JoinHandle;
 
+use super::paced::LONG_HEAD_WAIT_MAX;
 use super::*;
 
 /// Answers with what it got. `/panic` panics; `/none` has no content; `/large` has much. Knows nobody who asks for `/secret`.
@@ -46,6 +47,12 @@ impl Handler for Echo {
         let text = format!("[refused {} {}]", head.method, error.code());
         let response = Response::builder().status(error.status());
         response.body(text.into()).unwrap()
+    }
+
+    fn refuse_unread(&self, error: &ServiceError) -> Response<Bytes> {
+        let text = format!("[unread {}]", error.code());
+        let response = Response::builder().status(error.status());
+        response.header("x", "y").body(text.into()).unwrap()
     }
 }
 
@@ -305,7 +312,60 @@ async fn a_head_that_is_too_long_is_refused() {
     let padding = "x".repeat(HEAD_BYTES_MAX);
     peer.send(format!("GET / HTTP/1.1\r\nHost: h\r\nX: {padding}\r\n"))
         .await;
-    assert!(peer.read_to_end().await.starts_with("HTTP/1.1 431 "));
+    assert_eq!(
+        peer.read_to_end().await,
+        "HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 27\r\nx: y\r\n\r\n\
+         [unread InvalidHeaderValue]"
+    );
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_refused_with_a_code_and_behind_the_answers_before_it() {
+    for begun in ["", "GET /1 HTTP/1.1\r\nHost: h\r\n\r\n"] {
+        let mut peer = Peer::new();
+        peer.send(begun).await;
+        if !begun.is_empty() {
+            peer.read_until("[GET /1 h 0]").await;
+        }
+        peer.send("GET /2\r\nno head\r\n\r\n").await;
+        let answer = peer.read_to_end().await;
+        assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+        assert!(
+            answer.ends_with("\r\n\r\n[unread InvalidInput]"),
+            "{answer}"
+        );
+    }
+    // Sent at once, one answer to each at the most, and the first one whole.
+    let mut peer = Peer::new();
+    peer.send("GET /1 HTTP/1.1\r\nHost: h\r\n\r\nGET /2\r\nno head\r\n\r\n")
+        .await;
+    peer.read_until("[GET /1 h 0]").await;
+    let rest = peer.read_to_end().await;
+    assert_eq!(rest.matches("HTTP/1.1 400 ").count(), 1, "{rest}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_head_has_less_time_for_its_rest() {
+    for (bytes, wait) in [(1000, HEAD_WAIT_MAX), (9000, LONG_HEAD_WAIT_MAX)] {
+        let mut peer = Peer::new();
+        let padding = "x".repeat(bytes);
+        let started = tokio::time::Instant::now();
+        peer.send(format!("GET / HTTP/1.1\r\nHost: h\r\nX: {padding}"))
+            .await;
+        assert_eq!(peer.read_to_end().await, "");
+        let waited = started.elapsed();
+        assert!(
+            waited >= wait && waited < wait + Duration::from_secs(1),
+            "{waited:?}"
+        );
+        // What comes in time is served.
+        let mut peer = Peer::new();
+        peer.send(format!("GET / HTTP/1.1\r\nHost: h\r\nX: {padding}"))
+            .await;
+        tokio::time::sleep(wait.saturating_sub(Duration::from_secs(1))).await;
+        peer.send("\r\n\r\n").await;
+        peer.read_until("[GET / h 0]").await;
+    }
 }
 
 #[tokio::test]
@@ -622,9 +682,11 @@ async fn long_urls_and_headers_are_refused_with_a_code() {
         assert!(answer.starts_with(&start), "{answer}");
         assert!(answer.ends_with(&format!("{code}]")), "{answer}");
     }
-    // hyper counts headers by itself, and knows no codes.
+    // hyper counts headers by itself.
     let mut peer = Peer::new();
     let many = "X: y\r\n".repeat(HEADERS_MAX + 1);
     peer.send(format!("GET / HTTP/1.1\r\n{many}\r\n")).await;
-    assert!(peer.read_to_end().await.starts_with("HTTP/1.1 431 "));
+    let answer = peer.read_to_end().await;
+    assert!(answer.starts_with("HTTP/1.1 431 "), "{answer}");
+    assert!(answer.ends_with("[unread InvalidHeaderValue]"), "{answer}");
 }

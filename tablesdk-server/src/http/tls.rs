@@ -125,6 +125,10 @@ mod tests {
         fn refuse_head(&self, _head: &Parts, error: &ServiceError) -> Response<Bytes> {
             panic!("{error}")
         }
+
+        fn refuse_unread(&self, error: &ServiceError) -> Response<Bytes> {
+            panic!("{error}")
+        }
     }
 
     const LARGE: usize = 1024 * 1024;

@@ -45,6 +45,10 @@ impl Handler for Gate {
     fn refuse_head(&self, _: &Parts, _: &ServiceError) -> Response<Bytes> {
         Response::default()
     }
+
+    fn refuse_unread(&self, _: &ServiceError) -> Response<Bytes> {
+        Response::default()
+    }
 }
 
 async fn front_of(handler: Arc<Gate>) -> (Front, watch::Sender<bool>) {
