@@ -8,7 +8,8 @@
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufReader, Read};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::Xxh3;
@@ -139,41 +140,52 @@ impl Group {
     }
 }
 
+/// Reads a file once, from its start to its end, through a window: what is in it is looked at where it lies, and its checksum
+/// taken in long pieces.
 struct Reader {
-    input: BufReader<File>,
-    length: u64,
+    input: File,
+    /// How much of the file is not in the window yet.
+    left: u64,
+    window: Vec<u8>,
+    /// What of the window was not taken yet.
+    rest: Range<usize>,
+    /// Where in the window begins what was taken, and is not in the checksum.
+    unhashed: usize,
+    /// How much of the file was taken.
     at: u64,
     checksum: Xxh3,
-    buffer: Vec<u8>,
 }
 
 impl Reader {
     fn open(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
+        let input = File::open(path)?;
         Ok(Self {
-            length: file.metadata()?.len(),
-            input: BufReader::with_capacity(256 * 1024, file),
+            left: input.metadata()?.len(),
+            input,
+            window: vec![0; WINDOW_BYTES],
+            rest: 0..0,
+            unhashed: 0,
             at: 0,
             checksum: Xxh3::new(),
-            buffer: Vec::new(),
         })
     }
 
     /// The next group; `None` where there is no whole one.
     fn group(&mut self) -> io::Result<Option<Group>> {
-        let (Some([START]), Some(count), Some(sequence)) =
-            (self.array()?, self.array()?, self.array()?)
-        else {
+        let Some([START, start @ ..]) = self.array::<13>()? else {
             return Ok(None);
         };
+        let [c0, c1, c2, c3, sequence @ ..] = start;
         self.checksum.reset();
+        self.unhashed = self.rest.start;
         let mut mark = None;
-        for _ in 0..u32::from_le_bytes(count) {
+        for _ in 0..u32::from_le_bytes([c0, c1, c2, c3]) {
             let Some(found) = self.item()? else {
                 return Ok(None);
             };
             mark = mark.or(found);
         }
+        self.hash();
         // What is between the first item and here.
         let found = self.checksum.digest();
         let (Some([END]), Some(checksum), Some(MAGIC)) =
@@ -193,63 +205,91 @@ impl Reader {
     /// Reads an item; within it, the mark of the group where that is what it is.
     #[expect(clippy::option_option, reason = "the outer one is the end")]
     fn item(&mut self) -> io::Result<Option<Option<GroupMark>>> {
-        let Some([ITEM, _, compression]) = self.array()? else {
+        let Some([ITEM, _, compression, head @ ..]) = self.array::<21>()? else {
             return Ok(None);
         };
-        // The keyspace, and how long the record is once it is no longer compressed.
-        let (Some(_), Some(key_length), Some(_), Some(record_length)) = (
-            self.array::<8>()?,
-            self.array()?,
-            self.array::<4>()?,
-            self.array()?,
-        ) else {
-            return Ok(None);
-        };
-        let key_length = usize::from(u16::from_le_bytes(key_length));
-        let record_length = usize::try_from(u32::from_le_bytes(record_length));
+        // The keyspace, and how long the record is once it is no longer compressed, do not matter here.
+        let [.., k0, k1, _, _, _, _, r0, r1, r2, r3] = head;
+        let key_length = usize::from(u16::from_le_bytes([k0, k1]));
+        let record_length = usize::try_from(u32::from_le_bytes([r0, r1, r2, r3]));
         let length = record_length.map_or(usize::MAX, |length| length.saturating_add(key_length));
-        if !self.fill(length)? {
+        let Some(item) = self.take(length)? else {
             return Ok(None);
-        }
-        self.checksum.update(&self.buffer);
-        Ok(Some(match self.buffer.split_at_checked(key_length) {
+        };
+        Ok(Some(match item.split_at_checked(key_length) {
             Some((GROUP_KEY, record)) if compression == 0 => GroupMark::read(record),
             _ => None,
         }))
     }
 
     fn array<const N: usize>(&mut self) -> io::Result<Option<[u8; N]>> {
-        Ok(if self.fill(N)? {
-            self.checksum.update(&self.buffer);
-            self.buffer.as_slice().try_into().ok()
-        } else {
-            None
-        })
+        Ok(self.take(N)?.and_then(|bytes| bytes.try_into().ok()))
     }
 
-    /// Takes the next bytes into the buffer, if there are so many.
+    /// The next bytes, if there are so many.
+    fn take(&mut self, count: usize) -> io::Result<Option<&[u8]>> {
+        if self.rest.len() < count && !self.fill(count)? {
+            return Ok(None);
+        }
+        let taken = self.rest.start..self.rest.start.saturating_add(count);
+        self.rest.start = taken.end;
+        self.at = self.at.saturating_add(as_length(count));
+        Ok(self.window.get(taken))
+    }
+
+    /// Moves the window on until it has that many bytes to take; false if the file has fewer.
     fn fill(&mut self, count: usize) -> io::Result<bool> {
-        let left = self.length.saturating_sub(self.at);
-        let count_as_length = u64::try_from(count).unwrap_or(u64::MAX);
-        if count_as_length > left {
+        let missing = count.saturating_sub(self.rest.len());
+        if as_length(missing) > self.left {
             return Ok(false);
         }
-        self.buffer.resize(count, 0);
-        self.input.read_exact(&mut self.buffer)?;
-        self.at += count_as_length;
+        self.hash();
+        self.window.copy_within(self.rest.clone(), 0);
+        self.rest = 0..self.rest.len();
+        self.unhashed = 0;
+        if self.window.len() < count {
+            self.window.resize(count, 0);
+        }
+        while self.rest.len() < count {
+            let room = self.window.get_mut(self.rest.end..).unwrap_or_default();
+            let room_length = room.len();
+            let room = match usize::try_from(self.left) {
+                Ok(left) => room.get_mut(..left.min(room_length)).unwrap_or_default(),
+                Err(_) => room,
+            };
+            let read = match self.input.read(room) {
+                // It has become shorter since it was opened.
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(read) => read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            self.rest.end = self.rest.end.saturating_add(read);
+            self.left = self.left.saturating_sub(as_length(read));
+        }
         Ok(true)
+    }
+
+    /// Takes into the checksum what was taken since.
+    fn hash(&mut self) {
+        if let Some(taken) = self.window.get(self.unhashed..self.rest.start) {
+            self.checksum.update(taken);
+        }
+        self.unhashed = self.rest.start;
     }
 
     /// Whether nothing was ever written from there on: the file was made longer than it had to be.
     fn is_zero_from(&mut self, from: u64) -> io::Result<bool> {
-        use io::Seek as _;
-
-        self.input.seek(io::SeekFrom::Start(from))?;
-        self.at = from;
-        while self.at < self.length {
-            let left = usize::try_from(self.length - self.at).unwrap_or(usize::MAX);
-            self.fill(left.min(ZEROS.len()))?;
-            if ZEROS.get(..self.buffer.len()) != Some(&self.buffer) {
+        self.input.seek(SeekFrom::Start(from))?;
+        self.left = self.input.metadata()?.len().saturating_sub(from);
+        self.rest = 0..0;
+        self.unhashed = 0;
+        while self.left > 0 {
+            let left = usize::try_from(self.left).unwrap_or(usize::MAX);
+            let Some(bytes) = self.take(left.min(ZEROS.len()))? else {
+                return Ok(false);
+            };
+            if ZEROS.get(..bytes.len()) != Some(bytes) {
                 return Ok(false);
             }
         }
@@ -257,11 +297,89 @@ impl Reader {
     }
 }
 
+fn as_length(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
+}
+
 const START: u8 = 1;
 const ITEM: u8 = 2;
 const END: u8 = 3;
-const ZEROS: &[u8] = &[0; 64 * 1024];
+const ZEROS: &[u8] = &[0; WINDOW_BYTES];
+/// How much is read at a time: no more than a processor's second cache holds.
+const WINDOW_BYTES: usize = 256 * 1024;
 /// How far the store may go on by itself while a group waits to be written.
 const SEQUENCE_ROOM: u64 = 1 << 16;
 /// Ends each group.
 const MAGIC: [u8; 4] = *b"FJL\x03";
+
+#[cfg(test)]
+mod tests {
+    use xxhash_rust::xxh3::xxh3_64;
+
+    use super::*;
+
+    /// A group as the store writes it, with a record of that length in front of its mark.
+    fn group(number: u64, record_length: usize) -> Vec<u8> {
+        let mark = GroupMark {
+            number,
+            sequence_min: number,
+        };
+        let record = vec![b'r'; record_length];
+        let mut items = Vec::new();
+        for (key, record) in [(&b"key"[..], &record[..]), (GROUP_KEY, &mark.record())] {
+            items.extend([ITEM, 0, 0]);
+            items.extend(1_u64.to_le_bytes());
+            items.extend(u16::try_from(key.len()).unwrap().to_le_bytes());
+            let length = u32::try_from(record.len()).unwrap().to_le_bytes();
+            items.extend([length, length].concat());
+            items.extend([key, record].concat());
+        }
+        let mut bytes = vec![START];
+        bytes.extend(2_u32.to_le_bytes());
+        bytes.extend(number.to_le_bytes());
+        bytes.extend(&items);
+        bytes.push(END);
+        bytes.extend(xxh3_64(&items).to_le_bytes());
+        bytes.extend(MAGIC);
+        bytes
+    }
+
+    fn read_bytes(bytes: &[u8]) -> Journals {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("0.jnl"), bytes).unwrap();
+        read(folder.path()).unwrap()
+    }
+
+    #[test]
+    fn groups_are_read_wherever_the_window_cuts_them() {
+        // Among them records that end just before, on and behind the end of a window, and ones that no window holds.
+        let near = (0..60).map(|less| WINDOW_BYTES - less);
+        let lengths = [0, 1, 2 * WINDOW_BYTES, 5 * WINDOW_BYTES + 7].into_iter();
+        let mut bytes = Vec::new();
+        let mut ends = vec![0];
+        for (number, length) in (1..).zip(lengths.chain(near)) {
+            bytes.extend(group(number, length));
+            ends.push(bytes.len());
+        }
+        let last = u64::try_from(ends.len() - 1).unwrap();
+        for zeros in [0, 1, WINDOW_BYTES, 3 * WINDOW_BYTES + 1] {
+            let journals = read_bytes(&[&bytes[..], &vec![0; zeros]].concat());
+            assert_eq!(journals.last, Some(last), "{zeros}");
+            assert!(journals.tail.is_none(), "{zeros}");
+        }
+        // A byte that is another one, or a cut, ends what is whole in front of its group.
+        for index in [1, 3, 4, 10, 40] {
+            let (start, end) = (ends[index], ends[index + 1]);
+            for at in [start + 1, start + 3, start + 30, end - 20, end - 5, end - 1] {
+                let mut damaged = bytes[..end].to_vec();
+                damaged[at] ^= 0x10;
+                for bytes in [&damaged[..], &bytes[..at]] {
+                    let journals = read_bytes(bytes);
+                    assert_eq!(journals.last, Some(u64::try_from(index).unwrap()), "{at}");
+                    let tail = journals.tail.unwrap();
+                    assert_eq!(tail.from, u64::try_from(start).unwrap(), "{at}");
+                }
+            }
+        }
+    }
+}
