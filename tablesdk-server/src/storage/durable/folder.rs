@@ -143,8 +143,10 @@ impl Folder {
 
     fn check_format(&self, text: &[u8]) -> io::Result<()> {
         let text = String::from_utf8_lossy(text);
-        let why = match text.strip_prefix(FORMAT_NAME).map(str::trim) {
-            Some(FORMAT_VERSION) => return Ok(()),
+        // To the byte: a line that ends otherwise was not written here.
+        let line = text.strip_suffix('\n');
+        let why = match line.unwrap_or(&text).strip_prefix(FORMAT_NAME) {
+            Some(FORMAT_VERSION) if line.is_some() => return Ok(()),
             Some(version) => format!(
                 "has format {:?}, as its file FORMAT says, and this version of the server reads and writes format {FORMAT_VERSION}",
                 version.chars().take(20).collect::<String>()
@@ -211,3 +213,27 @@ fn sync_folder(path: &Path) -> io::Result<()> {
 
 const FORMAT_NAME: &str = "tablesdk-server data, format ";
 const FORMAT_VERSION: &str = "2";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_format_is_the_one_that_is_written_to_the_byte() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = Folder::open(place.path()).unwrap();
+        let written = fs::read(folder.format()).unwrap();
+        folder.check_format(&written).unwrap();
+        for index in 0..written.len() {
+            for bit in 0..8 {
+                let mut damaged = written.clone();
+                damaged[index] ^= 1 << bit;
+                let error = folder.check_format(&damaged).unwrap_err();
+                assert!(
+                    error.to_string().contains("FORMAT"),
+                    "{index} {bit}: {error}"
+                );
+            }
+        }
+    }
+}
