@@ -35,6 +35,8 @@ use tablesdk_protocol::{
     Clock, EntityKey, IfMatch, ServiceProperties, SignedIdentifier, TableName, Timestamp, Value,
     ValueRef,
 };
+#[cfg(feature = "durable")]
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::stamp::Stamp;
 #[cfg(feature = "durable")]
@@ -62,6 +64,9 @@ pub(crate) struct Engine {
     name_hold: Duration,
     /// Held by a sweep from its look at the state to its commit, so that no two do the same.
     sweeper: Mutex<()>,
+    /// Has a permit for each that may wait for the disk on a thread of its own.
+    #[cfg(feature = "durable")]
+    waits: Semaphore,
 }
 
 impl Engine {
@@ -79,6 +84,8 @@ impl Engine {
             paging,
             writer: Mutex::new(Stamp::new(clock, last)),
             sweeper: Mutex::new(()),
+            #[cfg(feature = "durable")]
+            waits: Semaphore::new(WAITS_MAX),
             name_hold: Duration::ZERO,
         })
     }
@@ -106,6 +113,14 @@ impl Engine {
     /// Tells when the storage is closed, once the engine is gone.
     pub(crate) fn closed(&self) -> Closed {
         self.storage.closed()
+    }
+
+    /// A place for a read that may wait for a disk, and wants a thread for itself; `None` where there is no disk, or where enough
+    /// threads wait for it.
+    #[cfg(feature = "durable")]
+    pub(crate) fn place_to_wait(&self) -> Option<SemaphorePermit<'_>> {
+        let has_disk = self.storage.outlives_the_process();
+        has_disk.then(|| self.waits.try_acquire().ok()).flatten()
     }
 
     /// Where pages end.
@@ -297,6 +312,10 @@ pub(crate) fn borrowed(
         .iter()
         .map(|(name, value)| (name.as_str(), value.as_ref()))
 }
+
+/// How many reads wait for the disk at a time, each on a thread of its own. Others do so where they are.
+#[cfg(feature = "durable")]
+const WAITS_MAX: usize = 32;
 
 #[cfg(test)]
 mod tests {

@@ -4,9 +4,30 @@
 
 use std::time::Duration;
 
+#[cfg(feature = "durable")]
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::time::Instant;
 
+#[cfg(feature = "durable")]
+use crate::context::Context;
+#[cfg(feature = "durable")]
+use crate::engine::Engine;
 use crate::engine::Work;
+
+/// Does a slice of work. Where that may wait for a disk, the thread's other tasks go on with another thread meanwhile.
+#[cfg(feature = "durable")]
+pub(super) fn beside_others<T>(engine: &Engine, context: &Context, slice: impl FnOnce() -> T) -> T {
+    // What came by a socket is answered in a task of the runtime's own. Elsewhere the caller decides, who may be where a thread
+    // cannot be left to others, and leaving it would panic.
+    let can_leave = || {
+        let runtime = Handle::try_current().map(|runtime| runtime.runtime_flavor());
+        context.peer().is_some() && matches!(runtime, Ok(RuntimeFlavor::MultiThread))
+    };
+    match engine.place_to_wait() {
+        Some(_place) if can_leave() => tokio::task::block_in_place(slice),
+        _ => slice(),
+    }
+}
 
 /// How long a query may go on, and in which steps.
 pub(super) struct Pace {

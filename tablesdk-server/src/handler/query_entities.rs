@@ -15,6 +15,8 @@ use tablesdk_protocol::wire::json::{EntityFormat, PageWriter};
 use tablesdk_protocol::{ErrorCode, ServiceError};
 
 use super::pace::Pace;
+#[cfg(feature = "durable")]
+use super::pace::beside_others;
 use crate::access::Principal;
 use crate::context::Context;
 use crate::engine::{Engine, Entity, Paging, Position, Progress, Query, Scan, Span, SpanEnd};
@@ -51,9 +53,15 @@ pub(super) async fn handle(
             within: &within,
         });
         let time = Pace::new(paging.query_time_max);
-        while let Progress::Paused =
-            scan.slice(&view, &mut time.slice(), |entity| page.add(entity))?
-        {
+        loop {
+            let slice = || scan.slice(&view, &mut time.slice(), |entity| page.add(entity));
+            #[cfg(feature = "durable")]
+            let progress = beside_others(engine, context, slice);
+            #[cfg(not(feature = "durable"))]
+            let progress = { slice }();
+            if progress? != Progress::Paused {
+                break;
+            }
             if !time.goes_on().await {
                 page.continuation = scan.position()?.as_ref().map(continuation_at);
                 break;

@@ -15,6 +15,8 @@ mod queries;
 mod routes;
 mod settings;
 mod signatures;
+#[cfg(feature = "durable")]
+mod slow_disk;
 mod tables;
 mod tokens;
 
