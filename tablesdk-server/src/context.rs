@@ -190,7 +190,7 @@ impl Context {
                 HeaderValue::from_static(CHALLENGE),
             );
         }
-        self.cors.apply(headers);
+        self.cors.apply_to_refusal(headers);
         response
     }
 

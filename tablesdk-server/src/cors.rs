@@ -70,6 +70,15 @@ impl Cors {
         }
     }
 
+    /// Adds the headers to an answer for somebody unknown: what a preflight would have told the page, and which headers
+    /// it may see. That there are rules for others is not for everybody to know, and no cache keeps a refusal.
+    // SERVICE: whether its front end says so to strangers is not known.
+    pub(crate) fn apply_to_refusal(&self, headers: &mut HeaderMap) {
+        if self.allowed.is_some() {
+            self.apply(headers);
+        }
+    }
+
     /// Adds the headers to an answer that has all its others.
     pub(crate) fn apply(&self, headers: &mut HeaderMap) {
         if self.varies {

@@ -255,6 +255,10 @@ impl Service {
         if !Cors::concerns(head) || cors::is_preflight(head) {
             return context;
         }
+        // Nobody is known yet: who makes up names must not have them looked for.
+        if !self.accounts.contains_key(context.account()) {
+            return context;
+        }
         // Where the rules cannot be read, the browser is told nothing, and the operation will say what is wrong.
         let rules = request_log::span(&context).in_scope(|| self.cors_rules(context.account()));
         let rules = rules.unwrap_or_default();

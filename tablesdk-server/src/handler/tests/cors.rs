@@ -1,6 +1,9 @@
 //! What a browser is told of the rules of an account: before a request, and with its answer.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use super::*;
+use crate::storage::{Closed, Commit, Records, Snapshot, StorageError, WriteBatch};
 
 const PROPERTIES: &str = "?restype=service&comp=properties";
 
@@ -258,6 +261,98 @@ fn an_answer_that_could_be_another_one_says_so_to_caches() {
         let response = client.send(method, "people?comp=acl", &[("origin", origin)], "");
         assert!(response.status().is_success(), "{method}");
         assert_eq!(told(&response), *expected, "{rules:?} {method} {origin}");
+    }
+}
+
+#[test]
+fn a_stranger_learns_of_rules_what_a_preflight_tells() {
+    let client = with_rules(&[(XYZ, "GET", "", "")]);
+    let asked = |method: &str, origin: &str| {
+        let refused =
+            client.call(client.request(method, "/acct/people()", &[("origin", origin)], ""));
+        assert_eq!(refused.status(), 403);
+        !told(&refused).is_empty()
+    };
+    for (method, origin, allowed) in [
+        ("GET", XYZ, true),
+        ("PUT", XYZ, false),
+        ("GET", "http://other", false),
+        // Without a page, nobody could have asked: not even that answers vary.
+        ("GET", "", false),
+        ("HEAD", "", false),
+    ] {
+        assert_eq!(asked(method, origin), allowed, "{method} {origin}");
+        if !origin.is_empty() {
+            let preflight = ask(&client, origin, method, "");
+            assert_eq!(preflight.status() == 200, allowed, "{method} {origin}");
+        }
+    }
+}
+
+#[test]
+fn a_stranger_costs_one_read_and_a_made_up_account_none() {
+    let reads = Arc::new(AtomicUsize::new(0));
+    let storage = Counted(MemoryStorage::default(), Arc::clone(&reads));
+    let (tokens, paging) = (Tokens::default(), Paging::default());
+    let client = Client::with_storage(Duration::ZERO, tokens, paging, Box::new(storage));
+    let headers = [("origin", XYZ), ("access-control-request-method", "GET")];
+    for (account, expected) in [("acct", 1), ("nobody", 0)] {
+        let path = format!("/{account}/people()");
+        for method in ["GET", "HEAD", "POST", "OPTIONS"] {
+            reads.store(0, Ordering::Relaxed);
+            let response = client.call(client.request(method, &path, &headers, ""));
+            assert!(response.status().is_client_error(), "{method} {path}");
+            assert_eq!(reads.load(Ordering::Relaxed), expected, "{method} {path}");
+        }
+    }
+}
+
+/// A storage that counts what is read from it.
+#[derive(Debug)]
+struct Counted(MemoryStorage, Arc<AtomicUsize>);
+
+impl Storage for Counted {
+    fn snapshot(&self) -> Box<dyn Snapshot> {
+        Box::new(CountedReads(self.0.snapshot(), Arc::clone(&self.1)))
+    }
+
+    fn latest(&self) -> Box<dyn Snapshot> {
+        self.0.latest()
+    }
+
+    fn commit(&self, batch: WriteBatch) -> Result<Commit, StorageError> {
+        self.0.commit(batch)
+    }
+
+    fn settle(&self) -> Commit {
+        self.0.settle()
+    }
+
+    fn is_full(&self) -> bool {
+        self.0.is_full()
+    }
+
+    fn outlives_the_process(&self) -> bool {
+        false
+    }
+
+    fn closed(&self) -> Closed {
+        self.0.closed()
+    }
+}
+
+#[derive(Debug)]
+struct CountedReads(Box<dyn Snapshot>, Arc<AtomicUsize>);
+
+impl Snapshot for CountedReads {
+    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StorageError> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        self.0.get(key)
+    }
+
+    fn range(&self, start: &[u8], end: &[u8]) -> Records<'_> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        self.0.range(start, end)
     }
 }
 
