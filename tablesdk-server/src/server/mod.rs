@@ -168,11 +168,17 @@ impl TableServer {
             // Without a runtime there is nobody else to have a turn, and no time.
             _ => drop(self),
         }
-        if !closed.is_now() {
-            let message = "a request in this process still holds the data folder, which is closed when it ends";
-            return drained.and_then(|()| Err(io::Error::new(io::ErrorKind::TimedOut, message)));
+        if closed.is_now() {
+            return drained;
         }
-        drained
+        // Whoever opens the folder next has to know, whatever else went wrong.
+        let held =
+            "a request in this process still holds the data folder, which is closed when it ends";
+        let message = match drained {
+            Ok(()) => held.to_owned(),
+            Err(error) => format!("{error}, and {held}"),
+        };
+        Err(io::Error::new(io::ErrorKind::TimedOut, message))
     }
 
     pub(crate) async fn listening(sockets: Sockets, options: Options) -> io::Result<Self> {

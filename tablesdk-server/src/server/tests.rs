@@ -285,6 +285,27 @@ async fn shutdown_says_that_a_request_holds_the_folder() {
     drop(builder().in_process().unwrap());
 }
 
+#[cfg(feature = "durable")]
+#[tokio::test]
+async fn shutdown_says_that_the_folder_is_held_beside_what_else_went_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let builder = TableServer::builder().data(folder.path(), crate::Durability::Sync);
+    let mut server = builder.in_process().unwrap();
+    let gate = Gate::new();
+    let (front, stopping) = front_of(Arc::clone(&gate)).await;
+    let _stream = ask(front.local_addr, "/").await;
+    gate.asked.acquire().await.unwrap().forget();
+    stopping.send_replace(true);
+    server.front = Some(front);
+    let _held = Arc::clone(&server.service);
+    tokio::time::pause();
+    let error = server.shutdown().await.unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    for part in ["cut off unanswered", "still holds the data folder"] {
+        assert!(error.to_string().contains(part), "{error}");
+    }
+}
+
 #[tokio::test]
 async fn a_taken_port_is_named_in_the_error() {
     let server = TableServer::start().await.unwrap();

@@ -456,7 +456,9 @@ impl GroupMark {
 /// The key of the mark of the last group of writes. Nothing of the engine's begins with it.
 const GROUP_KEY: &[u8] = b"\0";
 
-/// How much may be on its way to the disk before writers have to wait. One batch more fits in always.
+/// How much may be on its way to the disk, written or pending, before writers have to wait. One batch more fits in always, whoever
+/// waits has decided nothing yet, and there is one writer at a time: so it is never more than this and the largest batch, which is
+/// that of a hundred merges into entities of 1 MiB, with their JSON.
 const BYTES_MAX: usize = 64 * 1024 * 1024;
 
 #[cfg(test)]
