@@ -10,9 +10,9 @@ use tablesdk_protocol::operation::create_table::Request;
 use tablesdk_protocol::wire::json::MetadataLevel;
 
 use super::ActionFuture;
-use super::settle::check_status;
+use super::settle::settle_unseen;
 use crate::pipeline::{Effect, Patience};
-use crate::{Error, RowNow, TableClient};
+use crate::{Error, TableClient};
 
 /// Creates a table. See [`TableClient::create`].
 ///
@@ -101,18 +101,16 @@ impl CreateTable {
         let pipeline = &self.table.pipeline;
         let request = request.encode(&pipeline.endpoint);
         match self.table.send(OPERATION, Effect::Write, &request).await {
-            Ok(answer) => {
-                let statuses = [StatusCode::CREATED, StatusCode::NO_CONTENT];
-                check_status(&answer, &statuses).map_err(unknown)
-            }
             // Somebody created it, most likely an attempt of ours: a table holds nothing that could tell.
             Err(error)
                 if error.is_unsettled() && error.code() == Some(&ErrorCode::TableAlreadyExists) =>
             {
                 Ok(())
             }
-            Err(error) if error.is_unsettled() => Err(error.into_outcome_unknown(RowNow::Unread)),
-            Err(error) => Err(error),
+            sent => {
+                let statuses = [StatusCode::CREATED, StatusCode::NO_CONTENT];
+                settle_unseen(OPERATION, sent, &statuses)
+            }
         }
     }
 }
@@ -157,12 +155,6 @@ impl IntoFuture for CreateTableIfMissing {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(self.run())
     }
-}
-
-/// The error of an answer that is not the service's own.
-fn unknown(error: Error) -> Error {
-    let error = error.with_operation(OPERATION);
-    error.into_outcome_unknown(RowNow::Unread)
 }
 
 const OPERATION: &str = "create table";

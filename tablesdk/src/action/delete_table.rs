@@ -6,9 +6,9 @@ use http::StatusCode;
 use tablesdk_protocol::operation::delete_table::Request;
 
 use super::ActionFuture;
-use super::settle::check_status;
+use super::settle::settle_unseen;
 use crate::pipeline::Effect;
-use crate::{Error, RowNow, TableClient};
+use crate::{Error, TableClient};
 
 /// Deletes a table. See [`TableClient::delete_table`].
 #[derive(Clone, Debug)]
@@ -29,15 +29,10 @@ impl DeleteTable {
         let pipeline = &self.table.pipeline;
         let request = request.encode(&pipeline.endpoint);
         match self.table.send(OPERATION, Effect::Write, &request).await {
-            Ok(answer) => {
-                check_status(&answer, &[StatusCode::NO_CONTENT]).map_err(unknown)?;
-                Ok(true)
-            }
             // It is gone, most likely by an attempt of ours.
             Err(error) if error.is_unsettled() && error.is_not_found() => Ok(true),
-            Err(error) if error.is_unsettled() => Err(error.into_outcome_unknown(RowNow::Unread)),
             Err(error) if error.is_not_found() => Ok(false),
-            Err(error) => Err(error),
+            sent => settle_unseen(OPERATION, sent, &[StatusCode::NO_CONTENT]).map(|()| true),
         }
     }
 }
@@ -49,12 +44,6 @@ impl IntoFuture for DeleteTable {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(self.run())
     }
-}
-
-/// The error of an answer that is not the service's own.
-fn unknown(error: Error) -> Error {
-    let error = error.with_operation(OPERATION);
-    error.into_outcome_unknown(RowNow::Unread)
 }
 
 const OPERATION: &str = "delete table";

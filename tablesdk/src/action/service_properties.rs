@@ -8,9 +8,9 @@ use tablesdk_protocol::ServiceProperties;
 use tablesdk_protocol::operation::service_properties::{GetRequest, GetResponse, SetRequest};
 
 use super::ActionFuture;
-use super::settle::check_status;
+use super::settle::settle_unseen;
+use crate::Error;
 use crate::pipeline::{Effect, Pipeline};
-use crate::{Error, RowNow};
 
 /// Reads the properties of the service. See [`TableServiceClient::properties`](crate::TableServiceClient::properties).
 #[derive(Clone, Debug)]
@@ -70,11 +70,8 @@ impl SetProperties {
             .check()
             .map_err(|error| Error::input(error).with_operation(SET))?;
         let request = SetRequest { properties }.encode(&pipeline.endpoint);
-        match pipeline.send(SET, None, Effect::Write, &request).await {
-            Ok(answer) => check_status(&answer, &[StatusCode::ACCEPTED]).map_err(unknown),
-            Err(error) if error.is_unsettled() => Err(error.into_outcome_unknown(RowNow::Unread)),
-            Err(error) => Err(error),
-        }
+        let sent = pipeline.send(SET, None, Effect::Write, &request).await;
+        settle_unseen(SET, sent, &[StatusCode::ACCEPTED])
     }
 }
 
@@ -85,13 +82,6 @@ impl IntoFuture for SetProperties {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(self.run())
     }
-}
-
-/// The error of an answer that is not the service's own.
-fn unknown(error: Error) -> Error {
-    error
-        .with_operation(SET)
-        .into_outcome_unknown(RowNow::Unread)
 }
 
 const GET: &str = "get service properties";

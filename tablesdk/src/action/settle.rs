@@ -60,6 +60,24 @@ pub(super) fn check_status(answer: &Answer, statuses: &[StatusCode]) -> Result<(
     )))
 }
 
+/// What came of a write of which nothing can be looked at afterwards: only an answer of the service's own tells.
+pub(super) fn settle_unseen(
+    operation: &'static str,
+    sent: Result<Answer, Error>,
+    statuses: &[StatusCode],
+) -> Result<(), Error> {
+    let told = sent.and_then(|answer| {
+        check_status(&answer, statuses).map_err(|error| error.with_operation(operation))
+    });
+    told.map_err(|error| {
+        if error.is_unsettled() {
+            error.into_outcome_unknown(RowNow::Unread)
+        } else {
+            error
+        }
+    })
+}
+
 /// What is there now.
 pub(super) async fn look(run: &mut Run<'_>, sent: &Sent<'_>) -> RowNow {
     let request = Request {

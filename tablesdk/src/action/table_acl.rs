@@ -7,10 +7,10 @@ use tablesdk_protocol::operation::table_acl::{GetRequest, GetResponse, SetReques
 use tablesdk_protocol::{SignedIdentifier, check_signed_identifiers};
 
 use super::ActionFuture;
-use super::settle::check_status;
+use super::settle::settle_unseen;
 use crate::pipeline::Effect;
 use crate::sas::StoredAccessPolicy;
-use crate::{Error, RowNow, TableClient};
+use crate::{Error, TableClient};
 
 /// Reads the stored access policies of a table. See [`TableClient::access_policy`].
 #[derive(Clone, Debug)]
@@ -68,11 +68,8 @@ impl SetAccessPolicy {
         check_signed_identifiers(&identifiers).map_err(|error| refused(Error::input(error)))?;
         let pipeline = &self.table.pipeline;
         let request = SetRequest { table, identifiers }.encode(&pipeline.endpoint);
-        match self.table.send(SET, Effect::Write, &request).await {
-            Ok(answer) => check_status(&answer, &[StatusCode::NO_CONTENT]).map_err(unknown),
-            Err(error) if error.is_unsettled() => Err(error.into_outcome_unknown(RowNow::Unread)),
-            Err(error) => Err(error),
-        }
+        let sent = self.table.send(SET, Effect::Write, &request).await;
+        settle_unseen(SET, sent, &[StatusCode::NO_CONTENT])
     }
 }
 
@@ -83,13 +80,6 @@ impl IntoFuture for SetAccessPolicy {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(self.run())
     }
-}
-
-/// The error of an answer that is not the service's own.
-fn unknown(error: Error) -> Error {
-    error
-        .with_operation(SET)
-        .into_outcome_unknown(RowNow::Unread)
 }
 
 const GET: &str = "get table access policy";
