@@ -7,11 +7,12 @@
 use std::error::Error;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Command, Stdio};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use futures::TryStreamExt as _;
 use indicatif::{ProgressBar, ProgressStyle};
 use tablesdk::{TableClient, TableEntity, TableServiceClient};
+use tablesdk_examples::unique_name;
 use tablesdk_server::TableServer;
 
 /// What a sensor measured.
@@ -74,7 +75,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             (service, Some(server))
         }
     };
-    let table = service.table(unique_name());
+    let table = service.table(unique_name("Measurements"));
     table.create().await?;
     let result = run(&table, count).await;
     table.delete_table().await?;
@@ -199,14 +200,6 @@ async fn serve() -> Result<(), Box<dyn Error>> {
     println!("{}", server.connection_string());
     tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new())).await??;
     Ok(server.shutdown().await?)
-}
-
-/// A name that no table has yet, so that nobody's table is touched.
-fn unique_name() -> String {
-    let since_1970 = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    format!("Measurements{}", since_1970.as_nanos())
 }
 
 const SENSORS: u64 = 50;

@@ -5,11 +5,12 @@
 //! its own there, and deletes it at the end.
 
 use std::error::Error;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use serde::Deserialize;
 use tablesdk::{TableClient, TableEntity, TableServiceClient};
+use tablesdk_examples::unique_name;
 use tablesdk_server::TableServer;
 use time::OffsetDateTime;
 use time::macros::{datetime, format_description};
@@ -41,7 +42,7 @@ struct Earthquake {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let (service, _server) = connect().await?;
-    let table = service.table(unique_name());
+    let table = service.table(unique_name("Earthquakes"));
     table.create().await?;
     println!("Created table {} at {}.", table.name(), service.endpoint());
 
@@ -161,14 +162,6 @@ fn print(quake: &Earthquake) {
         ..
     } = quake;
     println!("   M {magnitude:.1}  {time}  {depth_km:>5.1} km deep  {place}");
-}
-
-/// A name that no table has yet, so that nobody's table is touched.
-fn unique_name() -> String {
-    let since_1970 = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    format!("Earthquakes{}", since_1970.as_nanos())
 }
 
 /// See `data/README.md`.
