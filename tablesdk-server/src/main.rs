@@ -15,7 +15,6 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use tablesdk_protocol::auth::SharedKey;
 use tablesdk_server::{Durability, TableServer, TlsIdentity};
 use tokio::sync::oneshot;
 use tracing_subscriber::filter::Targets;
@@ -23,7 +22,8 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer as _, fmt};
 
-use crate::program::{accounts, tools};
+use crate::program::accounts::{self, Accounts};
+use crate::program::tools;
 
 fn main() -> ExitCode {
     let matches = command().get_matches();
@@ -42,13 +42,15 @@ fn main() -> ExitCode {
 }
 
 fn run(flags: &Flags) -> Result<(), Box<dyn Error>> {
+    // Once, and before signals are caught: a file may be a pipe, which can be read only once and may keep the program waiting.
     let accounts = flags.accounts()?;
-    flags.check(accounts.is_empty())?;
+    let tls = flags.tls()?;
+    flags.check_host(&accounts)?;
     start_log(flags)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
-    let result = runtime.block_on(serve(flags, accounts));
+    let result = runtime.block_on(serve(flags, accounts, tls));
     // What computes still was given its time.
     runtime.shutdown_background();
     result
@@ -65,24 +67,24 @@ fn start_log(flags: &Flags) -> Result<(), Box<dyn Error>> {
     Ok(tracing_subscriber::registry().with(layer).try_init()?)
 }
 
-async fn serve(flags: &Flags, mut accounts: Vec<SharedKey>) -> Result<(), Box<dyn Error>> {
+async fn serve(
+    flags: &Flags,
+    accounts: Accounts,
+    tls: Option<TlsIdentity>,
+) -> Result<(), Box<dyn Error>> {
     // Before anybody is told that the server is there, and may tell it to stop.
     let told_to_stop = listen_for_signals()?;
     let mut builder = TableServer::builder()
         .host(flags.host)
         .port(flags.port)
         .shutdown_grace(flags.shutdown_grace);
-    if accounts.is_empty() {
-        accounts.push(SharedKey::new(WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY)?);
-    }
-    let is_well_known = flags.accounts()?.is_empty();
-    for account in accounts {
+    for account in accounts.keys {
         builder = builder.account(account);
     }
     if let Some(port) = flags.admin_port {
         builder = builder.admin_port(port);
     }
-    if let Some(identity) = flags.tls()? {
+    if let Some(identity) = tls {
         builder = builder.tls(identity);
     }
     if let Some(folder) = &flags.data {
@@ -95,7 +97,7 @@ async fn serve(flags: &Flags, mut accounts: Vec<SharedKey>) -> Result<(), Box<dy
     }
     let mut stdout = io::stdout();
     // Whoever closed standard output does not wait for the line.
-    let _ = if is_well_known {
+    let _ = if accounts.is_default {
         let text = server.connection_string();
         let endpoint = server.endpoint();
         writeln!(
@@ -155,22 +157,23 @@ enum LogFormat {
 }
 
 impl Flags {
-    /// The accounts that are given; none for the well-known one.
+    /// The accounts that are given, or the well-known one.
     #[expect(
         clippy::disallowed_methods,
         reason = "the program reads its environment, the library does not"
     )]
-    fn accounts(&self) -> Result<Vec<SharedKey>, String> {
+    fn accounts(&self) -> Result<Accounts, String> {
         let environment = match std::env::var(accounts::VARIABLE) {
             Ok(text) => Some(text),
             Err(std::env::VarError::NotPresent) => None,
             Err(error) => return Err(format!("{}: {error}", accounts::VARIABLE)),
         };
-        accounts::all(
+        let keys = accounts::all(
             &self.account,
             self.account_file.as_deref(),
             environment.as_deref(),
-        )
+        )?;
+        Ok(Accounts::new(keys))
     }
 
     fn tls(&self) -> Result<Option<TlsIdentity>, String> {
@@ -189,16 +192,20 @@ impl Flags {
         })
     }
 
-    fn check(&self, is_well_known: bool) -> Result<(), String> {
+    /// Refuses the well-known key, of whichever account, on an address that other machines can reach.
+    fn check_host(&self, accounts: &Accounts) -> Result<(), String> {
         // `is_loopback` knows no IPv4 address in the form of IPv6.
-        if self.host.to_canonical().is_loopback() || self.allow_well_known_key || !is_well_known {
+        if self.host.to_canonical().is_loopback() || self.allow_well_known_key {
             return Ok(());
         }
+        let Some(account) = accounts.with_well_known_key() else {
+            return Ok(());
+        };
         Err(format!(
-            "refuses to listen on {}: the account's key is the well-known one that every emulator uses, so that anybody who \
-             reaches this address could read and change everything; give it an account of its own with --account or \
-             --account-file, or if only people you trust can, for instance because it \
-             is the inside of a container, repeat with --allow-well-known-key",
+            "refuses to listen on {}: the key of the account {account:?} is the well-known key of every storage emulator, so \
+             any client that reaches this address could read and change everything; give the account a key of its own with \
+             --account or --account-file, or, if only trusted clients reach the address (the inside of a container), add \
+             --allow-well-known-key",
             self.host
         ))
     }
@@ -458,11 +465,6 @@ impl Signals {
 }
 
 const NAME: &str = "tablesdk-server";
-const WELL_KNOWN_ACCOUNT: &str = "devstoreaccount1";
-/// Public: every emulator of the service has it.
-/// See <https://learn.microsoft.com/azure/storage/common/storage-connect-azurite>.
-const WELL_KNOWN_KEY: &str =
-    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
 const ABOUT: &str = "\
 An Azure Table storage server for development and tests, for the clients of any language.
@@ -555,18 +557,33 @@ mod tests {
     }
 
     #[test]
-    fn the_well_known_key_stays_on_this_machine() {
+    fn the_well_known_key_is_refused_on_a_public_address_whatever_account_has_it() {
+        let accounts = |texts: &[&str]| {
+            let texts: Vec<_> = texts.iter().map(|&text| text.to_owned()).collect();
+            Accounts::new(accounts::all(&texts, None, None).unwrap())
+        };
+        let renamed = format!("orders:{}", accounts::WELL_KNOWN_KEY);
+        let well_known = [
+            accounts(&[]),
+            accounts(&[&renamed]),
+            accounts(&["other:c2VjcmV0", &renamed]),
+        ];
+        let own = accounts(&["devstoreaccount1:c2VjcmV0"]);
         for host in ["127.0.0.1", "127.1.2.3", "::1", "::ffff:127.0.0.1"] {
             let flags = flags(&["--host", host]).unwrap();
-            assert!(flags.check(true).is_ok(), "{host}");
+            for accounts in &well_known {
+                assert!(flags.check_host(accounts).is_ok(), "{host}");
+            }
         }
         for host in ["0.0.0.0", "::", "192.168.1.1"] {
             let refused = flags(&["--host", host]).unwrap();
-            let refusal = refused.check(true).unwrap_err();
-            assert!(refusal.contains("--allow-well-known-key"), "{refusal}");
-            assert!(refused.check(false).is_ok(), "{host}");
-            let allowed = flags(&["--host", host, "--allow-well-known-key"]);
-            assert!(allowed.unwrap().check(true).is_ok(), "{host}");
+            let allowed = flags(&["--host", host, "--allow-well-known-key"]).unwrap();
+            for accounts in &well_known {
+                let refusal = refused.check_host(accounts).unwrap_err();
+                assert!(refusal.contains("--allow-well-known-key"), "{refusal}");
+                assert!(allowed.check_host(accounts).is_ok(), "{host}");
+            }
+            assert!(refused.check_host(&own).is_ok(), "{host}");
         }
     }
 

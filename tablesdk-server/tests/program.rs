@@ -435,6 +435,45 @@ fn accounts_and_the_port_come_from_files_and_go_to_them() {
     assert_eq!(ask(&program, "GET", "/Tables", "").0, 200);
 }
 
+/// A named pipe below that folder.
+fn pipe(place: &Path) -> std::path::PathBuf {
+    let path = place.join("pipe");
+    let made = Command::new("mkfifo").arg(&path).status().unwrap();
+    assert!(made.success());
+    path
+}
+
+#[test]
+fn accounts_are_read_from_a_pipe() {
+    let place = tempfile::tempdir().unwrap();
+    let pipe = pipe(place.path());
+    let writer = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || std::fs::write(pipe, "ours:c2VjcmV0\n").unwrap()
+    });
+    let key = SharedKey::new("ours", "c2VjcmV0").unwrap();
+    let program = Program::start_with_account(&["--account-file", shown(&pipe)], key);
+    writer.join().unwrap();
+    assert_eq!(ask(&program, "GET", "/Tables", "").0, 200);
+}
+
+#[test]
+fn a_signal_ends_the_program_while_it_waits_for_a_pipe() {
+    let place = tempfile::tempdir().unwrap();
+    let pipe = pipe(place.path());
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tablesdk-server"))
+        .args(["--port", "0", "--account-file", shown(&pipe)])
+        .spawn()
+        .unwrap();
+    // Returns once the program has opened the other end, and so waits for the first byte.
+    let waiting = std::fs::File::options().write(true).open(&pipe).unwrap();
+    let id = child.id().to_string();
+    let status = Command::new("kill").args(["-s", "TERM", &id]).status();
+    assert!(status.unwrap().success());
+    assert!(!child.wait().unwrap().success());
+    drop(waiting);
+}
+
 #[test]
 fn https_is_spoken_with_a_certificate_and_http_is_not() {
     let place = tempfile::tempdir().unwrap();

@@ -7,6 +7,32 @@ use std::path::Path;
 
 use tablesdk_protocol::auth::SharedKey;
 
+/// The accounts of the program: at least one.
+pub(crate) struct Accounts {
+    pub(crate) keys: Vec<SharedKey>,
+    /// None was given, so this is the well-known one.
+    pub(crate) is_default: bool,
+}
+
+impl Accounts {
+    /// The accounts that are given, or the well-known one where none is.
+    pub(crate) fn new(mut keys: Vec<SharedKey>) -> Self {
+        let is_default = keys.is_empty();
+        if is_default {
+            let key = SharedKey::new(WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY);
+            keys.push(key.expect("the well-known key is base64"));
+        }
+        Self { keys, is_default }
+    }
+
+    /// The name of an account with the well-known key, given or not.
+    pub(crate) fn with_well_known_key(&self) -> Option<&str> {
+        let mut keys = self.keys.iter();
+        let found = keys.find(|key| key.expose().as_str() == WELL_KNOWN_KEY);
+        found.map(SharedKey::account)
+    }
+}
+
 /// The accounts that are given, in the order of flags, file and environment.
 pub(crate) fn all(
     flags: &[String],
@@ -49,6 +75,11 @@ fn account(text: &str, place: &str) -> Result<SharedKey, String> {
 
 /// The environment variable with accounts.
 pub(crate) const VARIABLE: &str = "TABLESDK_SERVER_ACCOUNTS";
+const WELL_KNOWN_ACCOUNT: &str = "devstoreaccount1";
+/// Public: every emulator of the service has it.
+/// See <https://learn.microsoft.com/azure/storage/common/storage-connect-azurite>.
+pub(crate) const WELL_KNOWN_KEY: &str =
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
 #[cfg(test)]
 mod tests {
