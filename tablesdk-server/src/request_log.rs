@@ -99,13 +99,13 @@ impl Entry {
                 tracing::event!(
                     target: TARGET,
                     $level,
-                    method = %facts.method,
-                    path = %WithoutSignature::of_path(facts.uri.path()),
-                    query = %WithoutSignature::of_text(facts.uri.query().unwrap_or_default()),
+                    method = facts.method.as_str(),
+                    path = WithoutSignature::of_path(facts.uri.path()).to_string(),
+                    query = WithoutSignature::of_text(facts.uri.query().unwrap_or_default()).to_string(),
                     operation = self.operation,
                     status = status.as_u16(),
                     code,
-                    reason = %WithoutSignature::of_text(message),
+                    reason = WithoutSignature::of_text(message).to_string(),
                     request_id = facts.request_id,
                     client_request_id = facts.client_request_id,
                     authentication = facts.authentication,
@@ -137,9 +137,9 @@ impl Drop for Entry {
         if let Some(facts) = self.facts.take() {
             tracing::info!(
                 target: TARGET,
-                method = %facts.method,
-                path = %WithoutSignature::of_path(facts.uri.path()),
-                query = %WithoutSignature::of_text(facts.uri.query().unwrap_or_default()),
+                method = facts.method.as_str(),
+                path = WithoutSignature::of_path(facts.uri.path()).to_string(),
+                query = WithoutSignature::of_text(facts.uri.query().unwrap_or_default()).to_string(),
                 operation = self.operation,
                 request_id = facts.request_id,
                 client_request_id = facts.client_request_id,
@@ -174,7 +174,7 @@ pub(crate) fn part_refused(error: &ServiceError) {
         target: TARGET,
         status = error.status().as_u16(),
         code = error.code().as_str(),
-        reason = %WithoutSignature::of_text(error.message()),
+        reason = WithoutSignature::of_text(error.message()).to_string(),
         "an operation of the batch was refused"
     );
 }
@@ -280,11 +280,11 @@ fn write_without_runs(out: &mut String, text: &str, is_path: bool) {
             out.push_str(code);
             code.len()
         } else if run.is_empty() {
-            // A message may hold what a client wrote: none of it starts a line of its own.
-            if next.is_control() {
-                out.extend(next.escape_default());
-            } else {
+            // A message may hold what a client wrote. None of it starts a line, hides, or turns the rest of the line around.
+            if is_shown(next) {
                 out.push(next);
+            } else {
+                out.extend(next.escape_debug());
             }
             next.len_utf8()
         } else {
@@ -294,6 +294,12 @@ fn write_without_runs(out: &mut String, text: &str, is_path: bool) {
         };
         rest = rest.get(length..).unwrap_or_default();
     }
+}
+
+/// Whether a character looks like itself in a terminal: no control, format or separator character but the space.
+fn is_shown(character: char) -> bool {
+    // The quotes are escaped by the log's own format, where it needs that.
+    matches!(character, '"' | '\'' | '\\') || character.escape_debug().len() == 1
 }
 
 /// The longest start of a text that is base64, and the number of its characters once decoded.
@@ -413,6 +419,13 @@ mod tests {
     #[test]
     fn a_text_is_one_line_of_a_bounded_length() {
         assert_eq!(shown("a\r\nb\u{1b}c"), "a\\r\\nb\\u{1b}c");
+        for hidden in [
+            '\u{85}', '\u{200b}', '\u{2028}', '\u{2029}', '\u{202e}', '\u{2066}', '\u{feff}',
+        ] {
+            let expected = format!("a\\u{{{:x}}}b", u32::from(hidden));
+            assert_eq!(shown(&format!("a{hidden}b")), expected);
+        }
+        assert_eq!(shown("ä 日本 🦀 \"it's\" \\"), "ä 日本 🦀 \"it's\" \\");
         let long = "a b ".repeat(10_000);
         assert_eq!(shown(&long).chars().count(), TEXT_LENGTH_MAX + 1);
         let before = "a ".repeat(TEXT_LENGTH_MAX / 2 - 10);

@@ -66,7 +66,7 @@ fn a_request_is_one_line() {
         &[
             " INFO ",
             "tablesdk_server::request",
-            "method=POST path=/acct/people query=timeout=7",
+            r#"method="POST" path="/acct/people" query="timeout=7""#,
             r#"operation="InsertEntity""#,
             "status=201",
             header(&response, "x-ms-request-id").unwrap(),
@@ -92,9 +92,9 @@ fn a_refusal_says_why() {
         client.service.refuse_head(&head, &error);
     });
     assert_eq!(log.len(), 5, "{log:?}");
-    let not_found = r#"status=404 code="TableNotFound" reason=The table"#;
+    let not_found = r#"status=404 code="TableNotFound" reason="The table"#;
     assert_has(&log[0], &[" INFO ", "QueryEntities", not_found]);
-    let unknown = r#"status=403 code="AuthenticationFailed" reason=Server failed"#;
+    let unknown = r#"status=403 code="AuthenticationFailed" reason="Server failed"#;
     assert_has(&log[1], &[unknown, r#"authentication="none""#]);
     assert_has(&log[2], &[r#"status=400 code="InvalidInput""#]);
     assert_has(&log[3], &[" WARN ", "status=501"]);
