@@ -5,6 +5,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -23,6 +24,7 @@ use tablesdk_protocol::{Endpoint, ErrorCode, Guid, ServiceError, Timestamp};
 
 use crate::address::{Address, Location};
 use crate::cors::Cors;
+use crate::memory::RequestMemory;
 
 /// What is known of a request before anything is checked.
 #[derive(Clone, Debug)]
@@ -32,6 +34,8 @@ pub(crate) struct Context {
     cors: Cors,
     /// The form of an error's body.
     error_format: ErrorFormat,
+    /// `None` for a request without a socket.
+    memory: Option<Arc<RequestMemory>>,
     now: Timestamp,
     peer: Option<IpAddr>,
     request_id: Guid,
@@ -53,6 +57,7 @@ impl Context {
                 .cloned(),
             cors: Cors::default(),
             error_format: ErrorFormat::of(&options, headers),
+            memory: head.extensions.get::<Arc<RequestMemory>>().cloned(),
             now,
             peer: head.extensions.get::<Peer>().map(|peer| peer.0),
             request_id,
@@ -92,6 +97,31 @@ impl Context {
     /// The address that the request came from; `None` when it came without a socket.
     pub(crate) const fn peer(&self) -> Option<IpAddr> {
         self.peer
+    }
+
+    /// The sender was authenticated: the memory that the request takes is the account's.
+    pub(crate) fn is_authenticated(&self) {
+        if let Some(memory) = &self.memory {
+            memory.belongs_to(self.account());
+        }
+    }
+
+    /// Takes memory for a response before it is made.
+    ///
+    /// # Errors
+    ///
+    /// `ServerBusy` when there is none for a while. Only for requests that change nothing.
+    pub(crate) async fn reserve_response(&self, bytes: usize) -> Result<(), ServiceError> {
+        match &self.memory {
+            Some(memory) => memory.reserve_response(bytes).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a response for which memory was taken may grow to so many bytes.
+    pub(crate) fn response_may_grow(&self, bytes: usize) -> bool {
+        let memory = self.memory.as_ref();
+        memory.is_none_or(|memory| memory.try_resize_response(bytes))
     }
 
     /// When the request came.

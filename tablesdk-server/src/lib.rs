@@ -77,6 +77,7 @@ mod data_folder;
 mod engine;
 mod handler;
 mod http;
+mod memory;
 mod metrics;
 mod request_log;
 mod server;

@@ -135,12 +135,15 @@ impl Service {
             return Err(Box::new(response));
         }
         match entry.span().in_scope(|| self.authenticate(&context, &head)) {
-            Ok(principal) => Ok(Admitted {
-                context,
-                entry,
-                head,
-                principal,
-            }),
+            Ok(principal) => {
+                context.is_authenticated();
+                Ok(Admitted {
+                    context,
+                    entry,
+                    head,
+                    principal,
+                })
+            }
             Err(refusal) => {
                 let response = refusal.answer(&context, entry);
                 let status = response.status().as_u16();

@@ -55,9 +55,10 @@ async fn answer_query(
         Ok(Query::Entities(request)) => {
             query_entities::handle(engine, context, principal, &request).await
         }
-        Ok(Query::Entity(request)) => principal
-            .authorize_get(&request)
-            .and_then(|()| get_entity::handle(engine, context, &request)),
+        Ok(Query::Entity(request)) => match principal.authorize_get(&request) {
+            Ok(()) => get_entity::handle(engine, context, &request).await,
+            Err(error) => Err(error),
+        },
         Err(error) => Err(error),
     };
     answer.unwrap_or_else(|error| part_refusal(context, &Refusal { index: 0, error }.to_error()))

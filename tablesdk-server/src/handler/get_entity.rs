@@ -11,7 +11,7 @@ use tablesdk_protocol::{ErrorCode, ServiceError};
 use crate::context::Context;
 use crate::engine::Engine;
 
-pub(super) fn handle(
+pub(super) async fn handle(
     engine: &Engine,
     context: &Context,
     request: &Request,
@@ -23,6 +23,7 @@ pub(super) fn handle(
         return Err(ErrorCode::ResourceNotFound.into());
     };
     let entity = row.open()?;
+    context.reserve_response(entity.json().len()).await?;
     let format = EntityFormat {
         level: request.level,
         endpoint: context.endpoint(),

@@ -75,7 +75,7 @@ pub(crate) async fn handle(
         Operation::CreateTable(request) => create_table::handle(engine, context, request).await,
         Operation::DeleteEntity(request) => delete_entity::handle(engine, context, &request).await,
         Operation::DeleteTable(request) => delete_table::handle(engine, context, &request).await,
-        Operation::GetEntity(request) => get_entity::handle(engine, context, &request),
+        Operation::GetEntity(request) => get_entity::handle(engine, context, &request).await,
         Operation::GetMetadata(_) => Ok(get_metadata::handle(context)),
         Operation::GetServiceProperties(_) => service_properties::get(engine, context),
         Operation::GetServiceStats(_) => service_stats::handle(context),

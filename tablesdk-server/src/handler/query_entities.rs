@@ -52,6 +52,7 @@ pub(super) async fn handle(
             from: start.position.as_ref(),
             within: &within,
         });
+        context.reserve_response(SLICE_BYTES_MAX).await?;
         let time = Pace::new(paging.query_time_max);
         loop {
             let slice = || scan.slice(&view, &mut time.slice(), |entity| page.add(entity));
@@ -62,7 +63,9 @@ pub(super) async fn handle(
             if progress? != Progress::Paused {
                 break;
             }
-            if !time.goes_on().await {
+            // Where memory is short, the page is.
+            let next = page.content.len().saturating_add(SLICE_BYTES_MAX);
+            if !context.response_may_grow(next) || !time.goes_on().await {
                 page.continuation = scan.position()?.as_ref().map(continuation_at);
                 break;
             }
@@ -210,5 +213,7 @@ fn span(keys: &SasKeyRange) -> Span {
     }
 }
 
+/// About what a slice of a query adds to a page: the work of a slice counts each byte.
+const SLICE_BYTES_MAX: usize = 1024 * 1024;
 /// Stands behind a token that an empty page gave out, so that no empty page follows another.
 const AFTER_EMPTY_PAGE: &str = "~";

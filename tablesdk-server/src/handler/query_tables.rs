@@ -32,6 +32,9 @@ pub(super) async fn handle(
         next_table_name: None,
     };
     let items_max = request.top.unwrap_or(PAGE_ITEMS_MAX);
+    context
+        .reserve_response(items_max.saturating_mul(TABLE_BYTES_MAX))
+        .await?;
     if items_max > 0 {
         let view = engine.read();
         let mut scan = TableScan::new(context.account(), request.filter.as_ref(), from);
@@ -53,3 +56,6 @@ pub(super) async fn handle(
     }
     Ok(response.encode(request.level, context.endpoint(), context.account()))
 }
+
+/// About what a table takes in a page with all metadata: its name three times, and URLs.
+const TABLE_BYTES_MAX: usize = 512;

@@ -12,30 +12,30 @@ use http_body_util::BodyExt;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tablesdk_protocol::limits::REQUEST_BODY_BYTES_MAX;
 use tablesdk_protocol::{ErrorCode, ServiceError};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
 use super::progress::Progress;
+use crate::memory::{RequestMemory, Reservation, SMALL_BYTES_MAX};
 
-/// A whole body, and the room that it takes from others for as long as this lives.
+/// A whole body, and the memory that it takes from others for as long as this lives.
 #[derive(Debug, Default)]
 pub(super) struct Received {
     pub(super) bytes: Bytes,
-    pub(super) room: Option<OwnedSemaphorePermit>,
+    pub(super) memory: Option<Reservation>,
 }
 
-/// Reads a body to its end, once there is room for it. Nothing is read of one that says it is too long.
+/// Reads a body to its end. Nothing is read of one that says it is too long.
 ///
-/// `room` has one permit for each byte. All that a body may need is taken at once: bodies that wait for room while they hold
-/// some could wait for each other.
+/// A body holds next to nothing before its bytes come. Once they do, all that the body may need is taken at once: bodies that wait for
+/// memory while they hold much of it could wait for each other.
 ///
 /// # Errors
 ///
 /// `RequestBodyTooLarge`; `InvalidInput` for one that is cut off or malformed; `OperationTimedOut`, as the caller's fault, for
-/// one that comes too slowly; `ServerBusy` when there is no room for it for a while.
+/// one that comes too slowly; `ServerBusy` when there is no memory for it for a while.
 pub(super) async fn read(
     mut body: Incoming,
-    room: &Arc<Semaphore>,
+    memory: &RequestMemory,
 ) -> Result<Received, ServiceError> {
     if body.is_end_stream() {
         return Ok(Received::default());
@@ -45,45 +45,60 @@ pub(super) async fn read(
     if declared.is_some_and(exceeds_limit) {
         return Err(too_large());
     }
-    let bytes_max = declared
-        .and_then(|length| usize::try_from(length).ok())
-        .unwrap_or(REQUEST_BODY_BYTES_MAX);
-    let permits = u32::try_from(bytes_max).map_err(|_| too_large())?;
-    let taken = timeout(ROOM_WAIT_MAX, Arc::clone(room).acquire_many_owned(permits)).await;
-    // It is never closed; but others may take their time.
-    let Ok(Ok(mut taken)) = taken else {
-        return Err(ErrorCode::ServerBusy.into());
-    };
+    let declared = declared.and_then(|length| usize::try_from(length).ok());
+    let bytes_max = declared.unwrap_or(REQUEST_BODY_BYTES_MAX);
 
     // Frames are copied: each may be a byte in a buffer of its own.
-    let mut bytes = match declared {
-        Some(_) => BytesMut::with_capacity(bytes_max),
-        None => BytesMut::new(),
-    };
-    let started = Instant::now();
+    let mut bytes = BytesMut::with_capacity(declared.unwrap_or(0).min(SMALL_BYTES_MAX));
+    let mut reserved: Option<Reservation> = None;
+    let mut started = Instant::now();
     loop {
         let deadline = started + START_WAIT_MAX + time_for(bytes.len());
-        let Ok(frame) = timeout_at(deadline, body.frame()).await else {
-            return Err(too_slow());
+        let frame = tokio::select! {
+            frame = timeout_at(deadline, body.frame()) => frame.map_err(|_| too_slow())?,
+            () = until_cut(reserved.as_ref()) => return Err(too_slow()),
         };
         let Some(frame) = frame else { break };
-        // Cut off, or in chunks that are none.
+        // Cut off, or malformed chunks.
         let frame = frame.map_err(|_| ServiceError::from(ErrorCode::InvalidInput))?;
         // Trailers mean nothing here.
-        if let Some(data) = frame.data_ref() {
-            if bytes.len().saturating_add(data.len()) > bytes_max {
-                return Err(too_large());
-            }
-            bytes.extend_from_slice(data);
+        let Some(data) = frame.data_ref() else {
+            continue;
+        };
+        let length = bytes.len().saturating_add(data.len());
+        if length > bytes_max {
+            return Err(too_large());
         }
+        if length > SMALL_BYTES_MAX && reserved.is_none() {
+            let waits = Instant::now();
+            let reservation = memory.reserve_body(bytes_max).await?;
+            reservation.transfer().begin();
+            reserved = Some(reservation);
+            started += waits.elapsed();
+            if declared.is_some() {
+                bytes.reserve(bytes_max - bytes.len());
+            }
+        }
+        if let Some(reserved) = &reserved {
+            reserved.transfer().moved(data.len());
+        }
+        bytes.extend_from_slice(data);
     }
-    let unused = bytes_max.saturating_sub(bytes.len());
-    // A share of what was taken, so that it can be given back.
-    drop(taken.split(unused));
+    if let Some(reserved) = &mut reserved {
+        reserved.try_resize(bytes.len());
+    }
     Ok(Received {
         bytes: bytes.freeze(),
-        room: Some(taken),
+        memory: reserved,
     })
+}
+
+/// Resolves when others need the memory of a body that has stalled.
+async fn until_cut(reserved: Option<&Reservation>) {
+    match reserved {
+        Some(reserved) => reserved.transfer().until_cut().await,
+        None => std::future::pending().await,
+    }
 }
 
 /// How long so many bytes may take.
@@ -115,11 +130,34 @@ pub(super) struct Reply {
 }
 
 impl Reply {
-    pub(super) fn new(bytes: Bytes, progress: Arc<Progress>) -> Self {
+    /// `memory` is held until all bytes are with the system.
+    pub(super) fn new(bytes: Bytes, memory: Option<Reservation>, progress: Arc<Progress>) -> Self {
+        let bytes = match memory {
+            Some(memory) => {
+                progress.sends(Arc::clone(memory.transfer()));
+                Bytes::from_owner(Reserved {
+                    bytes,
+                    _memory: memory,
+                })
+            }
+            None => bytes,
+        };
         Self {
             bytes: Some(bytes),
             progress,
         }
+    }
+}
+
+/// Bytes that give their memory back when hyper lets go of them.
+struct Reserved {
+    bytes: Bytes,
+    _memory: Reservation,
+}
+
+impl AsRef<[u8]> for Reserved {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
     }
 }
 
@@ -152,10 +190,6 @@ impl Drop for Reply {
     }
 }
 
-/// The bodies that are read at a time, all together. Others wait.
-pub(crate) const BODIES_BYTES_MAX: usize = 256 * 1024 * 1024;
-/// The longest wait for room.
-const ROOM_WAIT_MAX: Duration = Duration::from_secs(30);
 /// By how much a body may lag behind the pace.
 const START_WAIT_MAX: Duration = Duration::from_secs(30);
 /// The pace: the fewest bytes a second, on the average from the start. What comes slower takes room from others for too long.

@@ -28,17 +28,18 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tablesdk_protocol::{ErrorCode, ServiceError};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 pub(crate) use body::exceeds_limit;
 
 use crate::context::{Encrypted, Peer};
+use crate::memory::{MemoryBudgets, RequestMemory, Reservation, SMALL_BYTES_MAX};
 use crate::request_log;
 use crate::service::{Admitted, Service};
 #[cfg(feature = "tls")]
 use crate::tls::TlsIdentity;
-use body::{BODIES_BYTES_MAX, Received, Reply};
+use body::{Received, Reply};
 use idle::IdleList;
 use paced::{HEAD_WAIT_MAX, Paced};
 use progress::Progress;
@@ -102,8 +103,7 @@ pub(crate) struct Edge<H> {
     handler: Arc<H>,
     /// Stands in for the `Host` that HTTP/1.0 does not require.
     host: HeaderValue,
-    /// Has a permit for each byte of a body.
-    room: Arc<Semaphore>,
+    memory: Arc<MemoryBudgets>,
     idle: Arc<IdleList>,
     #[cfg(feature = "tls")]
     tls: Option<TlsIdentity>,
@@ -114,7 +114,7 @@ impl<H: Handler> Edge<H> {
         Self {
             handler,
             host,
-            room: Arc::new(Semaphore::new(BODIES_BYTES_MAX)),
+            memory: Arc::default(),
             idle: Arc::default(),
             #[cfg(feature = "tls")]
             tls: None,
@@ -225,6 +225,7 @@ async fn serve_requests<S, H>(
     let mut result = tokio::select! {
         result = &mut connection => Some(result),
         () = progress.is_evicted() => None,
+        () = progress.is_cut() => return,
         () = stopped(&mut stopping) => None,
     };
     if result.is_none() {
@@ -235,6 +236,7 @@ async fn serve_requests<S, H>(
             biased;
             result = &mut connection => Some(result),
             () = progress.is_quiet() => None,
+            () = progress.is_cut() => return,
         };
     }
     if let Some(Err(error)) = &result {
@@ -386,43 +388,47 @@ struct Exchange<H> {
 impl<H: Handler> Exchange<H> {
     async fn answer(&self, request: Request<Incoming>) -> Response<Reply> {
         self.progress.began();
-        let reply = |bytes| Reply::new(bytes, Arc::clone(&self.progress));
-        let mut response = self.respond(request).await;
+        let memory = RequestMemory::new(&self.edge.memory, self.peer);
+        let (mut response, body_memory) = self.respond(request, &memory).await;
         // SERVICE: it says so, although RFC 9110 has no use for it.
         if response.status() == StatusCode::NO_CONTENT {
             let headers = response.headers_mut();
             headers.insert(header::CONTENT_LENGTH, HeaderValue::from_static("0"));
             *response.body_mut() = Bytes::new();
         }
-        response.map(reply)
+        let bytes = response.body().len();
+        // A write's response is covered by the memory of its body: it was done, so it must not fail for want of more.
+        let reserved = memory.take_response(bytes).or(body_memory);
+        let reserved = reserved.filter(|_| bytes > SMALL_BYTES_MAX);
+        response.map(|bytes| Reply::new(bytes, reserved, Arc::clone(&self.progress)))
     }
 
-    /// Looks at the body only once the head has passed.
-    async fn respond(&self, request: Request<Incoming>) -> Response<Bytes> {
+    /// Looks at the body only once the head has passed. Returns the memory of the body, too.
+    async fn respond(
+        &self,
+        request: Request<Incoming>,
+        memory: &Arc<RequestMemory>,
+    ) -> (Response<Bytes>, Option<Reservation>) {
         let handler = &*self.edge.handler;
         let (mut head, body) = request.into_parts();
         head.extensions.insert(Peer(self.peer));
+        head.extensions.insert(Arc::clone(memory));
         if self.is_encrypted {
             head.extensions.insert(Encrypted);
         }
         let default_host = (head.version < Version::HTTP_11).then_some(&self.edge.host);
         if let Err(error) = to_origin_form(&mut head, default_host) {
-            return self.last(handler.refuse_head(&head, &error));
+            return (self.last(handler.refuse_head(&head, &error)), None);
         }
         let admitted = match handler.admit(head) {
             Ok(admitted) => admitted,
-            Err(response) if body.is_end_stream() => return *response,
-            Err(response) => return self.last(*response),
+            Err(response) if body.is_end_stream() => return (*response, None),
+            Err(response) => return (self.last(*response), None),
         };
         self.progress.became_known();
-        match body::read(body, &self.edge.room).await {
-            // The room is taken until there is an answer.
-            Ok(Received { bytes, room }) => {
-                let response = handler.answer(admitted, bytes).await;
-                drop(room);
-                response
-            }
-            Err(error) => self.last(handler.refuse(admitted, &error)),
+        match body::read(body, memory).await {
+            Ok(Received { bytes, memory }) => (handler.answer(admitted, bytes).await, memory),
+            Err(error) => (self.last(handler.refuse(admitted, &error)), None),
         }
     }
 

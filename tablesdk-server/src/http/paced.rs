@@ -95,6 +95,7 @@ impl<S> Paced<S> {
         let answer = &mut self.answer;
         if let Poll::Ready(Ok(bytes)) = written {
             answer.moved = answer.moved.saturating_add(bytes);
+            self.progress.sent(bytes);
         }
         if written.is_ready() {
             return written;

@@ -4,11 +4,12 @@
 //! connections asks here whether one is idle.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, watch};
 
 use super::idle::{IdleList, Place};
+use crate::memory::Transfer;
 
 /// What a connection does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +39,9 @@ pub(super) struct Progress {
     idle: Arc<IdleList>,
     place: Mutex<Option<Place>>,
     leave: Arc<Notify>,
+    /// The response that is sent, if it is one that others may need the memory of.
+    sending: Mutex<Option<Arc<Transfer>>>,
+    cut: Arc<Notify>,
 }
 
 impl Progress {
@@ -51,6 +55,8 @@ impl Progress {
             idle,
             place: Mutex::new(Some(place)),
             leave,
+            sending: Mutex::default(),
+            cut: Arc::default(),
         }
     }
 
@@ -84,9 +90,34 @@ impl Progress {
         self.advance(Phase::Answering, Phase::Flushing);
     }
 
+    /// From here on the client takes this response.
+    pub(super) fn sends(&self, response: Arc<Transfer>) {
+        response.begin_sending(Arc::clone(&self.cut));
+        *lock(&self.sending) = Some(response);
+    }
+
+    /// The system has taken so many bytes.
+    pub(super) fn sent(&self, bytes: usize) {
+        if let Some(response) = &*lock(&self.sending) {
+            response.moved(bytes);
+        }
+    }
+
+    /// Resolves when others need the memory of the response that is sent, and the client does not take it.
+    pub(super) async fn is_cut(&self) {
+        loop {
+            self.cut.notified().await;
+            // It may have been an earlier response, which is through.
+            if lock(&self.sending).as_ref().is_some_and(|it| it.is_cut()) {
+                return;
+            }
+        }
+    }
+
     /// All that hyper had is with the system.
     pub(super) fn flushed(&self) {
         if self.advance(Phase::Flushing, Phase::Idle) {
+            lock(&self.sending).take();
             self.enter_idle_list();
         }
     }
@@ -129,12 +160,16 @@ impl Progress {
     }
 
     fn replace(&self, place: Option<Place>) {
-        // Nothing panics while it is held.
-        let mut current = self.place.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = lock(&self.place);
         if let Some(previous) = std::mem::replace(&mut *current, place) {
             self.idle.remove(previous);
         }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing panics while it is held.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Drop for Progress {

@@ -7,6 +7,7 @@ use tokio::task::JoinHandle;
 
 use super::paced::LONG_HEAD_WAIT_MAX;
 use super::*;
+use crate::memory::MemoryBudget;
 
 /// Answers with what it got. `/panic` panics; `/none` has no content; `/large` has much. Knows nobody who asks for `/secret`.
 struct Echo;
@@ -33,7 +34,11 @@ impl Handler for Echo {
             return Response::builder().status(204).body(Bytes::new()).unwrap();
         }
         if head.uri == "/large" {
-            return Response::new(vec![b'x'; LARGE].into());
+            let memory = head.extensions.get::<Arc<RequestMemory>>().unwrap();
+            return match memory.reserve_response(LARGE).await {
+                Ok(()) => Response::new(vec![b'x'; LARGE].into()),
+                Err(error) => self.refuse_head(&head, &error),
+            };
         }
         let text = format!("[{} {} {host} {}]", head.method, head.uri, body.len());
         Response::new(text.into())
@@ -59,6 +64,19 @@ impl Handler for Echo {
 fn edge() -> Edge<Echo> {
     Edge::new(Arc::new(Echo), HeaderValue::from_static("default:1"))
 }
+
+/// With that many bytes for bodies, and for responses; a client may hold half of either.
+fn edge_with_memory(bytes: usize) -> Arc<Edge<Echo>> {
+    let memory = MemoryBudgets {
+        bodies: MemoryBudget::new(bytes),
+        responses: MemoryBudget::new(bytes),
+    };
+    let memory = Arc::new(memory);
+    Arc::new(Edge { memory, ..edge() })
+}
+
+/// A body that takes all that a client may hold.
+const LARGE_BODY: &str = "PUT /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 4194304\r\n\r\n";
 
 const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 7));
 
@@ -432,16 +450,75 @@ async fn a_body_at_the_slowest_pace_is_read_to_its_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_waits_for_room_for_a_while() {
-    let edge = Arc::new(edge());
-    let all = u32::try_from(BODIES_BYTES_MAX).unwrap();
-    let _others = edge.room.acquire_many(all).await.unwrap();
+async fn a_body_waits_for_memory_for_a_while() {
+    let edge = edge_with_memory(2 * LARGE);
+    let held = edge.memory.bodies.share("", PEER);
+    let held = held.reserve(LARGE).await.unwrap();
     let mut peer = Peer::of(&edge);
-    peer.send("PUT /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc")
-        .await;
-    let answer = peer.read_to_end().await;
-    assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
-    assert!(answer.ends_with("[refused PUT ServerBusy]"), "{answer}");
+    peer.send(LARGE_BODY).await;
+    peer.send(vec![b'x'; 20_000]).await;
+    let response = peer.read_to_end().await;
+    assert!(response.starts_with("HTTP/1.1 503 "), "{response}");
+    assert!(response.ends_with("[refused PUT ServerBusy]"), "{response}");
+
+    let mut peer = Peer::of(&edge);
+    peer.send(LARGE_BODY).await;
+    peer.send(vec![b'x'; 20_000]).await;
+    drop(held);
+    peer.send(vec![b'x'; LARGE - 20_000]).await;
+    peer.read_until("[PUT /1 h 4194304]").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn bodies_that_do_not_come_take_no_memory_from_others() {
+    let edge = edge_with_memory(2 * LARGE);
+    let mut silent = Vec::new();
+    for _ in 0..64 {
+        let mut peer = Peer::of(&edge);
+        peer.send(LARGE_BODY).await;
+        silent.push(peer);
+    }
+    let began = tokio::time::Instant::now();
+    let mut peer = Peer::of(&edge);
+    peer.send(LARGE_BODY).await;
+    peer.send(vec![b'x'; LARGE]).await;
+    peer.read_until("[PUT /1 h 4194304]").await;
+    assert_eq!(began.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_stalls_makes_room_for_another() {
+    let edge = edge_with_memory(2 * LARGE);
+    let mut stalled = Peer::of(&edge);
+    stalled.send(LARGE_BODY).await;
+    stalled.send(vec![b'x'; 20_000]).await;
+    let mut peer = Peer::of(&edge);
+    let began = tokio::time::Instant::now();
+    peer.send(LARGE_BODY).await;
+    peer.send(vec![b'x'; LARGE]).await;
+    peer.read_until("[PUT /1 h 4194304]").await;
+    assert!(began.elapsed() < Duration::from_secs(2));
+    let response = stalled.read_to_end().await;
+    assert!(response.starts_with("HTTP/1.1 408 "), "{response}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_response_that_is_not_taken_makes_room_for_another() {
+    let edge = edge_with_memory(2 * LARGE);
+    let request = "GET /large HTTP/1.1\r\nHost: h\r\n\r\n";
+    let mut stalled = Peer::of(&edge);
+    stalled.send(request).await;
+    stalled.read_until("HTTP/1.1 200 OK").await;
+    let mut peer = Peer::of(&edge);
+    let began = tokio::time::Instant::now();
+    for _ in 0..2 {
+        peer.send(request).await;
+        peer.read_until("\r\n\r\n").await;
+        let mut body = vec![0; LARGE];
+        peer.stream.read_exact(&mut body).await.unwrap();
+    }
+    assert!(began.elapsed() < Duration::from_secs(2));
+    assert!(stalled.read_to_end().await.len() < LARGE);
 }
 
 #[tokio::test(start_paused = true)]
@@ -529,52 +606,19 @@ async fn a_stranger_without_a_body_may_try_again() {
     peer.read_until("[GET /1 h 0]").await;
 }
 
-#[tokio::test]
-async fn bodies_wait_for_the_room_that_others_have() {
-    let edge = Arc::new(edge());
-    let room = u32::try_from(BODIES_BYTES_MAX - 4).unwrap();
-    let others = edge.room.acquire_many(room).await.unwrap();
-    let mut small = Peer::of(&edge);
-    small
-        .send("PUT /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nab")
-        .await;
-    while edge.room.available_permits() > 0 {
-        tokio::task::yield_now().await;
-    }
-    // All that is left is taken now, so that this one is not even asked for its body.
-    let mut waiting = Peer::of(&edge);
-    waiting
-        .send("PUT /2 HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n")
-        .await;
-    // It takes none either.
-    let mut empty = Peer::of(&edge);
-    empty
-        .send("PUT /3 HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n")
-        .await;
-    empty.read_until("[PUT /3 h 0]").await;
-    small.send("cd").await;
-    small.read_until("[PUT /1 h 4]").await;
-    waiting.read_until("100 Continue\r\n\r\n").await;
-    waiting.send("abc").await;
-    waiting.read_until("[PUT /2 h 3]").await;
-    drop(others);
-    while edge.room.available_permits() < BODIES_BYTES_MAX {
-        tokio::task::yield_now().await;
-    }
-}
-
-#[tokio::test]
-async fn a_body_in_chunks_gives_back_the_room_that_it_does_not_need() {
-    let room = Arc::new(Semaphore::new(REQUEST_BODY_BYTES_MAX));
-    let mut edge = edge();
-    edge.room = Arc::clone(&room);
-    let mut peer = Peer::of(&Arc::new(edge));
+#[tokio::test(start_paused = true)]
+async fn a_body_in_chunks_gives_back_the_memory_that_it_does_not_need() {
+    let edge = edge_with_memory(2 * REQUEST_BODY_BYTES_MAX);
+    let began = tokio::time::Instant::now();
+    let mut peer = Peer::of(&edge);
     for _ in 0..3 {
-        peer.send("POST /1 HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n")
+        peer.send("POST /1 HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n7530\r\n")
             .await;
-        peer.read_until("[POST /1 h 3]").await;
-        assert_eq!(room.available_permits(), REQUEST_BODY_BYTES_MAX);
+        peer.send(vec![b'x'; 0x7530]).await;
+        peer.send("\r\n0\r\n\r\n").await;
+        peer.read_until("[POST /1 h 30000]").await;
     }
+    assert_eq!(began.elapsed(), Duration::ZERO);
 }
 
 #[tokio::test(start_paused = true)]

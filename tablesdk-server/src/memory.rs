@@ -1,0 +1,472 @@
+//! [`MemoryBudget`]: the memory that bodies of requests, or responses, may hold at a time, and its division among clients.
+//!
+//! Memory is taken as bytes come, never for an announcement. One client, an account at an address, gets at most half of a
+//! budget. Where memory is short, transfers whose client has stalled are cut first. Knows neither sockets nor operations.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
+
+use tablesdk_protocol::{ErrorCode, ServiceError};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout_at};
+
+/// A bound on memory, shared by all transfers in one direction.
+pub(crate) struct MemoryBudget {
+    /// Has a permit for each byte.
+    total: Arc<Semaphore>,
+    /// How many bytes one client may hold.
+    share_bytes: usize,
+    /// The permits of each client that holds memory or waits for it.
+    shares: Mutex<HashMap<Client, Weak<Semaphore>>>,
+    transfers: Mutex<Transfers>,
+}
+
+/// Who a transfer is for: an account, and the address that the connection came from.
+type Client = (String, IpAddr);
+
+#[derive(Default)]
+struct Transfers {
+    count: u64,
+    list: BTreeMap<u64, Arc<Transfer>>,
+}
+
+impl MemoryBudget {
+    pub(crate) fn new(bytes: usize) -> Arc<Self> {
+        Arc::new(Self {
+            total: Arc::new(Semaphore::new(bytes)),
+            share_bytes: bytes / 2,
+            shares: Mutex::default(),
+            transfers: Mutex::default(),
+        })
+    }
+
+    /// The part of the budget that a client may hold.
+    pub(crate) fn share(self: &Arc<Self>, account: &str, peer: IpAddr) -> Share {
+        let mut shares = lock(&self.shares);
+        let client = (account.to_owned(), peer);
+        let permits = match shares.get(&client).and_then(Weak::upgrade) {
+            Some(permits) => permits,
+            None => {
+                // Clients come and go: now and then, those that hold nothing are forgotten.
+                if shares.len().is_power_of_two() {
+                    shares.retain(|_, permits| permits.strong_count() > 0);
+                }
+                let permits = Arc::new(Semaphore::new(self.share_bytes));
+                shares.insert(client, Arc::downgrade(&permits));
+                permits
+            }
+        };
+        Share {
+            budget: Arc::clone(self),
+            permits,
+        }
+    }
+
+    /// Cuts stalled transfers, oldest first, until so many bytes come back: all of them count where the budget is short, those of
+    /// the same client where only its share is.
+    fn cut_stalled(&self, share: &Arc<Semaphore>, bytes: usize) {
+        let is_short = self.total.available_permits() < bytes;
+        let now = Instant::now();
+        let mut freed = 0;
+        for transfer in lock(&self.transfers).list.values() {
+            if freed >= bytes {
+                return;
+            }
+            if (is_short || Arc::ptr_eq(&transfer.share, share)) && transfer.is_stalled(now) {
+                transfer.cut();
+                freed += transfer.bytes.load(Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for MemoryBudget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryBudget")
+            .field("available", &self.total.available_permits())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What one client may hold of a budget.
+#[derive(Clone, Debug)]
+pub(crate) struct Share {
+    budget: Arc<MemoryBudget>,
+    permits: Arc<Semaphore>,
+}
+
+impl Share {
+    /// Takes memory for a transfer; where it is short, waits for it and cuts stalled transfers meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// `ServerBusy` when there is none for a while.
+    pub(crate) async fn reserve(&self, bytes: usize) -> Result<Reservation, ServiceError> {
+        let permits = match self.try_permits(bytes) {
+            Some(permits) => permits,
+            None => self.wait(bytes).await?,
+        };
+        let transfer = Arc::new(Transfer {
+            share: Arc::clone(&self.permits),
+            bytes: AtomicUsize::new(bytes),
+            moved: AtomicUsize::new(0),
+            began: OnceLock::new(),
+            is_cut: AtomicBool::new(false),
+            cut: Notify::new(),
+            connection: OnceLock::new(),
+        });
+        let mut transfers = lock(&self.budget.transfers);
+        transfers.count += 1;
+        let id = transfers.count;
+        transfers.list.insert(id, Arc::clone(&transfer));
+        drop(transfers);
+        Ok(Reservation {
+            share: self.clone(),
+            id,
+            permits,
+            transfer,
+        })
+    }
+
+    async fn wait(&self, bytes: usize) -> Result<Permits, ServiceError> {
+        let (total, share) = (&self.budget.total, &self.permits);
+        let count = self.count(bytes);
+        let acquired = async {
+            let share = Arc::clone(share).acquire_many_owned(count).await.ok()?;
+            let total = Arc::clone(total).acquire_many_owned(count).await.ok()?;
+            Some(Permits { total, share })
+        };
+        let mut acquired = std::pin::pin!(acquired);
+        let end = Instant::now() + WAIT_MAX;
+        loop {
+            self.budget.cut_stalled(share, bytes);
+            let next = (Instant::now() + CUT_INTERVAL).min(end);
+            match timeout_at(next, acquired.as_mut()).await {
+                Ok(Some(permits)) => return Ok(permits),
+                // The semaphores are never closed.
+                Ok(None) => return Err(ErrorCode::ServerBusy.into()),
+                Err(_) if next == end => return Err(ErrorCode::ServerBusy.into()),
+                Err(_) => {}
+            }
+        }
+    }
+
+    fn try_permits(&self, bytes: usize) -> Option<Permits> {
+        let count = self.count(bytes);
+        let share = Arc::clone(&self.permits);
+        let share = share.try_acquire_many_owned(count).ok()?;
+        let total = Arc::clone(&self.budget.total);
+        let total = total.try_acquire_many_owned(count).ok()?;
+        Some(Permits { total, share })
+    }
+
+    /// No transfer is larger than a share in practice; one that were could never be reserved.
+    fn count(&self, bytes: usize) -> u32 {
+        u32::try_from(bytes.min(self.budget.share_bytes)).unwrap_or(u32::MAX)
+    }
+}
+
+/// Memory of one transfer. Dropping it gives the memory back.
+#[derive(Debug)]
+pub(crate) struct Reservation {
+    share: Share,
+    id: u64,
+    permits: Permits,
+    transfer: Arc<Transfer>,
+}
+
+#[derive(Debug)]
+struct Permits {
+    total: OwnedSemaphorePermit,
+    share: OwnedSemaphorePermit,
+}
+
+impl Reservation {
+    /// The transfer that holds the memory.
+    pub(crate) const fn transfer(&self) -> &Arc<Transfer> {
+        &self.transfer
+    }
+
+    /// Makes it that many bytes, if that can be done at once.
+    pub(crate) fn try_resize(&mut self, bytes: usize) -> bool {
+        let held = self.transfer.bytes.load(Ordering::Relaxed);
+        if bytes > held {
+            let Some(more) = self.share.try_permits(bytes - held) else {
+                return false;
+            };
+            self.permits.total.merge(more.total);
+            self.permits.share.merge(more.share);
+        } else {
+            drop(self.permits.total.split(held - bytes));
+            drop(self.permits.share.split(held - bytes));
+        }
+        self.transfer.bytes.store(bytes, Ordering::Relaxed);
+        true
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        lock(&self.share.budget.transfers).list.remove(&self.id);
+    }
+}
+
+/// A body that comes, or a response that is sent, and how fast the client moves it.
+#[derive(Debug)]
+pub(crate) struct Transfer {
+    share: Arc<Semaphore>,
+    bytes: AtomicUsize,
+    moved: AtomicUsize,
+    /// When the client's part began: not while a response is made.
+    began: OnceLock<Instant>,
+    is_cut: AtomicBool,
+    cut: Notify,
+    /// What is notified instead, once the connection sends it.
+    connection: OnceLock<Arc<Notify>>,
+}
+
+impl Transfer {
+    /// From here on it is the client's turn.
+    pub(crate) fn begin(&self) {
+        self.began.get_or_init(Instant::now);
+    }
+
+    /// The same for a response: it is cut by closing its connection, which is notified.
+    pub(crate) fn begin_sending(&self, connection: Arc<Notify>) {
+        let _ = self.connection.set(connection);
+        self.begin();
+    }
+
+    /// The client has sent or taken so many bytes more.
+    pub(crate) fn moved(&self, bytes: usize) {
+        self.moved.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Resolves when the memory is needed for others, and this transfer has stalled.
+    pub(crate) async fn until_cut(&self) {
+        self.cut.notified().await;
+    }
+
+    /// Whether the memory is needed for others, and this transfer has stalled.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.is_cut.load(Ordering::Relaxed)
+    }
+
+    fn is_stalled(&self, now: Instant) -> bool {
+        let Some(began) = self.began.get() else {
+            return false;
+        };
+        let late = now.duration_since(*began).saturating_sub(GRACE);
+        let expected = late.as_millis().saturating_mul(PACE_MIN) / 1000;
+        !self.is_cut() && expected > self.moved.load(Ordering::Relaxed) as u128
+    }
+
+    fn cut(&self) {
+        self.is_cut.store(true, Ordering::Relaxed);
+        self.connection
+            .get()
+            .map_or(&self.cut, |it| it)
+            .notify_one();
+    }
+}
+
+/// The memory of one request: of its body, and of its response.
+///
+/// An extension of the request's head on a connection; a request without a socket has none.
+#[derive(Debug)]
+pub(crate) struct RequestMemory {
+    budgets: Arc<MemoryBudgets>,
+    peer: IpAddr,
+    /// Known once the request is authenticated.
+    account: OnceLock<String>,
+    response: Mutex<Option<Reservation>>,
+}
+
+/// The bounds of a server.
+#[derive(Debug)]
+pub(crate) struct MemoryBudgets {
+    pub(crate) bodies: Arc<MemoryBudget>,
+    pub(crate) responses: Arc<MemoryBudget>,
+}
+
+impl Default for MemoryBudgets {
+    fn default() -> Self {
+        Self {
+            bodies: MemoryBudget::new(BODIES_BYTES_MAX),
+            responses: MemoryBudget::new(RESPONSES_BYTES_MAX),
+        }
+    }
+}
+
+impl RequestMemory {
+    pub(crate) fn new(budgets: &Arc<MemoryBudgets>, peer: IpAddr) -> Arc<Self> {
+        Arc::new(Self {
+            budgets: Arc::clone(budgets),
+            peer,
+            account: OnceLock::new(),
+            response: Mutex::default(),
+        })
+    }
+
+    /// The request is this account's.
+    pub(crate) fn belongs_to(&self, account: &str) {
+        self.account.get_or_init(|| account.to_owned());
+    }
+
+    /// Takes memory for the body.
+    ///
+    /// # Errors
+    ///
+    /// As [`Share::reserve`].
+    pub(crate) async fn reserve_body(&self, bytes: usize) -> Result<Reservation, ServiceError> {
+        self.share(&self.budgets.bodies).reserve(bytes).await
+    }
+
+    /// Takes memory for the response before it is made.
+    ///
+    /// # Errors
+    ///
+    /// As [`Share::reserve`]: for requests that change nothing, since nothing was done then.
+    pub(crate) async fn reserve_response(&self, bytes: usize) -> Result<(), ServiceError> {
+        if bytes <= SMALL_BYTES_MAX {
+            return Ok(());
+        }
+        let reserved = self.share(&self.budgets.responses).reserve(bytes).await?;
+        *lock(&self.response) = Some(reserved);
+        Ok(())
+    }
+
+    /// Makes room for a response of that many bytes, if that can be done at once.
+    pub(crate) fn try_resize_response(&self, bytes: usize) -> bool {
+        let mut response = lock(&self.response);
+        response.as_mut().is_none_or(|held| held.try_resize(bytes))
+    }
+
+    /// What was taken for the response, to be held until it is sent.
+    pub(crate) fn take_response(&self, bytes: usize) -> Option<Reservation> {
+        let mut response = lock(&self.response).take()?;
+        // A response that has become longer than what could be reserved is rare, and short of one entity.
+        response.try_resize(bytes);
+        Some(response)
+    }
+
+    fn share(&self, budget: &Arc<MemoryBudget>) -> Share {
+        let account = self.account.get().map_or("", String::as_str);
+        budget.share(account, self.peer)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing panics while it is held.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a body or a response may have without being counted: it is no more than the buffers of its connection.
+pub(crate) const SMALL_BYTES_MAX: usize = 16 * 1024;
+/// The bodies that are read or acted on at a time, all together.
+pub(crate) const BODIES_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// The responses that are made or sent at a time, all together.
+const RESPONSES_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// The longest wait for memory.
+const WAIT_MAX: Duration = Duration::from_secs(30);
+/// How often one who waits looks for stalled transfers.
+const CUT_INTERVAL: Duration = Duration::from_millis(250);
+/// How long a transfer may lag behind its pace while others wait for its memory.
+const GRACE: Duration = Duration::from_secs(1);
+/// The pace, in bytes a second, below which a transfer has stalled while others wait for its memory.
+const PACE_MIN: u128 = 128 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+    #[tokio::test(start_paused = true)]
+    async fn one_client_gets_half_and_another_the_rest() {
+        let budget = MemoryBudget::new(100);
+        let first = budget.share("first", HERE);
+        let held = first.reserve(50).await.unwrap();
+        let began = Instant::now();
+        let refusal = first.reserve(1).await.unwrap_err();
+        assert_eq!(*refusal.code(), ErrorCode::ServerBusy);
+        assert_eq!(began.elapsed(), WAIT_MAX);
+
+        let elsewhere = IpAddr::V4(Ipv4Addr::BROADCAST);
+        for client in [
+            budget.share("second", HERE),
+            budget.share("first", elsewhere),
+        ] {
+            client.reserve(50).await.unwrap();
+        }
+        assert_eq!(began.elapsed(), WAIT_MAX, "nothing else waited");
+        drop(held);
+        first.reserve(50).await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stalled_transfer_is_cut_once_its_memory_is_needed() {
+        let budget = MemoryBudget::new(2_000_000);
+        let share = budget.share("acct", HERE);
+        let stalled = share.reserve(500_000).await.unwrap();
+        let moving = share.reserve(500_000).await.unwrap();
+        stalled.transfer().begin();
+        moving.transfer().begin();
+        // Nobody needs the memory, so both may take their time.
+        tokio::time::advance(Duration::from_secs(3)).await;
+        moving.transfer().moved(400_000);
+        let cut = async {
+            let transfer = Arc::clone(stalled.transfer());
+            transfer.until_cut().await;
+            drop(stalled);
+        };
+        let began = Instant::now();
+        let (reserved, ()) = tokio::join!(share.reserve(400_000), cut);
+        reserved.unwrap();
+        assert_eq!(began.elapsed(), Duration::ZERO);
+        let cut = timeout_at(began, moving.transfer().until_cut()).await;
+        assert!(cut.is_err(), "the client keeps up");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_response_that_is_being_made_has_not_stalled() {
+        let budget = MemoryBudget::new(2);
+        let share = budget.share("acct", HERE);
+        let held = share.reserve(1).await.unwrap();
+        assert!(share.reserve(1).await.is_err());
+        held.transfer().begin();
+        let cut = async {
+            held.transfer().until_cut().await;
+            Instant::now()
+        };
+        let began = Instant::now();
+        let (refused, cut) = tokio::join!(share.reserve(1), cut);
+        assert!(refused.is_err(), "it was told to give it back, and did not");
+        assert!(cut - began <= GRACE + 2 * CUT_INTERVAL);
+    }
+
+    #[tokio::test]
+    async fn a_reservation_gives_back_what_it_does_not_need() {
+        let budget = MemoryBudget::new(20);
+        let share = budget.share("acct", HERE);
+        let mut held = share.reserve(10).await.unwrap();
+        assert!(held.try_resize(3) && held.try_resize(7) && !held.try_resize(11));
+        assert_eq!(budget.total.available_permits(), 13);
+        drop(held);
+        assert_eq!(budget.total.available_permits(), 20);
+        assert!(lock(&budget.transfers).list.is_empty());
+        drop(share);
+        budget.share("another", HERE);
+        assert_eq!(
+            lock(&budget.shares).len(),
+            1,
+            "who holds nothing is forgotten"
+        );
+    }
+}
