@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{Request, Response};
+use http::{Request, Response, header};
 use tablesdk_protocol::auth::SharedKey;
 use tablesdk_protocol::operation::{Operation, QueryOptions, ReceivedRequest};
 use tablesdk_protocol::{Clock, CorsRule, ErrorCode, ResourcePath, ServiceError, TableName};
@@ -25,6 +25,7 @@ use crate::context::{Context, RequestIds};
 use crate::cors::{self, Cors};
 use crate::engine::Engine;
 use crate::handler;
+use crate::memory::SMALL_BYTES_MAX;
 use crate::metrics::Metrics;
 use crate::request_log::{self, Entry};
 use crate::storage::{Closed, Storage, StorageError};
@@ -134,7 +135,12 @@ impl Service {
             entry.answered(&response, None);
             return Err(Box::new(response));
         }
-        match entry.span().in_scope(|| self.authenticate(&context, &head)) {
+        let authenticated = entry.span().in_scope(|| {
+            let principal = self.authenticate(&context, &head)?;
+            authorize_head(&principal, &context, &head)?;
+            Ok::<_, Refusal>(principal)
+        });
+        match authenticated {
             Ok(principal) => {
                 context.is_authenticated();
                 Ok(Admitted {
@@ -272,6 +278,25 @@ impl Service {
         let properties = self.engine.read().service_properties(account)?;
         Ok(properties.cors.unwrap_or_default())
     }
+}
+
+/// Refuses a large body that the credential is not good for, before it is read. A small one is read in any case, so that the
+/// connection can go on.
+fn authorize_head(
+    principal: &Principal,
+    context: &Context,
+    head: &Parts,
+) -> Result<(), ServiceError> {
+    let length = head.headers.get(header::CONTENT_LENGTH);
+    let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
+    if length.unwrap_or(0) <= SMALL_BYTES_MAX
+        && !head.headers.contains_key(header::TRANSFER_ENCODING)
+    {
+        return Ok(());
+    }
+    let resource = ResourcePath::parse(context.resource())?;
+    let options = QueryOptions::parse(head.uri.query().unwrap_or_default())?;
+    principal.authorize_head(head, &resource, &options)
 }
 
 /// A request whose sender is known, and whose body is yet to come.

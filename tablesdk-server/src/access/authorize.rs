@@ -3,11 +3,14 @@
 //! See <https://learn.microsoft.com/rest/api/storageservices/create-account-sas#account-sas-permissions-by-operation> and
 //! <https://learn.microsoft.com/rest/api/storageservices/create-service-sas#permissions-for-a-table>.
 
+use http::request::Parts;
+use http::{HeaderValue, header};
 use tablesdk_protocol::auth::sas::{
     AccountPermission, AccountSas, SasKeyRange, SasResourceType, TablePermission,
 };
-use tablesdk_protocol::operation::{Operation, batch, get_entity, update_entity};
-use tablesdk_protocol::{EntityKey, ErrorCode, ServiceError, TableName};
+use tablesdk_protocol::operation::{Operation, QueryOptions, batch, get_entity, update_entity};
+use tablesdk_protocol::wire::header::X_HTTP_METHOD;
+use tablesdk_protocol::{EntityKey, ErrorCode, ResourcePath, ServiceError, TableName};
 
 use super::{Principal, TableGrant, TokenAction};
 
@@ -103,10 +106,7 @@ impl Principal {
         match operation {
             // Each of its operations is authorized where it is carried out.
             Operation::Batch(_) => Ok(()),
-            Operation::CreateTable(_) => {
-                let permissions = [Permission::Create, Permission::Write];
-                self.authorize_account(&[Type::Container], &permissions, Action::CreateTables)
-            }
+            Operation::CreateTable(_) => self.authorize_create_table(),
             Operation::DeleteEntity(request) => {
                 change(&request.table, Some(&request.key), ChangeKind::Delete)
             }
@@ -128,15 +128,64 @@ impl Principal {
             }
             Operation::InsertEntity(request) => change(&request.table, None, ChangeKind::Insert),
             Operation::QueryEntities(request) => self.authorize_read(&request.table),
-            Operation::SetServiceProperties(_) => {
-                let permissions = [Permission::Write];
-                self.authorize_account(&[Type::Service], &permissions, Action::WriteService)
-            }
+            Operation::SetServiceProperties(_) => self.authorize_set_service_properties(),
             Operation::UpdateEntity(request) => self.authorize(&Change::update(request)),
             // Stored access policies among them: no signature reaches those that limit it, and no token gets this far.
             _ if *self == Self::Account => Ok(()),
             _ => Err(ErrorCode::AuthorizationFailure.into()),
         }
+    }
+
+    /// Refuses what the head of a request says already that it may not do, so that its body need not be read. What passes is not
+    /// allowed yet: ask [`Principal::authorize_operation`].
+    ///
+    /// # Errors
+    ///
+    /// As for an operation.
+    pub(crate) fn authorize_head(
+        &self,
+        head: &Parts,
+        resource: &ResourcePath,
+        options: &QueryOptions,
+    ) -> Result<(), ServiceError> {
+        let tunnelled = head.headers.get(X_HTTP_METHOD);
+        let method = tunnelled.map_or(head.method.as_str().as_bytes(), HeaderValue::as_bytes);
+        match (resource, options.get("comp"), method) {
+            (ResourcePath::Service, Some("properties"), b"PUT") => {
+                self.authorize_set_service_properties()
+            }
+            (ResourcePath::EntitySet(_), Some("acl"), b"PUT") if *self != Self::Account => {
+                Err(ErrorCode::AuthorizationFailure.into())
+            }
+            (ResourcePath::Tables, None, b"POST") => self.authorize_create_table(),
+            (ResourcePath::EntitySet(table), None, b"POST") => self.authorize(&Change {
+                table,
+                key: None,
+                kind: ChangeKind::Insert,
+            }),
+            (ResourcePath::Entity(table, key), None, b"PUT" | b"MERGE" | b"PATCH") => {
+                let kind = if head.headers.contains_key(header::IF_MATCH) {
+                    ChangeKind::Update
+                } else {
+                    ChangeKind::Upsert
+                };
+                let key = Some(key);
+                self.authorize(&Change { table, key, kind })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn authorize_create_table(&self) -> Result<(), ServiceError> {
+        let permissions = [AccountPermission::Create, AccountPermission::Write];
+        let types = [SasResourceType::Container];
+        self.authorize_account(&types, &permissions, TokenAction::CreateTables)
+    }
+
+    fn authorize_set_service_properties(&self) -> Result<(), ServiceError> {
+        let permissions = [AccountPermission::Write];
+        let types = [SasResourceType::Service];
+        self.authorize_account(&types, &permissions, TokenAction::WriteService)
     }
 
     /// The entities that it sees; `None` for all.
