@@ -62,7 +62,7 @@ pub struct Builder {
     storage: StorageOptions,
     table_name_hold: Duration,
     tokens: Tokens,
-    connections_max: usize,
+    connections_max: NonZeroUsize,
     shutdown_grace: Duration,
     admin_port: Option<u16>,
     #[cfg(feature = "tls")]
@@ -155,10 +155,13 @@ impl Builder {
 
     /// The most connections at a time: 10,000 unless chosen. Without effect on a server without a socket.
     ///
-    /// When there is no place for another one, the connection that can best be spared is closed: one that waits for a request,
-    /// strangers first, then whichever has waited longest. Where none waits, the new one does.
+    /// The limit of open files of the process (`RLIMIT_NOFILE`) bounds them as well: each connection is an open file, and some files
+    /// are left for the data directory. The library leaves that limit as it is; the program `tablesdk-server` raises it where it may.
+    ///
+    /// When all connections are taken, a new one takes the place of one that waits for a request: unauthenticated connections are
+    /// closed first, then the one that has waited longest. Where none waits, the new one does.
     pub const fn connections_max(mut self, connections: NonZeroUsize) -> Self {
-        self.connections_max = connections.get();
+        self.connections_max = connections;
         self
     }
 
@@ -283,7 +286,7 @@ impl Builder {
 #[derive(Clone, Debug)]
 pub(crate) struct Sockets {
     pub(crate) address: SocketAddr,
-    pub(crate) connections_max: usize,
+    pub(crate) connections_max: NonZeroUsize,
     pub(crate) shutdown_grace: Duration,
     pub(crate) admin_port: Option<u16>,
     /// How clients begin the URL of the server.
@@ -324,7 +327,7 @@ fn random_account() -> SharedKey {
     SharedKey::from_bytes(DEFAULT_ACCOUNT, key)
 }
 
-const CONNECTIONS_MAX: usize = 10_000;
+const CONNECTIONS_MAX: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(10);
 const DEFAULT_ACCOUNT: &str = "devstoreaccount1";
 /// How long the name of an account may be.

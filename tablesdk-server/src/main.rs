@@ -10,6 +10,7 @@ mod program;
 use std::error::Error;
 use std::io::{self, Write};
 use std::net::IpAddr;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -23,7 +24,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer as _, fmt};
 
 use crate::program::accounts::{self, Accounts};
-use crate::program::tools;
+use crate::program::{open_files, tools};
 
 fn main() -> ExitCode {
     let matches = command().get_matches();
@@ -47,6 +48,7 @@ fn run(flags: &Flags) -> Result<(), Box<dyn Error>> {
     let tls = flags.tls()?;
     flags.check_host(&accounts)?;
     start_log(flags)?;
+    open_files::raise(flags.max_connections);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
@@ -77,6 +79,7 @@ async fn serve(
     let mut builder = TableServer::builder()
         .host(flags.host)
         .port(flags.port)
+        .connections_max(flags.max_connections)
         .shutdown_grace(flags.shutdown_grace);
     for account in accounts.keys {
         builder = builder.account(account);
@@ -142,6 +145,7 @@ struct Flags {
     durability: Durability,
     log: Targets,
     log_format: LogFormat,
+    max_connections: NonZeroUsize,
     shutdown_grace: Duration,
     tls_cert: Option<PathBuf>,
     tls_key: Option<PathBuf>,
@@ -235,6 +239,7 @@ impl From<&ArgMatches> for Flags {
                 Some("json") => LogFormat::Json,
                 _ => LogFormat::Text,
             },
+            max_connections: *matches.get_one("max-connections").expect(expectation),
             shutdown_grace: Duration::from_secs(
                 *matches.get_one("shutdown-grace").expect(expectation),
             ),
@@ -338,6 +343,14 @@ fn command() -> Command {
                 .default_value("text")
                 .value_parser(["text", "json"])
                 .help("How to log: lines for people, or an object of JSON on each line"),
+        )
+        .arg(
+            Arg::new("max-connections")
+                .long("max-connections")
+                .value_name("COUNT")
+                .default_value("10000")
+                .value_parser(value_parser!(NonZeroUsize))
+                .help("How many clients can be connected at a time; when all are taken, idle connections are closed for new ones"),
         )
         .arg(
             Arg::new("shutdown-grace")

@@ -42,7 +42,21 @@ impl Program {
     }
 
     fn start_and_read(flags: &[&str], key: Option<SharedKey>, accounts: &str) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_tablesdk-server"))
+        let command = Command::new(env!("CARGO_BIN_EXE_tablesdk-server"));
+        Self::run(command, flags, key, accounts)
+    }
+
+    /// With no more open files than that.
+    fn start_with_open_files(files: u32, flags: &[&str]) -> Self {
+        let mut command = Command::new("sh");
+        let program = env!("CARGO_BIN_EXE_tablesdk-server");
+        let script = format!("ulimit -n {files} && exec \"$0\" \"$@\"");
+        command.args(["-c", &script, program]);
+        Self::run(command, flags, None, "")
+    }
+
+    fn run(mut command: Command, flags: &[&str], key: Option<SharedKey>, accounts: &str) -> Self {
+        let mut child = command
             .args(["--port", "0", "--log", "info"])
             .args(flags)
             .env("TABLESDK_SERVER_ACCOUNTS", accounts)
@@ -433,6 +447,46 @@ fn accounts_and_the_port_come_from_files_and_go_to_them() {
     assert_eq!(ask(&program, "GET", "/Tables", "").0, 200);
     program.key = key;
     assert_eq!(ask(&program, "GET", "/Tables", "").0, 200);
+}
+
+#[test]
+fn silent_connections_shut_out_neither_clients_nor_the_store() {
+    let place = tempfile::tempdir().unwrap();
+    let data = place.path().join("tables");
+    let program = Program::start_with_open_files(200, &["--data", shown(&data)]);
+    let silent: Vec<_> = (0..300)
+        .map(|_| TcpStream::connect(&program.address).unwrap())
+        .collect();
+    let table = r#"{"TableName":"people"}"#;
+    assert_eq!(ask(&program, "POST", "/Tables", table).0, 201);
+    for number in 0..20 {
+        let entity = format!(r#"{{"PartitionKey":"p","RowKey":"{number}"}}"#);
+        assert_eq!(ask(&program, "POST", "/people", &entity).0, 201);
+    }
+    drop(silent);
+    assert_eq!(ask(&program, "GET", "/people()", "").0, 200);
+    program.signal("TERM");
+    let (code, log) = program.ended();
+    assert_eq!(code, Some(0), "{log}");
+    assert!(
+        log.contains("raise the limit of open files (ulimit -n)"),
+        "{log}"
+    );
+}
+
+#[test]
+fn the_soft_limit_of_open_files_is_raised() {
+    let program = Program::start(&[]);
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", program.child.id()));
+    // Only Linux shows it.
+    let Ok(limits) = limits else { return };
+    let line = limits
+        .lines()
+        .find(|line| line.starts_with("Max open files"));
+    let mut numbers = line.unwrap().split_whitespace().skip(3);
+    let (soft, hard) = (numbers.next().unwrap(), numbers.next().unwrap());
+    let number = |text: &str| text.parse().unwrap_or(u64::MAX);
+    assert!(number(soft) >= number(hard).min(10_000), "{limits}");
 }
 
 /// A named pipe below that folder.

@@ -2,4 +2,5 @@
 
 pub(crate) mod accounts;
 mod bar;
+pub(crate) mod open_files;
 pub(crate) mod tools;

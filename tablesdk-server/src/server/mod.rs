@@ -4,6 +4,7 @@
 //! run on the caller's runtime and belong to the handle: none outlives it.
 
 mod admin;
+mod open_files;
 
 use std::fmt;
 use std::io;
@@ -23,6 +24,7 @@ use tokio::task::{JoinError, JoinHandle, JoinSet, spawn_blocking};
 use tokio::time::{sleep, timeout};
 
 use self::admin::Admin;
+use self::open_files::ConnectionLimit;
 use crate::builder::{Builder, Options, Sockets};
 use crate::context::Encrypted;
 use crate::http::{Edge, Handler, exceeds_limit, serve, stopped, to_origin_form};
@@ -398,6 +400,7 @@ async fn accept_all<H: Handler>(
     mut stopping: watch::Receiver<bool>,
 ) -> usize {
     let mut connections = JoinSet::new();
+    let mut limit = ConnectionLimit::new(sockets.connections_max);
     let stopping_of_connection = stopping.clone();
     let serve = |(stream, peer): (TcpStream, SocketAddr)| {
         // A failure means that the other side is gone already, which reading will find out.
@@ -410,7 +413,7 @@ async fn accept_all<H: Handler>(
     // Whether another one was told to leave for it and may be about to.
     let mut evicting = false;
     loop {
-        if connections.len() < sockets.connections_max
+        if connections.len() < limit.connections_max
             && let Some(accepted) = waiting.take()
         {
             connections.spawn(serve(accepted));
@@ -424,7 +427,7 @@ async fn accept_all<H: Handler>(
                 continue;
             }
             () = edge.evict(), if waiting.is_some() && !evicting => {
-                tracing::debug!("all places are taken: a connection that waits for a request is closed");
+                limit.log_reached();
                 evicting = true;
                 continue;
             }
@@ -440,12 +443,20 @@ async fn accept_all<H: Handler>(
             Some(Ok(accepted)) => waiting = Some(accepted),
             Some(Err(error)) if concerns_one_connection(&error) => {}
             // Most likely there are too many open files. The connection is still queued, and accepting it would fail at once
-            // again: wait for others to end.
+            // again: an idle one has to end first.
             Some(Err(error)) => {
-                tracing::warn!(%error, "no connection can be accepted");
+                limit.log_failure(&error);
+                let ended = async {
+                    edge.evict().await;
+                    connections.join_next().await
+                };
                 tokio::select! {
                     () = stopped(&mut stopping) => break,
-                    () = sleep(ACCEPT_RETRY_DELAY) => {}
+                    ended = timeout(ACCEPT_RETRY_DELAY, ended) => {
+                        if let Ok(Some(ended)) = ended {
+                            tell_panic(ended);
+                        }
+                    }
                 }
             }
         }

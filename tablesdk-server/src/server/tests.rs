@@ -1,5 +1,7 @@
 //! Starting, stopping and reaching a server, against a handler that answers when it is let.
 
+use std::num::NonZeroUsize;
+
 use http::Response;
 use http::request::Parts;
 use tablesdk_protocol::auth::{Scheme, string_to_sign};
@@ -61,7 +63,7 @@ async fn front_with(handler: Arc<Gate>, connections_max: usize) -> (Front, watch
     let stopping = watch::Sender::new(false);
     let sockets = Sockets {
         address: local_addr,
-        connections_max,
+        connections_max: NonZeroUsize::new(connections_max).unwrap(),
         shutdown_grace: Duration::from_secs(7),
         admin_port: None,
         scheme: "http",

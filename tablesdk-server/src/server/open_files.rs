@@ -1,0 +1,164 @@
+//! The limit of open files, as far as connections are bounded by it.
+//!
+//! A connection is an open file, and so is every table of the store: where connections take all that the process may have, the store
+//! can write no more. So connections are bounded by the limit less a reserve.
+
+use std::io;
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// How many connections there may be at a time, and why no more.
+#[derive(Debug)]
+pub(super) struct ConnectionLimit {
+    pub(super) connections_max: usize,
+    /// The limit of open files, where that is what bounds the connections.
+    files_max: Option<u64>,
+    /// When it was last logged that the limit was reached.
+    logged: Option<Instant>,
+}
+
+impl ConnectionLimit {
+    /// As many as are wanted, if the process may have as many files open beside what it needs otherwise.
+    pub(super) fn new(wanted: NonZeroUsize) -> Self {
+        let Some(files_max) = files_max() else {
+            return Self {
+                connections_max: wanted.get(),
+                files_max: None,
+                logged: None,
+            };
+        };
+        let connections_max = within(wanted.get(), files_max, files_open());
+        let is_bounded = connections_max < wanted.get();
+        if is_bounded {
+            tracing::info!(
+                connections_max,
+                files_max,
+                "the limit of open files allows fewer connections than wanted ({wanted})"
+            );
+        }
+        Self {
+            connections_max,
+            files_max: is_bounded.then_some(files_max),
+            logged: None,
+        }
+    }
+
+    /// Logs, now and then, that all connections are taken.
+    pub(super) fn log_reached(&mut self) {
+        if !self.is_time_to_log() {
+            return;
+        }
+        let connections_max = self.connections_max;
+        match self.files_max {
+            Some(files_max) => tracing::warn!(
+                connections_max,
+                files_max,
+                "all connections are taken, so idle ones are closed for new ones: raise the limit of open files (ulimit -n)"
+            ),
+            None => tracing::warn!(
+                connections_max,
+                "all connections are taken, so idle ones are closed for new ones"
+            ),
+        }
+    }
+
+    /// Logs, now and then, that a connection could not be accepted.
+    pub(super) fn log_failure(&mut self, error: &io::Error) {
+        if !self.is_time_to_log() {
+            return;
+        }
+        if is_exhausted(error) {
+            tracing::warn!(
+                %error,
+                files_max = files_max(),
+                "no connection can be accepted, so idle ones are closed: raise the limit of open files (ulimit -n), or lower \
+                 the number of connections"
+            );
+        } else {
+            tracing::warn!(%error, "no connection can be accepted");
+        }
+    }
+
+    fn is_time_to_log(&mut self) -> bool {
+        let now = Instant::now();
+        let is_time = self.logged.is_none_or(|last| now - last >= LOG_INTERVAL);
+        if is_time {
+            self.logged = Some(now);
+        }
+        is_time
+    }
+}
+
+fn within(wanted: usize, files_max: u64, files_open: u64) -> usize {
+    let left = files_max.saturating_sub(files_open + RESERVE);
+    // With a limit that low the server may fail, but a server for no connection is none.
+    let left = usize::try_from(left).unwrap_or(usize::MAX);
+    wanted.min(left.max(CONNECTIONS_MIN))
+}
+
+/// Whether there are too many open files.
+fn is_exhausted(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    {
+        use rustix::io::Errno;
+
+        let code = error.raw_os_error().map(Errno::from_raw_os_error);
+        matches!(code, Some(Errno::MFILE | Errno::NFILE))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = error;
+        false
+    }
+}
+
+/// How many files the process may have open; `None` where there is no limit.
+fn files_max() -> Option<u64> {
+    #[cfg(unix)]
+    return rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    #[cfg(not(unix))]
+    None
+}
+
+/// How many files the process has open.
+fn files_open() -> u64 {
+    let open = std::fs::read_dir("/dev/fd").map(Iterator::count);
+    open.map_or(FILES_OPEN, |count| u64::try_from(count).unwrap_or(u64::MAX))
+}
+
+/// Files that are not connections: those of the store, and some for operators, backups and certificates.
+const RESERVE: u64 = 96;
+/// The fewest connections, however low the limit of open files is.
+const CONNECTIONS_MIN: usize = 8;
+/// A guess, where nobody counts.
+const FILES_OPEN: u64 = 32;
+/// How often the log repeats itself.
+const LOG_INTERVAL: Duration = Duration::from_secs(60);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_leave_room_for_the_files_of_the_store() {
+        assert_eq!(within(10_000, 20_000, 20), 10_000);
+        assert_eq!(within(10_000, 1024, 20), 1024 - 20 - 96);
+        assert_eq!(within(100, 1024, 20), 100);
+        assert_eq!(within(10_000, 64, 20), CONNECTIONS_MIN);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_limit_and_the_open_files_of_this_process_are_known() {
+        let before = files_open();
+        let file = std::fs::File::open("/dev/null").unwrap();
+        // Other tests open and close files meanwhile, but not all that are open.
+        assert!(before > 3 && files_open() > 3);
+        assert!(files_max().is_none_or(|limit| limit > before));
+        drop(file);
+        let exhausted = io::Error::from_raw_os_error(rustix::io::Errno::MFILE.raw_os_error());
+        assert!(is_exhausted(&exhausted));
+    }
+}
