@@ -21,8 +21,10 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 #[cfg(feature = "durable")]
-use tokio::sync::mpsc;
-use tokio::sync::{Semaphore, watch};
+use tokio::runtime::Handle;
+#[cfg(feature = "durable")]
+use tokio::sync::mpsc::{self, error::SendTimeoutError};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::stopped;
@@ -96,16 +98,21 @@ async fn accept_all(
         while connections.try_join_next().is_some() {}
         let operator = Arc::clone(&operator);
         connections.spawn(async move {
+            let stalled = Arc::new(Notify::new());
             let service = service_fn(|request| {
                 let operator = Arc::clone(&operator);
-                async move { Ok::<_, Infallible>(operator.answer(&request)) }
+                let stalled = Arc::clone(&stalled);
+                async move { Ok::<_, Infallible>(operator.answer(&request, stalled)) }
             });
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(HEAD_WAIT_MAX)
                 .serve_connection(TokioIo::new(stream), service);
-            // Whoever broke it off knows.
-            let _ = connection.await;
+            tokio::select! {
+                // Whoever broke it off knows.
+                _ = connection => {}
+                () = stalled.notified() => {}
+            }
             drop(place);
         });
     }
@@ -119,7 +126,12 @@ struct Operator {
 }
 
 impl Operator {
-    fn answer(&self, request: &Request<Incoming>) -> Response<Content> {
+    /// `stalled` is notified when a client has stopped taking its response.
+    #[cfg_attr(
+        not(feature = "durable"),
+        expect(unused, reason = "other responses are short")
+    )]
+    fn answer(&self, request: &Request<Incoming>, stalled: Arc<Notify>) -> Response<Content> {
         if !is_for_this_machine(request.headers()) {
             let message = "This is for programs on this machine, and not for web pages.\n";
             return text(StatusCode::FORBIDDEN, message);
@@ -142,7 +154,7 @@ impl Operator {
                 response
             }
             #[cfg(feature = "durable")]
-            (&Method::POST, "/backup") => self.back_up(),
+            (&Method::POST, "/backup") => self.back_up(stalled),
             #[cfg(not(feature = "durable"))]
             (&Method::POST, "/backup") => {
                 let message = "This server was built without backups.\n";
@@ -160,8 +172,10 @@ impl Operator {
     }
 
     /// Writes the backup on a thread of its own, no faster than it is taken.
+    ///
+    /// A client that takes nothing for [`STALL_MAX`] loses its connection: it would keep others from a backup of theirs.
     #[cfg(feature = "durable")]
-    fn back_up(&self) -> Response<Content> {
+    fn back_up(&self, stalled: Arc<Notify>) -> Response<Content> {
         if self.backs_up.swap(true, Ordering::AcqRel) {
             let message = "Another backup is under way.\n";
             return text(StatusCode::SERVICE_UNAVAILABLE, message);
@@ -169,16 +183,22 @@ impl Operator {
         let (sender, receiver) = mpsc::channel(4);
         let engine = Arc::clone(self.service.engine());
         let end = EndOfBackup(Arc::clone(&self.backs_up));
+        let runtime = Handle::current();
         tokio::task::spawn_blocking(move || {
             let _end = end;
             let mut pipe = Pipe {
                 buffer: Vec::new(),
                 sender,
+                runtime,
             };
             if let Err(error) = engine.back_up(&mut pipe, |_| {}) {
-                // Whoever takes it has not got the end, and sees the connection break.
+                // The client has not got the end, and sees the connection break.
                 tracing::warn!(%error, "a backup was broken off");
-                let _ = pipe.sender.blocking_send(Err(error));
+                if pipe.sender.try_send(Err(error)).is_err() {
+                    stalled.notify_one();
+                    // The body must not end before the connection does: it would look whole.
+                    pipe.runtime.block_on(pipe.sender.closed());
+                }
             }
         });
         let mut response = Response::new(Content::Stream(receiver));
@@ -247,6 +267,7 @@ impl Body for Content {
 struct Pipe {
     buffer: Vec<u8>,
     sender: mpsc::Sender<io::Result<Bytes>>,
+    runtime: Handle,
 }
 
 #[cfg(feature = "durable")]
@@ -261,13 +282,91 @@ impl io::Write for Pipe {
 
     fn flush(&mut self) -> io::Result<()> {
         let part = Bytes::from(std::mem::take(&mut self.buffer));
-        let sent = self.sender.blocking_send(Ok(part));
-        sent.map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))
+        let sent = self.sender.send_timeout(Ok(part), STALL_MAX);
+        self.runtime.block_on(sent).map_err(|error| match error {
+            SendTimeoutError::Closed(_) => io::Error::from(io::ErrorKind::BrokenPipe),
+            SendTimeoutError::Timeout(_) => io::Error::new(
+                io::ErrorKind::TimedOut,
+                format!("the client took nothing of the backup for {STALL_MAX:?}"),
+            ),
+        })
     }
 }
 
 /// More operators at a time have to wait.
 const CONNECTIONS_MAX: usize = 16;
 const HEAD_WAIT_MAX: Duration = Duration::from_secs(10);
+/// How long the client of a backup may take nothing of it.
+#[cfg(feature = "durable")]
+const STALL_MAX: Duration = Duration::from_secs(30);
 #[cfg(feature = "durable")]
 const PART_BYTES: usize = 256 * 1024;
+
+#[cfg(all(test, feature = "durable"))]
+mod tests {
+    use http_body_util::BodyExt as _;
+    use tablesdk_protocol::{EntityKey, TableName, Value};
+    use tokio::time::{Instant, advance};
+
+    use super::*;
+    use crate::TableServer;
+    use crate::engine::{Action, Change, Command};
+
+    /// Of a server whose backup is longer than what is made ahead of its client.
+    async fn operator() -> Operator {
+        let service = Arc::clone(&TableServer::in_process().service);
+        let table: TableName = "people".parse().unwrap();
+        let engine = service.engine();
+        let create = Command::CreateTable(&table);
+        engine.commit("acct", &create).await.unwrap();
+        for number in 0..100 {
+            let key = &EntityKey::new("p", number.to_string()).unwrap();
+            let value = Value::String("x".repeat(30_000));
+            let action = Action::Insert(&[("a".to_owned(), value)]);
+            let insert = Command::Change(&table, Change { key, action });
+            engine.commit("acct", &insert).await.unwrap();
+        }
+        Operator {
+            service,
+            backs_up: Arc::default(),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_backup_that_is_not_taken_makes_room_for_another() {
+        let operator = operator().await;
+        let stalled = Arc::new(Notify::new());
+        let untaken = operator.back_up(Arc::clone(&stalled));
+        assert_eq!(untaken.status(), 200);
+        let began = Instant::now();
+        let refused = operator.back_up(Arc::default());
+        assert_eq!(refused.status(), 503);
+        // Time does not pass by itself while a thread works.
+        let mut cut = std::pin::pin!(stalled.notified());
+        while poll_once(cut.as_mut()).await.is_none() {
+            advance(Duration::from_secs(1)).await;
+        }
+        assert!(began.elapsed() >= STALL_MAX);
+        drop(untaken);
+        let taken = loop {
+            let response = operator.back_up(Arc::default());
+            if response.status() == 200 {
+                break response;
+            }
+            tokio::task::yield_now().await;
+        };
+        let bytes = taken.into_body().collect().await.unwrap().to_bytes();
+        assert!(bytes.len() > 3_000_000);
+    }
+
+    /// What a future has come to.
+    async fn poll_once<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
+        std::future::poll_fn(|context| {
+            Poll::Ready(match future.as_mut().poll(context) {
+                Poll::Ready(output) => Some(output),
+                Poll::Pending => None,
+            })
+        })
+        .await
+    }
+}
