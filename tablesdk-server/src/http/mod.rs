@@ -5,6 +5,7 @@
 //! there may be, is that of `server.rs`.
 
 mod body;
+mod first_head;
 mod idle;
 mod paced;
 mod progress;
@@ -12,6 +13,7 @@ mod progress;
 mod tls;
 
 use std::convert::Infallible;
+use std::io;
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -147,9 +149,6 @@ pub(crate) async fn serve<S, H>(
     H: Handler,
 {
     let progress = Arc::new(Progress::new(Arc::clone(&edge.idle)));
-    let Some(first) = first_byte(&mut stream, &progress, &mut stopping).await else {
-        return;
-    };
     let exchange = Exchange {
         #[cfg(feature = "tls")]
         is_encrypted: edge.tls.is_some(),
@@ -162,40 +161,53 @@ pub(crate) async fn serve<S, H>(
     };
     #[cfg(feature = "tls")]
     if let Some(tls) = exchange.edge.tls.as_ref().map(TlsIdentity::acceptor) {
-        let accepted = tokio::select! {
-            accepted = timeout(HEAD_WAIT_MAX, Box::pin(tls::accept(tls, stream, first))) => accepted,
-            () = progress.is_evicted() => return,
-            () = stopped(&mut stopping) => return,
+        let first = before_requests(first_byte(&mut stream), &exchange, &mut stopping);
+        let Some(Some(first)) = first.await else {
+            return;
         };
-        let mut stream = match accepted {
-            Ok(Ok(stream)) => stream,
-            Ok(Err(error)) => return request_log::unreadable(peer, &error),
-            Err(late) => return request_log::unreadable(peer, &late),
-        };
-        if let Some(first) = first_byte(&mut stream, &progress, &mut stopping).await {
-            let stream = Paced::new(stream, first, progress);
+        let accepted = Box::pin(tls::accept(tls, stream, first));
+        let accepted = before_requests(accepted, &exchange, &mut stopping).await;
+        let Some(mut stream) = accepted else { return };
+        let head = first_head::read(&mut stream);
+        if let Some(Some(head)) = before_requests(head, &exchange, &mut stopping).await {
+            let stream = Paced::new(stream, head, progress);
             Box::pin(serve_requests(stream, exchange, stopping)).await;
         }
         return;
     }
-    let stream = Paced::new(stream, first, progress);
-    Box::pin(serve_requests(stream, exchange, stopping)).await;
+    let head = first_head::read(&mut stream);
+    if let Some(Some(head)) = before_requests(head, &exchange, &mut stopping).await {
+        let stream = Paced::new(stream, head, progress);
+        Box::pin(serve_requests(stream, exchange, stopping)).await;
+    }
 }
 
-/// Waits for something to come: until then, a connection costs no buffer. `None` when it does not, or is not waited for.
-async fn first_byte<S: AsyncRead + Unpin>(
-    stream: &mut S,
-    progress: &Progress,
+/// Waits for what comes before the first request; `None` where it does not come soon, or is not waited for.
+async fn before_requests<T, H>(
+    read: impl Future<Output = io::Result<T>>,
+    exchange: &Exchange<H>,
     stopping: &mut watch::Receiver<bool>,
-) -> Option<u8> {
-    let mut first = [0];
+) -> Option<T> {
     let read = tokio::select! {
-        read = timeout(HEAD_WAIT_MAX, stream.read(&mut first)) => read,
-        () = progress.is_evicted() => return None,
+        read = timeout(HEAD_WAIT_MAX, read) => read,
+        () = exchange.progress.is_evicted() => return None,
         () = stopped(stopping) => return None,
     };
+    match read {
+        Ok(Ok(read)) => return Some(read),
+        Ok(Err(error)) => request_log::unreadable(exchange.peer, &error),
+        Err(late) => request_log::unreadable(exchange.peer, &late),
+    }
+    None
+}
+
+/// Waits for the first byte of a handshake: until then, a connection costs no buffer. `None` where the client ended the connection.
+#[cfg(feature = "tls")]
+async fn first_byte<S: AsyncRead + Unpin>(stream: &mut S) -> io::Result<Option<u8>> {
+    let mut first = [0];
+    let read = stream.read(&mut first).await?;
     let [first] = first;
-    matches!(read, Ok(Ok(1..))).then_some(first)
+    Ok((read > 0).then_some(first))
 }
 
 async fn serve_requests<S, H>(

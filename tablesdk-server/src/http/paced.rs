@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
@@ -18,8 +19,8 @@ use super::progress::{Phase, Progress};
 #[derive(Debug)]
 pub(super) struct Paced<S> {
     stream: S,
-    /// A byte that was read before hyper was there.
-    first: Option<u8>,
+    /// What was read before hyper was there.
+    first: Bytes,
     progress: Arc<Progress>,
     head: Head,
     answer: Answer,
@@ -47,11 +48,11 @@ struct Answer {
 }
 
 impl<S> Paced<S> {
-    /// A stream from which a byte was read already.
-    pub(super) fn new(stream: S, first: u8, progress: Arc<Progress>) -> Self {
+    /// A stream of which the beginning was read already.
+    pub(super) fn new(stream: S, first: Vec<u8>, progress: Arc<Progress>) -> Self {
         Self {
             stream,
-            first: Some(first),
+            first: first.into(),
             progress,
             head: Head::default(),
             answer: Answer::default(),
@@ -122,10 +123,12 @@ impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        if buffer.remaining() > 0
-            && let Some(first) = this.first.take()
-        {
-            buffer.put_slice(&[first]);
+        if !this.first.is_empty() {
+            let first = this
+                .first
+                .split_to(buffer.remaining().min(this.first.len()));
+            buffer.put_slice(&first);
+            this.head.bytes = this.head.bytes.saturating_add(first.len());
             this.progress.received();
             return Poll::Ready(Ok(()));
         }
@@ -238,5 +241,5 @@ pub(super) const IDLE_MAX: Duration = Duration::from_secs(10 * 60);
 pub(super) const STALL_MAX: Duration = Duration::from_secs(30);
 /// What a client must take of its answer in [`STALL_MAX`]: at this pace, the longest answer takes a quarter of an hour.
 pub(super) const STALL_BYTES_MIN: usize = 128 * 1024;
-/// One byte less than hyper's first buffer.
-const HEAD_READ_BYTES_MAX: usize = 8191;
+/// What a head may have in the time for a short one.
+const HEAD_READ_BYTES_MAX: usize = super::first_head::BYTES_MAX;
