@@ -344,22 +344,24 @@ fn command() -> Command {
                 .value_parser(["text", "json"])
                 .help("How to log: lines for people, or an object of JSON on each line"),
         )
-        .arg(
-            Arg::new("max-connections")
-                .long("max-connections")
-                .value_name("COUNT")
-                .default_value("10000")
-                .value_parser(value_parser!(NonZeroUsize))
-                .help("How many clients can be connected at a time; when all are taken, idle connections are closed for new ones"),
-        )
-        .arg(
-            Arg::new("shutdown-grace")
-                .long("shutdown-grace")
-                .value_name("SECONDS")
-                .default_value("10")
-                .value_parser(value_parser!(u64).range(..=3600))
-                .help("How long requests under way may take once the server was told to stop"),
-        )
+        .args(limit_args())
+}
+
+fn limit_args() -> [Arg; 2] {
+    [
+        Arg::new("max-connections")
+            .long("max-connections")
+            .value_name("COUNT")
+            .default_value("10000")
+            .value_parser(value_parser!(NonZeroUsize))
+            .help("How many clients can be connected at a time, as far as the limit of open files allows it; when all connections are taken, idle ones are closed for new ones"),
+        Arg::new("shutdown-grace")
+            .long("shutdown-grace")
+            .value_name("SECONDS")
+            .default_value("10")
+            .value_parser(value_parser!(u64).range(..=3600))
+            .help("How long requests under way may take once the server was told to stop"),
+    ]
 }
 
 fn tls_args() -> [Arg; 2] {

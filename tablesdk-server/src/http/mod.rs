@@ -183,8 +183,8 @@ pub(crate) async fn serve<S, H>(
 }
 
 /// Waits for what comes before the first request; `None` where it does not come soon, or is not waited for.
-async fn before_requests<T, H>(
-    read: impl Future<Output = io::Result<T>>,
+async fn before_requests<T: Send, H: Handler>(
+    read: impl Future<Output = io::Result<T>> + Send,
     exchange: &Exchange<H>,
     stopping: &mut watch::Receiver<bool>,
 ) -> Option<T> {

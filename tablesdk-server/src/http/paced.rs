@@ -38,6 +38,18 @@ struct Head {
     limit: Option<Pin<Box<Sleep>>>,
 }
 
+impl Head {
+    /// Counts what came. A head that holds more than hyper's first buffer has less time for its rest.
+    fn add(&mut self, bytes: usize) {
+        let before = self.bytes;
+        self.bytes = before.saturating_add(bytes);
+        if before <= HEAD_READ_BYTES_MAX && self.bytes > HEAD_READ_BYTES_MAX {
+            restart(&mut self.limit, LONG_HEAD_WAIT_MAX);
+            self.awaited = Some(Phase::Head);
+        }
+    }
+}
+
 /// How fast an answer must be taken.
 #[derive(Debug, Default)]
 struct Answer {
@@ -128,8 +140,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
                 .first
                 .split_to(buffer.remaining().min(this.first.len()));
             buffer.put_slice(&first);
-            this.head.bytes = this.head.bytes.saturating_add(first.len());
             this.progress.received();
+            this.head.add(first.len());
             return Poll::Ready(Ok(()));
         }
         let phase = this.progress.phase();
@@ -150,13 +162,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
             this.head.bytes = 0;
             this.progress.received();
         }
-        let before = this.head.bytes;
-        this.head.bytes = before.saturating_add(bytes);
-        if before <= HEAD_READ_BYTES_MAX && this.head.bytes > HEAD_READ_BYTES_MAX {
-            // From here on, it holds more than hyper's first buffer.
-            restart(&mut this.head.limit, LONG_HEAD_WAIT_MAX);
-            this.head.awaited = Some(Phase::Head);
-        }
+        this.head.add(bytes);
         read
     }
 }

@@ -302,7 +302,8 @@ const STALL_MAX: Duration = Duration::from_secs(30);
 #[cfg(feature = "durable")]
 const PART_BYTES: usize = 256 * 1024;
 
-#[cfg(all(test, feature = "durable"))]
+#[cfg(test)]
+#[cfg(feature = "durable")]
 mod tests {
     use http_body_util::BodyExt as _;
     use tablesdk_protocol::{EntityKey, TableName, Value};
