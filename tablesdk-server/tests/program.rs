@@ -654,7 +654,7 @@ fn one_signal_lets_requests_be_answered() {
     );
     let (code, log) = program.ended();
     assert_eq!(code, Some(0), "{log}");
-    assert!(log.contains("method=POST"), "{log}");
+    assert!(log.contains(r#"method="POST""#), "{log}");
 }
 
 #[test]
