@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures::{StreamExt as _, stream};
 use harness::Subject;
 use harness::faults::{Fault, Op, refusal};
-use tablesdk::action::BulkProgress;
+use tablesdk::action::{BulkError, BulkFailure, BulkProgress, BulkReport};
 use tablesdk::{DynamicEntity, EntityKey, ErrorKind, Retry, TableClient, TableEntity};
 
 use crate::{Employee, on_both_transports};
@@ -98,7 +98,7 @@ on_both_transports! {
             taken(120), taken(121), taken(122), taken(123), taken(124),
         ];
         assert_eq!(failed, expected);
-        let service = |failure: &&tablesdk::action::BulkFailure| failure.error().kind() == ErrorKind::Service;
+        let service = |failure: &&BulkFailure| failure.error().kind() == ErrorKind::Service;
         assert!(report.failures().iter().filter(service).all(|failure| failure.error().is_conflict()));
         assert_eq!((report.progress().written, report.progress().resume_at), (191, 200));
         assert_eq!(table.query::<Employee>().filter(|e| e.name.eq("Ada")).count().await.unwrap(), 191);
@@ -274,6 +274,64 @@ async fn a_delete_whose_answer_is_lost_is_done_all_the_same() {
     let progress = report.progress();
     assert_eq!(progress.written + progress.missing, 50);
     assert_eq!(table.query::<DynamicEntity>().count().await.unwrap(), 0);
+}
+
+/// Four entities whose deletion was carried out, and whose single deletes after that get these responses.
+async fn delete_after_a_lost_batch(singles: Vec<Fault>) -> Result<BulkReport, BulkError> {
+    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let rows = (0..4).map(|id| row("a", &id.to_string(), 1));
+    let inserted = table.bulk().insert_all(rows).run().await.unwrap();
+    assert!(inserted.is_success());
+    faults.plan(Op::Batch, [Fault::LoseAnswer]);
+    faults.plan(Op::Delete, singles);
+    let keys = (0..4).map(|id| ("a", id.to_string()));
+    let report = table.bulk().delete_all(keys).run().await;
+    assert_eq!(table.query::<DynamicEntity>().count().await.unwrap(), 0);
+    report
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_batch_of_deletes_stays_unknown_when_a_single_delete_fails() {
+    let busy = Fault::Answer(refusal(503, "ServerBusy"));
+    let report = delete_after_a_lost_batch(vec![busy; 5]).await.unwrap();
+    assert_eq!(report.failures().len(), 4, "{report:?}");
+    for failure in report.failures() {
+        assert!(failure.is_outcome_unknown(), "{failure}");
+    }
+    assert_eq!(report.progress().resume_at, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_batch_of_deletes_stays_unknown_when_a_single_delete_is_refused() {
+    let refused = Fault::Answer(refusal(403, "AuthorizationFailure"));
+    let report = delete_after_a_lost_batch(vec![Fault::Pass, refused]).await;
+    let report = report.unwrap();
+    let [failure] = report.failures() else {
+        panic!("{report:?}");
+    };
+    assert_eq!(failure.index(), 1);
+    assert!(failure.is_outcome_unknown(), "{failure}");
+    assert_eq!(report.progress().resume_at, 1, "it should be tried again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_batch_of_deletes_stays_unknown_when_the_credential_ends() {
+    let denied = Fault::Answer(refusal(403, "AuthenticationFailed"));
+    let error = delete_after_a_lost_batch(vec![denied]).await.unwrap_err();
+    assert!(error.error().unwrap().is_denied(), "{error:?}");
+    let failures = error.report().failures();
+    assert_eq!(failures.len(), 4, "{error:?}");
+    assert!(failures.iter().all(BulkFailure::is_outcome_unknown));
+}
+
+#[tokio::test(start_paused = true)]
+async fn entities_that_a_lost_batch_deleted_are_counted_as_missing() {
+    let report = delete_after_a_lost_batch(Vec::new()).await.unwrap();
+    assert!(report.is_success(), "{report:?}");
+    assert_eq!(
+        (report.progress().written, report.progress().missing),
+        (0, 4)
+    );
 }
 
 #[tokio::test]

@@ -428,6 +428,7 @@ fn note(ledger: &mut Ledger, sent: Sent) -> Option<Cause> {
         failures,
         requests,
         fatal,
+        ..
     } = sent;
     for (index, outcome) in outcomes {
         ledger.settle(index, &outcome);

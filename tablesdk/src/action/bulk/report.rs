@@ -30,7 +30,8 @@ pub struct BulkProgress {
     pub read: u64,
     /// Written; of deletes, deleted.
     pub written: u64,
-    /// To be deleted, and not there: somebody else was faster.
+    /// To be deleted, and not there: deleted by another program, never there, or deleted by an attempt of this run whose
+    /// response was lost.
     pub missing: u64,
     /// To be deleted unless changed, and changed: they are left as they are.
     pub changed: u64,
@@ -123,7 +124,8 @@ impl BulkFailure {
     }
 
     /// Whether the entity may have been written all the same: the service was sent the change and did not answer, or its
-    /// answer leaves that open.
+    /// answer leaves that open. Of a delete in a batch whose response was lost, this stays true when the single delete that
+    /// follows fails in another way.
     pub fn is_outcome_unknown(&self) -> bool {
         self.error.is_outcome_unknown()
     }

@@ -27,10 +27,17 @@ pub(super) struct Sent {
     pub(super) requests: u64,
     /// What is at fault is no entity: nothing else is worth sending.
     pub(super) fatal: Option<Arc<Error>>,
+    /// The error of a batch that may have been carried out, whose entities are now sent one by one.
+    ambiguous: Option<Arc<Error>>,
 }
 
 impl Sent {
     fn fail(&mut self, item: &Item, error: &Arc<Error>, is_refused: bool) {
+        // A failure of the single change does not prove that the batch did not carry it out.
+        let (error, is_refused) = match &self.ambiguous {
+            Some(ambiguous) if !error.is_outcome_unknown() => (ambiguous, false),
+            _ => (error, is_refused),
+        };
         self.failures.push(BulkFailure {
             index: item.index,
             key: Some(item.key.clone()),
@@ -79,7 +86,10 @@ pub(super) async fn send(table: TableClient, verb: Verb, mut items: Vec<Item>) -
                 None => refusals = REFUSALS_MAX,
             },
             // Of deletes it is known what should be there in the end, whoever brought it about.
-            Judgement::Other if verb == Verb::Delete && is_gone(&error) => refusals = REFUSALS_MAX,
+            Judgement::Other if verb == Verb::Delete && is_gone(&error) => {
+                refusals = REFUSALS_MAX;
+                sent.ambiguous = Some(Arc::new(error));
+            }
             Judgement::Other => {
                 sent.fail_all(&items, error);
                 break;
