@@ -86,8 +86,9 @@ pub enum ErrorKind {
     Credential,
     /// A name, key, value or filter breaks a rule of the service. Nothing was sent.
     Input,
-    /// A write was sent and not answered, or its repetition was answered in a way that leaves open whose doing it is. It may
-    /// have been carried out, and may not: [`Error::row_now`] says what is there.
+    /// A write was sent and not answered, or its repetition was answered in a way that leaves open whose doing it is, or the
+    /// response of success lacks what every response of the service has. It may have been carried out, and may not:
+    /// [`Error::row_now`] says what is there.
     OutcomeUnknown,
     /// The service's answer cannot be read, or an entity in it is not of the type it is read into. A write that ends so was
     /// carried out: only its result cannot be shown.

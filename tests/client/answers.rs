@@ -1,5 +1,6 @@
 //! The client's requests to the byte, and answers that a service should not give, on a mock server.
 
+use harness::faults::SERVICE_HEADERS;
 use tablesdk::{Backend, ErrorKind, Retry, SharedKey, TableClient, TableServiceClient};
 use tablesdk_server::TableServer;
 use wiremock::matchers::any;
@@ -50,8 +51,13 @@ async fn sent(server: &MockServer) -> String {
     text + std::str::from_utf8(&request.body).unwrap()
 }
 
+/// With the headers that every response of the service has: a write takes no other success for one.
+fn service_response(status: u16) -> ResponseTemplate {
+    ResponseTemplate::new(status).append_headers(SERVICE_HEADERS)
+}
+
 fn no_content() -> ResponseTemplate {
-    ResponseTemplate::new(204).insert_header("ETag", "W/\"datetime'2024-03-15T10%3A20%3A30.5Z'\"")
+    service_response(204).insert_header("ETag", "W/\"datetime'2024-03-15T10%3A20%3A30.5Z'\"")
 }
 
 fn ada() -> Employee {
@@ -271,7 +277,7 @@ async fn answers_that_are_none_are_errors() {
         let error = table.get(Employee::key("a", "b")).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Response, "{body:?} {error:?}");
     }
-    let (_server, table) = answering(ResponseTemplate::new(204)).await;
+    let (_server, table) = answering(service_response(204)).await;
     let error = table.upsert_merge(&ada()).await.unwrap_err();
     assert!(
         format!("{error:?}").ends_with("the answer lacks the ETag header"),
@@ -299,7 +305,7 @@ async fn an_etag_that_no_header_can_hold_is_not_sent_back() {
 
 #[tokio::test]
 async fn a_success_that_is_not_the_services_is_none() {
-    let page = ResponseTemplate::new(200).set_body_raw("<html>sign in</html>", "text/html");
+    let page = service_response(200).set_body_raw("<html>sign in</html>", "text/html");
     let (_server, table) = answering(page).await;
     let created = table.create().await.map(|()| true);
     for outcome in [

@@ -1,13 +1,16 @@
 //! What a doubt, a stranger's answer or an odd success may not be taken for: each test tells one story in which a client could
 //! claim what it does not know. In process, on virtual time.
 
+use std::slice;
 use std::time::Duration;
 
 use bytes::Bytes;
 use harness::Subject;
-use harness::faults::{Fault, Op, foreign, refusal};
+use harness::faults::{Fault, Op, SERVICE_HEADERS, foreign, refusal, service_response};
 use http::Response;
-use tablesdk::{Error, ErrorKind, Retry, RowNow, SharedKey, TableEntity, TableServiceClient};
+use tablesdk::{
+    Backend, Error, ErrorKind, Retry, RowNow, SharedKey, TableEntity, TableServiceClient, Transport,
+};
 use tokio::time::Instant;
 
 use crate::Employee;
@@ -26,7 +29,7 @@ fn doubt(error: &Error) -> Option<bool> {
 }
 
 fn no_content(etag: Option<&str>) -> Response<Bytes> {
-    let mut response = Response::builder().status(204);
+    let mut response = service_response(204);
     if let Some(etag) = etag {
         response = response.header("etag", etag);
     }
@@ -167,7 +170,7 @@ async fn an_insert_under_an_etag_without_a_time_fetches_the_time_or_says_that_it
 async fn a_success_without_a_version_is_a_doubt_for_every_write() {
     let odd = [
         no_content(None),
-        Response::builder()
+        service_response(200)
             .header("etag", "\"of a page\"")
             .body(Bytes::from_static(b"<html>Welcome</html>"))
             .unwrap(),
@@ -202,6 +205,127 @@ async fn a_success_without_a_version_is_a_doubt_for_every_write() {
             .await
             .unwrap_err();
         assert_eq!(doubt(&error), Some(false));
+    }
+}
+
+/// Responses of success that lack a header that every response of the service has.
+fn of_a_proxy(status: u16) -> [Response<Bytes>; 3] {
+    let [id, version] = &SERVICE_HEADERS;
+    let lacking = [&[][..], slice::from_ref(id), slice::from_ref(version)];
+    lacking.map(|headers| {
+        let etag = "W/\"datetime'2024-03-15T10%3A20%3A30.5Z'\"";
+        let response = Response::builder().status(status).header("etag", etag);
+        let response = headers.iter().fold(response, |response, (name, value)| {
+            response.header(*name, *value)
+        });
+        response.body(Bytes::new()).unwrap()
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_proxys_success_to_a_cancel_marker_does_not_prove_that_nothing_was_done() {
+    for status in [201, 204] {
+        for response in of_a_proxy(status) {
+            let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+            faults.plan(Op::Batch, [Fault::LoseAnswer]);
+            faults.plan(Op::Batch, vec![Fault::LoseRequest; 4]);
+            faults.plan(Op::Insert, [Fault::Answer(response)]);
+            let error = table.insert(&ada()).exactly_once().await.unwrap_err();
+            assert!(error.is_outcome_unknown(), "{status}: {error:?}");
+            let row = table.get::<Employee>(("Sales", "1")).await.unwrap();
+            assert!(row.is_some(), "it was done");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_proxys_success_proves_no_write() {
+    for response in of_a_proxy(204) {
+        let (subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+        let answer = || [Fault::Answer(response.clone())];
+        let mut row = table.insert(&Employee::new("2", "Alan", 41)).await.unwrap();
+
+        faults.plan(Op::Insert, answer());
+        let error = table.insert(&ada()).await.unwrap_err();
+        assert!(
+            matches!(error.row_now(), Some(RowNow::Missing)),
+            "{error:?}"
+        );
+        faults.plan(Op::Update, answer());
+        let error = table.upsert_replace(&ada()).await.unwrap_err();
+        assert!(
+            matches!(error.row_now(), Some(RowNow::Missing)),
+            "{error:?}"
+        );
+        row.age = 42;
+        faults.plan(Op::Update, answer());
+        assert_eq!(
+            doubt(&table.replace(&mut row).await.unwrap_err()),
+            Some(false)
+        );
+        faults.plan(Op::Delete, answer());
+        assert_eq!(
+            doubt(&table.delete_stored(&row).await.unwrap_err()),
+            Some(false)
+        );
+        faults.plan(Op::Delete, answer());
+        let error = table.delete(("Sales", "2")).await.unwrap_err();
+        assert_eq!(doubt(&error), Some(false));
+
+        faults.plan(Op::DeleteTable, answer());
+        let error = table.delete_table().await.unwrap_err();
+        assert!(error.is_outcome_unknown(), "{error:?}");
+        faults.plan(Op::CreateTable, answer());
+        let error = subject.service.table("Others").create().await.unwrap_err();
+        assert!(error.is_outcome_unknown(), "{error:?}");
+        faults.plan(Op::Update, answer());
+        let error = table.set_access_policy([]).await.unwrap_err();
+        assert!(error.is_outcome_unknown(), "{error:?}");
+    }
+    for response in of_a_proxy(202) {
+        let (subject, _table, faults) = Subject::with_faults(Retry::exponential()).await;
+        faults.plan(Op::Update, [Fault::Answer(response)]);
+        let properties = tablesdk::service::ServiceProperties::default();
+        let error = subject
+            .service
+            .set_properties(properties)
+            .await
+            .unwrap_err();
+        assert!(error.is_outcome_unknown(), "{error:?}");
+    }
+}
+
+/// As Cosmos DB responds: with a request id, and without a version.
+#[derive(Debug)]
+struct WithoutVersion<T>(T);
+
+impl<T: Transport> Transport for WithoutVersion<T> {
+    fn send(&self, request: http::Request<Bytes>) -> tablesdk::TransportFuture<'_> {
+        Box::pin(async move {
+            let mut response = self.0.send(request).await?;
+            response.headers_mut().remove("x-ms-version");
+            Ok(response)
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_success_of_cosmos_db_needs_no_version() {
+    for (backend, is_believed) in [(Backend::Cosmos, true), (Backend::Storage, false)] {
+        let subject = Subject::in_process();
+        subject.table().await;
+        let service = TableServiceClient::builder(subject.server().endpoint())
+            .credential(subject.server().credential())
+            .transport(WithoutVersion(subject.server().transport()))
+            .backend(backend)
+            .build()
+            .unwrap();
+        let inserted = service.table("Tests").insert(&ada()).await;
+        assert_eq!(inserted.is_ok(), is_believed, "{inserted:?}");
+        if let Err(error) = inserted {
+            let text = format!("{error:?}");
+            assert!(text.contains("x-ms-version"), "{text}");
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request, Response};
+use http::{HeaderMap, Method, Request, Response, response};
 use tablesdk::{Transport, TransportError, TransportFuture};
 
 /// What goes wrong with a request.
@@ -219,6 +219,22 @@ impl<T> fmt::Debug for Faults<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Faults").finish_non_exhaustive()
     }
+}
+
+/// The headers that every response of the service has: a write is believed to be done only by a response that has them.
+pub const SERVICE_HEADERS: [(&str, &str); 2] = [
+    ("x-ms-request-id", "3e315e3a-0002-0066-6584-aee2bb000000"),
+    ("x-ms-version", "2019-02-02"),
+];
+
+/// A response with the headers that every response of the service has.
+pub fn service_response(status: u16) -> response::Builder {
+    let response = Response::builder().status(status);
+    SERVICE_HEADERS
+        .iter()
+        .fold(response, |response, (name, value)| {
+            response.header(*name, *value)
+        })
 }
 
 /// An error of the service, as it answers it.

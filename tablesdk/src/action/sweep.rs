@@ -4,6 +4,7 @@ use std::future::IntoFuture;
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use http::StatusCode;
 use tablesdk_protocol::filter::{ComparisonOperator, Filter};
 use tablesdk_protocol::operation::delete_entity;
 use tablesdk_protocol::operation::query_entities::{Request, Response};
@@ -11,6 +12,7 @@ use tablesdk_protocol::wire::json::{JsonEntity, JsonError, MetadataLevel, read_p
 use tablesdk_protocol::{EntityKey, IfMatch, PartitionKey, TableName, Timestamp};
 
 use super::once::{PREFIX, PREFIX_END, is_marker};
+use super::settle::settle_unseen;
 use super::{ActionFuture, check_url};
 use crate::entity::EntityError;
 use crate::pipeline::Effect;
@@ -148,11 +150,12 @@ async fn delete(client: &TableClient, table: &TableName, key: EntityKey) -> Resu
     };
     let encoded = request.encode(&client.pipeline.endpoint);
     match client.send(OPERATION, Effect::Write, &encoded).await {
-        Ok(_) => Ok(true),
         // Somebody else sweeps, too.
         Err(error) if error.is_no_such_resource() => Ok(error.is_unsettled()),
         // What is left is found the next time.
-        Err(error) => Err(error.with_key(&request.key)),
+        sent => settle_unseen(OPERATION, sent, &[StatusCode::NO_CONTENT])
+            .map(|()| true)
+            .map_err(|error| error.with_key(&request.key)),
     }
 }
 

@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, Request, Response, StatusCode, header};
+use http::{HeaderMap, HeaderName, Request, Response, StatusCode, header};
 use tablesdk_protocol::operation::batch::Refusal;
 use tablesdk_protocol::wire::{error_body, header as name};
 use tablesdk_protocol::{Delivery, ErrorCode, ServiceError, Timestamp, TransportError};
 use tokio::time::{Instant, timeout_at};
 
 use super::Pipeline;
+use super::retry::Effect;
 use super::sign::Proof;
-use crate::Error;
+use crate::{Backend, Error};
 
 /// Finds the refusal in an answer of success.
 pub(crate) type Inspect<'i> = &'i (dyn Fn(&Response<Bytes>) -> Option<Refusal> + Sync);
@@ -51,6 +52,7 @@ impl<'p> Begun<'p> {
     /// Sends the request once.
     pub(super) async fn attempt(
         self,
+        effect: Effect,
         request: &Request<Bytes>,
         inspect: Inspect<'_>,
         client_request_id: &str,
@@ -77,7 +79,11 @@ impl<'p> Begun<'p> {
                 failure.error = failure.error.with_batch_index(index);
                 Err(failure)
             }
-            None => Ok(answer),
+            None => match missing_header(answer.headers(), pipeline.backend) {
+                // Of a read, the content tells.
+                Some(header) if effect == Effect::Write => Err(Failure::unproven(&answer, header)),
+                _ => Ok(answer),
+            },
         }
     }
 
@@ -177,6 +183,19 @@ impl Failure {
         }
     }
 
+    /// A success that is not the service's: a proxy may give it, and may have passed the request on.
+    fn unproven(response: &Response<Bytes>, header: HeaderName) -> Self {
+        let status = response.status();
+        let error = Error::response(NotTheService { status, header });
+        Self {
+            error: error.with_request_id(request_id(response.headers())),
+            remedy: Remedy::None,
+            maybe_done: true,
+            is_verdict: false,
+            asked_pause: Duration::ZERO,
+        }
+    }
+
     fn timeout(after: Duration) -> Self {
         Self {
             error: Error::timeout(format!("no answer came within {after:?}")),
@@ -218,6 +237,32 @@ impl Failure {
             error: Error::transport(error),
         }
     }
+}
+
+/// The header that a response lacks although every response of the service has it.
+///
+/// SERVICE: Cosmos DB sends no version.
+fn missing_header(headers: &HeaderMap, backend: Backend) -> Option<HeaderName> {
+    let required: &[_] = match backend {
+        Backend::Cosmos => &[name::X_MS_REQUEST_ID],
+        Backend::Storage => &[name::X_MS_REQUEST_ID, name::X_MS_VERSION],
+    };
+    let mut required = required.iter();
+    required.find(|name| !headers.contains_key(*name)).cloned()
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{status} without the header {header}, which every response of {} has",
+    if *header == name::X_MS_VERSION {
+        "Table storage (for Cosmos DB, which has none, set `Builder::backend`)"
+    } else {
+        "the table service"
+    }
+)]
+struct NotTheService {
+    status: StatusCode,
+    header: HeaderName,
 }
 
 /// Whether another attempt may fare better, as far as the status tells.

@@ -145,7 +145,8 @@ impl<'p> Run<'p> {
         in_time
     }
 
-    /// Sends a request, again if need be.
+    /// Sends a request, again if need be. A success of a write is the service's: a response without the headers of the
+    /// service is an error.
     ///
     /// The error of a write is [unsettled](Error::is_unsettled) when an attempt may have been carried out all the same.
     pub(crate) async fn send(
@@ -203,7 +204,9 @@ impl<'p> Run<'p> {
                 (Location::Secondary, Some(request)) => request,
                 _ => request,
             };
-            let attempt = self.begun.attempt(sent, inspect, &client_request_id);
+            let attempt = self
+                .begun
+                .attempt(effect, sent, inspect, &client_request_id);
             let bytes = sent.body().len();
             let id = client_request_id.as_str();
             let observed = self.observation.attempt(sent_before, bytes, id, attempt);

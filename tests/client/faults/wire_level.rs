@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use harness::faults::batch_refusal;
+use harness::faults::{SERVICE_HEADERS, batch_refusal};
 use tablesdk::{Error, ErrorKind, Retry, SharedKey, TableClient, TableServiceClient};
 use wiremock::matchers::any;
 use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
@@ -70,7 +70,7 @@ const ROW: &str = r#""odata.etag":"W/\"datetime'2024-03-15T10%3A20%3A30.5Z'\"","
 /// What the service would have answered.
 fn good(request: &Request) -> ResponseTemplate {
     let json = "application/json;odata=minimalmetadata";
-    match (request.method.as_str(), request.url.path()) {
+    let template = match (request.method.as_str(), request.url.path()) {
         ("GET", path) if path.ends_with("()") => {
             ResponseTemplate::new(200).set_body_raw(format!("{{\"value\":[{{{ROW}}}]}}"), json)
         }
@@ -83,7 +83,8 @@ fn good(request: &Request) -> ResponseTemplate {
         ),
         ("DELETE", _) => ResponseTemplate::new(204),
         _ => ResponseTemplate::new(204).insert_header("ETag", ETAG),
-    }
+    };
+    template.append_headers(SERVICE_HEADERS)
 }
 
 /// Gives the first requests of a method a wrong answer, and all others a good one.
