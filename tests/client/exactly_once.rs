@@ -11,7 +11,7 @@ use tablesdk::{
     Clock, DynamicEntity, ErrorKind, Retry, RowNow, Stored, TableClient, TableServiceClient,
     Timestamp, Transport,
 };
-use tablesdk_server::TableServer;
+use tablesdk_server::{InProcess, TableServer};
 use tokio::time::sleep;
 
 use crate::{Employee, on_both_transports};
@@ -419,6 +419,71 @@ async fn no_query_shows_a_marker() {
     assert_eq!(query().count().await.unwrap(), 2);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_late_duplicate_of_a_success_is_carried_out_again_once_its_marker_is_gone() {
+    let (subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    faults.plan(Op::Batch, [Fault::DuplicateLater(secs(50))]);
+    table.insert(&ada()).exactly_once().await.unwrap();
+    let other = subject.other().table("Tests");
+    other.delete(("Sales", "1")).await.unwrap();
+    sleep(secs(60)).await;
+    assert!(row(&table).await.is_some(), "as the guide says");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_late_duplicate_of_a_success_finds_a_marker_that_is_kept() {
+    let (subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let other = subject.other().table("Tests");
+    let late = || faults.plan(Op::Batch, [Fault::DuplicateLater(secs(50))]);
+    late();
+    table.insert(&ada()).keep_marker(secs(600)).await.unwrap();
+    other.delete(("Sales", "1")).await.unwrap();
+    late();
+    let batch = table
+        .batch("Sales")
+        .upsert_replace(&Employee::new("2", "Alan", 41));
+    let batch = batch.exactly_once().keep_marker(secs(600));
+    batch.commit().await.unwrap();
+    other.delete(("Sales", "2")).await.unwrap();
+    sleep(secs(60)).await;
+    assert_eq!(table.query::<Employee>().count().await.unwrap(), 0);
+    assert_eq!(markers(&subject).await, 2);
+    assert_eq!(faults.count(Op::Delete), 0, "one request less each");
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_verb_that_has_it_can_keep_its_marker() {
+    let (subject, table, _faults) = Subject::with_faults(Retry::exponential()).await;
+    let keep = secs(600);
+    let mut row = table.insert(&ada()).keep_marker(keep).await.unwrap();
+    row.age = 37;
+    let replace = table.replace(&mut row).keep_marker(keep);
+    replace.exactly_once().await.unwrap();
+    let mut row = table
+        .get::<Employee>(("Sales", "1"))
+        .tracked()
+        .await
+        .unwrap()
+        .unwrap();
+    row.age = 38;
+    let merge = table.merge(&mut row).changed_only();
+    merge.keep_marker(keep).await.unwrap();
+    let older = |e: &mut Employee| {
+        e.age += 1;
+        Ok(())
+    };
+    let modify = table.modify(("Sales", "1"), older).keep_marker(keep);
+    assert_eq!(modify.await.unwrap().age, 39);
+    assert!(
+        table
+            .delete(("Sales", "1"))
+            .keep_marker(keep)
+            .await
+            .unwrap()
+    );
+    assert_eq!(markers(&subject).await, 5);
+}
+
 /// The time that server and client agree on.
 #[derive(Clone, Debug)]
 struct Hand(Arc<AtomicU64>);
@@ -430,8 +495,8 @@ impl Clock for Hand {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn markers_are_swept_once_they_are_old() {
+/// A server and a client whose time the test moves on, and a table.
+async fn by_hand() -> (TableServer, Hand, TableServiceClient, Faults<InProcess>) {
     let hand = Hand(Arc::new(AtomicU64::new(1_700_000_000)));
     let server = TableServer::builder()
         .clock(hand.clone())
@@ -444,8 +509,38 @@ async fn markers_are_swept_once_they_are_old() {
         .clock(hand.clone())
         .build()
         .unwrap();
+    service.table("Tests").create().await.unwrap();
+    (server, hand, service, faults)
+}
+
+#[tokio::test(start_paused = true)]
+async fn markers_that_are_kept_are_swept_after_their_time() {
+    let (_server, hand, service, _faults) = by_hand().await;
     let table = service.table("Tests");
-    table.create().await.unwrap();
+    for (id, hours) in [("1", 3), ("2", 2)] {
+        let insert = table.insert(&Employee::new(id, "Ada", 36));
+        insert.keep_marker(secs(hours * 3600)).await.unwrap();
+    }
+    let sweep = || table.sweep_markers("Sales").into_future();
+    assert_eq!(sweep().await.unwrap(), 0);
+    // The server makes the timestamps of one second differ.
+    for (after, expected) in [(2 * 3600 - 1, 0), (2, 1), (3598, 0), (2, 1)] {
+        hand.0.fetch_add(after, Ordering::Relaxed);
+        assert_eq!(sweep().await.unwrap(), expected, "after {after} s more");
+    }
+    // The age that is asked for holds as well.
+    let insert = table.insert(&Employee::new("3", "Ada", 36));
+    insert.keep_marker(secs(1)).await.unwrap();
+    hand.0.fetch_add(3599, Ordering::Relaxed);
+    assert_eq!(sweep().await.unwrap(), 0);
+    hand.0.fetch_add(2, Ordering::Relaxed);
+    assert_eq!(sweep().await.unwrap(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn markers_are_swept_once_they_are_old() {
+    let (_server, hand, service, faults) = by_hand().await;
+    let table = service.table("Tests");
     let lose = |department: &str, id: &str| {
         faults.plan(Op::Batch, [Fault::LoseAnswer]);
         let mut row = Employee::new(id, "Ada", 36);

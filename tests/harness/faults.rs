@@ -23,6 +23,8 @@ pub enum Fault {
     Delay(Duration),
     /// It is carried out twice, and the second answer comes.
     Duplicate,
+    /// It is carried out and answered, and a copy of it arrives after that time.
+    DuplicateLater(Duration),
     /// The connection is lost, and the request arrives all the same, after that time.
     Straggle(Duration),
     /// It is lost on the way to the service, and no answer ever comes.
@@ -159,6 +161,15 @@ impl<T: Transport + 'static> Faults<T> {
         })
     }
 
+    fn deliver_later(&self, time: Duration, request: Request<Bytes>) {
+        let inner = Arc::clone(&self.inner);
+        tokio::spawn(async move {
+            tokio::time::sleep(time).await;
+            // Nobody waits for the answer.
+            let _ = inner.send(request).await;
+        });
+    }
+
     async fn exchange(&self, request: Request<Bytes>) -> Result<Response<Bytes>, TransportError> {
         let lost = || TransportError::maybe_sent("the connection was reset");
         match self.next(&request) {
@@ -181,13 +192,13 @@ impl<T: Transport + 'static> Faults<T> {
                 self.inner.send(request.clone()).await?;
                 self.inner.send(request).await
             }
+            Fault::DuplicateLater(time) => {
+                let response = self.inner.send(request.clone()).await;
+                self.deliver_later(time, request);
+                response
+            }
             Fault::Straggle(time) => {
-                let inner = Arc::clone(&self.inner);
-                tokio::spawn(async move {
-                    tokio::time::sleep(time).await;
-                    // Nobody waits for the answer.
-                    let _ = inner.send(request).await;
-                });
+                self.deliver_later(time, request);
                 Err(lost())
             }
             Fault::Swallow => std::future::pending().await,

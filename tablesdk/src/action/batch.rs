@@ -3,6 +3,7 @@
 //! See <https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions>.
 
 use std::fmt;
+use std::time::Duration;
 
 use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
 use tablesdk_protocol::operation::batch::{Change, Request};
@@ -13,10 +14,11 @@ use tablesdk_protocol::operation::{
 use tablesdk_protocol::wire::json::MetadataLevel;
 use tablesdk_protocol::{ETag, EntityKey, IfMatch, PartitionKey, TableName};
 
+use super::once::{self, KeepMarker};
 use super::settle::{Sent, settle};
 use super::transaction::{Transaction, content};
 use super::update_entity::{encode_stored, operation};
-use super::{EncodedEntity, check_condition, once};
+use super::{EncodedEntity, check_condition};
 use crate::entity::{EntityError, IntoEntityKey, Partition, Stored, WritableEntity};
 use crate::pipeline::{Run, random_guid};
 use crate::{Error, RowNow, TableClient};
@@ -53,7 +55,7 @@ pub struct Batch<'e> {
     items: Vec<Item<'e>>,
     /// The first thing that is wrong with a change.
     refused: Option<Error>,
-    once: bool,
+    once: Option<KeepMarker>,
 }
 
 struct Item<'e> {
@@ -74,7 +76,7 @@ impl<'e> Batch<'e> {
             target,
             items: Vec::new(),
             refused: None,
-            once: false,
+            once: None,
         }
     }
 
@@ -90,7 +92,16 @@ impl<'e> Batch<'e> {
     /// # }
     /// ```
     pub const fn exactly_once(mut self) -> Self {
-        self.once = true;
+        if self.once.is_none() {
+            self.once = Some(KeepMarker::NOT);
+        }
+        self
+    }
+
+    /// As `exactly_once`, and leaves the marker for at least that long, so that a duplicate of the request that arrives until
+    /// then does nothing. See [`InsertEntity::keep_marker`](super::InsertEntity::keep_marker).
+    pub const fn keep_marker(mut self, time: Duration) -> Self {
+        self.once = Some(KeepMarker(time));
         self
     }
 
@@ -188,7 +199,7 @@ impl<'e> Batch<'e> {
         let count = items.len();
         let problem = match count {
             1..BATCH_CHANGES_MAX => None,
-            BATCH_CHANGES_MAX if once => Some(BatchProblem::NoPlace),
+            BATCH_CHANGES_MAX if once.is_some() => Some(BatchProblem::NoPlace),
             BATCH_CHANGES_MAX => None,
             _ => Some(BatchProblem::Count { count }),
         };
@@ -417,15 +428,19 @@ struct Checked<'b> {
 }
 
 impl Checked<'_> {
-    async fn send(self, run: &mut Run<'_>, once: bool) -> Result<Vec<Option<ETag>>, Error> {
+    async fn send(
+        self,
+        run: &mut Run<'_>,
+        once: Option<KeepMarker>,
+    ) -> Result<Vec<Option<ETag>>, Error> {
         let Self {
             table,
             operations,
             keys,
             changes,
         } = self;
-        let done = if once {
-            once::commit(run, table, keys, changes.clone()).await
+        let done = if let Some(keep) = once {
+            once::commit(run, table, keys, changes.clone(), keep).await
         } else {
             let done = Transaction::new(run, changes.clone())?.send(run).await;
             done.map(|done| done.etags)

@@ -1,14 +1,16 @@
 //! `delete` and `delete_stored`: Delete Entity.
 
 use std::future::IntoFuture;
+use std::time::Duration;
 
 use http::StatusCode;
 use tablesdk_protocol::operation::batch::Change;
 use tablesdk_protocol::operation::delete_entity::Request;
 use tablesdk_protocol::{EntityKey, ErrorCode, IfMatch};
 
+use super::once::{self, KeepMarker};
 use super::settle::{Sent, check_status, settle};
-use super::{ActionFuture, check_condition, once};
+use super::{ActionFuture, check_condition};
 use crate::entity::EntityError;
 use crate::pipeline::{Effect, Run};
 use crate::{Error, RowNow, TableClient};
@@ -30,7 +32,7 @@ pub struct DeleteEntity {
     table: TableClient,
     key: Result<EntityKey, EntityError>,
     if_match: IfMatch,
-    once: bool,
+    once: Option<KeepMarker>,
 }
 
 impl DeleteEntity {
@@ -39,14 +41,23 @@ impl DeleteEntity {
             table,
             key,
             if_match: IfMatch::Any,
-            once: false,
+            once: None,
         }
     }
 
     /// Makes sure of what came of it even when answers are lost: `true` then means that this call deleted the entity. See
     /// [the guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
     pub const fn exactly_once(mut self) -> Self {
-        self.once = true;
+        if self.once.is_none() {
+            self.once = Some(KeepMarker::NOT);
+        }
+        self
+    }
+
+    /// As `exactly_once`, and leaves the marker for at least that long, so that a duplicate of the request that arrives until
+    /// then does nothing. See [`InsertEntity::keep_marker`](super::InsertEntity::keep_marker).
+    pub const fn keep_marker(mut self, time: Duration) -> Self {
+        self.once = Some(KeepMarker(time));
         self
     }
 
@@ -71,11 +82,15 @@ impl DeleteEntity {
     }
 }
 
-async fn delete(run: &mut Run<'_>, request: &Request, once: bool) -> Result<bool, Error> {
-    let sent = if once {
+async fn delete(
+    run: &mut Run<'_>,
+    request: &Request,
+    once: Option<KeepMarker>,
+) -> Result<bool, Error> {
+    let sent = if let Some(keep) = once {
         let changes = vec![Change::Delete(request.clone())];
         let keys = std::slice::from_ref(&request.key);
-        let done = once::commit(run, &request.table, keys, changes).await;
+        let done = once::commit(run, &request.table, keys, changes, keep).await;
         done.map(drop).map_err(Error::without_batch_index)
     } else {
         let encoded = request.encode(&run.pipeline().endpoint);
@@ -103,7 +118,7 @@ async fn delete(run: &mut Run<'_>, request: &Request, once: bool) -> Result<bool
             match settle(run, sent, error).await? {
                 // Without a version to fulfil, the delete promises that nothing is there.
                 (RowNow::Missing, _)
-                    if request.if_match == IfMatch::Any && !once && !is_without_table =>
+                    if request.if_match == IfMatch::Any && once.is_none() && !is_without_table =>
                 {
                     run.note_entities(1);
                     Ok(true)

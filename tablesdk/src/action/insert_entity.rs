@@ -4,6 +4,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::future::IntoFuture;
 use std::marker::PhantomData;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -14,8 +15,9 @@ use tablesdk_protocol::wire::json::{MetadataLevel, read_entity};
 use tablesdk_protocol::{ETag, EntityKey, Timestamp};
 
 use super::get_entity::fetch;
+use super::once::{self, KeepMarker};
 use super::settle::{Sent, check_status, settle, unproven};
-use super::{ActionFuture, EncodedEntity, once};
+use super::{ActionFuture, EncodedEntity};
 use crate::entity::{PropertyReader, Stored, TableEntity, WritableEntity};
 use crate::pipeline::{Effect, Run};
 use crate::{Error, TableClient};
@@ -36,7 +38,7 @@ use crate::{Error, TableClient};
 pub struct InsertEntity<E> {
     table: TableClient,
     entity: Result<EncodedEntity, Error>,
-    once: bool,
+    once: Option<KeepMarker>,
     marker: PhantomData<fn() -> E>,
 }
 
@@ -46,7 +48,7 @@ impl<E: WritableEntity> InsertEntity<E> {
         Self {
             table,
             entity,
-            once: false,
+            once: None,
             marker: PhantomData,
         }
     }
@@ -63,7 +65,33 @@ impl<E: WritableEntity> InsertEntity<E> {
     /// # }
     /// ```
     pub const fn exactly_once(mut self) -> Self {
-        self.once = true;
+        if self.once.is_none() {
+            self.once = Some(KeepMarker::NOT);
+        }
+        self
+    }
+
+    /// As [`exactly_once`](Self::exactly_once), and leaves the marker for at least that long. A duplicate of the request that
+    /// the network delivers until then finds the marker and does nothing; once the marker is deleted, which otherwise happens
+    /// at once after a success, the duplicate is carried out like a new request.
+    ///
+    /// The time begins when the service stores the marker. [`sweep_markers`](TableClient::sweep_markers) deletes the marker
+    /// after it, nothing else does: a success sends one request less, and leaves an entity more until then.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/employees.md")]
+    /// use std::time::Duration;
+    ///
+    /// let ada = Employee::new("Sales", "1", "Ada");
+    /// table.insert(&ada).exactly_once().keep_marker(Duration::from_secs(600)).await?;
+    ///
+    /// // From time to time: it is too early for this marker.
+    /// assert_eq!(table.sweep_markers("Sales").await?, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub const fn keep_marker(mut self, time: Duration) -> Self {
+        self.once = Some(KeepMarker(time));
         self
     }
 
@@ -91,7 +119,7 @@ async fn insert<E: WritableEntity>(
     table: &TableClient,
     request: Request,
     key: EntityKey,
-    once: bool,
+    once: Option<KeepMarker>,
 ) -> Result<Stored<E>, Error> {
     let body = request.entity.as_bytes();
     let etag = match send(run, &request, &key, once).await {
@@ -123,11 +151,12 @@ async fn send(
     run: &mut Run<'_>,
     request: &Request,
     key: &EntityKey,
-    once: bool,
+    once: Option<KeepMarker>,
 ) -> Result<ETag, Error> {
-    if once {
+    if let Some(keep) = once {
         let changes = vec![Change::Insert(request.clone())];
-        let etags = once::commit(run, &request.table, std::slice::from_ref(key), changes).await;
+        let keys = std::slice::from_ref(key);
+        let etags = once::commit(run, &request.table, keys, changes, keep).await;
         let etags = etags.map_err(Error::without_batch_index)?;
         run.note_entities(1);
         return etags

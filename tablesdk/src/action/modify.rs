@@ -4,12 +4,14 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::future::IntoFuture;
 use std::marker::PhantomData;
+use std::time::Duration;
 
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::wire::json::{JsonEntity, read_entity};
 use tablesdk_protocol::{EntityKey, IfMatch, Value};
 
 use super::get_entity::fetch;
+use super::once::KeepMarker;
 use super::update_entity::send;
 use super::{ActionFuture, EncodedEntity};
 use crate::entity::{EntityError, Stored, WritableEntity, write_entity, write_entity_with};
@@ -42,7 +44,7 @@ pub struct Modify<E, F> {
     key: Result<EntityKey, EntityError>,
     change: F,
     rounds: u32,
-    once: bool,
+    once: Option<KeepMarker>,
     marker: PhantomData<fn() -> E>,
 }
 
@@ -64,7 +66,7 @@ where
             key,
             change,
             rounds: ROUNDS,
-            once: false,
+            once: None,
             marker: PhantomData,
         }
     }
@@ -83,7 +85,16 @@ where
     /// modification succeeds, and not at all where it fails. See
     /// [the guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
     pub const fn exactly_once(mut self) -> Self {
-        self.once = true;
+        if self.once.is_none() {
+            self.once = Some(KeepMarker::NOT);
+        }
+        self
+    }
+
+    /// As `exactly_once`, and leaves the marker for at least that long, so that a duplicate of the request that arrives until
+    /// then does nothing. See [`InsertEntity::keep_marker`](super::InsertEntity::keep_marker).
+    pub const fn keep_marker(mut self, time: Duration) -> Self {
+        self.once = Some(KeepMarker(time));
         self
     }
 

@@ -7,10 +7,12 @@
 //!
 //! Knows nothing of what the changes are for.
 
+use std::time::Duration;
+
 use http::StatusCode;
 use tablesdk_protocol::operation::batch::Change;
 use tablesdk_protocol::operation::{EntityBody, Prefer, delete_entity, get_entity, insert_entity};
-use tablesdk_protocol::wire::json::{MetadataLevel, read_entity};
+use tablesdk_protocol::wire::json::{JsonEntity, MetadataLevel, read_entity};
 use tablesdk_protocol::{ETag, EntityKey, ErrorCode, Guid, IfMatch, TableName, Value};
 
 use super::settle::{Sent, check_status, look};
@@ -18,6 +20,36 @@ use super::transaction::{Transaction, content};
 use crate::entity::write_values;
 use crate::pipeline::{Effect, Run, random_guid};
 use crate::{Error, RowNow};
+
+/// How long the marker stays after a success, at least. Zero: it is deleted at once, where no attempt is in doubt.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KeepMarker(pub(super) Duration);
+
+impl KeepMarker {
+    pub(super) const NOT: Self = Self(Duration::ZERO);
+
+    /// What a marker says of it; `None` where it cannot be read.
+    pub(super) fn read(marker: &JsonEntity<'_>) -> Option<Self> {
+        let Some(property) = marker.property(KEEP_SECONDS) else {
+            return Some(Self::NOT);
+        };
+        match property.to_value().ok()? {
+            None => Some(Self::NOT),
+            Some(Value::Int64(seconds)) => {
+                let seconds = u64::try_from(seconds).ok()?;
+                Some(Self(Duration::from_secs(seconds)))
+            }
+            Some(_) => None,
+        }
+    }
+
+    /// In whole seconds, and no less than asked for.
+    fn seconds(self) -> i64 {
+        let whole = self.0.as_secs();
+        let seconds = whole.saturating_add(u64::from(self.0.subsec_nanos() > 0));
+        i64::try_from(seconds).unwrap_or(i64::MAX)
+    }
+}
 
 /// Carries changes out exactly once, or not at all, and gives back the new versions in their order; `None` for a delete.
 ///
@@ -29,15 +61,16 @@ pub(super) async fn commit(
     table: &TableName,
     keys: &[EntityKey],
     changes: Vec<Change>,
+    keep: KeepMarker,
 ) -> Result<Vec<Option<ETag>>, Error> {
-    let marker = Marker::new(run, table, keys)?;
+    let marker = Marker::new(run, table, keys, keep)?;
     let mut all = vec![Change::Insert(marker.insert(State::Committed)?)];
     all.extend(changes);
     let transaction = Transaction::new(run, all)?;
     let error = match transaction.send(run).await {
         Ok(done) => {
             // An attempt that is still under way must find the marker.
-            if !done.is_after_doubt {
+            if !done.is_after_doubt && keep.0.is_zero() {
                 marker.sweep(run).await;
             }
             return Ok(done.etags.into_iter().skip(1).collect());
@@ -89,6 +122,7 @@ struct Marker<'t> {
     table: &'t TableName,
     key: EntityKey,
     operation: &'static str,
+    keep: KeepMarker,
 }
 
 #[derive(Clone, Copy)]
@@ -108,23 +142,33 @@ enum Outcome {
 }
 
 impl<'t> Marker<'t> {
-    fn new(run: &Run<'_>, table: &'t TableName, keys: &[EntityKey]) -> Result<Self, Error> {
+    fn new(
+        run: &Run<'_>,
+        table: &'t TableName,
+        keys: &[EntityKey],
+        keep: KeepMarker,
+    ) -> Result<Self, Error> {
         let partition = keys.first().map_or("", |key| key.partition_key().as_str());
         let key = EntityKey::new(partition, format!("{PREFIX}{}", random_guid()));
         Ok(Self {
             table,
             key: key.map_err(|error| run.tally(Error::input(error)))?,
             operation: run.operation(),
+            keep,
         })
     }
 
     fn insert(&self, state: State) -> Result<insert_entity::Request, Error> {
         let text = |text: &str| Value::String(text.to_owned());
-        let values = [
+        let mut values = vec![
             ("TablesdkMarker".to_owned(), text("exactly-once")),
             (STATE.to_owned(), text(state.as_str())),
             ("TablesdkOperation".to_owned(), text(self.operation)),
         ];
+        if !self.keep.0.is_zero() {
+            let seconds = Value::Int64(self.keep.seconds());
+            values.push((KEEP_SECONDS.to_owned(), seconds));
+        }
         let body = write_values(&self.key, &values).map_err(Error::input)?;
         Ok(insert_entity::Request {
             table: self.table.clone(),
@@ -226,6 +270,8 @@ async fn version_now(
 pub(super) const PREFIX: &str = "~tablesdk.once.";
 /// Behind the names of all markers, which go on with a GUID.
 pub(super) const PREFIX_END: &str = "~tablesdk.once.~";
+/// How long a marker is to stay from its timestamp on, where that was asked for.
+pub(super) const KEEP_SECONDS: &str = "TablesdkKeepSeconds";
 const STATE: &str = "TablesdkState";
 const COMMITTED: &str = "committed";
 const CANCELLED: &str = "cancelled";

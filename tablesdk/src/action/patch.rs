@@ -89,7 +89,7 @@ impl<E: TableEntity> Patch<E> {
         let entity = EncodedEntity { key, body };
         let mut run = self.table.begin(OPERATION);
         let if_match = Some(IfMatch::Any);
-        let etag = send(&mut run, &self.table, Mode::Merge, if_match, entity, false).await;
+        let etag = send(&mut run, &self.table, Mode::Merge, if_match, entity, None).await;
         run.end(etag)
     }
 }

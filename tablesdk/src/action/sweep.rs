@@ -11,7 +11,7 @@ use tablesdk_protocol::operation::query_entities::{Request, Response};
 use tablesdk_protocol::wire::json::{JsonEntity, JsonError, MetadataLevel, read_page};
 use tablesdk_protocol::{EntityKey, IfMatch, PartitionKey, TableName, Timestamp};
 
-use super::once::{PREFIX, PREFIX_END, is_marker};
+use super::once::{KEEP_SECONDS, KeepMarker, PREFIX, PREFIX_END, is_marker};
 use super::settle::settle_unseen;
 use super::{ActionFuture, check_url};
 use crate::entity::EntityError;
@@ -41,7 +41,8 @@ impl SweepMarkers {
 
     /// Deletes only markers of that age: an hour unless told otherwise. It must be longer than any client of the table tries
     /// an operation, and any request can be under way: less than the [deadline](crate::Retry::deadline) of this client and
-    /// a minute more is refused. The age is told by this machine's clock.
+    /// a minute more is refused. The age is told by this machine's clock. A marker that was to be
+    /// [kept](super::InsertEntity::keep_marker) for longer is left for that time.
     pub const fn older_than(mut self, age: Duration) -> Self {
         self.older_than = age;
         self
@@ -67,6 +68,7 @@ impl SweepMarkers {
                 "PartitionKey".into(),
                 "RowKey".into(),
                 "Timestamp".into(),
+                KEEP_SECONDS.into(),
             ]),
             top: None,
             continuation: None,
@@ -84,8 +86,9 @@ impl SweepMarkers {
             let mut old = Vec::new();
             let read = read_page(&page.content, |entity| {
                 let age = age(entity, now);
-                if let (Some(key), Some(age)) = (marker_key(entity), age)
-                    && age >= self.older_than
+                if let (Some(key), Some(age), Some(KeepMarker(keep))) =
+                    (marker_key(entity), age, KeepMarker::read(entity))
+                    && age >= self.older_than.max(keep)
                 {
                     old.push(key);
                 }

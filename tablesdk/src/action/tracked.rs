@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::IntoFuture;
 use std::marker::PhantomData;
+use std::time::Duration;
 
 use bytes::Bytes;
 use tablesdk_protocol::operation::update_entity::Mode;
@@ -11,6 +12,7 @@ use tablesdk_protocol::{EntityKey, IfMatch, Value};
 
 use super::get_entity::{read, refused};
 use super::modify::{left_as_is, unmodelled};
+use super::once::KeepMarker;
 use super::update_entity::{operation, send};
 use super::{ActionFuture, EncodedEntity};
 use crate::entity::{
@@ -70,7 +72,7 @@ pub struct MergeChanged<'e, E> {
     table: TableClient,
     mode: Mode,
     entity: &'e mut Stored<E>,
-    once: bool,
+    once: Option<KeepMarker>,
 }
 
 impl<'e, E: WritableEntity> MergeChanged<'e, E> {
@@ -78,7 +80,7 @@ impl<'e, E: WritableEntity> MergeChanged<'e, E> {
         table: TableClient,
         mode: Mode,
         entity: &'e mut Stored<E>,
-        once: bool,
+        once: Option<KeepMarker>,
     ) -> Self {
         Self {
             table,
@@ -91,7 +93,16 @@ impl<'e, E: WritableEntity> MergeChanged<'e, E> {
     /// Makes sure of what came of it even when answers are lost. See
     /// [the guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
     pub const fn exactly_once(mut self) -> Self {
-        self.once = true;
+        if self.once.is_none() {
+            self.once = Some(KeepMarker::NOT);
+        }
+        self
+    }
+
+    /// As `exactly_once`, and leaves the marker for at least that long, so that a duplicate of the request that arrives until
+    /// then does nothing. See [`InsertEntity::keep_marker`](super::InsertEntity::keep_marker).
+    pub const fn keep_marker(mut self, time: Duration) -> Self {
+        self.once = Some(KeepMarker(time));
         self
     }
 }

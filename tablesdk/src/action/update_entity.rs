@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::IntoFuture;
 use std::marker::PhantomData;
+use std::time::Duration;
 
 use http::StatusCode;
 use tablesdk_protocol::operation::EntityBody;
@@ -10,8 +11,9 @@ use tablesdk_protocol::operation::batch::Change;
 use tablesdk_protocol::operation::update_entity::{Mode, Request, Response};
 use tablesdk_protocol::{ETag, IfMatch};
 
+use super::once::{self, KeepMarker};
 use super::settle::{Sent, check_status, settle, unproven};
-use super::{ActionFuture, EncodedEntity, MergeChanged, check_condition, once};
+use super::{ActionFuture, EncodedEntity, MergeChanged, check_condition};
 use crate::entity::{Stored, WritableEntity, write_entity};
 use crate::pipeline::{Effect, Run};
 use crate::{Error, RowNow, TableClient};
@@ -69,7 +71,7 @@ impl<E: WritableEntity> IntoFuture for WriteEntity<E> {
             } = self;
             let entity = entity?;
             let mut run = table.begin(operation(mode, if_match.as_ref()));
-            let etag = send(&mut run, &table, mode, if_match, entity, false).await;
+            let etag = send(&mut run, &table, mode, if_match, entity, None).await;
             run.end(etag)
         })
     }
@@ -103,7 +105,7 @@ pub struct ReplaceStored<'e, E> {
     table: TableClient,
     mode: Mode,
     entity: &'e mut Stored<E>,
-    once: bool,
+    once: Option<KeepMarker>,
 }
 
 impl<'e, E: WritableEntity> ReplaceStored<'e, E> {
@@ -112,14 +114,23 @@ impl<'e, E: WritableEntity> ReplaceStored<'e, E> {
             table,
             mode,
             entity,
-            once: false,
+            once: None,
         }
     }
 
     /// Makes sure of what came of it even when answers are lost. See
     /// [the guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
     pub const fn exactly_once(mut self) -> Self {
-        self.once = true;
+        if self.once.is_none() {
+            self.once = Some(KeepMarker::NOT);
+        }
+        self
+    }
+
+    /// As `exactly_once`, and leaves the marker for at least that long, so that a duplicate of the request that arrives until
+    /// then does nothing. See [`InsertEntity::keep_marker`](super::InsertEntity::keep_marker).
+    pub const fn keep_marker(mut self, time: Duration) -> Self {
+        self.once = Some(KeepMarker(time));
         self
     }
 
@@ -198,7 +209,7 @@ pub(super) async fn send(
     mode: Mode,
     if_match: Option<IfMatch>,
     entity: EncodedEntity,
-    once: bool,
+    once: Option<KeepMarker>,
 ) -> Result<ETag, Error> {
     let operation = run.operation();
     let EncodedEntity { key, body } = entity;
@@ -233,11 +244,15 @@ pub(super) async fn send(
     }
 }
 
-async fn exchange(run: &mut Run<'_>, request: &Request, once: bool) -> Result<ETag, Error> {
-    if once {
+async fn exchange(
+    run: &mut Run<'_>,
+    request: &Request,
+    once: Option<KeepMarker>,
+) -> Result<ETag, Error> {
+    if let Some(keep) = once {
         let changes = vec![Change::Update(request.clone())];
         let keys = std::slice::from_ref(&request.key);
-        let etags = once::commit(run, &request.table, keys, changes).await;
+        let etags = once::commit(run, &request.table, keys, changes, keep).await;
         let etags = etags.map_err(Error::without_batch_index)?;
         run.note_entities(1);
         return etags
