@@ -19,6 +19,7 @@ mod honesty;
 mod key_laws;
 mod key_templates;
 mod keys;
+mod late_requests;
 mod observability;
 mod paging;
 mod projections;
