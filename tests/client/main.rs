@@ -9,6 +9,7 @@ mod bad_input;
 mod batches;
 mod bulk;
 mod concurrency;
+mod continuations;
 mod delivery;
 mod dynamic;
 mod every;

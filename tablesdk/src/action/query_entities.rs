@@ -25,8 +25,9 @@ use super::{DeleteAll, ParallelQuery, check_url};
 use crate::entity::{DynamicEntity, Partition, RowRange, Stored, TableEntity};
 use crate::pipeline::{Effect, PagedOperation, Run};
 use crate::query::{
-    AccessClass, EntityStream, Explanation, Filter, FilterError, Keys, Page, PageToken, Pages,
-    Presence, Resolve, ResolveError, Selection, SelectionError, Whole, fingerprint, point, without,
+    AccessClass, Continuations, EntityStream, Explanation, Filter, FilterError, Keys, Page,
+    PageToken, Pages, Presence, Resolve, ResolveError, Selection, SelectionError, Whole,
+    fingerprint, point, without,
 };
 use crate::{Error, TableClient};
 
@@ -391,6 +392,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
             filter,
             selection: self.selection,
             operation: PagedOperation::default(),
+            continuations: Continuations::new(),
         })
     }
 
@@ -686,6 +688,7 @@ struct PagedQuery<S> {
     selection: S,
     /// What the pages have in common for whoever observes them.
     operation: PagedOperation,
+    continuations: Continuations<EntityContinuation>,
 }
 
 impl<S> PagedQuery<S> {
@@ -707,6 +710,7 @@ impl<S> PagedQuery<S> {
         if let (Some(key), None) = (&self.point, &continuation) {
             return Ok((self.entity::<E>(key).await?, None));
         }
+        let sent = continuation.clone();
         let request = Request {
             table: self.table.checked_name(OPERATION)?,
             filter: self.filter.clone(),
@@ -720,6 +724,11 @@ impl<S> PagedQuery<S> {
         let request = request.encode(&pipeline.endpoint);
         let mut run = self.table.go_on(OPERATION, &self.operation);
         let page = self.read_page::<E>(&mut run, &request).await;
+        let page = page.and_then(|(items, next)| {
+            let advanced = self.continuations.advance(sent.as_ref(), next.as_ref());
+            advanced.map_err(|error| run.tally(Error::response(error)))?;
+            Ok((items, next))
+        });
         run.pause(&self.operation, page)
     }
 

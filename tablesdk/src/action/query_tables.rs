@@ -10,7 +10,7 @@ use tablesdk_protocol::operation::query_tables::{Request, Response};
 use super::check_url;
 use crate::Error;
 use crate::pipeline::{Effect, PagedOperation, Pipeline};
-use crate::query::{Column, EntityStream, Page, PageToken, Pages, fingerprint};
+use crate::query::{Column, Continuations, EntityStream, Page, PageToken, Pages, fingerprint};
 
 /// Lists tables. See [`TableServiceClient::tables`](crate::TableServiceClient::tables).
 ///
@@ -69,14 +69,14 @@ impl QueryTables {
             page_size: self.page_size,
             ..Pages::default()
         };
-        let query = Arc::new((self, PagedOperation::default()));
+        let query = Arc::new((self, Scan::new()));
         EntityStream::follow(pages, move |top, next| {
             let query = Arc::clone(&query);
             async move {
-                let (query, operation) = &*query;
-                let page = query.fetch(top, next, operation).await?;
+                let (query, scan) = &*query;
+                let page = query.fetch(top, next, scan).await?;
                 if page.1.is_none() {
-                    operation.end(None);
+                    scan.operation.end(None);
                 }
                 Ok(page)
             }
@@ -124,8 +124,8 @@ impl QueryTables {
             .transpose();
         let next = next.map_err(refused)?;
         let next = next.map(|continuation| continuation.next_partition_key);
-        let operation = PagedOperation::default();
-        let (items, next) = Box::pin(self.fetch(self.page_size, next, &operation)).await?;
+        let scan = Scan::new();
+        let (items, next) = Box::pin(self.fetch(self.page_size, next, &scan)).await?;
         let next = next.map(|name| EntityContinuation {
             next_partition_key: name,
             next_row_key: None,
@@ -147,7 +147,7 @@ impl QueryTables {
         &self,
         top: Option<usize>,
         next_table_name: Option<String>,
-        operation: &PagedOperation,
+        scan: &Scan,
     ) -> Result<(Vec<String>, Option<String>), Error> {
         let filter = if self.prefix.is_empty() {
             None
@@ -156,6 +156,7 @@ impl QueryTables {
             let filter = name.starts_with(&self.prefix).into_tree();
             Some(filter.map_err(refused)?)
         };
+        let sent = next_table_name.clone();
         let request = Request {
             filter,
             top,
@@ -165,17 +166,38 @@ impl QueryTables {
         let pipeline = &self.pipeline;
         check_url(OPERATION, request.url_bytes(&pipeline.endpoint))?;
         let request = request.encode(&pipeline.endpoint);
-        let mut run = pipeline.go_on(OPERATION, None, operation);
+        let mut run = pipeline.go_on(OPERATION, None, &scan.operation);
         let page = match run.send(Effect::Read, &request).await {
             Ok(answer) => Response::decode(&answer.response)
                 .map_err(|error| run.tally(Error::response(error))),
             Err(error) => Err(error),
         };
+        let page = page.and_then(|page| {
+            let next = page.next_table_name.as_ref();
+            let advanced = scan.continuations.advance(sent.as_ref(), next);
+            advanced.map_err(|error| run.tally(Error::response(error)))?;
+            Ok(page)
+        });
         if page.is_ok() {
             run.note_page();
         }
-        let page = run.pause(operation, page)?;
+        let page = run.pause(&scan.operation, page)?;
         Ok((page.names, page.next_table_name))
+    }
+}
+
+/// What the pages of one list have in common.
+struct Scan {
+    operation: PagedOperation,
+    continuations: Continuations<String>,
+}
+
+impl Scan {
+    fn new() -> Self {
+        Self {
+            operation: PagedOperation::default(),
+            continuations: Continuations::new(),
+        }
     }
 }
 

@@ -16,6 +16,7 @@ use super::settle::settle_unseen;
 use super::{ActionFuture, check_url};
 use crate::entity::EntityError;
 use crate::pipeline::Effect;
+use crate::query::Continuations;
 use crate::{Error, TableClient};
 
 /// Deletes old markers of one partition. See [`TableClient::sweep_markers`].
@@ -75,6 +76,7 @@ impl SweepMarkers {
             level: MetadataLevel::Minimal,
         };
         let mut swept = 0;
+        let continuations = Continuations::new();
         loop {
             check_url(OPERATION, request.url_bytes(&pipeline.endpoint))?;
             let encoded = request.encode(&pipeline.endpoint);
@@ -104,6 +106,9 @@ impl SweepMarkers {
             if page.continuation.is_none() {
                 return Ok(swept);
             }
+            continuations
+                .advance(request.continuation.as_ref(), page.continuation.as_ref())
+                .map_err(|error| refused(Error::response(error)))?;
             request.continuation = page.continuation;
         }
     }

@@ -6,6 +6,7 @@
 
 mod access;
 mod column;
+mod continuations;
 mod explain;
 mod filter;
 mod key_part_column;
@@ -19,6 +20,7 @@ pub use access::AccessClass;
 pub(crate) use access::{point, without};
 pub use column::{Column, JsonColumn};
 pub(crate) use column::{row_key_range, within_rows};
+pub(crate) use continuations::Continuations;
 pub use explain::Explanation;
 pub use filter::Filter;
 pub(crate) use filter::FilterError;

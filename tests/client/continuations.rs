@@ -1,0 +1,109 @@
+//! Continuation tokens that lead nowhere: a scan that comes back to where it was ends in an error. In process.
+
+use bytes::Bytes;
+use futures::TryStreamExt as _;
+use harness::Subject;
+use harness::faults::{Fault, Faults, Op, service_response};
+use http::Response;
+use tablesdk::{DynamicEntity, Error, ErrorKind, Retry};
+use tablesdk_server::InProcess;
+
+/// More requests than any of these scans needs.
+const REQUESTS_MAX: usize = 200;
+
+/// A page of a list of entities or tables, and the token that it gives.
+fn page(item: &str, token: &str) -> Response<Bytes> {
+    service_response(200)
+        .header("x-ms-continuation-NextPartitionKey", token)
+        .header("x-ms-continuation-NextRowKey", "row")
+        .header("x-ms-continuation-NextTableName", token)
+        .body(format!("{{\"value\":[{item}]}}").into())
+        .unwrap()
+}
+
+/// Gives these tokens again and again, each with an empty page or one of that item.
+fn go_round(faults: &Faults<InProcess>, tokens: &'static [&'static str], item: &'static str) {
+    let mut requests = 0;
+    faults.choose(move |op| {
+        if op != Op::Query {
+            return Fault::Pass;
+        }
+        assert!(requests < REQUESTS_MAX, "it goes on for ever");
+        requests += 1;
+        Fault::Answer(page(item, tokens[(requests - 1) % tokens.len()]))
+    });
+}
+
+fn assert_stuck<T: std::fmt::Debug>(name: &str, outcome: Result<T, Error>) {
+    let error = outcome.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Response, "{name}: {error:?}");
+    let text = format!("{error:?}");
+    assert!(text.contains("continuation token"), "{name}: {text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_that_does_not_advance_ends_every_scan() {
+    let (subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let query = || table.query::<DynamicEntity>();
+    for tokens in [&["a"][..], &["a", "b"], &["a", "b", "c", "d", "e"]] {
+        go_round(&faults, tokens, "");
+        assert_stuck("collect", query().collect().await);
+        assert_stuck("prefetch", query().prefetch().collect().await);
+        assert_stuck("take", query().take(5).collect().await);
+        assert_stuck("first", query().first().await);
+        assert_stuck("one", query().one().await);
+        assert_stuck("exists", query().exists().await);
+        assert_stuck("count", query().count().await);
+        assert_stuck("page", query().page(None).await);
+        assert_stuck("partitions", query().partitions(["a", "b"]).collect().await);
+        let deleted = query().delete_all().await.unwrap_err();
+        assert!(
+            deleted
+                .error()
+                .is_some_and(|error| error.kind() == ErrorKind::Response)
+        );
+        assert_stuck("tables", subject.service.tables().collect().await);
+        let export = subject.service.export().tables(["Tests"]).stream();
+        assert_stuck("export", export.try_collect::<Vec<_>>().await);
+        assert_stuck("sweep_markers", table.sweep_markers("Sales").await);
+        faults.clear();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_that_comes_back_with_items_ends_the_scan_as_well() {
+    let (subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let entity = r#"{"PartitionKey":"a","RowKey":"1","odata.etag":"W/\"1\""}"#;
+    for tokens in [&["a"][..], &["a", "b", "c"]] {
+        go_round(&faults, tokens, entity);
+        let entities = table.query::<DynamicEntity>();
+        assert_stuck("collect", entities.collect().await);
+        go_round(&faults, tokens, r#"{"TableName":"People"}"#);
+        assert_stuck("tables", subject.service.tables().collect().await);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_that_leads_back_to_its_own_token_is_an_error() {
+    let (subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let entity = r#"{"PartitionKey":"a","RowKey":"1","odata.etag":"W/\"1\""}"#;
+    go_round(&faults, &["a"], entity);
+    let query = || table.query::<DynamicEntity>();
+    let token = query().page(None).await.unwrap().next;
+    assert_stuck("page", query().page(token).await);
+    go_round(&faults, &["a"], r#"{"TableName":"People"}"#);
+    let tables = || subject.service.tables();
+    let token = tables().page(None).await.unwrap().next;
+    assert_stuck("tables", tables().page(token).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_empty_pages_whose_tokens_advance_are_no_error() {
+    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let pages = (0..500).map(|number| Fault::Answer(page("", &number.to_string())));
+    faults.plan(Op::Query, pages);
+    let last = service_response(200).body(r#"{"value":[]}"#.into());
+    faults.plan(Op::Query, [Fault::Answer(last.unwrap())]);
+    assert_eq!(table.query::<DynamicEntity>().count().await.unwrap(), 0);
+    assert_eq!(faults.count(Op::Query), 501);
+}
