@@ -82,6 +82,9 @@ impl Retry {
 
     /// How long everything together may take, waiting included: of an operation that sends several requests, such as
     /// [`modify`](crate::TableClient::modify), all of them. No wait is begun that would end later. Not 0.
+    ///
+    /// It is a timer of tokio, which fires late while the runtime's threads are busy. `ReqwestTransport::on_own_thread` keeps
+    /// them free of connections that flood the client.
     pub const fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self

@@ -1,12 +1,15 @@
 //! HTTP by `reqwest`: the only file that names it.
 
 use std::io;
+use std::panic::resume_unwind;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::{Request, Response};
 use tablesdk_protocol::{Transport, TransportError, TransportFuture};
+use tokio::task::JoinSet;
 
+use super::io_thread::IoThread;
 use crate::Error;
 
 /// Sends requests over HTTP with a [`reqwest::Client`].
@@ -31,6 +34,8 @@ use crate::Error;
 #[derive(Clone, Debug)]
 pub struct ReqwestTransport {
     client: reqwest::Client,
+    /// `None`: connections belong to the runtime that sends requests.
+    io_thread: Option<IoThread>,
 }
 
 impl ReqwestTransport {
@@ -51,7 +56,7 @@ impl ReqwestTransport {
             .connect_timeout(CONNECT_TIMEOUT)
             .build()
             .map_err(Error::configuration)?;
-        Ok(Self { client })
+        Ok(Self::from_client(client))
     }
 
     /// A transport over a client of your own, of `reqwest` 0.13: with other certificates, proxies, resolvers or limits of its
@@ -81,7 +86,43 @@ impl ReqwestTransport {
     /// # }
     /// ```
     pub const fn from_client(client: reqwest::Client) -> Self {
-        Self { client }
+        Self {
+            client,
+            io_thread: None,
+        }
+    }
+
+    /// Moves all connections to a thread of the transport's own, which ends with its last clone.
+    ///
+    /// Without it they share the threads of the program's runtime, and a peer that sends data faster than it can be read, such
+    /// as informational responses without end, keeps a thread busy for up to 50 MB at a time. On a runtime of one thread no
+    /// timer fires meanwhile, so that an operation ends later than its [deadline](crate::Retry::deadline). With it deadlines hold
+    /// whatever a peer sends, and each request passes between two threads.
+    ///
+    /// Not for tests with paused time: tokio does not wait for other threads before it moves time on.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let server = tablesdk_server::TableServer::start().await?;
+    /// use tablesdk::TableServiceClient;
+    /// use tablesdk::transport::ReqwestTransport;
+    ///
+    /// let service = TableServiceClient::builder(server.endpoint())
+    ///     .credential(server.credential())
+    ///     .transport(ReqwestTransport::new()?.on_own_thread()?)
+    ///     .build()?;
+    /// service.table("Employees").create().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// When the system gives no thread.
+    pub fn on_own_thread(self) -> Result<Self, Error> {
+        let io_thread = Some(IoThread::start().map_err(Error::configuration)?);
+        Ok(Self { io_thread, ..self })
     }
 
     /// A transport with a connection pool of its own, which goes through a proxy, such as `http://proxy.contoso.example:3128`. A user and
@@ -116,28 +157,53 @@ impl ReqwestTransport {
         Self::build(reqwest::Client::builder().proxy(proxy))
     }
 
-    async fn exchange(&self, request: Request<Bytes>) -> Result<Response<Bytes>, TransportError> {
-        let request = reqwest::Request::try_from(request).map_err(not_sent)?;
-        let mut answer = self.client.execute(request).await.map_err(failure)?;
-        let mut response = Response::new(Bytes::new());
-        *response.status_mut() = answer.status();
-        *response.headers_mut() = std::mem::take(answer.headers_mut());
-        let mut body = BytesMut::new();
-        while let Some(chunk) = answer.chunk().await.map_err(maybe_sent)? {
-            if body.len() + chunk.len() > RESPONSE_BODY_BYTES_MAX {
-                let error = io::Error::other("the answer is larger than 64 MiB");
-                return Err(TransportError::maybe_sent(error));
-            }
-            body.extend_from_slice(&chunk);
+    async fn send_on(
+        &self,
+        io_thread: &IoThread,
+        request: Request<Bytes>,
+    ) -> Result<Response<Bytes>, TransportError> {
+        // Dropped, it is given up.
+        let mut task = JoinSet::new();
+        let exchange = exchange(self.client.clone(), request);
+        task.spawn_on(exchange, io_thread.handle());
+        match task.join_next().await {
+            Some(Ok(outcome)) => outcome,
+            Some(Err(error)) => match error.try_into_panic() {
+                Ok(panic) => resume_unwind(panic),
+                Err(error) => Err(TransportError::maybe_sent(error)),
+            },
+            None => Err(TransportError::not_sent("the I/O thread has ended")),
         }
-        *response.body_mut() = body.freeze();
-        Ok(response)
     }
+}
+
+async fn exchange(
+    client: reqwest::Client,
+    request: Request<Bytes>,
+) -> Result<Response<Bytes>, TransportError> {
+    let request = reqwest::Request::try_from(request).map_err(not_sent)?;
+    let mut answer = client.execute(request).await.map_err(failure)?;
+    let mut response = Response::new(Bytes::new());
+    *response.status_mut() = answer.status();
+    *response.headers_mut() = std::mem::take(answer.headers_mut());
+    let mut body = BytesMut::new();
+    while let Some(chunk) = answer.chunk().await.map_err(maybe_sent)? {
+        if body.len() + chunk.len() > RESPONSE_BODY_BYTES_MAX {
+            let error = io::Error::other("the answer is larger than 64 MiB");
+            return Err(TransportError::maybe_sent(error));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    *response.body_mut() = body.freeze();
+    Ok(response)
 }
 
 impl Transport for ReqwestTransport {
     fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
-        Box::pin(self.exchange(request))
+        match &self.io_thread {
+            Some(io_thread) => Box::pin(self.send_on(io_thread, request)),
+            None => Box::pin(exchange(self.client.clone(), request)),
+        }
     }
 }
 

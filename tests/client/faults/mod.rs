@@ -2,6 +2,7 @@
 //! no more requests are sent than that takes.
 
 mod http_level;
+mod informational;
 mod tcp_level;
 mod verb;
 mod wire_level;

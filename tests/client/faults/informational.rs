@@ -1,0 +1,57 @@
+//! A peer that sends informational responses without end, over real sockets: the deadline of the operation holds.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tablesdk::transport::ReqwestTransport;
+use tablesdk::{Error, Retry, SharedKey, TableServiceClient};
+
+/// A server that answers every request with `100 Continue` as fast as its connections take it.
+///
+/// On threads of its own, since a client that is busy on a runtime of one thread would slow the flood down.
+fn flood() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            thread::spawn(move || {
+                let responses = "HTTP/1.1 100 Continue\r\n\r\n".repeat(10_000);
+                let _ = stream.read(&mut [0; 4096]);
+                while stream.write_all(responses.as_bytes()).is_ok() {}
+            });
+        }
+    });
+    address
+}
+
+/// How long it takes until the client gives such a server up, and why it does.
+async fn give_up(transport: ReqwestTransport, deadline: Duration) -> (Duration, Error) {
+    let service = TableServiceClient::builder(format!("http://{}/acct", flood()))
+        .credential(SharedKey::new("acct", "c2VjcmV0").unwrap())
+        .transport(transport)
+        .retry(Retry::exponential().deadline(deadline))
+        .build()
+        .unwrap();
+    let start = Instant::now();
+    let error = service.tables().collect().await.unwrap_err();
+    (start.elapsed(), error)
+}
+
+#[tokio::test]
+async fn endless_informational_responses_do_not_outlast_the_deadline() {
+    let transport = ReqwestTransport::new().unwrap().on_own_thread().unwrap();
+    let deadline = Duration::from_secs(1);
+    let (passed, error) = give_up(transport, deadline).await;
+    assert!(error.is_timeout(), "{error:?}");
+    assert!(passed < deadline * 2, "{passed:?}");
+}
+
+/// How much later depends on the machine: the runtime's only thread reads up to 50 MB at a time.
+#[tokio::test]
+async fn endless_informational_responses_are_given_up_on_the_programs_thread_as_well() {
+    let transport = ReqwestTransport::new().unwrap();
+    let (_, error) = give_up(transport, Duration::from_millis(100)).await;
+    assert!(error.is_timeout(), "{error:?}");
+}
