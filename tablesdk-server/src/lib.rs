@@ -60,6 +60,8 @@
 //! |---|---|---|
 //! | `cli` | yes | the program `tablesdk-server`; a test depends on the library with `default-features = false` |
 //! | `durable` | with `cli` | tables in a folder: `Builder::data`, `DataFolder` |
+//! | `jemalloc` | no | for the program: an allocator that gives freed memory back to the system; building it takes `make` and a C compiler |
+//! | `tls` | with `cli` | HTTPS: `Builder::tls` |
 //!
 //! # Standalone
 //!

@@ -26,6 +26,11 @@ use tracing_subscriber::{Layer as _, fmt};
 use crate::program::accounts::{self, Accounts};
 use crate::program::{open_files, tools};
 
+/// Gives memory back to the system some seconds after it was freed; the system's own allocator may keep what it ever had.
+#[cfg(all(unix, feature = "jemalloc"))]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     let matches = command().get_matches();
     let result = match matches.subcommand() {
