@@ -25,6 +25,7 @@ use tablesdk_protocol::{Endpoint, ErrorCode, Guid, ServiceError, Timestamp};
 use crate::address::{Address, Location};
 use crate::cors::Cors;
 use crate::memory::RequestMemory;
+use crate::time_limit::Timer;
 
 /// What is known of a request before anything is checked.
 #[derive(Clone, Debug)]
@@ -40,6 +41,7 @@ pub(crate) struct Context {
     peer: Option<IpAddr>,
     request_id: Guid,
     timeout: Duration,
+    timer: Timer,
     version: Option<HeaderValue>,
 }
 
@@ -65,6 +67,7 @@ impl Context {
                 Ok(timeout) => timeout,
                 Err(_) => Duration::from_secs(OPERATION_SECONDS_MAX),
             },
+            timer: Timer::Unknown,
             version: match headers.get(X_MS_VERSION) {
                 Some(version) => Some(version.clone()),
                 None => version_of_sas(head.uri.query().unwrap_or_default(), &options),
@@ -77,6 +80,12 @@ impl Context {
     #[must_use]
     pub(crate) fn with_cors(self, cors: Cors) -> Self {
         Self { cors, ..self }
+    }
+
+    /// The same facts, on a runtime that may have a timer.
+    #[must_use]
+    pub(crate) fn with_timer(self, timer: Timer) -> Self {
+        Self { timer, ..self }
     }
 
     /// The account that the URL names; whether it exists is not known here.
@@ -147,6 +156,11 @@ impl Context {
     /// How long the operation may take.
     pub(crate) const fn timeout(&self) -> Duration {
         self.timeout
+    }
+
+    /// Whether the runtime has a timer.
+    pub(crate) const fn timer(&self) -> Timer {
+        self.timer
     }
 
     /// The version of the protocol that the request speaks, such as `2019-02-02`.

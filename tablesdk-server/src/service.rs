@@ -70,7 +70,6 @@ impl Service {
         let engine = Engine::new(storage, Arc::clone(&options.clock), options.paging);
         let engine = engine.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         let engine = Arc::new(engine.with_name_hold(options.table_name_hold));
-        sweep::resume(&engine);
         Ok(Self {
             accounts,
             clock: options.clock,
@@ -82,13 +81,11 @@ impl Service {
         })
     }
 
-    /// The same service on a runtime with a timer, which ends operations that wait for too long.
+    /// Goes on with what an earlier process left to do. A timer ends operations that wait for too long.
     #[must_use]
-    pub(crate) fn with_timer(self) -> Self {
-        Self {
-            timer: Timer::Runs,
-            ..self
-        }
+    pub(crate) fn resumed(self, timer: Timer) -> Self {
+        sweep::resume(&self.engine, timer);
+        Self { timer, ..self }
     }
 
     /// What its tables are in.
@@ -260,7 +257,8 @@ impl Service {
 
     fn context(&self, head: &Parts) -> Context {
         let address = Address::of(head, |account| self.accounts.contains_key(account));
-        let context = Context::new(head, address, self.request_ids.next(), self.clock.now());
+        let context = Context::new(head, address, self.request_ids.next(), self.clock.now())
+            .with_timer(self.timer);
         if !Cors::concerns(head) || cors::is_preflight(head) {
             return context;
         }

@@ -1,27 +1,34 @@
 //! Runs the sweep of deleted tables beside the requests.
 //!
 //! On a task of its own where there is a runtime, so that nobody waits for it; where there is none, in the request that
-//! deletes the table. What a sweep does is the engine's business.
+//! deletes the table. At most one sweep runs at a time, and where there is a timer it pauses after each step in proportion to
+//! the time that the step took: the sweep of a large table leaves the processor and the disk to the requests. What a sweep
+//! does is the engine's business.
 
+use std::mem;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::task::yield_now;
+use tokio::time::{Instant, sleep};
 
-use crate::engine::Engine;
+use crate::engine::{Engine, SweepCursor};
+use crate::storage::StorageError;
+use crate::time_limit::Timer;
 
 /// Sweeps what an earlier process left behind. Without a runtime, the next deleted table takes it along.
-pub(crate) fn resume(engine: &Arc<Engine>) {
+pub(crate) fn resume(engine: &Arc<Engine>, timer: Timer) {
     if engine.has_sweeps()
         && let Ok(runtime) = Handle::try_current()
     {
-        runtime.spawn(sweep(Arc::downgrade(engine)));
+        runtime.spawn(sweep(Arc::downgrade(engine), timer));
     }
 }
 
 /// Sweeps a table that was just deleted.
-pub(crate) async fn start(engine: &Arc<Engine>) {
-    let sweep = sweep(Arc::downgrade(engine));
+pub(crate) async fn start(engine: &Arc<Engine>, timer: Timer) {
+    let sweep = sweep(Arc::downgrade(engine), timer);
     match Handle::try_current() {
         Ok(runtime) => {
             runtime.spawn(sweep);
@@ -30,35 +37,79 @@ pub(crate) async fn start(engine: &Arc<Engine>) {
     }
 }
 
-/// Sweeps until nothing is left, or the engine is gone.
-async fn sweep(engine: Weak<Engine>) {
-    // After a failure the marks are still there, and so the next sweep tries again.
-    while let Some(engine) = engine.upgrade() {
-        let Ok(Some(commit)) = engine.sweep() else {
-            return;
-        };
-        // Whoever waits for the engine to go does not wait for this.
-        drop(engine);
-        if commit.await.is_err() {
+/// Sweeps until nothing is left, or the engine is gone. Returns at once while another sweep runs, which goes on with the table
+/// that was just deleted.
+async fn sweep(engine: Weak<Engine>, timer: Timer) {
+    loop {
+        let permit = engine.upgrade().and_then(|engine| engine.try_begin_sweep());
+        let Some(mut permit) = permit else { return };
+        // A sweep that fails or is cancelled leaves a new cursor to the next one.
+        let mut cursor = mem::take(&mut *permit);
+        // After a failure the marks are still there, and so the next sweep tries again.
+        if sweep_all(&engine, &mut cursor, timer).await.is_err() {
             return;
         }
-        yield_now().await;
+        *permit = cursor;
+        drop(permit);
+        // A table that was deleted after the last step, and before the permit was returned, is this sweep's, too.
+        if !engine.upgrade().is_some_and(|engine| engine.has_sweeps()) {
+            return;
+        }
     }
 }
 
+async fn sweep_all(
+    engine: &Weak<Engine>,
+    cursor: &mut SweepCursor,
+    timer: Timer,
+) -> Result<(), StorageError> {
+    while let Some(engine) = engine.upgrade() {
+        let began = Instant::now();
+        let Some(commit) = engine.sweep(cursor)? else {
+            break;
+        };
+        // Whoever waits for the engine to go does not wait for this.
+        drop(engine);
+        commit.await?;
+        match timer {
+            Timer::Runs => sleep(pause_after(began.elapsed())).await,
+            Timer::Unknown => yield_now().await,
+        }
+    }
+    Ok(())
+}
+
+/// So that a sweep takes at most a fifth of a core and of the disk's time.
+fn pause_after(step: Duration) -> Duration {
+    (4 * step).min(PAUSE_MAX)
+}
+
+/// A step is short, unless the disk or the machine stands still for a while.
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+
 #[cfg(test)]
 mod tests {
+    #[cfg(feature = "durable")]
+    use std::sync::Mutex;
+
     use tablesdk_protocol::{Clock, EntityKey, TableName};
+    #[cfg(feature = "durable")]
+    use tokio::sync::oneshot;
 
     use super::*;
     use crate::engine::{Action, Change, Command, Paging};
     use crate::stamp::tests::ManualClock;
-    use crate::storage::MemoryStorage;
+    #[cfg(feature = "durable")]
+    use crate::storage::{Closed, Commit, Snapshot, WriteBatch};
+    use crate::storage::{MemoryStorage, Storage};
 
     /// With a table that was deleted.
     async fn engine() -> Arc<Engine> {
+        filled(Box::new(MemoryStorage::default())).await
+    }
+
+    async fn filled(storage: Box<dyn Storage>) -> Arc<Engine> {
         let clock = ManualClock::new("2024-03-15T10:20:30Z") as Arc<dyn Clock>;
-        let storage = Box::new(MemoryStorage::default());
         let engine = Engine::new(storage, clock, Paging::default()).unwrap();
         let table: TableName = "people".parse().unwrap();
         let create = Command::CreateTable(&table);
@@ -80,9 +131,9 @@ mod tests {
         for start in [true, false] {
             let engine = engine().await;
             if start {
-                super::start(&engine).await;
+                super::start(&engine, Timer::Unknown).await;
             } else {
-                resume(&engine);
+                resume(&engine, Timer::Unknown);
             }
             assert!(engine.has_sweeps(), "nobody waits for the sweep");
             while engine.has_sweeps() {
@@ -95,7 +146,7 @@ mod tests {
     fn sweeps_at_once_without_a_runtime() {
         let mut engine = std::pin::pin!(async {
             let engine = engine().await;
-            start(&engine).await;
+            start(&engine, Timer::Unknown).await;
             engine
         });
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
@@ -104,6 +155,92 @@ mod tests {
                 break engine;
             }
         };
+        assert!(!engine.has_sweeps());
+    }
+
+    /// A storage whose commits take that long, and which notes when each begins.
+    #[cfg(feature = "durable")]
+    #[derive(Debug)]
+    struct SlowCommits {
+        records: MemoryStorage,
+        began: Arc<Mutex<Vec<Instant>>>,
+        takes: Duration,
+    }
+
+    #[cfg(feature = "durable")]
+    impl Storage for SlowCommits {
+        fn snapshot(&self) -> Box<dyn Snapshot> {
+            self.records.snapshot()
+        }
+
+        fn latest(&self) -> Box<dyn Snapshot> {
+            self.records.latest()
+        }
+
+        fn commit(&self, batch: WriteBatch) -> Result<Commit, StorageError> {
+            self.began.lock().unwrap().push(Instant::now());
+            let result = self.records.commit(batch).map(drop);
+            let (done, commit) = oneshot::channel();
+            let takes = self.takes;
+            tokio::spawn(async move {
+                sleep(takes).await;
+                let _ = done.send(result);
+            });
+            Ok(Commit::pending(commit))
+        }
+
+        fn settle(&self) -> Commit {
+            Commit::DONE
+        }
+
+        fn is_full(&self) -> bool {
+            false
+        }
+
+        fn outlives_the_process(&self) -> bool {
+            true
+        }
+
+        fn closed(&self) -> Closed {
+            Closed::NOW
+        }
+    }
+
+    #[cfg(feature = "durable")]
+    #[tokio::test(start_paused = true)]
+    async fn a_sweep_pauses_after_each_step_for_four_times_as_long() {
+        let takes = Duration::from_millis(10);
+        let began = Arc::default();
+        let engine = filled(Box::new(SlowCommits {
+            records: MemoryStorage::default(),
+            began: Arc::clone(&began),
+            takes,
+        }));
+        let engine = engine.await;
+        began.lock().unwrap().clear();
+        // They share the pauses: only one of them runs.
+        for _ in 0..3 {
+            start(&engine, Timer::Runs).await;
+        }
+        while engine.has_sweeps() {
+            sleep(takes).await;
+        }
+        let began = began.lock().unwrap();
+        assert_eq!(began.len(), 4, "256 of 1,000 entities at a time");
+        for pair in began.windows(2) {
+            assert_eq!(pair[1] - pair[0], 5 * takes);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_sweep_that_is_cancelled_is_taken_up_by_the_next() {
+        let engine = engine().await;
+        let cancelled = tokio::spawn(sweep(Arc::downgrade(&engine), Timer::Unknown));
+        yield_now().await;
+        cancelled.abort();
+        assert!(cancelled.await.unwrap_err().is_cancelled());
+        assert!(engine.has_sweeps());
+        sweep(Arc::downgrade(&engine), Timer::Unknown).await;
         assert!(!engine.has_sweeps());
     }
 }

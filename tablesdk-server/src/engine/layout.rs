@@ -155,8 +155,8 @@ pub(super) fn sweep_key(table: TableId) -> Vec<u8> {
     key
 }
 
-/// The keys from which and before which all such marks lie.
-pub(super) const SWEEPS: (&[u8], &[u8]) = (b"s", b"t");
+/// The key before which all such marks lie.
+pub(super) const SWEEPS_END: &[u8] = b"t";
 
 /// Reads the key of such a mark.
 pub(super) fn read_sweep_key(key: &[u8]) -> Result<TableId, StorageError> {

@@ -35,6 +35,7 @@ use tablesdk_protocol::{
     Clock, EntityKey, IfMatch, ServiceProperties, SignedIdentifier, TableName, Timestamp, Value,
     ValueRef,
 };
+use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 #[cfg(feature = "durable")]
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -47,9 +48,11 @@ use crate::storage::{Closed, Commit, Storage, StorageError};
 pub(crate) use check::Findings;
 #[cfg(feature = "durable")]
 pub(crate) use layout::Table;
+use layout::TableId;
 pub(crate) use paging::Paging;
 pub(crate) use query::{Position, Progress, Query, Scan, Span, SpanEnd};
 pub(crate) use rejection::{Failure, Rejection};
+pub(crate) use sweep::Cursor as SweepCursor;
 pub(crate) use table_scan::TableScan;
 pub(crate) use view::{Entity, View};
 pub(crate) use work::Work;
@@ -62,8 +65,8 @@ pub(crate) struct Engine {
     writer: Mutex<Stamp>,
     /// For how long the name of a deleted table stays taken.
     name_hold: Duration,
-    /// Held by a sweep from its look at the state to its commit, so that no two do the same.
-    sweeper: Mutex<()>,
+    /// Held by the one sweep that runs at a time; where it stands.
+    sweep: Arc<AsyncMutex<SweepCursor>>,
     /// Has a permit for each that may wait for the disk on a thread of its own.
     #[cfg(feature = "durable")]
     waits: Semaphore,
@@ -83,7 +86,7 @@ impl Engine {
             storage,
             paging,
             writer: Mutex::new(Stamp::new(clock, last)),
-            sweeper: Mutex::new(()),
+            sweep: Arc::default(),
             #[cfg(feature = "durable")]
             waits: Semaphore::new(WAITS_MAX),
             name_hold: Duration::ZERO,
@@ -232,13 +235,17 @@ impl Engine {
 
     /// Whether entities of deleted tables are still to be swept.
     pub(crate) fn has_sweeps(&self) -> bool {
-        self.read().sweeps().next().is_some()
+        self.read().sweeps(TableId::NONE).next().is_some()
     }
 
-    /// Removes a few entities of a deleted table, while there are any.
-    pub(crate) fn sweep(&self) -> Result<Option<Commit>, StorageError> {
-        let _sweeper = self.sweeper.lock().unwrap_or_else(PoisonError::into_inner);
-        let batch = sweep::next_batch(&self.latest())?;
+    /// The permit to sweep; `None` while another sweep has it.
+    pub(crate) fn try_begin_sweep(&self) -> Option<OwnedMutexGuard<SweepCursor>> {
+        Arc::clone(&self.sweep).try_lock_owned().ok()
+    }
+
+    /// Removes a few entities of a deleted table, while there are any. After a failure, the cursor must not be used again.
+    pub(crate) fn sweep(&self, cursor: &mut SweepCursor) -> Result<Option<Commit>, StorageError> {
+        let batch = sweep::next_batch(&self.latest(), cursor)?;
         batch.map(|batch| self.storage.commit(batch)).transpose()
     }
 }

@@ -3,24 +3,64 @@
 //! Deleting a table removes its name and leaves a mark with its id; the entities, however many, go later and a few at a time.
 //! What is left to do stands in the storage alone, so that a sweep goes on wherever another one ended, in another process,
 //! too. Nobody reads or writes entities of a deleted table, so a sweep needs no writer's lock.
+//!
+//! A log-structured store keeps a tombstone of each removed record until it compacts, and a read steps over all of them. So a
+//! cursor in memory says where the next batch begins: without it, each batch would step over the tombstones of all batches
+//! before it. A new process has no cursor, and steps over them once.
+
+use bytes::Bytes;
 
 use super::layout::{self, TableId};
 use super::view::View;
 use crate::storage::{StorageError, WriteBatch};
 
-/// What to remove next; `None` when nothing is left of any deleted table.
-pub(super) fn next_batch(view: &View) -> Result<Option<WriteBatch>, StorageError> {
-    let Some(table) = view.sweeps().next().transpose()? else {
-        return Ok(None);
+/// Where the next batch begins.
+#[derive(Debug)]
+pub(crate) struct Cursor {
+    /// The least id that the next deleted table may have.
+    table: TableId,
+    /// Within that table, the first key that is not yet removed; `None` before its first batch.
+    key: Option<Bytes>,
+}
+
+impl Default for Cursor {
+    /// At the first deleted table.
+    fn default() -> Self {
+        Self {
+            table: TableId::NONE,
+            key: None,
+        }
+    }
+}
+
+/// What to remove next; `None` when nothing is left of any deleted table. Moves the cursor behind it: if the batch is not
+/// committed, the cursor must be dropped.
+pub(super) fn next_batch(
+    view: &View,
+    cursor: &mut Cursor,
+) -> Result<Option<WriteBatch>, StorageError> {
+    let mut marks = view.sweeps(cursor.table);
+    let table = match marks.next().transpose()? {
+        Some(table) => table,
+        // A table with a lower id may have been deleted since.
+        None if cursor.table != TableId::NONE => match view.sweeps(TableId::NONE).next() {
+            Some(table) => table?,
+            None => return Ok(None),
+        },
+        None => return Ok(None),
     };
-    let (start, end) = (layout::entities_start(table), layout::entities_end(table));
+    let key = cursor.key.take().filter(|_| cursor.table == table);
+    let start = key.unwrap_or_else(|| layout::entities_start(table).into());
+    let end = layout::entities_end(table);
     let mut batch = WriteBatch::default();
     let mut rows = view.rows(&start, &end);
     for row in rows.by_ref().take(ENTITIES_MAX) {
         batch.delete(row?.key().clone());
     }
-    if rows.next().is_none() {
-        batch.delete(layout::sweep_key(table));
+    cursor.table = table;
+    match rows.next().transpose()? {
+        Some(row) => cursor.key = Some(row.key().clone()),
+        None => batch.delete(layout::sweep_key(table)),
     }
     Ok(Some(batch))
 }
@@ -35,14 +75,19 @@ const ENTITIES_MAX: usize = 256;
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::collections::BTreeMap;
+    use std::ops::Bound;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::{Arc, Mutex};
+
+    use bytes::Bytes;
 
     use tablesdk_protocol::{Clock, EntityKey, TableName};
 
     use super::*;
     use crate::engine::{Action, Change, Command, Engine, Failure, Paging};
     use crate::stamp::tests::ManualClock;
-    use crate::storage::{Closed, Commit, MemoryStorage, Snapshot, Storage};
+    use crate::storage::{Closed, Commit, MemoryStorage, Records, Snapshot, Storage, Write};
 
     /// A storage that outlives engines.
     #[derive(Clone, Debug, Default)]
@@ -99,7 +144,8 @@ mod tests {
     }
 
     fn sweep(engine: &Engine) -> Result<bool, StorageError> {
-        let Some(commit) = engine.sweep()? else {
+        let mut cursor = engine.try_begin_sweep().unwrap();
+        let Some(commit) = engine.sweep(&mut cursor)? else {
             return Ok(false);
         };
         wait_for(commit)?;
@@ -153,5 +199,141 @@ mod tests {
             sweeps += 1;
         }
         assert_eq!((sweeps, storage.entities()), (3, 0));
+    }
+
+    /// Keeps removed records as tombstones, as a log-structured store does until it compacts, and counts the records and
+    /// tombstones that reads step over.
+    #[derive(Clone, Debug, Default)]
+    struct Tombstones {
+        records: Arc<Mutex<BTreeMap<Bytes, Option<Bytes>>>>,
+        steps: Arc<AtomicUsize>,
+    }
+
+    impl Storage for Tombstones {
+        fn snapshot(&self) -> Box<dyn Snapshot> {
+            Box::new(TombstonesSnapshot {
+                records: self.records.lock().unwrap().clone(),
+                steps: Arc::clone(&self.steps),
+            })
+        }
+
+        fn latest(&self) -> Box<dyn Snapshot> {
+            self.snapshot()
+        }
+
+        fn commit(&self, batch: WriteBatch) -> Result<Commit, StorageError> {
+            let mut records = self.records.lock().unwrap();
+            for write in batch {
+                match write {
+                    Write::Delete(key) => records.insert(key, None),
+                    Write::Put(key, record) => records.insert(key, Some(record)),
+                };
+            }
+            Ok(Commit::DONE)
+        }
+
+        fn settle(&self) -> Commit {
+            Commit::DONE
+        }
+
+        fn is_full(&self) -> bool {
+            false
+        }
+
+        fn outlives_the_process(&self) -> bool {
+            true
+        }
+
+        fn closed(&self) -> Closed {
+            Closed::NOW
+        }
+    }
+
+    #[derive(Debug)]
+    struct TombstonesSnapshot {
+        records: BTreeMap<Bytes, Option<Bytes>>,
+        steps: Arc<AtomicUsize>,
+    }
+
+    impl Snapshot for TombstonesSnapshot {
+        fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StorageError> {
+            Ok(self.records.get(key).cloned().flatten())
+        }
+
+        fn range(&self, start: &[u8], end: &[u8]) -> Records<'_> {
+            let bounds = (Bound::Included(start), Bound::Excluded(end));
+            let records = self.records.range::<[u8], _>(bounds);
+            Box::new(records.filter_map(|(key, record)| {
+                self.steps.fetch_add(1, Ordering::Relaxed);
+                let record = record.clone()?;
+                Some(Ok((key.clone(), record)))
+            }))
+        }
+    }
+
+    impl Tombstones {
+        fn engine(&self) -> Engine {
+            let clock = ManualClock::new("2024-03-15T10:20:30Z") as Arc<dyn Clock>;
+            Engine::new(Box::new(self.clone()), clock, Paging::default()).unwrap()
+        }
+
+        /// How many records and tombstones an action steps over.
+        fn steps_of(&self, action: impl FnOnce()) -> usize {
+            let before = self.steps.load(Ordering::Relaxed);
+            action();
+            self.steps.load(Ordering::Relaxed) - before
+        }
+    }
+
+    #[test]
+    fn the_clean_up_of_a_table_steps_over_each_record_once() {
+        let storage = Tombstones::default();
+        let engine = storage.engine();
+        let table = "old".parse().unwrap();
+        let count = 10 * ENTITIES_MAX;
+        fill(&engine, &table, count);
+        run(&engine, &Command::DeleteTable(&table)).unwrap();
+        let steps = storage.steps_of(|| while sweep(&engine).unwrap() {});
+        // Each step reads its mark, and one record ahead of what it removes.
+        assert!(steps <= count + 100, "{steps} steps over {count} records");
+    }
+
+    #[test]
+    fn a_new_process_steps_over_what_was_removed_once() {
+        let storage = Tombstones::default();
+        let engine = storage.engine();
+        let table = "old".parse().unwrap();
+        let count = 10 * ENTITIES_MAX;
+        fill(&engine, &table, count);
+        run(&engine, &Command::DeleteTable(&table)).unwrap();
+        for _ in 0..5 {
+            assert_eq!(sweep(&engine), Ok(true));
+        }
+        let engine = storage.engine();
+        let steps = storage.steps_of(|| while sweep(&engine).unwrap() {});
+        assert!(steps <= count + 100, "{steps} steps over {count} records");
+        assert_eq!(storage.snapshot().range(b"e", b"f").count(), 0);
+    }
+
+    #[test]
+    fn a_table_that_is_deleted_meanwhile_is_swept_whatever_its_id() {
+        let storage = Lasting::default();
+        let engine = storage.engine();
+        let names = ["one", "two", "six"].map(|name| name.parse().unwrap());
+        for table in &names {
+            fill(&engine, table, ENTITIES_MAX + 1);
+        }
+        let [one, two, six] = &names;
+        run(&engine, &Command::DeleteTable(two)).unwrap();
+        assert_eq!(sweep(&engine), Ok(true));
+        for table in [one, six] {
+            run(&engine, &Command::DeleteTable(table)).unwrap();
+        }
+        let mut sweeps = 1;
+        while sweep(&engine).unwrap() {
+            sweeps += 1;
+        }
+        assert_eq!((sweeps, storage.entities()), (6, 0));
+        assert!(!engine.has_sweeps());
     }
 }

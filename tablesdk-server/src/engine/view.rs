@@ -121,10 +121,14 @@ impl View {
         }
     }
 
-    /// The deleted tables whose entities are still to be swept.
-    pub(super) fn sweeps(&self) -> impl Iterator<Item = Result<TableId, StorageError>> {
-        let (start, end) = layout::SWEEPS;
-        let records = self.snapshot.range(start, end);
+    /// The deleted tables whose entities are still to be swept, from that id on.
+    pub(super) fn sweeps(
+        &self,
+        from: TableId,
+    ) -> impl Iterator<Item = Result<TableId, StorageError>> {
+        let records = self
+            .snapshot
+            .range(&layout::sweep_key(from), layout::SWEEPS_END);
         records.map(|record| layout::read_sweep_key(&record?.0))
     }
 

@@ -20,6 +20,6 @@ pub(super) async fn handle(
 ) -> Result<HttpResponse<Bytes>, ServiceError> {
     let command = engine.delete_table(&request.name);
     engine.commit(context.account(), &command).await?;
-    sweep::start(engine).await;
+    sweep::start(engine, context.timer()).await;
     Ok(Response.encode())
 }

@@ -29,6 +29,7 @@ use crate::builder::{Builder, Options, Sockets};
 use crate::context::Encrypted;
 use crate::http::{Edge, Handler, exceeds_limit, serve, stopped, to_origin_form};
 use crate::service::Service;
+use crate::time_limit::Timer;
 
 /// A table server in this process: on a socket of its own, or without one.
 ///
@@ -197,7 +198,7 @@ impl TableServer {
 
         // A folder takes a moment to open, in which others have their turn.
         let opening = spawn_blocking(move || {
-            let service = Service::new(options)?.with_timer();
+            let service = Service::new(options)?.resumed(Timer::Runs);
             Ok::<_, io::Error>(Self::new(scheme, &authority, account, service))
         });
         let mut server = opening.await.map_err(io::Error::other)??;
@@ -221,7 +222,7 @@ impl TableServer {
             "http",
             IN_PROCESS_HOST,
             account,
-            Service::new(options)?,
+            Service::new(options)?.resumed(Timer::Unknown),
         ))
     }
 

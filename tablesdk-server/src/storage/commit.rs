@@ -18,7 +18,7 @@ impl Commit {
 
     /// A batch that arrives when the sender says so.
     #[cfg(feature = "durable")]
-    pub(super) const fn pending(done: oneshot::Receiver<Result<(), StorageError>>) -> Self {
+    pub(crate) const fn pending(done: oneshot::Receiver<Result<(), StorageError>>) -> Self {
         Self(Some(done))
     }
 }
