@@ -184,4 +184,48 @@ mod folders {
         fs::write(folder.path().join("FORMAT.new"), "tablesdk-ser").unwrap();
         open(folder.path()).unwrap();
     }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn a_write_after_the_folder_was_removed_or_replaced_is_refused() {
+        let remove = |path: &Path| fs::remove_dir_all(path).unwrap();
+        let move_away = |path: &Path| fs::rename(path, path.with_extension("moved")).unwrap();
+        let replace = |path: &Path| {
+            fs::rename(path, path.with_extension("old")).unwrap();
+            drop(open(path).unwrap());
+        };
+        let empty = |path: &Path| fs::remove_dir_all(path.join("records")).unwrap();
+        let changes: [&dyn Fn(&Path); 4] = [&remove, &move_away, &replace, &empty];
+        for (index, change) in changes.into_iter().enumerate() {
+            let place = tempfile::tempdir().unwrap();
+            let path = place.path().join("tables");
+            let storage = open(&path).unwrap();
+            write(&storage, batch(&["a"])).await;
+            change(&path);
+            let refused = storage.commit(batch(&["b"])).unwrap().await.unwrap_err();
+            let text = refused.to_string();
+            assert!(
+                text.contains(&path.display().to_string()),
+                "{index}: {text}"
+            );
+            assert!(
+                text.contains("removed, moved or replaced"),
+                "{index}: {text}"
+            );
+            assert_eq!(storage.is_writable(), Err(refused.clone()));
+            assert_eq!(storage.commit(batch(&["c"])).unwrap_err(), refused);
+            assert_eq!(keys(&*storage.snapshot(), "a", "z"), ["a"], "{index}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn a_folder_that_was_removed_is_noticed_without_a_write() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("tables");
+        let storage = open(&path).unwrap();
+        assert_eq!(storage.is_writable(), Ok(()));
+        fs::remove_dir_all(&path).unwrap();
+        storage.is_writable().unwrap_err();
+    }
 }

@@ -2,9 +2,10 @@
 //!
 //! `FORMAT` is a line of text with a number, written when the folder is made and before anything else is in it; `HOLDER` is the
 //! number of the process that opened it last, for the sake of an error message, and locked to keep a second process out;
-//! `records` belongs to the embedded store.
+//! `records` belongs to the embedded store. An open folder can be removed, moved or replaced below the process that has it
+//! open, which would go on writing to files that nothing names any more: [`Folder::check_in_place`] notices.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -15,6 +16,8 @@ pub(super) struct Folder {
     path: PathBuf,
     /// Locked as long as the folder is open.
     holder: OnceLock<File>,
+    /// Files that last as long as the folder, and which ones they are.
+    landmarks: OnceLock<Vec<(PathBuf, FileId)>>,
 }
 
 impl Folder {
@@ -23,6 +26,7 @@ impl Folder {
         let folder = Self {
             path: path.to_owned(),
             holder: OnceLock::new(),
+            landmarks: OnceLock::new(),
         };
         folder
             .make()
@@ -40,6 +44,7 @@ impl Folder {
         let folder = Self {
             path: path.to_owned(),
             holder: OnceLock::new(),
+            landmarks: OnceLock::new(),
         };
         match fs::read(folder.format()) {
             Ok(text) => folder.check_format(&text)?,
@@ -90,8 +95,46 @@ impl Folder {
     /// Notes that this process has it open, and makes the names in it last.
     pub(super) fn hold(&self) -> io::Result<()> {
         let text = std::process::id().to_string();
-        let held = fs::write(self.holder(), text).and_then(|()| sync_folder(&self.path));
-        held.map_err(|error| self.io("cannot be written to", &error))
+        let held = fs::write(self.holder(), text)
+            .and_then(|()| sync_folder(&self.path))
+            .and_then(|()| self.landmarks());
+        let landmarks = held.map_err(|error| self.io("cannot be written to", &error))?;
+        let _ = self.landmarks.set(landmarks);
+        Ok(())
+    }
+
+    fn landmarks(&self) -> io::Result<Vec<(PathBuf, FileId)>> {
+        let holder = match self.holder.get() {
+            Some(locked) => locked.metadata()?,
+            None => fs::metadata(self.holder())?,
+        };
+        // The embedded store writes it once.
+        let version = self.records().join("version");
+        let id = file_id(&fs::metadata(&version)?);
+        Ok(vec![(self.holder(), file_id(&holder)), (version, id)])
+    }
+
+    /// Finds out whether its path still names the folder that was opened. An error that says nothing about that, such as a
+    /// missing permission, is none here.
+    ///
+    /// # Errors
+    ///
+    /// When it was removed, moved or replaced.
+    pub(super) fn check_in_place(&self) -> io::Result<()> {
+        use io::ErrorKind::{NotADirectory, NotFound};
+
+        for (path, id) in self.landmarks.get().into_iter().flatten() {
+            let is_in_place = match fs::metadata(path) {
+                Ok(metadata) => file_id(&metadata) == *id,
+                Err(error) => !matches!(error.kind(), NotADirectory | NotFound),
+            };
+            if !is_in_place {
+                let why = "was removed, moved or replaced while it was open, and takes no more writes: stop the server, put the \
+                           folder back or restore a backup, and start the server again";
+                return Err(self.error(NotFound, why));
+            }
+        }
+        Ok(())
     }
 
     /// Notes that it was closed in good order: nothing is left half written.
@@ -194,6 +237,24 @@ impl Folder {
         )
     }
 }
+
+/// Which file it is: device and number.
+#[cfg(unix)]
+type FileId = (u64, u64);
+
+/// Elsewhere only whether there is one.
+#[cfg(not(unix))]
+type FileId = ();
+
+#[cfg(unix)]
+fn file_id(metadata: &Metadata) -> FileId {
+    use std::os::unix::fs::MetadataExt as _;
+
+    (metadata.dev(), metadata.ino())
+}
+
+#[cfg(not(unix))]
+fn file_id(_: &Metadata) -> FileId {}
 
 /// Makes the name of a folder last.
 pub(crate) fn sync_parent(folder: &Path) -> io::Result<()> {

@@ -215,6 +215,7 @@ impl Storage for DurableStorage {
     }
 
     fn is_writable(&self) -> Result<(), StorageError> {
+        self.shared.check_in_place();
         self.shared.state().failed.clone().map_or(Ok(()), Err)
     }
 
@@ -278,6 +279,14 @@ impl Group {
 }
 
 impl State {
+    /// Refuses all writes from now on. The log has the first reason, and only that.
+    fn fail(&mut self, error: StorageError) {
+        if self.failed.is_none() {
+            tracing::error!(%error, "the data folder takes no more writes");
+            self.failed = Some(error);
+        }
+    }
+
     fn is_full(&self) -> bool {
         // After a failure nothing is on its way, and whoever writes is to hear of it.
         self.failed.is_none() && self.pending.bytes.saturating_add(self.writing_bytes) >= BYTES_MAX
@@ -297,6 +306,13 @@ impl Shared {
         }
     }
 
+    /// Refuses all writes from now on where the folder is not in its place any more.
+    fn check_in_place(&self) {
+        if let Err(error) = self.store.check_in_place() {
+            self.state().fail(error);
+        }
+    }
+
     fn write_until_closed(&self, mut number: u64) {
         while let Some((writes, waiting)) = self.take_pending() {
             let result = if writes.is_empty() {
@@ -304,12 +320,14 @@ impl Shared {
                 Ok(())
             } else {
                 number = number.saturating_add(1);
-                self.store.write(&writes, number)
+                let written = self.store.write(&writes, number);
+                // Files that were removed take writes, and lose them when the process ends.
+                written.and_then(|()| self.store.check_in_place())
             };
             let mut state = self.state();
             match &result {
                 Ok(()) => state.lasting = self.store.database.snapshot(),
-                Err(error) => state.failed = Some(error.clone()),
+                Err(error) => state.fail(error.clone()),
             }
             state.writing = Writes::new_sync();
             state.writing_bytes = 0;
@@ -372,6 +390,11 @@ impl Store {
             Durability::Relaxed => Ok(()),
             Durability::Sync => self.note_lasting(number),
         }
+    }
+
+    fn check_in_place(&self) -> Result<(), StorageError> {
+        let in_place = self.folder.check_in_place();
+        in_place.map_err(|error| failed("write", &error))
     }
 
     /// Makes everything last up to that group.
