@@ -143,7 +143,7 @@ impl DataFolder {
     ///
     /// The folder appears once all of the backup has been read and written: where this is interrupted, or the backup turns out
     /// to be damaged, there is none, but for what was written so far beside it, under its name with `.restoring` behind it,
-    /// which the next attempt removes.
+    /// which the next attempt removes. A new folder is for its owner alone (mode 0700), an empty one keeps its mode.
     ///
     /// # Errors
     ///
@@ -185,7 +185,8 @@ impl DataFolder {
         };
         // It must be one that can be opened.
         drop(Self::new(&draft).engine()?);
-        if self.path.exists() {
+        if let Ok(replaced) = fs::metadata(&self.path) {
+            fs::set_permissions(&draft, replaced.permissions())?;
             fs::remove_dir(&self.path)?;
         }
         fs::rename(&draft, &self.path)?;

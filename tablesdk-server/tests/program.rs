@@ -9,6 +9,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -392,6 +393,74 @@ fn tables_go_out_and_in_as_lines() {
     ];
     let (is_well, text) = tool(&words);
     assert!(!is_well && text.contains("only devstoreaccount1"), "{text}");
+}
+
+/// Runs a subcommand, whose files everybody may read unless it asks for less.
+fn tool_under_umask_022(words: &[&str]) {
+    let mut command = Command::new("sh");
+    command.args(["-c", "umask 022; exec \"$@\"", "sh"]);
+    command
+        .arg(env!("CARGO_BIN_EXE_tablesdk-server"))
+        .args(words);
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}");
+}
+
+/// Imports a table into a folder, which makes it.
+fn import_a_table(place: &Path, tables: &Path) {
+    let lines = place.join("lines");
+    let text = "{\"format\":\"tablesdk\",\"version\":1}\n{\"table\":\"people\"}\n\
+                {\"end\":{\"tables\":1,\"entities\":0}}\n";
+    std::fs::write(&lines, text).unwrap();
+    tool_under_umask_022(&["import", shown(&lines), "--data", shown(tables)]);
+}
+
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn what_is_made_is_for_its_owner_alone() {
+    let place = tempfile::tempdir().unwrap();
+    let at = |name: &str| place.path().join(name);
+    let (tables, restored) = (at("made/on/the/way/tables"), at("restored"));
+    let (backup, export) = (at("backup"), at("export"));
+    import_a_table(place.path(), &tables);
+    tool_under_umask_022(&["backup", "--data", shown(&tables), shown(&backup)]);
+    tool_under_umask_022(&["export", "--data", shown(&tables), shown(&export)]);
+    tool_under_umask_022(&["restore", shown(&backup), "--data", shown(&restored)]);
+
+    for file in [&backup, &export] {
+        assert_eq!(mode(file), 0o600, "{}", file.display());
+    }
+    for folder in [&tables, &restored] {
+        for name in ["", "records"] {
+            assert_eq!(mode(&folder.join(name)), 0o700, "{name:?}");
+        }
+        for name in ["FORMAT", "HOLDER", "LASTING"] {
+            assert_eq!(mode(&folder.join(name)), 0o600, "{name}");
+        }
+    }
+    assert_eq!(mode(&at("made/on")), 0o700);
+}
+
+#[test]
+fn a_folder_that_was_there_keeps_its_mode() {
+    let place = tempfile::tempdir().unwrap();
+    let (tables, restored) = (place.path().join("tables"), place.path().join("restored"));
+    for folder in [&tables, &restored] {
+        std::fs::create_dir(folder).unwrap();
+        std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o750)).unwrap();
+    }
+    let backup = place.path().join("backup");
+    import_a_table(place.path(), &tables);
+    tool_under_umask_022(&["backup", "--data", shown(&tables), shown(&backup)]);
+    tool_under_umask_022(&["restore", shown(&backup), "--data", shown(&restored)]);
+    for folder in [&tables, &restored] {
+        assert_eq!(mode(folder), 0o750);
+        assert_eq!(mode(&folder.join("records")), 0o700);
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The subcommands: check, backup, restore, export and import, of the folder of a server that does not run, or of one that does.
 
 use std::error::Error;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, BufWriter, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
@@ -167,6 +167,15 @@ fn back_up(from: &From, file: &Path, replaces: bool) -> Result<(), Box<dyn Error
     ))
 }
 
+/// Makes a file that only its owner may read: tables are in it.
+fn create_private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
 /// Writes a file that is there, under its name, as a whole or not at all.
 fn write_whole<T>(
     file: &Path,
@@ -179,7 +188,7 @@ fn write_whole<T>(
     }
     let draft = beside(file, ".partial");
     let written = (|| {
-        let mut to = BufWriter::with_capacity(1 << 20, File::create(&draft)?);
+        let mut to = BufWriter::with_capacity(1 << 20, create_private(&draft)?);
         let written = write(&mut to)?;
         to.flush()?;
         to.get_ref().sync_all()?;
@@ -247,7 +256,8 @@ fn import(folder: &DataFolder, account: &str, file: &Path) -> Result<(), Box<dyn
         skip.unwrap_or(0),
         |progress| {
             if let Progress::Lines(lines) = progress {
-                noted = fs::write(&state, format!("{lines} {source}\n"));
+                noted = create_private(&state)
+                    .and_then(|mut state| writeln!(state, "{lines} {source}"));
             }
         },
     );

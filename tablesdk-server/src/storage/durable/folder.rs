@@ -5,10 +5,12 @@
 //! `records` belongs to the embedded store. An open folder can be removed, moved or replaced below the process that has it
 //! open, which would go on writing to files that nothing names any more: [`Folder::check_in_place`] notices.
 
-use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
+use std::fs::{self, File, Metadata, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+
+use super::private;
 
 /// A folder of the right format.
 #[derive(Debug)]
@@ -60,13 +62,19 @@ impl Folder {
     fn make(&self) -> io::Result<()> {
         let missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
         let made: Vec<_> = self.path.ancestors().take_while(missing).collect();
-        fs::create_dir_all(&self.path)?;
+        private::create_dir_all(&self.path)?;
         made.into_iter().try_for_each(sync_parent)
     }
 
     /// Where the embedded store keeps its files.
     pub(super) fn records(&self) -> PathBuf {
         self.path.join("records")
+    }
+
+    /// Makes the directory of the embedded store, which would make one for everybody to read.
+    pub(super) fn make_records(&self) -> io::Result<()> {
+        let made = private::create_dir_all(&self.records());
+        made.map_err(|error| self.io("cannot be written to", &error))
     }
 
     /// Where it is.
@@ -76,10 +84,8 @@ impl Folder {
 
     /// Keeps other processes out, from before the first look at what is in it.
     pub(super) fn lock(&self) -> io::Result<()> {
-        let holder = OpenOptions::new()
-            .create(true)
+        let holder = private::options()
             .truncate(false)
-            .write(true)
             .open(self.holder())
             .map_err(|error| self.io("cannot be written to", &error))?;
         match holder.try_lock() {
@@ -209,7 +215,7 @@ impl Folder {
                     return Ok(false);
                 }
             }
-            let mut file = File::create(&draft)?;
+            let mut file = private::create_file(&draft)?;
             writeln!(file, "{FORMAT_NAME}{FORMAT_VERSION}")?;
             file.sync_all()?;
             fs::rename(draft, self.format())?;

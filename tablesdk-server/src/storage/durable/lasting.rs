@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::private;
+
 /// The open file.
 #[derive(Debug)]
 pub(super) struct Lasting(File);
@@ -35,7 +37,7 @@ impl Lasting {
         let path = path(folder);
         if !path.try_exists()? {
             let draft = folder.join("LASTING.new");
-            let mut file = File::create(&draft)?;
+            let mut file = private::create_file(&draft)?;
             file.write_all(text(number).as_bytes())?;
             file.sync_all()?;
             fs::rename(draft, &path)?;

@@ -13,6 +13,7 @@ mod journal;
 mod lasting;
 mod opening;
 mod overlay;
+mod private;
 
 use std::fmt;
 use std::io;

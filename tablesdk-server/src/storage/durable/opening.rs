@@ -47,6 +47,7 @@ pub(super) fn open(path: &Path) -> io::Result<Opened> {
             "the last writes before a crash, which nobody was told of, are not whole, and left out"
         );
     }
+    folder.make_records()?;
     let explain = |error| folder.explain(error);
     // Where the store takes for granted what damage has undone, it panics.
     let opening = AssertUnwindSafe(|| Database::builder(folder.records()).open());
