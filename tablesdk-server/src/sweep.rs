@@ -46,8 +46,14 @@ async fn sweep(engine: Weak<Engine>, timer: Timer) {
         // A sweep that fails or is cancelled leaves a new cursor to the next one.
         let mut cursor = mem::take(&mut *permit);
         // After a failure the marks are still there, and so the next sweep tries again.
-        if sweep_all(&engine, &mut cursor, timer).await.is_err() {
-            return;
+        match sweep_all(&engine, &mut cursor, timer).await {
+            Ok(()) => {}
+            Err(error) if error.is_temporary() && timer == Timer::Runs => {
+                drop(permit);
+                sleep(PAUSE_MAX).await;
+                continue;
+            }
+            Err(_) => return,
         }
         *permit = cursor;
         drop(permit);
@@ -91,6 +97,8 @@ const PAUSE_MAX: Duration = Duration::from_secs(1);
 mod tests {
     #[cfg(feature = "durable")]
     use std::sync::Mutex;
+    #[cfg(feature = "durable")]
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
     use tablesdk_protocol::{Clock, EntityKey, TableName};
     #[cfg(feature = "durable")]
@@ -165,10 +173,12 @@ mod tests {
         records: MemoryStorage,
         began: Arc<Mutex<Vec<Instant>>>,
         takes: Duration,
+        /// How many commits are refused first, for a while.
+        refuses: AtomicUsize,
     }
 
     #[cfg(feature = "durable")]
-    impl Storage for SlowCommits {
+    impl Storage for Arc<SlowCommits> {
         fn snapshot(&self) -> Box<dyn Snapshot> {
             self.records.snapshot()
         }
@@ -179,6 +189,11 @@ mod tests {
 
         fn commit(&self, batch: WriteBatch) -> Result<Commit, StorageError> {
             self.began.lock().unwrap().push(Instant::now());
+            let count_down = |refuses: usize| refuses.checked_sub(1);
+            let refused = self.refuses.fetch_update(Relaxed, Relaxed, count_down);
+            if refused.is_ok() {
+                return Err(StorageError::Exhausted { what: "write" });
+            }
             let result = self.records.commit(batch).map(drop);
             let (done, commit) = oneshot::channel();
             let takes = self.takes;
@@ -211,11 +226,12 @@ mod tests {
     async fn a_sweep_pauses_after_each_step_for_four_times_as_long() {
         let takes = Duration::from_millis(10);
         let began = Arc::default();
-        let engine = filled(Box::new(SlowCommits {
+        let engine = filled(Box::new(Arc::new(SlowCommits {
             records: MemoryStorage::default(),
             began: Arc::clone(&began),
             takes,
-        }));
+            refuses: AtomicUsize::new(0),
+        })));
         let engine = engine.await;
         began.lock().unwrap().clear();
         // They share the pauses: only one of them runs.
@@ -230,6 +246,24 @@ mod tests {
         for pair in began.windows(2) {
             assert_eq!(pair[1] - pair[0], 5 * takes);
         }
+    }
+
+    #[cfg(feature = "durable")]
+    #[tokio::test(start_paused = true)]
+    async fn a_sweep_goes_on_when_the_storage_takes_writes_again() {
+        let storage = Arc::new(SlowCommits {
+            records: MemoryStorage::default(),
+            began: Arc::default(),
+            takes: Duration::from_millis(10),
+            refuses: AtomicUsize::new(0),
+        });
+        let engine = filled(Box::new(Arc::clone(&storage))).await;
+        storage.refuses.store(3, Relaxed);
+        start(&engine, Timer::Runs).await;
+        while engine.has_sweeps() {
+            sleep(PAUSE_MAX).await;
+        }
+        assert_eq!(storage.refuses.load(Relaxed), 0);
     }
 
     #[tokio::test]

@@ -108,6 +108,10 @@ impl From<Failure> for ServiceError {
 /// Says nothing of what happened: it is no business of the caller. Whoever runs the server finds it in the log.
 impl From<StorageError> for ServiceError {
     fn from(error: StorageError) -> Self {
+        if error.is_temporary() {
+            // The storage has logged it, once.
+            return ErrorCode::ServerBusy.into();
+        }
         crate::request_log::failed(&error);
         ErrorCode::InternalError.into()
     }

@@ -30,4 +30,4 @@ pub(crate) fn raise(connections: NonZeroUsize) {
 
 /// Files beside connections: those of the store, and what the process has open at its start.
 #[cfg(unix)]
-const OTHERS: u64 = 256;
+const OTHERS: u64 = 640;

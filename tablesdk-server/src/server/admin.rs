@@ -142,7 +142,7 @@ impl Operator {
             (&Method::GET, "/ready") => match &writable {
                 Ok(()) => text(StatusCode::OK, "ready\n"),
                 Err(error) => {
-                    let message = format!("nothing can be written any more: {error}\n");
+                    let message = format!("nothing can be written: {error}\n");
                     text(StatusCode::SERVICE_UNAVAILABLE, message)
                 }
             },

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::storage;
+
 /// How many connections there may be at a time, and why no more.
 #[derive(Debug)]
 pub(super) struct ConnectionLimit {
@@ -69,7 +71,7 @@ impl ConnectionLimit {
         if !self.is_time_to_log() {
             return;
         }
-        if is_exhausted(error) {
+        if storage::is_exhausted(error) {
             tracing::warn!(
                 %error,
                 files_max = files_max(),
@@ -92,26 +94,11 @@ impl ConnectionLimit {
 }
 
 fn within(wanted: usize, files_max: u64, files_open: u64) -> usize {
-    let left = files_max.saturating_sub(files_open + RESERVE);
+    let reserve = storage::files_max(Some(files_max)) + RESERVE;
+    let left = files_max.saturating_sub(files_open + reserve);
     // With a limit that low the server may fail, but a server for no connection is none.
     let left = usize::try_from(left).unwrap_or(usize::MAX);
     wanted.min(left.max(CONNECTIONS_MIN))
-}
-
-/// Whether there are too many open files.
-fn is_exhausted(error: &io::Error) -> bool {
-    #[cfg(unix)]
-    {
-        use rustix::io::Errno;
-
-        let code = error.raw_os_error().map(Errno::from_raw_os_error);
-        matches!(code, Some(Errno::MFILE | Errno::NFILE))
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = error;
-        false
-    }
 }
 
 /// How many files the process may have open; `None` where there is no limit.
@@ -128,8 +115,8 @@ fn files_open() -> u64 {
     open.map_or(FILES_OPEN, |count| u64::try_from(count).unwrap_or(u64::MAX))
 }
 
-/// Files that are not connections: those of the store, and some for operators, backups and certificates.
-const RESERVE: u64 = 96;
+/// Files that are neither connections nor the store's: some for operators, backups and certificates.
+const RESERVE: u64 = 32;
 /// The fewest connections, however low the limit of open files is.
 const CONNECTIONS_MIN: usize = 8;
 /// A guess, where nobody counts.
@@ -144,7 +131,7 @@ mod tests {
     #[test]
     fn connections_leave_room_for_the_files_of_the_store() {
         assert_eq!(within(10_000, 20_000, 20), 10_000);
-        assert_eq!(within(10_000, 1024, 20), 1024 - 20 - 96);
+        assert_eq!(within(10_000, 1024, 20), 1024 - 20 - 128 - 32);
         assert_eq!(within(100, 1024, 20), 100);
         assert_eq!(within(10_000, 64, 20), CONNECTIONS_MIN);
     }
@@ -159,6 +146,6 @@ mod tests {
         assert!(files_max().is_none_or(|limit| limit > before));
         drop(file);
         let exhausted = io::Error::from_raw_os_error(rustix::io::Errno::MFILE.raw_os_error());
-        assert!(is_exhausted(&exhausted));
+        assert!(storage::is_exhausted(&exhausted));
     }
 }

@@ -10,6 +10,7 @@ mod closed;
 mod commit;
 #[cfg(feature = "durable")]
 mod durable;
+mod files;
 mod map;
 mod memory;
 #[cfg(test)]
@@ -32,6 +33,7 @@ pub(crate) use commit::Commit;
 pub use durable::Durability;
 #[cfg(feature = "durable")]
 pub(crate) use durable::{DurableStorage, check_files, check_journals, sync_parent};
+pub(crate) use files::{files_max, is_exhausted};
 pub(crate) use memory::MemoryStorage;
 
 /// Which storage a server has.
@@ -111,6 +113,17 @@ pub(crate) trait Snapshot: fmt::Debug + Send + Sync {
 pub(crate) type Records<'a> =
     Box<dyn Iterator<Item = Result<(Bytes, Bytes), StorageError>> + Send + 'a>;
 
+impl StorageError {
+    /// Whether the same may succeed later, without a restart. What failed has had no effect.
+    pub(crate) const fn is_temporary(&self) -> bool {
+        match self {
+            #[cfg(feature = "durable")]
+            Self::Exhausted { .. } => true,
+            _ => false,
+        }
+    }
+}
+
 /// Writes that happen together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WriteBatch {
@@ -175,6 +188,16 @@ pub(crate) enum StorageError {
     /// It takes no more writes, because the server ends.
     #[error("the storage is closed")]
     Closed,
+    /// It has run out of open files, and nothing was written. It will take writes again by itself.
+    #[cfg(feature = "durable")]
+    #[error(
+        "the storage cannot {what}, because there are too many open files, and goes on once there are fewer: raise the limit of \
+         open files (ulimit -n), or lower the number of connections (--max-connections)"
+    )]
+    Exhausted {
+        /// What it should have done.
+        what: &'static str,
+    },
     /// The store below said no.
     #[cfg(feature = "durable")]
     #[error("the storage cannot {what}: {cause}")]

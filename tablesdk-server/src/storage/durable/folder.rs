@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use super::private;
+use crate::storage::is_exhausted;
 
 /// A folder of the right format.
 #[derive(Debug)]
@@ -172,6 +173,19 @@ impl Folder {
         self.error(io::ErrorKind::InvalidData, &why)
     }
 
+    /// Opens some files and closes them again.
+    ///
+    /// # Errors
+    ///
+    /// When too many files are open for that.
+    pub(super) fn probe_files(&self) -> io::Result<()> {
+        let opened = (0..FILES_PROBED).map(|_| File::open(self.format()));
+        match opened.collect::<io::Result<Vec<_>>>() {
+            Err(error) if is_exhausted(&error) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     /// Why the embedded store could not be opened, in the words of whoever chose the folder.
     pub(super) fn explain(&self, error: fjall::Error) -> io::Error {
         let why = match error {
@@ -277,6 +291,9 @@ fn sync_folder(path: &Path) -> io::Result<()> {
     }
     Ok(())
 }
+
+/// So many free files are enough for the store to be opened, and to write a table.
+const FILES_PROBED: usize = 16;
 
 const FORMAT_NAME: &str = "tablesdk-server data, format ";
 const FORMAT_VERSION: &str = "2";

@@ -3,6 +3,8 @@
 //! Writers add to what is pending and wait; one thread takes all that is pending, writes it as one batch of the embedded store,
 //! syncs once and tells all of them. Readers see what lasts, and only that: nobody learns of a write that a crash could undo.
 //! After a failed write nothing is written any more, since nobody knows what has become of it, until the folder is opened anew.
+//! Where the embedded store has stopped because there were too many open files, nothing was written, and the writing thread
+//! itself opens it anew: `reopening.rs`.
 //! Each such group of writes has a number, by which a folder that lost some of them is told from a whole one.
 //! Knows nothing of what the records mean; see `FORMAT.md` for that.
 
@@ -14,6 +16,8 @@ mod lasting;
 mod opening;
 mod overlay;
 mod private;
+mod reopening;
+mod store;
 
 use std::fmt;
 use std::io;
@@ -21,18 +25,16 @@ use std::mem;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
-use bytes::Bytes;
-use fjall::{Database, Keyspace, PersistMode, Readable as _};
 use tokio::sync::{oneshot, watch};
 
 pub(crate) use self::check::{check_files, check_journals};
 use self::folder::Folder;
 pub(crate) use self::folder::sync_parent;
-use self::lasting::Lasting;
-use self::opening::Opened;
 use self::overlay::{Overlay, Writes};
-use super::{Closed, Commit, Records, Snapshot, Storage, StorageError, WriteBatch};
+use self::store::{Store, StoredRecords, Unreadable, WriteError};
+use super::{Closed, Commit, Snapshot, Storage, StorageError, WriteBatch, is_exhausted};
 
 /// How much an acknowledged write survives.
 ///
@@ -68,19 +70,11 @@ pub(crate) struct DurableStorage {
 }
 
 struct Shared {
-    store: Store,
     state: Mutex<State>,
     /// Notified when there is something pending, or nothing will be any more.
     changed: Condvar,
-}
-
-/// The embedded store, and what it holds open.
-struct Store {
-    database: Database,
-    records: Keyspace,
     durability: Durability,
-    lasting: Lasting,
-    /// Held until the database is closed.
+    /// Held until the embedded store is closed.
     folder: Folder,
 }
 
@@ -91,8 +85,8 @@ struct State {
     writing: Writes,
     /// The bytes of what is being written.
     writing_bytes: usize,
-    /// What lasts.
-    lasting: fjall::Snapshot,
+    /// What lasts; `None` while the embedded store is closed, to be opened anew.
+    lasting: Option<StoredRecords>,
     /// Why nothing can be written any more.
     failed: Option<StorageError>,
     is_closing: bool,
@@ -115,38 +109,28 @@ impl DurableStorage {
     ///
     /// When the folder cannot be used: another process has it open, it is of another format, it is damaged, or the disk says no.
     pub(crate) fn open(path: &Path, durability: Durability) -> io::Result<Self> {
-        let opened = opening::open(path)?;
-        let Opened {
-            database,
-            records,
-            group_number,
-            lasting,
-            folder,
-        } = opened;
+        let (folder, opened) = opening::open(path).map_err(|error| too_many_files(path, error))?;
+        let group_number = opened.group_number;
+        let store = Store::new(opened, durability);
         let shared = Arc::new(Shared {
             state: Mutex::new(State {
                 pending: Group::new(),
                 writing: Writes::new_sync(),
                 writing_bytes: 0,
-                lasting: database.snapshot(),
+                lasting: Some(store.lasting_records()),
                 failed: None,
                 is_closing: false,
             }),
             changed: Condvar::new(),
-            store: Store {
-                database,
-                records,
-                durability,
-                lasting,
-                folder,
-            },
+            folder,
+            durability,
         });
         let writer = thread::Builder::new().name("tablesdk-storage".to_owned());
         let writer = writer.spawn({
             let shared = Arc::clone(&shared);
             move || {
                 let _end = EndOfWriting(&shared);
-                shared.write_until_closed(group_number);
+                shared.write_until_closed(store, group_number);
             }
         })?;
         Ok(Self {
@@ -159,13 +143,18 @@ impl DurableStorage {
 
 impl Storage for DurableStorage {
     fn snapshot(&self) -> Box<dyn Snapshot> {
-        let lasting = self.shared.state().lasting.clone();
-        Box::new(self.shared.below(lasting))
+        let state = self.shared.state();
+        match &state.lasting {
+            Some(lasting) => Box::new(lasting.clone()),
+            None => Box::new(Unreadable(state.unreadable())),
+        }
     }
 
     fn latest(&self) -> Box<dyn Snapshot> {
         let state = self.shared.state();
-        let below = self.shared.below(state.lasting.clone());
+        let Some(below) = state.lasting.clone() else {
+            return Box::new(Unreadable(state.unreadable()));
+        };
         let (writing, pending) = (state.writing.clone(), state.pending.writes.clone());
         drop(state);
         Box::new(Overlay {
@@ -280,11 +269,24 @@ impl Group {
 }
 
 impl State {
-    /// Refuses all writes from now on. The log has the first reason, and only that.
+    /// Refuses all writes from now on. The log has the first reason, and only that, unless it was temporary and this one is not.
     fn fail(&mut self, error: StorageError) {
-        if self.failed.is_none() {
+        let is_new = match &self.failed {
+            None => true,
+            Some(failed) => failed.is_temporary() && !error.is_temporary(),
+        };
+        if is_new {
             tracing::error!(%error, "the data folder takes no more writes");
             self.failed = Some(error);
+        }
+    }
+
+    /// Why nothing can be read while the embedded store is closed.
+    fn unreadable(&self) -> StorageError {
+        match &self.failed {
+            Some(StorageError::Exhausted { .. }) => StorageError::Exhausted { what: "read" },
+            Some(failed) => failed.clone(),
+            None => StorageError::Closed,
         }
     }
 
@@ -300,34 +302,32 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn below(&self, snapshot: fjall::Snapshot) -> StoredRecords {
-        StoredRecords {
-            snapshot,
-            records: self.store.records.clone(),
-        }
-    }
-
     /// Refuses all writes from now on where the folder is not in its place any more.
     fn check_in_place(&self) {
-        if let Err(error) = self.store.check_in_place() {
+        if let Err(error) = self.look_in_place() {
             self.state().fail(error);
         }
     }
 
-    fn write_until_closed(&self, mut number: u64) {
-        while let Some((writes, waiting)) = self.take_pending() {
-            let result = if writes.is_empty() {
-                // Somebody waited for those before.
-                Ok(())
-            } else {
-                number = number.saturating_add(1);
-                let written = self.store.write(&writes, number);
-                // Files that were removed take writes, and lose them when the process ends.
-                written.and_then(|()| self.store.check_in_place())
+    fn look_in_place(&self) -> Result<(), StorageError> {
+        let in_place = self.folder.check_in_place();
+        in_place.map_err(|error| store::failed("write", &error))
+    }
+
+    fn write_until_closed(&self, mut store: Store, mut number: u64) {
+        loop {
+            let (writes, waiting) = match self.next(&store) {
+                Next::Group(writes, waiting) => (writes, waiting),
+                Next::Stopped => (Writes::new_sync(), Vec::new()),
+                Next::End => break,
             };
+            let result = self.write(&store, &writes, number);
             let mut state = self.state();
             match &result {
-                Ok(()) => state.lasting = self.store.database.snapshot(),
+                Ok(written) => {
+                    number = *written;
+                    state.lasting = Some(store.lasting_records());
+                }
                 Err(error) => state.fail(error.clone()),
             }
             state.writing = Writes::new_sync();
@@ -338,117 +338,102 @@ impl Shared {
                 refused = mem::replace(&mut state.pending, Group::new()).waiting;
             }
             drop(state);
+            let result = result.map(drop);
             for done in waiting.into_iter().chain(refused) {
                 // Whoever gave up waiting does not want to know.
                 let _ = done.send(result.clone());
             }
+            if result.is_err_and(|error| error.is_temporary()) {
+                match self.reopen(store, number) {
+                    Some(opened) => store = opened,
+                    None => return,
+                }
+            }
         }
         // Whoever was told already was not promised more.
-        if self.state().failed.is_none() && self.store.sync(number).is_ok() {
-            self.store.folder.release();
+        if self.state().failed.is_none() && store.sync(number).is_ok() {
+            self.folder.release();
         }
     }
 
-    /// What is pending, as soon as anything is; `None` when the storage is closed and everything written.
-    fn take_pending(&self) -> Option<(Writes, Vec<Waiting>)> {
+    /// Writes a group behind the one of that number. The number of the last group then.
+    fn write(&self, store: &Store, writes: &Writes, number: u64) -> Result<u64, StorageError> {
+        let written = if writes.is_empty() {
+            // Somebody waited for those before, or the store may have stopped.
+            store.is_running().map(|()| number)
+        } else {
+            let next = number.saturating_add(1);
+            store.write(writes, next).map(|()| next)
+        };
+        match written {
+            Ok(number) => {
+                // Files that were removed take writes, and lose them when the process ends.
+                self.look_in_place()?;
+                Ok(number)
+            }
+            Err(WriteError::Failed(error)) => Err(error),
+            Err(WriteError::Stopped) if self.folder.probe_files().is_err() => {
+                Err(StorageError::Exhausted { what: "write" })
+            }
+            Err(WriteError::Stopped) => Err(StorageError::Failed {
+                what: "write",
+                cause: "the embedded store has stopped after an error of the disk or the system, which it does not name".into(),
+            }),
+        }
+    }
+
+    /// What to do next, as soon as there is something.
+    fn next(&self, store: &Store) -> Next {
+        let mut looks = LOOKS;
         let mut state = self.state();
         while state.pending.waiting.is_empty() {
             if state.is_closing {
-                return None;
+                return Next::End;
             }
-            let woken = self.changed.wait(state);
-            state = woken.unwrap_or_else(PoisonError::into_inner);
+            if looks == 0 || state.failed.is_some() {
+                let woken = self.changed.wait(state);
+                state = woken.unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            looks -= 1;
+            let woken = self.changed.wait_timeout(state, LOOK_INTERVAL);
+            let (woken, timeout) = woken.unwrap_or_else(PoisonError::into_inner);
+            state = woken;
+            if timeout.timed_out() {
+                drop(state);
+                if store.is_running().is_err() {
+                    return Next::Stopped;
+                }
+                state = self.state();
+            }
         }
         let group = mem::replace(&mut state.pending, Group::new());
         state.writing = group.writes.clone();
         state.writing_bytes = group.bytes;
-        Some((group.writes, group.waiting))
+        Next::Group(group.writes, group.waiting)
     }
 }
 
-impl Store {
-    /// Writes a group as a whole, with its number.
-    fn write(&self, writes: &Writes, number: u64) -> Result<(), StorageError> {
-        let mode = match self.durability {
-            Durability::Relaxed => PersistMode::Buffer,
-            Durability::Sync => PersistMode::SyncAll,
-        };
-        let mut batch = self.database.batch().durability(Some(mode));
-        for (key, record) in writes {
-            match record {
-                Some(record) => batch.insert(&self.records, key.clone(), record.clone()),
-                None => batch.remove(&self.records, key.clone()),
-            }
-        }
-        let mark = GroupMark {
-            number,
-            sequence_min: self.database.seqno(),
-        };
-        batch.insert(&self.records, GROUP_KEY, mark.record());
-        batch.commit().map_err(|error| failed("write", &error))?;
-        match self.durability {
-            // The loss of power may take it: nothing is certain.
-            Durability::Relaxed => Ok(()),
-            Durability::Sync => self.note_lasting(number),
-        }
-    }
-
-    fn check_in_place(&self) -> Result<(), StorageError> {
-        let in_place = self.folder.check_in_place();
-        in_place.map_err(|error| failed("write", &error))
-    }
-
-    /// Makes everything last up to that group.
-    fn sync(&self, number: u64) -> Result<(), StorageError> {
-        let synced = self.database.persist(PersistMode::SyncAll);
-        synced.map_err(|error| failed("sync", &error))?;
-        self.note_lasting(number)
-    }
-
-    fn note_lasting(&self, number: u64) -> Result<(), StorageError> {
-        let noted = self.lasting.set(number);
-        noted.map_err(|error| failed("write", &error))
-    }
+/// What the writing thread does next.
+enum Next {
+    /// Writes a group, and tells those who wait for it.
+    Group(Writes, Vec<Waiting>),
+    /// Finds out why the embedded store has stopped.
+    Stopped,
+    /// Closes the folder.
+    End,
 }
 
-/// The records that last.
-struct StoredRecords {
-    snapshot: fjall::Snapshot,
-    records: Keyspace,
-}
-
-impl Snapshot for StoredRecords {
-    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StorageError> {
-        let record = self.snapshot.get(&self.records, key);
-        let record = record.map_err(|error| failed("read", &error))?;
-        Ok(record.map(Bytes::from))
+/// Why a folder cannot be opened, with its path, where there are too many open files.
+fn too_many_files(path: &Path, error: io::Error) -> io::Error {
+    if !is_exhausted(&error) {
+        return error;
     }
-
-    fn range(&self, start: &[u8], end: &[u8]) -> Records<'_> {
-        if start >= end {
-            return Box::new(std::iter::empty());
-        }
-        let records = self.snapshot.range(&self.records, start..end);
-        Box::new(records.map(|record| {
-            let (key, record) = record
-                .into_inner()
-                .map_err(|error| failed("read", &error))?;
-            Ok((Bytes::from(key), Bytes::from(record)))
-        }))
-    }
-}
-
-impl fmt::Debug for StoredRecords {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StoredRecords").finish_non_exhaustive()
-    }
-}
-
-fn failed(what: &'static str, error: &dyn fmt::Display) -> StorageError {
-    StorageError::Failed {
-        what,
-        cause: error.to_string().into(),
-    }
+    let path = path.display();
+    let message = format!(
+        "the data folder {path} cannot be opened: {error}; raise the limit of open files (ulimit -n)"
+    );
+    io::Error::new(error.kind(), message)
 }
 
 /// What each group of writes says of itself.
@@ -484,6 +469,11 @@ const GROUP_KEY: &[u8] = b"\0";
 /// waits has decided nothing yet, and there is one writer at a time: so it is never more than this and the largest batch, which is
 /// that of a hundred merges into entities of 1 MiB, with their JSON.
 const BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// After a write, the embedded store works on in the background. So often, and that far apart, it is looked whether it has
+/// stopped: while the cause can still be found out, and not with the next write, which may come much later.
+const LOOKS: u32 = 100;
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
 mod tests {

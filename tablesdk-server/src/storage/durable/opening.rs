@@ -1,4 +1,5 @@
 //! The opening of a folder: everything that can be found out about what is in it, before anything is changed.
+//! [`open_in`] opens the embedded store in a folder that this process holds already, at the start and after a failure alike.
 //!
 //! A folder that has lost something that it once promised to keep is refused, by the name of what is damaged. What a crash left
 //! unfinished, and nobody was told of, is cut off.
@@ -14,6 +15,7 @@ use super::folder::Folder;
 use super::journal::{self, Journals};
 use super::lasting::Lasting;
 use super::{GROUP_KEY, GroupMark, catalog};
+use crate::storage::files::tables_kept_open;
 
 /// What was opened.
 pub(super) struct Opened {
@@ -22,7 +24,6 @@ pub(super) struct Opened {
     /// The number of the last group of writes.
     pub(super) group_number: u64,
     pub(super) lasting: Lasting,
-    pub(super) folder: Folder,
 }
 
 /// What the files themselves say.
@@ -33,10 +34,27 @@ pub(super) struct Look {
 }
 
 /// Opens a folder, which is made if it is not there.
-pub(super) fn open(path: &Path) -> io::Result<Opened> {
+pub(super) fn open(path: &Path) -> io::Result<(Folder, Opened)> {
     let folder = Folder::open(path)?;
     folder.lock()?;
-    let Look { promised, journals } = look(&folder)?;
+    let opened = open_in(&folder)?;
+    folder.hold()?;
+    Ok((folder, opened))
+}
+
+/// Opens the embedded store in a folder that is locked.
+///
+/// # Errors
+///
+/// When too many files are open ([`is_exhausted`](crate::storage::is_exhausted)), whatever that has led to; otherwise as for a
+/// folder.
+pub(super) fn open_in(folder: &Folder) -> io::Result<Opened> {
+    // What cannot be opened may look like damage.
+    open_store(folder).map_err(|error| folder.probe_files().err().unwrap_or(error))
+}
+
+fn open_store(folder: &Folder) -> io::Result<Opened> {
+    let Look { promised, journals } = look(folder)?;
     if let Some(tail) = &journals.tail {
         // The store would do so itself, or take what is left of a group for damage.
         let cut = tail.cut();
@@ -50,7 +68,10 @@ pub(super) fn open(path: &Path) -> io::Result<Opened> {
     folder.make_records()?;
     let explain = |error| folder.explain(error);
     // Where the store takes for granted what damage has undone, it panics.
-    let opening = AssertUnwindSafe(|| Database::builder(folder.records()).open());
+    let opening = AssertUnwindSafe(|| {
+        let builder = Database::builder(folder.records());
+        builder.max_cached_files(Some(tables_kept_open())).open()
+    });
     let database = catch_unwind(opening)
         .map_err(|_| folder.damaged("the store in it cannot be read"))?
         .map_err(explain)?;
@@ -86,13 +107,11 @@ pub(super) fn open(path: &Path) -> io::Result<Opened> {
         .map_err(explain)?;
     let lasting = Lasting::open(folder.path(), group_number);
     let lasting = lasting.map_err(|error| folder.io("cannot be written to", &error))?;
-    folder.hold()?;
     Ok(Opened {
         database,
         records,
         group_number,
         lasting,
-        folder,
     })
 }
 

@@ -1,0 +1,246 @@
+//! The way back after the embedded store has stopped because there were too many open files.
+//!
+//! It stops as a whole when a thread in its background cannot open a file, and cannot be started again, but closed and opened
+//! anew: as after a crash, but with everything in order that was acknowledged, since the group that met the stop was not
+//! written. While the files are too many, reads go on. Then they are refused for a moment, as all that was read from has to
+//! be gone before the folder is opened a second time. The writing thread does all of it, one attempt at a time, with pauses
+//! that grow.
+//!
+//! Another cause, above all a failed sync, is no reason to go on: what the system has in memory need not be on the disk then.
+
+use std::io;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use super::store::Store;
+use super::{Shared, StorageError, opening};
+use crate::storage::is_exhausted;
+
+impl Shared {
+    /// Opens the embedded store anew, as soon as that is possible. `number` is that of the last group in it. `None` when the
+    /// folder is closed meanwhile, or a worse failure is found.
+    pub(super) fn reopen(&self, store: Store, number: u64) -> Option<Store> {
+        let mut store = Some(store);
+        let mut pause = PAUSE_MIN;
+        loop {
+            if self.is_over_after(pause) {
+                return None;
+            }
+            pause = (2 * pause).min(PAUSE_MAX);
+            if self.folder.probe_files().is_err() {
+                continue;
+            }
+            if let Some(stopped) = store.take()
+                && let Err(stopped) = self.close(stopped)
+            {
+                store = Some(stopped);
+                continue;
+            }
+            match opening::open_in(&self.folder) {
+                Ok(opened) if opened.group_number == number => {
+                    return self.go_on(Store::new(opened, self.durability));
+                }
+                Ok(opened) => {
+                    let found = opened.group_number;
+                    let why = format!("its writes end with group {found} instead of {number}");
+                    self.give_up(&self.folder.damaged(&why));
+                    return None;
+                }
+                Err(error) if is_temporary(&error) => {}
+                Err(error) => {
+                    self.give_up(&error);
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Closes a store, once nobody reads from it any more. Gives it back when that takes too long, and reads go on.
+    fn close(&self, mut store: Store) -> Result<(), Store> {
+        let Some(mut lasting) = self.state().lasting.take() else {
+            return Err(store);
+        };
+        for _ in 0..DRAIN_LOOKS {
+            match store.close(lasting) {
+                Ok(()) => return Ok(()),
+                Err(read) => (store, lasting) = read,
+            }
+            if self.is_over_after(DRAIN_INTERVAL) {
+                break;
+            }
+        }
+        self.state().lasting = Some(lasting);
+        Err(store)
+    }
+
+    fn go_on(&self, store: Store) -> Option<Store> {
+        let mut state = self.state();
+        state.lasting = Some(store.lasting_records());
+        if !state
+            .failed
+            .as_ref()
+            .is_some_and(StorageError::is_temporary)
+        {
+            return None;
+        }
+        state.failed = None;
+        drop(state);
+        tracing::warn!("there are fewer open files: the data folder takes writes again");
+        Some(store)
+    }
+
+    fn give_up(&self, error: &io::Error) {
+        let error = super::store::failed("be opened again", error);
+        self.state().fail(error);
+    }
+
+    /// Waits, and says whether the folder is being closed, or nothing can be written any more for another reason.
+    fn is_over_after(&self, pause: Duration) -> bool {
+        let state = self.state();
+        let is_over = |state: &super::State| {
+            state.is_closing
+                || !state
+                    .failed
+                    .as_ref()
+                    .is_some_and(StorageError::is_temporary)
+        };
+        let woken = self
+            .changed
+            .wait_timeout_while(state, pause, |state| !is_over(state));
+        let (state, _) = woken.unwrap_or_else(PoisonError::into_inner);
+        is_over(&state)
+    }
+}
+
+/// Too many files again, or what held the folder is not gone to the last.
+fn is_temporary(error: &io::Error) -> bool {
+    is_exhausted(error) || error.kind() == io::ErrorKind::ResourceBusy
+}
+
+const PAUSE_MIN: Duration = Duration::from_millis(50);
+const PAUSE_MAX: Duration = Duration::from_secs(5);
+/// For how long reads are refused at a time, while others that have begun come to their end.
+const DRAIN_LOOKS: u32 = 200;
+const DRAIN_INTERVAL: Duration = Duration::from_millis(10);
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use std::fs::File;
+    use std::path::Path;
+    use std::process::Command;
+
+    use super::super::{Durability, DurableStorage};
+    use super::*;
+    use crate::storage::{Snapshot, Storage as _, WriteBatch};
+
+    /// Enough for the store, and for the threads of the test.
+    const FILES_MAX: u32 = 64;
+    static RECORD: [u8; 64 * 1024] = [7; 64 * 1024];
+
+    fn key(number: u32) -> String {
+        format!("{number:08}")
+    }
+
+    async fn write(storage: &DurableStorage, number: u32) -> Result<(), StorageError> {
+        let mut batch = WriteBatch::default();
+        batch.put(key(number), &RECORD[..]);
+        storage.commit(batch)?.await
+    }
+
+    /// Holds all files that the process may have open, but for so many.
+    fn exhaust(free: usize) -> Vec<File> {
+        let mut held: Vec<_> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
+        held.truncate(held.len().saturating_sub(free));
+        held
+    }
+
+    /// What was acknowledged is there, and nothing else.
+    fn check(snapshot: &dyn Snapshot, written: u32) {
+        let mut records = snapshot.range(b"0", b":");
+        for number in 0..written {
+            let (found, record) = records.next().unwrap().unwrap();
+            assert_eq!(found, key(number));
+            assert_eq!(record, RECORD[..]);
+        }
+        assert!(records.next().is_none());
+    }
+
+    /// What the child does, under a limit of open files.
+    async fn exhaust_and_recover(folder: &Path) {
+        let mut written = 0;
+        for free in 0..3 {
+            let storage = DurableStorage::open(folder, Durability::Sync).unwrap();
+            check(&*storage.snapshot(), written);
+            let reader = storage.snapshot();
+            let before = written;
+            let held = exhaust(free);
+            // Until a table is to be written, or merged with others.
+            let error = loop {
+                match write(&storage, written).await {
+                    Ok(()) => written += 1,
+                    Err(error) => break error,
+                }
+                assert!(written - before < 5_000, "the store needs no file");
+            };
+            assert!(error.is_temporary(), "{free} free: {error}");
+            assert!(error.to_string().contains("ulimit -n"), "{error}");
+            assert_eq!(storage.is_writable().unwrap_err(), error);
+            assert_eq!(write(&storage, written).await.unwrap_err(), error);
+            drop(held);
+            // Who reads meanwhile reads on.
+            check(&*reader, before);
+            drop(reader);
+            let recovered = async {
+                while storage.is_writable().is_err() {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+            };
+            tokio::time::timeout(Duration::from_secs(60), recovered)
+                .await
+                .expect("the store recovers");
+            check(&*storage.snapshot(), written);
+            for _ in 0..10 {
+                write(&storage, written).await.unwrap();
+                written += 1;
+            }
+            check(&*storage.snapshot(), written);
+        }
+        // A folder that cannot be opened for want of files is not taken for damaged, and is as it was.
+        for free in 0..16 {
+            let held = exhaust(free);
+            if let Err(error) = DurableStorage::open(folder, Durability::Sync) {
+                let text = error.to_string();
+                assert!(text.contains("open files"), "{free} free: {text}");
+            }
+            drop(held);
+        }
+        let storage = DurableStorage::open(folder, Durability::Sync).unwrap();
+        check(&*storage.snapshot(), written);
+    }
+
+    #[tokio::test]
+    #[ignore = "run by the next one, in a process of its own"]
+    #[expect(clippy::disallowed_methods, reason = "the parent names the folder")]
+    async fn child() {
+        if let Ok(folder) = std::env::var("TABLESDK_TEST_FOLDER") {
+            exhaust_and_recover(Path::new(&folder)).await;
+        }
+    }
+
+    #[test]
+    fn writes_go_on_without_a_restart_after_too_many_open_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("ulimit -n {FILES_MAX}; exec \"$@\""), "sh"]);
+        command.arg(std::env::current_exe().unwrap());
+        let child = module_path!().split_once("::").unwrap().1.to_owned() + "::child";
+        command.args(["--exact", &child, "--ignored", "--nocapture"]);
+        command.env("TABLESDK_TEST_FOLDER", folder.path());
+        let output = command.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned()
+            + &String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{text}");
+        assert!(text.contains("1 passed"), "{text}");
+    }
+}

@@ -1,0 +1,217 @@
+//! The embedded store, open: how groups of writes get in, and how records get out.
+//!
+//! Its threads in the background end at their first error, without telling which, and from then on it takes no writes.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use bytes::Bytes;
+use fjall::{AbstractTree as _, Database, Keyspace, PersistMode, Readable as _};
+
+use super::lasting::Lasting;
+use super::opening::Opened;
+use super::overlay::Writes;
+use super::{Durability, GROUP_KEY, GroupMark};
+use crate::storage::{Records, Snapshot, StorageError, is_exhausted};
+
+/// The embedded store, and what it holds open.
+pub(super) struct Store {
+    database: Database,
+    records: Keyspace,
+    durability: Durability,
+    lasting: Lasting,
+    /// Shared with all who read.
+    readers: Arc<()>,
+}
+
+/// Why a group was not written.
+pub(super) enum WriteError {
+    /// The store had stopped before: nothing of the group is in it.
+    Stopped,
+    /// Nobody knows what has become of it.
+    Failed(StorageError),
+}
+
+impl Store {
+    pub(super) fn new(opened: Opened, durability: Durability) -> Self {
+        Self {
+            database: opened.database,
+            records: opened.records,
+            durability,
+            lasting: opened.lasting,
+            readers: Arc::default(),
+        }
+    }
+
+    /// Everything that was written, as it is now.
+    pub(super) fn lasting_records(&self) -> StoredRecords {
+        StoredRecords {
+            snapshot: self.database.snapshot(),
+            records: self.records.clone(),
+            _readers: Arc::clone(&self.readers),
+        }
+    }
+
+    /// Gives up the store as a whole where nobody but the caller reads from it, who drops what it reads from first.
+    ///
+    /// # Errors
+    ///
+    /// The store, where others read.
+    pub(super) fn close(self, lasting: StoredRecords) -> Result<(), (Self, StoredRecords)> {
+        let others = Arc::strong_count(&self.readers);
+        if others > 2 {
+            return Err((self, lasting));
+        }
+        drop(lasting);
+        let Self {
+            database,
+            records,
+            readers,
+            ..
+        } = self;
+        // What the last reader did before it let go has happened by now.
+        let is_alone = Arc::into_inner(readers).is_some();
+        debug_assert!(is_alone, "readers come from what the caller has given up");
+        drop(records);
+        // Ends the threads in the background, and lets go of the folder.
+        drop(database);
+        Ok(())
+    }
+
+    /// Whether it takes writes still.
+    pub(super) fn is_running(&self) -> Result<(), WriteError> {
+        // After each write, there is nothing left in the buffer to be written.
+        match self.database.persist(PersistMode::Buffer) {
+            Ok(()) => Ok(()),
+            Err(fjall::Error::Poisoned) => Err(WriteError::Stopped),
+            Err(error) => Err(WriteError::Failed(failed("write", &error))),
+        }
+    }
+
+    /// Writes a group as a whole, with its number.
+    pub(super) fn write(&self, writes: &Writes, number: u64) -> Result<(), WriteError> {
+        self.wait_for_room()?;
+        let mode = match self.durability {
+            Durability::Relaxed => PersistMode::Buffer,
+            Durability::Sync => PersistMode::SyncAll,
+        };
+        let mut batch = self.database.batch().durability(Some(mode));
+        for (key, record) in writes {
+            match record {
+                Some(record) => batch.insert(&self.records, key.clone(), record.clone()),
+                None => batch.remove(&self.records, key.clone()),
+            }
+        }
+        let mark = GroupMark {
+            number,
+            sequence_min: self.database.seqno(),
+        };
+        batch.insert(&self.records, GROUP_KEY, mark.record());
+        batch.commit().map_err(|error| match error {
+            // Said before anything is written, and at no other time.
+            fjall::Error::Poisoned => WriteError::Stopped,
+            error => WriteError::Failed(failed("write", &error)),
+        })?;
+        match self.durability {
+            // The loss of power may take it: nothing is certain.
+            Durability::Relaxed => Ok(()),
+            Durability::Sync => self.note_lasting(number).map_err(WriteError::Failed),
+        }
+    }
+
+    /// Waits until the background has caught up, as the store does itself within a write, but there without end where the
+    /// background has stopped.
+    fn wait_for_room(&self) -> Result<(), WriteError> {
+        let tree = &self.records.tree;
+        while tree.sealed_memtable_count() >= SEALED_MEMTABLES_MAX
+            || tree.l0_run_count() >= RUNS_MAX
+        {
+            self.is_running()?;
+            thread::sleep(ROOM_INTERVAL);
+        }
+        Ok(())
+    }
+
+    /// Makes everything last up to that group.
+    pub(super) fn sync(&self, number: u64) -> Result<(), StorageError> {
+        let synced = self.database.persist(PersistMode::SyncAll);
+        synced.map_err(|error| failed("sync", &error))?;
+        self.note_lasting(number)
+    }
+
+    fn note_lasting(&self, number: u64) -> Result<(), StorageError> {
+        let noted = self.lasting.set(number);
+        noted.map_err(|error| failed("write", &error))
+    }
+}
+
+/// The records that last. A clone is cheap.
+#[derive(Clone)]
+pub(super) struct StoredRecords {
+    snapshot: fjall::Snapshot,
+    records: Keyspace,
+    /// Dropped last, so that nothing of the store is held when it is gone.
+    _readers: Arc<()>,
+}
+
+impl Snapshot for StoredRecords {
+    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StorageError> {
+        let record = self.snapshot.get(&self.records, key);
+        let record = record.map_err(|error| failed("read", &error))?;
+        Ok(record.map(Bytes::from))
+    }
+
+    fn range(&self, start: &[u8], end: &[u8]) -> Records<'_> {
+        if start >= end {
+            return Box::new(std::iter::empty());
+        }
+        let records = self.snapshot.range(&self.records, start..end);
+        Box::new(records.map(|record| {
+            let (key, record) = record
+                .into_inner()
+                .map_err(|error| failed("read", &error))?;
+            Ok((Bytes::from(key), Bytes::from(record)))
+        }))
+    }
+}
+
+impl fmt::Debug for StoredRecords {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoredRecords").finish_non_exhaustive()
+    }
+}
+
+/// What is read while the store is closed.
+#[derive(Debug)]
+pub(super) struct Unreadable(pub(super) StorageError);
+
+impl Snapshot for Unreadable {
+    fn get(&self, _: &[u8]) -> Result<Option<Bytes>, StorageError> {
+        Err(self.0.clone())
+    }
+
+    fn range(&self, _: &[u8], _: &[u8]) -> Records<'_> {
+        Box::new(std::iter::once(Err(self.0.clone())))
+    }
+}
+
+/// What the storage says of an error below it. Reads that find too many open files have had no effect, and may be repeated.
+pub(super) fn failed(what: &'static str, error: &(dyn Error + 'static)) -> StorageError {
+    let mut causes = std::iter::successors(Some(error), |error| (*error).source());
+    if what == "read" && causes.any(|cause| cause.downcast_ref().is_some_and(is_exhausted)) {
+        return StorageError::Exhausted { what };
+    }
+    StorageError::Failed {
+        what,
+        cause: error.to_string().into(),
+    }
+}
+
+/// The store waits without end for its background from 4 on, and one write can add two.
+const SEALED_MEMTABLES_MAX: usize = 2;
+/// The same, from 30 on.
+const RUNS_MAX: usize = 28;
+const ROOM_INTERVAL: Duration = Duration::from_millis(1);

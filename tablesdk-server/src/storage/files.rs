@@ -1,0 +1,57 @@
+//! Open files: how many a storage may need, and how to recognize that there are too many.
+
+use std::io;
+
+/// How many files a storage may have open at a time, where the process may have so many; `None` where there is no limit.
+///
+/// An eighth of the limit, at least 64 and at most 512: 48 for the journals, for the tables that are being written and merged,
+/// and for the files beside the embedded store, and the rest for tables that stay open between reads. Everything else in the
+/// process must leave as many free.
+pub(crate) fn files_max(limit: Option<u64>) -> u64 {
+    limit.map_or(FILES_MAX, |limit| (limit / 8).clamp(FILES_MIN, FILES_MAX))
+}
+
+/// How many tables of the embedded store stay open between reads.
+#[cfg(feature = "durable")]
+pub(super) fn tables_kept_open() -> usize {
+    #[cfg(unix)]
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    #[cfg(not(unix))]
+    let limit = None;
+    let files = files_max(limit).saturating_sub(FILES_OTHER);
+    usize::try_from(files).unwrap_or(usize::MAX)
+}
+
+/// Whether there are too many open files, in the process or in the system.
+pub(crate) fn is_exhausted(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    {
+        use rustix::io::Errno;
+
+        let code = error.raw_os_error().map(Errno::from_raw_os_error);
+        matches!(code, Some(Errno::MFILE | Errno::NFILE))
+    }
+    #[cfg(not(unix))]
+    {
+        // ERROR_TOO_MANY_OPEN_FILES of Windows.
+        error.raw_os_error() == Some(4)
+    }
+}
+
+const FILES_MIN: u64 = 64;
+const FILES_MAX: u64 = 512;
+#[cfg(feature = "durable")]
+const FILES_OTHER: u64 = 48;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_storage_needs_a_share_of_the_limit() {
+        for (limit, files) in [(64, 64), (1024, 128), (10_000, 512)] {
+            assert_eq!(files_max(Some(limit)), files);
+        }
+        assert_eq!(files_max(None), 512);
+    }
+}
