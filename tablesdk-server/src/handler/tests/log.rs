@@ -172,13 +172,20 @@ fn no_line_helps_anybody_to_sign() {
     assert!(longest < 40, "{uris}");
 }
 
-/// A storage that can no longer read what it wrote.
-#[derive(Debug)]
-struct Broken;
+/// A storage that fails, always in the same way.
+#[derive(Clone, Debug)]
+struct Broken(StorageError);
+
+impl Broken {
+    fn client(self) -> Client {
+        let (tokens, paging) = (Tokens::default(), Paging::default());
+        Client::with_storage(Duration::ZERO, tokens, paging, Box::new(self))
+    }
+}
 
 impl Storage for Broken {
     fn snapshot(&self) -> Box<dyn Snapshot> {
-        Box::new(Self)
+        Box::new(self.clone())
     }
 
     fn latest(&self) -> Box<dyn Snapshot> {
@@ -186,7 +193,7 @@ impl Storage for Broken {
     }
 
     fn commit(&self, _: WriteBatch) -> Result<Commit, StorageError> {
-        Err(StorageError::Corrupt { what: "commit" })
+        Err(self.0.clone())
     }
 
     fn settle(&self) -> Commit {
@@ -212,22 +219,17 @@ impl Snapshot for Broken {
         if key == b"w" {
             return Ok(None);
         }
-        Err(StorageError::Corrupt { what: "record" })
+        Err(self.0.clone())
     }
 
     fn range(&self, _: &[u8], _: &[u8]) -> crate::storage::Records<'_> {
-        Box::new(std::iter::once(Err(StorageError::Corrupt { what: "key" })))
+        Box::new(std::iter::once(Err(self.0.clone())))
     }
 }
 
 #[test]
 fn a_failure_of_the_storage_is_told_to_the_log_and_to_nobody_else() {
-    let client = Client::with_storage(
-        Duration::ZERO,
-        Tokens::default(),
-        Paging::default(),
-        Box::new(Broken),
-    );
+    let client = Broken(StorageError::Corrupt { what: "record" }).client();
     let log = log_of(|| {
         let response = client.send("GET", "people()", &[], "");
         assert_eq!(status_and_code(&response), (500, "InternalError"));
@@ -243,6 +245,20 @@ fn a_failure_of_the_storage_is_told_to_the_log_and_to_nobody_else() {
         assert_has(cause, &parts);
     }
     assert_has(request, &["ERROR", r#"status=500 code="InternalError""#]);
+}
+
+#[cfg(feature = "durable")]
+#[test]
+fn too_many_open_files_are_answered_as_busy() {
+    let client = Broken(StorageError::Exhausted { what: "write" }).client();
+    let log = log_of(|| {
+        let create = client.send("POST", "Tables", &[], r#"{"TableName":"people"}"#);
+        for response in [create, client.send("GET", "people()", &[], "")] {
+            assert_eq!(status_and_code(&response), (503, "ServerBusy"));
+        }
+    });
+    // The storage says what is wrong, once; not each request.
+    assert!(log.iter().all(|line| !line.contains("ulimit")), "{log:?}");
 }
 
 #[test]

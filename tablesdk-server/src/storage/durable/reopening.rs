@@ -55,7 +55,7 @@ impl Shared {
         }
     }
 
-    /// Closes a store, once nobody reads from it any more. Gives it back when that takes too long, and reads go on.
+    /// Closes a store once no snapshot of it is read any more. Returns it when that takes too long, and reads go on.
     fn close(&self, mut store: Store) -> Result<(), Store> {
         let Some(mut lasting) = self.state().lasting.take() else {
             return Err(store);
@@ -188,7 +188,7 @@ mod tests {
             assert_eq!(storage.is_writable().unwrap_err(), error);
             assert_eq!(write(&storage, written).await.unwrap_err(), error);
             drop(held);
-            // Who reads meanwhile reads on.
+            // A snapshot that is read meanwhile stays readable.
             check(&*reader, before);
             drop(reader);
             let recovered = async {

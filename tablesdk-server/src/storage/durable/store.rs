@@ -23,7 +23,7 @@ pub(super) struct Store {
     records: Keyspace,
     durability: Durability,
     lasting: Lasting,
-    /// Shared with all who read.
+    /// Shared with all snapshots, which it counts.
     readers: Arc<()>,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Store {
 pub(super) enum WriteError {
     /// The store had stopped before: nothing of the group is in it.
     Stopped,
-    /// Nobody knows what has become of it.
+    /// The outcome is unknown.
     Failed(StorageError),
 }
 
@@ -55,11 +55,11 @@ impl Store {
         }
     }
 
-    /// Gives up the store as a whole where nobody but the caller reads from it, who drops what it reads from first.
+    /// Closes the store, unless snapshots of it other than `lasting` are still read.
     ///
     /// # Errors
     ///
-    /// The store, where others read.
+    /// Both arguments, in that case.
     pub(super) fn close(self, lasting: StoredRecords) -> Result<(), (Self, StoredRecords)> {
         let others = Arc::strong_count(&self.readers);
         if others > 2 {
@@ -153,7 +153,7 @@ impl Store {
 pub(super) struct StoredRecords {
     snapshot: fjall::Snapshot,
     records: Keyspace,
-    /// Dropped last, so that nothing of the store is held when it is gone.
+    /// Counts the snapshots. Dropped last: a snapshot that is not counted holds nothing of the store.
     _readers: Arc<()>,
 }
 
