@@ -102,7 +102,7 @@ async fn accept_all(
             let service = service_fn(|request| {
                 let operator = Arc::clone(&operator);
                 let stalled = Arc::clone(&stalled);
-                async move { Ok::<_, Infallible>(operator.answer(&request, stalled)) }
+                async move { Ok::<_, Infallible>(operator.answer(&request, &stalled)) }
             });
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
@@ -131,7 +131,7 @@ impl Operator {
         not(feature = "durable"),
         expect(unused, reason = "other responses are short")
     )]
-    fn answer(&self, request: &Request<Incoming>, stalled: Arc<Notify>) -> Response<Content> {
+    fn answer(&self, request: &Request<Incoming>, stalled: &Arc<Notify>) -> Response<Content> {
         if !is_for_this_machine(request.headers()) {
             let message = "This is for programs on this machine, and not for web pages.\n";
             return text(StatusCode::FORBIDDEN, message);
@@ -154,7 +154,7 @@ impl Operator {
                 response
             }
             #[cfg(feature = "durable")]
-            (&Method::POST, "/backup") => self.back_up(stalled),
+            (&Method::POST, "/backup") => self.back_up(Arc::clone(stalled)),
             #[cfg(not(feature = "durable"))]
             (&Method::POST, "/backup") => {
                 let message = "This server was built without backups.\n";
