@@ -419,6 +419,24 @@ async fn no_query_shows_a_marker() {
     assert_eq!(query().count().await.unwrap(), 2);
 }
 
+#[tokio::test]
+async fn writes_made_from_one_seed_have_markers_of_their_own() {
+    let (subject, table, _) = Subject::with_faults(Retry::exponential()).await;
+    for row in ["1", "2"] {
+        // As on two machines that were cloned from one.
+        fastrand::seed(7);
+        let employee = Employee::new(row, "Ada", 36);
+        table
+            .insert(&employee)
+            .keep_marker(secs(600))
+            .await
+            .unwrap();
+        let stored = table.get(Employee::key("Sales", row)).await.unwrap();
+        assert!(stored.is_some(), "{row} was reported as inserted");
+    }
+    assert_eq!(markers(&subject).await, 2);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_late_duplicate_of_a_success_is_carried_out_again_once_its_marker_is_gone() {
     let (subject, table, faults) = Subject::with_faults(Retry::exponential()).await;

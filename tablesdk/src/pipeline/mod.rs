@@ -190,9 +190,11 @@ impl Pipeline {
     }
 }
 
-/// A random GUID of version 4.
+/// A random GUID of version 4, from the randomness of the operating system: two equal ones would let a client take another's marker
+/// for its own. A generator seeded by a clock gives equal ones on clones of one machine image.
 pub(crate) fn random_guid() -> Guid {
-    let mut bytes = fastrand::u128(..).to_be_bytes();
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).expect("the operating system gives random bytes");
     let [_, _, _, _, _, _, version, _, variant, ..] = &mut bytes;
     *version = *version & 0x0F | 0x40;
     *variant = *variant & 0x3F | 0x80;
