@@ -28,6 +28,25 @@ fn a_folder_of_format_2_holds_what_was_written() {
 }
 
 #[test]
+fn the_store_is_the_version_that_wrote_the_fixture_and_that_format_md_names() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let read = |path: &str| fs::read_to_string(root.join(path)).unwrap();
+    let written_by = read("tests/fixtures/folder-format-2.store");
+    let (manifest, lock) = (read("Cargo.toml"), read("Cargo.lock"));
+    let format = read("tablesdk-server/src/storage/FORMAT.md");
+    let packages: Vec<_> = written_by.lines().collect();
+    assert_eq!(packages.len(), 2);
+    for package in packages {
+        let (name, version) = package.split_once(' ').unwrap();
+        let pin = format!("{name} = {{ version = \"={version}\"");
+        assert!(manifest.contains(&pin), "{pin}");
+        let locked = format!("name = \"{name}\"\nversion = \"{version}\"");
+        assert!(lock.contains(&locked), "{locked}");
+        assert!(format.contains(package), "{package}");
+    }
+}
+
+#[test]
 fn a_folder_of_another_format_is_refused_and_left_alone() {
     let place = tempfile::tempdir().unwrap();
     for format in [1, 3] {
