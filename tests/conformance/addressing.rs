@@ -92,6 +92,7 @@ pub(crate) async fn check(suite: &mut Suite) {
             ("1.2 Tables behind a table, POST", "POST /TABLE/Tables", &[], r#"{"TableName":"x"}"#, 400, "PropertiesNeedValue"),
             ("1.2 Tables behind a missing table, POST", "POST /ConfMissing/Tables", &[], r#"{"TableName":"x"}"#, 404, "TableNotFound"),
             ("1.2 Tables behind a table, DELETE", "DELETE /TABLE/Tables('x')", &[], "", 400, "InvalidInput"),
+            ("1.2 Tables behind a missing table, DELETE", "DELETE /ConfMissing/Tables('x')", &[], "", 404, "TableNotFound"),
             ("1.2 Tables behind a table, GET", "GET /TABLE/Tables", &[], "", 501, "NotImplemented"),
             ("1.2 service properties behind a table", "GET /TABLE/?restype=service&comp=properties", &[], "", 400, "InvalidQueryParameterValue"),
             ("1.2 a batch behind a table", "POST /TABLE/$batch", &[], "", 415, "MediaTypeNotSupported"),

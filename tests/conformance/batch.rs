@@ -76,6 +76,15 @@ pub(crate) async fn check(suite: &mut Suite) {
         })
         .await;
     suite
+        .rule("7.3 an empty change set", async |suite| {
+            let answer = send(suite, &[]).await;
+            same("outer status", &answer.status, &202)?;
+            same("statuses", &statuses(&answer), &Vec::new())?;
+            let sets = answer.body.matches("Content-Type: multipart/mixed; boundary=changesetresponse_").count();
+            same("change sets", &sets, &1)
+        })
+        .await;
+    suite
         .rule("7.3 what surrounds the parts, as parsers of SDKs want it", async |suite| {
             let answer = send(suite, &[insert(&table, "framed")]).await;
             let body = &answer.body;

@@ -166,6 +166,7 @@ async fn orders(suite: &mut Suite) {
         ("g eq guid'10000000-0000-0000-0000-000000000000'", "g2"),
         ("g gt guid'00000000-0000-0000-0000-000000000001'", "g2"),
         ("x eq X'00'", "x2"),
+        ("x eq x'00'", "x2"),
         ("x eq binary'ff'", "x4"),
         ("x gt X'00'", "x3 x4"),
         ("missing eq ''", ""),

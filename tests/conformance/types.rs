@@ -14,6 +14,7 @@ pub(crate) async fn check(suite: &mut Suite) {
         ("5.3 every character", r#""v":"\u0001\n\t\"\\\/ é 😀 \uE000""#, r#""\u0001\n\t\"\\/ é 😀 \uE000""#, None),
         ("5.3 text with its type", r#""v":"5","v@odata.type":"Edm.String""#, r#""5""#, None),
         ("5.3 true", r#""v":true"#, "true", None),
+        ("5.3 a Boolean as text of any case", r#""v":"False","v@odata.type":"Edm.Boolean""#, "false", None),
         ("5.3 a Boolean as text", r#""v":"false","v@odata.type":"Edm.Boolean""#, "false", None),
         ("5.3 an Int32", r#""v":-2147483648"#, "-2147483648", None),
         ("5.3 an Int32 as text", r#""v":"23","v@odata.type":"Edm.Int32""#, "23", None),

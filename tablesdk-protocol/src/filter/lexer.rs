@@ -208,7 +208,7 @@ struct PrefixedLiteral {
 impl PrefixedLiteral {
     fn named(prefix: &str) -> Option<Self> {
         Some(match prefix {
-            "X" | "binary" => Self {
+            "X" | "x" | "binary" => Self {
                 read: |content| read_hexadecimal(content).map(Value::Binary),
                 what: "pairs of hexadecimal digits",
             },
@@ -283,6 +283,7 @@ mod tests {
             ),
             ("binary'62696E'", b"bin".to_vec().into(), "X'62696e'"),
             ("X''", Vec::new().into(), "X''"),
+            ("x'0102'", vec![1, 2].into(), "X'0102'"),
         ] {
             let filter = Filter::comparison("a", ComparisonOperator::Equal, value);
             let printed = format!("a eq {printed}");

@@ -149,7 +149,7 @@ fn refuses_what_is_not_of_the_language() {
         ("'a'eq b", 3, "a blank or a parenthesis"),
         ("a eq 5x", 6, "a blank or a parenthesis"),
         ("a eq 5.0L", 8, "a blank or a parenthesis"),
-        ("a eq x'00'", 6, "a blank or a parenthesis"),
+        ("a eq y'00'", 6, "a blank or a parenthesis"),
         ("a eq 1and b", 6, "a blank or a parenthesis"),
         ("a eq -", 6, "a digit"),
         ("a eq .", 6, "a digit"),

@@ -65,6 +65,9 @@ pub enum Operation {
     QueryTables(query_tables::Request),
     /// Changes the properties of the service.
     SetServiceProperties(service_properties::SetRequest),
+    /// Addresses a resource of the account below a table. No operation has that address: the error is the response, unless the
+    /// table does not exist, which comes first.
+    Misplaced(TableName, ServiceError),
     /// Replaces the stored access policies of a table.
     SetTableAcl(table_acl::SetRequest),
     /// Replaces or merges an entity, or upserts it.
@@ -138,7 +141,8 @@ impl Operation {
                 Self::InsertEntity(insert_entity::Request::decode(table, &request)?)
             }
             ResourcePath::Misplaced(table, rest) => {
-                return Err(refuse_misplaced(&method, &request.account, &table, &rest));
+                let error = refuse_misplaced(&method, &request.account, &table, &rest);
+                Self::Misplaced(table, error)
             }
             ResourcePath::Service => return Err(ErrorCode::InvalidUri.into()),
             _ => return Err(ErrorCode::MethodNotAllowed.into()),

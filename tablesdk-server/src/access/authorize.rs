@@ -127,6 +127,7 @@ impl Principal {
                 self.authorize_account(&types, &[Permission::List], Action::ReadTables)
             }
             Operation::InsertEntity(request) => change(&request.table, None, ChangeKind::Insert),
+            Operation::Misplaced(table, _) => self.authorize_read(table),
             Operation::QueryEntities(request) => self.authorize_read(&request.table),
             Operation::SetServiceProperties(_) => self.authorize_set_service_properties(),
             Operation::UpdateEntity(request) => self.authorize(&Change::update(request)),

@@ -84,6 +84,10 @@ pub(crate) async fn handle(
         Operation::InsertEntity(request) => {
             insert_entity::handle(engine, context, principal, request).await
         }
+        Operation::Misplaced(table, error) => {
+            engine.read().require_table(context.account(), &table)?;
+            Err(error)
+        }
         Operation::QueryEntities(request) => {
             query_entities::handle(engine, context, principal, &request).await
         }
@@ -108,6 +112,7 @@ const fn is_read(operation: &Operation) -> bool {
             | Operation::GetServiceStats(_)
             | Operation::GetTable(_)
             | Operation::GetTableAcl(_)
+            | Operation::Misplaced(..)
             | Operation::QueryEntities(_)
             | Operation::QueryTables(_)
     )

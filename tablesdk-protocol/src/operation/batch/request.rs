@@ -191,7 +191,6 @@ impl Received {
         surplus: usize,
     ) -> Result<Self, ServiceError> {
         let parts = match multipart::parts(&part.content, boundary, BATCH_CHANGES_MAX) {
-            Ok(parts) if parts.is_empty() => return Err(malformed()),
             Ok(parts) => parts,
             Err(MultipartError::TooManyParts) => {
                 return Ok(Self::Changes {
@@ -494,7 +493,6 @@ mod tests {
             "{}".to_owned(),
             "--b--".to_owned(),
             change_set(&[DELETE]),
-            change_set(&[]) + "--b--",
             change_set(&["no request"]) + "--b--",
             change_set(&[DELETE, ""]) + "--b--",
             whole.replace("--c--\n", ""),
@@ -509,6 +507,15 @@ mod tests {
         ] {
             assert_eq!(decode(&body), Err(malformed()), "{body}");
         }
+        let empty = decode(&(change_set(&[]) + "--b--")).unwrap();
+        assert_eq!(
+            empty,
+            Received::Changes {
+                changes: Vec::new(),
+                refusal: None,
+                surplus: 0
+            }
+        );
         for (content_type, code) in [
             ("multipart/mixed", ErrorCode::InvalidInput),
             ("application/json", ErrorCode::MediaTypeNotSupported),

@@ -35,14 +35,14 @@ impl Response {
             http_message::write_response(body, &with_common_headers(part), order);
         };
         let changes = match self {
-            Self::Changed(parts) => parts,
-            Self::Refused(part) => vec![part],
+            Self::Changed(parts) => Some(parts),
+            Self::Refused(part) => Some(vec![part]),
             Self::Queried(part) => {
                 write(&mut body, &batch, part, &QUERY_RESPONSE_HEADERS);
-                Vec::new()
+                None
             }
         };
-        if !changes.is_empty() {
+        if let Some(changes) = changes {
             multipart::start_multipart(&mut body, &batch, &change_set);
             for part in changes {
                 write(&mut body, &change_set, part, &RESPONSE_HEADERS);

@@ -379,6 +379,7 @@ mod tests {
             ("Binary", r#""YmluYXJ5""#, Value::Binary(b"binary".to_vec())),
             ("Binary", r#""""#, Value::Binary(Vec::new())),
             ("Boolean", r#""true""#, Value::Boolean(true)),
+            ("Boolean", r#""False""#, Value::Boolean(false)),
             (
                 "DateTime",
                 r#""2020-01-01T01:02:00.0000000Z""#,

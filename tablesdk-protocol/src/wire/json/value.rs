@@ -126,11 +126,10 @@ fn parse_text(text: &str, edm_type: EdmType) -> Result<Value, PropertyProblem> {
     let mismatch = || PropertyProblem::Mismatch { edm_type };
     Ok(match edm_type {
         EdmType::Binary => Value::Binary(STANDARD.decode(text).map_err(|_| mismatch())?),
-        EdmType::Boolean => match text {
-            "true" => Value::Boolean(true),
-            "false" => Value::Boolean(false),
-            _ => return Err(mismatch()),
-        },
+        // Some clients print it as their language does.
+        EdmType::Boolean if text.eq_ignore_ascii_case("true") => Value::Boolean(true),
+        EdmType::Boolean if text.eq_ignore_ascii_case("false") => Value::Boolean(false),
+        EdmType::Boolean => return Err(mismatch()),
         EdmType::DateTime => match text.parse::<Timestamp>() {
             Ok(value) => Value::DateTime(value),
             Err(ParseTimestampError::Range(_)) => return Err(PropertyProblem::DateOutOfRange),
@@ -269,8 +268,8 @@ mod tests {
         ),
         (
             EdmType::Boolean,
-            &["true", "false"],
-            &["", "True", "FALSE", "1", "0", "yes", " true", "true "],
+            &["true", "false", "True", "FALSE", "tRuE"],
+            &["", "truE1", "1", "0", "yes", " true", "true "],
         ),
         (
             EdmType::DateTime,

@@ -166,7 +166,7 @@ fn a_secondary_is_read_under_every_spelling_of_its_signature() {
         (
             "/acct/acct/Tables",
             "/acct/acct/Tables",
-            (501, "NotImplemented"),
+            (404, "TableNotFound"),
         ),
         // Without more behind it, the name is a table's.
         (

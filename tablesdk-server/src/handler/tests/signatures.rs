@@ -557,10 +557,29 @@ fn a_header_wins_over_a_signature_in_the_url() {
     let useless = table_sas(&client, "sp=r&se=2020-01-01");
     let response = client.send("GET", &format!("Tables?{useless}"), &[], "");
     assert_eq!(response.status(), 200);
-    let good = account_sas(&client, "c", "l");
+    // The header's refusal is the response where neither is good.
     let wrong = [("authorization", "SharedKey acct:c2ln")];
-    let response = send(&client, &good, ("GET", "Tables", &wrong, ""));
+    let response = send(&client, &useless, ("GET", "Tables", &wrong, ""));
     assert_eq!(status_and_code(&response), (403, "AuthenticationFailed"));
+}
+
+#[test]
+fn a_signature_in_the_url_stands_in_for_a_header_that_is_not_valid() {
+    let client = with_entities();
+    let good = account_sas(&client, "c", "l");
+    for wrong in [
+        "SharedKey acct:c2ln",
+        "SharedKey other:c2ln",
+        "Bearer x",
+        "nothing",
+    ] {
+        let wrong = [("authorization", wrong)];
+        let response = send(&client, &good, ("GET", "Tables", &wrong, ""));
+        assert_eq!(response.status(), 200, "{wrong:?}");
+        // It grants what it says, and no more.
+        let response = send(&client, &good, ("GET", "people()", &wrong, ""));
+        assert_eq!(response.status(), 403, "{wrong:?}");
+    }
 }
 
 #[test]
