@@ -1,22 +1,19 @@
 //! The server as a process of its own, and a client of it that knows nothing of ours.
 
 use std::io;
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::process::Stdio;
-use std::sync::Mutex;
+use std::path::Path;
 
+use harness::process::{Process, program};
 use http::{HeaderMap, HeaderValue, Method, Uri};
 use tablesdk::{ETag, SharedKey, Timestamp};
 use tablesdk_protocol::auth::{Scheme, string_to_sign};
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use tokio::process::{Child, Command};
+use tokio::process::Command;
 
 pub(crate) struct Server {
-    address: SocketAddr,
     key: SharedKey,
-    child: Mutex<Option<Child>>,
+    process: Process,
 }
 
 /// An answer, taken apart.
@@ -53,48 +50,27 @@ impl Server {
         Self::start_as(command).await
     }
 
-    async fn start_as(mut command: Command) -> Self {
-        let mut child = command
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let line = lines.next_line().await.unwrap();
-        let line = line.expect("the server says where it is, or why not on standard error");
-        let (_, text) = line.split_once("connection string: ").unwrap();
-        let part = |name: &str| {
-            let mut parts = text.split(';').filter_map(|part| part.split_once('='));
-            parts.find(|(key, _)| *key == name).unwrap().1
-        };
-        let address = part("TableEndpoint").split('/').nth(2).unwrap();
+    async fn start_as(command: Command) -> Self {
+        let process = Process::start(command).await.unwrap();
         Self {
-            address: address.parse().unwrap(),
-            key: SharedKey::new(part("AccountName"), part("AccountKey")).unwrap(),
-            child: Mutex::new(Some(child)),
+            key: SharedKey::new(process.part("AccountName"), process.part("AccountKey")).unwrap(),
+            process,
         }
     }
 
     /// Halts the process wherever it is, or lets it go on.
     pub(crate) fn signal(&self, name: &str) {
-        let child = self.child.lock().unwrap();
-        let id = child.as_ref().unwrap().id().unwrap().to_string();
-        let kill = std::process::Command::new("kill")
-            .args(["-s", name, &id])
-            .status();
-        assert!(kill.unwrap().success());
+        self.process.signal(name);
     }
 
     /// Ends the process at once, with a signal that it cannot handle.
     pub(crate) fn kill(&self) {
-        let mut child = self.child.lock().unwrap();
-        child.as_mut().unwrap().start_kill().unwrap();
+        self.process.kill();
     }
 
     /// Returns when the process is gone, and its folder free.
     pub(crate) async fn wait_until_dead(&self) {
-        let child = self.child.lock().unwrap().take();
-        child.unwrap().wait().await.unwrap();
+        self.process.wait_until_dead().await;
     }
 
     /// Sends a signed request to a path below the account. An error means that nobody knows what became of it.
@@ -121,7 +97,7 @@ impl Server {
         let mut request = format!(
             "{method} {target} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nAccept: application/json;odata=nometadata\r\n\
              Authorization: SharedKey {account}:{}\r\nContent-Length: {}\r\n",
-            self.address,
+            self.process.address(),
             signature.expose(),
             body.len()
         );
@@ -130,7 +106,7 @@ impl Server {
         }
         request = request + "\r\n" + body;
 
-        let mut socket = TcpStream::connect(self.address).await?;
+        let mut socket = TcpStream::connect(self.process.address()).await?;
         socket.write_all(request.as_bytes()).await?;
         let mut answer = String::new();
         socket.read_to_string(&mut answer).await?;
@@ -149,23 +125,4 @@ impl Server {
             body: body.to_owned(),
         })
     }
-}
-
-/// The program, built as these tests are. It lies beside the folder of the tests' own.
-fn program() -> PathBuf {
-    static PROGRAM: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
-    let build = || {
-        let arguments = ["build", "--quiet", "--package", "tablesdk-server", "--bin"];
-        let mut cargo = std::process::Command::new(env!("CARGO"));
-        cargo.args(arguments).arg("tablesdk-server");
-        let test = std::env::current_exe().unwrap();
-        let profile = test.parent().and_then(Path::parent).unwrap();
-        if profile.ends_with("release") {
-            cargo.arg("--release");
-        }
-        cargo.arg("--target-dir").arg(profile.parent().unwrap());
-        assert!(cargo.status().unwrap().success(), "cannot build the server");
-        profile.join(format!("tablesdk-server{}", std::env::consts::EXE_SUFFIX))
-    };
-    PROGRAM.get_or_init(build).clone()
 }

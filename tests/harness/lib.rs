@@ -5,6 +5,7 @@ pub mod clock;
 pub mod elsewhere;
 pub mod faults;
 pub mod folder;
+pub mod process;
 pub mod tcp;
 
 use tablesdk::{Builder, Retry, TableClient, TableServiceClient, Transport};

@@ -1,0 +1,112 @@
+//! The server as a process of its own: started, halted, killed and started again.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::{Mutex, OnceLock};
+
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+
+/// A running `tablesdk-server`. The process is killed when this is dropped.
+#[derive(Debug)]
+pub struct Process {
+    connection_string: String,
+    address: SocketAddr,
+    id: u32,
+    child: Mutex<Option<Child>>,
+}
+
+impl Process {
+    /// Runs the command, which starts the program, and waits until the server can be reached.
+    ///
+    /// # Errors
+    ///
+    /// When the process ends before that.
+    pub async fn start(mut command: Command) -> io::Result<Self> {
+        let mut child = command.stdout(Stdio::piped()).kill_on_drop(true).spawn()?;
+        let stdout = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
+        let line = BufReader::new(stdout).lines().next_line().await?;
+        // Why it ended stands on standard error.
+        let line = line.ok_or(io::ErrorKind::UnexpectedEof)?;
+        let (_, text) = line
+            .split_once("connection string: ")
+            .ok_or_else(|| io::Error::other(format!("an unexpected line: {line}")))?;
+        let endpoint = part(text, "TableEndpoint");
+        let address = endpoint.split('/').nth(2).unwrap_or_default();
+        Ok(Self {
+            connection_string: text.to_owned(),
+            address: address.parse().map_err(io::Error::other)?,
+            id: child.id().ok_or(io::ErrorKind::NotFound)?,
+            child: Mutex::new(Some(child)),
+        })
+    }
+
+    /// What a client connects with.
+    pub fn connection_string(&self) -> &str {
+        &self.connection_string
+    }
+
+    /// A part of the connection string, such as `AccountName`.
+    pub fn part(&self, name: &str) -> &str {
+        part(&self.connection_string, name)
+    }
+
+    /// Where it listens.
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The operating system's number of the process.
+    pub const fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// Sends a signal: `STOP` halts the process wherever it is, `CONT` lets it go on.
+    pub fn signal(&self, name: &str) {
+        let kill = std::process::Command::new("kill")
+            .args(["-s", name, &self.id.to_string()])
+            .status();
+        assert!(kill.unwrap().success());
+    }
+
+    /// Ends the process at once, with a signal that it cannot handle.
+    pub fn kill(&self) {
+        let mut child = self.child.lock().unwrap();
+        child.as_mut().unwrap().start_kill().unwrap();
+    }
+
+    /// Returns when the process is gone, and its data directory free.
+    pub async fn wait_until_dead(&self) {
+        let child = self.child.lock().unwrap().take();
+        child.unwrap().wait().await.unwrap();
+    }
+}
+
+fn part<'t>(connection_string: &'t str, name: &str) -> &'t str {
+    let parts = connection_string.trim().split(';');
+    let mut parts = parts.filter_map(|part| part.split_once('='));
+    parts
+        .find(|(key, _)| *key == name)
+        .map_or("", |(_, value)| value)
+}
+
+/// The path of the program, built in the profile that the running test was built in. It lies beside the folder of the tests.
+pub fn program() -> PathBuf {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    let build = || {
+        let arguments = ["build", "--quiet", "--package", "tablesdk-server", "--bin"];
+        let mut cargo = std::process::Command::new(env!("CARGO"));
+        cargo.args(arguments).arg("tablesdk-server");
+        let test = std::env::current_exe().unwrap();
+        let profile = test.parent().and_then(Path::parent).unwrap();
+        if profile.ends_with("release") {
+            cargo.arg("--release");
+        }
+        cargo.arg("--target-dir").arg(profile.parent().unwrap());
+        assert!(cargo.status().unwrap().success(), "cannot build the server");
+        profile.join(format!("tablesdk-server{}", std::env::consts::EXE_SUFFIX))
+    };
+    PROGRAM.get_or_init(build).clone()
+}

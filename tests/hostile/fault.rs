@@ -1,0 +1,290 @@
+//! What the proxy does to a request, chosen by a seeded generator.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use fastrand::Rng;
+
+/// What goes wrong with a request.
+#[derive(Clone, Debug)]
+pub(crate) enum Fault {
+    /// Nothing.
+    Pass,
+    /// Nothing, but the connection is closed after the response, without an announcement.
+    PassAndClose,
+    /// It does not reach the server, and the connection ends.
+    Drop(End),
+    /// It reaches the server later, and its response the client, if that still waits.
+    Delay(Duration),
+    /// The connection ends, and the request reaches the server all the same, later.
+    Straggle(End, Duration),
+    /// It reaches the server once others have passed it.
+    Reorder(u64),
+    /// It is carried out, and the connection ends.
+    LoseResponse(End),
+    /// It is carried out, and the connection ends after so many thousandths of the response.
+    Cut(usize, End),
+    /// It reaches the server twice, the second time after a while. The client gets this one of the two responses.
+    Duplicate(Duration, Which),
+    /// Something else than the service responds.
+    Impostor(Passing, Impostor),
+    /// Interim responses come for a while, then the connection ends.
+    Interim(Passing),
+}
+
+/// How a connection ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum End {
+    Close,
+    Reset,
+    /// It stays open, and nothing comes.
+    Silence,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Which {
+    First,
+    Second,
+}
+
+/// Whether an impostor passes the request on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Passing {
+    Never,
+    /// Before it responds.
+    Before,
+    /// That long after it responded.
+    After(Duration),
+}
+
+/// A response that is not the service's.
+#[derive(Clone)]
+pub(crate) struct Impostor {
+    status: u16,
+    headers: String,
+    body: Vec<u8>,
+}
+
+impl Impostor {
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let Self {
+            status,
+            headers,
+            body,
+        } = self;
+        let mut text = format!("HTTP/1.1 {status} Made up\r\nServer: gateway\r\n{headers}");
+        if !matches!(status, 204 | 304) {
+            text += &format!("Content-Length: {}\r\n", body.len());
+        }
+        text += "\r\n";
+        let mut bytes = text.into_bytes();
+        if !matches!(status, 204 | 304) {
+            bytes.extend_from_slice(body);
+        }
+        bytes
+    }
+}
+
+impl fmt::Debug for Impostor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            status,
+            headers,
+            body,
+        } = self;
+        write!(
+            f,
+            "{status} {headers:?} {:?}",
+            String::from_utf8_lossy(body)
+        )
+    }
+}
+
+impl Fault {
+    /// Its kind, for the summary.
+    fn name(&self) -> String {
+        match self {
+            Self::Pass => "pass".to_owned(),
+            Self::PassAndClose => "pass and close".to_owned(),
+            Self::Drop(end) => format!("drop, {end:?}"),
+            Self::Delay(_) => "delay".to_owned(),
+            Self::Straggle(..) => "end, arrive later".to_owned(),
+            Self::Reorder(_) => "reorder".to_owned(),
+            Self::LoseResponse(end) => format!("lose the response, {end:?}"),
+            Self::Cut(_, end) => format!("cut the response, {end:?}"),
+            Self::Duplicate(_, which) => format!("duplicate, {which:?} response"),
+            Self::Impostor(passing, impostor) => {
+                let passing = match passing {
+                    Passing::Never => "",
+                    Passing::Before => ", passed on before",
+                    Passing::After(_) => ", passed on after",
+                };
+                format!("impostor {}xx{passing}", impostor.status / 100)
+            }
+            Self::Interim(_) => "interim responses".to_owned(),
+        }
+    }
+}
+
+/// The generator. One for all requests: what happens to the n-th request is decided by the seed.
+pub(crate) struct Faults(Mutex<State>);
+
+struct State {
+    rng: Rng,
+    /// Of 1,000 requests, so many go wrong; changes every few requests.
+    rate: u32,
+    counts: BTreeMap<String, u64>,
+}
+
+impl Faults {
+    pub(crate) fn new(rng: Rng) -> Self {
+        Self(Mutex::new(State {
+            rng,
+            rate: 300,
+            counts: BTreeMap::new(),
+        }))
+    }
+
+    pub(crate) fn next(&self) -> Fault {
+        let mut state = self.0.lock().unwrap();
+        let State { rng, rate, counts } = &mut *state;
+        if rng.u8(..) == 0 {
+            *rate = [0, 100, 200, 300, 500, 700][rng.usize(..6)];
+        }
+        let fault = if rng.u32(..1000) < *rate {
+            choose(rng)
+        } else {
+            Fault::Pass
+        };
+        *counts.entry(fault.name()).or_default() += 1;
+        fault
+    }
+
+    /// Whether the proxy stops listening for a while, and for how long.
+    pub(crate) fn pause_of_listening(&self) -> Option<Duration> {
+        let mut state = self.0.lock().unwrap();
+        let refuses = state.rng.u8(..60) == 0;
+        refuses.then(|| {
+            *state
+                .counts
+                .entry("refuse connections".to_owned())
+                .or_default() += 1;
+            Duration::from_millis(state.rng.u64(1..40))
+        })
+    }
+
+    /// How the proxy responds while the server is down: with an error page, or by closing the connection.
+    pub(crate) fn without_server(&self) -> Option<Impostor> {
+        let mut state = self.0.lock().unwrap();
+        let rng = &mut state.rng;
+        let status = [502, 503, 504][rng.usize(..3)];
+        rng.bool().then(|| Impostor {
+            status,
+            headers: String::new(),
+            body: PAGE.to_vec(),
+        })
+    }
+
+    pub(crate) fn counts(&self) -> BTreeMap<String, u64> {
+        self.0.lock().unwrap().counts.clone()
+    }
+}
+
+fn choose(rng: &mut Rng) -> Fault {
+    // Past the time of an attempt, and often past the deadline of an operation.
+    let late = |rng: &mut Rng| Duration::from_millis(rng.u64(20..1_500));
+    match rng.u8(..20) {
+        0 => Fault::PassAndClose,
+        1..=2 => Fault::Drop(end(rng)),
+        3..=4 => Fault::Delay(late(rng)),
+        5..=6 => Fault::Straggle(end(rng), late(rng)),
+        7 => Fault::Reorder(rng.u64(1..30)),
+        8..=10 => Fault::LoseResponse(end(rng)),
+        11..=12 => Fault::Cut(rng.usize(..1000), end(rng)),
+        13 => {
+            let gap = if rng.bool() {
+                Duration::ZERO
+            } else {
+                late(rng)
+            };
+            Fault::Duplicate(gap, Which::First)
+        }
+        14 => Fault::Duplicate(Duration::from_millis(rng.u64(..20)), Which::Second),
+        15..=18 => {
+            let mut impostor = impostor(rng);
+            let mut passing = passing(rng);
+            if impostor.status == 429 {
+                // The guide: it is taken for what is turned away at the door.
+                passing = Passing::Never;
+            }
+            if impostor.body.len() > 4 && rng.u8(..4) == 0 {
+                garble(rng, &mut impostor.body);
+            }
+            Fault::Impostor(passing, impostor)
+        }
+        _ => Fault::Interim(passing(rng)),
+    }
+}
+
+fn end(rng: &mut Rng) -> End {
+    [End::Close, End::Reset, End::Silence][rng.usize(..3)]
+}
+
+fn passing(rng: &mut Rng) -> Passing {
+    match rng.u8(..5) {
+        0..=1 => Passing::Never,
+        2..=3 => Passing::Before,
+        _ => Passing::After(Duration::from_millis(rng.u64(..400))),
+    }
+}
+
+fn impostor(rng: &mut Rng) -> Impostor {
+    const STATUSES: [u16; 26] = [
+        200, 200, 201, 201, 202, 204, 204, 204, 301, 302, 304, 400, 403, 404, 405, 407, 408, 409,
+        412, 413, 429, 500, 502, 503, 504, 507,
+    ];
+    let status = STATUSES[rng.usize(..STATUSES.len())];
+    let mut headers = String::new();
+    let body: &[u8] = match rng.u8(..6) {
+        0 => b"",
+        1 => b"{}",
+        2 => br#"{"status":"ok"}"#,
+        _ => PAGE,
+    };
+    headers += match body.first() {
+        Some(b'{') => "Content-Type: application/json\r\n",
+        _ => "Content-Type: text/html\r\n",
+    };
+    if status < 400 && rng.bool() {
+        // As web servers give to their files.
+        headers += "ETag: \"5f3c1a-2b0\"\r\n";
+    }
+    if status >= 400 && rng.u8(..3) == 0 {
+        headers += "Retry-After: 0\r\n";
+    }
+    if matches!(status, 301 | 302) {
+        headers += "Location: http://127.0.0.1:9/login\r\n";
+    }
+    Impostor {
+        status,
+        headers,
+        body: body.to_vec(),
+    }
+}
+
+/// Makes it shorter, or changes bytes of it.
+fn garble(rng: &mut Rng, body: &mut Vec<u8>) {
+    if rng.bool() {
+        body.truncate(rng.usize(..body.len()));
+        return;
+    }
+    for _ in 0..3 {
+        let at = rng.usize(..body.len());
+        body[at] = rng.u8(..);
+    }
+}
+
+const PAGE: &[u8] =
+    b"<html><head><title>Gateway</title></head><body><h1>Please try again</h1></body></html>";

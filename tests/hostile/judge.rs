@@ -1,0 +1,591 @@
+//! The judge of operations on entities that one worker owns: a sequence of operations, the record of what reached the server,
+//! and what was stored before the first and after everything arrived.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use tablesdk::ETag;
+
+use crate::ledger::{
+    DUPLICATE_AFTER_SWEEP, DUPLICATE_REFUSED, Finding, LATE_WRITE, MODIFIED_TWICE, Said,
+};
+use crate::record::{Delivery, Fate, Record};
+
+/// What a write does to an entity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// It is there afterwards, with this content alone.
+    Replace,
+    /// It is there afterwards, with this content and what was there before.
+    Merge,
+    Delete,
+}
+
+/// An entity that an operation is about.
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    pub(crate) row: String,
+    pub(crate) effect: Effect,
+    /// It depends on the version that is there.
+    pub(crate) is_conditional: bool,
+    /// The version that the client says it made.
+    pub(crate) etag: Option<ETag>,
+}
+
+/// An operation, what the client said of it, and its record.
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    /// Also the token that it writes.
+    pub(crate) id: u64,
+    pub(crate) verb: String,
+    /// All its changes are sent as batches.
+    pub(crate) in_batches: bool,
+    pub(crate) is_once: bool,
+    pub(crate) targets: Vec<Target>,
+    pub(crate) said: Said,
+    /// The result as text.
+    pub(crate) words: String,
+    pub(crate) began: Instant,
+    pub(crate) ended: Instant,
+    pub(crate) record: Record,
+}
+
+/// An entity as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Snapshot {
+    pub(crate) token: i64,
+    /// The token of the operation that replaced it last.
+    pub(crate) a: Option<i64>,
+    /// The token of the operation that merged into it last, since.
+    pub(crate) b: Option<i64>,
+    pub(crate) etag: ETag,
+}
+
+/// Entities by row key; `None` for those that do not exist.
+pub(crate) type Snapshots = BTreeMap<String, Option<Snapshot>>;
+
+/// How often the changes of an operation were carried out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Truth {
+    pub(crate) applied: usize,
+    /// The server was killed while it may have carried them out.
+    pub(crate) lost: usize,
+    pub(crate) is_duplicated: bool,
+    /// A copy that the network made was carried out after the first one, which was carried out, or refused.
+    pub(crate) copy_after: Option<Fate>,
+}
+
+impl Truth {
+    pub(crate) fn of(record: &Record, in_batches: bool) -> Self {
+        let count = |fate| {
+            let changes = record.changes(in_batches);
+            changes.filter(|delivery| delivery.fate == fate).count()
+        };
+        Self {
+            applied: count(Fate::Applied),
+            lost: count(Fate::Lost),
+            is_duplicated: record.is_duplicated(),
+            copy_after: record.copy_applied_after(in_batches),
+        }
+    }
+}
+
+/// Compares what was said of a write with how often it was carried out. Not for deletes that find nothing.
+pub(crate) fn judge_write(said: &Said, is_once: bool, truth: Truth) -> Option<Finding> {
+    let Truth {
+        applied,
+        lost,
+        is_duplicated,
+        copy_after,
+    } = truth;
+    let lie = |text: &str| Some(Finding::Lie(format!("{text} ({truth:?})")));
+    match said {
+        Said::Done if applied + lost == 0 => lie("said to be done, and was never carried out"),
+        Said::Done if is_once && applied == 2 && copy_after == Some(Fate::Applied) => {
+            Some(Finding::Limit(DUPLICATE_AFTER_SWEEP))
+        }
+        Said::Done if is_once && applied > 1 => lie("said to be done once, and was done twice"),
+        Said::Refused | Said::NotThere if applied > 0 && !is_duplicated => {
+            lie("said not to be done, and was carried out")
+        }
+        // What was refused left no marker that could keep a late duplicate away.
+        Said::Refused | Said::NotThere
+            if is_once && matches!(copy_after, Some(Fate::Refused(_))) =>
+        {
+            Some(Finding::Limit(DUPLICATE_AFTER_SWEEP))
+        }
+        Said::Refused | Said::NotThere if applied > 0 && is_once => {
+            lie("said not to be done, although it is exactly once, and was carried out")
+        }
+        Said::Refused | Said::NotThere if applied > 0 => Some(Finding::Limit(DUPLICATE_REFUSED)),
+        Said::Unknown { equals_sent: true } if applied + lost == 0 => {
+            lie("what is there is said to equal what was sent, which was never carried out")
+        }
+        _ => None,
+    }
+}
+
+/// Compares what was said of the modification of a counter with how often it is in the counter.
+pub(crate) fn judge_count(
+    said: &Said,
+    is_once: bool,
+    times: usize,
+    is_duplicated: bool,
+) -> Option<Finding> {
+    let lie = |text: &str| {
+        Some(Finding::Lie(format!(
+            "{text}: {times} times in the counter"
+        )))
+    };
+    match said {
+        Said::Done if times == 0 => lie("said to be done"),
+        Said::Refused if times > 0 && is_once => lie("said not to be done"),
+        Said::Refused if times > 0 && !is_duplicated => lie("said not to be done"),
+        Said::Refused if times > 0 => Some(Finding::Limit(DUPLICATE_REFUSED)),
+        // The ETag keeps copies away; a plain modification reads again when its own copy was in the way.
+        _ if times > 1 && (is_once || !is_duplicated) => lie("carried out more than once"),
+        _ if times > 1 => Some(Finding::Limit(MODIFIED_TWICE)),
+        _ => None,
+    }
+}
+
+/// A write of an entity that reached the server.
+#[derive(Clone, Copy)]
+struct Write<'s> {
+    step: usize,
+    /// What is there afterwards.
+    token: Option<i64>,
+    delivery: &'s Delivery,
+}
+
+impl Write<'_> {
+    fn is_certain(&self) -> bool {
+        self.delivery.fate == Fate::Applied
+    }
+}
+
+/// What may have been where an entity is, as far as the record tells.
+struct History<'s> {
+    before: Option<i64>,
+    writes: Vec<Write<'s>>,
+}
+
+impl<'s> History<'s> {
+    fn new(row: &str, before: Option<i64>, steps: &'s [Step]) -> Self {
+        let mut writes = Vec::new();
+        for (step, it) in steps.iter().enumerate() {
+            let Some(target) = it.targets.iter().find(|target| target.row == row) else {
+                continue;
+            };
+            let token = (target.effect != Effect::Delete).then_some(token(it.id));
+            let changes = it.record.changes(it.in_batches);
+            let changes = changes.filter(|change| !matches!(change.fate, Fate::Refused(_)));
+            writes.extend(changes.map(|delivery| Write {
+                step,
+                token,
+                delivery,
+            }));
+        }
+        Self { before, writes }
+    }
+
+    /// Whether something was surely written behind a write that ended then, and before `from`.
+    fn is_over(&self, ended: Option<Instant>, from: Instant) -> bool {
+        self.writes.iter().any(|write| {
+            write.is_certain()
+                && ended.is_none_or(|ended| write.delivery.began > ended)
+                && write.delivery.ended < from
+        })
+    }
+
+    /// The writes that may have left this, as it was seen at some time between those two.
+    fn sources(&self, token: Option<i64>, from: Instant, to: Instant) -> Vec<Write<'s>> {
+        let writes = self.writes.iter().copied();
+        writes
+            .filter(|write| write.token == token && write.delivery.began <= to)
+            .filter(|write| !self.is_over(Some(write.delivery.ended), from))
+            .collect()
+    }
+
+    fn may_be(&self, token: Option<i64>, from: Instant, to: Instant) -> bool {
+        token == self.before && !self.is_over(None, from)
+            || !self.sources(token, from, to).is_empty()
+    }
+}
+
+/// Judges a sequence of operations, each begun when the one before was answered, once everything of them has arrived.
+pub(crate) fn judge(before: &Snapshots, steps: &[Step], after: &Snapshots) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let histories: BTreeMap<&str, History<'_>> = before
+        .iter()
+        .map(|(row, before)| {
+            let before = before.as_ref().map(|it| it.token);
+            (row.as_str(), History::new(row, before, steps))
+        })
+        .collect();
+    for step in steps {
+        findings.extend(judge_step(step, &histories));
+    }
+    let now = Instant::now();
+    for (row, history) in &histories {
+        let seen = after[*row].as_ref();
+        let token = seen.map(|it| it.token);
+        if !history.may_be(token, now, now) {
+            let before = history.before;
+            findings.push(Finding::Lie(format!(
+                "{row} holds {token:?}, which nothing that reached the server explains; before, it held {before:?}"
+            )));
+            continue;
+        }
+        findings.extend(judge_order(row, history, token, steps, now));
+        if let Some(seen) = seen {
+            findings.extend(judge_content(row, before[*row].as_ref(), seen, steps));
+        }
+    }
+    findings.extend(judge_atomicity(steps, after));
+    findings
+}
+
+fn judge_step(step: &Step, histories: &BTreeMap<&str, History<'_>>) -> Option<Finding> {
+    let truth = Truth::of(&step.record, step.in_batches);
+    let of = |finding| match finding {
+        Finding::Lie(text) => Finding::Lie(format!("{} {}: {text}", step.verb, step.id)),
+        limit @ Finding::Limit(_) => limit,
+    };
+    let history = |row: &str| &histories[row];
+    let may_be_absent = || {
+        let mut rows = step.targets.iter().map(|target| history(&target.row));
+        rows.all(|row| row.may_be(None, step.began, step.ended))
+    };
+    if let (Said::Saw(token), Some(target)) = (&step.said, step.targets.first()) {
+        let is_possible = history(&target.row).may_be(*token, step.began, step.ended);
+        let text = || format!("{token:?} was read, and was not there");
+        return (!is_possible).then(|| of(Finding::Lie(text())));
+    }
+    if step.said == Said::NotThere && !may_be_absent() {
+        let text = "said not to be there, and was there all the time".to_owned();
+        return Some(of(Finding::Lie(text)));
+    }
+    // Without a condition, a delete promises that nothing is there, not that it deleted it.
+    if step.verb == "delete" && step.said == Said::Done && may_be_absent() {
+        return None;
+    }
+    judge_write(&step.said, step.is_once, truth).map(of)
+}
+
+/// Whether what is there is of the last operation that was said to be done, or of one that may be later.
+fn judge_order(
+    row: &str,
+    history: &History<'_>,
+    token: Option<i64>,
+    steps: &[Step],
+    now: Instant,
+) -> Option<Finding> {
+    let sources = history.sources(token, now, now);
+    let is_about = |step: &&Step| {
+        step.said == Said::Done && step.targets.iter().any(|target| target.row == row)
+    };
+    let last_done = steps.iter().rposition(|step| is_about(&step))?;
+    let is_undone = !sources.is_empty() && sources.iter().all(|source| source.step < last_done);
+    if !is_undone {
+        return None;
+    }
+    let may_undo = sources.iter().any(|source| {
+        let step = &steps[source.step];
+        let target = step.targets.iter().find(|target| target.row == row);
+        let is_conditional = target.is_some_and(|target| target.is_conditional);
+        !is_conditional && (!step.is_once || step.record.is_duplicated())
+    });
+    Some(if may_undo {
+        Finding::Limit(LATE_WRITE)
+    } else {
+        Finding::Lie(format!(
+            "{row}: {} {} is undone by an earlier operation that cannot come late",
+            steps[last_done].verb, steps[last_done].id
+        ))
+    })
+}
+
+/// Whether an entity is what the operation whose token it bears makes of it.
+fn judge_content(
+    row: &str,
+    before: Option<&Snapshot>,
+    seen: &Snapshot,
+    steps: &[Step],
+) -> Option<Finding> {
+    let wrong = |what: &str| Some(Finding::Lie(format!("{row}: {what}: {seen:?}")));
+    let Some(step) = steps.iter().find(|step| token(step.id) == seen.token) else {
+        return (before != Some(seen))
+            .then(|| wrong("changed although its token is the same"))
+            .flatten();
+    };
+    let target = step.targets.iter().find(|target| target.row == row)?;
+    let is_whole = match target.effect {
+        Effect::Replace => seen.a == Some(seen.token) && seen.b.is_none(),
+        Effect::Merge => {
+            let known = |a| steps.iter().any(|step| Some(token(step.id)) == a);
+            let is_from_before = seen.a == before.and_then(|before| before.a);
+            seen.b == Some(seen.token) && (seen.a.is_none() || is_from_before || known(seen.a))
+        }
+        Effect::Delete => false,
+    };
+    if !is_whole {
+        return wrong("not what was written");
+    }
+    let truth = Truth::of(&step.record, step.in_batches);
+    let is_only_write = truth.applied == 1 && truth.lost == 0;
+    match &target.etag {
+        Some(etag) if *etag != seen.etag && is_only_write && !step.is_once => {
+            wrong(&format!("the client was given {etag} as its version"))
+        }
+        _ => None,
+    }
+}
+
+/// Whether the changes of the last batch are all there or none.
+fn judge_atomicity(steps: &[Step], after: &Snapshots) -> Option<Finding> {
+    let (last, others) = steps.split_last()?;
+    if last.targets.len() < 2 || !others.is_empty() {
+        return None;
+    }
+    let is_there = |target: &Target| {
+        let token = after[&target.row].as_ref().map(|it| it.token);
+        let expected = (target.effect != Effect::Delete).then_some(self::token(last.id));
+        token == expected
+    };
+    let count = last
+        .targets
+        .iter()
+        .filter(|target| is_there(target))
+        .count();
+    (count != 0 && count != last.targets.len()).then(|| {
+        let all = last.targets.len();
+        Finding::Lie(format!(
+            "batch {}: {count} of {all} changes are there",
+            last.id
+        ))
+    })
+}
+
+/// The token that an operation writes.
+pub(crate) fn token(id: u64) -> i64 {
+    i64::try_from(id).expect("the operations are not that many")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::record::Exchange;
+
+    const ROW: &str = "r";
+
+    fn at(ms: u64) -> Instant {
+        static ORIGIN: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+        let before = || Instant::now().checked_sub(Duration::from_secs(60)).unwrap();
+        *ORIGIN.get_or_init(before) + Duration::from_millis(ms)
+    }
+
+    /// A replace between those times, copies of which reached the server between those, with those fates.
+    fn step(id: u64, said: Said, (began, ended): (u64, u64), copies: &[(u64, u64, Fate)]) -> Step {
+        let exchanges = copies.iter().map(|(began, ended, fate)| Exchange {
+            began: at(*began),
+            method: "PUT".to_owned(),
+            target: "/t".to_owned(),
+            fault: String::new(),
+            deliveries: vec![Delivery {
+                began: at(*began),
+                ended: at(*ended),
+                fate: *fate,
+            }],
+        });
+        Step {
+            id,
+            verb: "upsert_replace".to_owned(),
+            in_batches: false,
+            is_once: false,
+            targets: vec![Target {
+                row: ROW.to_owned(),
+                effect: Effect::Replace,
+                is_conditional: false,
+                etag: None,
+            }],
+            said,
+            words: String::new(),
+            began: at(began),
+            ended: at(ended),
+            record: Record {
+                exchanges: exchanges.collect(),
+            },
+        }
+    }
+
+    fn holds(token: Option<i64>) -> Snapshots {
+        let snapshot = token.map(|token| Snapshot {
+            token,
+            a: Some(token),
+            b: None,
+            etag: ETag::from_opaque(format!("W/\"{token}\"")),
+        });
+        [(ROW.to_owned(), snapshot)].into()
+    }
+
+    fn lies(steps: &[Step], after: Option<i64>) -> usize {
+        let findings = judge(&holds(Some(1)), steps, &holds(after));
+        findings
+            .iter()
+            .filter(|it| matches!(it, Finding::Lie(_)))
+            .count()
+    }
+
+    use Fate::{Applied, Lost, Refused};
+    const UNKNOWN: Said = Said::Unknown { equals_sent: false };
+
+    #[test]
+    fn what_is_true_is_no_lie() {
+        assert_eq!(
+            lies(&[step(2, Said::Done, (0, 9), &[(1, 2, Applied)])], Some(2)),
+            0
+        );
+        assert_eq!(
+            lies(&[step(2, Said::Done, (0, 9), &[(1, 2, Lost)])], Some(2)),
+            0
+        );
+        assert_eq!(
+            lies(
+                &[step(2, Said::Refused, (0, 9), &[(1, 2, Refused(412))])],
+                Some(1)
+            ),
+            0
+        );
+        assert_eq!(
+            lies(&[step(2, UNKNOWN, (0, 9), &[(1, 2, Applied)])], Some(2)),
+            0
+        );
+        assert_eq!(lies(&[step(2, UNKNOWN, (0, 9), &[])], Some(1)), 0);
+    }
+
+    #[test]
+    fn a_success_that_never_happened_is_a_lie() {
+        assert_eq!(lies(&[step(2, Said::Done, (0, 9), &[])], Some(1)), 1);
+        assert_eq!(
+            lies(
+                &[step(2, Said::Done, (0, 9), &[(1, 2, Refused(409))])],
+                Some(1)
+            ),
+            1
+        );
+    }
+
+    #[test]
+    fn a_failure_that_happened_is_a_lie_even_when_it_happens_later() {
+        assert_eq!(
+            lies(
+                &[step(2, Said::Refused, (0, 9), &[(1, 2, Applied)])],
+                Some(2)
+            ),
+            1
+        );
+        assert_eq!(
+            lies(
+                &[step(2, Said::Refused, (0, 9), &[(50, 51, Applied)])],
+                Some(2)
+            ),
+            1
+        );
+        assert_eq!(
+            lies(
+                &[step(2, Said::NotThere, (0, 9), &[(1, 2, Applied)])],
+                Some(2)
+            ),
+            1
+        );
+    }
+
+    #[test]
+    fn what_the_server_acknowledged_and_lost_is_a_lie() {
+        assert_eq!(
+            lies(&[step(2, Said::Done, (0, 9), &[(1, 2, Applied)])], Some(1)),
+            1
+        );
+        assert_eq!(
+            lies(&[step(2, UNKNOWN, (0, 9), &[(1, 2, Applied)])], None),
+            1
+        );
+    }
+
+    #[test]
+    fn a_late_write_is_a_limit_only_where_it_is_unconditional() {
+        let mut first = step(2, Said::Done, (0, 9), &[(1, 2, Applied), (30, 31, Applied)]);
+        let second = step(3, Said::Done, (10, 19), &[(11, 12, Applied)]);
+        let findings = |first: &Step| {
+            let steps = [first.clone(), second.clone()];
+            judge(&holds(Some(1)), &steps, &holds(Some(2)))
+        };
+        assert_eq!(findings(&first), [Finding::Limit(LATE_WRITE)]);
+        first.targets[0].is_conditional = true;
+        assert!(matches!(findings(&first)[..], [Finding::Lie(_)]));
+        // Nothing came late.
+        first.record.exchanges.pop();
+        assert!(matches!(findings(&first)[..], [Finding::Lie(_)]));
+    }
+
+    #[test]
+    fn a_duplicate_is_a_limit_of_plain_forms_and_a_lie_without_one() {
+        let mut refused = step(2, Said::Refused, (0, 9), &[(1, 2, Applied)]);
+        let copy = refused.record.exchanges[0].deliveries[0];
+        refused.record.exchanges[0].deliveries.push(copy);
+        let findings = judge(&holds(Some(1)), &[refused], &holds(Some(2)));
+        assert_eq!(findings, [Finding::Limit(DUPLICATE_REFUSED)]);
+        let done = Truth {
+            applied: 2,
+            lost: 0,
+            is_duplicated: false,
+            copy_after: None,
+        };
+        assert!(matches!(
+            judge_write(&Said::Done, true, done),
+            Some(Finding::Lie(_))
+        ));
+        assert_eq!(judge_write(&Said::Done, false, done), None);
+    }
+
+    #[test]
+    fn a_counter_that_differs_from_what_was_said_is_a_lie() {
+        let is_lie = |said, is_once, times, is_duplicated| {
+            let finding = judge_count(&said, is_once, times, is_duplicated);
+            matches!(finding, Some(Finding::Lie(_)))
+        };
+        assert!(!is_lie(Said::Done, true, 1, true));
+        assert!(is_lie(Said::Done, true, 2, true));
+        assert!(!is_lie(Said::Done, false, 2, true));
+        assert!(is_lie(Said::Done, false, 2, false));
+        assert!(is_lie(Said::Done, false, 0, true));
+        assert!(is_lie(Said::Refused, true, 1, true));
+        assert!(!is_lie(Said::Refused, false, 1, true));
+        assert!(!is_lie(UNKNOWN, true, 0, false) && !is_lie(UNKNOWN, true, 1, false));
+    }
+
+    #[test]
+    fn a_stale_read_and_half_a_batch_are_lies() {
+        let written = step(2, Said::Done, (0, 9), &[(1, 2, Applied)]);
+        let mut read = step(3, Said::Saw(Some(1)), (10, 19), &[]);
+        assert_eq!(lies(&[written.clone(), read.clone()], Some(2)), 1);
+        read.said = Said::Saw(Some(2));
+        assert_eq!(lies(&[written.clone(), read], Some(2)), 0);
+
+        let mut batch = written;
+        batch.targets.push(Target {
+            row: "other".to_owned(),
+            ..batch.targets[0].clone()
+        });
+        let both = |token| {
+            let mut both = holds(Some(2));
+            both.insert("other".to_owned(), holds(token).remove(ROW).unwrap());
+            both
+        };
+        assert_eq!(judge_atomicity(&[batch.clone()], &both(Some(2))), None);
+        assert!(judge_atomicity(&[batch], &both(Some(1))).is_some());
+    }
+}

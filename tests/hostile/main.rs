@@ -1,0 +1,101 @@
+//! Whether what the client says is true, on a network that does everything that networks do, before a server that is killed.
+//!
+//! Many workers operate on tables through a proxy that refuses, resets, drops, delays, cuts, duplicates and reorders requests
+//! and responses, and responds in the service's place. Every write bears the number of its operation, the proxy keeps a record
+//! of what reached the server, and once everything has arrived, the ledger compares what the client said with what is stored.
+//! Differences that the guides announce are counted, all others are lies.
+//!
+//! The normal run is short and has a fixed seed. `TABLESDK_HOSTILE_OPERATIONS` makes it longer, with a random seed, which it
+//! prints; `TABLESDK_HOSTILE_SEED` sets it. The seed decides what happens to the n-th request, not which request that is.
+
+mod batches;
+mod bulk;
+mod entity;
+mod fault;
+mod judge;
+mod ledger;
+mod proxy;
+mod reads;
+mod record;
+mod rows;
+mod shared;
+mod tables;
+mod wire;
+mod world;
+
+use std::sync::Arc;
+
+use fastrand::Rng;
+use harness::setting;
+
+use crate::shared::Shared;
+use crate::world::World;
+
+/// Of the short form.
+const OPERATIONS: u64 = 3_000;
+const SEED: u64 = 11;
+const WORKERS: usize = 48;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_client_says_is_true() {
+    let operations = setting("TABLESDK_HOSTILE_OPERATIONS");
+    let seed = setting("TABLESDK_HOSTILE_SEED");
+    let seed = seed.unwrap_or_else(|| operations.map_or(SEED, |_| fastrand::u64(..)));
+    println!("TABLESDK_HOSTILE_SEED={seed}");
+    let operations = operations.unwrap_or(OPERATIONS);
+    let mut rng = Rng::with_seed(seed);
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let world = Arc::new(World::start(&data, &mut rng, operations).await);
+    world.direct.table(rows::TABLE).create().await.unwrap();
+    reads::prepare(&world).await;
+    let shared = Arc::new(Shared::default());
+    let workers: Vec<_> = (0..WORKERS)
+        .map(|number| {
+            let (world, shared) = (Arc::clone(&world), Arc::clone(&shared));
+            tokio::spawn(work(world, shared, number, rng.fork()))
+        })
+        .collect();
+    let killer = {
+        let (world, mut rng) = (Arc::clone(&world), rng.fork());
+        let every = (operations / 3).min(10_000);
+        tokio::spawn(async move { world.kill_every(every, &data, &mut rng).await })
+    };
+    for worker in workers {
+        worker.await.unwrap();
+    }
+    killer.abort();
+    println!("{}", world.summary());
+    let lies = world.ledger.lies();
+    assert!(
+        lies.is_empty(),
+        "TABLESDK_HOSTILE_SEED={seed}: {} lies\n{}",
+        lies.len(),
+        lies[0]
+    );
+    let (count, unknown) = world.ledger.operations();
+    assert!(count >= operations);
+    // A client that is sure of nothing tells no lies, and is of no use.
+    assert!(
+        unknown < count / 4,
+        "{unknown} of {count} outcomes are unknown"
+    );
+}
+
+/// Operates on entities that only this worker has, and on those that all have, until there were operations enough.
+async fn work(world: Arc<World>, shared: Arc<Shared>, number: usize, mut rng: Rng) {
+    let partition = format!("w{number}");
+    while !world.is_over() {
+        match rng.u8(..20) {
+            0..=7 => rows::sequence(&world, &partition, &mut rng).await,
+            8..=10 => batches::sequence(&world, &partition, &mut rng).await,
+            11..=12 => bulk::run(&world, &mut rng).await,
+            13..=14 => shared.count(&world, &mut rng).await,
+            15 => shared.race(&world, &mut rng).await,
+            16..=17 => reads::read(&world, &mut rng).await,
+            // The service has them once.
+            18 if number == 0 => tables::properties(&world, &mut rng).await,
+            _ => tables::life(&world, &mut rng).await,
+        }
+    }
+}

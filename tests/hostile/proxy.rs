@@ -1,0 +1,335 @@
+//! What stands between the client and the server: a proxy that does to whole requests and responses what networks do.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+
+use crate::fault::{End, Fault, Faults, Passing, Which};
+use crate::record::{Delivery, Fate, Pending, Registry};
+use crate::wire::{self, Message};
+
+/// The proxy. It stops when it is dropped.
+pub(crate) struct Proxy {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    accepting: JoinHandle<()>,
+}
+
+struct Shared {
+    faults: Faults,
+    registry: Registry,
+    server: Upstream,
+    /// How many requests went by.
+    passed: watch::Sender<u64>,
+}
+
+impl Proxy {
+    pub(crate) async fn start(faults: Faults, registry: Registry, server: SocketAddr) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let shared = Arc::new(Shared {
+            faults,
+            registry,
+            server: Upstream {
+                address: server,
+                generation: AtomicU64::new(0),
+                idle: Mutex::new(Vec::new()),
+            },
+            passed: watch::Sender::new(0),
+        });
+        let accepting = tokio::spawn(accept(listener, Arc::clone(&shared)));
+        Self {
+            address,
+            shared,
+            accepting,
+        }
+    }
+
+    pub(crate) const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub(crate) fn faults(&self) -> &Faults {
+        &self.shared.faults
+    }
+
+    /// Forgets the connections to a server that is gone.
+    pub(crate) fn server_was_killed(&self) {
+        let server = &self.shared.server;
+        server.generation.fetch_add(1, Ordering::SeqCst);
+        server.idle.lock().unwrap().clear();
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+async fn accept(mut listener: TcpListener, shared: Arc<Shared>) {
+    let address = listener.local_addr().unwrap();
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            continue;
+        };
+        let connection = Arc::clone(&shared);
+        // A connection that fails is what this is for.
+        tokio::spawn(async move { connection.serve(stream).await.ok() });
+        if let Some(pause) = shared.faults.pause_of_listening() {
+            drop(listener);
+            sleep(pause).await;
+            listener = loop {
+                match TcpListener::bind(address).await {
+                    Ok(listener) => break listener,
+                    Err(_) => sleep(Duration::from_millis(5)).await,
+                }
+            };
+        }
+    }
+}
+
+/// Whether a connection goes on.
+enum Next {
+    Request,
+    End(End),
+}
+
+impl Shared {
+    async fn serve(self: Arc<Self>, mut stream: TcpStream) -> io::Result<()> {
+        stream.set_nodelay(true)?;
+        let mut buffer = Vec::new();
+        while let Some(request) = wire::read(&mut stream, &mut buffer).await? {
+            let fault = self.faults.next();
+            let id = request.header(OPERATION_HEADER);
+            let id = id.and_then(|id| id.parse().ok()).unwrap_or_default();
+            let pending = self.registry.note(id, &request, format!("{fault:?}"));
+            let next = match pending {
+                Some(pending) => {
+                    let request = Request {
+                        shared: Arc::clone(&self),
+                        message: request,
+                        pending,
+                    };
+                    request.go(fault, &mut stream).await?
+                }
+                None => Next::End(End::Silence),
+            };
+            self.passed.send_modify(|passed| *passed += 1);
+            if let Next::End(end) = next {
+                return finish(stream, end).await;
+            }
+        }
+        Ok(())
+    }
+}
+
+async fn finish(mut stream: TcpStream, end: End) -> io::Result<()> {
+    match end {
+        End::Close => stream.shutdown().await,
+        // When it is dropped, the other side gets a reset, not an end.
+        End::Reset => stream.set_zero_linger(),
+        End::Silence => {
+            // Until the client has had enough.
+            let until_closed =
+                async { while stream.read(&mut [0; 1024]).await.is_ok_and(|n| n > 0) {} };
+            let _ = timeout(SILENCE, until_closed).await;
+            Ok(())
+        }
+    }
+}
+
+/// A request on its way to the server.
+struct Request {
+    shared: Arc<Shared>,
+    message: Message,
+    pending: Pending,
+}
+
+impl Request {
+    async fn go(self, fault: Fault, stream: &mut TcpStream) -> io::Result<Next> {
+        match fault {
+            Fault::Pass => self.pass(stream).await,
+            Fault::PassAndClose => {
+                self.pass(stream).await?;
+                Ok(Next::End(End::Close))
+            }
+            Fault::Drop(end) => Ok(Next::End(end)),
+            Fault::Delay(time) => {
+                sleep(time).await;
+                let response = self.deliver_when_up().await;
+                let Some(response) = response else {
+                    return Ok(Next::End(End::Reset));
+                };
+                stream.write_all(&response.bytes).await?;
+                Ok(Next::Request)
+            }
+            Fault::Straggle(end, time) => {
+                self.later(time);
+                Ok(Next::End(end))
+            }
+            Fault::Reorder(count) => {
+                let mut passed = self.shared.passed.subscribe();
+                let until = *passed.borrow() + count;
+                let passed = passed.wait_for(|passed| *passed >= until);
+                let _ = timeout(REORDER, passed).await;
+                self.pass(stream).await
+            }
+            Fault::LoseResponse(end) => {
+                self.deliver().await;
+                Ok(Next::End(end))
+            }
+            Fault::Cut(thousandths, end) => {
+                let Some(Some(response)) = self.deliver().await else {
+                    return Ok(Next::End(end));
+                };
+                drop(self);
+                let length = response.bytes.len() * thousandths / 1000;
+                stream.write_all(&response.bytes[..length]).await?;
+                Ok(Next::End(end))
+            }
+            Fault::Duplicate(gap, Which::First) => {
+                let response = self.deliver().await;
+                self.later(gap);
+                let Some(Some(response)) = response else {
+                    return Ok(Next::End(End::Close));
+                };
+                stream.write_all(&response.bytes).await?;
+                Ok(Next::Request)
+            }
+            Fault::Duplicate(gap, Which::Second) => {
+                self.deliver().await;
+                sleep(gap).await;
+                self.pass(stream).await
+            }
+            Fault::Impostor(passing, impostor) => {
+                self.pass_on(passing).await;
+                stream.write_all(&impostor.bytes()).await?;
+                Ok(Next::Request)
+            }
+            Fault::Interim(passing) => {
+                self.pass_on(passing).await;
+                for round in 0..INTERIM_RESPONSES {
+                    let line = ["100 Continue", "102 Processing", "103 Early Hints"][round % 3];
+                    let text = format!("HTTP/1.1 {line}\r\n\r\n");
+                    stream.write_all(text.as_bytes()).await?;
+                    sleep(INTERIM_PAUSE).await;
+                }
+                Ok(Next::End(End::Reset))
+            }
+        }
+    }
+
+    async fn pass(self, stream: &mut TcpStream) -> io::Result<Next> {
+        match self.deliver().await {
+            Some(Some(response)) => {
+                // Nothing of it can reach the server any more, whatever the client does now.
+                drop(self);
+                stream.write_all(&response.bytes).await?;
+                Ok(Next::Request)
+            }
+            Some(None) => Ok(Next::End(End::Close)),
+            None => match self.shared.faults.without_server() {
+                Some(page) => {
+                    drop(self);
+                    stream.write_all(&page.bytes()).await?;
+                    Ok(Next::Request)
+                }
+                None => Ok(Next::End(End::Close)),
+            },
+        }
+    }
+
+    async fn pass_on(self, passing: Passing) {
+        match passing {
+            Passing::Never => {}
+            Passing::Before => {
+                self.deliver().await;
+            }
+            Passing::After(time) => self.later(time),
+        }
+    }
+
+    /// Delivers it after that time, whatever becomes of the connection.
+    fn later(self, time: Duration) {
+        tokio::spawn(async move {
+            sleep(time).await;
+            self.deliver_when_up().await;
+        });
+    }
+
+    /// Delivers it; where the server is down, once it is up again.
+    async fn deliver_when_up(&self) -> Option<Message> {
+        for _ in 0..ATTEMPTS_UNTIL_UP {
+            if let Some(response) = self.deliver().await {
+                return response;
+            }
+            sleep(PAUSE_UNTIL_UP).await;
+        }
+        None
+    }
+
+    /// Delivers it. `None` when there is no server; a response of `None` when the server ended in between.
+    async fn deliver(&self) -> Option<Option<Message>> {
+        let began = Instant::now();
+        let response = self.shared.server.send(&self.message.bytes).await?;
+        self.pending.delivered(Delivery {
+            began,
+            ended: Instant::now(),
+            fate: Fate::of(response.as_ref()),
+        });
+        Some(response)
+    }
+}
+
+/// The server, and connections to it that are free.
+struct Upstream {
+    address: SocketAddr,
+    generation: AtomicU64,
+    idle: Mutex<Vec<(u64, TcpStream)>>,
+}
+
+impl Upstream {
+    /// Sends a request. `None` when there is no connection; a response of `None` when the connection ended before it.
+    async fn send(&self, bytes: &[u8]) -> Option<Option<Message>> {
+        let generation = self.generation.load(Ordering::SeqCst);
+        let idle = self.idle.lock().unwrap().pop();
+        let mut stream = match idle {
+            Some((of, stream)) if of == generation => stream,
+            _ => {
+                let stream = TcpStream::connect(self.address).await.ok()?;
+                stream.set_nodelay(true).ok()?;
+                stream
+            }
+        };
+        let exchange = async {
+            stream.write_all(bytes).await?;
+            wire::read(&mut stream, &mut Vec::new()).await
+        };
+        let response = exchange.await.ok().flatten();
+        let stays_open = response
+            .as_ref()
+            .is_some_and(|response| response.header("connection") != Some("close"));
+        if stays_open {
+            self.idle.lock().unwrap().push((generation, stream));
+        }
+        Some(response)
+    }
+}
+
+/// The header that says which operation a request belongs to.
+pub(crate) const OPERATION_HEADER: &str = "x-hostile-operation";
+const SILENCE: Duration = Duration::from_secs(5);
+const REORDER: Duration = Duration::from_millis(500);
+const INTERIM_RESPONSES: usize = 200;
+const INTERIM_PAUSE: Duration = Duration::from_millis(5);
+const ATTEMPTS_UNTIL_UP: usize = 250;
+const PAUSE_UNTIL_UP: Duration = Duration::from_millis(20);

@@ -1,0 +1,212 @@
+//! Queries of entities that stay as they are, and of entities beside which others come and go: none is lost, none comes twice.
+
+use std::fmt::Debug;
+
+use fastrand::Rng;
+use futures::TryStreamExt as _;
+use tablesdk::{Error, Stored};
+
+use crate::entity::Row;
+use crate::judge::token;
+use crate::ledger::{Finding, Said};
+use crate::rows::TABLE;
+use crate::world::{Asked, World};
+
+/// So many entities never change.
+const STABLE: usize = 300;
+/// Of so many, every other one comes and goes.
+const CHANGING: usize = 120;
+
+/// Stores what is read.
+pub(crate) async fn prepare(world: &World) {
+    let table = world.direct.table(TABLE);
+    let stable = (0..STABLE).map(|index| Row::whole("stable", &name(index), number(index)));
+    let changing = (0..CHANGING).map(|index| Row::whole("changing", &name(index), number(index)));
+    let rows = stable.chain(changing);
+    let report = table.bulk().upsert_replace_all(rows).run().await.unwrap();
+    assert!(report.is_success());
+}
+
+fn name(index: usize) -> String {
+    format!("{index:04}")
+}
+
+fn number(index: usize) -> i64 {
+    token(u64::try_from(index).unwrap())
+}
+
+/// What a read gave, and what is wrong with it.
+struct Read<T> {
+    verb: &'static str,
+    id: u64,
+    asked: Asked<Result<T, Error>>,
+    wrong: Option<String>,
+}
+
+impl<T: Debug> Read<T> {
+    async fn enter(self, world: &World) {
+        let Self {
+            verb,
+            id,
+            asked,
+            wrong,
+        } = self;
+        let said = match &asked.output {
+            Ok(_) => Said::Done,
+            Err(_) => Said::Unread,
+        };
+        world.ledger.count(verb, &said);
+        let record = world.registry.settle(id).await;
+        let lie = wrong.map(|wrong| Finding::Lie(format!("{verb} {id}: {wrong}")));
+        world.ledger.enter(lie.into_iter().collect(), || {
+            record.show(world.ledger.origin())
+        });
+    }
+}
+
+/// One read, of one kind or another.
+pub(crate) async fn read(world: &World, rng: &mut Rng) {
+    match rng.u8(..8) {
+        0..=2 => stable(world, rng).await,
+        3..=4 => changing(world, rng).await,
+        5 => count(world, rng).await,
+        6 => many(world, rng).await,
+        _ => change(world, rng).await,
+    }
+}
+
+/// Follows a stream, page by page.
+async fn follow(
+    world: &World,
+    partition: &str,
+    rng: &mut Rng,
+) -> (u64, Asked<Result<(), Error>>, Vec<Stored<Row>>) {
+    let id = world.next_id();
+    let mut query = world.table(rng, TABLE).query::<Row>().partition(partition);
+    query = query.page_size(rng.usize(10..STABLE));
+    if rng.bool() {
+        query = query.prefetch();
+    }
+    let mut found = Vec::new();
+    let mut rows = query.stream();
+    let asked = world
+        .ask(id, async {
+            while let Some(row) = rows.try_next().await? {
+                found.push(row);
+            }
+            Ok(())
+        })
+        .await;
+    (id, asked, found)
+}
+
+async fn stable(world: &World, rng: &mut Rng) {
+    let (id, asked, found) = follow(world, "stable", rng).await;
+    let is_right =
+        |(index, row): (usize, &Stored<Row>)| row.row == name(index) && row.token == number(index);
+    let is_prefix = found.iter().enumerate().all(is_right);
+    let is_complete = asked.output.is_err() || found.len() == STABLE;
+    let wrong = (!is_prefix || !is_complete).then(|| shown(&found));
+    let read = Read {
+        verb: "query of what does not change",
+        id,
+        asked,
+        wrong,
+    };
+    read.enter(world).await;
+}
+
+async fn changing(world: &World, rng: &mut Rng) {
+    let (id, asked, found) = follow(world, "changing", rng).await;
+    let is_ascending = found.is_sorted_by(|one, two| one.row < two.row);
+    let end = match (&asked.output, found.last()) {
+        (Ok(()), _) => CHANGING,
+        (Err(_), Some(last)) => last.row.parse().unwrap(),
+        (Err(_), None) => 0,
+    };
+    let is_there = |index: usize| found.iter().any(|row| row.row == name(index));
+    let is_complete = (0..end).step_by(2).all(is_there);
+    let wrong = (!is_ascending || !is_complete).then(|| shown(&found));
+    let read = Read {
+        verb: "query of what changes",
+        id,
+        asked,
+        wrong,
+    };
+    read.enter(world).await;
+}
+
+fn shown(rows: &[Stored<Row>]) -> String {
+    let names: Vec<_> = rows.iter().map(|row| row.row.as_str()).collect();
+    format!("{} entities: {names:?}", rows.len())
+}
+
+async fn count(world: &World, rng: &mut Rng) {
+    let id = world.next_id();
+    let table = world.table(rng, TABLE);
+    let query = table.query::<Row>().partition("stable").page_size(100);
+    let asked = world.ask(id, query.count()).await;
+    let wrong = match &asked.output {
+        Ok(count) if *count != STABLE => Some(format!("{count} are counted")),
+        _ => None,
+    };
+    let read = Read {
+        verb: "count",
+        id,
+        asked,
+        wrong,
+    };
+    read.enter(world).await;
+}
+
+async fn many(world: &World, rng: &mut Rng) {
+    let id = world.next_id();
+    let indexes: Vec<_> = (0..rng.usize(2..12))
+        .map(|_| rng.usize(..STABLE + 20))
+        .collect();
+    let keys = indexes.iter().map(|index| Row::key("stable", name(*index)));
+    let get = world.table(rng, TABLE).get_many(keys).concurrency(3);
+    let asked = world.ask(id, get.into_future()).await;
+    let is_right = |(index, found): (&usize, &Option<Stored<Row>>)| match found {
+        Some(row) => row.token == number(*index),
+        None => *index >= STABLE,
+    };
+    let wrong = match &asked.output {
+        Ok(found) if !indexes.iter().zip(found).all(is_right) => {
+            Some(format!("{indexes:?}: {found:?}"))
+        }
+        _ => None,
+    };
+    let read = Read {
+        verb: "get_many",
+        id,
+        asked,
+        wrong,
+    };
+    read.enter(world).await;
+}
+
+/// Lets entities come and go.
+async fn change(world: &World, rng: &mut Rng) {
+    let id = world.next_id();
+    let index = rng.usize(..CHANGING / 2) * 2 + 1;
+    let table = world.table(rng, TABLE);
+    let deletes = rng.bool();
+    let asked = world
+        .ask(id, async {
+            if deletes {
+                table
+                    .delete(Row::key("changing", name(index)))
+                    .await
+                    .map(drop)
+            } else {
+                let row = Row::whole("changing", &name(index), token(id));
+                table.upsert_replace(&row).await.map(drop)
+            }
+        })
+        .await;
+    world
+        .ledger
+        .count("change beside a query", &Said::of(&asked.output));
+    world.registry.settle(id).await;
+}
