@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use harness::Subject;
-use harness::faults::{Fault, Faults, Op, refusal};
+use harness::faults::{Fault, Faults, Op, foreign, refusal};
 use tablesdk::query::PageToken;
 use tablesdk::{ErrorCode, ErrorKind, Retry, TableServiceClient};
 use tablesdk_server::TableServer;
@@ -90,6 +90,15 @@ on_both_transports! {
         let rest = same.query::<Employee>().page(page.next).await.unwrap();
         assert_eq!(rest.items[0].name, "Grace");
     }
+}
+
+#[tokio::test]
+async fn a_table_does_not_exist_because_a_proxy_responds_with_success() {
+    let (subject, _, faults) = Subject::with_faults(Retry::none()).await;
+    faults.plan(Op::Query, [Fault::Answer(foreign(200))]);
+    let error = subject.service.table("Nowhere").exists().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Response);
+    assert!(!subject.service.table("Nowhere").exists().await.unwrap());
 }
 
 #[tokio::test]

@@ -286,7 +286,12 @@ fn judge_order(
         step.said == Said::Done && step.targets.iter().any(|target| target.row == row)
     };
     let last_done = steps.iter().rposition(|step| is_about(&step))?;
-    let is_undone = !sources.is_empty() && sources.iter().all(|source| source.step < last_done);
+    let target = steps[last_done].targets.iter().find(|it| it.row == row)?;
+    // A delete that finds nothing is done, and leaves what the one before it left.
+    let is_as_left = (target.effect == Effect::Delete) == token.is_none()
+        && token.is_none_or(|token| token == self::token(steps[last_done].id));
+    let is_undone =
+        !is_as_left && !sources.is_empty() && sources.iter().all(|source| source.step < last_done);
     if !is_undone {
         return None;
     }
@@ -529,6 +534,19 @@ mod tests {
         // Nothing came late.
         first.record.exchanges.pop();
         assert!(matches!(findings(&first)[..], [Finding::Lie(_)]));
+    }
+
+    #[test]
+    fn a_delete_that_finds_nothing_undoes_nothing() {
+        let delete = |id, times, copies: &[_]| {
+            let mut step = step(id, Said::Done, times, copies);
+            step.verb = "delete".to_owned();
+            step.targets[0].effect = Effect::Delete;
+            step
+        };
+        let first = delete(2, (0, 9), &[(1, 2, Applied)]);
+        let second = delete(3, (10, 19), &[(11, 12, Refused(404))]);
+        assert_eq!(lies(&[first, second], None), 0);
     }
 
     #[test]

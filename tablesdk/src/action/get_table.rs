@@ -4,6 +4,7 @@ use std::future::IntoFuture;
 
 use http::StatusCode;
 use tablesdk_protocol::operation::get_table::Request;
+use tablesdk_protocol::wire::header::X_MS_REQUEST_ID;
 use tablesdk_protocol::wire::json::MetadataLevel;
 
 use super::ActionFuture;
@@ -30,11 +31,17 @@ impl TableExists {
         let pipeline = &self.table.pipeline;
         let request = request.encode(&pipeline.endpoint);
         match self.table.send(OPERATION, Effect::Read, &request).await {
-            // The status is the answer: emulators put something else than the table into the body.
-            Ok(answer) if answer.response.status() == StatusCode::OK => Ok(true),
+            // The status is the answer, since emulators put something else than the table into the body. Any proxy can give the
+            // status, so that the header tells whose it is.
             Ok(answer) => {
-                let status = answer.response.status();
-                let problem = format!("the service does not answer with {status}");
+                let (status, headers) = (answer.response.status(), answer.response.headers());
+                let problem = if status != StatusCode::OK {
+                    format!("the service does not answer with {status}")
+                } else if !headers.contains_key(X_MS_REQUEST_ID) {
+                    format!("{status} without the header {X_MS_REQUEST_ID} is not the service's")
+                } else {
+                    return Ok(true);
+                };
                 Err(Error::response(problem).with_operation(OPERATION))
             }
             Err(error) if error.is_not_found() => Ok(false),
