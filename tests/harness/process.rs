@@ -31,19 +31,21 @@ impl Process {
         // Why it ended stands on standard error.
         let line = line.ok_or(io::ErrorKind::UnexpectedEof)?;
         let (_, text) = line
-            .split_once("connection string: ")
+            .split_once(" listens on ")
             .ok_or_else(|| io::Error::other(format!("an unexpected line: {line}")))?;
-        let endpoint = part(text, "TableEndpoint");
-        let address = endpoint.split('/').nth(2).unwrap_or_default();
+        // Not of accounts that the program was given.
+        let connection_string = text.split_once("connection string: ");
+        let address = text.split(['/', ',']).nth(2).unwrap_or_default();
         Ok(Self {
-            connection_string: text.to_owned(),
+            connection_string: connection_string
+                .map_or_else(String::new, |(_, text)| text.to_owned()),
             address: address.parse().map_err(io::Error::other)?,
             id: child.id().ok_or(io::ErrorKind::NotFound)?,
             child: Mutex::new(Some(child)),
         })
     }
 
-    /// What a client connects with.
+    /// What a client connects with; empty when the program was given accounts.
     pub fn connection_string(&self) -> &str {
         &self.connection_string
     }

@@ -299,7 +299,11 @@ fn judge_order(
         let step = &steps[source.step];
         let target = step.targets.iter().find(|target| target.row == row);
         let is_conditional = target.is_some_and(|target| target.is_conditional);
-        !is_conditional && (!step.is_once || step.record.is_duplicated())
+        // What is exactly once stays in flight only where its outcome is unknown, or the network made a copy.
+        let may_be_late = !step.is_once
+            || matches!(step.said, Said::Unknown { .. })
+            || step.record.is_duplicated();
+        !is_conditional && may_be_late
     });
     Some(if may_undo {
         Finding::Limit(LATE_WRITE)

@@ -8,6 +8,7 @@
 //! The normal run is short and has a fixed seed. `TABLESDK_HOSTILE_OPERATIONS` makes it longer, with a random seed, which it
 //! prints; `TABLESDK_HOSTILE_SEED` sets it. The seed decides what happens to the n-th request, not which request that is.
 
+mod attack;
 mod batches;
 mod bulk;
 mod entity;
