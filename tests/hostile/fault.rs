@@ -28,6 +28,8 @@ pub(crate) enum Fault {
     Cut(usize, End),
     /// It reaches the server twice, the second time after a while. The client gets this one of the two responses.
     Duplicate(Duration, Which),
+    /// The service refuses it, since it is busy; so that it is not carried out.
+    Busy,
     /// Something else than the service responds.
     Impostor(Passing, Impostor),
     /// Interim responses come for a while, then the connection ends.
@@ -115,6 +117,7 @@ impl Fault {
             Self::LoseResponse(end) => format!("lose the response, {end:?}"),
             Self::Cut(_, end) => format!("cut the response, {end:?}"),
             Self::Duplicate(_, which) => format!("duplicate, {which:?} response"),
+            Self::Busy => "the service is busy".to_owned(),
             Self::Impostor(passing, impostor) => {
                 let passing = match passing {
                     Passing::Never => "",
@@ -195,7 +198,7 @@ impl Faults {
 fn choose(rng: &mut Rng) -> Fault {
     // Past the time of an attempt, and often past the deadline of an operation.
     let late = |rng: &mut Rng| Duration::from_millis(rng.u64(20..1_500));
-    match rng.u8(..20) {
+    match rng.u8(..22) {
         0 => Fault::PassAndClose,
         1..=2 => Fault::Drop(end(rng)),
         3..=4 => Fault::Delay(late(rng)),
@@ -224,6 +227,7 @@ fn choose(rng: &mut Rng) -> Fault {
             }
             Fault::Impostor(passing, impostor)
         }
+        19..=20 => Fault::Busy,
         _ => Fault::Interim(passing(rng)),
     }
 }
@@ -286,5 +290,14 @@ fn garble(rng: &mut Rng, body: &mut Vec<u8>) {
     }
 }
 
+/// The response of a service that is busy.
+pub(crate) const BUSY: &str = concat!(
+    "HTTP/1.1 503 Service Unavailable\r\n",
+    "x-ms-request-id: 3e315e3a-0002-0066-6584-aee2bb000000\r\n",
+    "x-ms-version: 2019-02-02\r\n",
+    "Content-Type: application/json;odata=minimalmetadata\r\n",
+    "Content-Length: 94\r\n\r\n",
+    r#"{"odata.error":{"code":"ServerBusy","message":{"lang":"en-US","value":"The server is busy."}}}"#
+);
 const PAGE: &[u8] =
     b"<html><head><title>Gateway</title></head><body><h1>Please try again</h1></body></html>";

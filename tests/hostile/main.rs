@@ -33,7 +33,7 @@ use crate::shared::Shared;
 use crate::world::World;
 
 /// Of the short form.
-const OPERATIONS: u64 = 3_000;
+const OPERATIONS: u64 = 2_500;
 const SEED: u64 = 11;
 const WORKERS: usize = 48;
 
@@ -78,7 +78,7 @@ async fn what_the_client_says_is_true() {
     assert!(count >= operations);
     // A client that is sure of nothing tells no lies, and is of no use.
     assert!(
-        unknown < count / 4,
+        unknown < count / 2,
         "{unknown} of {count} outcomes are unknown"
     );
 }
@@ -88,9 +88,9 @@ async fn work(world: Arc<World>, shared: Arc<Shared>, number: usize, mut rng: Rn
     let partition = format!("w{number}");
     while !world.is_over() {
         match rng.u8(..20) {
-            0..=7 => rows::sequence(&world, &partition, &mut rng).await,
-            8..=10 => batches::sequence(&world, &partition, &mut rng).await,
-            11..=12 => bulk::run(&world, &mut rng).await,
+            0..=6 => rows::sequence(&world, &partition, &mut rng).await,
+            7..=9 => batches::sequence(&world, &partition, &mut rng).await,
+            10..=12 => bulk::run(&world, &mut rng).await,
             13..=14 => shared.count(&world, &mut rng).await,
             15 => shared.race(&world, &mut rng).await,
             16..=17 => reads::read(&world, &mut rng).await,

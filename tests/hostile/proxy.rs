@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use crate::fault::{End, Fault, Faults, Passing, Which};
+use crate::fault::{BUSY, End, Fault, Faults, Passing, Which};
 use crate::record::{Delivery, Fate, Pending, Registry};
 use crate::wire::{self, Message};
 
@@ -209,6 +209,11 @@ impl Request {
                 self.deliver().await;
                 sleep(gap).await;
                 self.pass(stream).await
+            }
+            Fault::Busy => {
+                drop(self);
+                stream.write_all(BUSY.as_bytes()).await?;
+                Ok(Next::Request)
             }
             Fault::Impostor(passing, impostor) => {
                 self.pass_on(passing).await;

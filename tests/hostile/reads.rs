@@ -66,8 +66,9 @@ impl<T: Debug> Read<T> {
 
 /// One read, of one kind or another.
 pub(crate) async fn read(world: &World, rng: &mut Rng) {
-    match rng.u8(..8) {
+    match rng.u8(..9) {
         0..=2 => stable(world, rng).await,
+        8 => pages(world, rng).await,
         3..=4 => changing(world, rng).await,
         5 => count(world, rng).await,
         6 => many(world, rng).await,
@@ -102,11 +103,7 @@ async fn follow(
 
 async fn stable(world: &World, rng: &mut Rng) {
     let (id, asked, found) = follow(world, "stable", rng).await;
-    let is_right =
-        |(index, row): (usize, &Stored<Row>)| row.row == name(index) && row.token == number(index);
-    let is_prefix = found.iter().enumerate().all(is_right);
-    let is_complete = asked.output.is_err() || found.len() == STABLE;
-    let wrong = (!is_prefix || !is_complete).then(|| shown(&found));
+    let wrong = wrong_of_stable(&asked.output, &found);
     let read = Read {
         verb: "query of what does not change",
         id,
@@ -114,6 +111,51 @@ async fn stable(world: &World, rng: &mut Rng) {
         wrong,
     };
     read.enter(world).await;
+}
+
+/// Follows page tokens. A page that fails is read again.
+async fn pages(world: &World, rng: &mut Rng) {
+    let id = world.next_id();
+    let table = world.table(rng, TABLE);
+    let size = rng.usize(20..150);
+    let mut found = Vec::new();
+    let asked = world
+        .ask(id, async {
+            let mut token = None;
+            let mut failures = 0;
+            loop {
+                let query = table.query::<Row>().partition("stable").page_size(size);
+                match query.page(token.clone()).await {
+                    Ok(page) => {
+                        found.extend(page.items);
+                        token = page.next;
+                        if token.is_none() {
+                            return Ok(());
+                        }
+                    }
+                    Err(error) if failures == 3 => return Err(error),
+                    Err(_) => failures += 1,
+                }
+            }
+        })
+        .await;
+    let wrong = wrong_of_stable(&asked.output, &found);
+    let read = Read {
+        verb: "pages",
+        id,
+        asked,
+        wrong,
+    };
+    read.enter(world).await;
+}
+
+/// What was found begins with what is there, and is all of it where the read succeeded.
+fn wrong_of_stable(output: &Result<(), Error>, found: &[Stored<Row>]) -> Option<String> {
+    let is_right =
+        |(index, row): (usize, &Stored<Row>)| row.row == name(index) && row.token == number(index);
+    let is_prefix = found.iter().enumerate().all(is_right);
+    let is_complete = output.is_err() || found.len() == STABLE;
+    (!is_prefix || !is_complete).then(|| shown(found))
 }
 
 async fn changing(world: &World, rng: &mut Rng) {
@@ -151,7 +193,7 @@ async fn count(world: &World, rng: &mut Rng) {
         _ => None,
     };
     let read = Read {
-        verb: "count",
+        verb: "count of a query",
         id,
         asked,
         wrong,

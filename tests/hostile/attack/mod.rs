@@ -46,7 +46,7 @@ async fn every_attack_is_measured() {
         "p50 ms",
         "p99 ms",
         "max ms",
-        "",
+        "starved",
         "MiB",
         "files"
     );
