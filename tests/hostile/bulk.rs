@@ -184,6 +184,7 @@ impl Run {
         let verb = self.kind.verb();
         let progress = report.report.progress();
         let mut limits = 0;
+        let mut wrong = Vec::new();
         let mut failed = BTreeSet::new();
         for failure in report.report.failures() {
             let key = failure.key().expect("every entity has a key");
@@ -197,12 +198,13 @@ impl Run {
                 if record.is_duplicated() && !self.kind.deletes() {
                     limits += 1;
                 } else {
-                    lie(format!(
-                        "{verb} of {name:?}: reported as a failure, and was done: {failure}"
-                    ));
+                    wrong.push(format!("{name:?}: {failure}"));
                 }
             }
             failed.insert(name);
+        }
+        if !wrong.is_empty() {
+            lie(format!("{verb}: reported as failures, and done: {wrong:?}"));
         }
         // What must be done: everything that is settled and did not fail.
         let settled = usize::try_from(progress.resume_at).unwrap();

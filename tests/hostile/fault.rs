@@ -131,32 +131,55 @@ impl Fault {
     }
 }
 
-/// The generator. One for all requests: what happens to the n-th request is decided by the seed.
+/// The generator. What happens to the n-th request is decided by the seed; of some operations, what happens to their n-th
+/// request.
 pub(crate) struct Faults(Mutex<State>);
 
 struct State {
     rng: Rng,
+    /// Of the scripts of operations.
+    seed: u64,
     /// Of 1,000 requests, so many go wrong; changes every few requests.
     rate: u32,
+    /// What most of the next requests meet, and how many those are.
+    spell: (Fault, u32),
     counts: BTreeMap<String, u64>,
 }
 
 impl Faults {
-    pub(crate) fn new(rng: Rng) -> Self {
+    pub(crate) fn new(mut rng: Rng) -> Self {
         Self(Mutex::new(State {
+            seed: rng.u64(..),
             rng,
             rate: 300,
+            spell: (Fault::Pass, 0),
             counts: BTreeMap::new(),
         }))
     }
 
-    pub(crate) fn next(&self) -> Fault {
+    /// What happens to a request: that of this number of this operation.
+    pub(crate) fn next(&self, operation: u64, number: usize) -> Fault {
         let mut state = self.0.lock().unwrap();
-        let State { rng, rate, counts } = &mut *state;
+        let State {
+            rng,
+            seed,
+            rate,
+            spell,
+            counts,
+        } = &mut *state;
         if rng.u8(..) == 0 {
             *rate = [0, 100, 200, 300, 500, 700][rng.usize(..6)];
         }
-        let fault = if rng.u32(..1000) < *rate {
+        if spell.1 == 0 && rng.u32(..500) == 0 {
+            *spell = (a_spell(rng), rng.u32(10..80));
+        }
+        spell.1 = spell.1.saturating_sub(1);
+        let script = script(Rng::with_seed(seed.wrapping_add(operation)), number);
+        let fault = if let Some(fault) = script {
+            fault
+        } else if spell.1 > 0 && rng.u8(..5) > 0 {
+            spell.0.clone()
+        } else if rng.u32(..1000) < *rate {
             choose(rng)
         } else {
             Fault::Pass
@@ -229,6 +252,43 @@ fn choose(rng: &mut Rng) -> Fault {
         }
         19..=20 => Fault::Busy,
         _ => Fault::Interim(passing(rng)),
+    }
+}
+
+/// Of one operation in eight, what happens to its requests: something to the first, nothing to some, and then, to all others,
+/// something that is the same for all.
+fn script(mut rng: Rng, number: usize) -> Option<Fault> {
+    if rng.u8(..8) > 0 {
+        return None;
+    }
+    let first = if rng.bool() {
+        Fault::LoseResponse(End::Close)
+    } else {
+        choose(&mut rng)
+    };
+    let last = a_spell(&mut rng);
+    let pass = rng.usize(1..10);
+    Some(match number {
+        0 => first,
+        _ if number <= pass => Fault::Pass,
+        _ => last,
+    })
+}
+
+/// What happens to many requests one after another: an outage, or a service that is busy for a while.
+fn a_spell(rng: &mut Rng) -> Fault {
+    match rng.u8(..6) {
+        0..=2 => Fault::Busy,
+        3 => Fault::Drop(End::Reset),
+        4 => Fault::LoseResponse(End::Close),
+        _ => {
+            let page = Impostor {
+                status: 502,
+                headers: String::new(),
+                body: PAGE.to_vec(),
+            };
+            Fault::Impostor(Passing::Never, page)
+        }
     }
 }
 

@@ -108,9 +108,9 @@ impl Shared {
         stream.set_nodelay(true)?;
         let mut buffer = Vec::new();
         while let Some(request) = wire::read(&mut stream, &mut buffer).await? {
-            let fault = self.faults.next();
             let id = request.header(OPERATION_HEADER);
             let id = id.and_then(|id| id.parse().ok()).unwrap_or_default();
+            let fault = self.faults.next(id, self.registry.requests(id));
             let pending = self.registry.note(id, &request, format!("{fault:?}"));
             let next = match pending {
                 Some(pending) => {

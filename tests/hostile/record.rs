@@ -140,6 +140,14 @@ impl Registry {
         operations.insert(id, Operation::default());
     }
 
+    /// How many requests of an operation were noted.
+    pub(crate) fn requests(&self, id: u64) -> usize {
+        let operations = self.0.operations.lock().unwrap();
+        operations
+            .get(&id)
+            .map_or(0, |operation| operation.record.exchanges.len())
+    }
+
     /// Notes a request. `None` when its operation is not open.
     pub(crate) fn note(&self, id: u64, request: &Message, fault: String) -> Option<Pending> {
         let mut operations = self.0.operations.lock().unwrap();
