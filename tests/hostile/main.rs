@@ -33,7 +33,7 @@ use crate::shared::Shared;
 use crate::world::World;
 
 /// Of the short form.
-const OPERATIONS: u64 = 2_500;
+const OPERATIONS: u64 = 2_000;
 const SEED: u64 = 11;
 const WORKERS: usize = 48;
 
