@@ -38,6 +38,7 @@ struct Shared {
     waiting: Mutex<Vec<Option<Instant>>>,
     /// How many operations each client has ended.
     ended: Vec<watch::Sender<u64>>,
+    has_failed: watch::Sender<bool>,
     is_over: AtomicBool,
 }
 
@@ -108,7 +109,7 @@ impl Honest {
         self.served_since(began)
     }
 
-    /// What they notice until each of them has ended so many operations more.
+    /// What they notice until each of them has ended so many operations more, or one fails.
     pub(super) async fn operations(&self, count: u64) -> Served {
         let began = self.begin();
         let ends = self.shared.ended.iter().map(|ended| {
@@ -119,7 +120,11 @@ impl Honest {
                 ended.expect("they work until they are stopped");
             }
         });
-        futures::future::join_all(ends).await;
+        let mut has_failed = self.shared.has_failed.subscribe();
+        tokio::select! {
+            _ = futures::future::join_all(ends) => {}
+            _ = has_failed.wait_for(|has_failed| *has_failed) => {}
+        }
         self.served_since(began)
     }
 
@@ -203,6 +208,9 @@ impl Shared {
             if errors.len() < ERRORS {
                 errors.push(error);
             }
+        }
+        if served.failures > 0 {
+            self.has_failed.send_replace(true);
         }
         drop(served);
         self.ended[client].send_modify(|ended| *ended += 1);
