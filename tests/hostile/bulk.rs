@@ -195,7 +195,7 @@ impl Run {
             let is_certain = !failure.is_outcome_unknown();
             let was_to_be_done = !self.kind.deletes() || self.before.contains(&name);
             if is_certain && was_to_be_done && self.is_done(&name) {
-                if record.is_duplicated() && !self.kind.deletes() {
+                if record.is_duplicated() {
                     limits += 1;
                 } else {
                     wrong.push(format!("{name:?}: {failure}"));
