@@ -7,7 +7,8 @@ use std::time::Instant;
 use tablesdk::ETag;
 
 use crate::ledger::{
-    DUPLICATE_AFTER_SWEEP, DUPLICATE_REFUSED, Finding, LATE_WRITE, MODIFIED_TWICE, Said,
+    DUPLICATE_AFTER_REFUSAL, DUPLICATE_AFTER_SWEEP, DUPLICATE_REFUSED, Finding, LATE_WRITE,
+    MODIFIED_TWICE, Said,
 };
 use crate::record::{Delivery, Fate, Record};
 
@@ -109,10 +110,8 @@ pub(crate) fn judge_write(said: &Said, is_once: bool, truth: Truth) -> Option<Fi
             lie("said not to be done, and was carried out")
         }
         // What was refused left no marker that could keep a late duplicate away.
-        Said::Refused | Said::NotThere
-            if is_once && matches!(copy_after, Some(Fate::Refused(_))) =>
-        {
-            Some(Finding::Limit(DUPLICATE_AFTER_SWEEP))
+        Said::Refused | Said::NotThere if matches!(copy_after, Some(Fate::Refused(_))) => {
+            Some(Finding::Limit(DUPLICATE_AFTER_REFUSAL))
         }
         Said::Refused | Said::NotThere if applied > 0 && is_once => {
             lie("said not to be done, although it is exactly once, and was carried out")
