@@ -68,7 +68,7 @@ impl MemoryBudget {
 
     /// Cuts stalled transfers, oldest first, until so many bytes come back: all of them count where the budget is short, those of
     /// the same client where only its share is.
-    fn cut_stalled(&self, share: &Arc<Semaphore>, bytes: usize) {
+    fn cut_stalled_for(&self, share: &Arc<Semaphore>, bytes: usize) {
         let is_short = self.total.available_permits() < bytes;
         let now = Instant::now();
         let mut freed = 0;
@@ -81,6 +81,14 @@ impl MemoryBudget {
                 freed += transfer.bytes.load(Ordering::Relaxed);
             }
         }
+    }
+
+    /// Cuts some stalled transfers, oldest first.
+    fn cut_stalled(&self) {
+        let now = Instant::now();
+        let transfers = lock(&self.transfers);
+        let stalled = transfers.list.values().filter(|it| it.is_stalled(now));
+        stalled.take(CUT_AT_ONCE).for_each(|it| it.cut());
     }
 }
 
@@ -143,7 +151,7 @@ impl Share {
         let mut acquired = std::pin::pin!(acquired);
         let end = Instant::now() + WAIT_MAX;
         loop {
-            self.budget.cut_stalled(share, bytes);
+            self.budget.cut_stalled_for(share, bytes);
             let next = (Instant::now() + CUT_INTERVAL).min(end);
             match timeout_at(next, acquired.as_mut()).await {
                 Ok(Some(permits)) => return Ok(permits),
@@ -189,6 +197,11 @@ impl Reservation {
     /// The transfer that holds the memory.
     pub(crate) const fn transfer(&self) -> &Arc<Transfer> {
         &self.transfer
+    }
+
+    /// Whether it is there for its transfer alone.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.transfer.bytes.load(Ordering::Relaxed) == 0
     }
 
     /// Makes it that many bytes, if that can be done at once.
@@ -293,6 +306,14 @@ pub(crate) struct MemoryBudgets {
     pub(crate) responses: Arc<MemoryBudget>,
 }
 
+impl MemoryBudgets {
+    /// Cuts some transfers whose clients have stalled, because their connections are needed.
+    pub(crate) fn cut_stalled(&self) {
+        self.bodies.cut_stalled();
+        self.responses.cut_stalled();
+    }
+}
+
 impl Default for MemoryBudgets {
     fn default() -> Self {
         Self {
@@ -375,8 +396,10 @@ const RESPONSES_BYTES_MAX: usize = 256 * 1024 * 1024;
 const WAIT_MAX: Duration = Duration::from_secs(30);
 /// How often one who waits looks for stalled transfers.
 const CUT_INTERVAL: Duration = Duration::from_millis(250);
-/// How long a transfer may lag behind its pace while others wait for its memory.
-const GRACE: Duration = Duration::from_secs(1);
+/// How many stalled transfers give up their connections at a time.
+const CUT_AT_ONCE: usize = 16;
+/// How long a transfer may lag behind its pace while others wait for its memory, or its connection.
+pub(crate) const GRACE: Duration = Duration::from_secs(1);
 /// The pace, in bytes a second, below which a transfer has stalled while others wait for its memory.
 const PACE_MIN: u128 = 128 * 1024;
 

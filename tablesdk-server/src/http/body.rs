@@ -12,10 +12,10 @@ use http_body_util::BodyExt;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tablesdk_protocol::limits::REQUEST_BODY_BYTES_MAX;
 use tablesdk_protocol::{ErrorCode, ServiceError};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::progress::Progress;
-use crate::memory::{RequestMemory, Reservation, SMALL_BYTES_MAX};
+use crate::memory::{GRACE, RequestMemory, Reservation, SMALL_BYTES_MAX};
 
 /// A whole body, and the memory that it takes from others for as long as this lives.
 #[derive(Debug, Default)]
@@ -55,8 +55,16 @@ pub(super) async fn read(
     loop {
         let deadline = started + START_WAIT_MAX + time_for(bytes.len());
         let frame = tokio::select! {
+            biased;
             frame = timeout_at(deadline, body.frame()) => frame.map_err(|_| too_slow())?,
             () = until_cut(reserved.as_ref()) => return Err(too_slow()),
+            // Its connection may be needed, though it has no memory.
+            () = sleep_until(started + GRACE), if reserved.is_none() => {
+                let reservation = memory.reserve_body(0).await?;
+                reservation.transfer().begin();
+                reserved = Some(reservation);
+                continue;
+            }
         };
         let Some(frame) = frame else { break };
         // Cut off, or malformed chunks.
@@ -69,7 +77,7 @@ pub(super) async fn read(
         if length > bytes_max {
             return Err(too_large());
         }
-        if length > SMALL_BYTES_MAX && reserved.is_none() {
+        if length > SMALL_BYTES_MAX && reserved.as_ref().is_none_or(Reservation::is_empty) {
             let waits = Instant::now();
             let reservation = memory.reserve_body(bytes_max).await?;
             reservation.transfer().begin();

@@ -133,6 +133,11 @@ impl<H: Handler> Edge<H> {
     pub(crate) async fn evict(&self) {
         self.idle.evict().await;
     }
+
+    /// Closes connections whose clients have stalled in the middle of a request or a response.
+    pub(crate) fn cut_stalled(&self) {
+        self.memory.cut_stalled();
+    }
 }
 
 /// Serves one connection until either side ends it.

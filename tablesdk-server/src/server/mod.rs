@@ -432,9 +432,12 @@ async fn accept_all<H: Handler>(
                 evicting = true;
                 continue;
             }
-            // It was not idle any more: there is a request to be answered first. So another one may have to go.
-            () = sleep(EVICTION_RETRY_DELAY), if evicting => {
-                evicting = false;
+            // None was idle, or the one that was has got a request, which is answered first. So another one has to go.
+            () = sleep(EVICTION_RETRY_DELAY), if waiting.is_some() => {
+                if !std::mem::take(&mut evicting) {
+                    limit.log_reached();
+                    edge.cut_stalled();
+                }
                 continue;
             }
             accepted = listener.accept(), if waiting.is_none() => accepted,

@@ -210,6 +210,23 @@ async fn new_connections_wait_while_none_can_be_spared() {
 }
 
 #[tokio::test]
+async fn bodies_that_do_not_come_make_room_for_new_connections() {
+    let gate = Gate::new();
+    gate.open.add_permits(1);
+    let (front, _stopping) = front_with(Arc::clone(&gate), 2).await;
+    let mut stalled = Vec::new();
+    for length in ["9", "4194304"] {
+        let mut stream = TcpStream::connect(front.local_addr).await.unwrap();
+        let head = format!("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: {length}\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stalled.push(stream);
+    }
+    let stream = ask(front.local_addr, "/").await;
+    gate.asked.acquire().await.unwrap().forget();
+    stream.readable().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_panic_costs_one_connection() {
     let gate = Gate::new();
     gate.open.add_permits(1);
