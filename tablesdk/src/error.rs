@@ -91,7 +91,8 @@ pub enum ErrorKind {
     /// [`Error::row_now`] says what is there.
     OutcomeUnknown,
     /// The service's answer cannot be read, or an entity in it is not of the type it is read into. A write that ends so was
-    /// carried out: only its result cannot be shown.
+    /// carried out: only its result cannot be shown. An operation that reads before it writes, such as `modify`, may have ended at the
+    /// read.
     Response,
     /// The service answered with an error, or whoever answered in its place, such as a proxy: then there is a
     /// [`status`](Error::status) and no [`code`](Error::code).
