@@ -127,6 +127,12 @@ impl Context {
         }
     }
 
+    /// Takes memory for a response of that many bytes, if that can be done at once.
+    pub(crate) fn try_reserve_response(&self, bytes: usize) -> bool {
+        let memory = self.memory.as_ref();
+        memory.is_none_or(|memory| memory.try_reserve_response(bytes))
+    }
+
     /// Whether a response for which memory was taken may grow to so many bytes.
     pub(crate) fn response_may_grow(&self, bytes: usize) -> bool {
         let memory = self.memory.as_ref();

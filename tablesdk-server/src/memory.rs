@@ -1,11 +1,11 @@
 //! [`MemoryBudget`]: the memory that bodies of requests, or responses, may hold at a time, and its division among clients.
 //!
-//! Memory is taken as bytes come, never for an announcement. One client, an account at an address, gets at most half of a
-//! budget. Where memory is short, transfers whose client has stalled are cut first. Knows neither sockets nor operations.
+//! Memory is taken as bytes come, never for an announcement. One client, an account at an address (of IPv6: in a network of 64
+//! bits), gets at most half of a budget. Where memory is short, transfers whose client has stalled are cut first. Knows neither sockets nor operations.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
@@ -47,7 +47,7 @@ impl MemoryBudget {
     /// The part of the budget that a client may hold.
     pub(crate) fn share(self: &Arc<Self>, account: &str, peer: IpAddr) -> Share {
         let mut shares = lock(&self.shares);
-        let client = (account.to_owned(), peer);
+        let client = (account.to_owned(), network(peer));
         let permits = match shares.get(&client).and_then(Weak::upgrade) {
             Some(permits) => permits,
             None => {
@@ -118,26 +118,27 @@ impl Share {
             Some(permits) => permits,
             None => self.wait(bytes).await?,
         };
-        let transfer = Arc::new(Transfer {
-            share: Arc::clone(&self.permits),
-            bytes: AtomicUsize::new(bytes),
-            moved: AtomicUsize::new(0),
-            began: OnceLock::new(),
-            is_cut: AtomicBool::new(false),
-            cut: Notify::new(),
-            connection: OnceLock::new(),
-        });
+        Ok(self.reserved(bytes, permits))
+    }
+
+    fn try_reserve(&self, bytes: usize) -> Option<Reservation> {
+        let permits = self.try_permits(bytes)?;
+        Some(self.reserved(bytes, permits))
+    }
+
+    fn reserved(&self, bytes: usize, permits: Permits) -> Reservation {
+        let transfer = Transfer::new(&self.permits, bytes);
         let mut transfers = lock(&self.budget.transfers);
         transfers.count += 1;
         let id = transfers.count;
         transfers.list.insert(id, Arc::clone(&transfer));
         drop(transfers);
-        Ok(Reservation {
+        Reservation {
             share: self.clone(),
             id,
             permits,
             transfer,
-        })
+        }
     }
 
     async fn wait(&self, bytes: usize) -> Result<Permits, ServiceError> {
@@ -199,6 +200,14 @@ impl Reservation {
         &self.transfer
     }
 
+    /// Ends the transfer, and keeps its memory for another one, which has not begun.
+    pub(crate) fn end_transfer(&mut self) {
+        let bytes = self.transfer.bytes.load(Ordering::Relaxed);
+        self.transfer = Transfer::new(&self.share.permits, bytes);
+        let mut transfers = lock(&self.share.budget.transfers);
+        transfers.list.insert(self.id, Arc::clone(&self.transfer));
+    }
+
     /// Whether it is there for its transfer alone.
     pub(crate) fn is_empty(&self) -> bool {
         self.transfer.bytes.load(Ordering::Relaxed) == 0
@@ -243,6 +252,18 @@ pub(crate) struct Transfer {
 }
 
 impl Transfer {
+    fn new(share: &Arc<Semaphore>, bytes: usize) -> Arc<Self> {
+        Arc::new(Self {
+            share: Arc::clone(share),
+            bytes: AtomicUsize::new(bytes),
+            moved: AtomicUsize::new(0),
+            began: OnceLock::new(),
+            is_cut: AtomicBool::new(false),
+            cut: Notify::new(),
+            connection: OnceLock::new(),
+        })
+    }
+
     /// From here on it is the client's turn.
     pub(crate) fn begin(&self) {
         self.began.get_or_init(Instant::now);
@@ -356,9 +377,24 @@ impl RequestMemory {
         if bytes <= SMALL_BYTES_MAX {
             return Ok(());
         }
+        // Nothing is held while it waits.
+        lock(&self.response).take();
         let reserved = self.share(&self.budgets.responses).reserve(bytes).await?;
         *lock(&self.response) = Some(reserved);
         Ok(())
+    }
+
+    /// As [`RequestMemory::reserve_response`], if that can be done at once.
+    pub(crate) fn try_reserve_response(&self, bytes: usize) -> bool {
+        if bytes <= SMALL_BYTES_MAX {
+            return true;
+        }
+        let mut response = lock(&self.response);
+        if let Some(held) = response.as_mut() {
+            return held.try_resize(bytes);
+        }
+        *response = self.share(&self.budgets.responses).try_reserve(bytes);
+        response.is_some()
     }
 
     /// Makes room for a response of that many bytes, if that can be done at once.
@@ -378,6 +414,14 @@ impl RequestMemory {
     fn share(&self, budget: &Arc<MemoryBudget>) -> Share {
         let account = self.account.get().map_or("", String::as_str);
         budget.share(account, self.peer)
+    }
+}
+
+/// What one client has of addresses: of IPv6, commonly all that begin alike.
+fn network(peer: IpAddr) -> IpAddr {
+    match peer.to_canonical() {
+        IpAddr::V4(address) => address.into(),
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into(),
     }
 }
 
@@ -472,6 +516,32 @@ mod tests {
         let (refused, cut) = tokio::join!(share.reserve(1), cut);
         assert!(refused.is_err(), "it was told to give it back, and did not");
         assert!(cut - began <= GRACE + 2 * CUT_INTERVAL);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_has_come_is_not_cut_while_its_request_is_handled() {
+        let budget = MemoryBudget::new(2);
+        let share = budget.share("acct", HERE);
+        let mut held = share.reserve(1).await.unwrap();
+        held.transfer().begin();
+        held.end_transfer();
+        assert!(share.reserve(1).await.is_err());
+        assert!(!held.transfer().is_cut());
+        // Its response begins anew.
+        held.transfer().begin_sending(Arc::default());
+        assert!(!held.transfer().is_stalled(Instant::now()));
+        assert!(held.transfer().is_stalled(Instant::now() + 2 * GRACE));
+    }
+
+    #[test]
+    fn addresses_of_one_network_are_one_client() {
+        let same = |one: &str, other: &str| {
+            network(one.parse().unwrap()) == network(other.parse().unwrap())
+        };
+        assert!(same("2001:db8::1", "2001:db8::ffff:1"));
+        assert!(!same("2001:db8::1", "2001:db8:0:1::1"));
+        assert!(same("::ffff:192.0.2.7", "192.0.2.7"));
+        assert!(!same("192.0.2.7", "192.0.2.8"));
     }
 
     #[tokio::test]

@@ -200,6 +200,7 @@ impl Engine {
     #[cfg(feature = "durable")]
     pub(crate) fn back_up(&self, to: impl io::Write, progress: impl FnMut(u64)) -> io::Result<u64> {
         let snapshot = self.storage.snapshot();
+        let to = storage::Interruptible::new(to, &*self.storage);
         storage::write_backup(&*snapshot, (check::FIRST, check::END), to, progress)
     }
 

@@ -16,6 +16,25 @@ pub(super) async fn handle(
     context: &Context,
     request: &Request,
 ) -> Result<HttpResponse<Bytes>, ServiceError> {
+    loop {
+        match read(engine, context, request)? {
+            Ok(response) => return Ok(response),
+            // Nothing is held meanwhile. The entity may be another one then.
+            Err(Large { bytes }) => context.reserve_response(bytes).await?,
+        }
+    }
+}
+
+/// There is no memory for the entity at once.
+struct Large {
+    bytes: usize,
+}
+
+fn read(
+    engine: &Engine,
+    context: &Context,
+    request: &Request,
+) -> Result<Result<HttpResponse<Bytes>, Large>, ServiceError> {
     let view = engine.read();
     let table = view.require_table(context.account(), &request.table)?;
     let Some(row) = view.entity(table.id, &request.key)? else {
@@ -23,7 +42,10 @@ pub(super) async fn handle(
         return Err(ErrorCode::ResourceNotFound.into());
     };
     let entity = row.open()?;
-    context.reserve_response(entity.json().len()).await?;
+    let bytes = entity.json().len();
+    if !context.try_reserve_response(bytes) {
+        return Ok(Err(Large { bytes }));
+    }
     let format = EntityFormat {
         level: request.level,
         endpoint: context.endpoint(),
@@ -40,5 +62,5 @@ pub(super) async fn handle(
         etag: Some(entity.etag()),
         content: body.into(),
     };
-    Ok(response.encode(request.level))
+    Ok(Ok(response.encode(request.level)))
 }

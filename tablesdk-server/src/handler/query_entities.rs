@@ -31,6 +31,7 @@ pub(super) async fn handle(
     let paging = engine.paging();
     let start = Start::of(request, paging)?;
     let within = principal.keys().map(span).unwrap_or_default();
+    context.reserve_response(SLICE_BYTES_MAX).await?;
     let view = engine.read();
     let table = view.require_table(context.account(), &request.table)?;
     let format = EntityFormat {
@@ -52,7 +53,6 @@ pub(super) async fn handle(
             from: start.position.as_ref(),
             within: &within,
         });
-        context.reserve_response(SLICE_BYTES_MAX).await?;
         let time = Pace::new(paging.query_time_max);
         loop {
             let slice = || scan.slice(&view, &mut time.slice(), |entity| page.add(entity));

@@ -32,8 +32,9 @@ pub(super) async fn handle(
         next_table_name: None,
     };
     let items_max = request.top.unwrap_or(PAGE_ITEMS_MAX);
+    let table_bytes = TABLE_BYTES_MAX + 2 * context.endpoint().as_str().len();
     context
-        .reserve_response(items_max.saturating_mul(TABLE_BYTES_MAX))
+        .reserve_response(items_max.saturating_mul(table_bytes))
         .await?;
     if items_max > 0 {
         let view = engine.read();
@@ -57,5 +58,5 @@ pub(super) async fn handle(
     Ok(response.encode(request.level, context.endpoint(), context.account()))
 }
 
-/// About what a table takes in a page with all metadata: its name three times, and URLs.
-const TABLE_BYTES_MAX: usize = 512;
+/// What a table takes in a page with all metadata, but for the account's URL: its name, three times and encoded, and the words around.
+const TABLE_BYTES_MAX: usize = 400;

@@ -94,6 +94,7 @@ pub(super) async fn read(
     }
     if let Some(reserved) = &mut reserved {
         reserved.try_resize(bytes.len());
+        reserved.end_transfer();
     }
     Ok(Received {
         bytes: bytes.freeze(),

@@ -241,7 +241,8 @@ async fn serve_requests<S, H>(
 
     let mut result = tokio::select! {
         result = &mut connection => Some(result),
-        () = progress.is_evicted() => None,
+        // What is authenticated is so before anything else has its turn: no request of an acceptable credential is in progress.
+        () = progress.is_evicted() => if progress.is_known() { None } else { return },
         () = progress.is_cut() => return,
         () = stopped(&mut stopping) => None,
     };
@@ -372,6 +373,12 @@ fn check_size(head: &Parts) -> Result<(), ServiceError> {
         let error = ServiceError::new(ErrorCode::InvalidUri, message);
         return Err(error.with_status(StatusCode::URI_TOO_LONG));
     }
+    let host = head.headers.get(header::HOST).map_or(0, HeaderValue::len);
+    let authority = head.uri.authority().map_or(0, |it| it.as_str().len());
+    if host.max(authority) > HOST_BYTES_MAX {
+        let message = "The host of the request is longer than a host name and a port.";
+        return Err(ServiceError::new(ErrorCode::InvalidHeaderValue, message));
+    }
     if header_bytes(&head.headers) > HEADER_BYTES_MAX {
         let message = "The headers of the request are longer than 32 KiB.";
         let error = ServiceError::new(ErrorCode::InvalidHeaderValue, message);
@@ -473,6 +480,8 @@ async fn discard<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) {
 const HEAD_BYTES_MAX: usize = 64 * 1024;
 /// The longest path and query.
 const URL_BYTES_MAX: usize = 32 * 1024;
+/// The longest host: a name of 253 bytes and a port. Responses repeat it for each entity.
+const HOST_BYTES_MAX: usize = 253 + ":65535".len();
 /// The longest headers.
 const HEADER_BYTES_MAX: usize = 32 * 1024;
 /// The most headers: hyper reads no more.

@@ -153,11 +153,13 @@ impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
         let mut part = ReadBuf::new(buffer.initialize_unfilled_to(room));
         let read = Pin::new(&mut this.stream).poll_read(context, &mut part);
         let bytes = part.filled().len();
+        // Some clients end a body with a line end more.
+        let is_blank = part.filled().iter().all(|byte| b"\r\n".contains(byte));
         buffer.advance(bytes);
         if read.is_pending() && this.head_overdue(phase, context) {
             return Poll::Ready(Err(too_slow("the client does not send its request")));
         }
-        if bytes > 0 && phase == Phase::Idle {
+        if !is_blank && phase == Phase::Idle {
             this.head.awaited = None;
             this.head.bytes = 0;
             this.progress.received();

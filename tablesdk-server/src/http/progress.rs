@@ -87,7 +87,10 @@ impl Progress {
 
     /// The answer is with hyper.
     pub(super) fn answered(&self) {
-        self.advance(Phase::Answering, Phase::Flushing);
+        // An unauthenticated client that does not take its refusals can be spared as one that is idle.
+        if self.advance(Phase::Answering, Phase::Flushing) && !self.is_known() {
+            self.enter_idle_list();
+        }
     }
 
     /// From here on the client takes this response.

@@ -306,12 +306,15 @@ async fn http_1_0_needs_no_host_and_gets_no_keep_alive() {
 
 #[tokio::test]
 async fn refuses_heads_that_name_no_host_or_no_resource() {
+    // Responses repeat it.
+    let long_host = format!("GET / HTTP/1.1\r\nHost: {}\r\n", "h".repeat(260));
     for (head, code) in [
         ("GET / HTTP/1.1\r\n", "HostInformationNotPresent"),
         (
             "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n",
             "InvalidHeaderValue",
         ),
+        (&long_host, "InvalidHeaderValue"),
         ("OPTIONS * HTTP/1.1\r\nHost: h\r\n", "InvalidUri"),
         ("CONNECT h:1 HTTP/1.1\r\nHost: h\r\n", "InvalidUri"),
     ] {
@@ -500,6 +503,32 @@ async fn a_body_that_stalls_makes_room_for_another() {
     assert!(began.elapsed() < Duration::from_secs(2));
     let response = stalled.read_to_end().await;
     assert!(response.starts_with("HTTP/1.1 408 "), "{response}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unauthenticated_client_that_takes_no_refusals_can_be_spared() {
+    let edge = Arc::new(edge());
+    let mut peer = Peer::of(&edge);
+    let requests = "GET /secret HTTP/1.1\r\nHost: h\r\n\r\n".repeat(1000);
+    // Until the server waits for the refusals to be taken.
+    let sent = timeout(Duration::from_secs(1), peer.send(&requests)).await;
+    assert!(sent.is_err(), "there is a limit on what it takes meanwhile");
+    let began = tokio::time::Instant::now();
+    edge.evict().await;
+    (&mut peer.serving).await.unwrap();
+    assert_eq!(began.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_line_end_behind_a_body_leaves_a_connection_idle() {
+    let mut peer = Peer::new();
+    peer.send("PUT /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc")
+        .await;
+    peer.read_until("[PUT /1 h 3]").await;
+    peer.send("\r\n").await;
+    tokio::time::sleep(2 * HEAD_WAIT_MAX).await;
+    peer.send("GET /2 HTTP/1.1\r\nHost: h\r\n\r\n").await;
+    peer.read_until("[GET /2 h 0]").await;
 }
 
 #[tokio::test(start_paused = true)]

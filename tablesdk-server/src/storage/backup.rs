@@ -47,6 +47,32 @@ pub(crate) fn write(
     Ok(count)
 }
 
+/// Bytes of a backup on their way out, for as long as the storage does not have to be opened anew: a snapshot that is read keeps it from
+/// that, and a backup may take hours.
+pub(crate) struct Interruptible<'s, W> {
+    to: W,
+    storage: &'s dyn Storage,
+}
+
+impl<'s, W> Interruptible<'s, W> {
+    pub(crate) const fn new(to: W, storage: &'s dyn Storage) -> Self {
+        Self { to, storage }
+    }
+}
+
+impl<W: Write> Write for Interruptible<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.storage.is_writable() {
+            Err(error) if error.is_temporary() => Err(io::Error::other(error)),
+            _ => self.to.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
 /// Reads a backup to its end, whatever is in it, and shows the records block by block. How many there were.
 ///
 /// # Errors

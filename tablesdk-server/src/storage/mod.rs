@@ -26,7 +26,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 #[cfg(feature = "durable")]
-pub(crate) use backup::{read as read_backup, restore, write as write_backup};
+pub(crate) use backup::{Interruptible, read as read_backup, restore, write as write_backup};
 pub(crate) use closed::Closed;
 pub(crate) use commit::Commit;
 #[cfg(feature = "durable")]
@@ -118,7 +118,7 @@ impl StorageError {
     pub(crate) const fn is_temporary(&self) -> bool {
         match self {
             #[cfg(feature = "durable")]
-            Self::Exhausted { .. } => true,
+            Self::Exhausted { .. } | Self::Stopped { .. } => true,
             _ => false,
         }
     }
@@ -188,6 +188,16 @@ pub(crate) enum StorageError {
     /// It takes no more writes, because the server ends.
     #[error("the storage is closed")]
     Closed,
+    /// The store below has stopped, and nothing was written. It is opened anew, and takes writes again by itself.
+    #[cfg(feature = "durable")]
+    #[error(
+        "the storage cannot {what}, because the embedded store has stopped after an error of the disk or the system, and is opened \
+         anew"
+    )]
+    Stopped {
+        /// What it should have done.
+        what: &'static str,
+    },
     /// It has run out of open files, and nothing was written. It will take writes again by itself.
     #[cfg(feature = "durable")]
     #[error(

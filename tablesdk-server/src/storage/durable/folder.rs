@@ -5,6 +5,7 @@
 //! `records` belongs to the embedded store. An open folder can be removed, moved or replaced below the process that has it
 //! open, which would go on writing to files that nothing names any more: [`Folder::check_in_place`] notices.
 
+use std::error::Error;
 use std::fs::{self, File, Metadata, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -21,6 +22,8 @@ pub(super) struct Folder {
     holder: OnceLock<File>,
     /// Files that last as long as the folder, and which ones they are.
     landmarks: OnceLock<Vec<(PathBuf, FileId)>>,
+    /// Held open, so that the system keeps its number.
+    version: OnceLock<File>,
 }
 
 impl Folder {
@@ -30,6 +33,7 @@ impl Folder {
             path: path.to_owned(),
             holder: OnceLock::new(),
             landmarks: OnceLock::new(),
+            version: OnceLock::new(),
         };
         folder
             .make()
@@ -48,6 +52,7 @@ impl Folder {
             path: path.to_owned(),
             holder: OnceLock::new(),
             landmarks: OnceLock::new(),
+            version: OnceLock::new(),
         };
         match fs::read(folder.format()) {
             Ok(text) => folder.check_format(&text)?,
@@ -117,7 +122,9 @@ impl Folder {
         };
         // The embedded store writes it once.
         let version = self.records().join("version");
-        let id = file_id(&fs::metadata(&version)?);
+        let file = File::open(&version)?;
+        let id = file_id(&file.metadata()?);
+        let _ = self.version.set(file);
         Ok(vec![(self.holder(), file_id(&holder)), (version, id)])
     }
 
@@ -188,6 +195,10 @@ impl Folder {
 
     /// Why the embedded store could not be opened, in the words of whoever chose the folder.
     pub(super) fn explain(&self, error: fjall::Error) -> io::Error {
+        // What cannot be opened is not damaged.
+        if let Some(exhausted) = exhausted(&error) {
+            return exhausted;
+        }
         let why = match error {
             fjall::Error::Locked => return self.in_use(),
             fjall::Error::Io(error) => return self.io("cannot be opened", &error),
@@ -247,6 +258,9 @@ impl Folder {
     }
 
     pub(super) fn io(&self, what: &str, error: &io::Error) -> io::Error {
+        if let Some(exhausted) = exhausted(error) {
+            return exhausted;
+        }
         self.error(error.kind(), &format!("{what}: {error}"))
     }
 
@@ -275,6 +289,20 @@ fn file_id(metadata: &Metadata) -> FileId {
 
 #[cfg(not(unix))]
 fn file_id(_: &Metadata) -> FileId {}
+
+/// The system's own error, where an error comes from too many open files.
+fn exhausted(error: &(dyn Error + 'static)) -> Option<io::Error> {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if let Some(error) = error.downcast_ref::<io::Error>()
+            && is_exhausted(error)
+        {
+            return error.raw_os_error().map(io::Error::from_raw_os_error);
+        }
+        cause = error.source();
+    }
+    None
+}
 
 /// Makes the name of a folder last.
 pub(crate) fn sync_parent(folder: &Path) -> io::Result<()> {

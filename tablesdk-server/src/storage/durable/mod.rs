@@ -285,6 +285,7 @@ impl State {
     fn unreadable(&self) -> StorageError {
         match &self.failed {
             Some(StorageError::Exhausted { .. }) => StorageError::Exhausted { what: "read" },
+            Some(StorageError::Stopped { .. }) => StorageError::Stopped { what: "read" },
             Some(failed) => failed.clone(),
             None => StorageError::Closed,
         }
@@ -315,13 +316,14 @@ impl Shared {
     }
 
     fn write_until_closed(&self, mut store: Store, mut number: u64) {
+        let mut stops = Stops::default();
         loop {
             let (writes, waiting) = match self.next(&store) {
                 Next::Group(writes, waiting) => (writes, waiting),
                 Next::Stopped => (Writes::new_sync(), Vec::new()),
                 Next::End => break,
             };
-            let result = self.write(&store, &writes, number);
+            let result = self.write(&store, &writes, number, &mut stops);
             let mut state = self.state();
             match &result {
                 Ok(written) => {
@@ -357,7 +359,13 @@ impl Shared {
     }
 
     /// Writes a group behind the one of that number. The number of the last group then.
-    fn write(&self, store: &Store, writes: &Writes, number: u64) -> Result<u64, StorageError> {
+    fn write(
+        &self,
+        store: &Store,
+        writes: &Writes,
+        number: u64,
+        stops: &mut Stops,
+    ) -> Result<u64, StorageError> {
         let written = if writes.is_empty() {
             // Somebody waited for those before, or the store may have stopped.
             store.is_running().map(|()| number)
@@ -375,10 +383,12 @@ impl Shared {
             Err(WriteError::Stopped) if self.folder.probe_files().is_err() => {
                 Err(StorageError::Exhausted { what: "write" })
             }
-            Err(WriteError::Stopped) => Err(StorageError::Failed {
+            Err(WriteError::Stopped) if stops.is_too_many(number) => Err(StorageError::Failed {
                 what: "write",
-                cause: "the embedded store has stopped after an error of the disk or the system, which it does not name".into(),
+                cause: "the embedded store stops again and again after an error of the disk or the system, which it does not name".into(),
             }),
+            // It may have been too few files all the same, for a moment. Nothing was written, and opening it anew finds out what is there.
+            Err(WriteError::Stopped) => Err(StorageError::Stopped { what: "write" }),
         }
     }
 
@@ -411,6 +421,26 @@ impl Shared {
         state.writing = group.writes.clone();
         state.writing_bytes = group.bytes;
         Next::Group(group.writes, group.waiting)
+    }
+}
+
+/// How often the embedded store has stopped for an unknown reason lately.
+#[derive(Default)]
+struct Stops {
+    count: u32,
+    /// The number of the last group before the last stop.
+    number: u64,
+}
+
+impl Stops {
+    /// Counts a stop behind the group of that number. Stops that lie far apart have nothing to do with each other.
+    fn is_too_many(&mut self, number: u64) -> bool {
+        if number >= self.number.saturating_add(STOP_DISTANCE) {
+            self.count = 0;
+        }
+        self.count += 1;
+        self.number = number;
+        self.count > STOPS_MAX
     }
 }
 
@@ -470,6 +500,9 @@ const GROUP_KEY: &[u8] = b"\0";
 /// that of a hundred merges into entities of 1 MiB, with their JSON.
 const BYTES_MAX: usize = 64 * 1024 * 1024;
 
+/// So often the embedded store may stop for an unknown reason with fewer than that many groups between.
+const STOPS_MAX: u32 = 20;
+const STOP_DISTANCE: u64 = 1000;
 /// After a write, the embedded store works on in the background. So often, and that far apart, it is looked whether it has
 /// stopped: while the cause can still be found out, and not with the next write, which may come much later.
 const LOOKS: u32 = 100;

@@ -12,10 +12,11 @@ use std::path::Path;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions};
 
 use super::folder::Folder;
-use super::journal::{self, Journals};
+use super::journal::{self, Damage, Journals};
 use super::lasting::Lasting;
 use super::{GROUP_KEY, GroupMark, catalog};
 use crate::storage::files::tables_kept_open;
+use crate::storage::is_exhausted;
 
 /// What was opened.
 pub(super) struct Opened {
@@ -137,7 +138,10 @@ pub(super) fn look(folder: &Folder) -> io::Result<Look> {
         Err(error) => return Err(folder.io("cannot be read", &error)),
     }
     let journals = journal::read(&folder.records());
-    let journals = journals.map_err(|damage| folder.damaged(&damage.to_string()))?;
+    let journals = journals.map_err(|damage| match &damage {
+        Damage::Io { error, .. } if is_exhausted(error) => folder.io("cannot be read", error),
+        damage => folder.damaged(&damage.to_string()),
+    })?;
     // Where the journals hold nothing, all may be in the files behind them.
     if let (Some(promised), Some(last)) = (promised, journals.last)
         && promised > last

@@ -1,12 +1,13 @@
-//! The way back after the embedded store has stopped because there were too many open files.
+//! The way back after the embedded store has stopped, commonly because there were too many open files.
 //!
-//! It stops as a whole when a thread in its background cannot open a file, and cannot be started again, but closed and opened
-//! anew: as after a crash, but with everything in order that was acknowledged, since the group that met the stop was not
-//! written. While the files are too many, reads go on. Then they are refused for a moment, as all that was read from has to
-//! be gone before the folder is opened a second time. The writing thread does all of it, one attempt at a time, with pauses
-//! that grow.
+//! It stops as a whole when a thread in its background meets an error, such as a file that it cannot open. It cannot be started again, but
+//! closed and opened anew: as after a crash, but with everything in order that was acknowledged, since the group that met the stop was
+//! not written, and the number of the last group in it proves that those before are there. While the files are too many, reads go on.
+//! Then they are refused for a moment, as all that was read from has to be gone before the folder is opened a second time. The writing
+//! thread does all of it, one attempt at a time, with pauses that grow.
 //!
-//! Another cause, above all a failed sync, is no reason to go on: what the system has in memory need not be on the disk then.
+//! A write or a sync of the writing thread itself that fails is no reason to go on: its outcome is unknown, and what the system has in
+//! memory need not be on the disk then.
 
 use std::io;
 use std::sync::PoisonError;
@@ -22,6 +23,7 @@ impl Shared {
     pub(super) fn reopen(&self, store: Store, number: u64) -> Option<Store> {
         let mut store = Some(store);
         let mut pause = PAUSE_MIN;
+        let mut attempts = 0;
         loop {
             if self.is_over_after(pause) {
                 return None;
@@ -47,6 +49,8 @@ impl Shared {
                     return None;
                 }
                 Err(error) if is_temporary(&error) => {}
+                // Too few files may look like damage, and be enough again by now.
+                Err(_) if attempts < ATTEMPTS_MAX => attempts += 1,
                 Err(error) => {
                     self.give_up(&error);
                     return None;
@@ -85,7 +89,7 @@ impl Shared {
         }
         state.failed = None;
         drop(state);
-        tracing::warn!("there are fewer open files: the data folder takes writes again");
+        tracing::warn!("the embedded store was opened anew: the data folder takes writes again");
         Some(store)
     }
 
@@ -117,6 +121,8 @@ fn is_temporary(error: &io::Error) -> bool {
     is_exhausted(error) || error.kind() == io::ErrorKind::ResourceBusy
 }
 
+/// How many attempts to open the store may fail for other reasons than too many open files.
+const ATTEMPTS_MAX: u32 = 5;
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// For how long reads are refused at a time, while others that have begun come to their end.
@@ -166,6 +172,16 @@ mod tests {
         assert!(records.next().is_none());
     }
 
+    async fn recovered(storage: &DurableStorage) {
+        let recovered = async {
+            while storage.is_writable().is_err() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        let recovered = tokio::time::timeout(Duration::from_secs(60), recovered);
+        recovered.await.expect("the store recovers");
+    }
+
     /// What the child does, under a limit of open files.
     async fn exhaust_and_recover(folder: &Path) {
         let mut written = 0;
@@ -191,14 +207,7 @@ mod tests {
             // A snapshot that is read meanwhile stays readable.
             check(&*reader, before);
             drop(reader);
-            let recovered = async {
-                while storage.is_writable().is_err() {
-                    tokio::time::sleep(Duration::from_millis(1)).await;
-                }
-            };
-            tokio::time::timeout(Duration::from_secs(60), recovered)
-                .await
-                .expect("the store recovers");
+            recovered(&storage).await;
             check(&*storage.snapshot(), written);
             for _ in 0..10 {
                 write(&storage, written).await.unwrap();
@@ -206,6 +215,28 @@ mod tests {
             }
             check(&*storage.snapshot(), written);
         }
+        // Shortages so brief that nobody finds out why the store has stopped.
+        let storage = DurableStorage::open(folder, Durability::Sync).unwrap();
+        let end = written + 700;
+        let mut held = Vec::new();
+        while written < end {
+            if held.is_empty() {
+                held = exhaust(0);
+            } else {
+                held.clear();
+            }
+            match write(&storage, written).await {
+                Ok(()) => written += 1,
+                Err(error) => {
+                    assert!(error.is_temporary(), "{error}");
+                    held.clear();
+                    recovered(&storage).await;
+                }
+            }
+        }
+        held.clear();
+        check(&*storage.snapshot(), written);
+        drop(storage);
         // A folder that cannot be opened for want of files is not taken for damaged, and is as it was.
         for free in 0..16 {
             let held = exhaust(free);
