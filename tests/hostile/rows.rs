@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use fastrand::Rng;
+use tablesdk::action::DeleteEntity;
 use tablesdk::{ETag, Stored, TableClient};
 
 use crate::entity::{Row, snapshot};
@@ -133,8 +134,14 @@ impl Subject<'_> {
         match rng.u8(..14) {
             2..=5 => self.write(&table, rng.u8(..4)).await,
             6..=8 if self.stored.is_some() => self.conditional(&table, rng.bool(), is_once).await,
-            9 if self.stored.is_some() => self.delete_stored(&table, is_once).await,
-            10 => self.delete(&table, is_once).await,
+            9 if self.stored.is_some() => {
+                let delete = table.delete_stored(self.stored.as_ref().unwrap());
+                self.delete("delete_stored", delete, true, is_once).await;
+            }
+            10 => {
+                let delete = table.delete(Row::key(self.partition, self.row));
+                self.delete("delete", delete, false, is_once).await;
+            }
             11 => self.modify(&table, is_once).await,
             12 => self.patch(&table).await,
             13 => self.get(&table).await,
@@ -256,9 +263,14 @@ impl Subject<'_> {
         self.stored = Some(stored);
     }
 
-    async fn delete_stored(&mut self, table: &TableClient, is_once: bool) {
+    async fn delete(
+        &mut self,
+        verb: &'static str,
+        delete: DeleteEntity,
+        is_conditional: bool,
+        is_once: bool,
+    ) {
         let id = self.world.next_id();
-        let delete = table.delete_stored(self.stored.as_ref().unwrap());
         let delete = if is_once {
             delete.exactly_once()
         } else {
@@ -266,40 +278,8 @@ impl Subject<'_> {
         };
         let asked = self.world.ask(id, delete.into_future()).await;
         let said = Said::of_delete(&asked.output);
-        self.note(
-            Call {
-                id,
-                verb: "delete_stored",
-                is_once,
-            },
-            said,
-            (Effect::Delete, true),
-            None,
-            &asked,
-        );
-    }
-
-    async fn delete(&mut self, table: &TableClient, is_once: bool) {
-        let id = self.world.next_id();
-        let delete = table.delete(Row::key(self.partition, self.row));
-        let delete = if is_once {
-            delete.exactly_once()
-        } else {
-            delete
-        };
-        let asked = self.world.ask(id, delete.into_future()).await;
-        let said = Said::of_delete(&asked.output);
-        self.note(
-            Call {
-                id,
-                verb: "delete",
-                is_once,
-            },
-            said,
-            (Effect::Delete, false),
-            None,
-            &asked,
-        );
+        let effect = (Effect::Delete, is_conditional);
+        self.note(Call { id, verb, is_once }, said, effect, None, &asked);
     }
 
     async fn modify(&mut self, table: &TableClient, is_once: bool) {
