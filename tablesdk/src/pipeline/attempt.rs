@@ -10,12 +10,21 @@ use tablesdk_protocol::{Delivery, ErrorCode, ServiceError, Timestamp, TransportE
 use tokio::time::{Instant, timeout_at};
 
 use super::Pipeline;
-use super::retry::Effect;
 use super::sign::Proof;
 use crate::{Backend, Error};
 
 /// Finds the refusal in an answer of success.
 pub(crate) type Inspect<'i> = &'i (dyn Fn(&Response<Bytes>) -> Option<Refusal> + Sync);
+
+/// Whether a request changes anything, and what it may be answered from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// It reads, and may be answered by the secondary, where the client allows that.
+    Read,
+    /// It reads what the primary has now.
+    ReadNow,
+    Write,
+}
 
 /// An operation that has begun: what sends its requests, and since when it takes time.
 #[derive(Clone, Copy, Debug)]

@@ -11,11 +11,12 @@ mod policy;
 mod retry;
 mod sign;
 
+pub(crate) use attempt::Effect;
 pub use observe::OperationReport;
 pub(crate) use observe::{Hook, PagedOperation, in_current_span};
 pub(crate) use patience::Patience;
 pub use policy::Retry;
-pub(crate) use retry::{Answer, Effect, Run};
+pub(crate) use retry::{Answer, Run};
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -10,20 +10,10 @@ use http::{Request, Response};
 use tokio::time::{Instant, sleep};
 
 use super::Pipeline;
-use super::attempt::{Begun, Inspect, Remedy};
+use super::attempt::{Begun, Effect, Inspect, Remedy};
 use super::observe::{Observation, PagedOperation};
 use crate::Error;
 use crate::query::AccessClass;
-
-/// Whether a request changes anything, and what it may be answered from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Effect {
-    /// It reads, and may be answered by the secondary, where the client allows that.
-    Read,
-    /// It reads what the primary has now.
-    ReadNow,
-    Write,
-}
 
 /// The requests of one operation: they share a deadline and a count.
 #[derive(Debug)]
