@@ -223,7 +223,7 @@ fn of_a_proxy(status: u16) -> [Response<Bytes>; 3] {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_proxys_success_to_a_cancel_marker_does_not_prove_that_nothing_was_done() {
+async fn success_of_a_proxy_to_a_cancel_marker_does_not_prove_that_nothing_was_done() {
     for status in [201, 204] {
         for response in of_a_proxy(status) {
             let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
@@ -239,7 +239,7 @@ async fn a_proxys_success_to_a_cancel_marker_does_not_prove_that_nothing_was_don
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_proxys_success_proves_no_write() {
+async fn success_of_a_proxy_proves_no_write() {
     for response in of_a_proxy(204) {
         let (subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
         let answer = || [Fault::Answer(response.clone())];
