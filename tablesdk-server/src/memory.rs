@@ -406,7 +406,7 @@ impl RequestMemory {
     /// What was taken for the response, to be held until it is sent.
     pub(crate) fn take_response(&self, bytes: usize) -> Option<Reservation> {
         let mut response = lock(&self.response).take()?;
-        // A response that has become longer than what could be reserved is rare, and short of one entity.
+        // Where it has become longer than what could be reserved, that is by less than a slice of a query.
         response.try_resize(bytes);
         Some(response)
     }

@@ -457,8 +457,9 @@ async fn accept_all<H: Handler>(
                 tokio::select! {
                     () = stopped(&mut stopping) => break,
                     ended = timeout(ACCEPT_RETRY_DELAY, ended) => {
-                        if let Ok(Some(ended)) = ended {
-                            tell_panic(ended);
+                        match ended {
+                            Ok(ended) => ended.into_iter().for_each(tell_panic),
+                            Err(_) => edge.cut_stalled(),
                         }
                     }
                 }
