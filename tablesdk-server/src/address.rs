@@ -9,7 +9,7 @@ use http::header;
 use http::request::Parts;
 use tablesdk_protocol::Endpoint;
 
-use crate::context::Encrypted;
+use crate::connection::Encrypted;
 
 /// Whom a request addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]

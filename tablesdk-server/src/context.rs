@@ -23,6 +23,7 @@ use tablesdk_protocol::wire::json::MetadataLevel;
 use tablesdk_protocol::{Endpoint, ErrorCode, Guid, ServiceError, Timestamp};
 
 use crate::address::{Address, Location};
+use crate::connection::Peer;
 use crate::cors::Cors;
 use crate::memory::RequestMemory;
 use crate::time_limit::Timer;
@@ -265,15 +266,6 @@ impl Context {
         }
     }
 }
-
-/// The address that a request came from, as an extension of its head.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Peer(pub(crate) IpAddr);
-
-/// That nobody on its way could read a request, as an extension of its head: it came encrypted, or without a socket to a URL of
-/// https.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Encrypted;
 
 /// The form of an error's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -72,6 +72,7 @@ mod access;
 mod address;
 mod builder;
 mod clock;
+mod connection;
 mod context;
 mod cors;
 #[cfg(feature = "durable")]

@@ -35,7 +35,7 @@ use tokio::time::timeout;
 
 pub(crate) use body::exceeds_limit;
 
-use crate::context::{Encrypted, Peer};
+use crate::connection::{Encrypted, Peer};
 use crate::memory::{MemoryBudgets, RequestMemory, Reservation, SMALL_BYTES_MAX};
 use crate::request_log;
 use crate::service::{Admitted, Service};

@@ -26,7 +26,7 @@ impl Handler for Echo {
     async fn answer(&self, head: Parts, body: Bytes) -> Response<Bytes> {
         let host = head.headers[header::HOST].to_str().unwrap();
         assert_eq!(
-            head.extensions.get::<crate::context::Peer>().unwrap().0,
+            head.extensions.get::<crate::connection::Peer>().unwrap().0,
             PEER
         );
         assert_ne!(head.uri, "/panic", "a handler that panics");

@@ -95,7 +95,7 @@ mod tests {
 
     use super::super::paced::{HEAD_WAIT_MAX, STALL_MAX};
     use super::super::{Edge, Handler, serve};
-    use crate::context::Encrypted;
+    use crate::connection::Encrypted;
     use crate::tls::TlsIdentity;
 
     /// Has a long answer for whoever asks encrypted.

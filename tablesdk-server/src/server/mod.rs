@@ -26,7 +26,7 @@ use tokio::time::{sleep, timeout};
 use self::admin::Admin;
 use self::open_files::ConnectionLimit;
 use crate::builder::{Builder, Options, Sockets};
-use crate::context::Encrypted;
+use crate::connection::Encrypted;
 use crate::http::{Edge, Handler, exceeds_limit, serve, stopped, to_origin_form};
 use crate::service::Service;
 use crate::time_limit::Timer;

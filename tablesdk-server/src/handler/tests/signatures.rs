@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use tablesdk_protocol::auth::sas::SignedSas;
 
 use super::*;
-use crate::context::Peer;
+use crate::connection::Peer;
 
 const UNTIL: &str = "se=2024-03-15T11:00:00Z";
 

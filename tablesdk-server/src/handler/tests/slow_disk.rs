@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use super::*;
-use crate::context::Peer;
+use crate::connection::Peer;
 use crate::storage::{Closed, Commit, Records, Snapshot, StorageError, WriteBatch};
 
 #[derive(Debug)]
