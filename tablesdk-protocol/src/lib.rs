@@ -3,6 +3,7 @@
 pub mod auth;
 pub mod continuation;
 pub mod filter;
+pub mod header;
 pub mod limits;
 pub mod operation;
 pub mod wire;

@@ -13,12 +13,12 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Response, header};
 use tablesdk_protocol::auth::sas::SignedSas;
+use tablesdk_protocol::header::{
+    X_MS_CLIENT_REQUEST_ID, X_MS_ERROR_CODE, X_MS_REQUEST_ID, X_MS_VERSION,
+};
 use tablesdk_protocol::limits::{CLIENT_REQUEST_ID_BYTES_MAX, OPERATION_SECONDS_MAX};
 use tablesdk_protocol::operation::QueryOptions;
 use tablesdk_protocol::wire::error_body;
-use tablesdk_protocol::wire::header::{
-    X_MS_CLIENT_REQUEST_ID, X_MS_ERROR_CODE, X_MS_REQUEST_ID, X_MS_VERSION,
-};
 use tablesdk_protocol::wire::json::MetadataLevel;
 use tablesdk_protocol::{Endpoint, ErrorCode, Guid, ServiceError, Timestamp};
 

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use http::HeaderMap;
 use md5::{Digest, Md5};
 
-use crate::wire::header::CONTENT_MD5;
+use crate::header::CONTENT_MD5;
 use crate::{ErrorCode, ServiceError};
 
 /// Checks the body against the header, where there is one.

@@ -5,7 +5,7 @@ use http::{Method, Request as HttpRequest, Response as HttpResponse, StatusCode}
 
 use super::QueryOptions;
 use super::message::{self, Answer, Prefer, ReceivedRequest};
-use crate::wire::header::PREFER;
+use crate::header::PREFER;
 use crate::wire::json::{self, MetadataLevel, TableJsonError};
 use crate::{Endpoint, ErrorCode, ResourcePath, ServiceError, TableName};
 

@@ -5,7 +5,7 @@ use http::{Method, Request as HttpRequest, Response as HttpResponse, StatusCode}
 
 use super::message::{self, Answer, MalformedResponse, Prefer, ReceivedRequest};
 use super::{EntityBody, QueryOptions};
-use crate::wire::header::PREFER;
+use crate::header::PREFER;
 use crate::wire::json::MetadataLevel;
 use crate::{ETag, Endpoint, ResourcePath, ServiceError, TableName};
 

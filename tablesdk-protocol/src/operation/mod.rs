@@ -29,8 +29,8 @@ pub use body::{EntityBody, EntityInput};
 pub use message::{MalformedResponse, Prefer, ReceivedRequest};
 pub use options::QueryOptions;
 
+use crate::header::X_HTTP_METHOD;
 use crate::path::wrong_number_of_keys;
-use crate::wire::header::X_HTTP_METHOD;
 use crate::{ErrorCode, IfMatch, ResourcePath, ServiceError, TableName};
 
 /// A request of any operation, decoded.

@@ -7,7 +7,7 @@ use super::QueryOptions;
 use super::message::{self, Answer, ReceivedRequest};
 use crate::continuation::EntityContinuation;
 use crate::filter::{Filter, ParseFilterErrorKind};
-use crate::wire::header::{X_MS_CONTINUATION_NEXT_PARTITION_KEY, X_MS_CONTINUATION_NEXT_ROW_KEY};
+use crate::header::{X_MS_CONTINUATION_NEXT_PARTITION_KEY, X_MS_CONTINUATION_NEXT_ROW_KEY};
 use crate::wire::json::MetadataLevel;
 use crate::{Endpoint, ErrorCode, ResourcePath, ServiceError, TableName};
 

@@ -7,7 +7,7 @@ use super::QueryOptions;
 use super::message::{self, Answer, ReceivedRequest};
 use super::query_entities::parse_filter;
 use crate::filter::Filter;
-use crate::wire::header::X_MS_CONTINUATION_NEXT_TABLE_NAME;
+use crate::header::X_MS_CONTINUATION_NEXT_TABLE_NAME;
 use crate::wire::json::{self, MetadataLevel, TableJsonError};
 use crate::{Endpoint, ResourcePath, ServiceError};
 

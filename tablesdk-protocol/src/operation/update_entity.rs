@@ -10,7 +10,7 @@ use http::{HeaderValue, Method, Request as HttpRequest, Response as HttpResponse
 
 use super::message::{self, Answer, MalformedResponse, ReceivedRequest};
 use super::{EntityBody, QueryOptions, if_match};
-use crate::wire::header::X_HTTP_METHOD;
+use crate::header::X_HTTP_METHOD;
 use crate::{ETag, Endpoint, EntityKey, IfMatch, ResourcePath, ServiceError, TableName};
 
 /// What happens to the properties that the request does not name.

@@ -5,8 +5,8 @@
 use http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
 
-use super::header::X_MS_ERROR_CODE;
 use super::xml::{Element, Writer};
+use crate::header::X_MS_ERROR_CODE;
 use crate::{ErrorCode, ServiceError, Timestamp};
 
 /// Prints the error as OData JSON on one line, with the request's id and time at the end of the message.

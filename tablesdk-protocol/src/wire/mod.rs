@@ -1,8 +1,7 @@
-//! How things look on the wire: header names, JSON and XML payloads, error bodies, the parts of a
+//! How things look on the wire: JSON and XML payloads, error bodies, the parts of a
 //! batch.
 
 pub mod error_body;
-pub mod header;
 pub mod http_message;
 pub mod json;
 pub mod json_lines;

@@ -8,8 +8,8 @@ use http::{Method, header};
 use tablesdk_protocol::auth::sas::{
     AccountPermission, AccountSas, SasKeyRange, SasResourceType, TablePermission,
 };
+use tablesdk_protocol::header::X_HTTP_METHOD;
 use tablesdk_protocol::operation::{Operation, QueryOptions, batch, get_entity, update_entity};
-use tablesdk_protocol::wire::header::X_HTTP_METHOD;
 use tablesdk_protocol::{EntityKey, ErrorCode, ResourcePath, ServiceError, TableName};
 
 use super::{Principal, TableGrant, TokenAction};

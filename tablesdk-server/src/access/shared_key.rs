@@ -8,8 +8,8 @@ use std::time::Duration;
 use http::request::Parts;
 use http::{HeaderMap, Uri, header};
 use tablesdk_protocol::auth::{Scheme, SharedKey, documented_secondary, string_to_sign};
+use tablesdk_protocol::header::X_MS_DATE;
 use tablesdk_protocol::limits::CLOCK_SKEW_SECONDS_MAX;
-use tablesdk_protocol::wire::header::X_MS_DATE;
 use tablesdk_protocol::{ErrorCode, ServiceError, Timestamp};
 
 use crate::context::Context;

@@ -5,9 +5,9 @@
 
 use bytes::Bytes;
 use http::{HeaderValue, Response as HttpResponse};
+use tablesdk_protocol::header::PREFERENCE_APPLIED;
 use tablesdk_protocol::operation::batch::{Change, Query, Received, Refusal, Response};
 use tablesdk_protocol::operation::delete_entity;
-use tablesdk_protocol::wire::header::PREFERENCE_APPLIED;
 use tablesdk_protocol::{EntityKey, ErrorCode, ServiceError, Value};
 
 use super::{get_entity, insert_entity, query_entities, update_entity};

@@ -3,8 +3,8 @@
 use std::future::IntoFuture;
 
 use http::StatusCode;
+use tablesdk_protocol::header::X_MS_REQUEST_ID;
 use tablesdk_protocol::operation::get_table::Request;
-use tablesdk_protocol::wire::header::X_MS_REQUEST_ID;
 use tablesdk_protocol::wire::json::MetadataLevel;
 
 use super::ActionFuture;

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, Request, Response, StatusCode, header};
+use tablesdk_protocol::header as name;
 use tablesdk_protocol::operation::batch::Refusal;
-use tablesdk_protocol::wire::{error_body, header as name};
+use tablesdk_protocol::wire::error_body;
 use tablesdk_protocol::{Delivery, ErrorCode, ServiceError, Timestamp, TransportError};
 use tokio::time::{Instant, timeout_at};
 

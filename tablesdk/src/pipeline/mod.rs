@@ -23,8 +23,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderValue, Request, header};
+use tablesdk_protocol::header as name;
 use tablesdk_protocol::operation::update_entity::merge_by_post;
-use tablesdk_protocol::wire::header as name;
 use tablesdk_protocol::{Clock, Endpoint, Guid, Timestamp, Transport};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Instant, timeout_at};

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Response;
-use tablesdk_protocol::wire::header as name;
+use tablesdk_protocol::header as name;
 use tokio::time::Instant;
 
 use super::Pipeline;

@@ -6,7 +6,8 @@ use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode, Uri, header};
 use tablesdk_protocol::ErrorCode;
 use tablesdk_protocol::auth::{Scheme, SharedKey, string_to_sign};
-use tablesdk_protocol::wire::{error_body, header as name};
+use tablesdk_protocol::header as name;
+use tablesdk_protocol::wire::error_body;
 
 use super::Pipeline;
 use crate::Error;

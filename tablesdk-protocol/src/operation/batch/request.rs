@@ -7,11 +7,11 @@ use bytes::Bytes;
 use http::{HeaderName, Method, Request as HttpRequest, header};
 
 use super::Refusal;
+use crate::header::{CONTENT_TRANSFER_ENCODING, DATA_SERVICE_VERSION, PREFER};
 use crate::limits::BATCH_CHANGES_MAX;
 use crate::operation::message::{self, ReceivedRequest};
 use crate::operation::{Operation, QueryOptions};
 use crate::operation::{delete_entity, get_entity, insert_entity, query_entities, update_entity};
-use crate::wire::header::{CONTENT_TRANSFER_ENCODING, DATA_SERVICE_VERSION, PREFER};
 use crate::wire::http_message::{self, RequestText};
 use crate::wire::multipart::{self, MultipartError, Part};
 use crate::{Endpoint, ErrorCode, Guid, ResourcePath, ServiceError, TableName};

@@ -4,9 +4,9 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response as HttpResponse, StatusCode, header};
 
 use super::Request;
+use crate::header::{DATA_SERVICE_ID, DATA_SERVICE_VERSION, PREFERENCE_APPLIED};
 use crate::limits::BATCH_CHANGES_MAX;
 use crate::operation::MalformedResponse;
-use crate::wire::header::{DATA_SERVICE_ID, DATA_SERVICE_VERSION, PREFERENCE_APPLIED};
 use crate::wire::multipart::{self, Part};
 use crate::wire::{error_body, http_message};
 use crate::{Guid, ServiceError};
