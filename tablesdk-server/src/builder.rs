@@ -41,10 +41,10 @@ use crate::{TableServer, TokenVerifier};
 ///
 /// // One that a client of pages, and of tables that are deleted, is tested with.
 /// let awkward = TableServer::builder()
-///     .page_entities_max(3)
+///     .max_page_entities(3)
 ///     .empty_pages()
 ///     .page_per_partition()
-///     .query_time_max(Duration::from_millis(100))
+///     .max_query_time(Duration::from_millis(100))
 ///     .deleted_table_name_hold(Duration::from_secs(40))
 ///     .in_process()?;
 /// # drop(awkward);
@@ -62,7 +62,7 @@ pub struct Builder {
     storage: StorageOptions,
     table_name_hold: Duration,
     tokens: Tokens,
-    connections_max: NonZeroUsize,
+    max_connections: NonZeroUsize,
     shutdown_grace: Duration,
     admin_port: Option<u16>,
     #[cfg(feature = "tls")]
@@ -80,7 +80,7 @@ impl Builder {
             storage: StorageOptions::default(),
             table_name_hold: Duration::ZERO,
             tokens: Tokens::default(),
-            connections_max: CONNECTIONS_MAX,
+            max_connections: CONNECTIONS_MAX,
             shutdown_grace: SHUTDOWN_GRACE,
             admin_port: None,
             #[cfg(feature = "tls")]
@@ -160,8 +160,8 @@ impl Builder {
     ///
     /// When all connections are taken, a new one takes the place of one that waits for a request: unauthenticated connections are
     /// closed first, then the one that has waited longest. Where none waits, the new one does.
-    pub const fn connections_max(mut self, connections: NonZeroUsize) -> Self {
-        self.connections_max = connections;
+    pub const fn max_connections(mut self, connections: NonZeroUsize) -> Self {
+        self.max_connections = connections;
         self
     }
 
@@ -197,7 +197,7 @@ impl Builder {
     /// The most entities of a page: 1,000 unless chosen, as the service has it. Taken as the nearest number from 1 to 1,000.
     ///
     /// A small number shows with few entities whether a client follows continuation tokens.
-    pub fn page_entities_max(mut self, count: usize) -> Self {
+    pub fn max_page_entities(mut self, count: usize) -> Self {
         self.paging.entities_max = count.clamp(1, PAGE_ITEMS_MAX);
         self
     }
@@ -224,8 +224,8 @@ impl Builder {
     /// five seconds unless chosen, as the service has it.
     ///
     /// With [`Duration::ZERO`], a query looks at a single one, wanted or not.
-    pub const fn query_time_max(mut self, duration: Duration) -> Self {
-        self.paging.query_time_max = duration;
+    pub const fn max_query_time(mut self, duration: Duration) -> Self {
+        self.paging.max_query_time = duration;
         self
     }
 
@@ -242,7 +242,7 @@ impl Builder {
     pub async fn start(self) -> io::Result<TableServer> {
         let sockets = Sockets {
             address: SocketAddr::new(self.host, self.port),
-            connections_max: self.connections_max,
+            max_connections: self.max_connections,
             shutdown_grace: self.shutdown_grace,
             admin_port: self.admin_port,
             #[cfg(not(feature = "tls"))]
@@ -286,7 +286,7 @@ impl Builder {
 #[derive(Clone, Debug)]
 pub(crate) struct Sockets {
     pub(crate) address: SocketAddr,
-    pub(crate) connections_max: NonZeroUsize,
+    pub(crate) max_connections: NonZeroUsize,
     pub(crate) shutdown_grace: Duration,
     pub(crate) admin_port: Option<u16>,
     /// How clients begin the URL of the server.

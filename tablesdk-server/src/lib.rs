@@ -51,7 +51,7 @@
 //! # Testing a client
 //!
 //! [`Builder`] makes happen what else happens in production alone: small and empty [pages](Builder::empty_pages), queries that
-//! run out of [time](Builder::query_time_max), names of deleted tables that stay [taken](Builder::deleted_table_name_hold). The
+//! run out of [time](Builder::max_query_time), names of deleted tables that stay [taken](Builder::deleted_table_name_hold). The
 //! [guide to testing](https://docs.rs/tablesdk/latest/tablesdk/guide/testing/) of `tablesdk` puts it together.
 //!
 //! # Features

@@ -84,7 +84,7 @@ async fn serve(
     let mut builder = TableServer::builder()
         .host(flags.host)
         .port(flags.port)
-        .connections_max(flags.max_connections)
+        .max_connections(flags.max_connections)
         .shutdown_grace(flags.shutdown_grace);
     for account in accounts.keys {
         builder = builder.account(account);

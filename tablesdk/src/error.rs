@@ -7,7 +7,7 @@ use std::time::Duration;
 use http::StatusCode;
 use tablesdk_protocol::{EntityKey, ErrorCode, ServiceError, TransportError};
 
-use crate::RowNow;
+use crate::CurrentState;
 
 /// Why an operation failed.
 ///
@@ -41,7 +41,7 @@ struct Inner {
     attempts: u32,
     elapsed: Duration,
     unsettled: bool,
-    row_now: Option<RowNow>,
+    current: Option<CurrentState>,
     batch_index: Option<usize>,
 }
 
@@ -66,7 +66,7 @@ enum Source {
 /// let error = table.insert(&Employee::new("Sales", "1", "Ada")).await.unwrap_err();
 /// match error.kind() {
 ///     ErrorKind::Service => println!("refused: {}", error.code().expect("the service gave one")),
-///     ErrorKind::OutcomeUnknown => println!("perhaps: {:?}", error.row_now()),
+///     ErrorKind::OutcomeUnknown => println!("perhaps: {:?}", error.current()),
 ///     ErrorKind::Transport => println!("nothing happened: try again later"),
 ///     _ => return Err(error.into()),
 /// }
@@ -88,7 +88,7 @@ pub enum ErrorKind {
     Input,
     /// A write was sent and not answered, or its repetition was answered in a way that leaves open whose doing it is, or the
     /// response of success lacks what every response of the service has. It may have been carried out, and may not:
-    /// [`Error::row_now`] says what is there.
+    /// [`Error::current`] says what is there.
     OutcomeUnknown,
     /// The service's answer cannot be read, or an entity in it is not of the type it is read into. A write that ends so was
     /// carried out: only its result cannot be shown. An operation that reads before it writes, such as `modify`, may have ended at the
@@ -170,9 +170,9 @@ impl Error {
     }
 
     /// Makes an unsettled error say what it is: an unknown outcome.
-    pub(crate) fn into_outcome_unknown(mut self, row_now: RowNow) -> Self {
+    pub(crate) fn into_outcome_unknown(mut self, current: CurrentState) -> Self {
         self.0.kind = ErrorKind::OutcomeUnknown;
-        self.0.row_now = Some(row_now);
+        self.0.current = Some(current);
         self
     }
 
@@ -212,7 +212,7 @@ impl Error {
             attempts: 0,
             elapsed: Duration::ZERO,
             unsettled: false,
-            row_now: None,
+            current: None,
             batch_index: None,
         }))
     }
@@ -254,8 +254,8 @@ impl Error {
     }
 
     /// What was found where the entity is, after a write with an [unknown outcome](ErrorKind::OutcomeUnknown).
-    pub fn row_now(&self) -> Option<&RowNow> {
-        self.0.row_now.as_ref()
+    pub fn current(&self) -> Option<&CurrentState> {
+        self.0.current.as_ref()
     }
 
     /// The service's code, when the service answered. Where the outcome is unknown it is that of the last answer, which may
@@ -371,7 +371,7 @@ impl fmt::Display for Error {
             request_id,
             source,
             attempts,
-            row_now,
+            current,
             batch_index,
             ..
         } = &*self.0;
@@ -387,7 +387,7 @@ impl fmt::Display for Error {
         }
         if *kind == ErrorKind::OutcomeUnknown {
             f.write_str("may have been carried out or not")?;
-            if let Some(row) = row_now {
+            if let Some(row) = current {
                 write!(f, " ({row})")?;
             }
             f.write_str(": ")?;

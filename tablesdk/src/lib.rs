@@ -13,10 +13,10 @@ mod backend;
 mod clock;
 mod connection_string;
 mod credential;
+mod current_state;
 mod entity;
 mod error;
 mod pipeline;
-mod row_now;
 mod service_client;
 mod table_client;
 
@@ -25,6 +25,7 @@ pub use clock::SystemClock;
 pub use credential::{
     AccessToken, Credential, EntraId, Sas, TokenCredential, TokenError, TokenFuture, TokenRequest,
 };
+pub use current_state::{CurrentEntity, CurrentState};
 pub use entity::{
     Desc, DynamicColumn, DynamicColumns, DynamicEntity, DynamicSelection, EntityError,
     EntityProblem, EntityType, EntityVariant, Escaped, Field, IntoEntityKey, IntoKeyPart, Key,
@@ -34,7 +35,6 @@ pub use entity::{
 };
 pub use error::{Error, ErrorKind};
 pub use pipeline::{OperationReport, Retry};
-pub use row_now::{CurrentRow, RowNow};
 pub use service_client::{Builder, TableServiceClient};
 pub use table_client::TableClient;
 #[cfg(feature = "derive")]

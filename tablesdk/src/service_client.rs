@@ -324,7 +324,7 @@ pub struct Builder {
     clock: Arc<dyn Clock>,
     backend: Option<Backend>,
     retry: Retry,
-    in_flight_max: Option<usize>,
+    max_in_flight: Option<usize>,
     reads_secondary: bool,
     denies_scans: bool,
     hook: Option<Hook>,
@@ -340,7 +340,7 @@ impl Builder {
             clock: Arc::new(SystemClock),
             backend: None,
             retry: Retry::exponential(),
-            in_flight_max: None,
+            max_in_flight: None,
             reads_secondary: false,
             denies_scans: false,
             hook: None,
@@ -439,7 +439,7 @@ impl Builder {
     /// How many requests of this client and its clones are on their way at a time, at most. Others wait, and their deadline
     /// runs. Unlimited unless told otherwise; not 0.
     pub fn max_in_flight(mut self, requests: usize) -> Self {
-        self.in_flight_max = Some(requests);
+        self.max_in_flight = Some(requests);
         self
     }
 
@@ -525,7 +525,7 @@ impl Builder {
             None => default_transport()?,
         };
         self.retry.check()?;
-        if let Some(requests) = self.in_flight_max
+        if let Some(requests) = self.max_in_flight
             && !(1..=Semaphore::MAX_PERMITS).contains(&requests)
         {
             return Err(Error::configuration_message(format!(
@@ -558,7 +558,7 @@ impl Builder {
             transport,
             self.clock,
             self.retry,
-            self.in_flight_max,
+            self.max_in_flight,
         );
         pipeline.denies_scans = self.denies_scans;
         pipeline.hook = self.hook;

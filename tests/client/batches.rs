@@ -4,7 +4,7 @@ use bytes::Bytes;
 use harness::Subject;
 use harness::faults::{Fault, Op, refusal};
 use http::Response;
-use tablesdk::{DynamicEntity, ErrorKind, Retry, RowNow, TableEntity};
+use tablesdk::{CurrentState, DynamicEntity, ErrorKind, Retry, TableEntity};
 
 use crate::{Employee, on_both_transports};
 
@@ -256,7 +256,7 @@ async fn a_batch_that_may_have_met_itself_claims_nothing() {
         let error = batch.replace(&mut row).commit().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error:?}");
         assert_eq!((error.batch_index(), error.attempts()), (Some(1), 3));
-        let Some(RowNow::Present(now)) = error.row_now() else {
+        let Some(CurrentState::Present(now)) = error.current() else {
             panic!("{error:?}")
         };
         assert!(now.equals_sent());

@@ -449,14 +449,14 @@ async fn failures_are_bounded_and_bad_settings_refused() {
     let error = table
         .bulk()
         .insert_all(endless)
-        .failures_max(20)
+        .max_failures(20)
         .run()
         .await
         .unwrap_err();
     assert_eq!(error.report().failures().len(), 20);
     assert_eq!(error.error().unwrap().kind(), ErrorKind::Input);
     // The bound is reached, or it is not; 0 stands no failure, as 1 does.
-    for (count, failures_max, ends) in [
+    for (count, max_failures, ends) in [
         (2, 3, false),
         (3, 3, true),
         (0, 0, false),
@@ -464,9 +464,9 @@ async fn failures_are_bounded_and_bad_settings_refused() {
         (1, 1, true),
     ] {
         let bad = (0..count).map(|id: u64| row("a/b", &id.to_string(), 1));
-        let run = table.bulk().insert_all(bad).failures_max(failures_max);
+        let run = table.bulk().insert_all(bad).max_failures(max_failures);
         let ended = run.run().await;
-        assert_eq!(ended.is_err(), ends, "{count} of {failures_max}");
+        assert_eq!(ended.is_err(), ends, "{count} of {max_failures}");
     }
     let rows = || [row("a", "1", 1)];
     let none = || table.query::<Employee>().delete_all().concurrency(0);

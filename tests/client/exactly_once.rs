@@ -8,7 +8,7 @@ use std::time::Duration;
 use harness::Subject;
 use harness::faults::{Fault, Faults, Op, batch_refusal, refusal};
 use tablesdk::{
-    Clock, DynamicEntity, ErrorKind, Retry, RowNow, Stored, TableClient, TableServiceClient,
+    Clock, CurrentState, DynamicEntity, ErrorKind, Retry, Stored, TableClient, TableServiceClient,
     Timestamp, Transport,
 };
 use tablesdk_server::{InProcess, TableServer};
@@ -245,7 +245,7 @@ async fn equal_content_is_no_proof_since_another_writer_may_have_sent_the_same()
     let (ours, ()) = tokio::join!(table.insert(&ada()).into_future(), another_writes_the_same);
     let error = ours.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error:?}");
-    let Some(RowNow::Present(now)) = error.row_now() else {
+    let Some(CurrentState::Present(now)) = error.current() else {
         panic!("{error:?}")
     };
     assert!(now.equals_sent(), "and yet it is not ours");
@@ -276,7 +276,7 @@ async fn other_content_is_no_proof_since_another_writer_may_have_overwritten_our
     let (ours, ()) = tokio::join!(table.insert(&ada()).into_future(), another_overwrites);
     let error = ours.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error:?}");
-    let Some(RowNow::Present(now)) = error.row_now() else {
+    let Some(CurrentState::Present(now)) = error.current() else {
         panic!("{error:?}")
     };
     assert!(!now.equals_sent(), "and yet ours was there");

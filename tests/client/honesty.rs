@@ -9,7 +9,8 @@ use harness::Subject;
 use harness::faults::{Fault, Op, SERVICE_HEADERS, foreign, refusal, service_response};
 use http::Response;
 use tablesdk::{
-    Backend, Error, ErrorKind, Retry, RowNow, SharedKey, TableEntity, TableServiceClient, Transport,
+    Backend, CurrentState, Error, ErrorKind, Retry, SharedKey, TableEntity, TableServiceClient,
+    Transport,
 };
 use tokio::time::Instant;
 
@@ -22,8 +23,8 @@ fn ada() -> Employee {
 /// Whether what is there now equals what was sent.
 fn doubt(error: &Error) -> Option<bool> {
     assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error:?}");
-    match error.row_now().unwrap() {
-        RowNow::Present(row) => Some(row.equals_sent()),
+    match error.current().unwrap() {
+        CurrentState::Present(row) => Some(row.equals_sent()),
         _ => None,
     }
 }
@@ -248,13 +249,13 @@ async fn success_of_a_proxy_proves_no_write() {
         faults.plan(Op::Insert, answer());
         let error = table.insert(&ada()).await.unwrap_err();
         assert!(
-            matches!(error.row_now(), Some(RowNow::Missing)),
+            matches!(error.current(), Some(CurrentState::Missing)),
             "{error:?}"
         );
         faults.plan(Op::Update, answer());
         let error = table.upsert_replace(&ada()).await.unwrap_err();
         assert!(
-            matches!(error.row_now(), Some(RowNow::Missing)),
+            matches!(error.current(), Some(CurrentState::Missing)),
             "{error:?}"
         );
         row.age = 42;
@@ -349,7 +350,10 @@ async fn a_strangers_404_says_nothing_of_entities() {
     faults.plan(Op::Delete, [Fault::Answer(foreign(404))]);
     faults.plan(Op::Get, [Fault::Answer(foreign(404))]);
     let error = table.delete(("Sales", "1")).await.unwrap_err();
-    assert!(matches!(error.row_now(), Some(RowNow::Unread)), "{error:?}");
+    assert!(
+        matches!(error.current(), Some(CurrentState::Unread)),
+        "{error:?}"
+    );
     faults.plan(Op::DeleteTable, [Fault::Answer(foreign(404))]);
     let error = table.delete_table().await.unwrap_err();
     assert!(error.is_outcome_unknown(), "{error:?}");
@@ -398,7 +402,10 @@ async fn what_has_no_version_is_not_the_row_that_is_there() {
     faults.plan(Op::Insert, [Fault::LoseAnswer]);
     faults.plan(Op::Get, [Fault::Answer(Response::new("{}".into()))]);
     let error = table.insert(&ada()).await.unwrap_err();
-    assert!(matches!(error.row_now(), Some(RowNow::Unread)), "{error:?}");
+    assert!(
+        matches!(error.current(), Some(CurrentState::Unread)),
+        "{error:?}"
+    );
 }
 
 /// Nobody accepts the connection; the system does. Time is virtual.

@@ -110,7 +110,7 @@ async fn the_same_rows_come_however_they_are_paged() {
             (7, true, false),
             (1000, false, true),
         ] {
-            let mut builder = TableServer::builder().page_entities_max(max);
+            let mut builder = TableServer::builder().max_page_entities(max);
             if empty {
                 builder = builder.empty_pages();
             }
@@ -503,7 +503,7 @@ async fn tokens_are_resumed_in_other_processes() {
     let expected = all_plain(&all.await.unwrap());
 
     let server = TableServer::builder()
-        .page_entities_max(3)
+        .max_page_entities(3)
         .page_per_partition()
         .empty_pages();
     let server = server.start().await.unwrap();

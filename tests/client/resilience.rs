@@ -7,7 +7,7 @@ use bytes::Bytes;
 use harness::Subject;
 use harness::faults::{Fault, Op, refusal};
 use http::Response;
-use tablesdk::{Error, ErrorKind, Retry, RowNow, Stored, TableClient, TableServiceClient};
+use tablesdk::{CurrentState, Error, ErrorKind, Retry, Stored, TableClient, TableServiceClient};
 use tokio::time::Instant;
 
 use crate::Employee;
@@ -26,9 +26,9 @@ fn current(error: &Error) -> Option<(bool, Stored<Employee>)> {
     assert!(error.is_outcome_unknown());
     // Whoever branches on these would take a doubt for an answer.
     assert!(!error.is_conflict() && !error.is_not_found() && !error.is_precondition_failed());
-    match error.row_now().unwrap() {
-        RowNow::Present(row) => Some((row.equals_sent(), row.read().unwrap())),
-        RowNow::Missing => None,
+    match error.current().unwrap() {
+        CurrentState::Present(row) => Some((row.equals_sent(), row.read().unwrap())),
+        CurrentState::Missing => None,
         other => panic!("{other:?}"),
     }
 }
@@ -211,7 +211,7 @@ async fn writes_that_are_never_answered_stay_unknown() {
     faults.plan(Op::Insert, vec![Fault::LoseAnswer; 5]);
     let error = table.insert(&ada()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error:?}");
-    assert!(matches!(error.row_now(), Some(RowNow::Unread)));
+    assert!(matches!(error.current(), Some(CurrentState::Unread)));
     assert_eq!((error.attempts(), faults.count(Op::Insert)), (5, 5));
     assert_eq!(name_of(&table).await.as_deref(), Some("Ada"));
 

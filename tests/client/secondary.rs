@@ -132,7 +132,7 @@ async fn writes_and_what_they_rest_on_stay_at_the_primary() {
     faults.plan(Op::Insert, [Fault::LoseAnswer]);
     faults.plan(Op::Get, [failing()]);
     let error = table.insert(&Employee::new("2", "Alan", 41)).await;
-    assert!(error.unwrap_err().row_now().is_some());
+    assert!(error.unwrap_err().current().is_some());
     faults.plan(Op::Batch, [Fault::LoseAnswer]);
     faults.plan(Op::Get, [failing()]);
     let alan = Employee::new("3", "Alan", 41);

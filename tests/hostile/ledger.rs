@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Mutex;
 use std::time::Instant;
 
-use tablesdk::{Error, ErrorKind, RowNow};
+use tablesdk::{CurrentState, Error, ErrorKind};
 
 /// What the client said of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Said {
     pub(crate) fn of_error(error: &Error) -> Self {
         match error.kind() {
             ErrorKind::OutcomeUnknown => Self::Unknown {
-                equals_sent: matches!(error.row_now(), Some(RowNow::Present(row)) if row.equals_sent()),
+                equals_sent: matches!(error.current(), Some(CurrentState::Present(row)) if row.equals_sent()),
             },
             // A write that ends so was carried out; a modification may have failed to read before.
             ErrorKind::Response if error.operation() != Some("modify entity") => Self::Done,

@@ -80,7 +80,7 @@ impl World {
                 .unwrap()
         };
         let ms = Duration::from_millis;
-        let quick = Retry::exponential().delay(ms(4)).delay_max(ms(40));
+        let quick = Retry::exponential().delay(ms(4)).max_delay(ms(40));
         let clients = [
             quick
                 .clone()

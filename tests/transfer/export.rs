@@ -31,7 +31,7 @@ fn client(server: &TableServer) -> TableServiceClient {
 #[tokio::test]
 async fn an_export_that_stops_after_any_chunk_goes_on_where_it_was() {
     let builder = TableServer::builder()
-        .page_entities_max(3)
+        .max_page_entities(3)
         .empty_pages()
         .page_per_partition();
     let server = builder.in_process().unwrap();

@@ -17,7 +17,7 @@ pub(crate) struct Paging {
     /// Whether a page ends with its partition.
     pub(crate) page_per_partition: bool,
     /// How long a query may look for entities before its page ends; zero for one entity.
-    pub(crate) query_time_max: Duration,
+    pub(crate) max_query_time: Duration,
 }
 
 impl Default for Paging {
@@ -26,7 +26,7 @@ impl Default for Paging {
             entities_max: PAGE_ITEMS_MAX,
             empty_pages: false,
             page_per_partition: false,
-            query_time_max: QUERY_TIME_MAX,
+            max_query_time: QUERY_TIME_MAX,
         }
     }
 }

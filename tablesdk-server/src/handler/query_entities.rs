@@ -53,7 +53,7 @@ pub(super) async fn handle(
             from: start.position.as_ref(),
             within: &within,
         });
-        let time = Pace::new(paging.query_time_max);
+        let time = Pace::new(paging.max_query_time);
         loop {
             let slice = || scan.slice(&view, &mut time.slice(), |entity| page.add(entity));
             #[cfg(feature = "durable")]

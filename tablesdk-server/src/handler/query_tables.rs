@@ -39,7 +39,7 @@ pub(super) async fn handle(
     if items_max > 0 {
         let view = engine.read();
         let mut scan = TableScan::new(context.account(), request.filter.as_ref(), from);
-        let pace = Pace::new(engine.paging().query_time_max);
+        let pace = Pace::new(engine.paging().max_query_time);
         while let Progress::Paused = scan.slice(&view, &mut pace.slice(), |table| {
             if response.names.len() == items_max {
                 let next = encode_token(&table.name.to_ascii_lowercase());

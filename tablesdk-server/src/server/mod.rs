@@ -401,7 +401,7 @@ async fn accept_all<H: Handler>(
     mut stopping: watch::Receiver<bool>,
 ) -> usize {
     let mut connections = JoinSet::new();
-    let mut limit = ConnectionLimit::new(sockets.connections_max);
+    let mut limit = ConnectionLimit::new(sockets.max_connections);
     let stopping_of_connection = stopping.clone();
     let serve = |(stream, peer): (TcpStream, SocketAddr)| {
         // A failure means that the other side is gone already, which reading will find out.
@@ -414,7 +414,7 @@ async fn accept_all<H: Handler>(
     // Whether another one was told to leave for it and may be about to.
     let mut evicting = false;
     loop {
-        if connections.len() < limit.connections_max
+        if connections.len() < limit.max_connections
             && let Some(accepted) = waiting.take()
         {
             connections.spawn(serve(accepted));

@@ -14,7 +14,7 @@ use crate::storage;
 /// How many connections there may be at a time, and why no more.
 #[derive(Debug)]
 pub(super) struct ConnectionLimit {
-    pub(super) connections_max: usize,
+    pub(super) max_connections: usize,
     /// The limit of open files, where that is what bounds the connections.
     files_max: Option<u64>,
     /// When it was last logged that the limit was reached.
@@ -26,22 +26,22 @@ impl ConnectionLimit {
     pub(super) fn new(wanted: NonZeroUsize) -> Self {
         let Some(files_max) = files_max() else {
             return Self {
-                connections_max: wanted.get(),
+                max_connections: wanted.get(),
                 files_max: None,
                 logged: None,
             };
         };
-        let connections_max = within(wanted.get(), files_max, files_open());
-        let is_bounded = connections_max < wanted.get();
+        let max_connections = within(wanted.get(), files_max, files_open());
+        let is_bounded = max_connections < wanted.get();
         if is_bounded {
             tracing::info!(
-                connections_max,
+                max_connections,
                 files_max,
                 "the limit of open files allows fewer connections than wanted ({wanted})"
             );
         }
         Self {
-            connections_max,
+            max_connections,
             files_max: is_bounded.then_some(files_max),
             logged: None,
         }
@@ -52,15 +52,15 @@ impl ConnectionLimit {
         if !self.is_time_to_log() {
             return;
         }
-        let connections_max = self.connections_max;
+        let max_connections = self.max_connections;
         match self.files_max {
             Some(files_max) => tracing::warn!(
-                connections_max,
+                max_connections,
                 files_max,
                 "all connections are taken, so idle ones are closed for new ones: raise the limit of open files (ulimit -n)"
             ),
             None => tracing::warn!(
-                connections_max,
+                max_connections,
                 "all connections are taken, so idle ones are closed for new ones"
             ),
         }

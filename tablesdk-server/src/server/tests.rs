@@ -57,13 +57,13 @@ async fn front_of(handler: Arc<Gate>) -> (Front, watch::Sender<bool>) {
     front_with(handler, 100).await
 }
 
-async fn front_with(handler: Arc<Gate>, connections_max: usize) -> (Front, watch::Sender<bool>) {
+async fn front_with(handler: Arc<Gate>, max_connections: usize) -> (Front, watch::Sender<bool>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let local_addr = listener.local_addr().unwrap();
     let stopping = watch::Sender::new(false);
     let sockets = Sockets {
         address: local_addr,
-        connections_max: NonZeroUsize::new(connections_max).unwrap(),
+        max_connections: NonZeroUsize::new(max_connections).unwrap(),
         shutdown_grace: Duration::from_secs(7),
         admin_port: None,
         scheme: "http",

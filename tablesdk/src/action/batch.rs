@@ -21,7 +21,7 @@ use super::update_entity::{encode_stored, operation};
 use super::{EncodedEntity, check_condition};
 use crate::entity::{EntityError, IntoEntityKey, Partition, Stored, WritableEntity};
 use crate::pipeline::{Run, random_guid};
-use crate::{Error, RowNow, TableClient};
+use crate::{CurrentState, Error, TableClient};
 
 /// Changes of entities in one partition that happen together or not at all. See [`TableClient::batch`].
 ///
@@ -493,7 +493,7 @@ fn update(
 /// An error that is about no change in particular.
 fn as_a_whole(error: Error) -> Error {
     if error.is_unsettled() {
-        error.into_outcome_unknown(RowNow::Unread)
+        error.into_outcome_unknown(CurrentState::Unread)
     } else {
         error
     }

@@ -13,7 +13,7 @@ use super::settle::{Sent, check_status, settle};
 use super::{ActionFuture, check_condition};
 use crate::entity::EntityError;
 use crate::pipeline::{Effect, Run};
-use crate::{Error, RowNow, TableClient};
+use crate::{CurrentState, Error, TableClient};
 
 /// Deletes an entity. See [`TableClient::delete`] and [`TableClient::delete_stored`].
 ///
@@ -117,7 +117,7 @@ async fn delete(
             };
             match settle(run, sent, error).await? {
                 // Without a version to fulfil, the delete promises that nothing is there.
-                (RowNow::Missing, _)
+                (CurrentState::Missing, _)
                     if request.if_match == IfMatch::Any && once.is_none() && !is_without_table =>
                 {
                     run.note_entities(1);

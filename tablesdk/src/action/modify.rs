@@ -75,7 +75,7 @@ where
     ///
     /// All rounds together have the [deadline](crate::Retry::deadline) of the client. Between two of them passes a random
     /// time: up to an eighth of [`Retry::delay`](crate::Retry::delay) at first, twice as much each time, up to a tenth of
-    /// [`Retry::delay_max`](crate::Retry::delay_max).
+    /// [`Retry::max_delay`](crate::Retry::max_delay).
     pub const fn rounds(mut self, rounds: u32) -> Self {
         self.rounds = rounds;
         self

@@ -19,7 +19,7 @@ use super::settle::{Sent, check_status, look};
 use super::transaction::{Transaction, content};
 use crate::entity::write_values;
 use crate::pipeline::{Effect, Run, random_guid};
-use crate::{Error, RowNow};
+use crate::{CurrentState, Error};
 
 /// How long the marker stays after a success, at least. Zero: it is deleted at once, where no attempt is in doubt.
 #[derive(Clone, Copy, Debug)]
@@ -261,7 +261,7 @@ async fn version_now(
     };
     Some(match look(run, &sent).await {
         // After a merge, properties that were not sent may have changed since.
-        RowNow::Present(row) if whole && row.equals_sent() => row.etag().clone(),
+        CurrentState::Present(row) if whole && row.equals_sent() => row.etag().clone(),
         _ => over.clone(),
     })
 }

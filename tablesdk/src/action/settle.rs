@@ -12,7 +12,7 @@ use tablesdk_protocol::wire::json::MetadataLevel;
 use tablesdk_protocol::{EntityKey, TableName};
 
 use crate::pipeline::{Answer, Effect, Run};
-use crate::{CurrentRow, Error, ErrorKind, RowNow};
+use crate::{CurrentEntity, CurrentState, Error, ErrorKind};
 
 /// A write, as far as its outcome can be seen in the entity.
 pub(super) struct Sent<'a> {
@@ -30,7 +30,7 @@ pub(super) async fn settle(
     run: &mut Run<'_>,
     sent: Sent<'_>,
     error: Error,
-) -> Result<(RowNow, Error), Error> {
+) -> Result<(CurrentState, Error), Error> {
     let error = error.with_key(sent.key);
     if !error.is_unsettled() {
         return Err(error);
@@ -38,7 +38,7 @@ pub(super) async fn settle(
     // A service that gives no answer to the write is not asked for more.
     let row = match error.kind() {
         ErrorKind::Response | ErrorKind::Service => look(run, &sent).await,
-        _ => RowNow::Unread,
+        _ => CurrentState::Unread,
     };
     Ok((row, run.tally(error)))
 }
@@ -71,7 +71,7 @@ pub(super) fn settle_unseen(
     });
     told.map_err(|error| {
         if error.is_unsettled() {
-            error.into_outcome_unknown(RowNow::Unread)
+            error.into_outcome_unknown(CurrentState::Unread)
         } else {
             error
         }
@@ -79,7 +79,7 @@ pub(super) fn settle_unseen(
 }
 
 /// What is there now.
-pub(super) async fn look(run: &mut Run<'_>, sent: &Sent<'_>) -> RowNow {
+pub(super) async fn look(run: &mut Run<'_>, sent: &Sent<'_>) -> CurrentState {
     let request = Request {
         table: sent.table.clone(),
         key: sent.key.clone(),
@@ -90,12 +90,12 @@ pub(super) async fn look(run: &mut Run<'_>, sent: &Sent<'_>) -> RowNow {
     match run.send(Effect::ReadNow, &request).await {
         Ok(answer) => {
             let Response { etag, content } = Response::decode(answer.response);
-            match CurrentRow::new(content, etag, sent.body, sent.whole) {
-                Ok(Some(row)) => RowNow::Present(row),
-                Ok(None) | Err(_) => RowNow::Unread,
+            match CurrentEntity::new(content, etag, sent.body, sent.whole) {
+                Ok(Some(row)) => CurrentState::Present(row),
+                Ok(None) | Err(_) => CurrentState::Unread,
             }
         }
-        Err(error) if error.is_not_found() => RowNow::Missing,
-        Err(_) => RowNow::Unread,
+        Err(error) if error.is_not_found() => CurrentState::Missing,
+        Err(_) => CurrentState::Unread,
     }
 }

@@ -16,7 +16,7 @@ use super::settle::{Sent, check_status, settle, unproven};
 use super::{ActionFuture, EncodedEntity, MergeChanged, check_condition};
 use crate::entity::{Stored, WritableEntity, write_entity};
 use crate::pipeline::{Effect, Run};
-use crate::{Error, RowNow, TableClient};
+use crate::{CurrentState, Error, TableClient};
 
 /// Writes an entity whatever its version. See [`TableClient::upsert_replace`], [`TableClient::upsert_merge`],
 /// [`TableClient::replace_unconditional`] and [`TableClient::merge_unconditional`].
@@ -236,7 +236,7 @@ pub(super) async fn send(
     // Without a version to fulfil, the write promises what is there, not who wrote it.
     let promises_state = !matches!(request.if_match, Some(IfMatch::ETag(_)));
     match settle(run, sent, error).await? {
-        (RowNow::Present(row), _) if promises_state && row.equals_sent() => {
+        (CurrentState::Present(row), _) if promises_state && row.equals_sent() => {
             run.note_entities(1);
             Ok(row.etag().clone())
         }

@@ -63,7 +63,7 @@ impl Pipeline {
         transport: Arc<dyn Transport>,
         clock: Arc<dyn Clock>,
         retry: Retry,
-        in_flight_max: Option<usize>,
+        max_in_flight: Option<usize>,
     ) -> Self {
         Self {
             endpoint,
@@ -77,7 +77,7 @@ impl Pipeline {
             clock,
             budget: Budget::new(retry.budget),
             retry,
-            places: in_flight_max.map(Semaphore::new),
+            places: max_in_flight.map(Semaphore::new),
         }
     }
 

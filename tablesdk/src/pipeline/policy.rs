@@ -26,7 +26,7 @@ use crate::Error;
 pub struct Retry {
     pub(super) attempts: u32,
     pub(super) delay: Duration,
-    pub(super) delay_max: Duration,
+    pub(super) max_delay: Duration,
     pub(super) try_timeout: Duration,
     pub(super) deadline: Duration,
     pub(super) budget: u32,
@@ -39,7 +39,7 @@ impl Retry {
         Self {
             attempts: 5,
             delay: Duration::from_millis(200),
-            delay_max: Duration::from_secs(10),
+            max_delay: Duration::from_secs(10),
             try_timeout: Duration::from_secs(30),
             deadline: Duration::from_secs(60),
             budget: 100,
@@ -68,8 +68,8 @@ impl Retry {
     }
 
     /// What the time between two attempts grows to, at most. The service may ask for more.
-    pub const fn delay_max(mut self, delay: Duration) -> Self {
-        self.delay_max = delay;
+    pub const fn max_delay(mut self, delay: Duration) -> Self {
+        self.max_delay = delay;
         self
     }
 
@@ -112,14 +112,14 @@ impl Retry {
         let factor = 2_u32.saturating_pow(round.saturating_sub(1));
         let bound = (self.delay / 8)
             .saturating_mul(factor)
-            .min(self.delay_max / 10);
+            .min(self.max_delay / 10);
         bound.mul_f64(fastrand::f64())
     }
 
     /// A random time to wait after that many attempts.
     pub(super) fn pause(&self, attempts: u32) -> Duration {
         let factor = 2_u32.saturating_pow(attempts.saturating_sub(1));
-        let bound = self.delay.saturating_mul(factor).min(self.delay_max);
+        let bound = self.delay.saturating_mul(factor).min(self.max_delay);
         bound.mul_f64(fastrand::f64())
     }
 }
@@ -145,7 +145,7 @@ mod tests {
             assert!(pauses.iter().any(|pause| *pause > bound / 2), "{attempts}");
             assert!(pauses.iter().any(|pause| *pause < bound / 2), "{attempts}");
         }
-        let policy = policy.delay(Duration::MAX).delay_max(Duration::ZERO);
+        let policy = policy.delay(Duration::MAX).max_delay(Duration::ZERO);
         assert_eq!(policy.pause(3), Duration::ZERO);
     }
 

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bytes::Bytes;
 use http::{Method, Request};
 use tablesdk::{
-    Error, ErrorKind, RowNow, TableClient, TableServiceClient, Transport, TransportFuture,
+    CurrentState, Error, ErrorKind, TableClient, TableServiceClient, Transport, TransportFuture,
 };
 use tablesdk_server::TableServer;
 
@@ -105,15 +105,15 @@ impl Scene<'_> {
                 assert_eq!(*trace, Trace::Doubt, "a doubt about nothing: {told}");
                 assert_ne!(verb.class(), Class::Read, "{told}");
                 assert!(!verb.is_exactly_once(), "{told}");
-                if let Some(RowNow::Present(row)) = error.row_now() {
+                if let Some(CurrentState::Present(row)) = error.current() {
                     let row = row.read::<Employee>().unwrap().into_inner();
                     assert_eq!(Some((row.name, row.age)), now, "{told}");
                 }
-                if let Some(RowNow::Missing) = error.row_now() {
+                if let Some(CurrentState::Missing) = error.current() {
                     assert_eq!(now, None, "{told}");
                 }
-                let shown = error.row_now().unwrap();
-                let equal = matches!(shown, RowNow::Present(row) if row.equals_sent());
+                let shown = error.current().unwrap();
+                let equal = matches!(shown, CurrentState::Present(row) if row.equals_sent());
                 assert!(!equal || now == after, "{told}");
             }
             Err(_) => {

@@ -105,7 +105,7 @@ fn a_page_can_end_with_its_partition() {
 #[test]
 fn without_time_a_page_has_what_one_look_finds() {
     let client = client(Paging {
-        query_time_max: Duration::ZERO,
+        max_query_time: Duration::ZERO,
         ..Paging::default()
     });
     let (found, _) = pages(&client, "");

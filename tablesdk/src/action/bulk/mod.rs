@@ -196,7 +196,7 @@ type Inputs<'a> =
 ///     .upsert_merge_all(employees)
 ///     .concurrency(4)
 ///     .buffer(1_000)
-///     .failures_max(10)
+///     .max_failures(10)
 ///     .progress(|progress| written = progress.written);
 /// let report = run.run().await?;
 /// assert!(report.is_success());
@@ -211,7 +211,7 @@ pub struct Bulk<'a> {
     inputs: Inputs<'a>,
     concurrency: usize,
     buffer: usize,
-    failures_max: usize,
+    max_failures: usize,
     first: u64,
     progress: Box<dyn FnMut(&BulkProgress) + Send + 'a>,
 }
@@ -228,7 +228,7 @@ impl<'a> Bulk<'a> {
             inputs: Box::pin(inputs),
             concurrency: CONCURRENCY,
             buffer: BUFFER,
-            failures_max: FAILURES_MAX,
+            max_failures: FAILURES_MAX,
             first: 0,
             progress: Box::new(|_| {}),
         }
@@ -250,8 +250,8 @@ impl<'a> Bulk<'a> {
     /// With which failure the run ends: the 1,000th unless told otherwise. With 1, and with 0, it ends with the first. Nothing is
     /// read or sent after it; what the batches on their way come to is in the report all the same, so that this and the
     /// [concurrency](Self::concurrency) bound what it holds.
-    pub const fn failures_max(mut self, failures: usize) -> Self {
-        self.failures_max = failures;
+    pub const fn max_failures(mut self, failures: usize) -> Self {
+        self.max_failures = failures;
         self
     }
 
@@ -290,7 +290,7 @@ impl<'a> Bulk<'a> {
             mut inputs,
             concurrency,
             buffer,
-            failures_max,
+            max_failures,
             first,
             mut progress,
         } = self;
@@ -371,7 +371,7 @@ impl<'a> Bulk<'a> {
                     while packer.close_oldest() {}
                 }
             }
-            if cause.is_none() && ledger.failures().len() >= failures_max {
+            if cause.is_none() && ledger.failures().len() >= max_failures {
                 let last = ledger.failures().last();
                 cause = last.map(|failure| Cause::Failures(Arc::clone(&failure.error)));
             }
@@ -395,7 +395,7 @@ impl fmt::Debug for Bulk<'_> {
             .field("verb", &self.verb)
             .field("concurrency", &self.concurrency)
             .field("buffer", &self.buffer)
-            .field("failures_max", &self.failures_max)
+            .field("max_failures", &self.max_failures)
             .field("resume_at", &self.first)
             .finish_non_exhaustive()
     }

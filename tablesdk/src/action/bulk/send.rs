@@ -9,7 +9,7 @@ use super::is_refusal;
 use super::pack::{Item, Measure};
 use super::report::{BulkFailure, Outcome};
 use crate::action::{Batch, DeleteEntity, EncodedEntity};
-use crate::{Error, ErrorKind, RowNow, TableClient};
+use crate::{CurrentState, Error, ErrorKind, TableClient};
 
 /// What a run does to every entity of its input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -204,7 +204,7 @@ fn is_out_of_range(error: &Error) -> bool {
 
 /// Whether an answer was lost, and the repetition finds something gone.
 fn is_gone(error: &Error) -> bool {
-    error.is_outcome_unknown() && matches!(error.row_now(), Some(RowNow::Missing))
+    error.is_outcome_unknown() && matches!(error.current(), Some(CurrentState::Missing))
 }
 
 /// Sizes as the service will see them.

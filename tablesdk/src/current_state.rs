@@ -14,15 +14,15 @@ use crate::entity::{Stored, TableEntity};
 /// ```
 #[doc = include_str!("docs/employees.md")]
 /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
-/// use tablesdk::RowNow;
+/// use tablesdk::CurrentState;
 ///
 /// let mut ada = table.get(Employee::key("Sales", "1")).await?.expect("she works here");
 /// ada.name = "Ada Lovelace".to_owned();
 /// if let Err(error) = table.replace(&mut ada).await {
-///     match error.row_now() {
-///         Some(RowNow::Present(row)) if row.equals_sent() => println!("that is there, by whomever"),
-///         Some(RowNow::Present(row)) => println!("{} is there", row.read::<Employee>()?.name),
-///         Some(RowNow::Missing) => println!("nothing is there"),
+///     match error.current() {
+///         Some(CurrentState::Present(row)) if row.equals_sent() => println!("that is there, by whomever"),
+///         Some(CurrentState::Present(row)) => println!("{} is there", row.read::<Employee>()?.name),
+///         Some(CurrentState::Missing) => println!("nothing is there"),
 ///         _ => return Err(error.into()),
 ///     }
 /// }
@@ -31,24 +31,24 @@ use crate::entity::{Stored, TableEntity};
 /// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum RowNow {
+pub enum CurrentState {
     /// Nothing: it does not exist, or its table does not.
     Missing,
     /// This entity.
-    Present(CurrentRow),
+    Present(CurrentEntity),
     /// It could not be looked at.
     Unread,
 }
 
 /// An entity as it was found. That it equals what was sent is no proof that it was written by the same program.
 #[derive(Clone)]
-pub struct CurrentRow {
+pub struct CurrentEntity {
     content: Bytes,
     etag: ETag,
     equals_sent: bool,
 }
 
-impl CurrentRow {
+impl CurrentEntity {
     /// Compares what was found with what was sent, where anything was: with `whole`, nothing else may be there. `None` when
     /// what was found has no version.
     pub(crate) fn new(
@@ -117,16 +117,16 @@ fn properties<'e>(entity: &'e JsonEntity<'_>) -> Option<Vec<(&'e str, Value)>> {
 }
 
 /// Without the values, which are nobody's but the program's.
-impl fmt::Debug for CurrentRow {
+impl fmt::Debug for CurrentEntity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CurrentRow")
+        f.debug_struct("CurrentEntity")
             .field("etag", &self.etag)
             .field("equals_sent", &self.equals_sent)
             .finish_non_exhaustive()
     }
 }
 
-impl fmt::Display for RowNow {
+impl fmt::Display for CurrentState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Missing => "it is not there now",
