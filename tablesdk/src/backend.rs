@@ -5,7 +5,7 @@ use tablesdk_protocol::Endpoint;
 /// The service behind an endpoint.
 ///
 /// It is told from the host, and where that does not help, such as behind a proxy or for an emulator of Cosmos DB, by
-/// [`Builder::backend`](crate::Builder::backend).
+/// [`TableServiceClientBuilder::backend`](crate::TableServiceClientBuilder::backend).
 ///
 /// ```
 /// use tablesdk::{Backend, TableServiceClient};

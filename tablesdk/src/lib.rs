@@ -34,8 +34,8 @@ pub use entity::{
     Schema, Shard, Stored, TableEntity, TableProperties, Text, ValueError, WritableEntity,
 };
 pub use error::{Error, ErrorKind};
-pub use pipeline::{OperationReport, Retry};
-pub use service_client::{Builder, TableServiceClient};
+pub use pipeline::{OperationReport, RetryPolicy};
+pub use service_client::{TableServiceClient, TableServiceClientBuilder};
 pub use table_client::TableClient;
 #[cfg(feature = "derive")]
 #[doc = include_str!("docs/property_value.md")]

@@ -10,7 +10,7 @@ use crate::action::{GetProperties, GetStats, QueryTables, SetProperties};
 use crate::clock::SystemClock;
 use crate::connection_string::ConnectionString;
 use crate::credential::{Account, Credential, CredentialSlot};
-use crate::pipeline::{Hook, OperationReport, Pipeline, Retry};
+use crate::pipeline::{Hook, OperationReport, Pipeline, RetryPolicy};
 use crate::sas::{AccountSasBuilder, SasUrl};
 use crate::transfer::{Export, Import, ImportMode};
 use crate::{Backend, Error, TableClient};
@@ -44,7 +44,7 @@ impl TableServiceClient {
     ///
     /// When the connection string cannot be used. The error names the key that is wrong, and never repeats a value.
     pub fn from_connection_string(text: &str) -> Result<Self, Error> {
-        Builder::from_connection_string(text)?.build()
+        TableServiceClientBuilder::from_connection_string(text)?.build()
     }
 
     /// A client for the account that the connection string in the environment variable
@@ -76,7 +76,7 @@ impl TableServiceClient {
     ///
     /// When the transport cannot be set up.
     pub fn emulator() -> Result<Self, Error> {
-        Builder::connecting(ConnectionString::emulator()).build()
+        TableServiceClientBuilder::connecting(ConnectionString::emulator()).build()
     }
 
     /// A client for the account that a URL with a shared access signature names, as
@@ -100,8 +100,8 @@ impl TableServiceClient {
     ///     .build()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn builder(endpoint: impl AsRef<str>) -> Builder {
-        Builder::new(endpoint.as_ref().parse().map_err(Error::configuration))
+    pub fn builder(endpoint: impl AsRef<str>) -> TableServiceClientBuilder {
+        TableServiceClientBuilder::new(endpoint.as_ref().parse().map_err(Error::configuration))
     }
 
     /// A client of the table of that name, which need not exist yet. A name that breaks the rules, 3 to 63 letters and digits with a
@@ -214,7 +214,7 @@ impl TableServiceClient {
     ///
     /// [`ErrorKind::Transport`](crate::ErrorKind::Transport) where there is no secondary, since its name leads nowhere.
     /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) where the endpoint does not tell its name, and
-    /// [`Builder::secondary_endpoint`] has not.
+    /// [`TableServiceClientBuilder::secondary_endpoint`] has not.
     pub fn stats(&self) -> GetStats {
         GetStats::new(Arc::clone(&self.pipeline))
     }
@@ -299,16 +299,16 @@ impl fmt::Debug for TableServiceClient {
 
 /// Builds a [`TableServiceClient`].
 ///
-/// It starts from an endpoint ([`TableServiceClient::builder`]), a connection string ([`Builder::from_connection_string`]) or a URL
+/// It starts from an endpoint ([`TableServiceClient::builder`]), a connection string ([`TableServiceClientBuilder::from_connection_string`]) or a URL
 /// with a shared access signature ([`SasUrl::builder`]).
 ///
 /// ```
 /// use std::time::Duration;
-/// use tablesdk::{Retry, SharedKey, TableServiceClient};
+/// use tablesdk::{RetryPolicy, SharedKey, TableServiceClient};
 ///
 /// let service = TableServiceClient::builder("https://acct.table.core.windows.net")
 ///     .credential(SharedKey::new("acct", "c2VjcmV0")?)
-///     .retry(Retry::exponential().attempts(3).deadline(Duration::from_secs(20)))
+///     .retry(RetryPolicy::exponential().attempts(3).deadline(Duration::from_secs(20)))
 ///     .max_in_flight(64)
 ///     .deny_scans()
 ///     .build()?;
@@ -316,21 +316,21 @@ impl fmt::Debug for TableServiceClient {
 /// ```
 #[derive(Debug)]
 #[must_use = "a builder does nothing until build is called"]
-pub struct Builder {
+pub struct TableServiceClientBuilder {
     endpoint: Result<Endpoint, Error>,
     secondary: Option<Result<Endpoint, Error>>,
     credential: Credential,
     transport: Option<Arc<dyn Transport>>,
     clock: Arc<dyn Clock>,
     backend: Option<Backend>,
-    retry: Retry,
+    retry: RetryPolicy,
     max_in_flight: Option<usize>,
     reads_secondary: bool,
     denies_scans: bool,
     hook: Option<Hook>,
 }
 
-impl Builder {
+impl TableServiceClientBuilder {
     fn new(endpoint: Result<Endpoint, Error>) -> Self {
         Self {
             endpoint,
@@ -339,7 +339,7 @@ impl Builder {
             transport: None,
             clock: Arc::new(SystemClock),
             backend: None,
-            retry: Retry::exponential(),
+            retry: RetryPolicy::exponential(),
             max_in_flight: None,
             reads_secondary: false,
             denies_scans: false,
@@ -354,10 +354,10 @@ impl Builder {
     /// Starts a client from a connection string, to add options to what it says.
     ///
     /// ```
-    /// use tablesdk::{Builder, Retry};
+    /// use tablesdk::{RetryPolicy, TableServiceClientBuilder};
     ///
     /// let text = "AccountName=acct;AccountKey=c2VjcmV0";
-    /// let service = Builder::from_connection_string(text)?.retry(Retry::none()).build()?;
+    /// let service = TableServiceClientBuilder::from_connection_string(text)?.retry(RetryPolicy::none()).build()?;
     /// # Ok::<(), tablesdk::Error>(())
     /// ```
     ///
@@ -430,8 +430,8 @@ impl Builder {
         self
     }
 
-    /// How requests are repeated: [`Retry::exponential`] unless told otherwise.
-    pub fn retry(mut self, retry: Retry) -> Self {
+    /// How requests are repeated: [`RetryPolicy::exponential`] unless told otherwise.
+    pub fn retry(mut self, retry: RetryPolicy) -> Self {
         self.retry = retry;
         self
     }

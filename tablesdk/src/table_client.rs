@@ -329,7 +329,7 @@ impl TableClient {
     /// # Errors
     ///
     /// `TableNotFound`; [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent, for a filter that cannot be sent or a
-    /// [scan that is denied](crate::Builder::deny_scans); and [`ErrorKind::Response`](crate::ErrorKind::Response) when an entity is
+    /// [scan that is denied](crate::TableServiceClientBuilder::deny_scans); and [`ErrorKind::Response`](crate::ErrorKind::Response) when an entity is
     /// not of this type.
     pub fn query<E: TableEntity>(&self) -> QueryEntities<E> {
         QueryEntities::new(self.clone())
@@ -548,7 +548,7 @@ impl TableClient {
     /// # Errors
     ///
     /// `ResourceNotFound`, `TableNotFound`; `UpdateConditionNotSatisfied` when somebody else wrote in every
-    /// [round](Modify::rounds), of which there are 16 at most, or until the [deadline](crate::Retry::deadline) of all of them;
+    /// [round](Modify::rounds), of which there are 16 at most, or until the [deadline](crate::RetryPolicy::deadline) of all of them;
     /// [`ErrorKind::Caller`](crate::ErrorKind::Caller) when the closure fails, with its error as
     /// the source; [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the change may have been written.
     pub fn modify<E, F>(&self, key: impl KeyOf<E>, change: F) -> Modify<E, F>

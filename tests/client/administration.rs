@@ -96,7 +96,7 @@ on_both_transports! {
 
 #[tokio::test]
 async fn what_the_service_would_refuse_is_not_sent() {
-    let (subject, table, faults) = Subject::with_faults(tablesdk::Retry::none()).await;
+    let (subject, table, faults) = Subject::with_faults(tablesdk::RetryPolicy::none()).await;
     let before = faults.seen().len();
     let six = (0..6).map(|id| StoredAccessPolicy::new(id.to_string()));
     let policy = StoredAccessPolicy::new;
@@ -182,7 +182,7 @@ async fn where_the_secondary_is_has_to_be_known() {
         key.account(),
         &*key.expose()
     );
-    let builder = tablesdk::Builder::from_connection_string(&text).unwrap();
+    let builder = tablesdk::TableServiceClientBuilder::from_connection_string(&text).unwrap();
     let service = builder
         .transport(subject.server().transport())
         .build()

@@ -1,7 +1,7 @@
 //! The client's requests to the byte, and answers that a service should not give, on a mock server.
 
 use harness::faults::SERVICE_HEADERS;
-use tablesdk::{Backend, ErrorKind, Retry, SharedKey, TableClient, TableServiceClient};
+use tablesdk::{Backend, ErrorKind, RetryPolicy, SharedKey, TableClient, TableServiceClient};
 use tablesdk_server::TableServer;
 use wiremock::matchers::any;
 use wiremock::{Mock, MockServer, ResponseTemplate};
@@ -16,7 +16,7 @@ async fn answering(response: ResponseTemplate) -> (MockServer, TableClient) {
         .await;
     let service = TableServiceClient::builder(format!("{}/acct", server.uri()))
         .credential(SharedKey::new("acct", "c2VjcmV0").unwrap())
-        .retry(Retry::none())
+        .retry(RetryPolicy::none())
         .build()
         .unwrap();
     let table = service.table("People");
@@ -123,7 +123,7 @@ async fn cosmos_gets_merges_by_post() {
     let service = TableServiceClient::builder(format!("{}/acct", server.uri()))
         .credential(key.clone())
         .backend(Backend::Cosmos)
-        .retry(Retry::none())
+        .retry(RetryPolicy::none())
         .build()
         .unwrap();
     let table = service.table("People");

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use harness::Subject;
 use harness::faults::{Fault, Op, refusal};
 use http::Response;
-use tablesdk::{CurrentState, DynamicEntity, ErrorKind, Retry, TableEntity};
+use tablesdk::{CurrentState, DynamicEntity, ErrorKind, RetryPolicy, TableEntity};
 
 use crate::{Employee, on_both_transports};
 
@@ -105,7 +105,7 @@ on_both_transports! {
 
 #[tokio::test]
 async fn an_etag_that_cannot_be_sent_is_refused_with_its_change() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::none()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
     let body = r#"{"odata.etag":"a\nb","PartitionKey":"Sales","RowKey":"1","Name":"Ada","Age":36}"#;
     let answer = Response::new(Bytes::from_static(body.as_bytes()));
     faults.plan(Op::Get, [Fault::Answer(answer)]);
@@ -135,7 +135,7 @@ struct Blob {
 
 #[tokio::test]
 async fn bad_batches_are_refused_before_they_are_sent() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::none()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
     let one = Employee::new("1", "Ada", 36);
     let elsewhere = Employee {
         department: "Lab".into(),
@@ -185,7 +185,7 @@ async fn bad_batches_are_refused_before_they_are_sent() {
 
 #[tokio::test]
 async fn a_batch_may_be_four_mebibytes_large_and_no_byte_more() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::none()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
     let sized = |length: usize| {
         let blob = |id: usize, text| Blob {
             partition: "p".into(),
@@ -220,7 +220,7 @@ async fn a_batch_may_be_four_mebibytes_large_and_no_byte_more() {
 
 #[tokio::test(start_paused = true)]
 async fn a_batch_that_promises_a_state_is_repeated() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     faults.plan(Op::Batch, [Fault::LoseAnswer, Fault::LoseRequest]);
     let (one, two) = (
         Employee::new("1", "Ada", 36),
@@ -245,7 +245,7 @@ async fn a_batch_that_promises_a_state_is_repeated() {
 #[tokio::test(start_paused = true)]
 async fn a_batch_that_may_have_met_itself_claims_nothing() {
     for first in [Fault::LoseAnswer, Fault::Hang] {
-        let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+        let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
         let mut row = table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
         let before = row.etag().clone();
         row.age = 37;
@@ -268,7 +268,7 @@ async fn a_batch_that_may_have_met_itself_claims_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn a_refusal_inside_an_answer_is_treated_as_one_outside() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let busy = part("HTTP/1.1 503 Busy", "ServerBusy", "0:Busy.");
     faults.plan(
         Op::Batch,
@@ -291,7 +291,7 @@ async fn a_refusal_inside_an_answer_is_treated_as_one_outside() {
 
 #[tokio::test]
 async fn answers_with_other_line_ends_and_strange_indexes_are_read() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::none()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
     let ada = Employee::new("1", "Ada", 36);
     for (message, index) in [("0:Exists.", 0), ("Exists.", 0), ("7:Exists.", 7)] {
         let answer = part("HTTP/1.1 409 Conflict", "EntityAlreadyExists", message);

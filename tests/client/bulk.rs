@@ -9,7 +9,7 @@ use futures::{StreamExt as _, stream};
 use harness::Subject;
 use harness::faults::{Fault, Op, refusal};
 use tablesdk::action::{BulkError, BulkFailure, BulkProgress, BulkReport};
-use tablesdk::{DynamicEntity, EntityKey, ErrorKind, Retry, TableClient, TableEntity};
+use tablesdk::{DynamicEntity, EntityKey, ErrorKind, RetryPolicy, TableClient, TableEntity};
 
 use crate::{Employee, on_both_transports};
 
@@ -133,7 +133,7 @@ on_both_transports! {
 
 #[tokio::test]
 async fn rows_that_change_or_vanish_while_they_are_deleted_are_no_failures() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::none()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
     let rows = (0..100).map(|id| row("a", &format!("{id:03}"), 1));
     assert!(
         table
@@ -202,7 +202,7 @@ async fn rows_that_change_or_vanish_while_they_are_deleted_are_no_failures() {
 
 #[tokio::test(start_paused = true)]
 async fn a_lost_answer_is_told_of_every_entity_of_its_batch() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::none()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
     faults.plan(
         Op::Batch,
         [
@@ -256,7 +256,7 @@ async fn a_lost_answer_is_told_of_every_entity_of_its_batch() {
 
 #[tokio::test(start_paused = true)]
 async fn a_delete_whose_answer_is_lost_is_done_all_the_same() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let rows = (0..50).map(|id| row("a", &id.to_string(), 1));
     assert!(
         table
@@ -278,7 +278,7 @@ async fn a_delete_whose_answer_is_lost_is_done_all_the_same() {
 
 /// Four entities whose deletion was carried out, and whose single deletes after that get these responses.
 async fn delete_after_a_lost_batch(singles: Vec<Fault>) -> Result<BulkReport, BulkError> {
-    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let rows = (0..4).map(|id| row("a", &id.to_string(), 1));
     let inserted = table.bulk().insert_all(rows).run().await.unwrap();
     assert!(inserted.is_success());
@@ -397,7 +397,7 @@ async fn a_run_that_is_dropped_in_the_middle_is_resumed() {
 
 #[tokio::test]
 async fn an_input_that_fails_ends_the_run_after_what_came_before() {
-    let (_subject, table, _) = Subject::with_faults(Retry::none()).await;
+    let (_subject, table, _) = Subject::with_faults(RetryPolicy::none()).await;
     let rows = (0..10).map(|id| match id {
         7 => Err("the disk is gone"),
         _ => Ok(row("a", &id.to_string(), 1)),
@@ -444,7 +444,7 @@ async fn an_input_that_fails_ends_the_run_after_what_came_before() {
 
 #[tokio::test]
 async fn failures_are_bounded_and_bad_settings_refused() {
-    let (subject, table, faults) = Subject::with_faults(Retry::none()).await;
+    let (subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
     let endless = (0..).map(|id: u64| row("a/b", &id.to_string(), 1));
     let error = table
         .bulk()
@@ -574,7 +574,7 @@ struct Blob {
 /// Large entities with awkward keys are cut at 4 MiB, and never above.
 #[tokio::test]
 async fn batches_of_large_entities_are_full_and_not_too_large() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::none()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
     let blobs = (0..300).map(|id| Blob {
         partition: "O'Hare 'ü".to_owned(),
         id: format!("'{id}'"),

@@ -11,7 +11,7 @@ use fastrand::Rng;
 use futures::future::join_all;
 use harness::faults::{Fault, Op, batch_refusal, foreign, refusal};
 use harness::{Subject, setting};
-use tablesdk::{Retry, TableEntity};
+use tablesdk::{RetryPolicy, TableEntity};
 use tokio::time::sleep;
 
 const TASKS: u64 = 64;
@@ -39,7 +39,7 @@ struct Outcome {
 async fn run(seed: u64, exactly_once: bool) -> Outcome {
     // The client's own pauses and names.
     fastrand::seed(seed);
-    let policy = Retry::exponential()
+    let policy = RetryPolicy::exponential()
         .attempts(10)
         .budget(u32::MAX)
         .deadline(Duration::from_secs(3600));

@@ -5,7 +5,7 @@ use futures::TryStreamExt as _;
 use harness::Subject;
 use harness::faults::{Fault, Faults, Op, service_response};
 use http::Response;
-use tablesdk::{DynamicEntity, Error, ErrorKind, Retry};
+use tablesdk::{DynamicEntity, Error, ErrorKind, RetryPolicy};
 use tablesdk_server::InProcess;
 
 /// More requests than any of these scans needs.
@@ -43,7 +43,7 @@ fn assert_stuck<T: std::fmt::Debug>(name: &str, outcome: Result<T, Error>) {
 
 #[tokio::test(start_paused = true)]
 async fn a_token_that_does_not_advance_ends_every_scan() {
-    let (subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let query = || table.query::<DynamicEntity>();
     for tokens in [&["a"][..], &["a", "b"], &["a", "b", "c", "d", "e"]] {
         go_round(&faults, tokens, "");
@@ -72,7 +72,7 @@ async fn a_token_that_does_not_advance_ends_every_scan() {
 
 #[tokio::test(start_paused = true)]
 async fn a_token_that_comes_back_with_items_ends_the_scan_as_well() {
-    let (subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let entity = r#"{"PartitionKey":"a","RowKey":"1","odata.etag":"W/\"1\""}"#;
     for tokens in [&["a"][..], &["a", "b", "c"]] {
         go_round(&faults, tokens, entity);
@@ -85,7 +85,7 @@ async fn a_token_that_comes_back_with_items_ends_the_scan_as_well() {
 
 #[tokio::test(start_paused = true)]
 async fn a_page_that_leads_back_to_its_own_token_is_an_error() {
-    let (subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let entity = r#"{"PartitionKey":"a","RowKey":"1","odata.etag":"W/\"1\""}"#;
     go_round(&faults, &["a"], entity);
     let query = || table.query::<DynamicEntity>();
@@ -99,7 +99,7 @@ async fn a_page_that_leads_back_to_its_own_token_is_an_error() {
 
 #[tokio::test(start_paused = true)]
 async fn many_empty_pages_whose_tokens_advance_are_no_error() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let pages = (0..500).map(|number| Fault::Answer(page("", &number.to_string())));
     faults.plan(Op::Query, pages);
     let last = service_response(200).body(r#"{"value":[]}"#.into());

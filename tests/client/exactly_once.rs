@@ -8,8 +8,8 @@ use std::time::Duration;
 use harness::Subject;
 use harness::faults::{Fault, Faults, Op, batch_refusal, refusal};
 use tablesdk::{
-    Clock, CurrentState, DynamicEntity, ErrorKind, Retry, Stored, TableClient, TableServiceClient,
-    Timestamp, Transport,
+    Clock, CurrentState, DynamicEntity, ErrorKind, RetryPolicy, Stored, TableClient,
+    TableServiceClient, Timestamp, Transport,
 };
 use tablesdk_server::{InProcess, TableServer};
 use tokio::time::sleep;
@@ -72,7 +72,7 @@ impl<T: Transport> Transport for Counting<T> {
 
 #[tokio::test(start_paused = true)]
 async fn every_verb_has_it_and_leaves_nothing_behind() {
-    let (subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let mut row = table.insert(&ada()).exactly_once().await.unwrap();
     row.age = 37;
     table.replace(&mut row).exactly_once().await.unwrap();
@@ -134,7 +134,7 @@ on_both_transports! {
 
 #[tokio::test(start_paused = true)]
 async fn refusals_are_those_of_the_ordinary_verbs() {
-    let (subject, table, _) = Subject::with_faults(Retry::exponential()).await;
+    let (subject, table, _) = Subject::with_faults(RetryPolicy::exponential()).await;
     let mut stale = table.insert(&ada()).await.unwrap();
     table.upsert_replace(&grace()).await.unwrap();
     let refused = [
@@ -190,7 +190,7 @@ async fn refusals_are_those_of_the_ordinary_verbs() {
 
 #[tokio::test(start_paused = true)]
 async fn a_lost_answer_is_a_success_with_the_version_that_is_there() {
-    let (subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     for fault in [Fault::LoseAnswer, Fault::Hang, Fault::Duplicate] {
         faults.plan(Op::Batch, [fault.clone()]);
         let mut stored = table.insert(&ada()).exactly_once().await.unwrap();
@@ -220,7 +220,7 @@ async fn a_lost_answer_is_a_success_with_the_version_that_is_there() {
 
 #[tokio::test(start_paused = true)]
 async fn a_merge_whose_answer_was_lost_gets_a_version_that_is_over() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let mut stored = table.insert(&ada()).await.unwrap();
     stored.age = 37;
     faults.plan(Op::Batch, [Fault::LoseAnswer]);
@@ -235,7 +235,7 @@ async fn a_merge_whose_answer_was_lost_gets_a_version_that_is_over() {
 
 #[tokio::test(start_paused = true)]
 async fn equal_content_is_no_proof_since_another_writer_may_have_sent_the_same() {
-    let (subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let other = subject.other().table("Tests");
     let another_writes_the_same = async {
         sleep(secs(1)).await;
@@ -264,7 +264,7 @@ async fn equal_content_is_no_proof_since_another_writer_may_have_sent_the_same()
 
 #[tokio::test(start_paused = true)]
 async fn other_content_is_no_proof_since_another_writer_may_have_overwritten_ours() {
-    let (subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let other = subject.other().table("Tests");
     let another_overwrites = async {
         sleep(secs(1)).await;
@@ -300,7 +300,7 @@ async fn other_content_is_no_proof_since_another_writer_may_have_overwritten_our
 
 #[tokio::test(start_paused = true)]
 async fn a_request_that_arrives_after_a_failure_was_told_changes_nothing() {
-    let (subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let other = subject.other().table("Tests");
     other.insert(&grace()).await.unwrap();
     faults.plan(Op::Batch, [Fault::Straggle(secs(50))]);
@@ -314,7 +314,7 @@ async fn a_request_that_arrives_after_a_failure_was_told_changes_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn a_request_that_arrives_after_a_success_was_told_does_not_do_it_again() {
-    let (subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let other = subject.other().table("Tests");
     faults.plan(Op::Batch, [Fault::Straggle(secs(50))]);
     table.insert(&ada()).exactly_once().await.unwrap();
@@ -331,7 +331,7 @@ async fn a_request_that_arrives_after_a_success_was_told_does_not_do_it_again() 
 
 #[tokio::test(start_paused = true)]
 async fn answers_that_are_all_lost_are_settled_by_the_marker() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     faults.plan(Op::Batch, vec![Fault::LoseRequest; 5]);
     let error = table.insert(&ada()).exactly_once().await.unwrap_err();
     // As an error of this kind says: nothing was changed.
@@ -360,7 +360,7 @@ async fn answers_that_are_all_lost_are_settled_by_the_marker() {
 
 #[tokio::test(start_paused = true)]
 async fn a_service_that_is_gone_leaves_even_this_unknown() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     faults.plan(Op::Batch, vec![Fault::LoseAnswer; 5]);
     faults.plan(Op::Insert, vec![Fault::LoseRequest; 5]);
     let error = table.insert(&ada()).exactly_once().await.unwrap_err();
@@ -370,7 +370,7 @@ async fn a_service_that_is_gone_leaves_even_this_unknown() {
 
 #[tokio::test(start_paused = true)]
 async fn a_refusal_that_does_not_say_of_which_change_is_not_taken_for_the_markers() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let refused = batch_refusal(0, 409, "EntityAlreadyExists");
     let text = String::from_utf8(refused.body().to_vec()).unwrap();
     let (head, _) = refused.into_parts();
@@ -383,7 +383,7 @@ async fn a_refusal_that_does_not_say_of_which_change_is_not_taken_for_the_marker
 
 #[tokio::test(start_paused = true)]
 async fn a_batch_of_100_has_no_place_for_the_marker() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let batch = |count: usize| {
         let rows = (0..count).map(|id| Employee::new(&id.to_string(), "Ada", 36));
         let batch = table.batch("Sales");
@@ -400,7 +400,7 @@ async fn a_batch_of_100_has_no_place_for_the_marker() {
 
 #[tokio::test(start_paused = true)]
 async fn no_query_shows_a_marker() {
-    let (subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     faults.plan(Op::Batch, [Fault::LoseAnswer]);
     table.insert(&ada()).exactly_once().await.unwrap();
     assert_eq!(markers(&subject).await, 1);
@@ -421,7 +421,7 @@ async fn no_query_shows_a_marker() {
 
 #[tokio::test]
 async fn writes_made_from_one_seed_have_markers_of_their_own() {
-    let (subject, table, _) = Subject::with_faults(Retry::exponential()).await;
+    let (subject, table, _) = Subject::with_faults(RetryPolicy::exponential()).await;
     for row in ["1", "2"] {
         // As on two machines that were cloned from one.
         fastrand::seed(7);
@@ -439,7 +439,7 @@ async fn writes_made_from_one_seed_have_markers_of_their_own() {
 
 #[tokio::test(start_paused = true)]
 async fn a_late_duplicate_of_a_success_is_carried_out_again_once_its_marker_is_gone() {
-    let (subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     faults.plan(Op::Batch, [Fault::DuplicateLater(secs(50))]);
     table.insert(&ada()).exactly_once().await.unwrap();
     let other = subject.other().table("Tests");
@@ -450,7 +450,7 @@ async fn a_late_duplicate_of_a_success_is_carried_out_again_once_its_marker_is_g
 
 #[tokio::test(start_paused = true)]
 async fn a_late_duplicate_of_a_success_finds_a_marker_that_is_kept() {
-    let (subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let other = subject.other().table("Tests");
     let late = || faults.plan(Op::Batch, [Fault::DuplicateLater(secs(50))]);
     late();
@@ -471,7 +471,7 @@ async fn a_late_duplicate_of_a_success_finds_a_marker_that_is_kept() {
 
 #[tokio::test(start_paused = true)]
 async fn every_verb_that_has_it_can_keep_its_marker() {
-    let (subject, table, _faults) = Subject::with_faults(Retry::exponential()).await;
+    let (subject, table, _faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let keep = secs(600);
     let mut row = table.insert(&ada()).keep_marker(keep).await.unwrap();
     row.age = 37;

@@ -9,8 +9,8 @@ use harness::Subject;
 use harness::faults::{Fault, Op, SERVICE_HEADERS, foreign, refusal, service_response};
 use http::Response;
 use tablesdk::{
-    Backend, CurrentState, Error, ErrorKind, Retry, SharedKey, TableEntity, TableServiceClient,
-    Transport,
+    Backend, CurrentState, Error, ErrorKind, RetryPolicy, SharedKey, TableEntity,
+    TableServiceClient, Transport,
 };
 use tokio::time::Instant;
 
@@ -39,7 +39,7 @@ fn no_content(etag: Option<&str>) -> Response<Bytes> {
 
 #[tokio::test(start_paused = true)]
 async fn a_strangers_400_after_a_lost_answer_refuses_nothing() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     for status in [400, 405, 411, 413, 414, 415, 501] {
         let page = Fault::Answer(foreign(status));
         faults.plan(Op::Insert, [Fault::LoseAnswer, page]);
@@ -56,7 +56,7 @@ async fn a_strangers_400_after_a_lost_answer_refuses_nothing() {
 #[tokio::test(start_paused = true)]
 async fn a_merge_that_meets_a_full_entity_after_a_lost_answer_may_have_filled_it() {
     for code in ["TooManyProperties", "EntityTooLarge"] {
-        let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+        let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
         let mut row = table.insert(&ada()).await.unwrap();
         row.age = 37;
         let full = Fault::Answer(refusal(400, code));
@@ -108,7 +108,7 @@ struct OneWay {
 
 #[tokio::test(start_paused = true)]
 async fn an_insert_that_could_not_be_read_back_is_refused_before_it_is_sent() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let (class, id) = ("A".to_owned(), "1".to_owned());
     let scores = Scores {
         class: class.clone(),
@@ -140,7 +140,7 @@ struct Timed {
 
 #[tokio::test(start_paused = true)]
 async fn an_insert_under_an_etag_without_a_time_fetches_the_time_or_says_that_it_is_stored() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let timed = Timed {
         class: "A".to_owned(),
         id: "1".to_owned(),
@@ -177,7 +177,7 @@ async fn a_success_without_a_version_is_a_doubt_for_every_write() {
             .unwrap(),
     ];
     for odd in odd {
-        let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+        let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
         let carried_out = || [Fault::CarryOutAndAnswer(odd.clone())];
         faults.plan(Op::Insert, carried_out());
         let error = table.insert(&ada()).await.unwrap_err();
@@ -227,7 +227,7 @@ fn of_a_proxy(status: u16) -> [Response<Bytes>; 3] {
 async fn success_of_a_proxy_to_a_cancel_marker_does_not_prove_that_nothing_was_done() {
     for status in [201, 204] {
         for response in of_a_proxy(status) {
-            let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+            let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
             faults.plan(Op::Batch, [Fault::LoseAnswer]);
             faults.plan(Op::Batch, vec![Fault::LoseRequest; 4]);
             faults.plan(Op::Insert, [Fault::Answer(response)]);
@@ -242,7 +242,7 @@ async fn success_of_a_proxy_to_a_cancel_marker_does_not_prove_that_nothing_was_d
 #[tokio::test(start_paused = true)]
 async fn success_of_a_proxy_proves_no_write() {
     for response in of_a_proxy(204) {
-        let (subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+        let (subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
         let answer = || [Fault::Answer(response.clone())];
         let mut row = table.insert(&Employee::new("2", "Alan", 41)).await.unwrap();
 
@@ -284,7 +284,7 @@ async fn success_of_a_proxy_proves_no_write() {
         assert!(error.is_outcome_unknown(), "{error:?}");
     }
     for response in of_a_proxy(202) {
-        let (subject, _table, faults) = Subject::with_faults(Retry::exponential()).await;
+        let (subject, _table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
         faults.plan(Op::Update, [Fault::Answer(response)]);
         let properties = tablesdk::service::ServiceProperties::default();
         let error = subject
@@ -332,7 +332,7 @@ async fn a_success_of_cosmos_db_needs_no_version() {
 
 #[tokio::test(start_paused = true)]
 async fn a_delete_that_is_true_after_a_repetition_need_not_be_its_own() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     faults.plan(Op::Delete, [Fault::LoseRequest]);
     // Nothing was ever there, as the documentation says it may be.
     assert!(table.delete(("Sales", "1")).await.unwrap());
@@ -342,7 +342,7 @@ async fn a_delete_that_is_true_after_a_repetition_need_not_be_its_own() {
 
 #[tokio::test(start_paused = true)]
 async fn a_strangers_404_says_nothing_of_entities() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     faults.plan(Op::Get, [Fault::Answer(foreign(404))]);
     let error = table.get::<Employee>(("Sales", "1")).await.unwrap_err();
     assert_eq!(error.status().unwrap().as_u16(), 404);
@@ -366,7 +366,7 @@ async fn a_strangers_404_says_nothing_of_entities() {
 
 #[tokio::test(start_paused = true)]
 async fn a_modification_that_never_holds_ends_with_its_deadline() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     table.insert(&ada()).await.unwrap();
     let changed = || Fault::Answer(refusal(412, "UpdateConditionNotSatisfied"));
     faults.plan(Op::Update, std::iter::repeat_with(changed).take(10_000));
@@ -398,7 +398,7 @@ async fn a_modification_that_never_holds_ends_with_its_deadline() {
 
 #[tokio::test(start_paused = true)]
 async fn what_has_no_version_is_not_the_row_that_is_there() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     faults.plan(Op::Insert, [Fault::LoseAnswer]);
     faults.plan(Op::Get, [Fault::Answer(Response::new("{}".into()))]);
     let error = table.insert(&ada()).await.unwrap_err();
@@ -416,7 +416,11 @@ async fn an_attempt_over_http_may_take_longer_than_a_minute() {
     let (attempt, everything) = (Duration::from_secs(100), Duration::from_secs(150));
     let service = TableServiceClient::builder(format!("http://{address}/acct"))
         .credential(SharedKey::new("acct", "c2VjcmV0").unwrap())
-        .retry(Retry::none().try_timeout(attempt).deadline(everything))
+        .retry(
+            RetryPolicy::none()
+                .try_timeout(attempt)
+                .deadline(everything),
+        )
         .build()
         .unwrap();
     let error = service.tables().collect().await.unwrap_err();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use harness::Subject;
 use harness::faults::{Fault, Op};
-use tablesdk::{Retry, TableClient};
+use tablesdk::{RetryPolicy, TableClient};
 use tokio::time::sleep;
 
 use crate::Employee;
@@ -28,7 +28,7 @@ async fn name(table: &TableClient) -> Option<String> {
 #[tokio::test(start_paused = true)]
 async fn an_older_unconditional_write_that_arrives_late_undoes_a_newer_one() {
     for is_merge in [false, true] {
-        let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+        let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
         faults.plan(Op::Update, [Fault::Straggle(LATE)]);
         if is_merge {
             table.upsert_merge(&ada()).await.unwrap();
@@ -44,7 +44,7 @@ async fn an_older_unconditional_write_that_arrives_late_undoes_a_newer_one() {
 
 #[tokio::test(start_paused = true)]
 async fn a_delete_that_arrives_late_deletes_what_was_inserted_since() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     table.insert(&ada()).await.unwrap();
     faults.plan(Op::Delete, [Fault::Straggle(LATE)]);
     assert!(table.delete(("Sales", "1")).await.unwrap());
@@ -55,7 +55,7 @@ async fn a_delete_that_arrives_late_deletes_what_was_inserted_since() {
 
 #[tokio::test(start_paused = true)]
 async fn an_older_conditional_write_that_arrives_late_is_refused() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let mut row = table.insert(&ada()).await.unwrap();
     row.age = 37;
     faults.plan(Op::Update, [Fault::Straggle(LATE)]);
@@ -74,7 +74,7 @@ async fn an_older_conditional_write_that_arrives_late_is_refused() {
 
 #[tokio::test(start_paused = true)]
 async fn an_older_write_that_happens_exactly_once_is_refused_when_it_arrives_late() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     faults.plan(Op::Batch, [Fault::Straggle(LATE)]);
     let batch = table.batch("Sales").upsert_replace(&ada());
     batch.exactly_once().commit().await.unwrap();
@@ -85,7 +85,7 @@ async fn an_older_write_that_happens_exactly_once_is_refused_when_it_arrives_lat
 
 #[tokio::test(start_paused = true)]
 async fn a_request_that_the_network_duplicates_is_reported_as_a_failure() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let twice = |op| faults.plan(op, [Fault::Duplicate]);
     twice(Op::Insert);
     let error = table.insert(&ada()).await.unwrap_err();
@@ -114,7 +114,7 @@ async fn a_request_that_the_network_duplicates_is_reported_as_a_failure() {
 
 #[tokio::test(start_paused = true)]
 async fn a_modification_whose_request_the_network_duplicates_changes_twice() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     table.insert(&ada()).await.unwrap();
     let older = |e: &mut Employee| {
         e.age += 1;
@@ -131,7 +131,7 @@ async fn a_modification_whose_request_the_network_duplicates_changes_twice() {
 
 #[tokio::test(start_paused = true)]
 async fn a_request_that_the_network_duplicates_succeeds_exactly_once() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let twice = || faults.plan(Op::Batch, [Fault::Duplicate]);
     twice();
     let mut row = table.insert(&ada()).exactly_once().await.unwrap();

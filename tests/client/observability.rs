@@ -15,8 +15,9 @@ use tablesdk::query::AccessClass;
 use tablesdk::sas::{AccountPermissions, ResourceTypes};
 use tablesdk::transport::ReqwestTransport;
 use tablesdk::{
-    AccessToken, Credential, DynamicEntity, EntraId, OperationReport, Retry, Sas, TableClient,
-    TableEntity, TableServiceClient, Timestamp, TokenRequest, Transport, TransportFuture,
+    AccessToken, Credential, DynamicEntity, EntraId, OperationReport, RetryPolicy, Sas,
+    TableClient, TableEntity, TableServiceClient, Timestamp, TokenRequest, Transport,
+    TransportFuture,
 };
 use tablesdk_server::{InProcess, TableServer, TokenGrant, TokenRefusal};
 use tracing::Dispatch;
@@ -217,7 +218,7 @@ async fn with_every_credential<T: Transport + Clone + 'static>(
                 seen: Arc::clone(&seen),
             })
             .credential(credential)
-            .retry(Retry::exponential().delay(Duration::ZERO))
+            .retry(RetryPolicy::exponential().delay(Duration::ZERO))
             .on_operation(move |report| {
                 told.lock().unwrap().insert(report.operation);
             })
@@ -324,7 +325,7 @@ impl log::Log for Records {
 #[tokio::test(start_paused = true)]
 async fn the_second_request_of_an_operation_is_no_repetition() {
     let (log, _guard) = Log::start();
-    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
     faults.plan(Op::Update, [Fault::Answer(refusal(503, "ServerBusy"))]);
     let older = |row: &mut Employee| {
@@ -348,7 +349,7 @@ async fn the_second_request_of_an_operation_is_no_repetition() {
 #[tokio::test(start_paused = true)]
 async fn operations_are_spans_by_the_names_of_opentelemetry() {
     let (log, _guard) = Log::start();
-    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
     faults.plan(Op::Get, [Fault::Answer(refusal(503, "ServerBusy"))]);
     table
@@ -566,7 +567,7 @@ async fn the_hook_is_told_what_an_operation_took() {
 type Reports = Arc<Mutex<Vec<OperationReport>>>;
 
 /// A table whose requests go wrong on demand, and what the hook is told of them.
-async fn reported(retry: Retry) -> (TableServer, TableClient, Faults<InProcess>, Reports) {
+async fn reported(retry: RetryPolicy) -> (TableServer, TableClient, Faults<InProcess>, Reports) {
     let server = TableServer::in_process();
     let faults = Faults::new(server.transport());
     let reports = Reports::default();
@@ -611,7 +612,7 @@ struct Other {
 
 #[tokio::test(start_paused = true)]
 async fn the_hook_is_told_of_an_operation_what_the_program_is_told() {
-    let (_server, table, faults, reports) = reported(Retry::exponential()).await;
+    let (_server, table, faults, reports) = reported(RetryPolicy::exponential()).await;
     let ada = Employee::new("1", "Ada", 36);
     let told = |operation, entities, attempts, error: Option<&str>| {
         let error = error.map(str::to_owned);
@@ -681,7 +682,7 @@ async fn the_hook_is_told_of_an_operation_what_the_program_is_told() {
 #[tokio::test(start_paused = true)]
 async fn what_runs_in_tasks_of_its_own_stays_in_the_callers_span() {
     let (log, _guard) = Log::start();
-    let (_server, table, ..) = reported(Retry::none()).await;
+    let (_server, table, ..) = reported(RetryPolicy::none()).await;
     let rows = (0..30).map(|id| Employee::new(&format!("{id:02}"), "Ada", id));
     let report = table.bulk().insert_all(rows).run().await.unwrap();
     assert!(report.is_success());
@@ -710,7 +711,7 @@ async fn what_runs_in_tasks_of_its_own_stays_in_the_callers_span() {
 }
 
 /// A table of 30 rows, and what the hook is told from now on.
-async fn thirty(retry: Retry) -> (TableServer, TableClient, Faults<InProcess>, Reports) {
+async fn thirty(retry: RetryPolicy) -> (TableServer, TableClient, Faults<InProcess>, Reports) {
     let (server, table, faults, reports) = reported(retry).await;
     let rows = (0..30).map(|id| Employee::new(&format!("{id:02}"), "Ada", id));
     let written = table.bulk().insert_all(rows).run().await.unwrap();
@@ -729,7 +730,7 @@ fn query_of(reports: &Reports) -> (usize, usize, u32, Option<String>) {
 
 #[tokio::test(start_paused = true)]
 async fn whatever_reads_a_query_is_one_operation() {
-    let (_server, table, faults, reports) = thirty(Retry::exponential()).await;
+    let (_server, table, faults, reports) = thirty(RetryPolicy::exponential()).await;
     let query = || table.query::<Employee>().partition("Sales").page_size(10);
     let told = |entities, pages, attempts, error: Option<&str>| {
         let error = error.map(str::to_owned);
@@ -824,7 +825,7 @@ async fn a_list_of_tables_is_one_operation() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_is_told_when_it_ends_and_without_the_time_of_its_consumer() {
-    let (_server, table, faults, reports) = thirty(Retry::exponential()).await;
+    let (_server, table, faults, reports) = thirty(RetryPolicy::exponential()).await;
     let query = || table.query::<Employee>().partition("Sales").page_size(10);
     let hour = Duration::from_secs(3_600);
 
@@ -886,7 +887,7 @@ async fn a_stream_is_told_when_it_ends_and_without_the_time_of_its_consumer() {
 #[tokio::test(start_paused = true)]
 async fn the_pages_of_a_query_are_attempts_in_one_span() {
     let (log, _guard) = Log::start();
-    let (_server, table, ..) = thirty(Retry::none()).await;
+    let (_server, table, ..) = thirty(RetryPolicy::none()).await;
     let query = table.query::<Employee>().page_size(10);
     let mut stream = query.stream();
     // Wherever it is consumed: the query is part of what asked for its first page.

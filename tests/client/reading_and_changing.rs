@@ -5,7 +5,7 @@ use std::time::Duration;
 use harness::Subject;
 use harness::faults::{Fault, Op};
 use tablesdk::query::PageToken;
-use tablesdk::{ErrorKind, Retry, TableEntity};
+use tablesdk::{ErrorKind, RetryPolicy, TableEntity};
 use tokio::time::Instant;
 
 use crate::{Employee, on_both_transports};
@@ -163,7 +163,7 @@ on_both_transports! {
 
 #[tokio::test(start_paused = true)]
 async fn many_keys_are_read_in_order_and_so_many_at_a_time() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     for id in ["1", "3", "5"] {
         table.insert(&Employee::new(id, id, 1)).await.unwrap();
     }
@@ -196,7 +196,7 @@ async fn many_keys_are_read_in_order_and_so_many_at_a_time() {
 
 #[tokio::test(start_paused = true)]
 async fn a_modification_that_may_have_been_written_claims_nothing() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     table.insert(&Employee::new("1", "Ada", 0)).await.unwrap();
     faults.plan(Op::Update, [Fault::LoseAnswer]);
     let increment = |e: &mut Employee| {

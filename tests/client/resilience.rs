@@ -7,7 +7,9 @@ use bytes::Bytes;
 use harness::Subject;
 use harness::faults::{Fault, Op, refusal};
 use http::Response;
-use tablesdk::{CurrentState, Error, ErrorKind, Retry, Stored, TableClient, TableServiceClient};
+use tablesdk::{
+    CurrentState, Error, ErrorKind, RetryPolicy, Stored, TableClient, TableServiceClient,
+};
 use tokio::time::Instant;
 
 use crate::Employee;
@@ -35,7 +37,7 @@ fn current(error: &Error) -> Option<(bool, Stored<Employee>)> {
 
 #[tokio::test(start_paused = true)]
 async fn what_was_not_sent_is_repeated_without_doubt() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     faults.plan(Op::Insert, [Fault::Refuse, Fault::Refuse]);
     table.insert(&ada()).await.unwrap();
     assert_eq!(faults.count(Op::Insert), 3);
@@ -48,7 +50,7 @@ async fn what_was_not_sent_is_repeated_without_doubt() {
 
 #[tokio::test(start_paused = true)]
 async fn a_busy_service_is_asked_again_and_leaves_no_doubt() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     for answer in [refusal(503, "ServerBusy"), refusal(429, "TooManyRequests")] {
         faults.plan(Op::Insert, [Fault::Answer(answer)]);
         table.upsert_replace(&ada()).await.unwrap();
@@ -60,7 +62,7 @@ async fn a_busy_service_is_asked_again_and_leaves_no_doubt() {
 
 #[tokio::test(start_paused = true)]
 async fn an_insert_whose_request_was_lost_is_repeated() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     faults.plan(Op::Insert, [Fault::LoseRequest]);
     table.insert(&ada()).await.unwrap();
     assert_eq!(faults.count(Op::Insert), 2);
@@ -77,7 +79,7 @@ async fn an_insert_whose_answer_was_lost_claims_nothing() {
         Fault::CarryOutAndAnswer(html(503)),
     ];
     for fault in lost {
-        let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+        let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
         faults.plan(Op::Insert, [fault.clone()]);
         let error = table.insert(&ada()).await.unwrap_err();
         let (equals, row) = current(&error).unwrap();
@@ -96,7 +98,7 @@ async fn an_insert_whose_answer_was_lost_claims_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn an_insert_that_met_another_tells_so() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     table
         .insert(&Employee::new("1", "Grace", 50))
         .await
@@ -110,7 +112,7 @@ async fn an_insert_that_met_another_tells_so() {
 
 #[tokio::test(start_paused = true)]
 async fn upserts_and_unconditional_writes_are_simply_repeated() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     faults.plan(Op::Update, [Fault::LoseAnswer, Fault::LoseRequest]);
     let etag = table.upsert_replace(&ada()).await.unwrap();
     let row = table.get(Employee::key("Sales", "1")).await.unwrap();
@@ -128,7 +130,7 @@ async fn upserts_and_unconditional_writes_are_simply_repeated() {
 
 #[tokio::test(start_paused = true)]
 async fn an_upsert_that_shows_in_the_entity_is_done() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let busy = Fault::Answer(refusal(503, "ServerBusy"));
     let mut plan = vec![Fault::LoseAnswer];
     plan.extend(vec![busy; 4]);
@@ -147,7 +149,7 @@ async fn an_upsert_that_shows_in_the_entity_is_done() {
 
 #[tokio::test(start_paused = true)]
 async fn a_conditional_write_that_may_have_met_itself_claims_nothing() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let mut row = table.insert(&ada()).await.unwrap();
     let before = row.etag().clone();
     row.age = 37;
@@ -173,7 +175,7 @@ async fn a_conditional_write_that_may_have_met_itself_claims_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn a_delete_by_key_is_true_once_nothing_is_there() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     table.insert(&ada()).await.unwrap();
     faults.plan(Op::Delete, [Fault::LoseAnswer]);
     assert!(table.delete(("Sales", "1")).await.unwrap());
@@ -183,7 +185,7 @@ async fn a_delete_by_key_is_true_once_nothing_is_there() {
 
 #[tokio::test(start_paused = true)]
 async fn a_delete_of_a_version_claims_nothing() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let row = table.insert(&ada()).await.unwrap();
     faults.plan(Op::Delete, [Fault::LoseAnswer]);
     let error = table.delete_stored(&row).await.unwrap_err();
@@ -193,7 +195,7 @@ async fn a_delete_of_a_version_claims_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn tables_are_created_and_deleted_in_spite_of_lost_answers() {
-    let (subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let more = subject.service.table("More");
     faults.plan(Op::CreateTable, [Fault::LoseAnswer]);
     more.create().await.unwrap();
@@ -207,7 +209,7 @@ async fn tables_are_created_and_deleted_in_spite_of_lost_answers() {
 
 #[tokio::test(start_paused = true)]
 async fn writes_that_are_never_answered_stay_unknown() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     faults.plan(Op::Insert, vec![Fault::LoseAnswer; 5]);
     let error = table.insert(&ada()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error:?}");
@@ -216,7 +218,7 @@ async fn writes_that_are_never_answered_stay_unknown() {
     assert_eq!(name_of(&table).await.as_deref(), Some("Ada"));
 
     // Without repetition, one lost answer is enough. A lost answer to a read is no doubt at all.
-    let (_subject, table, faults) = Subject::with_faults(Retry::none()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
     faults.plan(Op::Update, [Fault::LoseRequest]);
     let error = table.upsert_merge(&ada()).await.unwrap_err();
     assert!(error.is_outcome_unknown(), "{error:?}");
@@ -228,7 +230,7 @@ async fn writes_that_are_never_answered_stay_unknown() {
 
 #[tokio::test(start_paused = true)]
 async fn a_refusal_of_the_request_itself_leaves_no_doubt() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let refused = Fault::Answer(refusal(400, "InvalidInput"));
     faults.plan(Op::Insert, [Fault::LoseRequest, refused]);
     let error = table.insert(&ada()).await.unwrap_err();
@@ -243,7 +245,7 @@ async fn a_refusal_of_the_request_itself_leaves_no_doubt() {
 
 #[tokio::test(start_paused = true)]
 async fn what_will_not_pass_is_not_repeated() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let statuses = [400, 401, 403, 404, 405, 409, 412, 413, 501, 505];
     for status in statuses {
         faults.plan(Op::Query, [Fault::Answer(refusal(status, "Made"))]);
@@ -258,7 +260,7 @@ async fn what_will_not_pass_is_not_repeated() {
 
 #[tokio::test(start_paused = true)]
 async fn the_service_is_left_alone_as_long_as_it_asks() {
-    let policy = Retry::exponential().delay(Duration::ZERO);
+    let policy = RetryPolicy::exponential().delay(Duration::ZERO);
     let (_subject, table, faults) = Subject::with_faults(policy).await;
     for (name, value, expected) in [
         ("retry-after", "7", Duration::from_secs(7)),
@@ -282,7 +284,7 @@ async fn the_service_is_left_alone_as_long_as_it_asks() {
 
 #[tokio::test(start_paused = true)]
 async fn no_wait_is_begun_that_ends_after_the_deadline() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let mut busy = refusal(503, "ServerBusy");
     busy.headers_mut()
         .insert("retry-after", "61".parse().unwrap());
@@ -295,7 +297,7 @@ async fn no_wait_is_begun_that_ends_after_the_deadline() {
 
 #[tokio::test(start_paused = true)]
 async fn attempts_and_operations_are_limited_in_time() {
-    let policy = Retry::exponential()
+    let policy = RetryPolicy::exponential()
         .delay(Duration::ZERO)
         .try_timeout(Duration::from_secs(4))
         .deadline(Duration::from_secs(10));
@@ -317,7 +319,7 @@ async fn attempts_and_operations_are_limited_in_time() {
 
 #[tokio::test(start_paused = true)]
 async fn every_attempt_is_the_same_request_newly_dated() {
-    let (subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let service = TableServiceClient::builder(subject.server().endpoint())
         .credential(subject.server().credential())
         .transport(faults.clone())
@@ -351,7 +353,7 @@ async fn every_attempt_is_the_same_request_newly_dated() {
 
 #[tokio::test(start_paused = true)]
 async fn the_operations_of_a_client_share_a_budget() {
-    let policy = Retry::exponential().budget(3);
+    let policy = RetryPolicy::exponential().budget(3);
     let (_subject, table, faults) = Subject::with_faults(policy).await;
     let busy = Fault::Answer(refusal(503, "ServerBusy"));
     faults.plan(Op::Query, vec![busy; 6]);
@@ -363,7 +365,7 @@ async fn the_operations_of_a_client_share_a_budget() {
 
 #[tokio::test(start_paused = true)]
 async fn requests_in_flight_are_bounded() {
-    let (subject, _, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (subject, _, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let build = |requests| {
         TableServiceClient::builder(subject.server().endpoint())
             .credential(subject.server().credential())
@@ -397,7 +399,7 @@ fn html(status: u16) -> Response<Bytes> {
 
 #[tokio::test(start_paused = true)]
 async fn an_operation_that_is_dropped_gives_back_its_place() {
-    let (subject, direct, faults) = Subject::with_faults(Retry::exponential()).await;
+    let (subject, direct, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let mut row = direct.insert(&ada()).await.unwrap();
     let table = TableServiceClient::builder(subject.server().endpoint())
         .credential(subject.server().credential())

@@ -7,7 +7,7 @@ use std::time::Duration;
 use harness::clock::TestClock;
 use harness::faults::{Fault, Faults, Op};
 use tablesdk::sas::Permissions;
-use tablesdk::{Retry, SharedKey, TableServiceClient, Transport};
+use tablesdk::{RetryPolicy, SharedKey, TableServiceClient, Transport};
 use tablesdk_server::TableServer;
 
 use crate::Employee;
@@ -65,7 +65,7 @@ async fn a_key_changes_under_load_and_nobody_notices() {
     let service = TableServiceClient::builder(account.both.endpoint())
         .credential(key("b25l"))
         .transport(transport)
-        .retry(Retry::none())
+        .retry(RetryPolicy::none())
         .build()
         .unwrap();
     // Each state of the account has the table.
@@ -125,7 +125,7 @@ async fn a_request_that_was_signed_too_early_is_signed_again_once() {
     let service = TableServiceClient::builder(server.endpoint())
         .credential(key("b25l"))
         .transport(faults.clone())
-        .retry(Retry::none())
+        .retry(RetryPolicy::none())
         .build()
         .unwrap();
     // Without another credential there is nothing to be tried.

@@ -13,7 +13,7 @@ use tablesdk::action::BulkReport;
 use tablesdk::sas::Permissions;
 use tablesdk::transfer::{ImportMode, Record};
 use tablesdk::{
-    DynamicEntity, ErrorKind, Retry, TableClient, TableEntity, TableServiceClient, Timestamp,
+    DynamicEntity, ErrorKind, RetryPolicy, TableClient, TableEntity, TableServiceClient, Timestamp,
     Transport, TransportFuture, Value,
 };
 use tablesdk_server::TableServer;
@@ -163,7 +163,7 @@ async fn a_tracked_entity_of_an_older_version_becomes_a_new_one_when_it_is_writt
 #[tokio::test(start_paused = true)]
 async fn a_merge_of_what_changed_happens_exactly_once_where_that_is_asked_for() {
     for order in 0..2 {
-        let (_subject, table, faults) = Subject::with_faults(Retry::exponential()).await;
+        let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
         table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
         let get = table.get(Employee::key("Sales", "1")).tracked().await;
         let mut ada = get.unwrap().unwrap();
@@ -241,7 +241,7 @@ async fn places_that_are_read_side_by_side_do_not_time_out_while_items_are_consu
                 inner: server.transport(),
                 sent: AtomicU32::new(0),
             })
-            .retry(Retry::none())
+            .retry(RetryPolicy::none())
             .build()
             .unwrap()
             .table("Tests");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use harness::Subject;
 use harness::faults::{Fault, Faults, Op, refusal};
-use tablesdk::{Backend, ErrorKind, Retry, TableClient, TableServiceClient};
+use tablesdk::{Backend, ErrorKind, RetryPolicy, TableClient, TableServiceClient};
 use tablesdk_server::{InProcess, TableServer};
 use tokio::time::Instant;
 
@@ -17,7 +17,7 @@ async fn start() -> (TableServer, TableClient, Faults<InProcess>) {
     let service = TableServiceClient::builder(server.endpoint())
         .credential(server.credential())
         .transport(faults.clone())
-        .retry(Retry::exponential().delay(Duration::ZERO))
+        .retry(RetryPolicy::exponential().delay(Duration::ZERO))
         .secondary_reads()
         .build()
         .unwrap();

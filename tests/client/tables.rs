@@ -5,7 +5,7 @@ use std::time::Duration;
 use harness::Subject;
 use harness::faults::{Fault, Faults, Op, foreign, refusal};
 use tablesdk::query::PageToken;
-use tablesdk::{ErrorCode, ErrorKind, Retry, TableServiceClient};
+use tablesdk::{ErrorCode, ErrorKind, RetryPolicy, TableServiceClient};
 use tablesdk_server::TableServer;
 
 use crate::{Employee, on_both_transports};
@@ -94,7 +94,7 @@ on_both_transports! {
 
 #[tokio::test]
 async fn a_table_does_not_exist_because_a_proxy_responds_with_success() {
-    let (subject, _, faults) = Subject::with_faults(Retry::none()).await;
+    let (subject, _, faults) = Subject::with_faults(RetryPolicy::none()).await;
     faults.plan(Op::Query, [Fault::Answer(foreign(200))]);
     let error = subject.service.table("Nowhere").exists().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Response);
@@ -142,7 +142,7 @@ async fn a_table_that_is_being_deleted_is_waited_for() {
         .credential(server.credential())
         .transport(faults.clone())
         .clock(TokioClock(begin))
-        .retry(Retry::none())
+        .retry(RetryPolicy::none())
         .build()
         .unwrap();
     let table = service.table("Tests");
@@ -200,7 +200,7 @@ async fn a_table_that_is_being_deleted_is_waited_for() {
 
 #[tokio::test]
 async fn somebody_elses_404_is_no_missing_table() {
-    let (_subject, table, faults) = Subject::with_faults(Retry::none()).await;
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
     let proxy = http::Response::builder()
         .status(404)
         .body("<html>".into())

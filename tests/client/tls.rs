@@ -6,7 +6,8 @@ use std::time::Duration;
 use tablesdk::sas::Permissions;
 use tablesdk::transport::ReqwestTransport;
 use tablesdk::{
-    AccessToken, Builder, EntraId, ErrorKind, Retry, TableServiceClient, Timestamp, TokenRequest,
+    AccessToken, EntraId, ErrorKind, RetryPolicy, TableServiceClient, TableServiceClientBuilder,
+    Timestamp, TokenRequest,
 };
 use tablesdk_server::{TableServer, TlsIdentity, TokenGrant, TokenRefusal};
 
@@ -54,7 +55,7 @@ impl TlsServer {
     }
 }
 
-async fn use_table(name: &str, builder: Builder) {
+async fn use_table(name: &str, builder: TableServiceClientBuilder) {
     let service = builder.build().unwrap();
     let table = service.table("Tests");
     table.create().if_missing().await.unwrap();
@@ -111,7 +112,7 @@ async fn a_server_that_nobody_vouches_for_gets_no_request() {
     let server = TlsServer::start().await;
     let table = TableServiceClient::builder(server.server.endpoint())
         .credential(server.server.credential())
-        .retry(Retry::none())
+        .retry(RetryPolicy::none())
         .build()
         .unwrap()
         .table("Tests");

@@ -13,7 +13,7 @@ use harness::clock::TestClock;
 use harness::faults::{Fault, Faults, Op, refusal};
 use http::Response;
 use tablesdk::{
-    AccessToken, Backend, EntraId, ErrorKind, Retry, TableServiceClient, TokenCredential,
+    AccessToken, Backend, EntraId, ErrorKind, RetryPolicy, TableServiceClient, TokenCredential,
     TokenFuture, TokenRequest, Transport,
 };
 use tablesdk_server::{InProcess, TableServer, TokenGrant, TokenRefusal};
@@ -105,7 +105,7 @@ fn setup(entra_id: impl FnOnce(EntraId) -> EntraId) -> Setup {
         .credential(entra_id(EntraId::new(Shared(Arc::clone(&issuer)))))
         .transport(faults.clone())
         .clock(clock.clone())
-        .retry(Retry::none())
+        .retry(RetryPolicy::none())
         .build()
         .unwrap();
     Setup {

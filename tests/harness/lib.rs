@@ -8,7 +8,9 @@ pub mod folder;
 pub mod process;
 pub mod tcp;
 
-use tablesdk::{Builder, Retry, TableClient, TableServiceClient, Transport};
+use tablesdk::{
+    RetryPolicy, TableClient, TableServiceClient, TableServiceClientBuilder, Transport,
+};
 use tablesdk_server::{InProcess, TableServer};
 
 use crate::faults::Faults;
@@ -63,7 +65,7 @@ impl Subject {
     }
 
     /// A server without a socket, a client whose requests go wrong on demand, and a table that exists.
-    pub async fn with_faults(retry: Retry) -> (Self, TableClient, Faults<InProcess>) {
+    pub async fn with_faults(retry: RetryPolicy) -> (Self, TableClient, Faults<InProcess>) {
         let server = TableServer::in_process();
         let faults = Faults::new(server.transport());
         let direct = Self::with_transport(server, faults.clone());
@@ -97,7 +99,7 @@ impl Subject {
     }
 
     /// That client, by the way that leads to the service.
-    pub fn reach(&self, builder: Builder) -> Builder {
+    pub fn reach(&self, builder: TableServiceClientBuilder) -> TableServiceClientBuilder {
         match &self.server {
             Some(server) if server.local_addr().is_none() => builder.transport(server.transport()),
             _ => builder,

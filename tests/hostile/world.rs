@@ -10,7 +10,9 @@ use fastrand::Rng;
 use harness::process::{Process, program};
 use http::Request;
 use tablesdk::transport::ReqwestTransport;
-use tablesdk::{Retry, SharedKey, TableClient, TableServiceClient, Transport, TransportFuture};
+use tablesdk::{
+    RetryPolicy, SharedKey, TableClient, TableServiceClient, Transport, TransportFuture,
+};
 use tokio::process::Command;
 use tokio::sync::watch;
 
@@ -68,7 +70,7 @@ impl World {
         let faults = Faults::new(rng.fork());
         let proxy = Proxy::start(faults, registry.clone(), server.address()).await;
         let key = || SharedKey::new(server.part("AccountName"), server.part("AccountKey")).unwrap();
-        let client = |address: SocketAddr, retry: Retry| {
+        let client = |address: SocketAddr, retry: RetryPolicy| {
             let account = server.part("AccountName");
             let http = reqwest::Client::builder().no_proxy();
             let http = http.redirect(reqwest::redirect::Policy::none());
@@ -80,7 +82,7 @@ impl World {
                 .unwrap()
         };
         let ms = Duration::from_millis;
-        let quick = Retry::exponential().delay(ms(4)).max_delay(ms(40));
+        let quick = RetryPolicy::exponential().delay(ms(4)).max_delay(ms(40));
         let clients = [
             quick
                 .clone()
@@ -97,7 +99,7 @@ impl World {
                 .attempts(2)
                 .try_timeout(ms(250))
                 .deadline(ms(600)),
-            Retry::none().try_timeout(ms(300)).deadline(ms(300)),
+            RetryPolicy::none().try_timeout(ms(300)).deadline(ms(300)),
         ];
         let clients = clients.map(|retry| client(proxy.address(), retry)).to_vec();
         let patient = quick

@@ -8,8 +8,8 @@ use harness::faults::{Fault, Op, refusal};
 use http::Request;
 use tablesdk::transfer::{ImportMode, Record};
 use tablesdk::{
-    DynamicEntity, ErrorCode, ErrorKind, Retry, TableServiceClient, Transport, TransportFuture,
-    Value,
+    DynamicEntity, ErrorCode, ErrorKind, RetryPolicy, TableServiceClient, Transport,
+    TransportFuture, Value,
 };
 use tablesdk_server::TableServer;
 
@@ -31,7 +31,7 @@ async fn count(service: &TableServiceClient) -> usize {
 
 #[tokio::test]
 async fn neighbours_of_a_partition_travel_together() {
-    let (subject, _table, faults) = Subject::with_faults(Retry::none()).await;
+    let (subject, _table, faults) = Subject::with_faults(RetryPolicy::none()).await;
     let mut import = subject.service.import(ImportMode::UpsertReplace);
     for index in 0..250 {
         import
@@ -87,7 +87,7 @@ impl<T: Transport> Transport for Slow<T> {
 
 #[tokio::test]
 async fn a_batch_stays_within_four_mebibytes_where_keys_are_full_of_quotes() {
-    let (subject, _table, _) = Subject::with_faults(Retry::none()).await;
+    let (subject, _table, _) = Subject::with_faults(RetryPolicy::none()).await;
     // A quote is doubled in the URL, and each of both takes three bytes of it.
     let partition = "'".repeat(500);
     let text = format!("{}{}", "é".repeat(15_000), "a".repeat(7_000));
@@ -103,7 +103,7 @@ async fn a_batch_stays_within_four_mebibytes_where_keys_are_full_of_quotes() {
 
 #[tokio::test]
 async fn a_batch_stays_within_four_mebibytes_however_texts_are_escaped() {
-    let (subject, _table, faults) = Subject::with_faults(Retry::none()).await;
+    let (subject, _table, faults) = Subject::with_faults(RetryPolicy::none()).await;
     // Each control character takes six bytes of JSON, and each byte of the key three of the URL.
     let text = "\u{1}".repeat(32 * 1024);
     let mut import = subject.service.import(ImportMode::UpsertReplace);
@@ -126,7 +126,7 @@ async fn the_last_of_two_records_of_one_entity_wins() {
     println!("seed {seed}");
     let mut random = fastrand::Rng::with_seed(seed);
     // The first requests are the slowest: without care they would come last.
-    let (subject, _table, faults) = Subject::with_faults(Retry::none()).await;
+    let (subject, _table, faults) = Subject::with_faults(RetryPolicy::none()).await;
     tokio::time::pause();
     let delays = (1..=400)
         .rev()
@@ -156,7 +156,7 @@ async fn the_last_of_two_records_of_one_entity_wins() {
 
 #[tokio::test]
 async fn what_was_stored_is_told_after_a_failure_and_another_import_goes_on_there() {
-    let (subject, _table, faults) = Subject::with_faults(Retry::none()).await;
+    let (subject, _table, faults) = Subject::with_faults(RetryPolicy::none()).await;
     let all: Vec<_> = (0..950)
         .map(|index| entity("a", &format!("{index:03}"), index))
         .collect();
@@ -310,7 +310,7 @@ async fn a_file_that_was_cut_or_miscounts_is_told() {
 
 #[tokio::test]
 async fn tables_are_created_once_and_only_if_wanted() {
-    let (subject, _table, faults) = Subject::with_faults(Retry::none()).await;
+    let (subject, _table, faults) = Subject::with_faults(RetryPolicy::none()).await;
     let before = faults.count(Op::CreateTable);
     let mut import = subject.service.import(ImportMode::UpsertReplace);
     for row in ["1", "2", "3"] {
@@ -330,7 +330,7 @@ async fn tables_are_created_once_and_only_if_wanted() {
 
 #[tokio::test]
 async fn a_push_that_is_dropped_loses_nothing_silently() {
-    let (subject, _table, faults) = Subject::with_faults(Retry::none()).await;
+    let (subject, _table, faults) = Subject::with_faults(RetryPolicy::none()).await;
     tokio::time::pause();
     faults.plan(Op::Update, [Fault::Delay(Duration::from_secs(5))]);
     let mut import = subject
@@ -351,7 +351,7 @@ async fn a_push_that_is_dropped_loses_nothing_silently() {
 
 #[tokio::test]
 async fn an_import_that_could_send_nothing_is_refused() {
-    let (subject, _table, faults) = Subject::with_faults(Retry::none()).await;
+    let (subject, _table, faults) = Subject::with_faults(RetryPolicy::none()).await;
     let before = faults.seen().len();
     let import = || subject.service.import(ImportMode::Insert);
     for (mut import, rule) in [

@@ -52,7 +52,7 @@ impl CreateTable {
     /// more for it. Without this, `TableBeingDeleted` is reported at once.
     ///
     /// Between two attempts pass one second, then two, and so on to five, of tokio's time. Each attempt is an operation of its own
-    /// under the client's [`Retry`](crate::Retry), whose deadline is another matter. No pause is begun that would end later than
+    /// under the client's [`RetryPolicy`](crate::RetryPolicy), whose deadline is another matter. No pause is begun that would end later than
     /// the time is up: then the last `TableBeingDeleted` is reported.
     ///
     /// ```

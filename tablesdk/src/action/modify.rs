@@ -73,9 +73,9 @@ where
 
     /// How often it reads and writes when somebody else keeps writing, at most: 16 times unless told otherwise. Not 0.
     ///
-    /// All rounds together have the [deadline](crate::Retry::deadline) of the client. Between two of them passes a random
-    /// time: up to an eighth of [`Retry::delay`](crate::Retry::delay) at first, twice as much each time, up to a tenth of
-    /// [`Retry::max_delay`](crate::Retry::max_delay).
+    /// All rounds together have the [deadline](crate::RetryPolicy::deadline) of the client. Between two of them passes a random
+    /// time: up to an eighth of [`RetryPolicy::delay`](crate::RetryPolicy::delay) at first, twice as much each time, up to a tenth of
+    /// [`RetryPolicy::max_delay`](crate::RetryPolicy::max_delay).
     pub const fn rounds(mut self, rounds: u32) -> Self {
         self.rounds = rounds;
         self

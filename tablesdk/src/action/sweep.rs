@@ -41,7 +41,7 @@ impl SweepMarkers {
     }
 
     /// Deletes only markers of that age: an hour unless told otherwise. It must be longer than any client of the table tries
-    /// an operation, and any request can be under way: less than the [deadline](crate::Retry::deadline) of this client and
+    /// an operation, and any request can be under way: less than the [deadline](crate::RetryPolicy::deadline) of this client and
     /// a minute more is refused. The age is told by this machine's clock. A marker that was to be
     /// [kept](super::InsertEntity::keep_marker) for longer is left for that time.
     pub const fn older_than(mut self, age: Duration) -> Self {

@@ -265,7 +265,7 @@ fn missing_header(headers: &HeaderMap, backend: Backend) -> Option<HeaderName> {
 #[error(
     "{status} without the header {header}, which every response of {} has",
     if *header == name::X_MS_VERSION {
-        "Table storage (for Cosmos DB, which has none, set `Builder::backend`)"
+        "Table storage (for Cosmos DB, which has none, set `TableServiceClientBuilder::backend`)"
     } else {
         "the table service"
     }

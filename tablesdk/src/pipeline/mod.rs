@@ -15,7 +15,7 @@ pub(crate) use attempt::Effect;
 pub use observe::OperationReport;
 pub(crate) use observe::{Hook, PagedOperation, in_current_span};
 pub(crate) use patience::Patience;
-pub use policy::Retry;
+pub use policy::RetryPolicy;
 pub(crate) use retry::{Answer, Run};
 
 use std::sync::Arc;
@@ -50,7 +50,7 @@ pub(crate) struct Pipeline {
     pub(crate) credential: CredentialSlot,
     transport: Arc<dyn Transport>,
     clock: Arc<dyn Clock>,
-    retry: Retry,
+    retry: RetryPolicy,
     budget: Budget,
     places: Option<Semaphore>,
 }
@@ -62,7 +62,7 @@ impl Pipeline {
         credential: CredentialSlot,
         transport: Arc<dyn Transport>,
         clock: Arc<dyn Clock>,
-        retry: Retry,
+        retry: RetryPolicy,
         max_in_flight: Option<usize>,
     ) -> Self {
         Self {

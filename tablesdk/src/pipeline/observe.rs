@@ -16,7 +16,7 @@ use super::attempt::Failure;
 use crate::Error;
 use crate::query::AccessClass;
 
-/// What an operation took. See [`Builder::on_operation`](crate::Builder::on_operation).
+/// What an operation took. See [`TableServiceClientBuilder::on_operation`](crate::TableServiceClientBuilder::on_operation).
 ///
 /// A query is one operation, whatever number of pages it reads: it is told when its last page was read, when it failed, or else
 /// when its stream ended or was dropped. Each place that [`partitions`](crate::action::QueryEntities::partitions) and its like

@@ -14,16 +14,16 @@ use crate::Error;
 ///
 /// ```
 /// use std::time::Duration;
-/// use tablesdk::{Retry, TableServiceClient};
+/// use tablesdk::{RetryPolicy, TableServiceClient};
 ///
 /// let service = TableServiceClient::builder("https://acct.table.core.windows.net")
-///     .retry(Retry::exponential().attempts(8).deadline(Duration::from_secs(90)))
+///     .retry(RetryPolicy::exponential().attempts(8).deadline(Duration::from_secs(90)))
 ///     .build()?;
 /// # Ok::<(), tablesdk::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "a policy does nothing until it is given to a builder"]
-pub struct Retry {
+pub struct RetryPolicy {
     pub(super) attempts: u32,
     pub(super) delay: Duration,
     pub(super) max_delay: Duration,
@@ -32,7 +32,7 @@ pub struct Retry {
     pub(super) budget: u32,
 }
 
-impl Retry {
+impl RetryPolicy {
     /// Five attempts in a minute, of 30 seconds at most each, with 0.2 to 10 seconds between them: what a client does unless
     /// told otherwise.
     pub const fn exponential() -> Self {
@@ -124,7 +124,7 @@ impl Retry {
     }
 }
 
-impl Default for Retry {
+impl Default for RetryPolicy {
     fn default() -> Self {
         Self::exponential()
     }
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn pauses_double_up_to_their_maximum() {
-        let policy = Retry::exponential();
+        let policy = RetryPolicy::exponential();
         for attempts in [1, 2, 3, 6, 7, 50, u32::MAX] {
             let bound = Duration::from_millis(200) * 2_u32.pow((attempts - 1).min(6));
             let bound = bound.min(Duration::from_secs(10));
@@ -152,12 +152,12 @@ mod tests {
     #[test]
     fn a_policy_that_never_tries_is_refused() {
         for policy in [
-            Retry::none().attempts(0),
-            Retry::none().try_timeout(Duration::ZERO),
-            Retry::none().deadline(Duration::ZERO),
+            RetryPolicy::none().attempts(0),
+            RetryPolicy::none().try_timeout(Duration::ZERO),
+            RetryPolicy::none().deadline(Duration::ZERO),
         ] {
             assert!(policy.check().is_err(), "{policy:?}");
         }
-        assert!(Retry::default().check().is_ok());
+        assert!(RetryPolicy::default().check().is_ok());
     }
 }

@@ -183,7 +183,7 @@ impl TableSasBuilder {
         self
     }
 
-    /// Holds until that long after the signing, by the client's [clock](crate::Builder::clock).
+    /// Holds until that long after the signing, by the client's [clock](crate::TableServiceClientBuilder::clock).
     pub fn expires_in(mut self, duration: Duration) -> Self {
         self.terms.expiry = Some(When::In(duration));
         self

@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 use super::terms::OPERATION;
 use crate::credential::{Sas, Signer};
 use crate::pipeline::Pipeline;
-use crate::{Builder, Error};
+use crate::{Error, TableServiceClientBuilder};
 
 /// The URL of an account or of a table, with a shared access signature: everything that a client needs.
 ///
@@ -50,7 +50,7 @@ impl SasUrl {
         self.table.as_deref()
     }
 
-    /// The signature: a [credential](crate::Builder::credential).
+    /// The signature: a [credential](crate::TableServiceClientBuilder::credential).
     pub const fn sas(&self) -> &Sas {
         &self.sas
     }
@@ -62,8 +62,8 @@ impl SasUrl {
     }
 
     /// Starts a client for the account that the URL names, with the signature as its credential.
-    pub fn builder(&self) -> Builder {
-        Builder::of(self.endpoint.clone()).credential(self.sas.clone())
+    pub fn builder(&self) -> TableServiceClientBuilder {
+        TableServiceClientBuilder::of(self.endpoint.clone()).credential(self.sas.clone())
     }
 
     pub(super) fn sign(

@@ -14,7 +14,7 @@ use crate::Error;
 
 /// Sends requests over HTTP with a [`reqwest::Client`].
 ///
-/// Connecting may take 5 seconds. How long a whole request may take is up to [`Retry::try_timeout`](crate::Retry::try_timeout).
+/// Connecting may take 5 seconds. How long a whole request may take is up to [`RetryPolicy::try_timeout`](crate::RetryPolicy::try_timeout).
 /// An answer may be 64 MiB large.
 ///
 /// ```
@@ -61,7 +61,7 @@ impl ReqwestTransport {
 
     /// A transport over a client of your own, of `reqwest` 0.13: with other certificates, proxies, resolvers or limits of its
     /// pool. It must not follow redirects, since a signature is for one URL, nor repeat requests, since only
-    /// [`Retry`](crate::Retry) knows which may be, nor decompress answers without a bound.
+    /// [`RetryPolicy`](crate::RetryPolicy) knows which may be, nor decompress answers without a bound.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -96,7 +96,7 @@ impl ReqwestTransport {
     ///
     /// Without it they share the threads of the program's runtime, and a peer that sends data faster than it can be read, such
     /// as informational responses without end, keeps a thread busy for up to 50 MB at a time. On a runtime of one thread no
-    /// timer fires meanwhile, so that an operation ends later than its [deadline](crate::Retry::deadline). With it deadlines hold
+    /// timer fires meanwhile, so that an operation ends later than its [deadline](crate::RetryPolicy::deadline). With it deadlines hold
     /// whatever a peer sends, and each request passes between two threads.
     ///
     /// Not for tests with paused time: tokio does not wait for other threads before it moves time on.

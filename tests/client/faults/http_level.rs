@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use harness::faults::{Fault, Faults, Op, batch_refusal, foreign, refusal};
 use http::Response;
-use tablesdk::{Retry, TableServiceClient};
+use tablesdk::{RetryPolicy, TableServiceClient};
 use tablesdk_server::TableServer;
 use tokio::time::sleep;
 
@@ -168,7 +168,7 @@ impl Stage {
         let service = TableServiceClient::builder(server.endpoint())
             .credential(server.credential())
             .transport(faults.clone())
-            .retry(Retry::exponential().budget(u32::MAX))
+            .retry(RetryPolicy::exponential().budget(u32::MAX))
             .build()
             .unwrap();
         direct(&server).create().await.unwrap();

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tablesdk::transport::ReqwestTransport;
-use tablesdk::{Error, Retry, SharedKey, TableServiceClient};
+use tablesdk::{Error, RetryPolicy, SharedKey, TableServiceClient};
 
 /// A server that answers every request with `100 Continue` as fast as its connections take it.
 ///
@@ -31,7 +31,7 @@ async fn give_up(transport: ReqwestTransport, deadline: Duration) -> (Duration, 
     let service = TableServiceClient::builder(format!("http://{}/acct", flood()))
         .credential(SharedKey::new("acct", "c2VjcmV0").unwrap())
         .transport(transport)
-        .retry(Retry::exponential().deadline(deadline))
+        .retry(RetryPolicy::exponential().deadline(deadline))
         .build()
         .unwrap();
     let start = Instant::now();

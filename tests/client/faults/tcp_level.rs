@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use harness::tcp::{Tear, TornServer};
-use tablesdk::{Retry, TableServiceClient};
+use tablesdk::{RetryPolicy, TableServiceClient};
 use tablesdk_server::TableServer;
 
 use super::verb::Verb;
@@ -71,7 +71,7 @@ async fn one_tear_befalls_every_verb() {
             Sent::Often => Duration::from_millis(300),
             _ => Duration::from_secs(30),
         };
-        let policy = Retry::exponential()
+        let policy = RetryPolicy::exponential()
             .delay(Duration::ZERO)
             .try_timeout(attempt);
         let endpoint = format!(
@@ -143,7 +143,7 @@ async fn a_connection_that_is_lost_each_time_is_given_up() {
     );
     let table = TableServiceClient::builder(endpoint)
         .credential(server.credential())
-        .retry(Retry::exponential().delay(Duration::ZERO))
+        .retry(RetryPolicy::exponential().delay(Duration::ZERO))
         .build()
         .unwrap()
         .table("Tests");

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use harness::faults::{SERVICE_HEADERS, batch_refusal};
-use tablesdk::{Error, ErrorKind, Retry, SharedKey, TableClient, TableServiceClient};
+use tablesdk::{Error, ErrorKind, RetryPolicy, SharedKey, TableClient, TableServiceClient};
 use wiremock::matchers::any;
 use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
 
@@ -112,7 +112,7 @@ async fn befall(
     verb: Verb,
     answer: &ResponseTemplate,
     times: usize,
-    retry: Retry,
+    retry: RetryPolicy,
 ) -> (Result<(), Error>, usize) {
     let server = MockServer::start().await;
     let faulty = Faulty {
@@ -140,8 +140,8 @@ async fn befall(
     (outcome, own)
 }
 
-fn retry() -> Retry {
-    Retry::exponential()
+fn retry() -> RetryPolicy {
+    RetryPolicy::exponential()
         .attempts(ATTEMPTS)
         .delay(Duration::ZERO)
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use harness::process::{Process, program};
 use tablesdk::sas::{AccountPermissions, ResourceTypes};
 use tablesdk::transport::ReqwestTransport;
-use tablesdk::{Retry, SharedKey, TableEntity, TableServiceClient};
+use tablesdk::{RetryPolicy, SharedKey, TableEntity, TableServiceClient};
 use tokio::process::Command;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -102,7 +102,7 @@ impl Subject {
             .redirect(reqwest::redirect::Policy::none())
             .pool_max_idle_per_host(usize::from(keeps_connections))
             .connect_timeout(Duration::from_secs(5));
-        let retry = Retry::exponential()
+        let retry = RetryPolicy::exponential()
             .try_timeout(Duration::from_secs(5))
             .deadline(Duration::from_secs(15));
         TableServiceClient::builder(format!("http://{}/{account}", self.address()))
