@@ -1,22 +1,23 @@
-//! Guides: one page for each matter that takes more than the documentation of an item. Every program in them runs.
+//! Guides: one page for each subject that is too large for the documentation of one item. Tests run every program in them.
 //!
 //! In reading order:
 //!
-//! 1. [Entities](entities): what the two keys are for, what a struct stores, how it changes over the years.
-//! 2. [Queries](queries): what a filter can say, what a query costs, how to read faster.
+//! 1. [Entities](entities): the two keys, which properties a struct stores, how to change a struct over the years.
+//! 2. [Queries](queries): what a filter can express, what a query costs, how to read faster.
 //! 3. [Paging](paging): streams, pages and continuation tokens.
-//! 4. [Batches and bulk](batches_and_bulk): many changes together, or simply many changes.
-//! 5. [Concurrency](concurrency): several writers of one entity.
-//! 6. [Errors and retries](errors_and_retries): what an error tells, what is repeated, what is known when answers are lost.
+//! 4. [Batches and bulk](batches_and_bulk): several changes in one transaction, or many changes without one.
+//! 5. [Concurrency](concurrency): several clients that write the same entity.
+//! 6. [Errors and retries](errors_and_retries): what an error contains, which requests are retried, what is known when responses
+//!    are lost.
 //! 7. [Credentials](credentials): connection strings, keys, signatures, tokens, transports.
 //! 8. [Observability](observability): spans, reports, request ids.
-//! 9. [Testing](testing): the service in the test's own process.
-//! 10. [Emulators](emulators): what Azurite does otherwise.
+//! 9. [Testing](testing): a table service in the process of the test.
+//! 10. [Emulators](emulators): how Azurite differs from the service.
 //!
-//! For those who come from elsewhere: [.NET and Python](moving_from_dotnet_and_python), and
+//! For users of other libraries: [.NET and Python](moving_from_dotnet_and_python), and
 //! [`azure_data_tables`](moving_from_the_old_crate), the unofficial Rust crate.
 
-// In reading order, each with the way to its neighbours.
+// In reading order. Each guide ends with links to the previous and the next one.
 
 #[doc = include_str!("entities.md")]
 #[doc = "\n\n---\n\n[All guides](crate::guide) · Next: [Queries](crate::guide::queries)"]
