@@ -20,7 +20,7 @@ use crate::entity::{Stored, TableEntity};
 /// ada.name = "Ada Lovelace".to_owned();
 /// if let Err(error) = table.replace(&mut ada).await {
 ///     match error.current() {
-///         Some(CurrentState::Present(row)) if row.equals_sent() => println!("that is there, by whomever"),
+///         Some(CurrentState::Present(row)) if row.equals_sent() => println!("the entity is as it was sent"),
 ///         Some(CurrentState::Present(row)) => println!("{} is there", row.read::<Employee>()?.name),
 ///         Some(CurrentState::Missing) => println!("nothing is there"),
 ///         _ => return Err(error.into()),
