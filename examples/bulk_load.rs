@@ -76,7 +76,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         }
     };
     let table = service.table(unique_name("Measurements"));
-    table.create().await?;
+    table.create_table().await?;
     let result = run(&table, count).await;
     table.delete_table().await?;
     drop(server);

@@ -35,7 +35,7 @@ struct ExpenseClaim {
 async fn main() -> Result<(), Box<dyn Error>> {
     let (service, _server) = connect().await?;
     let table = service.table(unique_name("ExpenseClaims"));
-    table.create().await?;
+    table.create_table().await?;
 
     // The table is deleted whatever happens in between.
     let outcome = tour(&table).await;

@@ -43,7 +43,7 @@ struct Earthquake {
 async fn main() -> Result<(), Box<dyn Error>> {
     let (service, _server) = connect().await?;
     let table = service.table(unique_name("Earthquakes"));
-    table.create().await?;
+    table.create_table().await?;
     println!("Created table {} at {}.", table.name(), service.endpoint());
 
     // The table is deleted whatever happens in between.

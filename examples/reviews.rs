@@ -55,7 +55,7 @@ enum Row {
 async fn main() -> Result<(), Box<dyn Error>> {
     let (service, _server) = connect().await?;
     let table = service.table(unique_name("Reviews"));
-    table.create().await?;
+    table.create_table().await?;
 
     // The table is deleted whatever happens in between.
     let outcome = tour(&table).await;

@@ -36,7 +36,7 @@ impl Order {
 async fn main() -> Result<(), Box<dyn Error>> {
     let (service, _server) = connect().await?;
     let table = service.table(unique_name("Orders"));
-    table.create().await?;
+    table.create_table().await?;
 
     // The table is deleted whatever happens in between.
     let outcome = tour(&table).await;

@@ -62,9 +62,9 @@ pub async fn run() -> Result<(), AnyError> {
 
 /// Two tables, one of them with three pages of entities.
 async fn fill(service: &TableServiceClient) -> Result<(), AnyError> {
-    service.table("Empty").create().await?;
+    service.table("Empty").create_table().await?;
     let table = service.table("Readings");
-    table.create().await?;
+    table.create_table().await?;
     for sensor in 0..5 {
         for first in (0..500).step_by(100) {
             let partition = format!("sensor {sensor}");

@@ -20,7 +20,7 @@ use crate::CurrentState;
 /// # let server = tablesdk_server::TableServer::start().await?;
 /// let service = TableServiceClient::from_connection_string(&server.connection_string())?;
 /// let table = service.table("Employees");
-/// table.create().await?;
+/// table.create_table().await?;
 /// let employee = Employee { department: "Sales".into(), id: "1".into() };
 /// table.insert(&employee).await?;
 ///

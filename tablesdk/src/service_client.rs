@@ -26,7 +26,7 @@ use crate::{Backend, Error, TableClient};
 ///
 /// let service = TableServiceClient::from_connection_string(&text)?;
 /// let table = service.table("Employees");
-/// table.create().await?;
+/// table.create_table().await?;
 /// assert_eq!(service.tables().collect().await?, ["Employees"]);
 /// # Ok(())
 /// # }
@@ -117,7 +117,7 @@ impl TableServiceClient {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let server = tablesdk_server::TableServer::start().await?;
     /// # let service = tablesdk::TableServiceClient::from_connection_string(&server.connection_string())?;
-    /// service.table("Employees").create().await?;
+    /// service.table("Employees").create_table().await?;
     /// assert_eq!(service.tables().collect().await?, ["Employees"]);
     /// # Ok(())
     /// # }
@@ -237,7 +237,7 @@ impl TableServiceClient {
     ///     .expires_in(Duration::from_secs(600))
     ///     .sign()?;
     /// let guest = TableServiceClient::from_sas_url(&url.expose())?;
-    /// guest.table("Employees").create().await?;
+    /// guest.table("Employees").create_table().await?;
     /// assert_eq!(guest.tables().collect().await?, ["Employees"]);
     /// assert!(guest.table("Employees").delete_table().await.unwrap_err().is_denied());
     /// # Ok(())
@@ -270,7 +270,7 @@ impl TableServiceClient {
     /// let table = service.table("Employees");
     ///
     /// service.update_credential(second)?;
-    /// table.create().await?;
+    /// table.create_table().await?;
     /// # Ok(())
     /// # }
     /// ```
@@ -409,7 +409,7 @@ impl TableServiceClientBuilder {
     ///     .credential(server.credential())
     ///     .transport(server.transport())
     ///     .build()?;
-    /// service.table("Employees").create().await?;
+    /// service.table("Employees").create_table().await?;
     /// # Ok(())
     /// # }
     /// ```

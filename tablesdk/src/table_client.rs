@@ -108,9 +108,9 @@ impl TableClient {
     /// # let server = tablesdk_server::TableServer::start().await?;
     /// # let service = tablesdk::TableServiceClient::from_connection_string(&server.connection_string())?;
     /// let table = service.table("Employees");
-    /// table.create().await?;
-    /// assert!(table.create().await.unwrap_err().is_conflict());
-    /// let created = table.create().if_missing().await?;
+    /// table.create_table().await?;
+    /// assert!(table.create_table().await.unwrap_err().is_conflict());
+    /// let created = table.create_table().if_missing().await?;
     /// assert!(!created);
     /// # Ok(())
     /// # }
@@ -120,7 +120,7 @@ impl TableClient {
     ///
     /// `TableAlreadyExists` unless [`if_missing`](CreateTable::if_missing) is set, `TableBeingDeleted` for some time
     /// after a deletion, `InvalidResourceName`.
-    pub fn create(&self) -> CreateTable {
+    pub fn create_table(&self) -> CreateTable {
         CreateTable::new(self.clone())
     }
 
@@ -132,7 +132,7 @@ impl TableClient {
     /// # let server = tablesdk_server::TableServer::start().await?;
     /// # let service = tablesdk::TableServiceClient::from_connection_string(&server.connection_string())?;
     /// # let table = service.table("Employees");
-    /// # table.create().await?;
+    /// # table.create_table().await?;
     /// assert!(table.delete_table().await?);
     /// assert!(!table.delete_table().await?);
     /// # Ok(())
@@ -156,9 +156,9 @@ impl TableClient {
     /// # let server = tablesdk_server::TableServer::start().await?;
     /// # let service = tablesdk::TableServiceClient::from_connection_string(&server.connection_string())?;
     /// let table = service.table("Employees");
-    /// assert!(!table.exists().await?);
-    /// table.create().await?;
-    /// assert!(table.exists().await?);
+    /// assert!(!table.table_exists().await?);
+    /// table.create_table().await?;
+    /// assert!(table.table_exists().await?);
     /// # Ok(())
     /// # }
     /// ```
@@ -166,7 +166,7 @@ impl TableClient {
     /// # Errors
     ///
     /// Those of the service, such as `AuthenticationFailed`. A shared access signature for entities alone does not tell.
-    pub fn exists(&self) -> TableExists {
+    pub fn table_exists(&self) -> TableExists {
         TableExists::new(self.clone())
     }
 
@@ -178,7 +178,7 @@ impl TableClient {
     /// # let server = tablesdk_server::TableServer::start().await?;
     /// # let service = tablesdk::TableServiceClient::from_connection_string(&server.connection_string())?;
     /// # let table = service.table("Employees");
-    /// # table.create().await?;
+    /// # table.create_table().await?;
     /// assert!(table.access_policy().await?.is_empty());
     /// # Ok(())
     /// # }
@@ -201,7 +201,7 @@ impl TableClient {
     /// # let server = tablesdk_server::TableServer::start().await?;
     /// # let service = tablesdk::TableServiceClient::from_connection_string(&server.connection_string())?;
     /// # let table = service.table("Employees");
-    /// # table.create().await?;
+    /// # table.create_table().await?;
     /// use std::time::{Duration, SystemTime};
     /// use tablesdk::TableClient;
     /// use tablesdk::sas::{Permissions, StoredAccessPolicy};

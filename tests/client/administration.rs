@@ -203,9 +203,9 @@ async fn reads_go_to_the_secondary_that_was_named() {
         .build()
         .unwrap();
     let table = service.table("Tests");
-    table.create().await.unwrap();
+    table.create_table().await.unwrap();
     faults.plan(Op::Query, [Fault::Refuse]);
-    assert!(table.exists().await.unwrap());
+    assert!(table.table_exists().await.unwrap());
     assert_eq!(faults.count(Op::Query), 2);
     // What is asked of the secondary alone is, and what is read to be changed is read at the primary.
     assert_eq!(

@@ -167,7 +167,7 @@ async fn the_bundled_server_knows_merges_by_post() {
         .build()
         .unwrap();
     let table = service.table("People");
-    table.create().await.unwrap();
+    table.create_table().await.unwrap();
     table.upsert_merge(&ada()).await.unwrap();
     let older = Employee { age: 37, ..ada() };
     let batch = table.batch("O'Hare & co").merge_unconditional(&older);
@@ -307,7 +307,7 @@ async fn an_etag_that_no_header_can_hold_is_not_sent_back() {
 async fn a_success_that_is_not_the_services_is_none() {
     let page = service_response(200).set_body_raw("<html>sign in</html>", "text/html");
     let (_server, table) = answering(page).await;
-    let created = table.create().await.map(|()| true);
+    let created = table.create_table().await.map(|()| true);
     for outcome in [
         created,
         table.delete(("p", "r")).await,

@@ -13,7 +13,7 @@ pub(crate) const DIFFERENCES: Differences = Differences {
             elsewhere: "Matters in URLs: `people` is not found where `People` was created.",
             service: "Does not matter.",
             known: Known::Documented("1.2"),
-            tests: &[("tables::names_of_tables_ignore_case", "same.exists()")],
+            tests: &[("tables::names_of_tables_ignore_case", "same.table_exists()")],
         },
         Difference {
             matter: "The order of the list of tables",

@@ -90,8 +90,8 @@ async fn names_that_no_table_has_are_refused_by_every_verb() {
         ),
     ] {
         let table = table(name);
-        assert_refused(table.create().await, because);
-        assert_refused(table.create().if_missing().await, because);
+        assert_refused(table.create_table().await, because);
+        assert_refused(table.create_table().if_missing().await, because);
         assert_refused(table.delete_table().await, because);
         assert_refused(table.insert(&Employee::new("1", "Ada", 36)).await, because);
         assert_refused(table.get(Employee::key("Sales", "1")).await, because);
@@ -232,7 +232,7 @@ async fn a_wrong_key_is_denied_and_never_shown() {
         .credential(key)
         .build()
         .unwrap();
-    let error = service.table("People").create().await.unwrap_err();
+    let error = service.table("People").create_table().await.unwrap_err();
     assert!(error.is_denied(), "{error}");
     assert_eq!(error.code(), Some(&ErrorCode::AuthenticationFailed));
     let right = subject.server().credential().expose().to_string();

@@ -527,7 +527,7 @@ async fn by_hand() -> (TableServer, Hand, TableServiceClient, Faults<InProcess>)
         .clock(hand.clone())
         .build()
         .unwrap();
-    service.table("Tests").create().await.unwrap();
+    service.table("Tests").create_table().await.unwrap();
     (server, hand, service, faults)
 }
 

@@ -277,7 +277,12 @@ async fn success_of_a_proxy_proves_no_write() {
         let error = table.delete_table().await.unwrap_err();
         assert!(error.is_outcome_unknown(), "{error:?}");
         faults.plan(Op::CreateTable, answer());
-        let error = subject.service.table("Others").create().await.unwrap_err();
+        let error = subject
+            .service
+            .table("Others")
+            .create_table()
+            .await
+            .unwrap_err();
         assert!(error.is_outcome_unknown(), "{error:?}");
         faults.plan(Op::Update, answer());
         let error = table.set_access_policy([]).await.unwrap_err();

@@ -381,7 +381,7 @@ on_both_transports! {
         let mut seeded = Seeded::new();
         let rng = &mut seeded.rng;
         let table = subject.service.table("Rows");
-        table.create().await.unwrap();
+        table.create_table().await.unwrap();
         let device = |rng: &mut Rng| text(rng).replace(|c| is_forbidden(c) || c == '_', "");
         let (mut logs, mut rooms) = (Vec::new(), Vec::new());
         for _ in 0..80 {
@@ -471,7 +471,7 @@ on_both_transports! {
     /// A key that is one field is a column, which compares as the field's values do.
     async fn columns_of_keys_compare_as_their_values(subject: Subject) {
         let table = subject.service.table("Numbers");
-        table.create().await.unwrap();
+        table.create_table().await.unwrap();
         let day = time::macros::date!(2024 - 03 - 15);
         for at in [1, 10, 2] {
             table.insert(&Numbered { day, at: Desc(at) }).await.unwrap();

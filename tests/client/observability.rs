@@ -94,7 +94,7 @@ impl<T: Transport> Transport for Signatures<T> {
 async fn suite<T: Transport + 'static>(service: &TableServiceClient, faults: &Faults<T>) {
     let table = &service.table("Tests");
     let key = || Employee::key("Sales", "1");
-    let _ = table.create().if_missing().await;
+    let _ = table.create_table().if_missing().await;
     let ada = Employee::new("1", "Ada", 36);
     faults.plan(Op::Insert, [Fault::LoseAnswer]);
     let _ = table.insert(&ada).await;
@@ -142,7 +142,7 @@ async fn suite<T: Transport + 'static>(service: &TableServiceClient, faults: &Fa
     faults.plan(Op::Delete, [Fault::Refuse, Fault::LoseRequest]);
     let _ = table.delete(("Sales", "1")).await;
     let _ = table.query::<DynamicEntity>().delete_all().await;
-    let _ = table.exists().await;
+    let _ = table.table_exists().await;
     let _ = table.access_policy().await;
     let _ = table.set_access_policy([]).await;
     let _ = service.tables().collect().await;
@@ -483,7 +483,7 @@ async fn the_hook_is_told_what_an_operation_took() {
         .unwrap()
         .table("Tests");
     let take = || std::mem::take(&mut *reports.lock().unwrap());
-    table.create().await.unwrap();
+    table.create_table().await.unwrap();
     let [create] = take().try_into().unwrap();
     assert_eq!(
         (create.operation, create.table.as_deref()),
@@ -580,7 +580,7 @@ async fn reported(retry: RetryPolicy) -> (TableServer, TableClient, Faults<InPro
         .build()
         .unwrap()
         .table("Tests");
-    table.create().await.unwrap();
+    table.create_table().await.unwrap();
     reports.lock().unwrap().clear();
     (server, table, faults, reports)
 }
@@ -669,13 +669,13 @@ async fn the_hook_is_told_of_an_operation_what_the_program_is_told() {
     told("get entity", 0, 1, Some("cancelled"));
 
     // What is about the table, and about no entity.
-    assert!(table.exists().await.unwrap());
+    assert!(table.table_exists().await.unwrap());
     told("get table", 0, 1, None);
     table.access_policy().await.unwrap();
     told("get table access policy", 0, 1, None);
     table.sweep_markers("Sales").await.unwrap();
     told("sweep markers", 0, 1, None);
-    assert!(!table.create().if_missing().await.unwrap());
+    assert!(!table.create_table().if_missing().await.unwrap());
     told("create table", 0, 1, Some("TableAlreadyExists"));
 }
 
@@ -808,7 +808,7 @@ async fn a_list_of_tables_is_one_operation() {
         .build()
         .unwrap();
     for name in ["One", "Two", "Three"] {
-        service.table(name).create().await.unwrap();
+        service.table(name).create_table().await.unwrap();
     }
     reports.lock().unwrap().clear();
     let tables = || service.tables().page_size(1);

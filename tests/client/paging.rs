@@ -46,7 +46,7 @@ async fn filled(server: &TableServer, rows: &[DynamicEntity]) -> TableClient {
         .build()
         .unwrap();
     let table = subject.table("Tests");
-    table.create().await.unwrap();
+    table.create_table().await.unwrap();
     let report = table
         .bulk()
         .upsert_replace_all(rows.to_vec())
@@ -363,7 +363,7 @@ async fn how_a_query_is_answered_is_known_before_it_is_sent() {
             .unwrap()
     };
     let table = build(faults.clone()).table("Tests");
-    table.create().await.unwrap();
+    table.create_table().await.unwrap();
     let query = || table.query::<Employee>();
     let sales = || query().partition("Sales");
     for (query, access, target) in [
@@ -509,7 +509,7 @@ async fn tokens_are_resumed_in_other_processes() {
     let server = server.start().await.unwrap();
     let service = TableServiceClient::from_connection_string(&server.connection_string()).unwrap();
     let table = service.table("Tests");
-    table.create().await.unwrap();
+    table.create_table().await.unwrap();
     let run = table.bulk().upsert_replace_all(rows).run();
     assert!(run.await.unwrap().is_success());
 

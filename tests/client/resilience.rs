@@ -198,8 +198,8 @@ async fn tables_are_created_and_deleted_in_spite_of_lost_answers() {
     let (subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let more = subject.service.table("More");
     faults.plan(Op::CreateTable, [Fault::LoseAnswer]);
-    more.create().await.unwrap();
-    assert!(more.create().await.unwrap_err().is_conflict());
+    more.create_table().await.unwrap();
+    assert!(more.create_table().await.unwrap_err().is_conflict());
     faults.plan(Op::DeleteTable, [Fault::LoseAnswer]);
     assert!(table.delete_table().await.unwrap());
     assert!(!table.delete_table().await.unwrap());

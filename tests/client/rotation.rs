@@ -70,13 +70,13 @@ async fn a_key_changes_under_load_and_nobody_notices() {
         .unwrap();
     // Each state of the account has the table.
     let table = service.table("Tests");
-    table.create().await.unwrap();
+    table.create_table().await.unwrap();
     let other = TableServiceClient::builder(account.second_only.endpoint())
         .credential(key("dHdv"))
         .transport(account.second_only.transport())
         .build()
         .unwrap();
-    other.table("Tests").create().await.unwrap();
+    other.table("Tests").create_table().await.unwrap();
 
     let done = Arc::new(AtomicUsize::new(0));
     let stop = Arc::new(AtomicBool::new(false));
@@ -129,13 +129,13 @@ async fn a_request_that_was_signed_too_early_is_signed_again_once() {
         .build()
         .unwrap();
     // Without another credential there is nothing to be tried.
-    let error = service.table("People").create().await.unwrap_err();
+    let error = service.table("People").create_table().await.unwrap_err();
     assert!(error.is_denied());
     assert_eq!(faults.count(Op::CreateTable), 1);
 
     faults.plan(Op::CreateTable, [Fault::Delay(Duration::from_millis(1))]);
     let table = service.table("People");
-    let creating = tokio::spawn(async move { table.create().await });
+    let creating = tokio::spawn(async move { table.create_table().await });
     while faults.count(Op::CreateTable) < 2 {
         tokio::task::yield_now().await;
     }
@@ -147,7 +147,7 @@ async fn a_request_that_was_signed_too_early_is_signed_again_once() {
     faults.plan(Op::CreateTable, [Fault::Delay(Duration::from_millis(1))]);
     service.update_credential(key("dGhyZWU=")).unwrap();
     let table = service.table("Places");
-    let creating = tokio::spawn(async move { table.create().await });
+    let creating = tokio::spawn(async move { table.create_table().await });
     while faults.count(Op::CreateTable) < 4 {
         tokio::task::yield_now().await;
     }
@@ -171,7 +171,7 @@ async fn a_signature_that_expires_is_followed_by_another() {
         .build()
         .unwrap();
     let table = owner.table("Tests");
-    table.create().await.unwrap();
+    table.create_table().await.unwrap();
     let sign = || {
         let sas = table.sas().allow(Permissions::READ);
         sas.expires_in(Duration::from_secs(60)).sign().unwrap()

@@ -245,7 +245,7 @@ async fn places_that_are_read_side_by_side_do_not_time_out_while_items_are_consu
             .build()
             .unwrap()
             .table("Tests");
-        table.create().await.unwrap();
+        table.create_table().await.unwrap();
         for department in ["a", "b", "c"] {
             for id in 0..4 {
                 let row = DynamicEntity::new(department, id.to_string());
@@ -398,7 +398,7 @@ async fn what_is_dropped_sends_nothing_more_and_waits_for_nothing() {
         .build()
         .unwrap()
         .table("Tests");
-    table.create().await.unwrap();
+    table.create_table().await.unwrap();
     let query = || table.query::<Employee>().partitions(["a", "b", "c"]);
     let rows = || (0..300).map(|id| Employee::new(&id.to_string(), "Ada", id));
     let keys = || (0..30).map(|id| Employee::key("Sales", id.to_string()));

@@ -22,7 +22,7 @@ async fn start() -> (TableServer, TableClient, Faults<InProcess>) {
         .build()
         .unwrap();
     let table = service.table("Tests");
-    table.create().await.unwrap();
+    table.create_table().await.unwrap();
     table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
     (server, table, faults)
 }

@@ -232,7 +232,7 @@ on_both_transports! {
         let guest = guest(&subject, sas);
         assert!(guest.access_policy().await.unwrap_err().is_denied());
         assert!(guest.set_access_policy([]).await.unwrap_err().is_denied());
-        assert!(guest.create().await.unwrap_err().is_denied());
+        assert!(guest.create_table().await.unwrap_err().is_denied());
         assert!(guest.delete_table().await.unwrap_err().is_denied());
     }
 
@@ -350,7 +350,7 @@ on_both_transports! {
             .unwrap();
         let guest = subject.reach(url.builder()).build().unwrap();
         let table = guest.table("People");
-        assert!(table.create().if_missing().await.unwrap());
+        assert!(table.create_table().if_missing().await.unwrap());
         assert_eq!(guest.tables().collect().await.unwrap(), ["People"]);
         table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
         let error = table.get(Employee::key("Sales", "1")).await.unwrap_err();
@@ -404,7 +404,7 @@ async fn time_and_protocol_bound_a_signature() {
             .unwrap()
     };
     let table = client(server.endpoint(), server.credential().into()).table("Tests");
-    table.create().await.unwrap();
+    table.create_table().await.unwrap();
     let sas = table.sas().allow(Permissions::READ).https_only();
     let sas = sas
         .starts_in(HOUR)

@@ -13,9 +13,9 @@ use crate::{Employee, on_both_transports};
 on_both_transports! {
     async fn a_table_is_created_once(subject: Subject) {
         let table = subject.service.table("People");
-        assert!(table.create().if_missing().await.unwrap());
-        assert!(!table.create().if_missing().await.unwrap());
-        let error = subject.service.table("PEOPLE").create().await.unwrap_err();
+        assert!(table.create_table().if_missing().await.unwrap());
+        assert!(!table.create_table().if_missing().await.unwrap());
+        let error = subject.service.table("PEOPLE").create_table().await.unwrap_err();
         assert_eq!(error.code(), Some(&ErrorCode::TableAlreadyExists));
     }
 
@@ -24,13 +24,13 @@ on_both_transports! {
         table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
         assert!(table.delete_table().await.unwrap());
         assert!(!table.delete_table().await.unwrap());
-        table.create().await.unwrap();
+        table.create_table().await.unwrap();
         assert!(table.query::<Employee>().collect().await.unwrap().is_empty());
     }
 
     async fn tables_are_listed_by_prefix_in_order(subject: Subject) {
         for name in ["beta", "Alpha2", "alpha1", "alpha3"] {
-            subject.service.table(name).create().await.unwrap();
+            subject.service.table(name).create_table().await.unwrap();
         }
         let all = subject.service.tables().collect().await.unwrap();
         assert_eq!(all, ["alpha1", "Alpha2", "alpha3", "beta"]);
@@ -40,19 +40,19 @@ on_both_transports! {
 
     async fn a_table_exists_or_not(subject: Subject) {
         let table = subject.service.table("People");
-        assert!(!table.exists().await.unwrap());
-        table.create().await.unwrap();
-        assert!(table.exists().await.unwrap());
+        assert!(!table.table_exists().await.unwrap());
+        table.create_table().await.unwrap();
+        assert!(table.table_exists().await.unwrap());
         table.delete_table().await.unwrap();
-        assert!(!table.exists().await.unwrap());
-        let error = subject.service.table("no table").exists().await.unwrap_err();
+        assert!(!table.table_exists().await.unwrap());
+        let error = subject.service.table("no table").table_exists().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Input);
     }
 
     async fn tables_are_listed_page_by_page(subject: Subject) {
         let names: Vec<_> = (0..7).map(|index| format!("log{index}")).collect();
         for name in names.iter().map(String::as_str).chain(["other"]) {
-            subject.service.table(name).create().await.unwrap();
+            subject.service.table(name).create_table().await.unwrap();
         }
         let list = subject.service.tables().starting_with("log").page_size(3);
         assert_eq!(list.clone().collect().await.unwrap(), names);
@@ -83,7 +83,7 @@ on_both_transports! {
         let table = subject.table().await;
         table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
         let same = subject.service.table(table.name().to_uppercase());
-        assert!(same.exists().await.unwrap());
+        assert!(same.table_exists().await.unwrap());
         assert!(same.get(Employee::key("Sales", "1")).await.unwrap().is_some());
         table.insert(&Employee::new("2", "Grace", 50)).await.unwrap();
         let page = table.query::<Employee>().page_size(1).page(None).await.unwrap();
@@ -96,9 +96,21 @@ on_both_transports! {
 async fn a_table_does_not_exist_because_a_proxy_responds_with_success() {
     let (subject, _, faults) = Subject::with_faults(RetryPolicy::none()).await;
     faults.plan(Op::Query, [Fault::Answer(foreign(200))]);
-    let error = subject.service.table("Nowhere").exists().await.unwrap_err();
+    let error = subject
+        .service
+        .table("Nowhere")
+        .table_exists()
+        .await
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Response);
-    assert!(!subject.service.table("Nowhere").exists().await.unwrap());
+    assert!(
+        !subject
+            .service
+            .table("Nowhere")
+            .table_exists()
+            .await
+            .unwrap()
+    );
 }
 
 #[tokio::test]
@@ -108,7 +120,7 @@ async fn more_tables_than_a_page_are_all_listed() {
         subject
             .service
             .table(format!("table{index:04}"))
-            .create()
+            .create_table()
             .await
             .unwrap();
     }
@@ -146,19 +158,19 @@ async fn a_table_that_is_being_deleted_is_waited_for() {
         .build()
         .unwrap();
     let table = service.table("Tests");
-    table.create().await.unwrap();
+    table.create_table().await.unwrap();
     table.delete_table().await.unwrap();
-    assert!(!table.exists().await.unwrap());
+    assert!(!table.table_exists().await.unwrap());
 
     // Not without being told to, nor longer than that.
     let being_deleted = Some(&ErrorCode::TableBeingDeleted);
-    let error = table.create().await.unwrap_err();
+    let error = table.create_table().await.unwrap_err();
     assert_eq!(error.code(), being_deleted);
-    let error = table.create().if_missing().await.unwrap_err();
+    let error = table.create_table().if_missing().await.unwrap_err();
     assert_eq!(error.code(), being_deleted);
     let waited = tokio::time::Instant::now();
     let error = table
-        .create()
+        .create_table()
         .wait(Duration::from_secs(12))
         .await
         .unwrap_err();
@@ -166,15 +178,19 @@ async fn a_table_that_is_being_deleted_is_waited_for() {
     // 1 + 2 + 3 + 4, and 5 more would be too many.
     assert_eq!(waited.elapsed().as_secs(), 10);
 
-    table.create().wait(Duration::from_secs(60)).await.unwrap();
+    table
+        .create_table()
+        .wait(Duration::from_secs(60))
+        .await
+        .unwrap();
     let elapsed = begin.elapsed().as_secs();
     assert!((40..46).contains(&elapsed), "{elapsed}");
-    assert!(table.exists().await.unwrap());
+    assert!(table.table_exists().await.unwrap());
 
     table.delete_table().await.unwrap();
     assert!(
         table
-            .create()
+            .create_table()
             .if_missing()
             .wait(Duration::MAX)
             .await
@@ -182,7 +198,7 @@ async fn a_table_that_is_being_deleted_is_waited_for() {
     );
     assert!(
         !table
-            .create()
+            .create_table()
             .if_missing()
             .wait(Duration::MAX)
             .await
@@ -194,7 +210,7 @@ async fn a_table_that_is_being_deleted_is_waited_for() {
         Op::CreateTable,
         [Fault::Answer(refusal(403, "AuthorizationFailure"))],
     );
-    let error = table.create().wait(Duration::MAX).await.unwrap_err();
+    let error = table.create_table().wait(Duration::MAX).await.unwrap_err();
     assert!(error.is_denied());
 }
 
@@ -206,6 +222,9 @@ async fn somebody_elses_404_is_no_missing_table() {
         .body("<html>".into())
         .unwrap();
     faults.plan(Op::Query, [Fault::Answer(proxy)]);
-    assert_eq!(table.exists().await.unwrap_err().status().unwrap(), 404);
-    assert!(table.exists().await.unwrap());
+    assert_eq!(
+        table.table_exists().await.unwrap_err().status().unwrap(),
+        404
+    );
+    assert!(table.table_exists().await.unwrap());
 }

@@ -58,7 +58,7 @@ impl TlsServer {
 async fn use_table(name: &str, builder: TableServiceClientBuilder) {
     let service = builder.build().unwrap();
     let table = service.table("Tests");
-    table.create().if_missing().await.unwrap();
+    table.create_table().if_missing().await.unwrap();
     let rows = (0..250).map(|id| Employee::new(&id.to_string(), name, id));
     let report = table.bulk().upsert_replace_all(rows).run().await.unwrap();
     assert!(report.is_success(), "{name}: {report:?}");
@@ -91,7 +91,7 @@ async fn keys_and_tokens_and_signatures_go_over_https() {
         // Signed for https alone, and taken there.
         let service = builder().credential(server.server.credential());
         let table = service.build().unwrap().table("Shared");
-        table.create().await.unwrap();
+        table.create_table().await.unwrap();
         let url = table
             .sas()
             .allow(Permissions::ADD)

@@ -134,7 +134,7 @@ async fn many_requests_ask_for_one_token_together() {
     let setup = plain();
     setup.issuer.leave.forget_permits(usize::MAX);
     let names = (0..64).map(|index| setup.service.table(format!("table{index}")));
-    let creating = names.map(|table| async move { table.create().await });
+    let creating = names.map(|table| async move { table.create_table().await });
     let creating = tokio::spawn(try_join_all(creating.collect::<Vec<_>>()));
     settle().await;
     assert_eq!((setup.issuer.asked(), setup.faults.seen().len()), (1, 0));
@@ -271,7 +271,7 @@ async fn a_credential_that_is_silent_ends_with_the_deadline_and_nothing_was_sent
     let setup = plain();
     setup.issuer.leave.forget_permits(usize::MAX);
     let table = setup.service.table("People");
-    let error = table.create().await.unwrap_err();
+    let error = table.create_table().await.unwrap_err();
     assert!(error.is_timeout());
     // Known not to have been created: no unknown outcome.
     assert_eq!(error.kind(), ErrorKind::Transport);
@@ -280,7 +280,7 @@ async fn a_credential_that_is_silent_ends_with_the_deadline_and_nothing_was_sent
     tokio::time::advance(Duration::from_secs(60)).await;
     settle().await;
     setup.issuer.leave.add_permits(1);
-    table.create().await.unwrap();
+    table.create_table().await.unwrap();
     assert_eq!(setup.issuer.asked(), 2);
 }
 
@@ -301,12 +301,12 @@ async fn a_tenant_that_the_service_names_is_asked_instead() {
     let login = format!("https://login.microsoftonline.com/{tenant}/oauth2/authorize");
     let answer = challenge(&login, "https://storage.azure.com");
     setup.faults.plan(Op::CreateTable, [Fault::Answer(answer)]);
-    setup.service.table("People").create().await.unwrap();
+    setup.service.table("People").create_table().await.unwrap();
     assert_eq!(setup.faults.count(Op::CreateTable), 2);
     assert_eq!(setup.issuer.asked(), 2);
     assert_eq!(setup.issuer.last_request().tenant(), Some(tenant));
     // From now on without asking.
-    setup.service.table("Places").create().await.unwrap();
+    setup.service.table("Places").create_table().await.unwrap();
     assert_eq!(setup.faults.count(Op::CreateTable), 3);
 }
 
@@ -329,7 +329,12 @@ async fn strangers_get_no_token_by_asking_for_it() {
         let setup = plain();
         let answer = challenge(login, resource);
         setup.faults.plan(Op::CreateTable, [Fault::Answer(answer)]);
-        let error = setup.service.table("People").create().await.unwrap_err();
+        let error = setup
+            .service
+            .table("People")
+            .create_table()
+            .await
+            .unwrap_err();
         assert_eq!(error.status().unwrap(), 401, "{login} {resource}");
         assert_eq!((setup.issuer.asked(), setup.faults.seen().len()), (1, 1));
     }
@@ -346,7 +351,7 @@ async fn what_the_program_chose_is_kept() {
     let answer = challenge(login, "https://storage.azure.com");
     setup.good.lock().unwrap().push("token-2".to_owned());
     setup.faults.plan(Op::CreateTable, [Fault::Answer(answer)]);
-    setup.service.table("People").create().await.unwrap();
+    setup.service.table("People").create_table().await.unwrap();
     let request = setup.issuer.last_request();
     assert_eq!(request.tenant(), Some("mine"));
     assert_eq!(request.scopes(), ["https://storage.azure.us/.default"]);
@@ -514,7 +519,11 @@ async fn credentials_of_azure_identity_are_credentials() {
             .unwrap()
     };
     let official = || EntraId::from_azure(Arc::new(Official));
-    client(official()).table("People").create().await.unwrap();
+    client(official())
+        .table("People")
+        .create_table()
+        .await
+        .unwrap();
 
     let error = client(official().audience("https://storage.azure.us"));
     let error = error.tables().collect().await.unwrap_err();

@@ -46,7 +46,7 @@ async fn recorded() -> (TableServer, TableClient, Seen) {
         .build()
         .unwrap();
     let table = service.table("Tests");
-    table.create().await.unwrap();
+    table.create_table().await.unwrap();
     (server, table, seen)
 }
 

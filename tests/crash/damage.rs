@@ -208,7 +208,7 @@ async fn a_check_finds_a_changed_byte_in_any_file() {
         let subject = Subject::with_transport(server, transport);
         let table = subject.service.table("Tests");
         if round == 0 {
-            table.create().await.unwrap();
+            table.create_table().await.unwrap();
         }
         for row in 0..60 {
             let row = Row {

@@ -123,7 +123,10 @@ impl Subject {
             None => elsewhere::name(),
         };
         let table = self.service.table(name);
-        table.create().await.expect("the table does not exist yet");
+        table
+            .create_table()
+            .await
+            .expect("the table does not exist yet");
         table
     }
 }

@@ -48,7 +48,12 @@ async fn what_the_client_says_is_true() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let world = Arc::new(World::start(&data, &mut rng, operations).await);
-    world.direct.table(rows::TABLE).create().await.unwrap();
+    world
+        .direct
+        .table(rows::TABLE)
+        .create_table()
+        .await
+        .unwrap();
     reads::prepare(&world).await;
     let shared = Arc::new(Shared::default());
     let workers: Vec<_> = (0..WORKERS)

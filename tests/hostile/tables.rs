@@ -16,7 +16,7 @@ pub(crate) async fn life(world: &World, rng: &mut Rng) {
     let name = format!("Table{}", world.next_id());
     let table = world.direct.table(&name);
     for _ in 0..rng.usize(2..6) {
-        let existed = table.exists().await.unwrap();
+        let existed = table.table_exists().await.unwrap();
         match rng.u8(..6) {
             0..=2 if !existed => create(world, &name, rng).await,
             0 if existed => create(world, &name, rng).await,
@@ -46,21 +46,21 @@ fn enter<T: Debug>(
 async fn create(world: &World, name: &str, rng: &mut Rng) {
     let id = world.next_id();
     let direct = world.direct.table(name);
-    let existed = direct.exists().await.unwrap();
+    let existed = direct.table_exists().await.unwrap();
     let table = world.table(rng, name);
     let if_missing = rng.bool();
     let asked = world
         .ask(id, async {
             if if_missing {
-                table.create().if_missing().await
+                table.create_table().if_missing().await
             } else {
-                table.create().await.map(|()| true)
+                table.create_table().await.map(|()| true)
             }
         })
         .await;
     let said = Said::of_delete(&asked.output);
     let record = world.registry.settle(id).await;
-    let exists = direct.exists().await.unwrap();
+    let exists = direct.table_exists().await.unwrap();
     let truth = Truth::of(&record, false);
     let mut findings: Vec<_> = judge_write(&said, false, truth).into_iter().collect();
     if existed && said == Said::Done {
@@ -83,7 +83,7 @@ async fn delete(world: &World, name: &str, existed: bool, rng: &mut Rng) {
     let asked = world.ask(id, table.delete_table().into_future()).await;
     let said = Said::of_delete(&asked.output);
     let record = world.registry.settle(id).await;
-    let exists = direct.exists().await.unwrap();
+    let exists = direct.table_exists().await.unwrap();
     let truth = Truth::of(&record, false);
     let mut findings: Vec<_> = judge_write(&said, false, truth).into_iter().collect();
     if !existed && said == Said::Done {
@@ -103,7 +103,7 @@ async fn delete(world: &World, name: &str, existed: bool, rng: &mut Rng) {
 async fn exists(world: &World, name: &str, existed: bool, rng: &mut Rng) {
     let id = world.next_id();
     let table = world.table(rng, name);
-    let asked = world.ask(id, table.exists().into_future()).await;
+    let asked = world.ask(id, table.table_exists().into_future()).await;
     let said = match &asked.output {
         Ok(_) => Said::Done,
         Err(_) => Said::Unread,

@@ -88,7 +88,7 @@ async fn prepare(server: &TableServer) {
     for table in tables {
         client.table(&table).delete_table().await.unwrap();
     }
-    client.table(request::TABLE).create().await.unwrap();
+    client.table(request::TABLE).create_table().await.unwrap();
 }
 
 async fn send_some(mut sender: Sender, witness: Arc<Witness>) -> Statuses {

@@ -14,7 +14,7 @@ async fn filled() -> Subject {
     let subject = Subject::over_http().await;
     for (name, entities) in awkward::tables() {
         let table = subject.service.table(name);
-        table.create().await.unwrap();
+        table.create_table().await.unwrap();
         for entity in &entities {
             table.insert(entity).await.unwrap();
         }

@@ -12,7 +12,7 @@ use crate::records;
 async fn fill(service: &TableServiceClient) {
     for (name, count) in [("Alpha", 7), ("beta", 0), ("Gamma", 1), ("delta", 10)] {
         let table = service.table(name);
-        table.create().await.unwrap();
+        table.create_table().await.unwrap();
         for index in 0..count {
             let entity = DynamicEntity::new(format!("p{}", index % 3), format!("r{index}"));
             table.insert(&entity).await.unwrap();

@@ -65,7 +65,7 @@ async fn an_import_makes_way_for_others_that_need_its_places() {
         let record = Record::Entity { table, entity };
         import.push(record).await.unwrap();
         // The program itself, with the same client.
-        assert!(service.table("Table0").exists().await.unwrap());
+        assert!(service.table("Table0").table_exists().await.unwrap());
     }
     assert_eq!(import.finish().await.unwrap().entities, 40);
 }
@@ -214,7 +214,7 @@ async fn what_was_stored_is_told_after_a_failure_and_another_import_goes_on_ther
         );
         assert_eq!(count(&subject.service).await, 950);
         subject.service.table("Tests").delete_table().await.unwrap();
-        subject.service.table("Tests").create().await.unwrap();
+        subject.service.table("Tests").create_table().await.unwrap();
     }
 }
 

@@ -1,4 +1,4 @@
-//! `create`: Create Table.
+//! `create_table`: Create Table.
 
 use std::future::IntoFuture;
 use std::time::Duration;
@@ -14,19 +14,19 @@ use super::settle::settle_unseen;
 use crate::pipeline::{Effect, Patience};
 use crate::{Error, TableClient};
 
-/// Creates a table. See [`TableClient::create`].
+/// Creates a table. See [`TableClient::create_table`].
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]
 /// use std::time::Duration;
 ///
 /// let archive = service.table("Archive");
-/// assert!(archive.create().if_missing().await?, "it was created");
-/// assert!(!archive.create().if_missing().await?, "it was there");
+/// assert!(archive.create_table().if_missing().await?, "it was created");
+/// assert!(!archive.create_table().if_missing().await?, "it was there");
 ///
 /// // The name of a deleted table is taken for some time: wait for it, for up to a minute.
 /// archive.delete_table().await?;
-/// archive.create().wait(Duration::from_secs(60)).await?;
+/// archive.create_table().wait(Duration::from_secs(60)).await?;
 /// # Ok(())
 /// # }
 /// ```
@@ -63,11 +63,11 @@ impl CreateTable {
     /// # let service = TableServiceClient::builder(server.endpoint())
     /// #     .credential(server.credential()).transport(server.transport()).build()?;
     /// # let table = service.table("Employees");
-    /// # table.create().await?;
+    /// # table.create_table().await?;
     /// use std::time::Duration;
     ///
     /// table.delete_table().await?;
-    /// table.create().wait(Duration::from_secs(120)).await?;
+    /// table.create_table().wait(Duration::from_secs(120)).await?;
     /// # Ok(())
     /// # }
     /// ```

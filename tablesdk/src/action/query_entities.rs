@@ -160,7 +160,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     /// # let server = tablesdk_server::TableServer::start().await?;
     /// # let service = tablesdk::TableServiceClient::from_connection_string(&server.connection_string())?;
     /// # let table = service.table("Reviews");
-    /// # table.create().await?;
+    /// # table.create_table().await?;
     /// use tablesdk::TableEntity;
     ///
     /// #[derive(TableEntity)]

@@ -19,7 +19,7 @@ use crate::query::{Column, Continuations, EntityStream, Page, PageToken, Pages, 
 /// use futures::TryStreamExt;
 ///
 /// for name in ["Logs2023", "Logs2024"] {
-///     service.table(name).create().await?;
+///     service.table(name).create_table().await?;
 /// }
 /// let mut logs = service.tables().starting_with("Logs").page_size(1).stream();
 /// while let Some(name) = logs.try_next().await? {
@@ -100,7 +100,7 @@ impl QueryTables {
     /// # let server = tablesdk_server::TableServer::start().await?;
     /// # let service = tablesdk::TableServiceClient::from_connection_string(&server.connection_string())?;
     /// # for name in ["log1", "log2", "log3"] {
-    /// #     service.table(name).create().await?;
+    /// #     service.table(name).create_table().await?;
     /// # }
     /// let logs = service.tables().starting_with("log").page_size(2);
     /// let page = logs.clone().page(None).await?;

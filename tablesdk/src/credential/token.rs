@@ -184,7 +184,7 @@ impl fmt::Debug for AccessToken {
 ///     // The bundled server in this process stands in for the service.
 ///     .transport(server.transport())
 ///     .build()?;
-/// service.table("Employees").create().await?;
+/// service.table("Employees").create_table().await?;
 /// # Ok(())
 /// # }
 /// ```

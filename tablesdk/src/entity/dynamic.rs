@@ -24,7 +24,7 @@ use crate::query::{Filter, within_rows};
 /// # let server = tablesdk_server::TableServer::start().await?;
 /// # let service = TableServiceClient::from_connection_string(&server.connection_string())?;
 /// # let table = service.table("Employees");
-/// # table.create().await?;
+/// # table.create_table().await?;
 /// use tablesdk::{DynamicEntity, Value};
 ///
 /// let mut ada = DynamicEntity::new("Sales", "1");

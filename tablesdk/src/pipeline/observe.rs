@@ -38,7 +38,7 @@ use crate::query::AccessClass;
 ///     .credential(server.credential())
 ///     .on_operation(log)
 ///     .build()?;
-/// service.table("Employees").create().await?;
+/// service.table("Employees").create_table().await?;
 /// # Ok(())
 /// # }
 /// ```

@@ -376,7 +376,7 @@ impl<E, F> Column<E, F> {
 /// # let server = tablesdk_server::TableServer::start().await?;
 /// # let service = tablesdk::TableServiceClient::from_connection_string(&server.connection_string())?;
 /// # let table = service.table("Rows");
-/// # table.create().await?;
+/// # table.create_table().await?;
 /// use tablesdk::TableEntity;
 ///
 /// #[derive(TableEntity)]

@@ -21,7 +21,7 @@ use crate::entity::{EntityError, KeyAccess, KeyTemplate, Prefix, VariantRows};
 /// # let server = tablesdk_server::TableServer::start().await?;
 /// # let service = tablesdk::TableServiceClient::from_connection_string(&server.connection_string())?;
 /// # let table = service.table("Rows");
-/// # table.create().await?;
+/// # table.create_table().await?;
 /// use tablesdk::TableEntity;
 ///
 /// #[derive(TableEntity)]

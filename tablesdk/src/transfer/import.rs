@@ -63,7 +63,7 @@ pub enum ImportMode {
 /// # let server = tablesdk_server::TableServer::start().await?;
 /// # let service = tablesdk::TableServiceClient::from_connection_string(&server.connection_string())?;
 /// # let table = service.table("Rows");
-/// # table.create().await?;
+/// # table.create_table().await?;
 /// use tablesdk::transfer::{ImportMode, Record};
 ///
 /// let lines = [
@@ -342,7 +342,11 @@ impl Import {
             return Ok(());
         }
         if self.create_tables {
-            self.service.table(table).create().if_missing().await?;
+            self.service
+                .table(table)
+                .create_table()
+                .if_missing()
+                .await?;
         }
         self.known.insert(name);
         Ok(())

@@ -17,7 +17,7 @@
 //! # let (old, new) = (tablesdk_server::TableServer::start().await?, tablesdk_server::TableServer::start().await?);
 //! # let old = TableServiceClient::from_connection_string(&old.connection_string())?;
 //! # let new_service = TableServiceClient::from_connection_string(&new.connection_string())?;
-//! # old.table("Employees").create().await?;
+//! # old.table("Employees").create_table().await?;
 //! # old.table("Employees").insert(&DynamicEntity::new("Sales", "1")).await?;
 //! # let new = new_service;
 //! use tablesdk::transfer::{ImportMode, Record};

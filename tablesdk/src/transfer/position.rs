@@ -18,7 +18,7 @@ use crate::query::PageToken;
 /// # let server = tablesdk_server::TableServer::start().await?;
 /// # let service = TableServiceClient::from_connection_string(&server.connection_string())?;
 /// # for table in ["Old", "New"] {
-/// #     service.table(table).create().await?;
+/// #     service.table(table).create_table().await?;
 /// #     service.table(table).insert(&DynamicEntity::new("a", "b")).await?;
 /// # }
 /// use tablesdk::transfer::ExportPosition;

@@ -81,7 +81,7 @@ impl ReqwestTransport {
     ///     .credential(server.credential())
     ///     .transport(ReqwestTransport::from_client(client))
     ///     .build()?;
-    /// service.table("Employees").create().await?;
+    /// service.table("Employees").create_table().await?;
     /// # Ok(())
     /// # }
     /// ```
@@ -112,7 +112,7 @@ impl ReqwestTransport {
     ///     .credential(server.credential())
     ///     .transport(ReqwestTransport::new()?.on_own_thread()?)
     ///     .build()?;
-    /// service.table("Employees").create().await?;
+    /// service.table("Employees").create_table().await?;
     /// # Ok(())
     /// # }
     /// ```
@@ -141,7 +141,7 @@ impl ReqwestTransport {
     ///     .credential(credential)
     ///     .transport(ReqwestTransport::through_proxy(&proxy)?)
     ///     .build()?;
-    /// service.table("Employees").create().await?;
+    /// service.table("Employees").create_table().await?;
     /// # Ok(())
     /// # }
     /// ```

@@ -171,7 +171,7 @@ impl Stage {
             .retry(RetryPolicy::exponential().budget(u32::MAX))
             .build()
             .unwrap();
-        direct(&server).create().await.unwrap();
+        direct(&server).create_table().await.unwrap();
         let table = service.table("Tests");
         Self {
             server,

@@ -86,7 +86,7 @@ async fn one_tear_befalls_every_verb() {
             .unwrap()
             .table("Tests");
         let other = direct(&server);
-        other.create().await.unwrap();
+        other.create_table().await.unwrap();
         for verb in Verb::ALL {
             other.delete(("Sales", "1")).await.unwrap();
             if verb.before().is_some() {
@@ -147,7 +147,7 @@ async fn a_connection_that_is_lost_each_time_is_given_up() {
         .build()
         .unwrap()
         .table("Tests");
-    direct(&server).create().await.unwrap();
+    direct(&server).create_table().await.unwrap();
     for tear in [
         Tear::ResetBefore,
         Tear::ResetDuring,

@@ -63,7 +63,7 @@ impl Subject {
         };
         let service = subject.client(HONEST, true);
         for name in [TABLE, LARGE] {
-            service.table(name).create().await.unwrap();
+            service.table(name).create_table().await.unwrap();
         }
         // More than a response holds.
         let text = "x".repeat(30_000);

@@ -41,7 +41,7 @@ use crate::{Error, TableClient};
 ///
 /// // From one table into another. Where the query fails, the run ends.
 /// let former = service.table("FormerEmployees");
-/// former.create().await?;
+/// former.create_table().await?;
 /// let found = table.query::<Employee>().stream().map_ok(Stored::into_inner);
 /// let report = former.bulk().upsert_replace_try_stream(found).run().await?;
 /// assert_eq!(report.progress().written, 150);

@@ -20,7 +20,7 @@ use crate::entity::{Ordered, PropertyValue, ValueError};
 /// # let server = tablesdk_server::TableServer::start().await?;
 /// # let service = tablesdk::TableServiceClient::from_connection_string(&server.connection_string())?;
 /// # let table = service.table("Claims");
-/// # table.create().await?;
+/// # table.create_table().await?;
 /// use tablesdk::{Desc, TableEntity, Timestamp};
 ///
 /// #[derive(TableEntity)]
