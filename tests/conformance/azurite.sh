@@ -33,10 +33,10 @@ cargo test -q -p tablesdk-tests --test conformance -- --nocapture --test-threads
 version=$(node -p "require('./$target/interop/node/node_modules/azurite/package.json').version" 2>/dev/null ||
     node -p "require('$target/interop/node/node_modules/azurite/package.json').version")
 {
-    echo "# What Azurite $version fails"
+    echo "# Rules of the service that Azurite $version breaks"
     echo
-    echo "Rules of the service that its recordings or documentation are sure of, and what Azurite does instead. Our"
-    echo "server keeps all of them. Written by \`tests/conformance/azurite.sh\`; rules that are a choice are left out."
+    echo "This list contains only rules that recordings or the documentation of the service establish. Each line shows a rule and the"
+    echo "behaviour of Azurite. Our server keeps all these rules. \`tests/conformance/azurite.sh\` writes this file."
     echo
     grep -E '^  [a-z_]+, ' "$scratch/run" | sort | sed -E \
         -e 's/Conf[0-9a-fA-F]{16}/TABLE/g; s/CONF[0-9A-F]{16}/TABLE/g' -e "s/:$port/:PORT/g" \
