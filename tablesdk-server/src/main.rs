@@ -212,8 +212,8 @@ impl Flags {
         };
         Err(format!(
             "refuses to listen on {}: the key of the account {account:?} is the well-known key of every storage emulator, so \
-             any client that reaches this address could read and change everything; give the account a key of its own with \
-             --account or --account-file, or, if only trusted clients reach the address (the inside of a container), add \
+             any client that can reach this address could read and change all data; give the account its own key with \
+             --account or --account-file, or, if only trusted clients can reach the address (inside a container), add \
              --allow-well-known-key",
             self.host
         ))
@@ -271,28 +271,28 @@ fn command() -> Command {
                 .long("account")
                 .value_name("NAME:KEY")
                 .action(ArgAction::Append)
-                .help("Serve this account, and not the well-known one; repeat it for more. Others on this machine can see it: see --account-file"),
+                .help("Serve this account instead of the well-known one; repeat the option for more accounts. Other users of this machine can see the key in the list of processes: see --account-file"),
         )
         .arg(
             Arg::new("account-file")
                 .long("account-file")
                 .value_name("FILE")
                 .value_parser(value_parser!(PathBuf))
-                .help("Serve the accounts in this file, NAME:KEY on each line; or set TABLESDK_SERVER_ACCOUNTS to NAME:KEY,NAME:KEY"),
+                .help("Serve the accounts in this file, one NAME:KEY on each line. Alternative: set TABLESDK_SERVER_ACCOUNTS to NAME:KEY,NAME:KEY"),
         )
         .arg(
             Arg::new("admin-port")
                 .long("admin-port")
                 .value_name("PORT")
                 .value_parser(value_parser!(u16))
-                .help("Answer /health, /ready, /metrics and `backup` on this port of 127.0.0.1, to anybody on this machine; 0 takes a free one"),
+                .help("Serve /health, /ready, /metrics and the subcommand `backup` on this port of 127.0.0.1, to all clients on this machine, without authentication; 0 selects a free port"),
         )
         .arg(
             Arg::new("port-file")
                 .long("port-file")
                 .value_name("FILE")
                 .value_parser(value_parser!(PathBuf))
-                .help("Write the port to this file once the server can be reached, and remove it in the end"),
+                .help("Write the port to this file when the server accepts connections, and remove the file when the server stops"),
         )
         .arg(
             Arg::new("host")
@@ -308,30 +308,30 @@ fn command() -> Command {
                 .value_name("PORT")
                 .default_value("10002")
                 .value_parser(value_parser!(u16))
-                .help("The port to listen on; 0 takes a free one"),
+                .help("The port to listen on; 0 selects a free port"),
         )
         .arg(
             Arg::new("data")
                 .long("data")
-                .value_name("FOLDER")
+                .value_name("DIRECTORY")
                 .value_parser(value_parser!(PathBuf))
-                .help("Keep the tables in this folder, which is made if it is not there; without it they are in memory"),
+                .help("Store the tables in this data directory, which is created if it does not exist; without this option they are in memory"),
         )
         .arg(
             Arg::new("durability")
                 .long("durability")
-                .value_name("WHAT")
+                .value_name("LEVEL")
                 .requires("data")
                 .default_value("sync")
                 .value_parser(["relaxed", "sync"])
-                .help("What an acknowledged write survives: sync, a loss of power; relaxed, the end of the process alone"),
+                .help("Durability of acknowledged writes: sync survives a loss of power, relaxed only the end of the process"),
         )
         .args(tls_args())
         .arg(
             Arg::new("allow-well-known-key")
                 .long("allow-well-known-key")
                 .action(ArgAction::SetTrue)
-                .help("Let an address that others can reach be served with the well-known key"),
+                .help("Allow the well-known key on an address that other machines can reach"),
         )
         .arg(
             Arg::new("log")
@@ -339,7 +339,7 @@ fn command() -> Command {
                 .value_name("FILTER")
                 .default_value("warn")
                 .value_parser(|text: &str| text.parse::<Targets>())
-                .help("What to log: off, error, warn, info (each request), debug or trace; or by part, as in warn,tablesdk_server::request=info"),
+                .help("Log filter: off, error, warn, info (each request), debug or trace; or per target, for example warn,tablesdk_server::request=info"),
         )
         .arg(
             Arg::new("log-format")
@@ -347,7 +347,7 @@ fn command() -> Command {
                 .value_name("FORMAT")
                 .default_value("text")
                 .value_parser(["text", "json"])
-                .help("How to log: lines for people, or an object of JSON on each line"),
+                .help("Log format: plain text, or one JSON object on each line"),
         )
         .args(limit_args())
 }
@@ -359,13 +359,13 @@ fn limit_args() -> [Arg; 2] {
             .value_name("COUNT")
             .default_value("10000")
             .value_parser(value_parser!(NonZeroUsize))
-            .help("How many clients can be connected at a time, as far as the limit of open files allows it; when all connections are taken, idle ones are closed for new ones"),
+            .help("Maximum number of connections; the limit of open files may lower it. When all connections are in use, the server closes idle ones to accept new ones"),
         Arg::new("shutdown-grace")
             .long("shutdown-grace")
             .value_name("SECONDS")
             .default_value("10")
             .value_parser(value_parser!(u64).range(..=3600))
-            .help("How long requests under way may take once the server was told to stop"),
+            .help("How long requests in flight may take after a stop signal"),
     ]
 }
 
@@ -376,7 +376,7 @@ fn tls_args() -> [Arg; 2] {
     };
     [
         file("tls-cert").requires("tls-key").help(
-            "Speak HTTPS, with the certificate in this PEM file and, behind it, those that vouch for it",
+            "Serve HTTPS with the certificate in this PEM file, which is followed by its intermediate certificates",
         ),
         file("tls-key")
             .requires("tls-cert")
@@ -388,13 +388,13 @@ fn tls_args() -> [Arg; 2] {
 fn with_advice(error: &io::Error) -> String {
     let advice = match error.kind() {
         io::ErrorKind::AddrInUse => {
-            "; something listens there already: choose another port with --port, or a free one with --port 0"
+            "; the port is already in use: choose another port with --port, or a free port with --port 0"
         }
         io::ErrorKind::AddrNotAvailable => {
-            "; this machine does not have that address: choose another with --host"
+            "; this machine does not have that address: choose another address with --host"
         }
         io::ErrorKind::PermissionDenied if error.to_string().contains("listen") => {
-            "; ports below 1024 are reserved: choose another with --port"
+            "; ports below 1024 are reserved: choose another port with --port"
         }
         _ => "",
     };
@@ -434,7 +434,7 @@ fn listen_for_signals() -> io::Result<oneshot::Receiver<()>> {
 fn end() -> ! {
     let _ = writeln!(
         io::stderr(),
-        "{NAME}: told to stop twice, ends without answering what was asked"
+        "{NAME}: second stop signal, exits without responding to requests in flight"
     );
     std::process::exit(1)
 }
@@ -487,36 +487,38 @@ impl Signals {
 const NAME: &str = "tablesdk-server";
 
 const ABOUT: &str = "\
-An Azure Table storage server for development and tests, for the clients of any language.
+An Azure Table storage server for development and tests, for clients in any language.
 
-It keeps its tables in memory, where they are gone when it stops, or in a folder,
-where every write that it acknowledged survives whatever ends it. It serves the
-well-known development account devstoreaccount1, prints one line with its address
-and connection string once it can be reached, and stops on Ctrl-C or SIGTERM: on the
-first one once requests under way are answered, on the second one at once.";
+The server stores its tables in memory, where they are lost when it stops, or in a
+data directory, where every acknowledged write survives a crash and, by default, a
+loss of power. It serves the well-known development account devstoreaccount1, unless
+other accounts are given. When it accepts connections, it prints one line with its
+address and, for the well-known account, the connection string. It stops on Ctrl-C or
+SIGTERM: on the first signal when the requests in flight are complete, on the second
+signal at once.";
 
 const EXAMPLES: &str = r#"Examples:
-  On the default port, every client's development connection string finds it:
+  On the default port, which the development connection string of every client uses:
 
     tablesdk-server
 
     Python  TableServiceClient.from_connection_string("UseDevelopmentStorage=true")
     .NET    new TableServiceClient("UseDevelopmentStorage=true")
 
-  On a free port; the printed line says which:
+  On a free port, which the printed line contains:
 
     tablesdk-server --port 0
 
-  With tables that are still there the next time:
+  With tables that survive a restart:
 
     tablesdk-server --data ./tables
 
-  For others on the network, with accounts of its own and HTTPS:
+  For other machines on the network, with its own accounts and HTTPS:
 
     tablesdk-server --host 0.0.0.0 --data ./tables --account-file ./accounts \
       --tls-cert cert.pem --tls-key key.pem
 
-  With a line on standard error for each request, without keys and signatures:
+  With one line on standard error for each request, without keys and signatures:
 
     tablesdk-server --log info"#;
 

@@ -302,7 +302,7 @@ fn a_backup_under_load_is_one_moment_and_can_be_restored() {
     assert!(is_well, "{text}");
     for folder in [&folder, &restored] {
         let (is_well, text) = tool(&["check", "--data", shown(folder)]);
-        assert!(is_well && text.contains("is sound: 1 tables"), "{text}");
+        assert!(is_well && text.contains("is intact: 1 tables"), "{text}");
     }
     let program = Program::start(&["--data", shown(&restored)]);
     assert!(count_pairs(&program) >= 50);
@@ -359,18 +359,18 @@ fn tables_go_out_and_in_as_lines() {
     assert!(!is_well && text.contains("line 1051: "), "{text}");
     let (is_well, text) = tool(&words);
     assert!(
-        !is_well && text.contains("goes on behind line 1000") && text.contains("line 1051: "),
+        !is_well && text.contains("continues after line 1000") && text.contains("line 1051: "),
         "{text}"
     );
     // Another file is not gone on with.
     std::fs::write(&lines, whole).unwrap();
     let (is_well, text) = tool(&words);
-    assert!(is_well && !text.contains("goes on"), "{text}");
+    assert!(is_well && !text.contains("continues"), "{text}");
     assert!(text.contains("1 tables, 1100 entities"), "{text}");
     assert!(!other.join("IMPORT").exists());
     let (is_well, text) = tool(&["check", "--data", shown(&other)]);
     assert!(
-        is_well && text.contains("is sound: 1 tables, 1100 entities"),
+        is_well && text.contains("is intact: 1 tables, 1100 entities"),
         "{text}"
     );
     let (is_well, text) = tool(&[
@@ -750,5 +750,5 @@ fn a_second_signal_ends_it_at_once() {
     program.signal("INT");
     let (code, log) = program.ended();
     assert_eq!(code, Some(1), "{log}");
-    assert!(log.contains("told to stop twice"), "{log}");
+    assert!(log.contains("second stop signal"), "{log}");
 }

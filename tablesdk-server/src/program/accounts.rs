@@ -55,7 +55,7 @@ pub(crate) fn all(
             }
         }
         if accounts.len() == flags.len() {
-            return Err(format!("--account-file {shown} has no account in it"));
+            return Err(format!("--account-file {shown} contains no account"));
         }
     }
     let environment = environment.unwrap_or_default().split([',', '\n']);
@@ -66,9 +66,9 @@ pub(crate) fn all(
 }
 
 fn account(text: &str, place: &str) -> Result<SharedKey, String> {
-    let (name, key) = text
-        .split_once(':')
-        .ok_or_else(|| format!("{place}: an account is NAME:KEY, and there is no colon"))?;
+    let (name, key) = text.split_once(':').ok_or_else(|| {
+        format!("{place}: an account has the form NAME:KEY, but the colon is missing")
+    })?;
     SharedKey::new(name, key.trim())
         .map_err(|_| format!("{place}: the key of the account {name:?} is not base64"))
 }

@@ -20,7 +20,7 @@ impl Bar {
     pub(super) fn bytes(what: &'static str, length: u64) -> Self {
         let bar = ProgressBar::new(length);
         bar.set_style(style(
-            "{prefix} [{wide_bar}] {bytes} of {total_bytes}, {eta} to go",
+            "{prefix} [{wide_bar}] {bytes} of {total_bytes}, {eta} left",
         ));
         Self::start(bar, what)
     }

@@ -16,19 +16,19 @@ use super::bar::Bar;
 pub(crate) fn commands() -> [Command; 5] {
     [
         Command::new("check")
-            .about("Read a folder to its last byte, and say what is damaged")
+            .about("Read a data directory completely, and report damage")
             .long_about(CHECK)
-            .arg(data("The folder to check")),
+            .arg(data("The data directory to check")),
         Command::new("backup")
-            .about("Write everything to one file, while the server runs or not")
+            .about("Write all data to one file, from a server that runs or from a data directory")
             .long_about(BACKUP)
-            .arg(data("The folder of a server that does not run").required(false))
+            .arg(data("The data directory of a stopped server").required(false))
             .arg(
                 Arg::new("admin-port")
                     .long("admin-port")
                     .value_name("PORT")
                     .value_parser(value_parser!(u16).range(1..))
-                    .help("The --admin-port of a server that runs on this machine"),
+                    .help("The --admin-port of a running server on this machine"),
             )
             .group(
                 ArgGroup::new("from")
@@ -39,39 +39,39 @@ pub(crate) fn commands() -> [Command; 5] {
                 Arg::new("force")
                     .long("force")
                     .action(ArgAction::SetTrue)
-                    .help("Replace the file if it is there"),
+                    .help("Replace the file if it exists"),
             )
             .arg(file("The file to write, or - for standard output")),
         Command::new("restore")
-            .about("Make a folder from a backup")
+            .about("Create a data directory from a backup")
             .long_about(RESTORE)
             .arg(data(
-                "The folder to make; it must not be there, or be empty",
+                "The data directory to create; it must not exist, or must be empty",
             ))
             .arg(file("The backup, or - for standard input")),
         Command::new("export")
             .about("Write the tables of an account as lines of JSON")
             .long_about(EXPORT)
-            .arg(data("The folder of a server that does not run"))
+            .arg(data("The data directory of a stopped server"))
             .arg(account(
-                "The account; needed only if more than one has tables",
+                "The account; required only if more than one account has tables",
             ))
             .arg(
                 Arg::new("force")
                     .long("force")
                     .action(ArgAction::SetTrue)
-                    .help("Replace the file if it is there"),
+                    .help("Replace the file if it exists"),
             )
             .arg(file("The file to write")),
         Command::new("import")
             .about("Store the tables of an export in an account")
             .long_about(IMPORT)
             .arg(data(
-                "The folder of a server that does not run; it is made if it is not there",
+                "The data directory of a stopped server; it is created if it does not exist",
             ))
             .arg(account("The account").default_value("devstoreaccount1"))
             .arg(file(
-                "The export; where an import of it was interrupted, this goes on from there",
+                "The export; if an import of this file was interrupted, it continues from there",
             )),
     ]
 }
@@ -79,7 +79,7 @@ pub(crate) fn commands() -> [Command; 5] {
 fn data(help: &'static str) -> Arg {
     Arg::new("data")
         .long("data")
-        .value_name("FOLDER")
+        .value_name("DIRECTORY")
         .required(true)
         .value_parser(value_parser!(PathBuf))
         .help(help)
@@ -123,7 +123,7 @@ pub(crate) fn run(name: &str, matches: &ArgMatches) -> Result<(), Box<dyn Error>
             let account = matches.get_one::<String>("account");
             import(&folder, account.map_or("", String::as_str), file)
         }
-        _ => Err(format!("{name} is no subcommand").into()),
+        _ => Err(format!("there is no subcommand {name}").into()),
     }
 }
 
@@ -141,7 +141,7 @@ fn check(folder: &DataFolder) -> Result<(), Box<dyn Error>> {
         return Err(format!("{} is damaged", folder.path().display()).into());
     }
     say(&format!(
-        "{} is sound: {} tables, {} entities",
+        "{} is intact: {} tables, {} entities",
         folder.path().display(),
         report.tables,
         report.entities
@@ -157,7 +157,7 @@ enum From {
 fn back_up(from: &From, file: &Path, replaces: bool) -> Result<(), Box<dyn Error>> {
     if is_standard(file) {
         let records = write_backup(from, &mut io::stdout().lock())?;
-        writeln!(io::stderr(), "{records} records are in the backup")?;
+        writeln!(io::stderr(), "the backup contains {records} records")?;
         return Ok(());
     }
     let records = write_whole(file, replaces, |to| write_backup(from, to))?;
@@ -184,7 +184,7 @@ fn write_whole<T>(
 ) -> Result<T, Box<dyn Error>> {
     if file.exists() && !replaces {
         let shown = file.display();
-        return Err(format!("{shown} is there already: choose another name, or --force").into());
+        return Err(format!("{shown} already exists: choose another name, or use --force").into());
     }
     let draft = beside(file, ".partial");
     let written = (|| {
@@ -240,7 +240,7 @@ fn import(folder: &DataFolder, account: &str, file: &Path) -> Result<(), Box<dyn
     });
     if let Some(skip) = skip {
         say(&format!(
-            "goes on behind line {skip}, as {} says",
+            "continues after line {skip}, according to {}",
             state.display()
         ))?;
     }
@@ -266,7 +266,7 @@ fn import(folder: &DataFolder, account: &str, file: &Path) -> Result<(), Box<dyn
     noted.map_err(|error| format!("{}: {error}", state.display()))?;
     let _ = fs::remove_file(&state);
     say(&format!(
-        "all of {shown} is in {}, under the account {account}: {} tables, {} entities",
+        "{shown} was imported completely into {}, account {account}: {} tables, {} entities",
         folder.path().display(),
         imported.tables,
         imported.entities
@@ -296,7 +296,7 @@ fn write_backup(from: &From, to: &mut impl Write) -> Result<u64, Box<dyn Error>>
                 to,
             };
             let records = tablesdk_server::verify_backup(tee, |progress| bar.show(progress));
-            Ok(records.map_err(|error| format!("the server broke the backup off: {error}"))?)
+            Ok(records.map_err(|error| format!("the server aborted the backup: {error}"))?)
         }
     }
 }
@@ -305,7 +305,9 @@ fn write_backup(from: &From, to: &mut impl Write) -> Result<u64, Box<dyn Error>>
 fn ask_for_backup(port: u16) -> Result<BufReader<TcpStream>, Box<dyn Error>> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let mut stream = TcpStream::connect(address).map_err(|error| {
-        format!("no server answers on {address}: {error}; it must run with --admin-port {port}")
+        format!(
+            "no server responds on {address}: {error}; start the server with --admin-port {port}"
+        )
     })?;
     stream.set_read_timeout(Some(ANSWER_WAIT_MAX))?;
     write!(
@@ -319,7 +321,7 @@ fn ask_for_backup(port: u16) -> Result<BufReader<TcpStream>, Box<dyn Error>> {
     while line != "\r\n" {
         line.clear();
         if answer.read_line(&mut line)? == 0 {
-            return Err(format!("what answers on {address} is no server of this kind").into());
+            return Err(format!("the server on {address} is not a tablesdk-server").into());
         }
     }
     if status.split(' ').nth(1) == Some("200") {
@@ -327,7 +329,11 @@ fn ask_for_backup(port: u16) -> Result<BufReader<TcpStream>, Box<dyn Error>> {
     }
     let mut text = String::new();
     answer.take(1000).read_to_string(&mut text)?;
-    Err(format!("the server on {address} refuses: {}", text.trim()).into())
+    Err(format!(
+        "the server on {address} refused the backup: {}",
+        text.trim()
+    )
+    .into())
 }
 
 /// Hands on what is read.
@@ -392,28 +398,28 @@ fn say(text: &str) -> Result<(), Box<dyn Error>> {
 const ANSWER_WAIT_MAX: Duration = Duration::from_secs(60);
 
 const CHECK: &str = "\
-Read a folder to its last byte, and say what is damaged
+Read a data directory completely, and report damage
 
-No server may have the folder open. Every file is compared with its checksum, every
-record is read, and what is stored twice is compared. What is damaged is named, one
-line each, and the program ends with 1; with 0 for a sound folder. What a crash left
-half written, and nobody was ever told of, is no damage.";
+No server may have the data directory open. The command compares every file with its
+checksum, reads every record, and compares data that is stored twice. It reports each
+damage on one line, and exits with 1 if there is damage, else with 0. Incomplete
+writes of a crash that were never acknowledged are not damage.";
 
 const BACKUP: &str = "\
-Write everything to one file, while the server runs or not
+Write all data to one file, from a server that runs or from a data directory
 
-Of a server that runs with --admin-port, the backup has everything as it was at one
-moment, and requests are answered meanwhile. The file appears under its name once it
-is whole. `restore` makes a folder of it, on a machine of any kind.
+The backup of a server that runs with --admin-port contains all data as of one moment;
+the server continues to serve requests. The file gets its name only when it is
+complete. `restore` creates a data directory from it, on a machine of any kind.
 
   tablesdk-server --data tables --admin-port 10012 &
   tablesdk-server backup --admin-port 10012 monday.backup";
 
 const RESTORE: &str = "\
-Make a folder from a backup
+Create a data directory from a backup
 
-The folder appears once all of the backup has been read, verified and written: a
-backup that is cut short or damaged leaves none.
+The data directory gets its name only after the whole backup has been read, verified
+and written. A truncated or damaged backup creates no data directory.
 
   tablesdk-server restore monday.backup --data tables
   tablesdk-server --data tables";
@@ -428,12 +434,12 @@ Each entity is a line of its own, with its table and the types of its properties
   {\"table\":\"Employees\",\"entity\":{\"PartitionKey\":\"Sales\",\"RowKey\":\"1\",...}}
   {\"end\":{\"tables\":1,\"entities\":1}}
 
-Other programs can read and write that, the client library among them. Stored access
-policies and service properties are in a backup alone.";
+Other programs can read and write this format, including the client library. Stored
+access policies and service properties are only in a backup, not in an export.";
 
 const IMPORT: &str = "\
 Store the tables of an export in an account
 
-Tables are created unless they exist, entities are inserted or replaced, and get new
-timestamps. An import that was interrupted goes on where it was when it is started
-again with the same file: how far it has come stands in the file IMPORT in the folder.";
+Tables are created if they do not exist. Entities are inserted or replaced, and get
+new timestamps. To continue an interrupted import, start it again with the same file:
+the file IMPORT in the data directory contains its progress.";
