@@ -1,6 +1,9 @@
 //! `entity_type` on a struct: the name of its rows as a property of their own, its other names, and the structs that it was.
 //!
 //! Which names meet is for the compiler to say, where both structs are known.
+//!
+//! An older version is a struct with a `From` or `TryFrom`, and not a conversion of properties: the struct is checked as any other, and
+//! the conversion is tested without a table. Versions follow one another, so that each needs to know only the one before.
 
 use syn::{Ident, LitStr, Path};
 

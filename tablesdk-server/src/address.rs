@@ -43,6 +43,8 @@ impl Address {
             None => head.uri.scheme_str().unwrap_or("http"),
         };
         let path = head.uri.path();
+        // A server in a container is reached under any name, and a name with a dot in it says nothing yet. So the first label
+        // counts only if it is the name of an account here.
         if let Some(label) = account_label(authority) {
             let (account, location) = split_location(&label);
             if is_account(account) {

@@ -2,6 +2,8 @@
 //!
 //! An operation that computes is given up where it lets others have their turn. One that waits, as a write does for the disk, is
 //! given up by a timer, but only where there is one: a server without a socket needs no runtime.
+//!
+//! A query can be given up between two slices of its work. A write is never given up between its decision and its commit.
 
 use std::pin::{Pin, pin};
 use std::task::Poll;

@@ -12,6 +12,8 @@
 //! * An entity is written as the service's JSON has it: whatever a JSON value cannot tell of its type is annotated. Its
 //!   `Timestamp` may be given, and says when it was last written where it comes from.
 //! * The last line counts what came before: a file that does not end with it was cut.
+//! * Every line names its table: a line that depends on another one could not be skipped, sorted or cut out. Files are interrupted
+//!   anywhere, resumed in the middle and taken apart with line tools, and the name compresses to nothing.
 //!
 //! Lines end with `\n`, hold UTF-8, and have no other members. Knows nothing of files, and nothing of where entities go.
 

@@ -9,6 +9,7 @@ use super::key_range::{KeyRange, KeySpan};
 use super::layout::TableId;
 
 /// The stored keys that can satisfy a filter, in order and apart from one another.
+// A list of ranges and not one range: a filter for two distant keys would otherwise span the table.
 pub(super) fn key_spans(filter: Option<&Filter>, table: TableId) -> Vec<KeySpan> {
     let mut ranges = filter.map_or_else(|| vec![KeyRange::ALL], of);
     if ranges.len() > RANGES_MAX {

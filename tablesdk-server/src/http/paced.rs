@@ -80,7 +80,9 @@ impl<S> Paced<S> {
     /// Whether what is written now is hyper's own: it answers what it cannot read with a bare status, where the service says
     /// what is wrong. The one who serves the connection says that instead.
     fn is_refusal(&mut self) -> bool {
-        // Behind an answer that is still on its way, the two cannot be told apart, and the bare one goes out with it.
+        // hyper responds with a bare status to a head that it cannot parse, or that has more than 100 headers or 64 KiB, and has no
+        // hook for another response. Without a request in progress hyper writes nothing else, so this write can be held back. The bare
+        // status remains only for a client that sends requests ahead: it cannot be distinguished from an earlier response in flight.
         self.refused |= matches!(self.progress.phase(), Phase::Idle | Phase::Head);
         self.refused
     }
@@ -241,6 +243,7 @@ fn too_slow(what: &'static str) -> io::Error {
 /// connection on which no credential was accepted yet.
 pub(super) const HEAD_WAIT_MAX: Duration = Duration::from_secs(30);
 /// The longest wait for the rest of a head that is longer than hyper's first buffer, from there on: up to 64 KiB are held for it.
+// Until it is complete, a head holds as much memory as its length, and a page more.
 pub(super) const LONG_HEAD_WAIT_MAX: Duration = Duration::from_secs(5);
 /// The longest wait for the next request. Clients keep connections for minutes, and one that finds them closed fails: idling
 /// must be cheap for us, not short. Where places run out, it ends sooner.

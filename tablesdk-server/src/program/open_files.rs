@@ -1,6 +1,7 @@
 //! Raises the limit of open files to what the connections need, as far as the system allows it.
 //!
 //! The usual soft limit of 1,024 is for programs that use `select`; the hard limit says what the operator allows.
+//! Only the program raises the limit. The library runs as a guest in another process and changes no limit of it.
 
 use std::num::NonZeroUsize;
 

@@ -2,6 +2,7 @@
 //!
 //! It asks nobody who they are, so it listens on the loopback address alone, and answers nothing that a web page could have sent:
 //! no request for another host, and none with an origin. Knows of the tables only how to write them all down.
+//! It is not a part of the service, because an operator is not a client and has no account key.
 
 use std::convert::Infallible;
 use std::io;

@@ -2,6 +2,9 @@
 //!
 //! Whatever is missing, changed or in another order is noticed: each block has a checksum that knows its place, and the end says
 //! how many records there were. `FORMAT.md` has the layout. Knows nothing of what the records mean.
+//!
+//! A backup holds records and not files of the store, so it is the same on every machine and for every version of the store. A
+//! snapshot costs nothing to take, so the server continues while a backup is written.
 
 use std::io::{self, Read, Write};
 

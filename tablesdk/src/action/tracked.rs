@@ -159,6 +159,8 @@ fn changes<E: WritableEntity>(entity: &Stored<E>) -> Result<Option<Changes>, Err
     let fetched = entity.tracked();
     let fetched = fetched.ok_or_else(|| Error::input(Problem::Untracked))?;
     let fetched = read_entity(fetched).map_err(Error::input)?;
+    // The response is kept and not the value, because the value has no place for properties that the struct does not model, and a
+    // replace must write those back.
     // What was read, as it would be written: what the type does not keep apart is no change.
     let before = Stored::<E>::read(&fetched, Some(entity.etag().clone()));
     let before = before.map_err(Error::input)?;

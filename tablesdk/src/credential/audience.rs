@@ -37,6 +37,7 @@ pub(super) fn scope(audience: &str) -> String {
 
 /// Whether a token may be asked for that audience because the service says so: a token for anything else would be one that
 /// whoever answers could use elsewhere.
+// The next request would carry that token. Other audiences, and login pages that are not Microsoft's, leave the response a plain 401.
 pub(super) fn is_trusted(audience: &str, endpoint: &Endpoint) -> bool {
     let Some(host) = host_of(audience) else {
         return false;

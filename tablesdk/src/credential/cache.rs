@@ -100,6 +100,8 @@ impl TokenCache {
     ///
     /// Runs on a task of its own: a request that is given up does not take with it what others wait for.
     pub(crate) async fn token(self: &Arc<Self>) -> Result<Arc<Bearer>, Error> {
+        // One task at a time asks for a token, both before the first request and ahead of the expiry. Requests wait for it only without
+        // a good token.
         let renewal = {
             let now = self.clock.now();
             let mut state = self.lock();

@@ -2,6 +2,9 @@
 //!
 //! What two variants could share is refused at compile time, where alone both structs are known. Knows nothing of how a struct
 //! is read.
+//!
+//! A macro sees one item and not the properties of a variant's struct. So the schema is a constant, and so is the assertion over two of
+//! them, whose message is put together at compile time.
 
 use tablesdk_protocol::KeyPartName;
 use tablesdk_protocol::filter::Filter as Tree;

@@ -46,6 +46,9 @@ pub trait TableProperties: Sized + Send + 'static {
 
     /// What collects the values while the properties pass by.
     #[doc(hidden)]
+    // A property that no field has is offered to each flattened struct, without the prefix, and is collected in slots of that struct.
+    // So a flattened field is read in the one pass over the JSON too. Names with a prefix are built only for columns
+    // and in the writer, which keeps one buffer for them.
     type Slots;
 
     /// The names and types of the properties, without a prefix.

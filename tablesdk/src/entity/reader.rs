@@ -1,4 +1,7 @@
 //! Properties from an answer: handed out one by one, straight from the JSON, each converted only if a field wants it.
+//!
+//! There is no map between JSON and struct: names and values are borrowed from the JSON, and a `match` over the names in the
+//! derived code picks the fields.
 
 use std::slice;
 

@@ -81,6 +81,7 @@ impl Pipeline {
     }
 }
 
+// Shared Key and not Shared Key Lite: every backend takes both, and the full scheme signs the verb and the content type as well.
 fn authorization(key: &SharedKey, request: &Request<Bytes>) -> HeaderValue {
     let account = key.account();
     let (method, uri, headers) = (request.method(), request.uri(), request.headers());

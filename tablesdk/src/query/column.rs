@@ -54,6 +54,8 @@ use crate::entity::{
 ///     assert_eq!(filter.to_string(), text);
 /// }
 /// ```
+// `F` is the type of the field and not of its value: `Column<Employee, Option<String>>` compares with strings and, when selected,
+// yields an `Option<String>`.
 pub struct Column<E, F> {
     prefix: Prefix,
     name: &'static str,

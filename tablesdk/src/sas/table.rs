@@ -152,6 +152,8 @@ impl TableSasBuilder {
         self.policy(id.into(), true)
     }
 
+    // Two methods, because the service refuses a signature that repeats what the policy says, and the client does not know the policy. The
+    // usual form takes nothing in addition to the policy.
     fn policy(mut self, id: String, is_partial: bool) -> Self {
         let length = id.chars().count();
         if length == 0 || length > POLICY_ID_LENGTH_MAX || id.chars().any(char::is_control) {

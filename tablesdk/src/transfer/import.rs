@@ -2,6 +2,7 @@
 //!
 //! Entities arrive in any order, and what was written can only be told as "all records up to here". So the batches are
 //! awaited in the order in which they were packed, and no two of them that are on their way hold the same entity.
+//! So the later record wins.
 
 use std::collections::{HashSet, VecDeque};
 use std::fmt;

@@ -2,6 +2,9 @@
 //!
 //! Holds a bounded number of changes, and knows nothing of sending: batches are taken out when they may be sent, and noted as
 //! done when they are.
+//!
+//! Full batches need a hundredth of the requests, but an input with endless partitions never fills one. So the open batches share a bound,
+//! and the oldest is closed when it is reached. Sizes are estimated from above, and measured to the byte only near 4 MiB.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasher as _, RandomState};

@@ -86,10 +86,14 @@ pub(super) async fn send(table: TableClient, verb: Verb, mut items: Vec<Item>) -
                 None => refusals = REFUSALS_MAX,
             },
             // Of deletes it is known what should be there in the end, whoever brought it about.
+            // The batch is atomic, and its retry is refused for the first missing entity: all are missing if the first attempt was carried
+            // out. A delete by key treats a missing entity as success.
             Judgement::Other if verb == Verb::Delete && is_gone(&error) => {
                 refusals = REFUSALS_MAX;
                 sent.ambiguous = Some(Arc::new(error));
             }
+            // Reading a hundred entities would not show which program wrote them, and a service that just lost a response is not
+            // sent a hundred requests. They are reported as unknown, hold back the position to resume from, and upserts are done again.
             Judgement::Other => {
                 sent.fail_all(&items, error);
                 break;

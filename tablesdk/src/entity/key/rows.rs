@@ -128,6 +128,8 @@ fn checked(
 }
 
 /// The rows for which the leading parts of the key are given, so far.
+// A range of keys has leading parts as values and one part as a range. The methods allow nothing else: `rows().year(2023..)`
+// without the parts before it does not compile.
 pub struct Rows<E> {
     key: KeyWriter,
     entity: PhantomData<fn() -> E>,

@@ -70,6 +70,7 @@ impl PropertyValue for u64 {
     }
 }
 
+// No EDM type holds a `u64`, and filters compare strings unit by unit: at a fixed width that is the order of the numbers.
 impl Ordered for u64 {}
 
 /// Every `f32` is a Double; a Double that is not an `f32` to the bit is refused, since it would be rounded.
