@@ -118,10 +118,10 @@ pub(crate) async fn check(suite: &mut Suite) {
         ("an update of a missing entity", on("PUT", &table, "none", "If-Match: *\r\n", r#"{"n":1}"#), 404, "ResourceNotFound"),
         ("the same entity twice", on("PUT", &table, "first", "", r#"{"n":1}"#), 400, "InvalidDuplicateRow"),
         ("another partition", ("POST", format!("/{table}"), "", elsewhere.clone()), 400, "CommandsInBatchActOnDifferentPartitions"),
-        ("a body that is none", ("POST", format!("/{table}"), "", "{".to_owned()), 400, "InvalidInput"),
-        ("a property that is none", on("PUT", &table, "x", "", r#"{"1a":1}"#), 400, "PropertyNameInvalid"),
+        ("a malformed body", ("POST", format!("/{table}"), "", "{".to_owned()), 400, "InvalidInput"),
+        ("an invalid property name", on("PUT", &table, "x", "", r#"{"1a":1}"#), 400, "PropertyNameInvalid"),
         ("a missing RowKey", ("POST", format!("/{table}"), "", r#"{"PartitionKey":"p"}"#.to_owned()), 400, "PropertiesNeedValue"),
-        ("an ETag that is none", on("PUT", &table, "merge", "If-Match: test\r\n", r#"{"n":1}"#), 400, "InvalidInput"),
+        ("a malformed ETag", on("PUT", &table, "merge", "If-Match: test\r\n", r#"{"n":1}"#), 400, "InvalidInput"),
     ];
     for (rule, change, status, code) in failures {
         suite

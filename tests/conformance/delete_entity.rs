@@ -40,7 +40,7 @@ pub(crate) async fn check(suite: &mut Suite) {
             ("4.12 a missing entity", "DELETE /TABLE(PartitionKey='p',RowKey='none')", &["If-Match: *"], "", 404, "ResourceNotFound"),
             ("4.12 existence comes before the version", "DELETE /TABLE(PartitionKey='p',RowKey='none')", &[STALE], "", 404, "ResourceNotFound"),
             ("4.12 a missing table", "DELETE /ConfMissing(PartitionKey='p',RowKey='r')", &["If-Match: *"], "", 404, "TableNotFound"),
-            ("4.12 an ETag that is none", "DELETE /TABLE(PartitionKey='p',RowKey='none')", &["If-Match: test"], "", 400, "InvalidInput"),
+            ("4.12 a malformed ETag", "DELETE /TABLE(PartitionKey='p',RowKey='none')", &["If-Match: test"], "", 400, "InvalidInput"),
             ("4.12 a strong ETag", "DELETE /TABLE(PartitionKey='p',RowKey='none')", &["If-Match: \"x\""], "", 400, "InvalidInput"),
         ])
         .await;

@@ -113,7 +113,7 @@ pub(crate) async fn check(suite: &mut Suite) {
     }
     suite
         .refusals_by_choice("", &[
-            ("2.1 a version that is none", "GET /Tables", &["x-ms-version: newest"], "", 400, "InvalidHeaderValue"),
+            ("2.1 a malformed version", "GET /Tables", &["x-ms-version: newest"], "", 400, "InvalidHeaderValue"),
             ("2.5 Atom", "GET /Tables", &["Accept: application/atom+xml"], "", 415, "AtomFormatNotSupported"),
             ("2.5 verbose JSON", "GET /Tables", &["Accept: application/json;odata=verbose"], "", 415, "JsonVerboseFormatNotSupported"),
             ("2.5 JSON before there was JSON", "GET /Tables", &["x-ms-version: 2012-02-12", "Accept: application/json"], "", 415, "JsonFormatNotSupported"),

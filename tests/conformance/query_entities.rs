@@ -426,7 +426,7 @@ async fn refusals(suite: &mut Suite) {
             ("6.1 a parenthesis that is not closed", "GET /TABLE()?$filter=(a%20eq%201", &[], "", 400, "InvalidInput"),
             ("6.1 no blanks around an operator", "GET /TABLE()?$filter=a%20eq1", &[], "", 400, "InvalidInput"),
             ("6.1 a double quote", "GET /TABLE()?$filter=a%20eq%20%22b%22", &[], "", 400, "InvalidInput"),
-            ("6.1 a date that is none", "GET /TABLE()?$filter=a%20eq%20datetime'x'", &[], "", 400, "InvalidInput"),
+            ("6.1 a malformed date", "GET /TABLE()?$filter=a%20eq%20datetime'x'", &[], "", 400, "InvalidInput"),
             ("6.4 $top above 1,000", "GET /TABLE()?$top=1001", &[], "", 400, "InvalidInput"),
             ("6.4 a negative $top", "GET /TABLE()?$top=-1", &[], "", 400, "InvalidInput"),
             ("6.4 a $top that is no number", "GET /TABLE()?$top=a", &[], "", 400, "InvalidInput"),
@@ -443,7 +443,7 @@ async fn refusals(suite: &mut Suite) {
             ("6.4 $skip", "GET /TABLE()?$skip=1", &[], "", 501, "NotImplemented"),
             ("6.4 $expand", "GET /TABLE()?$expand=a", &[], "", 501, "NotImplemented"),
             ("6.4 $inlinecount", "GET /TABLE()?$inlinecount=allpages", &[], "", 501, "NotImplemented"),
-            ("6.5 a token that is none", "GET /TABLE()?NextPartitionKey=x", &[], "", 400, "InvalidInput"),
+            ("6.5 a malformed token", "GET /TABLE()?NextPartitionKey=x", &[], "", 400, "InvalidInput"),
             ("6.5 a row without a partition", "GET /TABLE()?NextRowKey=1%214%21cGs-", &[], "", 400, "InvalidInput"),
             ("2.2 $select with DataServiceVersion 1.0", "GET /TABLE()?$select=a", &["DataServiceVersion: 1.0"], "", 400, "InvalidInput"),
         ])

@@ -110,7 +110,7 @@ pub(crate) async fn check(suite: &mut Suite) {
             ("6.4 $top above 1,000", "GET /Tables?$top=1001", &[], "", 400, "InvalidInput"),
             ("6.4 a negative $top", "GET /Tables?$top=-1", &[], "", 400, "InvalidInput"),
             ("6.4 a $top that is no number", "GET /Tables?$top=x", &[], "", 400, "InvalidInput"),
-            ("6.1 a filter that is none", "GET /Tables?$filter=TableName%20eq", &[], "", 400, "InvalidInput"),
+            ("6.1 a malformed filter", "GET /Tables?$filter=TableName%20eq", &[], "", 400, "InvalidInput"),
         ])
         .await;
 }

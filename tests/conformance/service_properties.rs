@@ -135,7 +135,7 @@ pub(crate) async fn check(suite: &mut Suite) {
     for (rule, body) in [
         ("a rule without an age", cors("a").replace("<MaxAgeInSeconds>500</MaxAgeInSeconds>", "")),
         ("a rule with a negative age", cors("a").replace(">500<", ">-5<")),
-        ("a rule for a method that is none", cors("a").replace(">GET,PUT<", ">FETCH<")),
+        ("a rule for an unknown method", cors("a").replace(">GET,PUT<", ">FETCH<")),
         ("retention without days", logging.replace("<Days>5</Days>", "")),
         ("retention for no day", logging.replace("<Days>5<", "<Days>0<")),
         ("what is no XML", "<".to_owned()),

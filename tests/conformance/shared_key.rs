@@ -104,7 +104,7 @@ pub(crate) async fn check(suite: &mut Suite) {
     }
     for (version, status) in [("2019-07-07", 403), ("2020-12-06", 401)] {
         suite
-            .choice(&format!("0.1, 3.7 a token that is none, version {version}"), async |suite| {
+            .choice(&format!("0.1, 3.7 a malformed token, version {version}"), async |suite| {
                 let headers = [format!("x-ms-version: {version}"), "Authorization: Bearer x".to_owned()];
                 let headers: Vec<_> = headers.iter().map(String::as_str).collect();
                 let answer = suite.account.send(Credential::None, "GET /Tables", &headers, "").await;

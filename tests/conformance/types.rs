@@ -76,14 +76,14 @@ pub(crate) async fn check(suite: &mut Suite) {
             .await;
     }
     for (rule, sent, code) in [
-        ("5.1 a Boolean that is none", r#""v":"not a bool","v@odata.type":"Edm.Boolean""#, "InvalidInput"),
-        ("5.1 an Int64 that is none", r#""v":"x","v@odata.type":"Edm.Int64""#, "InvalidInput"),
+        ("5.1 a malformed Boolean", r#""v":"not a bool","v@odata.type":"Edm.Boolean""#, "InvalidInput"),
+        ("5.1 a malformed Int64", r#""v":"x","v@odata.type":"Edm.Int64""#, "InvalidInput"),
         ("5.1 an Int64 that is too large", r#""v":"9223372036854775808","v@odata.type":"Edm.Int64""#, "InvalidInput"),
         ("5.1 a Double that is too large", r#""v":"1.797693134862316e308","v@odata.type":"Edm.Double""#, "InvalidInput"),
-        ("5.1 a Guid that is none", r#""v":"c9da6455","v@odata.type":"Edm.Guid""#, "InvalidInput"),
-        ("5.1 a DateTime that is none", r#""v":"yesterday","v@odata.type":"Edm.DateTime""#, "InvalidInput"),
-        ("5.1 a Binary that is none", r#""v":"%%%","v@odata.type":"Edm.Binary""#, "InvalidInput"),
-        ("5.1 a type that is none", r#""v":"x","v@odata.type":"Edm.Byte""#, "InvalidInput"),
+        ("5.1 a malformed Guid", r#""v":"c9da6455","v@odata.type":"Edm.Guid""#, "InvalidInput"),
+        ("5.1 a malformed DateTime", r#""v":"yesterday","v@odata.type":"Edm.DateTime""#, "InvalidInput"),
+        ("5.1 a malformed Binary", r#""v":"%%%","v@odata.type":"Edm.Binary""#, "InvalidInput"),
+        ("5.1 an unknown type", r#""v":"x","v@odata.type":"Edm.Byte""#, "InvalidInput"),
     ] {
         let body = format!(r#"{{"PartitionKey":"p","RowKey":"bad",{sent}}}"#);
         suite.refusals(&table, &[(rule, "POST /TABLE", &[], &body, 400, code)]).await;

@@ -111,7 +111,7 @@ pub(crate) async fn check(suite: &mut Suite) {
                 ("4.12 a missing table", &missing, &["If-Match: *"], "{}", 404, "TableNotFound"),
                 ("4.12 an upsert in a missing table", &missing, &[], "{}", 404, "TableNotFound"),
                 ("4.12 a foreign ETag", &there, &["If-Match: W/\"0x8D\""], "{}", 412, "UpdateConditionNotSatisfied"),
-                ("4.12 an ETag that is none", &there, &["If-Match: test"], "{}", 400, "InvalidInput"),
+                ("4.12 a malformed ETag", &there, &["If-Match: test"], "{}", 400, "InvalidInput"),
             ])
             .await;
         suite
