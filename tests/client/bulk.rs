@@ -1,4 +1,4 @@
-//! Bulk runs: everything arrives, in order for each entity, in full batches, and what fails is told one by one.
+//! Bulk runs: every item arrives, the items of one entity keep their order, batches are full, and each failed item is reported.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,5 +1,5 @@
-//! What a doubt, a stranger's answer or an odd success may not be taken for: each test tells one story in which a client could
-//! claim what it does not know. In process, on virtual time.
+//! Ambiguous outcomes, responses that are not the service's, and unusual successes: each test is one case in which a client could
+//! report something that it does not know. In process, on virtual time.
 
 use std::slice;
 use std::time::Duration;
@@ -413,7 +413,7 @@ async fn what_has_no_version_is_not_the_row_that_is_there() {
     );
 }
 
-/// Nobody accepts the connection; the system does. Time is virtual.
+/// The operating system accepts the connection, the test does not. Time is virtual.
 #[tokio::test(start_paused = true)]
 async fn an_attempt_over_http_may_take_longer_than_a_minute() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

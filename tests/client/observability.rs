@@ -566,7 +566,7 @@ async fn the_hook_is_told_what_an_operation_took() {
 
 type Reports = Arc<Mutex<Vec<OperationReport>>>;
 
-/// A table whose requests go wrong on demand, and what the hook is told of them.
+/// A table whose requests fail on demand, and the reports that the hook receives.
 async fn reported(retry: RetryPolicy) -> (TableServer, TableClient, Faults<InProcess>, Reports) {
     let server = TableServer::in_process();
     let faults = Faults::new(server.transport());
@@ -710,7 +710,7 @@ async fn what_runs_in_tasks_of_its_own_stays_in_the_callers_span() {
     }
 }
 
-/// A table of 30 rows, and what the hook is told from now on.
+/// A table of 30 entities, and the reports that the hook receives after they were inserted.
 async fn thirty(retry: RetryPolicy) -> (TableServer, TableClient, Faults<InProcess>, Reports) {
     let (server, table, faults, reports) = reported(retry).await;
     let rows = (0..30).map(|id| Employee::new(&format!("{id:02}"), "Ada", id));

@@ -1,5 +1,5 @@
-//! HTTPS over real sockets: what needs an encrypted connection works, and a server that nobody vouches for gets no request. By
-//! rustls, and with the feature `native-tls` by the operating system's library as well.
+//! HTTPS over real sockets: credentials that need an encrypted connection work, and a server with an untrusted certificate gets no
+//! request. The tests use rustls, and with the feature `native-tls` also the operating system's library.
 
 use std::time::Duration;
 

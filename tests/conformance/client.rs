@@ -29,7 +29,7 @@ pub(crate) enum Credential {
     SharedKeyLite,
 }
 
-/// An answer, taken apart.
+/// A response, parsed.
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,

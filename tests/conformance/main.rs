@@ -7,7 +7,8 @@
 //! The number in front of a rule groups it: 0 what is often got wrong, 1 addresses, 2 headers and formats, 3 access, 4 operations,
 //! 5 data and its limits, 6 queries, 7 entity group transactions, 8 errors, 11 what clients rely on.
 //!
-//! A rule that nobody is sure of is a *choice*: our server keeps it, and elsewhere a difference is told but is no failure.
+//! A rule is a *choice* if the behaviour of the service is not certain: our server must follow it; at another endpoint, a
+//! difference is reported but is not a failure.
 
 mod client;
 mod run;

@@ -28,7 +28,7 @@ pub(crate) async fn run(module: &str, check: impl AsyncFn(&mut Suite)) {
     assert!(failed.is_empty(), "{}\n", failed.join("\n"));
 }
 
-/// Our server, once for each storage; the folder of one lives as long as this.
+/// Our server, once for each storage. The data directory exists as long as the returned value.
 async fn ours() -> Vec<(&'static str, TableServer, Option<TempDir>)> {
     let folder = tempfile::tempdir().unwrap();
     let durable = TableServer::builder().data(folder.path(), Durability::Relaxed);
@@ -91,7 +91,7 @@ impl Suite {
         }
     }
 
-    /// Tries a rule that nobody is sure of.
+    /// Checks a choice: a rule for which the behaviour of the service is not certain.
     pub(crate) async fn choice(&mut self, rule: &str, check: impl AsyncFnOnce(&Self) -> Outcome) {
         self.rules += 1;
         if let Err(why) = check(self).await {
@@ -116,7 +116,7 @@ impl Suite {
         }
     }
 
-    /// As [`Self::refusals`], for rules that nobody is sure of.
+    /// As [`Self::refusals`], for rules that are choices.
     pub(crate) async fn refusals_by_choice(&mut self, table: &str, refusals: &[Refusal<'_>]) {
         for (rule, line, headers, body, status, code) in refusals {
             let line = line.replace("TABLE", table);
@@ -235,7 +235,7 @@ impl Suite {
         table_sas(&self.account.name, &self.account.key, fields)
     }
 
-    /// Deletes the tables, and tells what failed.
+    /// Deletes the tables, and returns what failed.
     async fn finish(mut self, module: &str) -> Vec<String> {
         for table in std::mem::take(&mut self.tables) {
             self.ask(&format!("DELETE /Tables('{table}')"), &[], "")

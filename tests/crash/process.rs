@@ -16,7 +16,7 @@ pub(crate) struct Server {
     process: Process,
 }
 
-/// An answer, taken apart.
+/// A response, parsed.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -34,14 +34,14 @@ impl Answer {
 }
 
 impl Server {
-    /// Starts the program on a folder, and waits until it can be reached.
+    /// Starts the program with a data directory, and waits until it can be reached.
     pub(crate) async fn start(folder: &Path) -> Self {
         let mut command = Command::new(program());
         command.args(["--port", "0", "--data"]).arg(folder);
         Self::start_as(command).await
     }
 
-    /// The same, but no file may grow beyond that many KiB, and whoever tries is told so.
+    /// As [`Self::start`], but no file may grow beyond that many KiB: a write beyond the limit fails with an error.
     pub(crate) async fn start_with_file_limit(folder: &Path, kib: u64) -> Self {
         let mut command = Command::new("bash");
         let script = format!("ulimit -f {kib}; trap '' XFSZ; exec \"$@\"");
@@ -58,7 +58,7 @@ impl Server {
         }
     }
 
-    /// Halts the process wherever it is, or lets it go on.
+    /// Halts the process at any point, or lets it continue.
     pub(crate) fn signal(&self, name: &str) {
         self.process.signal(name);
     }
@@ -68,12 +68,12 @@ impl Server {
         self.process.kill();
     }
 
-    /// Returns when the process is gone, and its folder free.
+    /// Returns when the process has ended and its data directory is free.
     pub(crate) async fn wait_until_dead(&self) {
         self.process.wait_until_dead().await;
     }
 
-    /// Sends a signed request to a path below the account. An error means that nobody knows what became of it.
+    /// Sends a signed request to a path below the account. An error means that the outcome of the request is unknown.
     pub(crate) async fn send(
         &self,
         method: &str,

@@ -19,7 +19,7 @@ pub(crate) enum Goal {
 #[derive(Clone, Copy)]
 pub(crate) struct Cost {
     pub(crate) passed: f64,
-    /// Not a number where nobody knows.
+    /// NaN if the processor time is not known.
     pub(crate) processor: f64,
 }
 
@@ -158,7 +158,7 @@ impl Compiler {
     }
 }
 
-/// The processor time, in seconds, of all programs that this one has run, from Linux's `/proc`; `None` where nobody knows.
+/// The processor time, in seconds, of all programs that this one has run, from Linux's `/proc`; `None` if it cannot be read.
 fn processor_time_of_children() -> Option<f64> {
     let text = fs::read_to_string("/proc/self/stat").ok()?;
     // The name may have spaces, and ends in a parenthesis. The fields are `cutime` and `cstime`, in ticks of 10 ms.

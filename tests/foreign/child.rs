@@ -80,7 +80,7 @@ fn interop() -> PathBuf {
 }
 
 impl Child {
-    /// `None` where the client is not installed and nobody requires it.
+    /// `None` if the client is not installed and `TABLESDK_FOREIGN_CLIENTS` does not require it.
     pub(crate) fn start(client: Client, connection_string: &str) -> Option<Self> {
         let required = std::env::var("TABLESDK_FOREIGN_CLIENTS").unwrap_or_default();
         let required = required.split(',').any(|name| name == client.name());

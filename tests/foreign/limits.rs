@@ -121,7 +121,7 @@ pub(crate) const LIMITS: &[Limit] = &[
     },
 ];
 
-/// Names that mean something else to the client: a property of that name is lost, whoever writes it.
+/// Names that the client reserves: a property of that name is lost, whichever client writes it.
 pub(crate) const fn lost_names(client: Client) -> &'static [&'static str] {
     match client {
         Client::Python => &[],
@@ -186,7 +186,7 @@ fn is_negative_zero(value: &Value) -> bool {
     matches!(value, Value::Double(number) if *number == 0.0 && number.is_sign_negative())
 }
 
-/// What JavaScript calls a number that is none.
+/// JavaScript's name for a double that is not finite.
 fn no_number(value: &Value) -> Option<&'static str> {
     match value {
         Value::Double(number) if number.is_nan() => Some("NaN"),

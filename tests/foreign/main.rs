@@ -21,7 +21,7 @@ use crate::every::{Every, random, seeded};
 use crate::form::{Form, Outcome, Properties};
 use crate::limits::{Expected, LIMITS};
 
-/// A client of somebody else's.
+/// A client that is not ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Client {
     Python,
@@ -149,7 +149,7 @@ struct Run {
     child: Child,
     table: TableClient,
     rows: usize,
-    /// All that is not as it should be: whoever adds a type wants to see the whole of it.
+    /// All deviations. The run collects them, so that the author of a new type sees all of them at once.
     wrong: Vec<String>,
 }
 

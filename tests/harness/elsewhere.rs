@@ -43,11 +43,11 @@ pub enum Known {
     Recorded(&'static str),
     /// Its documentation says so.
     Documented(&'static str),
-    /// Nobody is sure; what stands under `service` is what our server does.
+    /// The behaviour of the service is not certain; `service` describes what our server does.
     Unsure(&'static str),
 }
 
-/// What is known of an endpoint, which tells its name in the header `Server`.
+/// The known differences of an endpoint, which names itself in the header `Server`.
 #[derive(Debug)]
 pub struct Differences {
     /// What the header starts with.

@@ -11,7 +11,7 @@ use crate::ledger::{Finding, Said};
 use crate::record::Record;
 use crate::world::{Asked, World};
 
-/// The life of a table that nobody else knows.
+/// Random operations on a new table that is used only here.
 pub(crate) async fn life(world: &World, rng: &mut Rng) {
     let name = format!("Table{}", world.next_id());
     let table = world.direct.table(&name);

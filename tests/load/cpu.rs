@@ -5,7 +5,7 @@
 use std::fs;
 use std::time::Duration;
 
-/// The time that the threads of that name have been running; `None` where nobody knows.
+/// The processor time that the threads of that name have used; `None` if it cannot be read.
 pub(crate) fn of_threads(name: &str) -> Option<Duration> {
     let mut time = Duration::ZERO;
     for thread in fs::read_dir("/proc/self/task").ok()? {

@@ -52,7 +52,7 @@ pub(crate) fn table(entities: usize, rows: &[Row]) -> String {
     text
 }
 
-/// A number, or a dash for one that nobody knows.
+/// Formats a number, or a dash if the number is not known.
 fn known(number: f64, digits: usize) -> String {
     if number > 0.0 {
         format!("{number:.digits$}")

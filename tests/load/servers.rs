@@ -51,7 +51,7 @@ pub(crate) struct OwnServer {
 }
 
 impl OwnServer {
-    /// Starts it. It runs until the process ends; nobody asks it any more when the next one starts.
+    /// Starts the server. It runs until the process ends, but gets no more requests when the next server starts.
     pub(crate) fn start(threads: usize) -> Result<Self, Box<dyn Error>> {
         let connection_string = on_threads_of_its_own(SERVER, threads, async move |tell| {
             let server = TableServer::start().await;
@@ -70,7 +70,7 @@ impl OwnServer {
     }
 }
 
-/// A server of nothing but HTTP: it reads each request to its end, and gives the answer that it was told.
+/// A plain HTTP server: it reads each request to its end, and sends the response that was set.
 pub(crate) struct BareServer {
     address: SocketAddr,
     answer: Arc<RwLock<Response<Bytes>>>,
@@ -119,7 +119,7 @@ async fn answer_one(
     Ok(answer.map(Full::new))
 }
 
-/// Runs a server for as long as the process, and waits for what it tells.
+/// Runs a server until the process ends, and waits for the value that it sends.
 fn on_threads_of_its_own<T, F>(name: &str, threads: usize, server: F) -> Result<T, Box<dyn Error>>
 where
     T: Send + 'static,

@@ -458,7 +458,7 @@ content-id: 4
     assert_eq!(state(&server).await, CHANGED);
 }
 
-/// Bare line feeds, and an end of the batch that is none.
+/// Line feeds without carriage returns, and a last boundary of the batch without the closing `--`.
 #[tokio::test]
 async fn the_old_client_in_rust() {
     let server = people().await;

@@ -1,4 +1,4 @@
-//! A client of sockets and texts: it sends what it is told, signed or not, and gives back what came.
+//! A client of sockets and strings: it sends a request as the test wrote it, signed or not, and returns the response.
 
 use http::{HeaderMap, Method, Uri};
 use tablesdk_protocol::auth::{Scheme, string_to_sign};
@@ -6,7 +6,7 @@ use tablesdk_server::TableServer;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-/// An answer, taken apart.
+/// A response, parsed.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,

@@ -1,5 +1,5 @@
-//! Faults that a transport of the program itself can have: what is lost, late, twice, and answered by whomever. In process, on
-//! virtual time.
+//! Faults of a transport inside the program: requests and responses that are lost, late or delivered twice, and responses that
+//! are not the service's. In process, on virtual time.
 
 use std::time::Duration;
 
@@ -147,7 +147,7 @@ fn bare(status: u16) -> Response<Bytes> {
         .unwrap()
 }
 
-/// A 204 is all that the service says to a delete. One that is forged, nobody can tell from it.
+/// The service responds to a delete with a bare 204, so a client cannot detect a forged one.
 fn is_beyond_doubt(fault: &Fault, verb: Verb) -> bool {
     let is_forged = matches!(fault, Fault::Answer(answer) if answer.status() == 204);
     is_forged && verb.op() == Op::Delete

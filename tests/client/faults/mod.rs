@@ -1,5 +1,5 @@
-//! Every verb under every fault, judged by what the server did: nothing is written twice, nothing is told that is not so, and
-//! no more requests are sent than that takes.
+//! Every verb under every fault, compared with the writes that the server carried out: no write happens twice, no result is
+//! false, and the client sends no more requests than necessary.
 
 mod http_level;
 mod informational;
@@ -23,13 +23,13 @@ use crate::Employee;
 /// What a fault leaves behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Trace {
-    /// Nobody can know whether the request was carried out.
+    /// The outcome is ambiguous: the client cannot know whether the request was carried out.
     Doubt,
-    /// It was surely not carried out, and the client can know that.
+    /// The request was certainly not carried out, and the client can know that.
     Nothing,
 }
 
-/// Counts the writes that the server carried out, of which markers are no part.
+/// Counts the writes that the server carried out. Markers are not counted.
 #[derive(Clone, Debug)]
 struct Ledger<T> {
     inner: T,

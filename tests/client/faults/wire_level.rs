@@ -1,5 +1,5 @@
-//! Faults that whole answers can be, from a mock that speaks HTTP: what the caller sees of each, and how many requests it took.
-//! Nothing here is carried out; what becomes of writes that were, the other levels tell.
+//! Faults that consist of a complete response, sent by an HTTP mock: the result that the caller gets, and the number of requests.
+//! The mock carries out no write; the tests of the other levels check writes that were carried out.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -146,7 +146,7 @@ fn retry() -> RetryPolicy {
         .delay(Duration::ZERO)
 }
 
-/// The fault passes: once it is got over, and where it stays the caller is told of it after all attempts.
+/// The client retries after this fault. If the fault stays, the caller gets an error after the last attempt.
 async fn is_repeated(answer: ResponseTemplate, read: ErrorKind, write: ErrorKind) {
     for verb in Verb::ALL {
         let (outcome, own) = befall(verb, &answer, 1, retry()).await;

@@ -294,7 +294,7 @@ entity!(Made {
 });
 
 mod private {
-    //! An entity that nobody else sees, in names that lints dislike.
+    //! An entity that is visible only in the parent module, with names that a lint reports.
 
     use renamed::TableEntity;
 
@@ -318,11 +318,11 @@ mod private {
     }
 }
 
-/// What becomes of an entity that nobody else sees.
+/// Converts an entity of the private type into a dynamic one.
 ///
 /// # Errors
 ///
-/// None, as it happens.
+/// It does not fail in practice.
 pub fn legacy(value: i32) -> Result<DynamicEntity, EntityError> {
     DynamicEntity::from_entity(&private::of(value))
 }

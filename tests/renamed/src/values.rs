@@ -47,7 +47,7 @@ pub enum Colour {
     /// `bleu`.
     #[table(rename = "bleu")]
     Blue,
-    /// Nobody uses it any more.
+    /// It is deprecated.
     #[deprecated = "out of fashion"]
     Mauve,
 }
@@ -78,7 +78,7 @@ pub enum Level {
     Unknown,
 }
 
-/// A value that nobody but this crate sees.
+/// A value that is visible only in this crate.
 #[derive(Clone, Debug, PropertyValue)]
 #[table(crate = "renamed")]
 pub(crate) struct Secret(pub(crate) Vec<u8>);
