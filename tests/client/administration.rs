@@ -1,4 +1,4 @@
-//! What an account and a table keep beside entities: stored access policies, properties of the service, statistics.
+//! Settings and figures of an account and its tables: stored access policies, service properties and service statistics.
 
 use std::time::{Duration, SystemTime};
 

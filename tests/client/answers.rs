@@ -1,4 +1,4 @@
-//! The client's requests to the byte, and answers that a service should not give, on a mock server.
+//! The client's requests, byte for byte, and responses that the service should not send. A mock server receives and sends them.
 
 use harness::faults::SERVICE_HEADERS;
 use tablesdk::{Backend, ErrorKind, RetryPolicy, SharedKey, TableClient, TableServiceClient};

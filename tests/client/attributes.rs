@@ -1,4 +1,4 @@
-//! What each attribute of a field does, seen from the table: what is stored under which name, and what is read back.
+//! The effect of each field attribute on the table: the name and value of the stored property, and the value that is read back.
 
 use serde::{Deserialize, Serialize};
 use tablesdk::{

@@ -1,6 +1,6 @@
-//! What Azurite does otherwise than the service, and which of these tests fail there for it.
+//! The differences between Azurite and the service, and the tests that fail at Azurite because of them.
 //!
-//! The guide `emulators` tells users the same, line by line. More of what Azurite answers to raw requests is in
+//! The guide `emulators` lists the same differences for users, line by line. More of Azurite's responses to raw requests are in
 //! `tests/conformance/azurite.md`.
 
 use harness::elsewhere::{Difference, Differences, Known};

@@ -1,4 +1,4 @@
-//! What breaks a rule is refused before anything is sent, with an error that names the thing and the rule.
+//! Input that breaks a rule is refused before a request is sent. The error names the wrong input and the rule.
 
 use harness::Subject;
 use tablesdk::{

@@ -1,4 +1,5 @@
-//! Batches: together or not at all, checked before they are sent, explained when they fail, and honest when answers are lost.
+//! Batches: all changes happen or none, they are checked before they are sent, an error names the change that failed, and the
+//! result stays true when responses are lost.
 
 use bytes::Bytes;
 use harness::Subject;

@@ -1,5 +1,5 @@
-//! 64 tasks add one to one counter, 50 times each, over a transport that injects 412 and 503, loses requests and answers, and
-//! delivers what it lost later. In process, on virtual time, on one thread: a seed repeats a run.
+//! 64 tasks each increment the same counter 50 times, over a transport that injects 412 and 503, loses requests and responses, and
+//! delivers lost requests later. In process, on virtual time, on one thread: a seed reproduces a run.
 //!
 //! A failure prints its seed; `TABLESDK_CONCURRENCY_SEED` runs that seed.
 

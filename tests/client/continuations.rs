@@ -1,4 +1,4 @@
-//! Continuation tokens that lead nowhere: a scan that comes back to where it was ends in an error. In process.
+//! Continuation tokens that do not advance: a scan that returns to an earlier position ends with an error. In process.
 
 use bytes::Bytes;
 use futures::TryStreamExt as _;

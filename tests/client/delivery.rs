@@ -1,4 +1,4 @@
-//! Requests without an answer: a service that is not there was surely not reached.
+//! Requests to a server that does not run: the outcome is not ambiguous, because the server certainly did not receive them.
 
 use harness::Subject;
 use tablesdk::{ErrorKind, TableServiceClient};

@@ -1,4 +1,5 @@
-//! Entities without a struct: every type exact, wherever a struct goes, and there and back.
+//! Entities without a struct: every property keeps its exact type, they are accepted wherever a struct is, and they convert to and
+//! from structs.
 
 use tablesdk::{DynamicEntity, ErrorKind, Properties, TableEntity, Timestamp, Value};
 

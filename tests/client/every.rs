@@ -1,4 +1,4 @@
-//! A struct with a field of every type of Rust that maps onto a property, and random values of it.
+//! A struct with a field of every Rust type that maps to a property, and random values of that struct.
 
 use std::time::Duration;
 

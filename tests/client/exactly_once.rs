@@ -1,5 +1,5 @@
-//! `exactly_once`: where an ordinary write ends in a doubt, this one knows, and what it says stays true when lost requests
-//! arrive later. In process, on virtual time.
+//! `exactly_once`: where an ordinary write has an ambiguous outcome, this write has a definite one, and its result stays true when
+//! lost requests arrive later. In process, on virtual time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

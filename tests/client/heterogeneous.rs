@@ -1,4 +1,4 @@
-//! Rows of several kinds in one table: told apart by their entity type, read as enums, and never taken for each other.
+//! Entities of several types in one table: distinguished by their entity type, read as enums, and never confused.
 
 use tablesdk::{
     DynamicEntity, EntityProblem, ErrorKind, Properties, TableClient, TableEntity, TableProperties,

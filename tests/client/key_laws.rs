@@ -1,5 +1,5 @@
-//! The laws of keys, for values at random: no two lists of values make one key, a key reads back as what it was made of, it
-//! holds nothing that a key must not, and keys of fixed width sort as their values do.
+//! The laws of keys, for random values: different lists of values give different keys, a key reads back as the values that it was
+//! made of, it contains nothing that is forbidden in a key, and keys of fixed width sort as their values do.
 //!
 //! A failure prints its seed; `TABLESDK_KEYS_SEED` runs that seed.
 

@@ -1,4 +1,4 @@
-//! Keys that are made of several fields: what is stored, what comes back, and which rows a range has.
+//! Keys that are composed of several fields: the stored key, the values that are read back, and the entities of a range.
 
 use std::error::Error as _;
 

@@ -1,4 +1,4 @@
-//! Keys that other clients broke on: each must reach its own entity, and no other.
+//! Keys that other clients fail on: each key must address its own entity, and no other.
 
 use crate::{Employee, on_both_transports};
 

@@ -1,5 +1,5 @@
-//! The client and the server together: what a program sees, over HTTP and in process, and of any other service that the
-//! environment names.
+//! The client and the server together: their behaviour as a program sees it, over HTTP, in process, and with any other service
+//! that the environment names.
 
 mod administration;
 mod answers;

@@ -1,4 +1,4 @@
-//! What an operation shows of itself: spans with attempts inside, a report for the hook, and never a secret.
+//! What an operation reports: a span that contains its attempts, and a report to the hook. Neither contains a secret.
 
 use std::collections::BTreeSet;
 use std::future::IntoFuture as _;

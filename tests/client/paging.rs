@@ -1,4 +1,5 @@
-//! Paging: however the service cuts a result into pages, and however it is read, the same rows come in the same order.
+//! Paging: the same entities come in the same order, however the service divides the result into pages and however a program
+//! reads it.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -441,7 +442,7 @@ async fn how_a_query_is_answered_is_known_before_it_is_sent() {
     );
 }
 
-/// What an explanation shows is for everybody to see.
+/// An explanation may be shown to anyone, so it contains no secret.
 #[test]
 fn an_explanation_holds_no_credential() {
     let text = "TableEndpoint=https://acct.table.core.windows.net;SharedAccessSignature=sv=2019-02-02&sig=c2VjcmV0";

@@ -1,4 +1,4 @@
-//! Structs that are a part of what is stored: they drive `$select`, and cannot be written.
+//! Structs with only some of the stored properties: they determine `$select`, and cannot be written.
 
 use tablesdk::{TableEntity, TableProperties};
 

@@ -1,4 +1,4 @@
-//! Queries: what they find, what they read of it, and how they page.
+//! Queries: which entities they find, which properties they read, and how they page.
 
 use futures::TryStreamExt as _;
 use tablesdk::{TableClient, TableEntity};

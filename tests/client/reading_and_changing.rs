@@ -1,4 +1,5 @@
-//! The verbs that are made of others: many reads, read-change-write, writes of single properties, and questions to a query.
+//! Verbs that are composed of others: reads of many keys, read-modify-write, patches of single properties, and the short forms of
+//! queries (`count`, `exists`, `first`, `one`).
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! What the caller sees when requests and answers are lost, late or made up, how many requests that takes, and that nothing
-//! is written twice or reported wrong. In process, on virtual time.
+//! Requests and responses that are lost, late or forged: the result that the caller gets, and the number of requests. No write
+//! happens twice, and no result is false. In process, on virtual time.
 
 use std::time::Duration;
 

@@ -35,7 +35,7 @@ impl Account {
     }
 }
 
-/// Goes to the one server until told to go to the other.
+/// Sends requests to the first server until `is_after` is set, and to the second one after that.
 #[derive(Debug)]
 struct Switch<A, B> {
     before: A,

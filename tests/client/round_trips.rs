@@ -1,5 +1,5 @@
-//! Random values of every type of Rust that maps onto a property: each comes back as it was, and filters order them as Rust
-//! does. Each run prints its seed.
+//! Random values of every Rust type that maps to a property: each value is read back unchanged, and filters order the values as
+//! Rust does. Each run prints its seed.
 
 use fastrand::Rng;
 use harness::Subject;

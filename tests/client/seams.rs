@@ -1,4 +1,4 @@
-//! Where two features meet: what one of them promises holds when the other is used beside it.
+//! Combinations of two features: the guarantees of each feature hold when the other one is used as well.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -356,7 +356,7 @@ async fn a_typed_query_stays_with_its_rows_whatever_is_done_with_it() {
     assert!(left.iter().all(|one| matches!(**one, Person::Clerk(_))));
 }
 
-/// Counts what is under way.
+/// Counts the requests in flight.
 #[derive(Clone, Debug)]
 struct Counted<T> {
     inner: T,

@@ -1,5 +1,5 @@
-//! Reads that the primary does not answer go to the secondary, where that is allowed; what it says is believed as far as what
-//! lags behind can be believed; writes never go there.
+//! When the primary fails, reads go to the secondary if that is allowed. The secondary lags behind, so its rejections, such as "not
+//! found", are not trusted. Writes never go there.
 
 use std::time::Duration;
 

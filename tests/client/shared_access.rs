@@ -1,4 +1,4 @@
-//! Shared access signatures: what a client signs, what it refuses to sign, and what their bearers may do.
+//! Shared access signatures: what a client signs, what it refuses to sign, and which operations a signature permits.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, SystemTime};

@@ -1,7 +1,7 @@
-//! Tokens of Microsoft Entra ID: asked for once, renewed ahead of time, taken from another tenant where the service says so, and
-//! never sent where anybody could read them.
+//! Tokens of Microsoft Entra ID: requested once, renewed ahead of time, requested from another tenant if the service names one, and
+//! never sent over HTTP without TLS.
 //!
-//! The server in this process stands in for the service, at a URL of https. The clock is the test's own.
+//! A server in this process replaces the service, at an `https` URL. The test controls the clock.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

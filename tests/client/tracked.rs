@@ -1,4 +1,4 @@
-//! Tracked entities: a merge sends what differs and nothing else, and never loses what others wrote.
+//! Tracked entities: a merge sends only the changed properties, and never loses what other clients wrote.
 
 use bytes::Bytes;
 use http::{Method, Request, Response};

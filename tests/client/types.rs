@@ -1,4 +1,4 @@
-//! The eight EDM types, to their limits, through typed structs and filters.
+//! The eight EDM types, up to their limits, in typed structs and in filters.
 
 use tablesdk::{Guid, TableEntity, Timestamp};
 use time::OffsetDateTime;

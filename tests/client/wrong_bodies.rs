@@ -1,5 +1,5 @@
-//! Answers that are wrong as a whole, each type of field against each form of value, and valid answers that were garbled at
-//! random: an error that says what is wrong, never a panic, never a value that is not in the answer.
+//! Malformed responses, each type of field with each form of value, and valid responses with random damage: where the client cannot
+//! read a value, it returns an error that says what is wrong. It never panics, and never returns a value that is not in the response.
 
 use fastrand::Rng;
 use serde_json::Value as Json;
@@ -248,7 +248,7 @@ const FORMS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Values that are none of the type of their annotation, and what the error shows of them.
+/// Values that do not have the type of their annotation, and the text that the error shows for them.
 const CONTRADICTIONS: &[(&str, &str, &str)] = &[
     ("Edm.Binary", "36", "36"),
     ("Edm.Binary", "\"YQ\"", "\"YQ\""),

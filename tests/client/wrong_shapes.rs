@@ -1,5 +1,5 @@
-//! Answers of every wrong shape: each is an error that names the property, the entity's key, what was wanted and what was
-//! found; none is a panic, and none becomes a default in silence.
+//! Responses of every wrong shape: each gives an error that names the property, the entity's key, the expected and the actual
+//! value. The client does not panic, and does not silently use a default.
 
 use bytes::Bytes;
 use tablesdk::{

@@ -1,9 +1,9 @@
-//! Damage below the store: copies of a folder, taken at any moment of a history, with files cut short or bytes changed.
+//! Damage below the store: copies of a data directory, taken at any moment of a history, with truncated files or changed bytes.
 //!
-//! The process is halted while the copy is made, so that it is what a crash at that moment would leave. Opened again, the folder
-//! must hold what was acknowledged, with the write that was under way or without it; or it is refused, by a message that says
-//! what is damaged, or what is damaged cannot be read. It never holds anything else. A failure prints its seed, which
-//! `TABLESDK_DAMAGE_SEED` sets; `TABLESDK_DAMAGE_COPIES` takes more copies.
+//! The process is halted during the copy, so that the copy equals the state after a crash at that moment. When the server opens the
+//! copy, the copy must contain the acknowledged writes, with or without the write that was in flight. Otherwise the server refuses
+//! the directory with a message that says what is damaged, or the damaged data cannot be read. The directory never contains any
+//! other state. A failure prints its seed, which `TABLESDK_DAMAGE_SEED` sets; `TABLESDK_DAMAGE_COPIES` takes more copies.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -115,7 +115,7 @@ fn change(rng: &mut Rng, rows: &Rows) -> (String, String, Rows) {
     (path, body, after)
 }
 
-/// Opens the folder, and looks whether it holds one of these.
+/// Opens the data directory, and checks that it contains one of the expected states.
 async fn judge(folder: &Path, expected: &[&Rows], harm: Option<&str>, tally: &mut Tally) {
     let open = || {
         let builder = TableServer::builder().data(folder, Durability::Sync);

@@ -1,4 +1,4 @@
-//! Folders as earlier versions have left them: this one reads them, or says that it does not.
+//! Data directories that earlier versions wrote: this version reads them, or reports that it cannot.
 
 use std::fs;
 use std::io::ErrorKind;

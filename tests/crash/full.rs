@@ -1,10 +1,10 @@
-//! A disk that takes no more: a limit on the length of files, as everybody may set it for a process of their own.
+//! A full disk, simulated by a limit on the length of files, which every user may set for a process.
 
 use std::collections::BTreeSet;
 
 use crate::process::Server;
 
-/// So that the journal, which is a few KiB long when the folder is opened again, soon cannot grow.
+/// With this limit the journal, which is a few KiB long when the data directory is opened again, soon cannot grow.
 const LIMIT_KIB: u64 = 600;
 
 #[tokio::test]

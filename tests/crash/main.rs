@@ -1,8 +1,10 @@
-//! What a server with a folder has acknowledged is there after it was killed, at any moment, under many writers.
+//! Every write that a server with a data directory acknowledged is there after the process was killed, at any moment, with many
+//! writers.
 //!
-//! Writers of a child process each know what they were told. After the kill the folder is opened again, and each writer's rows
-//! must be what it was told, or that with its last unanswered write, all of it or nothing. `TABLESDK_CRASH_ROUNDS` and
-//! `TABLESDK_CRASH_WRITERS` make the run longer; a failure prints its seed, which `TABLESDK_CRASH_SEED` sets.
+//! The server is a child process. Each writer records which of its writes were acknowledged. After the kill, the data directory is
+//! opened again: each writer's entities must be in the acknowledged state, or in that state plus the writer's last unanswered
+//! write, which is there completely or not at all. `TABLESDK_CRASH_ROUNDS` and `TABLESDK_CRASH_WRITERS` make the run longer; a
+//! failure prints its seed, which `TABLESDK_CRASH_SEED` sets.
 
 mod damage;
 mod fixture;

@@ -1,4 +1,4 @@
-//! The server as a process of its own, and a client of it that knows nothing of ours.
+//! The server as a separate process, and a client that sends raw requests to it without our client library's encoder.
 
 use std::io;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! One of many writers: it owns a partition, and remembers what it was told of each of its rows.
+//! One of many writers: it owns a partition, and records the acknowledged state of each of its entities.
 
 use std::collections::BTreeMap;
 
@@ -33,12 +33,12 @@ impl Writer {
         }
     }
 
-    /// The time of the latest write that it was told of.
+    /// The time of the latest acknowledged write.
     pub(crate) const fn latest(&self) -> Timestamp {
         self.latest
     }
 
-    /// Writes something. Whether it was told what became of it.
+    /// Writes something. Returns whether the server responded.
     pub(crate) async fn write(&mut self, server: &Server) -> bool {
         let mut rows = self.rows.clone();
         let sent = if self.rng.u8(..4) == 0 {
@@ -76,7 +76,7 @@ impl Writer {
         }
     }
 
-    /// Compares what is stored with what it was told.
+    /// Compares the stored entities with the acknowledged state.
     pub(crate) async fn check(&mut self, server: &Server, round: usize) {
         let path = format!(
             "/people()?$filter=PartitionKey%20eq%20%27{}%27",

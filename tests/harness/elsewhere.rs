@@ -1,8 +1,8 @@
-//! Tests at an endpoint that is not ours: an emulator, or an account that holds nothing.
+//! Tests at an endpoint that is not ours: an emulator, or an empty account.
 //!
-//! `TABLESDK_TEST_ENDPOINT` holds its connection string. Tests run there one after another, each in an account without tables,
-//! and what they leave behind is deleted; an account that holds anything before is left alone. What the endpoint is known to do
-//! otherwise is data of the caller, and a test that is listed there has to fail, in the words that are listed.
+//! `TABLESDK_TEST_ENDPOINT` is its connection string. Tests run there one after another, each in an account without tables, and
+//! the tables that they create are deleted afterwards; an account that is not empty before is not changed. The caller passes the
+//! known differences of the endpoint. A test that is listed there must fail, and its message must contain the listed words.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

@@ -1,4 +1,4 @@
-//! A transport that goes wrong on demand: it loses requests and answers, delays them, and makes answers up.
+//! A transport that injects faults on demand: it loses and delays requests and responses, and forges responses.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -37,7 +37,7 @@ pub enum Fault {
     Pass,
 }
 
-/// The kind of a request, as far as its method and path tell.
+/// The kind of a request, derived from its method and path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     /// A batch.

@@ -1,10 +1,10 @@
-//! Folders as a crash at some moment would leave them: copies of those that are in use.
+//! Copies of data directories that are in use. A copy equals the state after a crash at that moment.
 
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Copies a folder; zeros at the ends of files stay holes, and the newest files the newest.
+/// Copies a directory. Zeros at the ends of files stay holes, and files keep their times of modification.
 ///
 /// # Panics
 ///
@@ -27,7 +27,7 @@ pub fn copy_folder(from: &Path, to: &Path) {
     }
 }
 
-/// The files in a folder and those below it, in the order of their names.
+/// The files in a directory and its subdirectories, in the order of their names.
 ///
 /// # Panics
 ///

@@ -1,5 +1,5 @@
-//! What tests of client and server together start from: a server of their own, and a client of it. Where the environment names
-//! another endpoint, tests that need no more than a client run there, too: [`elsewhere`].
+//! Setup of tests that use client and server together: each test has its own server, and a client of it. If the environment names
+//! another endpoint, tests that need only a client also run there: [`elsewhere`].
 
 pub mod clock;
 pub mod elsewhere;

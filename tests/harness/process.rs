@@ -1,4 +1,4 @@
-//! The server as a process of its own: started, halted, killed and started again.
+//! The server as a separate process: a test can start, halt, kill and restart it.
 
 use std::io;
 use std::net::SocketAddr;
@@ -94,7 +94,7 @@ fn part<'t>(connection_string: &'t str, name: &str) -> &'t str {
         .map_or("", |(_, value)| value)
 }
 
-/// The path of the program, built in the profile that the running test was built in. It lies beside the folder of the tests.
+/// The path of the program, built in the profile that the running test was built in. It is next to the directory of the tests.
 pub fn program() -> PathBuf {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     let build = || {

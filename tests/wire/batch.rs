@@ -1,7 +1,7 @@
-//! Entity group transactions: raw requests as each client writes them, and the bytes of the answers.
+//! Entity group transactions: raw requests as each client writes them, and the bytes of the responses.
 //!
-//! The requests of the clients in Python and JavaScript were recorded, those of the others follow their sources. They differ
-//! in line ends, blank lines, spelling and URLs; what they ask for is always the same.
+//! The requests of the clients in Python and JavaScript were recorded; the requests of the other clients follow their source code.
+//! They differ in line ends, blank lines, spelling and URLs; the operations in them are always the same.
 
 use tablesdk_server::TableServer;
 

@@ -1,4 +1,4 @@
-//! What clients do with connections, byte for byte: they keep them, send ahead, ask before they send, and send in pieces.
+//! How clients use connections, byte for byte: keep-alive, pipelined requests, `Expect: 100-continue`, and chunked bodies.
 
 use tablesdk_server::TableServer;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

@@ -1,9 +1,10 @@
-//! One transcript an operation, in `golden/`: requests as clients write them and answers as the service's documentation and
-//! recordings have them, byte for byte.
+//! One transcript for each operation, in `golden/`: requests as clients write them, and responses as the documentation of the
+//! service and recordings show them, byte for byte.
 //!
-//! Lines with `>` are a request, lines with `<` its answer; a request without one has to succeed, and no more. What differs each
-//! time has a name: `BASE` and `ACCOUNT`, `ID` for the id of the request, `TIME` for the present, and `ETAG`, in a request, for the
-//! last one that was returned. Lines end as those of HTTP do, and with `LF` where they end in a line feed alone. All headers are compared, but for those of HTTP and of the server itself.
+//! Lines with `>` are a request, lines with `<` its response. A request without a response in the transcript must only succeed.
+//! Placeholders stand for values that differ in each run: `BASE` and `ACCOUNT`, `ID` for the id of the request, `TIME` for the
+//! present, and `ETAG`, in a request, for the last one that was returned. Lines end with CR LF, as in HTTP; lines that end with a
+//! line feed alone are marked with `LF`. All headers are compared, except those of HTTP and of the server itself.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Bytes that do not go through our own encoder: signature vectors, and raw requests with the answers they must get.
+//! Bytes that do not go through our own encoder: signature vectors, and raw requests with their expected responses.
 
 mod batch;
 mod connections;

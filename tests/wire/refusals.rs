@@ -1,4 +1,4 @@
-//! Bad input at the server's edge: each gets its documented status and code, and a body that clients can read.
+//! Bad input to the server: each request gets the documented status and error code, and a body that clients can read.
 
 use tablesdk_server::TableServer;
 

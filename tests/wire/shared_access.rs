@@ -1,4 +1,4 @@
-//! Shared access signatures over a socket: the one thing that only a socket tells is the client's address.
+//! Shared access signatures over a socket: only over a socket does the server see the client's address.
 
 use tablesdk_protocol::auth::sas::SignedSas;
 use tablesdk_server::TableServer;

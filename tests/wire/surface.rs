@@ -1,6 +1,6 @@
-//! Everything around the operations, as bytes: hosts, origins, verbs, versions, formats, checksums, time and tokens.
+//! The parts of requests that all operations share, as bytes: hosts, origins, verbs, versions, formats, checksums, time and tokens.
 //!
-//! Every rule is tested inside the server, too; here is what a client without a library for it would see.
+//! Every rule is also tested inside the server. These tests show what a client sees that has no library for the service.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

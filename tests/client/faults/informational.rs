@@ -1,4 +1,4 @@
-//! A peer that sends informational responses without end, over real sockets: the deadline of the operation holds.
+//! A peer that never stops sending informational responses, over real sockets: the operation still ends at its deadline.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};

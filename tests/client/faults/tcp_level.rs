@@ -1,7 +1,7 @@
-//! Faults below HTTP, over real sockets: connections that are reset before, during and after the request, answers that end too
-//! early, stall or trickle, and peers that speak no HTTP.
+//! Faults below HTTP, over real sockets: connections that are reset before, during and after the request, responses that end too
+//! early, stall or arrive byte by byte, and peers that do not speak HTTP.
 //!
-//! The only real waiting is for answers that stall: a third of a second each.
+//! Only stalled responses cost real time: a third of a second each.
 
 use std::time::Duration;
 

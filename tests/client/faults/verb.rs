@@ -1,4 +1,4 @@
-//! The verbs, each on the same row: what is there before, what should be there after, and how often it may be written.
+//! The verbs, each on the same entity: its state before, its expected state after, and how often the verb may write it.
 
 use harness::faults::Op;
 use tablesdk::{Error, TableClient};
@@ -31,7 +31,7 @@ pub(super) enum Verb {
     UpsertReplace,
 }
 
-/// What a verb promises of repetitions.
+/// The guarantee of a verb when its request is retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     /// It writes once, or not at all.
