@@ -94,7 +94,7 @@ fn the_client_knows_no_server() {
     assert_without("tablesdk", &["tablesdk_server"]);
 }
 
-/// All source files below a folder.
+/// All source files below a directory.
 fn sources(folder: &str) -> Vec<PathBuf> {
     let mut folders = vec![root().join(folder)];
     let mut files = Vec::new();

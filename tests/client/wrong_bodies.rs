@@ -1,5 +1,6 @@
 //! Malformed responses, each type of field with each form of value, and valid responses with random damage: where the client cannot
-//! read a value, it returns an error that says what is wrong. It never panics, and never returns a value that is not in the response.
+//! read a value, it returns an error that says what is wrong. It never panics, and never returns a value that the response does not
+//! contain.
 
 use fastrand::Rng;
 use serde_json::Value as Json;

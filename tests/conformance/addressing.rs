@@ -1,4 +1,4 @@
-//! URLs, verbs and what stands in front of both.
+//! URLs, hosts, verbs, and the rules of HTTP that hold for every request.
 
 use crate::client::Credential;
 use crate::run::{Suite, same};

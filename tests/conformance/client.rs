@@ -1,4 +1,4 @@
-//! A client of sockets and texts, which knows HTTP and nothing of tables.
+//! A client of sockets and strings, which knows HTTP but nothing of tables.
 
 use std::time::SystemTime;
 

@@ -1,5 +1,5 @@
-//! A process that runs a foreign client: it takes a line of JSON for a request and answers with another. Knows the processes'
-//! programs and where they are installed, but nothing of what a value should be.
+//! A process that runs a foreign client: each request is a line of JSON, and so is each response. This module knows the programs of
+//! the processes and where they are installed, but not which values are expected.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

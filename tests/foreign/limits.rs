@@ -1,4 +1,4 @@
-//! What a foreign client cannot represent, and what becomes of it. A value that no limit names must arrive as it was.
+//! The values that a foreign client cannot represent, and the result of sending them. All other values must arrive unchanged.
 
 use tablesdk::{Timestamp, Value};
 

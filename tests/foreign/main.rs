@@ -1,6 +1,6 @@
-//! Values of every type, between our client and the official ones for Python and JavaScript, over our server: what they write
-//! we read, what we write they read, and what they read they write again, with the same EDM type and the same value. What a
-//! client cannot represent is listed in `limits.rs`, and shown to be so still.
+//! Values of every type, between our client and the official ones for Python and JavaScript, over our server: our client reads the
+//! values that they write, they read the values that our client writes, and they write the values that they read, with the same EDM
+//! type and the same value. `limits.rs` lists the values that a client cannot represent; the tests check that the list is current.
 //!
 //! Each client is one process for a whole test. Where it is not installed (`tests/interop/install.sh` does so), the test says
 //! so and is skipped, unless `TABLESDK_FOREIGN_CLIENTS` names it: `python,javascript`.

@@ -1,7 +1,8 @@
-//! What must hold for any bytes, target by target: reading gives a value or a refusal, what was read prints as something
-//! that reads the same, and no refusal is long or tells a secret.
+//! Properties that must hold for any bytes, target by target: reading gives a value or an error, a value that was read prints as
+//! something that reads as the same value, and no error is long or contains a secret.
 //!
-//! Knows nothing of how the bytes come about: the fuzzer makes them up, and the test `corpus` replays those that it found.
+//! The checks do not depend on the source of the bytes: the fuzzer generates them, and the test `corpus` replays those that the
+//! fuzzer found.
 
 use std::fmt::{Debug, Display};
 

@@ -1,6 +1,6 @@
-//! Replays what the fuzzer found worth keeping, without a fuzzer: what it refuted once must hold from then on.
+//! Replays the inputs that were kept from the fuzzer, without a fuzzer: a check that failed once must hold from then on.
 //!
-//! Each file of `tests/fuzz/corpus` is given to the target that its folder names.
+//! Each file of `tests/fuzz/corpus` is the input of the target that its directory names.
 
 #[path = "checks.rs"]
 mod checks;

@@ -1,4 +1,4 @@
-//! Batches of changes of entities that one worker owns: all of it or nothing.
+//! Batches of changes of entities that one worker owns: all changes happen, or none.
 
 use fastrand::Rng;
 use tablesdk::{Stored, TableClient};

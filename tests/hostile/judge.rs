@@ -1,5 +1,5 @@
-//! The judge of operations on entities that one worker owns: a sequence of operations, the record of what reached the server,
-//! and what was stored before the first and after everything arrived.
+//! Judges operations on entities that one worker owns. It compares a sequence of operations with the record of what reached the
+//! server, and with the stored entities before the first operation and after everything arrived.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -163,7 +163,7 @@ impl Write<'_> {
     }
 }
 
-/// What may have been where an entity is, as far as the record tells.
+/// The possible states of an entity, according to the record.
 struct History<'s> {
     before: Option<i64>,
     writes: Vec<Write<'s>>,

@@ -1,4 +1,4 @@
-//! The ledger: what the client said of each operation, against what happened.
+//! The ledger: compares the client's result of each operation with what happened.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Whether what the client says is true, on a network that does everything that networks do, before a server that is killed.
+//! Checks that the client's results are true, on a network with every kind of fault, and with a server that is killed.
 //!
 //! Many workers operate on tables through a proxy that refuses, resets, drops, delays, cuts, duplicates and reorders requests
 //! and responses, and responds in the service's place. Every write bears the number of its operation, the proxy keeps a record

@@ -1,4 +1,4 @@
-//! What stands between the client and the server: a proxy that does to whole requests and responses what networks do.
+//! The proxy between the client and the server: it does to whole requests and responses what networks do.
 
 use std::io;
 use std::net::SocketAddr;
@@ -147,7 +147,7 @@ async fn finish(mut stream: TcpStream, end: End) -> io::Result<()> {
     }
 }
 
-/// A request on its way to the server.
+/// A request in flight to the server.
 struct Request {
     shared: Arc<Shared>,
     message: Message,

@@ -1,4 +1,5 @@
-//! Queries of entities that stay as they are, and of entities beside which others come and go: none is lost, none comes twice.
+//! Queries of entities that do not change, alone and while other entities are inserted and deleted: no entity is lost, and none
+//! comes twice.
 
 use std::fmt::Debug;
 

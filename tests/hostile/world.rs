@@ -1,4 +1,5 @@
-//! What all workers share: the server as a process, the proxy, the clients through it, a client past it, and the ledger.
+//! The state that all workers share: the server as a process, the proxy, clients that use the proxy, a client that bypasses it, and
+//! the ledger.
 
 use std::net::{SocketAddr, TcpListener as StdTcpListener};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The server as a process of its own, so that its memory, its folder and its start can be measured.
+//! The server as a separate process, so that its memory, its data directory and its start can be measured.
 
 use std::error::Error;
 use std::fs;
@@ -17,7 +17,7 @@ pub(crate) struct ChildServer {
 }
 
 impl ChildServer {
-    /// Starts the program, with its tables in memory or in a folder beside the working directory.
+    /// Starts the program, with its tables in memory or in a data directory within the working directory.
     pub(crate) fn start(program: &Path, in_folder: bool) -> Result<Self, Box<dyn Error>> {
         let folder = in_folder
             .then(|| tempfile::tempdir_in(std::env::current_dir()?))
@@ -37,7 +37,7 @@ impl ChildServer {
         &self.connection_string
     }
 
-    /// Ends it without warning and starts it again, where it has a folder.
+    /// Kills the program and starts it again, if it has a data directory.
     pub(crate) fn restart(&mut self) -> Result<(), Box<dyn Error>> {
         if let Some(folder) = &self.folder {
             self.child.kill()?;
@@ -101,7 +101,7 @@ pub(crate) fn resident_bytes(id: u32) -> Option<u64> {
     Some(kib << 10)
 }
 
-/// What the files below a folder take of the disk.
+/// The disk space of the files below a directory.
 fn used_bytes(folder: &Path) -> u64 {
     let Ok(entries) = fs::read_dir(folder) else {
         return 0;

@@ -1,6 +1,6 @@
-//! The processor time of a server's threads, which tells what an answer costs where the machine has other things to do.
+//! The processor time of a server's threads. It measures the cost of a response even if the machine runs other programs.
 //!
-//! From Linux's `/proc`; elsewhere, and for a server in another process, there is none.
+//! It is read from Linux's `/proc`; on other systems, and for a server in another process, it is not known.
 
 use std::fs;
 use std::time::Duration;

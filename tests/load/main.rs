@@ -1,4 +1,4 @@
-//! The load program: how fast a table server answers, beside a bare HTTP server that answers the same bytes.
+//! The load program: how fast a table server responds, compared with a bare HTTP server that sends the same bytes.
 //!
 //! Requests are built and signed before they are sent, over raw keep-alive sockets, so that the server is measured and no
 //! client. Each measurement is taken in short turns with the bare server: both see the same machine, and their ratio is what is

@@ -1,4 +1,5 @@
-//! Many connections that ask as fast as they are answered, for a while: how many answers came, and how long each took.
+//! Many connections, each of which sends the next request after the last response, for some time: the number of responses, and the
+//! time of each.
 
 use std::error::Error;
 use std::net::SocketAddr;

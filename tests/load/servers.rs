@@ -1,4 +1,4 @@
-//! The two servers in this process, each on threads of its own, and how the one to be measured is found.
+//! The two servers in this process, each with its own threads, and the choice of the server that is measured.
 
 use std::error::Error;
 use std::io;

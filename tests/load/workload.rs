@@ -1,4 +1,4 @@
-//! What is asked: a table, and for each operation the requests as bytes, signed.
+//! The requests: a table, and for each operation the signed requests as bytes.
 //!
 //! The table has partitions of a thousand entities with ten properties. What is measured never depends on what was measured
 //! before: inserts take new keys, deletes get entities of their own to delete.

@@ -1,4 +1,4 @@
-//! The server under test, spoken to with requests that are put together by hand.
+//! The server under test, and requests to it that are composed by hand.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ impl Server {
         Self::start(None)
     }
 
-    /// A server with its tables in a folder.
+    /// A server with its tables in a data directory.
     pub(crate) fn in_folder(folder: &Path) -> Self {
         Self::start(Some(folder.to_owned()))
     }
@@ -72,7 +72,7 @@ impl Server {
         self.folder.is_some()
     }
 
-    /// Ends the server, and starts another one in its folder.
+    /// Ends the server, and starts another one with the same data directory.
     pub(crate) fn open_again(&mut self) {
         self.server = None;
         *self = Self::start(self.folder.clone());

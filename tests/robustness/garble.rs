@@ -1,4 +1,4 @@
-//! Damage: what happens to bytes on a bad day, and what somebody writes who means harm.
+//! Damage to bytes: random faults, and pieces that an attacker would write.
 
 use fastrand::Rng;
 

@@ -1,5 +1,5 @@
-//! Tens of thousands of malformed requests, over TCP, most of them with good credentials: none is a server error, none makes it
-//! panic, none brings a secret to light, and none leaves memory behind.
+//! Tens of thousands of malformed requests, over TCP, most of them with valid credentials: none causes a server error, a panic or a
+//! memory leak, and none reveals a secret.
 //!
 //! They are valid requests of every operation, garbled before or after they are signed. A failure prints its seed;
 //! `TABLESDK_ROBUSTNESS_SEED` sends the same requests again, `TABLESDK_ROBUSTNESS_REQUESTS` more of them.

@@ -1,4 +1,4 @@
-//! [`Witness`]: sees every answer, every line of the log and every panic, and knows what must be in none of them.
+//! [`Witness`]: sees every response, every line of the log and every panic, and checks that none contains a secret.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher as _, RandomState};
@@ -190,7 +190,7 @@ fn decode_percent(bytes: &[u8]) -> Vec<u8> {
     decoded
 }
 
-/// The memory of this process that is in use, where the system tells.
+/// The resident memory of this process, if the system reports it.
 pub(crate) fn resident_bytes() -> Option<usize> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;

@@ -1,4 +1,4 @@
-//! Entities that are hard to carry: every EDM type at its ends, and every key that a URL, a batch or a file could spoil.
+//! Entities that are hard to transfer: every EDM type at its limits, and every key that a URL, a batch or a file could damage.
 
 use tablesdk::{DynamicEntity, Guid, Properties, Timestamp, Value};
 

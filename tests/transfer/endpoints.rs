@@ -1,4 +1,4 @@
-//! There and back through every kind of endpoint that can run here: what was written first is what arrives last.
+//! Transfers through every kind of endpoint that can run here, one after another: the entities at the end equal those at the start.
 
 use futures::TryStreamExt as _;
 use harness::Subject;

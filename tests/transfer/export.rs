@@ -1,4 +1,4 @@
-//! Exports that stop and go on, and pages of every shape.
+//! Exports that are interrupted and resumed, and pages of every shape.
 
 use futures::{StreamExt as _, TryStreamExt as _};
 use harness::Subject;

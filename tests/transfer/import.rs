@@ -47,7 +47,7 @@ async fn neighbours_of_a_partition_travel_together() {
     assert_eq!(count(&subject.service).await, 252);
 }
 
-/// The places of the client are all taken by what the import has on its way; it goes on, whatever else waits for one.
+/// The import's requests in flight hold all permits of the client; the import continues, even if others wait for a permit.
 #[tokio::test(start_paused = true)]
 async fn an_import_makes_way_for_others_that_need_its_places() {
     let server = TableServer::in_process();

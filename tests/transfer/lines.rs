@@ -1,4 +1,4 @@
-//! Records as lines: any entity survives, and what is none says what is wrong with it.
+//! Records as lines: every entity is read back unchanged, and a malformed line gives an error that says what is wrong.
 
 use tablesdk::transfer::Record;
 use tablesdk::{DynamicEntity, ErrorKind, Guid, Timestamp, Value};

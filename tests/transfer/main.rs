@@ -1,4 +1,4 @@
-//! Exports and imports: that everything survives from one endpoint to another, and what an interruption leaves.
+//! Exports and imports: all data arrives unchanged at the other endpoint, and an interruption has a defined result.
 
 mod awkward;
 mod endpoints;

@@ -24,7 +24,7 @@ struct Order {
     filler: String,
 }
 
-/// The clients. They stop when they are told to.
+/// The clients. They run until they are stopped.
 pub(super) struct Honest {
     shared: Arc<Shared>,
     clients: Vec<JoinHandle<()>>,

@@ -22,7 +22,7 @@ pub(super) struct Subject {
 
 /// The account whose clients do no harm.
 const HONEST: &str = "honest";
-/// The account that somebody was given a signature for.
+/// The account of a shared access signature that an attacker has.
 const OTHER: &str = "other";
 const KEY: &str = "c2VjcmV0IG9mIGFuIGFjY291bnQ=";
 

@@ -1,4 +1,4 @@
-//! Entity group transactions: each framed by hand, in one of the ways that clients do, and taken apart by hand.
+//! Entity group transactions: each is framed by hand, in one of the ways of the known clients, and its response is parsed by hand.
 
 use serde_json::Value as Json;
 
@@ -110,7 +110,7 @@ impl History {
         }
     }
 
-    /// Sends a batch, and tells how each operation in it was answered.
+    /// Sends a batch, and returns the response to each operation in it.
     async fn submit(&self, text: String) -> Vec<Answer> {
         let ask =
             Ask::new("POST", "/$batch".to_owned()).body("multipart/mixed; boundary=batch_1", text);

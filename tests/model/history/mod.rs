@@ -14,7 +14,7 @@ use crate::oracle::{KEYS, Key, NAMES, Oracle, Properties};
 use crate::server::{Ask, Server, encode};
 use crate::value::Val;
 
-/// Runs that many operations, and tells how many were answered as the oracle says: all, or it panics.
+/// Runs that many operations, and returns how many responses were as the oracle says: all of them, or it panics.
 pub(crate) async fn run(seed: u64, operations: usize, server: Server) -> usize {
     let mut history = History {
         rng: Rng::with_seed(seed),

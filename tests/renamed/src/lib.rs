@@ -1,8 +1,8 @@
-//! What generated code looks like to the strictest of users: `tablesdk` has another name here, every lint that somebody might
-//! turn on is an error, and every attribute of the derives is in use. That it compiles, and clippy has nothing to say, is
-//! the test; those below show that the code under the other name works, too.
+//! Generated code in the strictest crate of a user: `tablesdk` has another name here, every lint that a user might turn on is an
+//! error, and every attribute of the derives is used. The test is that this crate compiles without a message from clippy. The tests
+//! below show that the code also works under the other name.
 //!
-//! Deliberately without the workspace's own lints: whatever is on is written here.
+//! This crate deliberately does not use the workspace's lints: all its lints are listed here.
 
 #![forbid(unsafe_code)]
 #![deny(
