@@ -90,7 +90,7 @@ impl<T: Transport> Transport for Signatures<T> {
     }
 }
 
-/// A bit of everything, and much of it failing.
+/// Runs operations of every kind, many of which fail.
 async fn suite<T: Transport + 'static>(service: &TableServiceClient, faults: &Faults<T>) {
     let table = &service.table("Tests");
     let key = || Employee::key("Sales", "1");
@@ -290,7 +290,7 @@ async fn nothing_secret_is_logged_below_http() {
     assert_keeps(&(log.text() + &records), &secrets);
 }
 
-/// What is logged by way of `log`, while a test wants it.
+/// The records logged through the crate `log`, while a test collects them.
 struct Records(Mutex<Option<String>>);
 
 static RECORDS: Records = Records(Mutex::new(None));
@@ -321,7 +321,7 @@ impl log::Log for Records {
     fn flush(&self) {}
 }
 
-/// A modification reads and writes: its write is no repetition of its read.
+/// A modification reads and writes: its write is not counted as a retry of its read.
 #[tokio::test(start_paused = true)]
 async fn the_second_request_of_an_operation_is_no_repetition() {
     let (log, _guard) = Log::start();
@@ -585,7 +585,7 @@ async fn reported(retry: RetryPolicy) -> (TableServer, TableClient, Faults<InPro
     (server, table, faults, reports)
 }
 
-/// What the one operation since the last look is called, and its entities, attempts and error.
+/// The name, entities, attempts and error of the only operation since the last call.
 fn last(reports: &Reports) -> (&'static str, usize, u32, Option<String>) {
     let reports = std::mem::take(&mut *reports.lock().unwrap());
     let [report] = reports.try_into().unwrap();
@@ -600,7 +600,7 @@ fn last(reports: &Reports) -> (&'static str, usize, u32, Option<String>) {
     (operation, entities, attempts, error)
 }
 
-/// Has a property that no row of these tests has.
+/// Has a property that no entity of these tests has.
 #[derive(Debug, TableEntity)]
 struct Other {
     #[table(partition_key)]
@@ -720,7 +720,7 @@ async fn thirty(retry: RetryPolicy) -> (TableServer, TableClient, Faults<InProce
     (server, table, faults, reports)
 }
 
-/// Of the one query since the last look: its entities, pages, attempts and error.
+/// The entities, pages, attempts and error of the only query since the last call.
 fn query_of(reports: &Reports) -> (usize, usize, u32, Option<String>) {
     let reports = std::mem::take(&mut *reports.lock().unwrap());
     let [report] = reports.try_into().unwrap();

@@ -457,8 +457,8 @@ fn an_explanation_holds_no_credential() {
     assert!(!format!("{explanation:?} {explanation}").contains("sig"));
 }
 
-/// A program that reads one page and ends: it goes on where its file says, writes what it read, and leaves in the file where the
-/// next one goes on.
+/// A program that reads one page and ends: it continues with the page token in its file, and writes the entities and the next token
+/// to the file.
 async fn read_a_page(connection: &str, file: &Path) {
     let table = TableServiceClient::from_connection_string(connection)
         .unwrap()
@@ -480,14 +480,14 @@ async fn read_a_page(connection: &str, file: &Path) {
 
 #[derive(serde::Deserialize, serde::Serialize)]
 struct Progress {
-    /// What [`read_a_page`] takes; otherwise it reads as much as the service gives.
+    /// The limit that [`read_a_page`] passes to `take`; without it, the page is as long as the service makes it.
     take: Option<usize>,
     next: Option<PageToken>,
     rows: Rows,
 }
 
-/// The test starts itself again for every page, as the process that goes on. The service ends its pages after three entities at
-/// most, at the end of each partition, and with nothing in between.
+/// For every page, the test starts itself again as the process that continues. The service ends its pages after three entities at
+/// most and at the end of each partition, and sends an empty page before each page of entities.
 #[tokio::test]
 async fn tokens_are_resumed_in_other_processes() {
     if let (Ok(connection), Ok(file)) = (std::env::var(CONNECTION), std::env::var(FILE)) {

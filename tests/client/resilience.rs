@@ -431,7 +431,7 @@ async fn an_operation_that_is_dropped_gives_back_its_place() {
     );
 }
 
-/// A clock that moves on by a second whenever it is asked.
+/// A clock that advances by a second each time it is read.
 #[derive(Debug, Default)]
 struct Ticking(std::sync::atomic::AtomicU64);
 

@@ -212,7 +212,7 @@ async fn an_explanation_that_fails_says_why() {
     assert!(explained.contains("Age gt"), "{explained}");
 }
 
-/// Takes its time for an answer, more for some than for others, and needs to be looked after meanwhile.
+/// A slow transport: the delay differs between requests, and its future must be polled during the delay.
 #[derive(Debug)]
 struct Slow<T> {
     inner: T,

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, response};
 use tablesdk::{Transport, TransportError, TransportFuture};
 
-/// What goes wrong with a request.
+/// A fault of a request.
 #[derive(Clone, Debug)]
 pub enum Fault {
     /// It never leaves, and the client knows.
@@ -87,7 +87,7 @@ pub struct Seen {
     pub url: String,
 }
 
-/// A transport that goes wrong on demand. Clones share everything.
+/// A transport that injects faults on demand. Clones share everything.
 pub struct Faults<T> {
     inner: Arc<T>,
     state: Arc<Mutex<State>>,
@@ -103,7 +103,7 @@ struct State {
 }
 
 impl<T: Transport + 'static> Faults<T> {
-    /// A transport by way of another one, without any fault yet.
+    /// A transport that uses another one, without any fault yet.
     pub fn new(inner: T) -> Self {
         Self {
             inner: Arc::new(inner),
@@ -122,7 +122,7 @@ impl<T: Transport + 'static> Faults<T> {
         self.with(|state| state.choice = Some(Box::new(choose)));
     }
 
-    /// Takes back what is planned and chosen.
+    /// Removes the planned faults and the `choose` function.
     pub fn clear(&self) {
         self.with(|state| {
             state.plan.clear();
@@ -274,7 +274,7 @@ pub fn batch_refusal(index: usize, status: u16, code: &str) -> Response<Bytes> {
         .expect("the status is one")
 }
 
-/// The page of a proxy or whatever else may stand before the service.
+/// The error page of a proxy, or of another server in front of the service.
 pub fn foreign(status: u16) -> Response<Bytes> {
     Response::builder()
         .status(status)

@@ -15,7 +15,7 @@ use tablesdk_server::{InProcess, TableServer};
 
 use crate::faults::Faults;
 
-/// What the environment says of a test: a seed, a number of rounds. `None` where it says nothing.
+/// A setting of a test from the environment, such as a seed or a number of rounds. `None` if it is not set.
 pub fn setting<T: std::str::FromStr>(name: &str) -> Option<T> {
     let text = std::env::var(name).ok()?;
     let value = text.parse();
@@ -25,7 +25,7 @@ pub fn setting<T: std::str::FromStr>(name: &str) -> Option<T> {
 /// A server, and a client of it. Every test has its own.
 #[derive(Debug)]
 pub struct Subject {
-    /// `None` elsewhere.
+    /// `None` at an endpoint that is not ours.
     server: Option<TableServer>,
     /// A client with the server's key.
     pub service: TableServiceClient,
@@ -52,7 +52,7 @@ impl Subject {
         Self::with_transport(server, transport)
     }
 
-    /// A client of the server by way of that transport.
+    /// A client of the server with that transport.
     pub fn with_transport(server: TableServer, transport: impl Transport + 'static) -> Self {
         let service = TableServiceClient::builder(server.endpoint())
             .credential(server.credential())
@@ -64,7 +64,7 @@ impl Subject {
         }
     }
 
-    /// A server without a socket, a client whose requests go wrong on demand, and a table that exists.
+    /// A server without a socket, a client whose requests fail on demand, and a table that exists.
     pub async fn with_faults(retry: RetryPolicy) -> (Self, TableClient, Faults<InProcess>) {
         let server = TableServer::in_process();
         let faults = Faults::new(server.transport());
@@ -92,13 +92,13 @@ impl Subject {
     ///
     /// # Panics
     ///
-    /// Elsewhere: such a test is none for [`elsewhere`].
+    /// If the endpoint is not ours: such a test cannot run in [`elsewhere`].
     pub fn server(&self) -> &TableServer {
         let server = self.server.as_ref();
         server.expect("a test of what only our server has runs on our server alone")
     }
 
-    /// That client, by the way that leads to the service.
+    /// Sets the transport that the client needs to reach the service.
     pub fn reach(&self, builder: TableServiceClientBuilder) -> TableServiceClientBuilder {
         match &self.server {
             Some(server) if server.local_addr().is_none() => builder.transport(server.transport()),
@@ -106,7 +106,7 @@ impl Subject {
         }
     }
 
-    /// A client of the same server that nothing goes wrong for: another program.
+    /// A client of the same server without faults: another program.
     pub fn other(&self) -> TableServiceClient {
         TableServiceClient::builder(self.server().endpoint())
             .credential(self.server().credential())

@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// What goes wrong with a connection.
+/// A fault of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tear {
     /// Nothing.
@@ -170,7 +170,7 @@ async fn serve(mut stream: TcpStream, tear: Tear, inner: &impl Transport) -> io:
     stream.shutdown().await
 }
 
-/// When it is dropped, the other side gets a reset, not an end.
+/// Makes the socket reset the connection when it is dropped, instead of closing it.
 fn reset(stream: &TcpStream) -> io::Result<()> {
     stream.set_zero_linger()
 }
@@ -209,7 +209,7 @@ async fn read(stream: &mut TcpStream) -> io::Result<Request<Bytes>> {
     Ok(request.map(|_| body.into()))
 }
 
-/// The answer as bytes. One that has no body gets the length of one that never comes, where it is to be cut.
+/// The response as bytes, with its length or as one chunk.
 fn print(answer: &Response<Bytes>, chunked: bool) -> Vec<u8> {
     let mut head = format!("HTTP/1.1 {}\r\nConnection: close\r\n", answer.status());
     for (name, value) in answer.headers() {

@@ -70,7 +70,7 @@ async fn an_import_makes_way_for_others_that_need_its_places() {
     assert_eq!(import.finish().await.unwrap().entities, 40);
 }
 
-/// Needs to be looked after for a while, as any connection does.
+/// A slow transport: its future must be polled during the delay, as that of any connection.
 #[derive(Debug)]
 struct Slow<T>(T);
 

@@ -29,8 +29,8 @@ async fn submit(server: &TableServer, headers: &[&str], body: &str) -> Answer {
     send(server, true, "POST /$batch", headers, &body).await
 }
 
-/// The answer's body, line ends turned into those of the source once they are known to be right, and with what differs each
-/// time replaced: endpoint, boundaries, ids, times.
+/// The body of the response. Its line ends are checked and converted to those of the source; the values that differ in each run are
+/// replaced: endpoint, boundaries, ids, times.
 fn fixed(server: &TableServer, answer: &Answer) -> String {
     assert_eq!(answer.status, 202, "{answer:?}");
     let body = &answer.body;
@@ -63,10 +63,10 @@ async fn state(server: &TableServer) -> String {
     send(server, true, select, &[accept], "").await.body
 }
 
-/// What the table holds once the changes were carried out.
+/// The contents of the table after the changes.
 const CHANGED: &str = r#"{"value":[{"RowKey":"c","A":1,"B":null},{"RowKey":"m","A":1,"B":"x%7D}"},{"RowKey":"u","A":null,"B":null}]}"#;
 
-/// The answer to the changes, when the client wants no content.
+/// The response to the changes if the client asks for no content.
 const NO_CONTENT: &str = r#"--batchresponse_ID
 Content-Type: multipart/mixed; boundary=changesetresponse_ID
 

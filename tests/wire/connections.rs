@@ -21,7 +21,7 @@ fn entity(row: &str) -> String {
     format!(r#"{{"PartitionKey":"p","RowKey":"{row}"}}"#)
 }
 
-/// A connection that stays.
+/// A connection that is kept open.
 struct Connection(TcpStream);
 
 impl Connection {

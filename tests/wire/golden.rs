@@ -16,7 +16,7 @@ use tablesdk_server::TableServer;
 
 use crate::raw::{Answer, send};
 
-/// Present as HTTP, the clock or the server will have it.
+/// Headers that HTTP, the clock or the server determines.
 const NOT_COMPARED: [&str; 6] = [
     "connection",
     "content-length",

@@ -14,7 +14,7 @@ use super::verb::{Class, Verb};
 use super::{Ledger, Scene, Trace, direct};
 use crate::Employee;
 
-/// A fault, what it leaves behind, and whether the client tries again.
+/// A fault, its effect on the request, and whether the client retries.
 struct Case {
     name: String,
     fault: Fault,
@@ -139,7 +139,7 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// An answer of nothing but a status.
+/// A response with only a status.
 fn bare(status: u16) -> Response<Bytes> {
     Response::builder()
         .status(status)

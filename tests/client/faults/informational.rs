@@ -26,7 +26,7 @@ fn flood() -> SocketAddr {
     address
 }
 
-/// How long it takes until the client gives such a server up, and why it does.
+/// The time until the client ends its request to such a server, and the error.
 async fn give_up(transport: ReqwestTransport, deadline: Duration) -> (Duration, Error) {
     let service = TableServiceClient::builder(format!("http://{}/acct", flood()))
         .credential(SharedKey::new("acct", "c2VjcmV0").unwrap())

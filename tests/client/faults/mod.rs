@@ -20,7 +20,7 @@ use tablesdk_server::TableServer;
 use self::verb::{Class, Verb};
 use crate::Employee;
 
-/// What a fault leaves behind.
+/// The effect of a fault on the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Trace {
     /// The outcome is ambiguous: the client cannot know whether the request was carried out.
@@ -72,12 +72,12 @@ impl<T: Transport> Transport for Ledger<T> {
     }
 }
 
-/// What the judge looks at.
+/// The facts that a result is judged by.
 struct Scene<'s> {
     name: &'s str,
     verb: Verb,
     trace: Trace,
-    /// A client that nothing goes wrong for.
+    /// A client without faults.
     other: TableClient,
     /// How many writes the server carried out.
     applied: usize,
@@ -136,7 +136,7 @@ impl Scene<'_> {
     }
 }
 
-/// Name and age of the only row.
+/// Name and age of the only entity.
 type State = Option<(String, i32)>;
 
 async fn state(table: &TableClient) -> State {

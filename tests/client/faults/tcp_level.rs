@@ -13,14 +13,14 @@ use super::verb::Verb;
 use super::{Ledger, Scene, Trace, direct};
 use crate::Employee;
 
-/// How many requests the tear makes of one.
+/// The number of requests that the client sends because of the tear.
 #[derive(Clone, Copy, Debug)]
 enum Sent {
     Once,
     Twice,
-    /// An answer without a body has nothing that could be missing.
+    /// Once if the response has no body, because then no byte of it can be missing.
     OnceOrTwice,
-    /// The time of an attempt is short, and this machine may be busy.
+    /// Twice or more: the timeout of an attempt is short, and the machine may be busy.
     Often,
 }
 

@@ -37,7 +37,7 @@ pub(super) enum Class {
     /// It writes once, or not at all.
     Once,
     Read,
-    /// It promises a state, and may write it twice.
+    /// It guarantees a state, and may write it twice.
     State,
 }
 
@@ -91,7 +91,7 @@ impl Verb {
         )
     }
 
-    /// The kind of the request that the fault befalls.
+    /// The kind of the request that gets the fault.
     pub(super) fn op(self) -> Op {
         match self {
             Self::Get => Op::Get,
@@ -119,7 +119,7 @@ impl Verb {
         }
     }
 
-    /// Carries it out by way of `table`, which things go wrong for, and says whether it changed or found anything.
+    /// Carries out the verb on `table`, which injects the faults. Returns whether the verb changed or found anything.
     pub(super) async fn run(self, table: &TableClient, other: &TableClient) -> Result<bool, Error> {
         let new = Employee::new("1", "Ada", 37);
         let key = || Employee::key("Sales", "1");

@@ -64,10 +64,10 @@ impl Verb {
 }
 
 const ETAG: &str = "W/\"datetime'2024-03-15T10%3A20%3A30.5Z'\"";
-/// Not what the verbs write.
+/// An entity that differs from the one that the verbs write.
 const ROW: &str = r#""odata.etag":"W/\"datetime'2024-03-15T10%3A20%3A30.5Z'\"","PartitionKey":"Sales","RowKey":"1","Timestamp":"2024-03-15T10:20:30.5Z","Name":"Eve","Age":20"#;
 
-/// What the service would have answered.
+/// The response that the service would have sent.
 fn good(request: &Request) -> ResponseTemplate {
     let json = "application/json;odata=minimalmetadata";
     let template = match (request.method.as_str(), request.url.path()) {
@@ -87,7 +87,7 @@ fn good(request: &Request) -> ResponseTemplate {
     template.append_headers(SERVICE_HEADERS)
 }
 
-/// Gives the first requests of a method a wrong answer, and all others a good one.
+/// Sends a wrong response to the first requests of a method, and a good one to all others.
 struct Faulty {
     method: &'static str,
     answer: ResponseTemplate,
@@ -107,7 +107,7 @@ impl Respond for Faulty {
     }
 }
 
-/// What came of a verb whose first requests got that answer, and how many requests of its own it took.
+/// The result of a verb whose first requests got that response, and the number of its own requests.
 async fn befall(
     verb: Verb,
     answer: &ResponseTemplate,
@@ -159,7 +159,7 @@ async fn is_repeated(answer: ResponseTemplate, read: ErrorKind, write: ErrorKind
     }
 }
 
-/// The fault is an answer to this request, and would be to the next one.
+/// The client does not retry after this fault: the next request would get the same response.
 async fn is_told_at_once(answer: ResponseTemplate, read: ErrorKind, write: ErrorKind) {
     for verb in Verb::ALL {
         let (outcome, own) = befall(verb, &answer, 1, retry()).await;
@@ -204,7 +204,7 @@ async fn a_503_with_retry_after_is_repeated_and_leaves_no_doubt() {
     is_repeated(answer, ErrorKind::Service, ErrorKind::Service).await;
 }
 
-/// To wait for an hour would take longer than the whole operation may.
+/// Waiting for an hour would exceed the deadline of the operation.
 #[tokio::test]
 async fn a_503_with_a_long_retry_after_is_told_at_once() {
     let answer = refusal(503, "ServerBusy").insert_header("Retry-After", "3600");
