@@ -1,4 +1,4 @@
-//! The derive finds the crate under the name that it is told.
+//! The derive finds the crate under the name that the attribute gives.
 
 mod vendored {
     pub use tablesdk as tables;
