@@ -24,7 +24,7 @@ pub async fn connect() -> Result<(TableServiceClient, Option<TableServer>), Box<
     Ok((service, Some(server)))
 }
 
-/// A name that no table has yet, so that nobody's table is touched.
+/// A name for a new table. It contains the time, so that it does not clash with an existing table.
 #[must_use]
 pub fn unique_name(beginning: &str) -> String {
     let since_1970 = SystemTime::now()

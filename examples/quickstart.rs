@@ -31,7 +31,7 @@ struct Earthquake {
     depth_km: f64,
     magnitude: f64,
     place: String,
-    /// How many people reported feeling it; nobody asked about most.
+    /// How many people reported feeling it. Most entities have no value.
     felt_reports: Option<i32>,
     stations: Option<i32>,
     significance: i64,

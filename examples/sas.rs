@@ -11,7 +11,7 @@ use tablesdk::sas::{Permissions, StoredAccessPolicy};
 use tablesdk::{TableClient, TableEntity};
 use tablesdk_examples::{connect, unique_name};
 
-/// What a customer is told about an order.
+/// What a customer can read about an order.
 #[derive(Debug, Clone, PartialEq, TableEntity)]
 #[table(rename_all = "PascalCase")]
 struct Order {

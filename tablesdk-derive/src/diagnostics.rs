@@ -1,7 +1,7 @@
 //! Collects mistakes, so that all of them are reported at once; and guesses what a misspelt word was meant to be.
 //!
-//! A collection that is dropped without having been finished panics: a mistake that nobody reports would become code that
-//! does something else than was written.
+//! A collection that is dropped before it is finished panics: an unreported mistake would become code that does something other
+//! than what was written.
 
 use std::fmt::Display;
 

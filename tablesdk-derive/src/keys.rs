@@ -48,7 +48,7 @@ impl KeyName {
     }
 }
 
-/// How the keys are made, and the names of those that are not. A field that is in a template is told so.
+/// Checks the keys. Returns how each key is made, and the names of the missing keys. Records in a field that a template uses it.
 pub(crate) fn check_keys(
     entity: &Ident,
     attributes: &StructAttributes,

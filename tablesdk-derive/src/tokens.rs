@@ -25,8 +25,8 @@ pub(crate) fn columns_ident(entity: &Ident) -> Ident {
     format_ident!("{}Columns", entity, span = Span::call_site())
 }
 
-/// An item of a type, as of what implements that trait. All of it stands where the type does, and counts as generated, so that
-/// what the type lacks is told there, in the same words each time, which the compiler prints once.
+/// An item of a type, accessed through that trait. The whole path has the span of the type and counts as generated code. The
+/// compiler therefore reports what the type lacks at the type, with the same message each time, and prints equal messages once.
 pub(crate) fn item_of(
     private: &TokenStream,
     ty: &Type,

@@ -73,7 +73,7 @@ pub enum SignedIdentifierError {
         /// The id.
         id: String,
     },
-    /// An id that is none.
+    /// An invalid id.
     #[error("the id of a stored access policy has 1 to 64 characters, and no control characters")]
     Id,
     /// More than the service takes.

@@ -102,7 +102,7 @@ error_codes! {
     InvalidHeaderValue, BAD_REQUEST, "The value for one of the HTTP headers is not in the correct format.";
     /// 400: most of what is malformed.
     InvalidInput, BAD_REQUEST, "One of the request inputs is not valid.";
-    /// 400: a checksum of the body that is none.
+    /// 400: the checksum of the body is malformed.
     InvalidMd5, BAD_REQUEST, "The MD5 value specified in the request is invalid. The MD5 value must be 128 bits and Base64-encoded.";
     /// 400: a query parameter's value is malformed.
     InvalidQueryParameterValue, BAD_REQUEST, "Value for one of the query parameters specified in the request URI is invalid.";

@@ -149,7 +149,7 @@ fn parse_set(text: &str) -> Result<ResourcePath, ServiceError> {
     }
 }
 
-/// What a URL is told whose keys are not those of the resource.
+/// The error for a URL whose number of keys does not match that of the resource.
 pub(crate) fn wrong_number_of_keys(resource: &str) -> ServiceError {
     ServiceError::new(
         ErrorCode::InvalidInput,

@@ -1,11 +1,11 @@
-//! Which service is behind an endpoint, as far as requests to it differ.
+//! The service behind an endpoint, as far as requests to it differ.
 
 use tablesdk_protocol::Endpoint;
 
 /// The service behind an endpoint.
 ///
-/// It is told from the host, and where that does not help, such as behind a proxy or for an emulator of Cosmos DB, by
-/// [`TableServiceClientBuilder::backend`](crate::TableServiceClientBuilder::backend).
+/// It is derived from the host. Where the host does not identify the service, such as behind a proxy or for an emulator of Cosmos
+/// DB, set it with [`TableServiceClientBuilder::backend`](crate::TableServiceClientBuilder::backend).
 ///
 /// ```
 /// use tablesdk::{Backend, TableServiceClient};

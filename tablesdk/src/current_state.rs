@@ -116,7 +116,7 @@ fn properties<'e>(entity: &'e JsonEntity<'_>) -> Option<Vec<(&'e str, Value)>> {
     Some(properties)
 }
 
-/// Without the values, which are nobody's but the program's.
+/// Without the values, which are the program's private data.
 impl fmt::Debug for CurrentEntity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CurrentEntity")

@@ -86,18 +86,18 @@ pub enum ErrorKind {
     Credential,
     /// A name, key, value or filter breaks a rule of the service. Nothing was sent.
     Input,
-    /// A write was sent and not answered, or its repetition was answered in a way that leaves open whose doing it is, or the
-    /// response of success lacks what every response of the service has. It may have been carried out, and may not:
-    /// [`Error::current`] says what is there.
+    /// A write was sent, and its outcome is ambiguous: no response arrived, or the response to a retry does not show whose write
+    /// took effect, or a success response lacks what every response of the service has. The write may or may not have been carried
+    /// out: [`Error::current`] returns the current state of the entity.
     OutcomeUnknown,
-    /// The service's answer cannot be read, or an entity in it is not of the type it is read into. A write that ends so was
-    /// carried out: only its result cannot be shown. An operation that reads before it writes, such as `modify`, may have ended at the
-    /// read.
+    /// The service's response cannot be read, or an entity in it is not of the requested type. A write that ends with this error
+    /// was carried out; only its result cannot be returned. An operation that reads before it writes, such as `modify`, may have
+    /// ended at the read.
     Response,
-    /// The service answered with an error, or whoever answered in its place, such as a proxy: then there is a
-    /// [`status`](Error::status) and no [`code`](Error::code).
+    /// The service responded with an error, or another component, such as a proxy, responded in its place. In the second case there
+    /// is a [`status`](Error::status) and no [`code`](Error::code).
     Service,
-    /// No answer came, or none of the service, and nothing was changed: the operation only reads, was not sent, or is known
+    /// No response arrived, or none from the service, and nothing was changed: the operation only reads, was not sent, or is known
     /// not to have been carried out.
     Transport,
 }
@@ -323,7 +323,7 @@ impl Error {
         self.kind() == ErrorKind::OutcomeUnknown
     }
 
-    /// What went wrong in a word, for whoever counts errors.
+    /// The error in one word, for metrics that count errors by type.
     pub(crate) fn type_name(&self) -> String {
         match &self.0.source {
             Source::Foreign(status) => status.as_str(),

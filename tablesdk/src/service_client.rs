@@ -42,7 +42,7 @@ impl TableServiceClient {
     ///
     /// # Errors
     ///
-    /// When the connection string cannot be used. The error names the key that is wrong, and never repeats a value.
+    /// When the connection string cannot be used. The error names the key that is wrong, and never contains a value.
     pub fn from_connection_string(text: &str) -> Result<Self, Error> {
         TableServiceClientBuilder::from_connection_string(text)?.build()
     }
@@ -79,13 +79,13 @@ impl TableServiceClient {
         TableServiceClientBuilder::connecting(ConnectionString::emulator()).build()
     }
 
-    /// A client for the account that a URL with a shared access signature names, as
-    /// [`sas`](Self::sas) and the Azure portal give it. [`SasUrl`] is the way to more options.
+    /// A client for the account of a URL with a shared access signature, as [`sas`](Self::sas) and the Azure portal create it. For
+    /// more options, use [`SasUrl`].
     ///
     /// # Errors
     ///
-    /// When the text is no such URL, or that of a table: then [`TableClient::from_sas_url`] is right. The error does not repeat
-    /// it.
+    /// When the string is not such a URL, or is that of a table: use [`TableClient::from_sas_url`] for that. The error does not
+    /// contain the string.
     pub fn from_sas_url(url: &str) -> Result<Self, Error> {
         SasUrl::parse_account(url)?.builder().build()
     }
@@ -104,8 +104,8 @@ impl TableServiceClient {
         TableServiceClientBuilder::new(endpoint.as_ref().parse().map_err(Error::configuration))
     }
 
-    /// A client of the table of that name, which need not exist yet. A name that breaks the rules, 3 to 63 letters and digits with a
-    /// letter first, is reported when an operation on it is awaited. The case of a name is no matter.
+    /// A client of the table with that name, which need not exist yet. A valid name has 3 to 63 letters and digits, and starts with
+    /// a letter. An invalid name is reported when an operation on the table is awaited. The case of a name does not matter.
     pub fn table(&self, name: impl Into<String>) -> TableClient {
         TableClient::new(Arc::clone(&self.pipeline), name.into())
     }
@@ -130,8 +130,8 @@ impl TableServiceClient {
         QueryTables::new(Arc::clone(&self.pipeline))
     }
 
-    /// Reads whole tables, all of them unless told otherwise, as records that can be written to a file or another account.
-    /// See [`transfer`](crate::transfer).
+    /// Reads whole tables, all of them by default, as records that can be written to a file or another account. See
+    /// [`transfer`](crate::transfer).
     pub fn export(&self) -> Export {
         Export::new(self.clone())
     }
@@ -157,14 +157,14 @@ impl TableServiceClient {
     ///
     /// # Errors
     ///
-    /// `AuthorizationPermissionMismatch` and `AuthorizationResourceTypeMismatch` for a shared access signature without them. Cosmos
-    /// DB does not have it.
+    /// `AuthorizationPermissionMismatch` and `AuthorizationResourceTypeMismatch` for a shared access signature without the
+    /// permission or the resource type. Cosmos DB does not support this operation.
     pub fn properties(&self) -> GetProperties {
         GetProperties::new(Arc::clone(&self.pipeline))
     }
 
-    /// Changes the properties of the account's table service. Those that are `None` stay as they are. Up to 30 seconds
-    /// pass until the change takes effect.
+    /// Changes the properties of the account's table service. Properties that are `None` stay as they are. The change takes effect
+    /// within 30 seconds.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -189,13 +189,13 @@ impl TableServiceClient {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Input`](crate::ErrorKind::Input) for more than five CORS rules, more than 2 KiB of them, or a retention of other than 1
-    /// to 365 days, before anything is sent.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent, for more than five CORS rules, for more than 2 KiB
+    /// of them, or for a retention that is not 1 to 365 days.
     pub fn set_properties(&self, properties: ServiceProperties) -> SetProperties {
         SetProperties::new(Arc::clone(&self.pipeline), properties)
     }
 
-    /// Asks the account's secondary location how far it is behind. Only accounts that can be read there have one.
+    /// Asks the account's secondary location how far it is behind. Only accounts with read access to a secondary have one.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -212,9 +212,9 @@ impl TableServiceClient {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Transport`](crate::ErrorKind::Transport) where there is no secondary, since its name leads nowhere.
-    /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) where the endpoint does not tell its name, and
-    /// [`TableServiceClientBuilder::secondary_endpoint`] has not.
+    /// [`ErrorKind::Transport`](crate::ErrorKind::Transport) where there is no secondary, since its host name does not resolve.
+    /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) where the name of the secondary cannot be derived from the
+    /// endpoint, and [`TableServiceClientBuilder::secondary_endpoint`] was not set.
     pub fn stats(&self) -> GetStats {
         GetStats::new(Arc::clone(&self.pipeline))
     }
@@ -251,12 +251,12 @@ impl TableServiceClient {
         AccountSasBuilder::new(Arc::clone(&self.pipeline))
     }
 
-    /// Gives the client and all its clones another credential: a key that was changed, or a shared access signature in the place of
-    /// one that expires.
+    /// Replaces the credential of this client and of all its clones, for example after a key was changed, or before a shared access
+    /// signature expires.
     ///
-    /// Requests on their way end with the credential that they began with. One that is refused because its credential
-    /// was replaced in the meantime is sent again with the new one, so that nobody notices the change. When the key of an account is
-    /// changed: give its clients the other one of its two keys, and change the first one then.
+    /// In-flight requests keep the old credential. A request that is refused because its credential was replaced in the meantime is
+    /// sent again with the new one, so callers do not notice the change. To rotate the keys of an account, switch its clients to
+    /// the other one of its two keys, then change the first one.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -277,7 +277,8 @@ impl TableServiceClient {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) for tokens, where the endpoint is not https; the old credential stays.
+    /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) for tokens, where the endpoint is not https. The client then
+    /// keeps the old credential.
     pub fn update_credential(&self, credential: impl Into<Credential>) -> Result<(), Error> {
         self.pipeline.replace_credential(credential.into())
     }
@@ -381,21 +382,21 @@ impl TableServiceClientBuilder {
         }
     }
 
-    /// Where the account can be read when it is replicated, such as `https://account-secondary.table.core.windows.net`. It is derived from
-    /// the endpoint, where that names the account.
+    /// The endpoint where a replicated account can be read, such as `https://account-secondary.table.core.windows.net`. By default
+    /// it is derived from the endpoint, if the endpoint names the account.
     pub fn secondary_endpoint(mut self, endpoint: impl AsRef<str>) -> Self {
         self.secondary = Some(endpoint.as_ref().parse().map_err(Error::configuration));
         self
     }
 
-    /// What the client proves its identity with: a [`SharedKey`](crate::SharedKey), a [`Sas`](crate::Sas) or tokens of
-    /// [`EntraId`](crate::EntraId). Without one it is anonymous.
+    /// The credential that authenticates requests: a [`SharedKey`](crate::SharedKey), a [`Sas`](crate::Sas) or tokens of
+    /// [`EntraId`](crate::EntraId). Without one, the client is anonymous.
     pub fn credential(mut self, credential: impl Into<Credential>) -> Self {
         self.credential = credential.into();
         self
     }
 
-    /// What carries the requests, in the place of HTTP by `reqwest`: the bundled server in this process, or a transport of
+    /// The transport that carries the requests, instead of HTTP by `reqwest`: the bundled server in this process, or a transport of
     /// your own.
     ///
     /// ```
@@ -418,37 +419,37 @@ impl TableServiceClientBuilder {
         self
     }
 
-    /// The clock that requests are dated by, in the place of the system's.
+    /// The clock that dates requests, instead of the system clock.
     pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
         self.clock = Arc::new(clock);
         self
     }
 
-    /// Which service is behind the endpoint, where its host does not tell.
+    /// The service behind the endpoint, where its host does not identify it.
     pub fn backend(mut self, backend: Backend) -> Self {
         self.backend = Some(backend);
         self
     }
 
-    /// How requests are repeated: [`RetryPolicy::exponential`] unless told otherwise.
+    /// How requests are retried; [`RetryPolicy::exponential`] by default.
     pub fn retry(mut self, retry: RetryPolicy) -> Self {
         self.retry = retry;
         self
     }
 
-    /// How many requests of this client and its clones are on their way at a time, at most. Others wait, and their deadline
-    /// runs. Unlimited unless told otherwise; not 0.
+    /// The maximum number of requests of this client and its clones that are in flight at a time. Other requests wait, and the wait
+    /// counts towards their deadline. Unlimited by default. Must not be 0.
     pub fn max_in_flight(mut self, requests: usize) -> Self {
         self.max_in_flight = Some(requests);
         self
     }
 
-    /// Repeats reads that the account's primary does not answer at its secondary, `account-secondary`, and the other way round.
-    /// For accounts with read access to their secondary (RA-GRS and RA-GZRS), and for reads only.
+    /// Retries reads at the account's secondary, `account-secondary`, when the primary does not respond, and at the primary when
+    /// the secondary does not. For accounts with read access to their secondary (RA-GRS and RA-GZRS), and for reads only.
     ///
-    /// The secondary lags behind, by minutes at times: with this, a read may show what was true a while ago. An ETag from
-    /// there is no danger, since a write on the condition of an old one fails. That something is missing at the secondary
-    /// is never believed, and what an operation needs for a write, as `modify` does, is always read at the primary.
+    /// The secondary lags behind the primary, at times by minutes: with this option, a read may return old data. An old ETag from
+    /// the secondary is safe, since a conditional write with it fails. A response of the secondary that something does not exist is
+    /// never trusted. What an operation reads for a write, as `modify` does, is always read from the primary.
     ///
     /// ```
     /// use tablesdk::TableServiceClient;
@@ -463,8 +464,8 @@ impl TableServiceClientBuilder {
         self
     }
 
-    /// Refuses queries that read a whole table, before anything is sent: those without a partition. For programs that must
-    /// never do so by mistake.
+    /// Refuses queries that read a whole table, which are those without a partition, before anything is sent. For programs that
+    /// must never scan a table by mistake.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -484,8 +485,9 @@ impl TableServiceClientBuilder {
         self
     }
 
-    /// Calls a function after each operation that sent anything, with what it took: to count, to measure, to bill. It runs
-    /// in between and must be quick. Beside it, every operation is a span of `tracing`, with its attempts inside.
+    /// Sets a function that is called with a report after each operation that sent a request: to count, to measure, to bill. The
+    /// function runs inline and must be quick. In addition, every operation is a span of `tracing`, and its attempts are spans
+    /// inside it.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -513,11 +515,12 @@ impl TableServiceClientBuilder {
         self
     }
 
-    /// The client.
+    /// Builds the client.
     ///
     /// # Errors
     ///
-    /// When the endpoint is not one, reads should go to a secondary and the endpoint does not tell which that is, an option allows no request at all, or the transport cannot be set up.
+    /// When the endpoint is malformed, when reads should go to a secondary that cannot be derived from the endpoint, when an option
+    /// allows no request at all, or when the transport cannot be set up.
     pub fn build(self) -> Result<TableServiceClient, Error> {
         let endpoint = self.endpoint?;
         let transport = match self.transport {

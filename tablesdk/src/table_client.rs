@@ -20,8 +20,8 @@ use crate::sas::{SasUrl, StoredAccessPolicy, TableSasBuilder};
 
 /// A client of one table. Cloning it is cheap; clones share connections.
 ///
-/// Every verb returns an action, which does nothing until it is awaited. Input that breaks a rule of the service is reported
-/// then, before anything is sent.
+/// Every verb returns an action, which does nothing until it is awaited. Input that breaks a rule of the service is reported when
+/// the action is awaited, before anything is sent.
 ///
 /// ```
 #[doc = include_str!("docs/employees.md")]
@@ -45,8 +45,8 @@ impl TableClient {
         Self { pipeline, name }
     }
 
-    /// A client of the table that a URL with a shared access signature names, as [`sas`](Self::sas) and the Azure portal give it.
-    /// [`SasUrl`] is the way to more options.
+    /// A client of the table of a URL with a shared access signature, as [`sas`](Self::sas) and the Azure portal create it. For
+    /// more options, use [`SasUrl`].
     ///
     /// ```
     /// use tablesdk::TableClient;
@@ -60,7 +60,7 @@ impl TableClient {
     ///
     /// # Errors
     ///
-    /// When the text is no such URL, or names no table. The error does not repeat it.
+    /// When the string is not such a URL, or names no table. The error does not contain the string.
     pub fn from_sas_url(url: &str) -> Result<Self, Error> {
         let (url, table) = SasUrl::parse_table(url)?;
         Ok(url.builder().build()?.table(table))
@@ -100,7 +100,7 @@ impl TableClient {
 
     /// Creates the table.
     ///
-    /// Success says that the table exists. When an answer was lost, somebody else may have created it at the same time.
+    /// Success means that the table exists. When a response was lost, another client may have created the table at the same time.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -124,7 +124,7 @@ impl TableClient {
         CreateTable::new(self.clone())
     }
 
-    /// Deletes the table with everything in it; `false` when it was not there.
+    /// Deletes the table and everything in it. Returns `false` when the table does not exist.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -141,14 +141,14 @@ impl TableClient {
     ///
     /// # Errors
     ///
-    /// Those of the service, such as `AuthenticationFailed`; [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when no
-    /// answer says what came of it. The name stays taken for 40 seconds or more: until then, to create a table of that name is
-    /// `TableBeingDeleted`, or [waits](CreateTable::wait).
+    /// Errors of the service, such as `AuthenticationFailed`; [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when
+    /// no response shows the outcome. The name stays reserved for 40 seconds or more: until then, creating a table of that name
+    /// fails with `TableBeingDeleted`, or [waits](CreateTable::wait).
     pub fn delete_table(&self) -> DeleteTable {
         DeleteTable::new(self.clone())
     }
 
-    /// Whether the table exists. One that is being deleted does not.
+    /// Whether the table exists. A table that is being deleted does not exist.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -165,7 +165,8 @@ impl TableClient {
     ///
     /// # Errors
     ///
-    /// Those of the service, such as `AuthenticationFailed`. A shared access signature for entities alone does not tell.
+    /// Errors of the service, such as `AuthenticationFailed`. A shared access signature for entities alone cannot read whether a
+    /// table exists.
     pub fn table_exists(&self) -> TableExists {
         TableExists::new(self.clone())
     }
@@ -186,14 +187,14 @@ impl TableClient {
     ///
     /// # Errors
     ///
-    /// `TableNotFound`. It takes a key of the account: a shared access signature is refused, and for a token the service answers
-    /// `ResourceNotFound`.
+    /// `TableNotFound`. This operation needs a key of the account. A shared access signature is refused, and for a token the
+    /// service responds `ResourceNotFound`.
     pub fn access_policy(&self) -> GetAccessPolicy {
         GetAccessPolicy::new(self.clone())
     }
 
-    /// Replaces the stored access policies of the table: at most five. Shared access signatures that name a policy which is not among
-    /// them hold no longer. Up to 30 seconds pass until the change takes effect.
+    /// Replaces the stored access policies of the table: at most five. Shared access signatures that name a policy which is not
+    /// among them become invalid. The change takes effect within 30 seconds.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -224,8 +225,9 @@ impl TableClient {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Input`](crate::ErrorKind::Input) for more than five policies, an id twice, or a policy that expires before it starts,
-    /// before anything is sent; `TableNotFound`. It takes a key of the account, as [`access_policy`](Self::access_policy) does.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent, for more than five policies, for a duplicate id, or
+    /// for a policy that expires before it starts; `TableNotFound`. This operation needs a key of the account, as
+    /// [`access_policy`](Self::access_policy) does.
     pub fn set_access_policy(
         &self,
         policies: impl IntoIterator<Item = StoredAccessPolicy>,
@@ -233,7 +235,7 @@ impl TableClient {
         SetAccessPolicy::new(self.clone(), policies.into_iter().collect())
     }
 
-    /// Starts a shared access signature for entities of the table. Signing it takes the account's key; nothing is sent.
+    /// Starts a shared access signature for entities of the table. Signing needs the account's key; nothing is sent.
     ///
     /// ```
     #[doc = include_str!("docs/employees.md")]
@@ -279,13 +281,14 @@ impl TableClient {
     /// # Errors
     ///
     /// `EntityAlreadyExists`, `TableNotFound`; [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent, when the
-    /// entity could be written and not be read again; [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when it may
-    /// have been inserted.
+    /// entity could be written but not read again; [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when it may have
+    /// been inserted.
     pub fn insert<E: WritableEntity>(&self, entity: &E) -> InsertEntity<E> {
         InsertEntity::new(self.clone(), entity)
     }
 
-    /// Reads one entity by its key; `None` when there is none. The key is a typed one, or the two texts as they are stored.
+    /// Reads one entity by its key. Returns `None` when it does not exist. The key is a typed one, or the two strings as they are
+    /// stored.
     ///
     /// ```
     #[doc = include_str!("docs/employees.md")]
@@ -328,16 +331,16 @@ impl TableClient {
     ///
     /// # Errors
     ///
-    /// `TableNotFound`; [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent, for a filter that cannot be sent or a
-    /// [scan that is denied](crate::TableServiceClientBuilder::deny_scans); and [`ErrorKind::Response`](crate::ErrorKind::Response) when an entity is
-    /// not of this type.
+    /// `TableNotFound`; [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent, for a filter that cannot be sent or
+    /// a [scan that is denied](crate::TableServiceClientBuilder::deny_scans); and
+    /// [`ErrorKind::Response`](crate::ErrorKind::Response) when an entity is not of this type.
     pub fn query<E: TableEntity>(&self) -> QueryEntities<E> {
         QueryEntities::new(self.clone())
     }
 
-    /// Replaces an entity, if it is still the version that was read. The new ETag is put into `entity`.
+    /// Replaces an entity if its stored version is the one that was read. The new ETag is put into `entity`.
     ///
-    /// Properties that the struct does not have are gone afterwards.
+    /// Properties that the struct does not have are removed.
     ///
     /// ```
     #[doc = include_str!("docs/employees.md")]
@@ -356,7 +359,7 @@ impl TableClient {
     ///
     /// # Errors
     ///
-    /// `UpdateConditionNotSatisfied` when somebody wrote in between, `ResourceNotFound` when the entity is gone,
+    /// `UpdateConditionNotSatisfied` when the entity was written since the read, `ResourceNotFound` when it no longer exists,
     /// `TableNotFound`; and [`ErrorKind::Input`](crate::ErrorKind::Input) when a key field changed.
     pub fn replace<'e, E: WritableEntity>(
         &self,
@@ -365,8 +368,8 @@ impl TableClient {
         ReplaceStored::new(self.clone(), Mode::Replace, entity)
     }
 
-    /// Merges an entity, if it is still the version that was read: properties that the struct does not have stay, and so
-    /// does the stored value of an `Option` that is `None`. The new ETag is put into `entity`.
+    /// Merges an entity if its stored version is the one that was read. Properties that the struct does not have stay, and so does
+    /// the stored value of an `Option` that is `None`. The new ETag is put into `entity`.
     ///
     /// ```
     #[doc = include_str!("docs/employees.md")]
@@ -385,7 +388,7 @@ impl TableClient {
         ReplaceStored::new(self.clone(), Mode::Merge, entity)
     }
 
-    /// Inserts an entity, or replaces the one that is there, whatever its version. Gives back the new ETag.
+    /// Inserts an entity, or replaces the existing one, whatever its version. Returns the new ETag.
     ///
     /// ```
     #[doc = include_str!("docs/employees.md")]
@@ -403,7 +406,7 @@ impl TableClient {
         WriteEntity::new(self.clone(), Mode::Replace, None, entity)
     }
 
-    /// Inserts an entity, or merges it into the one that is there, whatever its version. Gives back the new ETag.
+    /// Inserts an entity, or merges it into the existing one, whatever its version. Returns the new ETag.
     ///
     /// ```
     #[doc = include_str!("docs/employees.md")]
@@ -421,7 +424,7 @@ impl TableClient {
         WriteEntity::new(self.clone(), Mode::Merge, None, entity)
     }
 
-    /// Replaces an entity that must exist, whatever its version: somebody's change in between is lost. Gives back the new
+    /// Replaces an entity that must exist, whatever its version: a concurrent change by another client is lost. Returns the new
     /// ETag.
     ///
     /// ```
@@ -441,7 +444,7 @@ impl TableClient {
         WriteEntity::new(self.clone(), Mode::Replace, Some(IfMatch::Any), entity)
     }
 
-    /// Merges into an entity that must exist, whatever its version. Gives back the new ETag.
+    /// Merges into an entity that must exist, whatever its version. Returns the new ETag.
     ///
     /// ```
     #[doc = include_str!("docs/employees.md")]
@@ -459,11 +462,11 @@ impl TableClient {
         WriteEntity::new(self.clone(), Mode::Merge, Some(IfMatch::Any), entity)
     }
 
-    /// Deletes an entity by its key, whatever its version; `false` when it was not there.
+    /// Deletes an entity by its key, whatever its version. Returns `false` when it does not exist.
     ///
-    /// It is gone in either case. `true` says that this call deleted it, unless an answer was lost and the repetition found
-    /// nothing: then it was deleted by this call, by somebody else in between, or was never there.
-    /// [`exactly_once`](DeleteEntity::exactly_once) tells these apart.
+    /// After success the entity does not exist. `true` means that this call deleted it, with one exception: if a response was lost
+    /// and the retry found no entity, this call deleted it, or another client did in the meantime, or it never existed.
+    /// [`exactly_once`](DeleteEntity::exactly_once) distinguishes these cases.
     ///
     /// ```
     #[doc = include_str!("docs/employees.md")]
@@ -481,7 +484,7 @@ impl TableClient {
         DeleteEntity::new(self.clone(), key.into_entity_key())
     }
 
-    /// Deletes an entity, if it is still the version that was read; `false` when it was not there.
+    /// Deletes an entity if its stored version is the one that was read. Returns `false` when it does not exist.
     ///
     /// ```
     #[doc = include_str!("docs/employees.md")]
@@ -495,14 +498,14 @@ impl TableClient {
     ///
     /// # Errors
     ///
-    /// `UpdateConditionNotSatisfied` when somebody wrote in between, `TableNotFound`.
+    /// `UpdateConditionNotSatisfied` when the entity was written since the read, `TableNotFound`.
     pub fn delete_stored<E>(&self, entity: &Stored<E>) -> DeleteEntity {
         let etag: ETag = entity.etag().clone();
         DeleteEntity::new(self.clone(), Ok(entity.key().clone())).if_match(IfMatch::ETag(etag))
     }
 
-    /// Reads many entities by their keys, several at a time. They come in the order of the keys, with `None` for those that
-    /// do not exist.
+    /// Reads many entities by their keys, several at a time. The result has the order of the keys, with `None` for an entity that
+    /// does not exist.
     ///
     /// ```
     #[doc = include_str!("docs/employees.md")]
@@ -517,7 +520,7 @@ impl TableClient {
     ///
     /// # Errors
     ///
-    /// As [`get`](Self::get). The first one ends it.
+    /// As [`get`](Self::get). The first error ends the operation.
     pub fn get_many<E, K>(&self, keys: impl IntoIterator<Item = K>) -> GetMany<E>
     where
         E: TableEntity,
@@ -527,8 +530,9 @@ impl TableClient {
         GetMany::new(self.clone(), keys.collect())
     }
 
-    /// Reads an entity, changes it, and writes it on the condition that nobody else wrote in between; else it starts over
-    /// with what is there now. Properties that the struct does not have stay as they are, and those that became `None` go.
+    /// Reads an entity, changes it, and writes it if it has not changed since the read. If it has changed, the operation starts
+    /// over with the current entity. Properties that the struct does not have stay as they are. Properties that became `None` are
+    /// removed.
     ///
     /// ```
     #[doc = include_str!("docs/employees.md")]
@@ -547,10 +551,10 @@ impl TableClient {
     ///
     /// # Errors
     ///
-    /// `ResourceNotFound`, `TableNotFound`; `UpdateConditionNotSatisfied` when somebody else wrote in every
-    /// [round](Modify::rounds), of which there are 16 at most, or until the [deadline](crate::RetryPolicy::deadline) of all of them;
-    /// [`ErrorKind::Caller`](crate::ErrorKind::Caller) when the closure fails, with its error as
-    /// the source; [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the change may have been written.
+    /// `ResourceNotFound`, `TableNotFound`. `UpdateConditionNotSatisfied` when other clients wrote the entity in every
+    /// [round](Modify::rounds), until the 16 rounds (the default) or the [deadline](crate::RetryPolicy::deadline) for all rounds
+    /// were used up. [`ErrorKind::Caller`](crate::ErrorKind::Caller) when the closure fails, with its error as the source.
+    /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the change may have been written.
     pub fn modify<E, F>(&self, key: impl KeyOf<E>, change: F) -> Modify<E, F>
     where
         E: WritableEntity,
@@ -559,10 +563,10 @@ impl TableClient {
         Modify::new(self.clone(), key.into_entity_key(), change)
     }
 
-    /// Sets some properties of an entity that must exist, whatever its version, without reading it. Gives back the new ETag.
+    /// Sets some properties of an entity that must exist, whatever its version, without reading it. Returns the new ETag.
     ///
-    /// Nobody looks whether the row is an `E`: of another variant of an enum, or of an older version of the struct, it reads as
-    /// before, for all that was set. [`modify`](Self::modify) looks.
+    /// Does not check that the stored entity is an `E`. If it is another variant of an enum, or an older version of the struct, the
+    /// patch succeeds, and the entity is still read as what it was before. [`modify`](Self::modify) checks the type.
     ///
     /// ```
     #[doc = include_str!("docs/employees.md")]
@@ -578,12 +582,13 @@ impl TableClient {
     ///
     /// # Errors
     ///
-    /// `ResourceNotFound`, `TableNotFound`; and [`ErrorKind::Input`](crate::ErrorKind::Input) when nothing is set, or a key or the timestamp.
+    /// `ResourceNotFound`, `TableNotFound`; and [`ErrorKind::Input`](crate::ErrorKind::Input) when no property is set, or when a
+    /// key or the timestamp is set.
     pub fn patch<E: TableEntity>(&self, key: impl KeyOf<E>) -> Patch<E> {
         Patch::new(self.clone(), key.into_entity_key())
     }
 
-    /// Starts a batch: up to 100 changes in one partition, which happen together or not at all.
+    /// Starts a batch: up to 100 changes in one partition, which are carried out together or not at all.
     ///
     /// ```
     #[doc = include_str!("docs/employees.md")]
@@ -615,9 +620,9 @@ impl TableClient {
 
     /// Starts a bulk run: any number of entities over any partitions, from an iterator or a stream.
     ///
-    /// It is not atomic. Entities are sorted into batches of one partition, of up to 100 changes and 4 MiB, several of which
-    /// are on their way at a time. However long the input is, it holds a bounded part of it. Changes of one entity keep their
-    /// order. An entity that is refused does not keep the others of its batch from being written.
+    /// It is not atomic. Entities are grouped into batches of one partition, of up to 100 changes and 4 MiB. Several batches are in
+    /// flight at a time. Memory use is bounded, however long the input is. Changes of the same entity keep their order. When an
+    /// entity is refused, the other entities of its batch are still written.
     ///
     /// ```
     #[doc = include_str!("docs/employees.md")]
@@ -635,17 +640,18 @@ impl TableClient {
     ///
     /// # Errors
     ///
-    /// Those of [`run`](crate::action::Bulk::run). What fails for itself is in the [report](crate::action::BulkReport).
+    /// Errors of [`run`](crate::action::Bulk::run). Errors of single entities are in the [report](crate::action::BulkReport).
     pub fn bulk(&self) -> BulkStart {
         BulkStart::new(self.clone())
     }
 }
 
 impl TableClient {
-    /// Deletes the markers that operations with `exactly_once` left behind in a partition: those of programs that ended in
-    /// between, and those that had to stay since an answer was lost. Gives back how many there were.
+    /// Deletes the markers that operations with `exactly_once` left behind in a partition: markers of programs that ended in the
+    /// middle of such an operation, and markers that had to stay because a response was lost. Returns how many markers were
+    /// deleted.
     ///
-    /// No query of this client shows them; programs in other languages see rows whose row key starts with `~tablesdk.once.`.
+    /// No query of this client shows markers. Programs in other languages see entities whose row key starts with `~tablesdk.once.`.
     ///
     /// ```
     #[doc = include_str!("docs/employees.md")]
@@ -660,7 +666,7 @@ impl TableClient {
     ///
     /// # Errors
     ///
-    /// `TableNotFound`; and [`ErrorKind::Input`](crate::ErrorKind::Input) when markers are to go that may still be needed.
+    /// `TableNotFound`; and [`ErrorKind::Input`](crate::ErrorKind::Input) when the age includes markers that may still be needed.
     pub fn sweep_markers(&self, partition: impl IntoPartitionKey) -> SweepMarkers {
         SweepMarkers::new(self.clone(), partition.into_partition_key())
     }

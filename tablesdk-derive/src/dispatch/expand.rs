@@ -1,6 +1,8 @@
-//! The code for an enum of entities without a mistake, and for one with: enough of it that its uses are not refused, too.
+//! The code for an enum of entities. For an enum with a mistake, it generates just enough code that the uses of the enum are not
+//! refused as well.
 //!
-//! Every item of a variant's type stands where the type does, so that what it lacks is told there, and once.
+//! Every item of a variant's type has the span of that type. The compiler therefore reports what the type lacks at the type, and
+//! only once.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};

@@ -25,7 +25,7 @@ pub(super) enum TokenKind<'a> {
     Or,
     /// A character that begins no token.
     Unknown,
-    /// Any other identifier: a property, a function or an operator that nobody implements.
+    /// Any other identifier: a property, or a function or operator that is not implemented.
     Word(&'a str),
 }
 

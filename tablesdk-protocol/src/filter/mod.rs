@@ -1,8 +1,8 @@
 //! The `$filter` language: a tree, its text, and back.
 //!
-//! Knows nothing of entities: what a filter is true of is decided by whoever evaluates the tree. The words `and`, `or`,
-//! `not`, the six operators, `null`, `NaN`, `INF`, and `true` and `false` in any case are reserved: a property with such
-//! a name can stand in the tree, but its text reads back as something else or not at all.
+//! This module knows nothing of entities: the code that evaluates the tree decides which entities a filter matches. These words are
+//! reserved: `and`, `or`, `not`, the six operators, `null`, `NaN`, `INF`, and `true` and `false` in any case. A property with such
+//! a name can be in the tree, but its string form is parsed as something else or not at all.
 //!
 //! See <https://learn.microsoft.com/rest/api/storageservices/querying-tables-and-entities>.
 
@@ -33,8 +33,8 @@ mod tree;
 /// assert_eq!(filter.to_string().parse(), Ok(filter));
 /// ```
 ///
-/// How deep a filter is nested costs memory but no stack: it is read, printed, compared, cloned and dropped without
-/// recursion. Whoever walks one with [`Filter::fold`] or [`Filter::terms`] can do the same.
+/// The nesting depth of a filter costs memory but no stack: a filter is parsed, printed, compared, cloned and dropped without
+/// recursion. Code that walks one with [`Filter::fold`] or [`Filter::terms`] needs no recursion either.
 #[expect(
     clippy::exhaustive_enums,
     reason = "complete: who evaluates or prints a filter handles every form"

@@ -214,7 +214,7 @@ fn tunnelled_method(method: &Method, headers: &HeaderMap) -> Result<Method, Serv
     }
 }
 
-/// What is told to who asks for a resource of the account behind the name of a table.
+/// The error for a request whose path has a resource of the account after the name of a table.
 // SERVICE: seen for a GET of the set of tables and for a DELETE of one; the rest is assumed.
 fn refuse_misplaced(method: &Method, account: &str, table: &TableName, rest: &str) -> ServiceError {
     if rest.contains('(') && !rest.ends_with("()") {

@@ -1,7 +1,7 @@
-//! An HTTP message as text, as it stands in a part of a batch: its first line, its headers, its body.
+//! An HTTP message as text, as a part of a batch contains it: its first line, its headers, its body.
 //!
-//! Lines are written with CR LF, and read with that or with a bare LF. How a body is told from what follows it is the
-//! business of [`multipart`](super::multipart); what a message means, that of the operations.
+//! Lines are written with CR LF. They are read with CR LF or with a bare LF. [`multipart`](super::multipart) determines where a
+//! body ends; the operations interpret the message.
 
 use bytes::{Buf, Bytes};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};

@@ -175,15 +175,19 @@ impl<'e> Batch<'e> {
         self.delete_if(Ok(entity.key().clone()), if_match)
     }
 
-    /// Carries all changes out, or none.
+    /// Carries out all changes, or none of them.
     ///
     /// # Errors
     ///
-    /// Of the first change that cannot be carried out: [`Error::batch_index`] says which it is, [`Error::operation`] and
-    /// [`Error::key`] what it was. [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent, when there are no
-    /// changes or more than 100 (99 with [`exactly_once`](Self::exactly_once)), when they are larger than 4 MiB as they are sent, when one lies in another partition, or two
-    /// are about one entity. [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when all may have been carried
-    /// out or none; what is there now is told of the entity of the change that the last answer was about.
+    /// The error of the first change that cannot be carried out: [`Error::batch_index`] returns its index, [`Error::operation`] its
+    /// operation, and [`Error::key`] its key.
+    ///
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent, when the batch has no changes or more than 100 (99
+    /// with [`exactly_once`](Self::exactly_once)), when the request is larger than 4 MiB, when a change is in another partition, or
+    /// when two changes are about the same entity.
+    ///
+    /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when either all changes or none may have been carried out.
+    /// [`Error::current`] then describes the entity of the change that the last response was about.
     pub async fn commit(self) -> Result<Committed, Error> {
         let Self {
             table,

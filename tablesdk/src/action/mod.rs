@@ -106,7 +106,7 @@ struct EncodedEntity {
     body: Bytes,
 }
 
-/// Without the values: they are nobody's but the program's.
+/// Without the values: they are the program's private data.
 impl fmt::Debug for EncodedEntity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EncodedEntity")

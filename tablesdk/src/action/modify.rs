@@ -1,4 +1,4 @@
-//! `modify`: reads an entity, changes it, and writes it on the condition that nobody else did in between; again, if so.
+//! `modify`: reads an entity, changes it, and writes it if it has not changed since the read. Otherwise it starts over.
 
 use std::error::Error as StdError;
 use std::fmt;

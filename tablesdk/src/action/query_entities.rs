@@ -686,7 +686,7 @@ struct PagedQuery<S> {
     point: Option<EntityKey>,
     filter: Option<Tree>,
     selection: S,
-    /// What the pages have in common for whoever observes them.
+    /// The operation that all pages belong to, for its report and its span.
     operation: PagedOperation,
     continuations: Continuations<EntityContinuation>,
 }

@@ -43,8 +43,8 @@ pub(super) async fn settle(
     Ok((row, run.tally(error)))
 }
 
-/// The error of a write whose answer says success, and not in the way of the service: anybody can say 200, and then nobody
-/// knows what was done.
+/// The error of a write with a success response that is not a well-formed response of the service. Any component on the way can
+/// respond 200; whether the write was carried out is then unknown.
 pub(super) fn unproven(problem: impl Into<Box<dyn StdError + Send + Sync>>) -> Error {
     Error::response(problem).with_unsettled(true)
 }
@@ -60,7 +60,7 @@ pub(super) fn check_status(answer: &Answer, statuses: &[StatusCode]) -> Result<(
     )))
 }
 
-/// What came of a write of which nothing can be looked at afterwards: only an answer of the service's own tells.
+/// Resolves the outcome of a write that has no entity to read back: only a well-formed response of the service counts as success.
 pub(super) fn settle_unseen(
     operation: &'static str,
     sent: Result<Answer, Error>,

@@ -40,10 +40,10 @@ impl SweepMarkers {
         }
     }
 
-    /// Deletes only markers of that age: an hour unless told otherwise. It must be longer than any client of the table tries
-    /// an operation, and any request can be under way: less than the [deadline](crate::RetryPolicy::deadline) of this client and
-    /// a minute more is refused. The age is told by this machine's clock. A marker that was to be
-    /// [kept](super::InsertEntity::keep_marker) for longer is left for that time.
+    /// Deletes only markers that are older than this age; one hour by default. The age must exceed the longest time that any client
+    /// of the table tries an operation plus the longest time that a request can be in flight. An age below the
+    /// [deadline](crate::RetryPolicy::deadline) of this client plus one minute is refused. The age is measured with this machine's
+    /// clock. A marker that is to be [kept](super::InsertEntity::keep_marker) longer is kept for that time.
     pub const fn older_than(mut self, age: Duration) -> Self {
         self.older_than = age;
         self

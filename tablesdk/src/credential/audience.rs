@@ -35,8 +35,8 @@ pub(super) fn scope(audience: &str) -> String {
     }
 }
 
-/// Whether a token may be asked for that audience because the service says so: a token for anything else would be one that
-/// whoever answers could use elsewhere.
+/// Whether a token may be requested for an audience that a response of the service names. A token for any other audience could be
+/// misused elsewhere by the server that responded.
 // The next request would carry that token. Other audiences, and login pages that are not Microsoft's, leave the response a plain 401.
 pub(super) fn is_trusted(audience: &str, endpoint: &Endpoint) -> bool {
     let Some(host) = host_of(audience) else {

@@ -69,7 +69,7 @@ impl Signer {
     }
 }
 
-/// Where a client keeps its credential. Whoever took one out keeps it to the end.
+/// Holds the current credential of a client. A request that has taken a credential out uses it to its end.
 // A slot and not a credential that changes itself: whether a credential has been replaced is a comparison of pointers. The state of the
 // HMAC is prepared when a key is made, and not for a request.
 pub(crate) struct CredentialSlot(RwLock<Arc<Signer>>);

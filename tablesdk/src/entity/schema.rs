@@ -81,7 +81,7 @@ impl Schema {
         self
     }
 
-    /// Of a type with a mistake, which is to be the only one that is told.
+    /// Marks the schema of a type with a mistake. Checks skip it, so that only that mistake is reported.
     #[doc(hidden)]
     #[must_use]
     pub const fn stub(mut self) -> Self {

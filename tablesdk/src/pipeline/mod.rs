@@ -44,7 +44,7 @@ pub(crate) struct Pipeline {
     reads_secondary: bool,
     /// Queries that read whole tables are refused.
     pub(crate) denies_scans: bool,
-    /// What is told of each operation.
+    /// Called with the report of each operation.
     pub(crate) hook: Option<Hook>,
     backend: Backend,
     pub(crate) credential: CredentialSlot,

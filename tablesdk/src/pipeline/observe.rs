@@ -18,9 +18,9 @@ use crate::query::AccessClass;
 
 /// What an operation took. See [`TableServiceClientBuilder::on_operation`](crate::TableServiceClientBuilder::on_operation).
 ///
-/// A query is one operation, whatever number of pages it reads: it is told when its last page was read, when it failed, or else
-/// when its stream ended or was dropped. Each place that [`partitions`](crate::action::QueryEntities::partitions) and its like
-/// read is a query of its own, and each batch of a bulk run an operation.
+/// A query is one operation, however many pages it reads. It is reported when its last page was read, when it failed, or when its
+/// stream ended or was dropped. Each part that [`partitions`](crate::action::QueryEntities::partitions) and similar methods read is
+/// a query of its own, and each batch of a bulk run is an operation of its own.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -62,13 +62,13 @@ pub struct OperationReport {
     pub bytes_sent: u64,
     /// The bytes of the bodies that came with a success.
     pub bytes_received: u64,
-    /// How long its requests took, with the waiting before repetitions. The time that a program takes between the pages of a
-    /// stream does not count.
+    /// How long its requests took, including the waits before retries. The time that a program takes between the pages of a stream
+    /// does not count.
     pub duration: Duration,
-    /// What went wrong with it as a whole, if anything did: the service's code, the status of an answer that is not the
-    /// service's, `timeout`, `transport`, `credential`, `response` for an answer that cannot be read, `caller` for a closure
-    /// that failed, or `cancelled` when its future, or its stream, was dropped while a request was under way. A stream that is
-    /// dropped between its pages has ended well. That something is missing or there already, or was changed, is told here as
+    /// The error of the operation as a whole, if there is one: the service's code, the status of a response that is not the
+    /// service's, `timeout`, `transport`, `credential`, `response` for a response that cannot be read, `caller` for a closure that
+    /// failed, or `cancelled` when its future or its stream was dropped while a request was in flight. A stream that is dropped
+    /// between its pages has no error. Codes for something that does not exist, already exists or was changed are reported here as
     /// well.
     pub error: Option<String>,
 }
@@ -211,12 +211,13 @@ impl Observation {
     }
 }
 
-/// An operation whose requests begin one by one, whenever the program asks for the next, as those for the pages of a query do.
+/// An operation whose requests begin one at a time, when the program asks for the next, such as the requests for the pages of a
+/// query.
 ///
-/// It is told when it ends, when a request of it fails, or when this is dropped.
+/// It is reported when it ends, when one of its requests fails, or when this value is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct PagedOperation {
-    /// While none of its requests is under way.
+    /// Set while none of its requests is in flight.
     paused: Mutex<Option<Observation>>,
 }
 
@@ -238,7 +239,7 @@ impl PagedOperation {
         *self.paused() = Some(observation);
     }
 
-    /// Ends the operation, and tells whoever observes it what came of it. One that has ended already stays as it was.
+    /// Ends the operation and reports its outcome. An operation that has already ended is not changed.
     pub(crate) fn end(&self, error: Option<&Error>) {
         // Told when no lock is held: the program may do anything then.
         let paused = self.paused().take();

@@ -62,22 +62,22 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// Notes for whoever observes the operation that so many entities were read or written.
+    /// Records in the operation's report how many entities were read or written.
     pub(crate) const fn note_entities(&mut self, count: usize) {
         self.observation.entities(count);
     }
 
-    /// Notes for whoever observes the operation that so many entities more were read.
+    /// Adds to the number of entities read in the operation's report.
     pub(crate) const fn note_more_entities(&mut self, count: usize) {
         self.observation.more_entities(count);
     }
 
-    /// Notes for whoever observes the operation how the service finds what is read.
+    /// Records in the operation's report how the service finds what is read.
     pub(crate) const fn note_access(&mut self, access: AccessClass) {
         self.observation.access(access);
     }
 
-    /// Notes for whoever observes the operation that a page was read.
+    /// Records in the operation's report that a page was read.
     pub(crate) const fn note_page(&mut self) {
         self.observation.page();
     }
@@ -97,12 +97,12 @@ impl<'p> Run<'p> {
             .with_attempts(self.attempts, self.begun.elapsed())
     }
 
-    /// Notes for whoever observes the operation an error that is its answer, such as that something is missing.
+    /// Records in the operation's report an error that is its result, such as that an entity does not exist.
     pub(crate) fn note_answer(&mut self, error: &Error) {
         self.observation.answer(error);
     }
 
-    /// Ends the operation, and tells whoever observes it what came of it. One that is dropped without is told to be cancelled.
+    /// Ends the operation and reports its outcome. An operation that is dropped without this call is reported as cancelled.
     pub(crate) fn end<T>(mut self, result: Result<T, Error>) -> Result<T, Error> {
         self.observation.end(result.as_ref().err());
         result

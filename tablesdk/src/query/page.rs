@@ -1,4 +1,4 @@
-//! A page of a query, and the token that the next one starts from. Knows nothing of how a page is fetched.
+//! A page of a query, and the token that the next page starts from. This module does not know how a page is fetched.
 
 use std::fmt;
 use std::str::FromStr;
@@ -37,12 +37,11 @@ pub struct Page<T> {
     pub next: Option<PageToken>,
 }
 
-/// Where a page starts, for the query that it comes from. As a text it fits into a URL: hand it out, and parse it when it
-/// comes back.
+/// The position at which a page of a query starts. Its string form fits into a URL: hand it out, and parse it when it comes back.
 ///
-/// It holds a key of the table in a form that anybody can read, and is not signed: what it leads to is up to the credential
-/// and the query, never to the token. It does not hold the query: whoever goes on asks the same one, in another process or on
-/// another day.
+/// The token contains a key of the table in readable form and is not signed. It grants no access: the credential and the query
+/// determine what can be read, never the token. The token does not contain the query: to continue, run the same query, even in
+/// another process or on another day.
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]

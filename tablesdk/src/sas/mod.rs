@@ -1,11 +1,11 @@
-//! Shared access signatures: URLs that let their bearers do some things for some time, without a key of the account.
+//! Shared access signatures: URLs that grant some operations for a limited time, without a key of the account.
 //!
-//! Signing one takes the account's key and asks nobody. [`TableClient::sas`](crate::TableClient::sas) signs for the entities of a
-//! table, or for some of them; [`TableServiceClient::sas`](crate::TableServiceClient::sas) for a whole account. Whoever gets the
-//! [`SasUrl`] makes a client of it with [`TableClient::from_sas_url`](crate::TableClient::from_sas_url).
+//! Signing needs the account's key and sends no request. [`TableClient::sas`](crate::TableClient::sas) signs for the entities of a
+//! table, or for some of them; [`TableServiceClient::sas`](crate::TableServiceClient::sas) signs for a whole account. The recipient
+//! of the [`SasUrl`] makes a client from it with [`TableClient::from_sas_url`](crate::TableClient::from_sas_url).
 //!
-//! A signature cannot be taken back: it ends with its time, or with the key that made it. One that names a [stored access
-//! policy](StoredAccessPolicy) of the table also ends when that policy does.
+//! A single signature cannot be revoked: it ends when it expires, or when the key that signed it is replaced. A
+//! signature that names a [stored access policy](StoredAccessPolicy) of the table also ends when that policy does.
 //!
 //! ```
 #![doc = include_str!("../docs/employees.md")]

@@ -40,7 +40,7 @@ use crate::{Error, TableClient};
 ///     .ip(Ipv4Addr::LOCALHOST)
 ///     .sign()?;
 ///
-/// // Whoever has the URL sees those entities alone.
+/// // A client with the URL sees those entities alone.
 /// let guest = TableClient::from_sas_url(&url.expose())?;
 /// assert_eq!(guest.query::<Employee>().count().await?, 2);
 /// assert!(guest.delete(Employee::key("Sales", "9")).await.unwrap_err().is_denied());

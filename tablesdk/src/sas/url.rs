@@ -15,8 +15,8 @@ use crate::{Error, TableServiceClientBuilder};
 
 /// The URL of an account or of a table, with a shared access signature: everything that a client needs.
 ///
-/// Whoever has the text can do what it grants. `Debug` leaves the signature out, and there is no `Display`: the text comes out of
-/// [`expose`](Self::expose) alone.
+/// The string form grants access: any client that has it can do what the signature allows. `Debug` leaves the signature out, and
+/// there is no `Display`: only [`expose`](Self::expose) returns the string.
 ///
 /// ```
 /// use tablesdk::sas::SasUrl;
@@ -116,8 +116,8 @@ impl SasUrl {
     }
 }
 
-/// Reads a URL with a signature. Whether its last segment names a table is told by the signature, which is for one or for the
-/// account, and by the host, where it is one of the service's.
+/// Parses a URL with a signature. The signature, which is for a table or for the account, determines whether the last segment names
+/// a table. So does the host, where it is one of the service's.
 impl FromStr for SasUrl {
     type Err = Error;
 

@@ -220,10 +220,10 @@ impl Import {
     ///
     /// # Errors
     ///
-    /// Of this record or of any before it: [`Error::key`] says which entity it was about. Those of the service, such as
-    /// `EntityAlreadyExists`; and [`ErrorKind::Input`](crate::ErrorKind::Input) when an entity cannot be stored, a last
-    /// record counts otherwise than the import did, or the import has a concurrency or a batch size that is none. An import
-    /// that failed takes no more.
+    /// The error of this record or of any earlier one: [`Error::key`] returns the entity that it is about. Errors of the service,
+    /// such as `EntityAlreadyExists`; and [`ErrorKind::Input`](crate::ErrorKind::Input) when an entity cannot be stored, when the
+    /// counts of the last record differ from those of the import, or when the concurrency or the batch size of the import is
+    /// invalid. After an error, the import takes no more records.
     pub async fn push(&mut self, record: Record) -> Result<(), Error> {
         self.check()?;
         // Until it is sure that the record is not lost.

@@ -5,8 +5,8 @@
 //! has several on their way at a time. Between the two a [`Record`] is a line of JSON, or goes straight from one account to
 //! another: this module opens no file. Every endpoint that the client speaks to can be either end.
 //!
-//! An export is no snapshot: what is written while it runs may be in it or not. Page for page it is what the service
-//! answered, so that an entity that nobody touches is in it once. Stored access policies, the properties of the service, and the
+//! An export is not a snapshot: what is written while it runs may or may not be in it. Each page is what the service returned, so
+//! an entity that does not change meanwhile is in the export once. Stored access policies, the properties of the service, and the
 //! markers of `exactly_once` are not in it.
 //!
 //! ```

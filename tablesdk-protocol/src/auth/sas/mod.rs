@@ -1,7 +1,7 @@
-//! Shared access signatures: a query string that grants some operations for some time, and what of it is signed.
+//! Shared access signatures: a query string that grants some operations for a limited time, and the part of it that is signed.
 //!
-//! Knows the fields, their layouts by version, and the signature; what an operation needs is the server's business, and the
-//! time is nobody's here. See
+//! This module knows the fields, their layouts by version, and the signature. The server decides what an operation needs. This
+//! module does not check the time. See
 //! <https://learn.microsoft.com/rest/api/storageservices/delegate-access-with-shared-access-signature>.
 
 mod account;
@@ -200,7 +200,7 @@ impl<'q> Fields<'q> {
         parsed.map_err(|_| InvalidSasError { field: name })
     }
 
-    /// Refuses fields that this kind of SAS does not sign: whoever added them would be mistaken about what they do.
+    /// Refuses fields that this kind of SAS does not sign: they would have no effect, contrary to what the caller expects.
     fn refuse(&self, names: &[&'static str]) -> Result<(), InvalidSasError> {
         for name in names {
             if self.get(name)?.is_some() {

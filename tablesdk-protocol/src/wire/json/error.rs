@@ -74,7 +74,7 @@ pub enum PropertyProblem {
     /// An array or object.
     #[error("the value is an array or object, which no property can hold")]
     Nested,
-    /// An annotation that is none of the eight types.
+    /// An annotation that does not name one of the eight EDM types.
     #[error("its annotation is not one of the eight EDM types")]
     UnknownType,
 }

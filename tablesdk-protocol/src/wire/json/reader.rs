@@ -1,7 +1,7 @@
-//! JSON to entities: one pass over the text, names and values borrowed from it where they hold no escapes.
+//! Reads entities from JSON in one pass over the input. Names and values without escapes are borrowed from it.
 //!
-//! Annotations are matched with their property whether they stand before or after it. A number stays the text that it is.
-//! How many members are held is bounded; how deep a value is nested that nobody reads takes no stack.
+//! Annotations are matched with their property whether they come before or after it. A number stays the string that it is in the
+//! input. The number of members that are held is limited. Skipped values may be nested to any depth: they take no stack.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -210,7 +210,7 @@ impl EntityFormat<'_> {
         self.timestamp(object, printed);
     }
 
-    /// The timestamp's type is told only with full metadata: everybody knows it.
+    /// The timestamp's type is written only with full metadata: clients know it.
     fn timestamp(&self, object: &mut ObjectWriter, printed: &PrintedTimestamp) {
         if self.level == MetadataLevel::Full {
             object.annotation("Timestamp", EdmType::DateTime);

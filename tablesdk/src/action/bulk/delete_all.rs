@@ -56,26 +56,26 @@ impl<'a> DeleteAll<'a> {
         }
     }
 
-    /// Deletes nothing: the report tells in [`read`](BulkProgress::read) how many entities the query finds.
+    /// Deletes nothing. The report's [`read`](BulkProgress::read) returns how many entities the query finds.
     pub const fn dry_run(mut self) -> Self {
         self.dry_run = true;
         self
     }
 
-    /// Deletes only those that nobody changed since the query found them. The others stay, and are counted as
-    /// [changed](BulkProgress::changed). Without this, what was found is deleted whatever it has become.
+    /// Deletes only entities that have not changed since the query found them. The others stay, and are counted as
+    /// [changed](BulkProgress::changed). Without this option, an entity that was found is deleted even if it has changed since.
     pub const fn if_unchanged(mut self) -> Self {
         self.if_unchanged = true;
         self
     }
 
-    /// How many batches are on their way at a time: 16 unless told otherwise. Not 0, in a dry run either.
+    /// How many batches are in flight at a time; 16 by default. Must not be 0, not even in a dry run.
     pub const fn concurrency(mut self, batches: usize) -> Self {
         self.concurrency = Some(batches);
         self
     }
 
-    /// Is told how far it is, after every batch; in a dry run after every 1,000 entities.
+    /// Sets a function that is called with the progress after every batch; in a dry run, after every 1,000 entities.
     pub fn progress(mut self, tell: impl FnMut(&BulkProgress) + Send + 'a) -> Self {
         self.progress = Box::new(tell);
         self

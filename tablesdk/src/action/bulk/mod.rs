@@ -262,7 +262,7 @@ impl<'a> Bulk<'a> {
         self
     }
 
-    /// Is told how far the run is, after every batch.
+    /// Sets a function that is called with the progress of the run after every batch.
     pub fn progress(mut self, tell: impl FnMut(&BulkProgress) + Send + 'a) -> Self {
         self.progress = Box::new(tell);
         self

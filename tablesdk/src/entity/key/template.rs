@@ -120,7 +120,7 @@ impl fmt::Display for KeyTemplate {
     }
 }
 
-/// Makes a key of a template and its parts, given in their order. What is wrong with one is told at the end.
+/// Makes a key from a template and its parts, given in their order. [`finish`](Self::finish) returns the error of a part.
 #[derive(Clone, Debug)]
 pub struct KeyWriter {
     template: KeyTemplate,
