@@ -23,7 +23,7 @@ use crate::entity::{EntityError, IntoEntityKey, Partition, Stored, WritableEntit
 use crate::pipeline::{Run, random_guid};
 use crate::{CurrentState, Error, TableClient};
 
-/// Changes of entities in one partition that happen together or not at all. See [`TableClient::batch`].
+/// Changes of entities in one partition that are carried out together or not at all. See [`TableClient::batch`].
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]
@@ -53,7 +53,7 @@ pub struct Batch<'e> {
     table: TableClient,
     target: Result<(TableName, PartitionKey), Error>,
     items: Vec<Item<'e>>,
-    /// The first thing that is wrong with a change.
+    /// The first error of a change.
     refused: Option<Error>,
     once: Option<KeepMarker>,
 }
@@ -80,8 +80,8 @@ impl<'e> Batch<'e> {
         }
     }
 
-    /// Makes sure of what came of it even when answers are lost. The marker that this takes is a change, too: the others are
-    /// 99 at most. See [the guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
+    /// Determines the outcome even when responses are lost. The marker for this is one of the changes, so the batch can have at
+    /// most 99 others. See [the guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -98,19 +98,19 @@ impl<'e> Batch<'e> {
         self
     }
 
-    /// As `exactly_once`, and leaves the marker for at least that long, so that a duplicate of the request that arrives until
-    /// then does nothing. See [`InsertEntity::keep_marker`](super::InsertEntity::keep_marker).
+    /// As `exactly_once`, and keeps the marker for at least that long. A duplicate of the request that arrives within that time has
+    /// no effect. See [`InsertEntity::keep_marker`](super::InsertEntity::keep_marker).
     pub const fn keep_marker(mut self, time: Duration) -> Self {
         self.once = Some(KeepMarker(time));
         self
     }
 
-    /// How many changes it holds.
+    /// The number of changes in the batch.
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// Whether it holds no change.
+    /// Whether the batch has no changes.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
@@ -132,12 +132,12 @@ impl<'e> Batch<'e> {
         })
     }
 
-    /// Inserts an entity, or replaces the one that is there, whatever its version.
+    /// Inserts an entity, or replaces the existing one, whatever its version.
     pub fn upsert_replace<E: WritableEntity>(self, entity: &E) -> Self {
         self.write(Mode::Replace, None, entity)
     }
 
-    /// Inserts an entity, or merges it into the one that is there, whatever its version.
+    /// Inserts an entity, or merges it into the existing one, whatever its version.
     pub fn upsert_merge<E: WritableEntity>(self, entity: &E) -> Self {
         self.write(Mode::Merge, None, entity)
     }
@@ -152,12 +152,14 @@ impl<'e> Batch<'e> {
         self.write(Mode::Merge, Some(IfMatch::Any), entity)
     }
 
-    /// Replaces an entity, if it is still the version that was read. The new ETag is put into `entity` once all is done.
+    /// Replaces an entity if its stored version is the one that was read. The new ETag is put into `entity` when the batch has
+    /// succeeded.
     pub fn replace<E: WritableEntity>(self, entity: &'e mut Stored<E>) -> Self {
         self.write_stored(Mode::Replace, entity)
     }
 
-    /// Merges an entity, if it is still the version that was read. The new ETag is put into `entity` once all is done.
+    /// Merges an entity if its stored version is the one that was read. The new ETag is put into `entity` when the batch has
+    /// succeeded.
     pub fn merge<E: WritableEntity>(self, entity: &'e mut Stored<E>) -> Self {
         self.write_stored(Mode::Merge, entity)
     }
@@ -169,7 +171,7 @@ impl<'e> Batch<'e> {
         self.delete_if(key, IfMatch::Any)
     }
 
-    /// Deletes an entity, if it is still the version that was read.
+    /// Deletes an entity if its stored version is the one that was read.
     pub fn delete_stored<E>(self, entity: &Stored<E>) -> Self {
         let if_match = IfMatch::ETag(entity.etag().clone());
         self.delete_if(Ok(entity.key().clone()), if_match)

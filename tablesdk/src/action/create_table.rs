@@ -42,18 +42,18 @@ impl CreateTable {
         Self { table, wait: None }
     }
 
-    /// Takes a table that exists for success: awaiting tells whether it was created. When an answer was lost, `true` may be
-    /// about the doing of somebody else at the same time.
+    /// Treats an existing table as success: the result says whether the table was created. When a response was lost, `true` may
+    /// also mean that another client created the table at the same time.
     pub fn if_missing(self) -> CreateTableIfMissing {
         CreateTableIfMissing { create: self }
     }
 
-    /// Waits until a table of the same name that is being deleted is gone, for that long at most. The service takes 40 seconds or
-    /// more for it. Without this, `TableBeingDeleted` is reported at once.
+    /// Waits, at most for this time, while a table of the same name is being deleted. The service takes 40 seconds or more for a
+    /// deletion. Without this option, `TableBeingDeleted` is reported at once.
     ///
-    /// Between two attempts pass one second, then two, and so on to five, of tokio's time. Each attempt is an operation of its own
-    /// under the client's [`RetryPolicy`](crate::RetryPolicy), whose deadline is another matter. No pause is begun that would end later than
-    /// the time is up: then the last `TableBeingDeleted` is reported.
+    /// The pause between attempts is one second, then two, and so on up to five, measured by tokio's clock. Each attempt is an
+    /// operation of its own under the client's [`RetryPolicy`](crate::RetryPolicy), whose deadline is separate from this time. A
+    /// pause that would end after this time is not begun: the last `TableBeingDeleted` is reported instead.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]

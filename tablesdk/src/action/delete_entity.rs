@@ -45,8 +45,8 @@ impl DeleteEntity {
         }
     }
 
-    /// Makes sure of what came of it even when answers are lost: `true` then means that this call deleted the entity. See
-    /// [the guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
+    /// Determines the outcome even when responses are lost: `true` then means that this call deleted the entity. See [the
+    /// guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
     pub const fn exactly_once(mut self) -> Self {
         if self.once.is_none() {
             self.once = Some(KeepMarker::NOT);
@@ -54,8 +54,8 @@ impl DeleteEntity {
         self
     }
 
-    /// As `exactly_once`, and leaves the marker for at least that long, so that a duplicate of the request that arrives until
-    /// then does nothing. See [`InsertEntity::keep_marker`](super::InsertEntity::keep_marker).
+    /// As `exactly_once`, and keeps the marker for at least that long. A duplicate of the request that arrives within that time has
+    /// no effect. See [`InsertEntity::keep_marker`](super::InsertEntity::keep_marker).
     pub const fn keep_marker(mut self, time: Duration) -> Self {
         self.once = Some(KeepMarker(time));
         self

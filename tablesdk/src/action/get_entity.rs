@@ -43,8 +43,8 @@ impl<E: TableEntity> GetEntity<E> {
         }
     }
 
-    /// Keeps what was read beside the value, so that [`changed_only`](super::ReplaceStored::changed_only) can tell what
-    /// differs.
+    /// Keeps the properties that were read together with the value, so that [`changed_only`](super::ReplaceStored::changed_only)
+    /// can determine which ones differ.
     pub fn tracked(self) -> GetTracked<E>
     where
         E: WritableEntity,
@@ -52,8 +52,8 @@ impl<E: TableEntity> GetEntity<E> {
         GetTracked::new(self.table, self.key)
     }
 
-    /// Makes of the row what the closure makes of it, with every property and its exact type. Of a projection, the properties
-    /// are those of its fields.
+    /// Converts the entity with a closure, which gets every property with its exact type. For a projection, the properties are
+    /// those of its fields.
     ///
     /// ```
     #[doc = include_str!("../docs/company.md")]

@@ -11,7 +11,7 @@ use super::ActionFuture;
 use crate::pipeline::Effect;
 use crate::{Error, TableClient};
 
-/// Tells whether a table exists. See [`TableClient::table_exists`].
+/// Checks whether a table exists. See [`TableClient::table_exists`].
 #[derive(Clone, Debug)]
 #[must_use = "actions do nothing until awaited"]
 pub struct TableExists {

@@ -53,8 +53,8 @@ impl<E: WritableEntity> InsertEntity<E> {
         }
     }
 
-    /// Makes sure of what came of it even when answers are lost. See
-    /// [the guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
+    /// Determines the outcome even when responses are lost. See [the guide](crate::guide::errors_and_retries#exactly-once) for what
+    /// it costs.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -71,12 +71,13 @@ impl<E: WritableEntity> InsertEntity<E> {
         self
     }
 
-    /// As [`exactly_once`](Self::exactly_once), and leaves the marker for at least that long. A duplicate of the request that
-    /// the network delivers until then finds the marker and does nothing; once the marker is deleted, which otherwise happens
-    /// at once after a success, the duplicate is carried out like a new request.
+    /// As [`exactly_once`](Self::exactly_once), and keeps the marker for at least that long. A duplicate of the request that the
+    /// network delivers within that time finds the marker and has no effect. Once the marker is deleted, a duplicate is carried out
+    /// like a new request. Without this option, the marker is deleted at once after a success.
     ///
-    /// The time begins when the service stores the marker. [`sweep_markers`](TableClient::sweep_markers) deletes the marker
-    /// after it, nothing else does: a success sends one request less, and leaves an entity more until then.
+    /// The time begins when the service stores the marker. After it, only [`sweep_markers`](TableClient::sweep_markers) deletes the
+    /// marker. A successful operation therefore sends one request less, and leaves one more entity in the table until the
+    /// marker is deleted.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]

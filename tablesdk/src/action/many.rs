@@ -30,7 +30,7 @@ impl<E: TableEntity> GetMany<E> {
         }
     }
 
-    /// How many requests are on their way at a time: 16 unless told otherwise. Not 0.
+    /// How many requests are in flight at a time; 16 by default. Must not be 0.
     pub const fn concurrency(mut self, requests: usize) -> Self {
         self.concurrency = requests;
         self

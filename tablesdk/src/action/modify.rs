@@ -18,7 +18,7 @@ use crate::entity::{EntityError, Stored, WritableEntity, write_entity, write_ent
 use crate::pipeline::{Effect, Run};
 use crate::{Error, TableClient};
 
-/// Changes an entity by way of a closure. See [`TableClient::modify`].
+/// Changes an entity with a closure. See [`TableClient::modify`].
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]
@@ -71,19 +71,19 @@ where
         }
     }
 
-    /// How often it reads and writes when somebody else keeps writing, at most: 16 times unless told otherwise. Not 0.
+    /// The maximum number of rounds of reading and writing when other clients keep writing the entity; 16 by default. Must not be
+    /// 0.
     ///
-    /// All rounds together have the [deadline](crate::RetryPolicy::deadline) of the client. Between two of them passes a random
-    /// time: up to an eighth of [`RetryPolicy::delay`](crate::RetryPolicy::delay) at first, twice as much each time, up to a tenth of
-    /// [`RetryPolicy::max_delay`](crate::RetryPolicy::max_delay).
+    /// All rounds together have the [deadline](crate::RetryPolicy::deadline) of the client. The pause between two rounds is random.
+    /// Its upper limit is an eighth of [`RetryPolicy::delay`](crate::RetryPolicy::delay) at first, and doubles each time, up to a
+    /// tenth of [`RetryPolicy::max_delay`](crate::RetryPolicy::max_delay).
     pub const fn rounds(mut self, rounds: u32) -> Self {
         self.rounds = rounds;
         self
     }
 
-    /// Makes sure of what came of each write even when answers are lost, so that the change happens once where the
-    /// modification succeeds, and not at all where it fails. See
-    /// [the guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
+    /// Determines the outcome of each write even when responses are lost. The change is made once if the operation succeeds, and
+    /// not at all if it fails. See [the guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
     pub const fn exactly_once(mut self) -> Self {
         if self.once.is_none() {
             self.once = Some(KeepMarker::NOT);
@@ -91,8 +91,8 @@ where
         self
     }
 
-    /// As `exactly_once`, and leaves the marker for at least that long, so that a duplicate of the request that arrives until
-    /// then does nothing. See [`InsertEntity::keep_marker`](super::InsertEntity::keep_marker).
+    /// As `exactly_once`, and keeps the marker for at least that long. A duplicate of the request that arrives within that time has
+    /// no effect. See [`InsertEntity::keep_marker`](super::InsertEntity::keep_marker).
     pub const fn keep_marker(mut self, time: Duration) -> Self {
         self.once = Some(KeepMarker(time));
         self

@@ -1,9 +1,10 @@
-//! Exactly once: changes travel with a marker, a row of a random name, in one entity group transaction. Whether they were
-//! carried out is then a question with an answer: the marker is there, or it is not.
+//! Exactly once: changes are sent together with a marker, an entity with a random name, in one entity group transaction. The
+//! changes were carried out if and only if this marker is there.
 //!
-//! A doubt is settled by trying to insert the marker under the same name, with another state. If that succeeds, no attempt was
-//! carried out, and none will be that is still under way, since it would insert the marker again. If it fails, the marker that
-//! is there tells. The marker stands first, so that a repetition of what was carried out is refused because of it.
+//! An ambiguous outcome is resolved by trying to insert the marker under the same name, with another state. If that succeeds, no
+//! attempt was carried out, and no attempt still in flight can be, since it would insert the marker again. If it fails, the
+//! existing marker shows the outcome. The marker is the first change, so that a retry of changes that were carried out is refused
+//! because of it.
 //!
 //! Knows nothing of what the changes are for.
 
@@ -21,7 +22,8 @@ use crate::entity::write_values;
 use crate::pipeline::{Effect, Run, random_guid};
 use crate::{CurrentState, Error};
 
-/// How long the marker stays after a success, at least. Zero: it is deleted at once, where no attempt is in doubt.
+/// The minimum time that the marker stays after a success. Zero: it is deleted at once, unless the outcome of an attempt is
+/// ambiguous.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KeepMarker(pub(super) Duration);
 

@@ -51,22 +51,22 @@ impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S> {
         }
     }
 
-    /// How many places are read at a time: 8 unless told otherwise. Not 0.
+    /// How many places are read at a time; 8 by default. Must not be 0.
     pub const fn parallel(mut self, places: usize) -> Self {
         self.parallel = places;
         self
     }
 
-    /// Yields the items place by place, in the order in which those were given. Without this, items come as they arrive; those
-    /// of one place are in order in any case.
+    /// Yields the items place by place, in the order in which the places were given. Without this option, items come as they
+    /// arrive. The items of one place are in order in any case.
     pub const fn in_order(mut self) -> Self {
         self.in_order = true;
         self
     }
 
-    /// The items one by one. [`take`](QueryEntities::take) counts all of them. Places are read in tasks of their own, up to
-    /// 1,000 items and a page ahead of who consumes them, which needs a tokio runtime. The first error ends the stream; it is
-    /// one of [`collect`](Self::collect).
+    /// The items as a stream. [`take`](QueryEntities::take) counts the items of all places together. Each place is read in a task
+    /// of its own, up to 1,000 items and a page ahead of the consumer, which needs a tokio runtime. The first error ends the
+    /// stream; it is one of [`collect`](Self::collect).
     pub fn stream(self) -> EntityStream<S::Item> {
         let Self {
             query,

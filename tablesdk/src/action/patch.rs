@@ -44,7 +44,7 @@ impl<E: TableEntity> Patch<E> {
         }
     }
 
-    /// Sets a property to a value. Of two values for one property the later counts.
+    /// Sets a property to a value. If a property is set twice, the later value counts.
     pub fn set<F: Field>(
         mut self,
         column: impl FnOnce(E::Columns) -> Column<E, F>,

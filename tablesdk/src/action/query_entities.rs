@@ -33,7 +33,7 @@ use crate::{Error, TableClient};
 
 /// Reads many entities of type `E`. See [`TableClient::query`].
 ///
-/// Rows that [`exactly_once`](crate::guide::errors_and_retries#exactly-once) needs for a moment are not shown.
+/// The markers that [`exactly_once`](crate::guide::errors_and_retries#exactly-once) stores for a moment are not returned.
 ///
 /// Conditions add up: each call of [`partition`](Self::partition), [`filter`](Self::filter) and [`odata`](Self::odata)
 /// narrows the query further.
@@ -95,9 +95,9 @@ impl<E: TableEntity> QueryEntities<E> {
         this.with_selection(selection)
     }
 
-    /// Reads only rows of the kinds that `E` knows: of an enum of entities those of its variants, but for the one marked
-    /// `other`. Without it a row of an unknown kind is an error, or an `other`. Queries of a struct are restricted so in any case,
-    /// to its entity type or else to the text with which its row keys begin.
+    /// Reads only entities of types that `E` knows. For an enum of entities, these are the types of its variants, except the
+    /// variant marked `other`. Without this option, an entity of an unknown type is an error, or is read as `other`. Queries of a
+    /// struct are always restricted in this way: to its entity type or else to the prefix of its row keys.
     ///
     /// ```
     #[doc = include_str!("../docs/company.md")]
@@ -114,8 +114,8 @@ impl<E: TableEntity> QueryEntities<E> {
         }
     }
 
-    /// Makes of each row what the closure makes of it, with every property and its exact type: for rows of many kinds without a
-    /// type for each. Of a projection, the properties are those of its fields.
+    /// Converts each entity with a closure, which gets every property with its exact type: for entities of many types without a
+    /// Rust type for each. For a projection, the properties are those of its fields.
     ///
     /// ```
     #[doc = include_str!("../docs/company.md")]
@@ -152,7 +152,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         self.and(partition_is(partition))
     }
 
-    /// Reads only rows whose keys lie in a range, given by leading parts of the key: `E::rows()` has a method for each.
+    /// Reads only entities whose keys are in a range, given by leading parts of the key: `E::rows()` has a method for each part.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -196,14 +196,14 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         }
     }
 
-    /// Reads only what satisfies the filter.
+    /// Reads only entities that match the filter.
     pub fn filter(self, filter: impl FnOnce(E::Columns) -> Filter<E>) -> Self {
         let tree = filter(E::columns()).into_tree();
         self.and(tree.map_err(Error::input))
     }
 
-    /// Reads only what satisfies a filter in OData, such as `Salary ge 50000.0 or Name eq 'O''Brien'`: for what columns cannot
-    /// say. Text from outside does not belong into it.
+    /// Reads only entities that match an OData filter, such as `Salary ge 50000.0 or Name eq 'O''Brien'`: for conditions that
+    /// columns cannot express. Do not put untrusted input into it.
     pub fn odata(self, text: &str) -> Self {
         let tree = text.parse::<Tree>();
         self.and(tree.map_err(|error| {
@@ -214,14 +214,14 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         }))
     }
 
-    /// Reads that many entities in all, at most.
+    /// Reads at most that many entities in total.
     pub fn take(mut self, count: usize) -> Self {
         self.take = Some(count);
         self
     }
 
-    /// Asks for that many entities a request, from 1 to 1,000. It never limits how many are read in all: that is
-    /// [`take`](Self::take).
+    /// The number of entities to ask for in one request, from 1 to 1,000. It does not limit how many entities are read in total:
+    /// use [`take`](Self::take) for that.
     pub fn page_size(mut self, count: usize) -> Self {
         if !(1..=PAGE_ITEMS_MAX).contains(&count) {
             return self.and(Err(Error::input(PageSizeError { count })));
@@ -230,8 +230,8 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         self
     }
 
-    /// Fetches the next page while the items of one are consumed. One page more is then held, and perhaps fetched in vain.
-    /// Needs a tokio runtime. A [`page`](Self::page) that is asked for alone is no different.
+    /// Fetches the next page while the items of one page are consumed. One more page is then held in memory, and it may be fetched
+    /// without being used. Needs a tokio runtime. Has no effect on a single [`page`](Self::page).
     pub fn prefetch(mut self) -> Self {
         self.prefetch = true;
         self
@@ -259,10 +259,10 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         self.at_places(places)
     }
 
-    /// Reads the whole table at several places at a time: its partitions below the first boundary, from there to the second,
-    /// and so on. Boundaries ascend, and need not be keys of entities.
+    /// Reads the whole table as several ranges at a time: the partitions below the first boundary, from the first to the second,
+    /// and so on. Boundaries must ascend, and need not be keys of entities.
     ///
-    /// Every one of these reads is a [scan](AccessClass::Scan).
+    /// Each of these reads is a [scan](AccessClass::Scan).
     pub fn partition_ranges<B: Into<String>>(
         self,
         boundaries: impl IntoIterator<Item = B>,
@@ -270,8 +270,8 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         self.at_places(ranges(KeyPartName::PartitionKey, boundaries))
     }
 
-    /// Reads a partition at several places at a time: its rows below the first boundary, from there to the second, and so on.
-    /// Boundaries ascend, and need not be keys of entities.
+    /// Reads a partition as several ranges at a time: the entities with row keys below the first boundary, from the first to the
+    /// second, and so on. Boundaries must ascend, and need not be keys of entities.
     pub fn row_ranges<B: Into<String>>(
         self,
         boundaries: impl IntoIterator<Item = B>,
@@ -299,7 +299,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         ParallelQuery::new(query, places)
     }
 
-    /// What the query would send first, and how the service would find what it asks for. Nothing is sent.
+    /// Returns the first request that the query would send, and how the service would find the entities. Nothing is sent.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -316,8 +316,8 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     ///
     /// # Errors
     ///
-    /// Those that reading it has before anything is sent. That it is a [scan](AccessClass::Scan) is none, even where the client
-    /// denies those.
+    /// The errors that running the query reports before anything is sent. A [scan](AccessClass::Scan) is not an error here, even
+    /// where the client denies scans.
     pub fn explain(&self) -> Result<Explanation, Error> {
         let refused = |error: &Error| Error::input(causes(error)).with_operation(OPERATION);
         let filter = self.filter.as_ref().map_err(refused)?;
@@ -356,8 +356,8 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         })
     }
 
-    /// The items one by one, in the order of their keys. Pages are fetched as items are consumed. The first error ends the
-    /// stream; it is one of [`collect`](Self::collect).
+    /// The items as a stream, in the order of their keys. Pages are fetched as items are consumed. The first error ends the stream;
+    /// it is one of [`collect`](Self::collect).
     pub fn stream(self) -> EntityStream<S::Item> {
         let pages = self.pages();
         let query = match self.into_paged() {
@@ -405,8 +405,8 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         self.stream().try_collect().await
     }
 
-    /// One page: as many items as [`page_size`](Self::page_size) or the service makes a page of, or exactly
-    /// [`take`](Self::take) items, where there are as many. Begins where the token says, or at the start.
+    /// Reads one page: as many items as [`page_size`](Self::page_size) or the service puts into a page, or exactly
+    /// [`take`](Self::take) items, if there are as many. The page begins at the token, or at the start without one.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -483,7 +483,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         }
     }
 
-    /// The first item, in the order of keys.
+    /// The first item in the order of keys, or `None` if there is none.
     ///
     /// # Errors
     ///
@@ -523,7 +523,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         Ok(items.try_next().await?.is_some())
     }
 
-    /// How many items there are: all of them are found, and nothing but the row key is fetched of each.
+    /// Counts the items. The query reads all of them, but of each only the row key.
     ///
     /// # Errors
     ///
@@ -533,12 +533,12 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         items.try_fold(0, |count, ()| ready(Ok(count + 1))).await
     }
 
-    /// Deletes what the query finds: in batches, several at a time, whatever has become of it since it was found. An entity
-    /// that somebody else deletes meanwhile is no failure.
+    /// Deletes the entities that the query finds, in batches, several at a time, even if they have changed since they were found.
+    /// An entity that another client deletes meanwhile is not a failure.
     ///
-    /// Without a partition and a filter it empties the table, of a struct that is known by its entity type or its row keys of the
-    /// rows of that struct. Of an enum it deletes rows of unknown kinds, too, but for [`known_types`](Self::known_types): they are
-    /// not read.
+    /// Without a partition and a filter, it empties the table. For a struct that is identified by its entity type or its row keys,
+    /// it deletes only the entities of that struct. For an enum, it also deletes entities of unknown types, unless
+    /// [`known_types`](Self::known_types) is set: the entities are not decoded.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -557,7 +557,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     ///
     /// # Errors
     ///
-    /// [`BulkError`](super::BulkError) when the query fails, or the run of deletes ends early.
+    /// [`BulkError`](super::BulkError) when the query fails, or when the run of deletes ends early.
     pub fn delete_all<'a>(self) -> DeleteAll<'a> {
         let table = self.table.clone();
         DeleteAll::new(table, move |with_etag| {
@@ -784,7 +784,7 @@ impl<S> PagedQuery<S> {
     }
 }
 
-/// The row key tells the markers of others' operations from entities.
+/// The row key distinguishes the markers of other operations from entities.
 // That costs some bytes per entity.
 fn with_row_key(mut names: Vec<String>) -> Vec<String> {
     if !names.iter().any(|name| name == "RowKey") {

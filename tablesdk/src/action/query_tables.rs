@@ -52,8 +52,8 @@ impl QueryTables {
         self
     }
 
-    /// How many tables to ask for in a request: 1 to 1,000, which is what the service takes. It is no limit: the next ones follow
-    /// in the next request.
+    /// How many tables to ask for in one request: from 1 to 1,000, the maximum of the service. It does not limit the list: more
+    /// tables follow in the next request.
     pub fn page_size(mut self, tables: usize) -> Self {
         self.page_size = Some(tables);
         self
@@ -92,7 +92,7 @@ impl QueryTables {
         self.stream().try_collect().await
     }
 
-    /// One page of the list, from its start or from where another page ended. A page may be empty, and not be the last one.
+    /// Reads one page of the list, from its start or from the end of another page. A page may be empty without being the last one.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -212,5 +212,5 @@ struct PageSize {
 }
 
 const OPERATION: &str = "query tables";
-/// What tells its tokens from those of every table: no table has this name.
+/// Distinguishes its tokens from those of every table: no table has this name.
 const TABLES: &str = "Tables";

@@ -1,4 +1,4 @@
-//! `get(…).resolve(…)`: Query Entities by both keys, and a closure that makes of the row what it wants.
+//! `get(…).resolve(…)`: Query Entities by both keys, and a closure that converts the entity.
 
 use std::fmt;
 use std::future::IntoFuture;
@@ -11,7 +11,7 @@ use crate::entity::{DynamicEntity, EntityError, Stored};
 use crate::query::ResolveError;
 use crate::{Error, TableClient};
 
-/// Reads one entity by way of a closure. See [`GetEntity::resolve`](super::GetEntity::resolve).
+/// Reads one entity and converts it with a closure. See [`GetEntity::resolve`](super::GetEntity::resolve).
 #[must_use = "actions do nothing until awaited"]
 pub struct ResolveEntity<F> {
     table: TableClient,

@@ -1,4 +1,4 @@
-//! `sweep_markers`: deletes what operations that were to happen exactly once left behind.
+//! `sweep_markers`: deletes the markers that exactly-once operations left behind.
 
 use std::future::IntoFuture;
 use std::time::Duration;
@@ -176,6 +176,6 @@ struct TooYoung {
 
 const OPERATION: &str = "sweep markers";
 const OLDER_THAN: Duration = Duration::from_secs(3600);
-/// How long a request can be under way after its client has given it up: the service takes 30 seconds at most.
+/// How long a request can be in flight after its client has given it up: the service takes 30 seconds at most.
 const UNDER_WAY: Duration = Duration::from_secs(60);
 const CONCURRENCY: usize = 16;

@@ -1,5 +1,5 @@
-//! Sends changes as one entity group transaction, and reads its answer. Knows neither what the changes are for nor what a
-//! doubt about them means.
+//! Sends changes as one entity group transaction, and reads the response. This module knows neither the purpose of the changes nor
+//! how an ambiguous outcome is resolved.
 
 use bytes::Bytes;
 use http::{Request as HttpRequest, Response as HttpResponse, StatusCode};

@@ -118,8 +118,8 @@ impl<'e, E: WritableEntity> ReplaceStored<'e, E> {
         }
     }
 
-    /// Makes sure of what came of it even when answers are lost. See
-    /// [the guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
+    /// Determines the outcome even when responses are lost. See [the guide](crate::guide::errors_and_retries#exactly-once) for what
+    /// it costs.
     pub const fn exactly_once(mut self) -> Self {
         if self.once.is_none() {
             self.once = Some(KeepMarker::NOT);
@@ -127,16 +127,16 @@ impl<'e, E: WritableEntity> ReplaceStored<'e, E> {
         self
     }
 
-    /// As `exactly_once`, and leaves the marker for at least that long, so that a duplicate of the request that arrives until
-    /// then does nothing. See [`InsertEntity::keep_marker`](super::InsertEntity::keep_marker).
+    /// As `exactly_once`, and keeps the marker for at least that long. A duplicate of the request that arrives within that time has
+    /// no effect. See [`InsertEntity::keep_marker`](super::InsertEntity::keep_marker).
     pub const fn keep_marker(mut self, time: Duration) -> Self {
         self.once = Some(KeepMarker(time));
         self
     }
 
-    /// Of a merge: sends only what differs from what was read with [`tracked`](super::GetEntity::tracked). A value that
-    /// became `None` makes it a replace of everything under the ETag, properties that the struct does not have included.
-    /// When nothing differs, nothing is sent, and the version is not compared.
+    /// For a merge: sends only the properties that differ from what was read with [`tracked`](super::GetEntity::tracked). A value
+    /// that became `None` turns the merge into a replace of the whole entity under its ETag, including the properties that the
+    /// struct does not have. When nothing differs, nothing is sent, and the version is not compared.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -156,7 +156,7 @@ impl<'e, E: WritableEntity> ReplaceStored<'e, E> {
     /// # Errors
     ///
     /// As [`merge`](TableClient::merge); and [`ErrorKind::Input`](crate::ErrorKind::Input) when the entity was not read with
-    /// `tracked`, was written in another way since, or this is a replace.
+    /// `tracked`, when it was written in another way since, or when this is a replace.
     pub fn changed_only(self) -> MergeChanged<'e, E> {
         MergeChanged::new(self.table, self.mode, self.entity, self.once)
     }

@@ -1,4 +1,4 @@
-//! A value together with what the service knows of it.
+//! A value together with its key, ETag and timestamp in the service.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -12,7 +12,7 @@ use super::{EntityError, EntityProblem, PropertyReader, TableEntity, WritableEnt
 
 /// An entity as the service stores it: the value, and the key, ETag and timestamp it was read with.
 ///
-/// It derefs to the value. A conditional write needs it, since it alone knows the version that the write is based on.
+/// It derefs to the value. Conditional writes need a `Stored`, since it holds the version that the write is based on.
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]
@@ -67,18 +67,18 @@ impl<E> Stored<E> {
         }
     }
 
-    /// The key under which it is stored. It stays when the value's key fields change.
+    /// The key under which the entity is stored. It does not change when the value's key fields change.
     pub const fn key(&self) -> &EntityKey {
         &self.key
     }
 
-    /// The version that was read, or written last.
+    /// The version that was last read or written.
     pub const fn etag(&self) -> &ETag {
         &self.etag
     }
 
-    /// When that version was written. After a write it is taken from the ETag, and absent where the backend's ETags hold
-    /// no time.
+    /// When that version was written. After a write, the time is taken from the ETag. It is absent where the ETags of the backend
+    /// contain no time.
     pub const fn timestamp(&self) -> Option<Timestamp> {
         self.timestamp
     }

@@ -1,4 +1,4 @@
-//! Typed handles to properties: what filters and projections are written with.
+//! Typed handles to properties, for filters and projections.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,15 +18,15 @@ use crate::entity::{
 
 /// A column of entity `E` whose field is of type `F`.
 ///
-/// A column compares with literals of its own type only; anything else does not compile. Greater and less are there for
-/// types whose stored form keeps their order ([`Ordered`]).
+/// A column compares with literals of its own type only; anything else does not compile. The operators for greater and less exist
+/// for types whose stored form keeps their order ([`Ordered`]).
 ///
 /// # What is absent
 ///
-/// The service stores no nulls: a `None` is a property that is not there. It matches no comparison at all, `ne` included, and
-/// every negated one: `!e.email.eq("x")` has the entities without an email, `e.email.ne("x")` has not. There is no test for
-/// absence itself; `!e.age.ge(i32::MIN)` says it of a column whose values all have an order. A filter knows nothing of a
-/// field's default, nor of its aliases: it compares what is stored under the field's own name.
+/// The service stores no nulls: a `None` is an absent property. An absent property satisfies no comparison, not even `ne`, and
+/// therefore satisfies every negated comparison: `!e.email.eq("x")` includes entities without an email; `e.email.ne("x")` excludes
+/// them. There is no direct test for absence. For a column whose values are all ordered, `!e.age.ge(i32::MIN)` is such a test. A
+/// filter ignores a field's default and its aliases: it compares what is stored under the field's own name.
 ///
 /// ```
 /// use tablesdk::TableEntity;
@@ -124,7 +124,7 @@ impl<E, F> Column<E, F> {
         self
     }
 
-    /// Whether to write the column would make the entity another one.
+    /// Whether writing the column would change the identity of the entity.
     pub(crate) const fn is_of_key(self) -> bool {
         self.key.is_some() || self.part_of_key
     }
@@ -136,12 +136,12 @@ impl<E, F: Field> Column<E, F> {
         self.compare(ComparisonOperator::Equal, literal)
     }
 
-    /// Not equal to the literal, but present.
+    /// Not equal to the literal. An absent property does not match.
     pub fn ne(self, literal: impl Literal<F::Value>) -> Filter<E> {
         self.compare(ComparisonOperator::NotEqual, literal)
     }
 
-    /// Equal to one of the literals. Of none, nothing is.
+    /// Equal to one of the literals. An empty list matches nothing.
     pub fn is_in<L: Literal<F::Value>>(self, literals: impl IntoIterator<Item = L>) -> Filter<E> {
         let everywhere = self.prefix(self.prefix.of_rows(None));
         let any = literals
@@ -196,7 +196,7 @@ impl<E, F> Column<E, F> {
     }
 }
 
-/// What is said of the texts of keys that order the other way round than their values.
+/// The operator for the string forms of keys whose order is the reverse of the order of their values.
 const fn mirrored(operator: ComparisonOperator) -> ComparisonOperator {
     use ComparisonOperator::{
         Equal, GreaterThan, GreaterThanOrEqual, LessThan, LessThanOrEqual, NotEqual,
@@ -211,10 +211,10 @@ const fn mirrored(operator: ComparisonOperator) -> ComparisonOperator {
     }
 }
 
-/// A comparison that is right for a stored Int32, too, which the service does not widen: only a literal is widened.
+/// A comparison that is also right for a stored Int32. The service does not widen stored values, only literals.
 ///
-/// A literal within Int32 is printed as one. No Int32 equals one beyond, and all of them are on the same side of it, which
-/// is said apart, since a value of another type than the literal counts as less.
+/// A literal in the range of Int32 is printed as an Int32. No Int32 equals a literal outside that range, and all of them are on the
+/// same side of it. The filter states this in a separate term, since a value of another type than the literal counts as less.
 // SERVICE: that a mismatch counts as less is what is known; what is printed is right for a mismatch that matches nothing, too.
 fn mixed(name: Cow<'static, str>, operator: ComparisonOperator, value: i64) -> Tree {
     use ComparisonOperator::{
@@ -280,7 +280,7 @@ impl<E, F: Field> Column<E, F> {
         self.compare(ComparisonOperator::LessThanOrEqual, literal)
     }
 
-    /// Within the range, such as `18..65`; an open end is no condition, and `..` is none at all.
+    /// Within the range, such as `18..65`. An open end adds no condition, and `..` adds none at all.
     ///
     /// ```
     /// use tablesdk::query::Column;
@@ -325,8 +325,8 @@ impl<E, F: Field> Column<E, F> {
 }
 
 impl<E, F: Field> Column<E, F> {
-    /// Starts with the prefix: a half-open range, which the service can seek on a key. Every text starts with the empty
-    /// prefix, but an absent property does not.
+    /// Starts with the prefix: a half-open range, for which the service can seek in a key. Every string starts with the empty
+    /// prefix, but an absent property does not match.
     ///
     /// ```
     /// use tablesdk::query::Column;
@@ -369,8 +369,8 @@ impl<E, F> Column<E, F> {
     }
 }
 
-/// A column of entity `E` whose field is stored as JSON: it can be selected, but not compared with, since the service knows
-/// no more of it than its text.
+/// A column of entity `E` whose field is stored as JSON. It can be selected, but not compared with, since the service only sees a
+/// string.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]

@@ -33,7 +33,7 @@ use crate::Error;
 pub struct Page<T> {
     /// The items, in the order of their keys.
     pub items: Vec<T>,
-    /// Where the next page starts; `None` after the last one. The next page may be empty all the same.
+    /// Where the next page starts; `None` after the last page. The next page may still be empty.
     pub next: Option<PageToken>,
 }
 
@@ -87,7 +87,7 @@ impl PageToken {
     }
 }
 
-/// What tells queries apart: table, filter and projection. The same in every build, since tokens outlive programs.
+/// Distinguishes queries by table, filter and projection. It is the same in every build, since tokens outlive programs.
 pub(crate) fn fingerprint<'t>(texts: impl IntoIterator<Item = &'t str>) -> u64 {
     // FNV-1a, with a byte that no text has after each of them.
     let mut hash = 0xCBF2_9CE4_8422_2325_u64;

@@ -1,4 +1,4 @@
-//! Items as a stream: the one place that follows continuations.
+//! Items as a stream: the only module that follows continuations.
 
 use std::fmt;
 use std::future;
@@ -15,7 +15,7 @@ use tokio::task::{JoinError, JoinSet};
 use crate::Error;
 use crate::pipeline::in_current_span;
 
-/// The items of a query, page by page fetched as they are consumed. Ends after the first error.
+/// The items of a query. Pages are fetched as items are consumed. The stream ends after the first error.
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]
@@ -41,9 +41,9 @@ pub struct EntityStream<T> {
 }
 
 impl<T: Send + 'static> EntityStream<T> {
-    /// Reads page after page, each from where the one before ended, until there is no more or `take` items were read.
+    /// Reads page after page, each from the end of the page before, until there are no more items or `take` items were read.
     ///
-    /// `fetch` gets the largest `$top` that still makes sense, and the continuation.
+    /// `fetch` gets the continuation and the largest `$top` that is still useful.
     pub(crate) fn follow<C, F, R>(pages: Pages, mut fetch: F) -> Self
     where
         C: Send + 'static,
@@ -135,7 +135,7 @@ pub(crate) struct Pages {
     pub(crate) prefetch: bool,
 }
 
-/// Reads a stream in a task of its own, so many items ahead of who consumes it.
+/// Reads a stream in a task of its own, up to that many items ahead of the consumer.
 pub(crate) fn read_ahead<T: Send + 'static>(
     mut stream: EntityStream<T>,
     items: usize,
@@ -164,7 +164,7 @@ pub(crate) fn read_ahead<T: Send + 'static>(
     }
 }
 
-/// Starts a task that runs whether or not anybody waits for it. Dropped, it is given up.
+/// Starts a task that runs even while the returned future is not polled. Dropping the future aborts the task.
 pub(crate) fn spawn<T: Send + 'static>(
     future: impl Future<Output = Result<T, Error>> + Send + 'static,
 ) -> impl Future<Output = Result<T, Error>> + Send {
@@ -178,7 +178,7 @@ pub(crate) fn spawn<T: Send + 'static>(
     }
 }
 
-/// What came of a task. Its panic is the caller's.
+/// The result of a task. A panic of the task is raised in the caller.
 fn joined_of<T>(joined: Result<T, JoinError>) -> Result<T, Error> {
     joined.map_err(|error| match error.try_into_panic() {
         Ok(panic) => resume_unwind(panic),

@@ -234,29 +234,29 @@ impl<'a> Bulk<'a> {
         }
     }
 
-    /// How many batches are on their way at a time: 16 unless told otherwise. Not 0.
+    /// How many batches are in flight at a time; 16 by default. Must not be 0.
     pub const fn concurrency(mut self, batches: usize) -> Self {
         self.concurrency = batches;
         self
     }
 
-    /// How many entities are held until their batches are full, at most: 10,000 unless told otherwise, and never more than
-    /// 16 MiB of them. Not 0. An input that changes between more partitions than this holds makes smaller batches.
+    /// The maximum number of entities that are held until their batches are full; 10,000 by default. The held entities never exceed
+    /// 16 MiB. Must not be 0. If the input alternates between more partitions than fit, the batches are smaller.
     pub const fn buffer(mut self, entities: usize) -> Self {
         self.buffer = entities;
         self
     }
 
-    /// With which failure the run ends: the 1,000th unless told otherwise. With 1, and with 0, it ends with the first. Nothing is
-    /// read or sent after it; what the batches on their way come to is in the report all the same, so that this and the
-    /// [concurrency](Self::concurrency) bound what it holds.
+    /// The number of the failure that ends the run: the 1,000th by default. With 0 or 1, the first failure ends it. After that
+    /// failure, the run reads and sends nothing more. The results of the batches that were in flight are still in the report. This
+    /// limit and the [concurrency](Self::concurrency) therefore bound the size of the report.
     pub const fn max_failures(mut self, failures: usize) -> Self {
         self.max_failures = failures;
         self
     }
 
-    /// Skips the input up to that index: what [`BulkProgress::resume_at`] said of an earlier run over the same input. Indexes
-    /// are those of the whole input all the same.
+    /// Skips the input before that index: use the [`BulkProgress::resume_at`] of an earlier run over the same input. Indexes still
+    /// count from the start of the whole input.
     pub const fn resume_at(mut self, index: u64) -> Self {
         self.first = index;
         self
@@ -272,13 +272,13 @@ impl<'a> Bulk<'a> {
     ///
     /// # Errors
     ///
-    /// [`BulkError`] when the run ended early: the table is missing or being deleted, the credential does not hold, the
-    /// input failed, or too many entities did. An entity that fails for itself is in the report.
+    /// [`BulkError`] when the run ended early: the table is missing or being deleted, the credential is not valid, the input
+    /// failed, or too many entities failed. The failure of a single entity is in the report.
     ///
     /// # Dropping it
     ///
-    /// A run that is dropped sends nothing more; the batches on their way may be carried out. What
-    /// [`progress`](Self::progress) was last told holds: a run that resumes there loses nothing.
+    /// A run that is dropped sends nothing more. The batches in flight may be carried out. The last progress that was passed to
+    /// [`progress`](Self::progress) remains valid: a run that resumes there loses nothing.
     pub async fn run(self) -> Result<BulkReport, BulkError> {
         Box::pin(self.follow()).await
     }
