@@ -1,8 +1,8 @@
 //! Streams generated entities into a table in bulk and out of it by a query, with the server in another process, and shows how
 //! fast that goes and how little memory it takes.
 //!
-//! Usage: `cargo run --release --example bulk_load [COUNT [CONNECTION_STRING]]`: 20,000 entities unless told otherwise, and the
-//! bundled server unless it is given a connection string there or in `AZURE_STORAGE_CONNECTION_STRING`.
+//! Usage: `cargo run --release --example bulk_load [COUNT [CONNECTION_STRING]]`. The default is 20,000 entities and the bundled
+//! server. Pass a connection string as an argument or in `AZURE_STORAGE_CONNECTION_STRING` to use another service.
 
 use std::error::Error;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -152,7 +152,7 @@ fn rate(count: u64, started: Instant) -> String {
     format!("{seconds:.1} s, {:.0} a second", count / seconds)
 }
 
-/// A figure of this process in KiB, where the operating system tells.
+/// A figure of this process in KiB, where the operating system reports it.
 fn resident(name: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;

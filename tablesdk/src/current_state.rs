@@ -1,4 +1,4 @@
-//! What is found where an entity is, after a write whose outcome is unknown. Knows nothing of why it is.
+//! The state of an entity after a write whose outcome is unknown. This module does not know why the outcome is unknown.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use tablesdk_protocol::{ETag, Value};
 use crate::Error;
 use crate::entity::{Stored, TableEntity};
 
-/// What was found where an entity is, after a write with an [unknown outcome](crate::ErrorKind::OutcomeUnknown).
+/// The state of an entity, read after a write with an [unknown outcome](crate::ErrorKind::OutcomeUnknown).
 ///
 /// ```
 #[doc = include_str!("docs/employees.md")]
@@ -32,15 +32,15 @@ use crate::entity::{Stored, TableEntity};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum CurrentState {
-    /// Nothing: it does not exist, or its table does not.
+    /// The entity does not exist, or its table does not.
     Missing,
     /// This entity.
     Present(CurrentEntity),
-    /// It could not be looked at.
+    /// The entity could not be read.
     Unread,
 }
 
-/// An entity as it was found. That it equals what was sent is no proof that it was written by the same program.
+/// An entity as it was read. If it equals what was sent, this does not prove that the same program wrote it.
 #[derive(Clone)]
 pub struct CurrentEntity {
     content: Bytes,

@@ -1,4 +1,4 @@
-//! The one error of this crate: what was tried, on which entity, and what came of it. Never holds a key or a signature.
+//! The only error type of this crate: the operation, the entity, and the outcome. It never holds a key or a signature.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -47,7 +47,7 @@ struct Inner {
 
 #[derive(Debug)]
 enum Source {
-    /// What somebody else than the service answered.
+    /// The status of a response that is not the service's.
     Foreign(StatusCode),
     Message(String),
     Service(ServiceError),
@@ -131,7 +131,7 @@ impl Error {
         Self::new(ErrorKind::Service, Source::Service(error))
     }
 
-    /// An answer that is not the service's.
+    /// A response that is not the service's.
     pub(crate) fn foreign(status: StatusCode) -> Self {
         Self::new(ErrorKind::Service, Source::Foreign(status))
     }
@@ -242,29 +242,29 @@ impl Error {
         self.0.batch_index
     }
 
-    /// How many requests were sent: repetitions, and where an operation takes several requests, all of them. Of a query, those
-    /// for the page that failed.
+    /// How many requests were sent, retries included. For an operation of several requests, all of them count. For a query, only
+    /// the requests for the page that failed count.
     pub fn attempts(&self) -> u32 {
         self.0.attempts
     }
 
-    /// How long everything took together, from the first request on, waiting included. Of a query, the page that failed.
+    /// The time from the first request on, waits included. For a query, only the time for the page that failed.
     pub fn elapsed(&self) -> Duration {
         self.0.elapsed
     }
 
-    /// What was found where the entity is, after a write with an [unknown outcome](ErrorKind::OutcomeUnknown).
+    /// The current state of the entity, after a write with an [unknown outcome](ErrorKind::OutcomeUnknown).
     pub fn current(&self) -> Option<&CurrentState> {
         self.0.current.as_ref()
     }
 
-    /// The service's code, when the service answered. Where the outcome is unknown it is that of the last answer, which may
-    /// be about the operation's own first attempt.
+    /// The service's error code, when the service responded. When the outcome is unknown, it is the code of the last response,
+    /// which may be about the operation's own first attempt.
     pub fn code(&self) -> Option<&ErrorCode> {
         self.service_error().map(ServiceError::code)
     }
 
-    /// The status of the answer, when it was an error.
+    /// The status of the response, when the response was an error.
     pub fn status(&self) -> Option<StatusCode> {
         match self.0.source {
             Source::Foreign(status) => Some(status),
@@ -272,17 +272,17 @@ impl Error {
         }
     }
 
-    /// The service's name for the request: what its support asks for.
+    /// The service's id for the request, which Azure support asks for.
     pub fn request_id(&self) -> Option<&str> {
         self.0.request_id.as_deref()
     }
 
-    /// The entity or table does not exist, as the service says. A proxy's 404 says no such thing.
+    /// The service responded that the entity or table does not exist. A proxy's 404 does not count.
     pub fn is_not_found(&self) -> bool {
         self.is_answer(StatusCode::NOT_FOUND)
     }
 
-    /// The entity does not exist, in a table that does; a table does not exist that was to be deleted.
+    /// The entity does not exist, but its table does; or a table that was to be deleted does not exist.
     pub(crate) fn is_no_such_resource(&self) -> bool {
         let code = self.code();
         self.is_not_found()
@@ -297,28 +297,28 @@ impl Error {
         self.is_answer(StatusCode::CONFLICT)
     }
 
-    /// The entity was changed since it was read: its ETag is another now.
+    /// The entity has changed since it was read: its ETag is different now.
     pub fn is_precondition_failed(&self) -> bool {
         self.is_answer(StatusCode::PRECONDITION_FAILED)
     }
 
-    /// The credential does not hold, or does not cover the operation.
+    /// The credential is not valid, or does not cover the operation.
     pub fn is_denied(&self) -> bool {
         self.has_status(StatusCode::UNAUTHORIZED) || self.has_status(StatusCode::FORBIDDEN)
     }
 
-    /// The service asks for patience: 503 `ServerBusy`, or 429 on Cosmos DB.
+    /// The service throttles the client: 503 `ServerBusy`, or 429 on Cosmos DB.
     pub fn is_throttled(&self) -> bool {
         self.has_status(StatusCode::SERVICE_UNAVAILABLE)
             || self.has_status(StatusCode::TOO_MANY_REQUESTS)
     }
 
-    /// The time was up before the service answered.
+    /// The time limit was reached before the service responded.
     pub fn is_timeout(&self) -> bool {
         matches!(self.0.source, Source::Timeout(_))
     }
 
-    /// The service may have carried the write out, and may not.
+    /// The service may or may not have carried out the write.
     pub fn is_outcome_unknown(&self) -> bool {
         self.kind() == ErrorKind::OutcomeUnknown
     }
@@ -344,7 +344,7 @@ impl Error {
         .to_owned()
     }
 
-    /// Whether that is the answer to the operation. Where the outcome is unknown, an answer is none.
+    /// Whether the error is the result of the operation. When the outcome is unknown, no response is the result.
     fn has_status(&self, status: StatusCode) -> bool {
         self.kind() == ErrorKind::Service && self.status() == Some(status)
     }

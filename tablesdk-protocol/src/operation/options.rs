@@ -163,7 +163,7 @@ const UNSUPPORTED: [&str; 6] = [
     "$skiptoken",
 ];
 
-/// The most options of a query. The service knows some thirty; any number of others would be held in vain.
+/// The maximum number of options of a query. The service knows about thirty; a limit bounds the memory that unknown ones take.
 const OPTIONS_MAX: usize = 256;
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ pub struct Request {
     pub select: Option<Vec<String>>,
     /// The most entities of this page.
     pub top: Option<usize>,
-    /// Where this page starts, as the page before told.
+    /// Where this page starts, as the response with the page before returned it.
     pub continuation: Option<EntityContinuation>,
     /// The metadata of the answer. A client always asks for minimal.
     pub level: MetadataLevel,
@@ -33,7 +33,7 @@ impl Request {
     ///
     /// # Panics
     ///
-    /// When its URL has more than 65,534 bytes. [`Request::url_bytes`] tells.
+    /// When its URL has more than 65,534 bytes. [`Request::url_bytes`] returns the length.
     pub fn encode(&self, endpoint: &Endpoint) -> HttpRequest<Bytes> {
         let (resource, options) = self.target();
         message::without_body(message::request(Method::GET, endpoint, &resource, &options))

@@ -18,7 +18,7 @@ pub struct Request {
     pub filter: Option<Filter>,
     /// The most tables of this page.
     pub top: Option<usize>,
-    /// Where this page starts, as the page before told.
+    /// Where this page starts, as the response with the page before returned it.
     pub next_table_name: Option<String>,
     /// The metadata of the answer. A client always asks for minimal.
     pub level: MetadataLevel,
@@ -29,7 +29,7 @@ impl Request {
     ///
     /// # Panics
     ///
-    /// When its URL has more than 65,534 bytes. [`Request::url_bytes`] tells.
+    /// When its URL has more than 65,534 bytes. [`Request::url_bytes`] returns the length.
     pub fn encode(&self, endpoint: &Endpoint) -> HttpRequest<Bytes> {
         let (resource, options) = self.target();
         message::without_body(message::request(Method::GET, endpoint, &resource, &options))

@@ -21,7 +21,8 @@ pub(crate) use cache::{Bearer, TokenCache};
 pub(crate) use signer::{Account, CredentialSlot, Signer};
 pub use token::{AccessToken, EntraId, TokenCredential, TokenError, TokenFuture, TokenRequest};
 
-/// What a client proves its identity with. The [guide](crate::guide::credentials) tells which is for what.
+/// The credential that authenticates a client's requests. The [guide](crate::guide::credentials) says which credential to use for
+/// what.
 ///
 /// ```
 /// use tablesdk::{Credential, Sas, SharedKey, TableServiceClient};

@@ -1,4 +1,4 @@
-//! A credential in use, and the place that it is kept in, where another can take its place while requests are on their way.
+//! A credential in use, and the slot that holds it, where another credential can replace it while requests are in flight.
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};

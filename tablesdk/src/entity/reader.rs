@@ -82,12 +82,12 @@ impl<'a> PropertyReader<'a> {
         key_text(self.entity, part)
     }
 
-    /// The version that is read, where the answer tells it.
+    /// The version that is read, where the response contains it.
     pub fn etag(&self) -> Option<ETag> {
         self.etag.cloned()
     }
 
-    /// When the version that is read was written, where the answer or its ETag tells it.
+    /// When the version that is read was written, where the response or its ETag contains the time.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What the operations of a client share: a store of repetitions, and places for requests on their way.
+//! What the operations of a client share: a retry budget, and permits for requests in flight.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -108,7 +108,7 @@ impl Pipeline {
         self.clock.now()
     }
 
-    /// Takes another credential for all requests from now on. Those on their way keep theirs.
+    /// Uses another credential for all requests from now on. Requests in flight keep the old one.
     pub(crate) fn replace_credential(&self, credential: Credential) -> Result<(), Error> {
         let account = Account {
             endpoint: &self.endpoint,

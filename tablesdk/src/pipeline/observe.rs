@@ -89,7 +89,7 @@ impl fmt::Debug for Hook {
     }
 }
 
-/// Collects what is to be told of an operation, and tells it when dropped.
+/// Collects the report of an operation, and passes it to the hook when dropped.
 // A query is one span, as the conventions of OpenTelemetry want, and its deadline is that of a page. A parallel query is several spans:
 // they overlap, have filters of their own and may end early, so a sum of their times would say nothing, and access classes
 // have no sum at all. A span ends with the last page and not with the stream, since a caller that holds the stream is no slow query.

@@ -1,16 +1,16 @@
-//! How a client repeats requests, as a value. Knows nothing of requests.
+//! How a client retries requests, as a value. This module knows nothing of requests.
 
 use std::time::Duration;
 
 use crate::Error;
 
-/// How often, how long and how patiently a client tries.
+/// How often and how long a client retries.
 ///
-/// A request is repeated when the service asks for patience (429 and 503), fails (408, 500, 502 and 504), or does not answer.
-/// Between two attempts passes a random time, up to a bound that doubles each time; where the service says how long to wait, at
-/// least that. No other answer is repeated, but for one: where a credential was refused that has been
-/// [replaced](crate::TableServiceClient::update_credential) in the meantime, or a token in the place of which the service wants
-/// another, the request is sent once more with the better one, at once.
+/// A request is retried when the service throttles it (429 and 503), fails (408, 500, 502 and 504), or does not respond. The pause
+/// between two attempts is random, up to a limit that doubles each time. If the service says how long to wait, the pause is at
+/// least that long. Other responses are not retried, with one exception: a request whose credential was refused is sent once more,
+/// at once, if the credential has been [replaced](crate::TableServiceClient::update_credential) in the meantime, or if the service
+/// asks for another token.
 ///
 /// ```
 /// use std::time::Duration;
@@ -33,8 +33,7 @@ pub struct RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Five attempts in a minute, of 30 seconds at most each, with 0.2 to 10 seconds between them: what a client does unless
-    /// told otherwise.
+    /// The default of a client: five attempts in one minute, of at most 30 seconds each, with pauses of 0.2 to 10 seconds.
     pub const fn exponential() -> Self {
         Self {
             attempts: 5,
@@ -55,43 +54,44 @@ impl RetryPolicy {
         }
     }
 
-    /// How often a request is sent, at most. Not 0.
+    /// The maximum number of attempts for a request. Must not be 0.
     pub const fn attempts(mut self, attempts: u32) -> Self {
         self.attempts = attempts;
         self
     }
 
-    /// The bound of the time between the first attempt and the second. It doubles from there on.
+    /// The limit of the pause between the first attempt and the second. It doubles with each further attempt.
     pub const fn delay(mut self, delay: Duration) -> Self {
         self.delay = delay;
         self
     }
 
-    /// What the time between two attempts grows to, at most. The service may ask for more.
+    /// The maximum that the limit of the pause between two attempts grows to. The service may ask for a longer pause.
     pub const fn max_delay(mut self, delay: Duration) -> Self {
         self.max_delay = delay;
         self
     }
 
-    /// How long an attempt may take. The service itself takes up to 30 seconds for a write: with less, more outcomes stay
-    /// unknown. Not 0.
+    /// The time limit of one attempt. The service itself takes up to 30 seconds for a write: with a shorter limit, more outcomes
+    /// stay unknown. Must not be 0.
     pub const fn try_timeout(mut self, timeout: Duration) -> Self {
         self.try_timeout = timeout;
         self
     }
 
-    /// How long everything together may take, waiting included: of an operation that sends several requests, such as
-    /// [`modify`](crate::TableClient::modify), all of them. No wait is begun that would end later. Not 0.
+    /// The time limit of a whole operation, waits included. For an operation of several requests, such as
+    /// [`modify`](crate::TableClient::modify), it covers all of them. A wait that would end later is not begun. Must not be 0.
     ///
-    /// It is a timer of tokio, which fires late while the runtime's threads are busy. `ReqwestTransport::on_own_thread` keeps
-    /// them free of connections that flood the client.
+    /// It is a timer of tokio, which fires late while the threads of the runtime are busy. `ReqwestTransport::on_own_thread` keeps
+    /// connections that flood the client off these threads.
     pub const fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self
     }
 
-    /// How many repetitions all operations of a client together have in store. Ten operations that succeed at once put one
-    /// back. When the store is empty, errors are reported at once: a service in trouble is not asked more, but less.
+    /// The number of retries in the budget that all operations of a client share. Ten operations that succeed at the first attempt
+    /// give one retry back. When the budget is used up, errors are reported at once: a service in trouble gets fewer requests, not
+    /// more.
     pub const fn budget(mut self, repetitions: u32) -> Self {
         self.budget = repetitions;
         self
@@ -106,8 +106,8 @@ impl RetryPolicy {
         Ok(())
     }
 
-    /// A random time to wait before an operation that others got in the way of starts over, for the that-many-th time. What
-    /// is in the way is a write that just ended: the waits are short at first, as long as one takes.
+    /// Random pause before the n-th new round of an operation whose write conflicted with another client's write. That write has
+    /// just ended, so the first pauses are as short as one write takes.
     pub(super) fn pause_before_round(&self, round: u32) -> Duration {
         let factor = 2_u32.saturating_pow(round.saturating_sub(1));
         let bound = (self.delay / 8)
@@ -116,7 +116,7 @@ impl RetryPolicy {
         bound.mul_f64(fastrand::f64())
     }
 
-    /// A random time to wait after that many attempts.
+    /// Random pause after that many attempts.
     pub(super) fn pause(&self, attempts: u32) -> Duration {
         let factor = 2_u32.saturating_pow(attempts.saturating_sub(1));
         let bound = self.delay.saturating_mul(factor).min(self.max_delay);

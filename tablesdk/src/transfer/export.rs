@@ -68,7 +68,7 @@ impl Export {
         self
     }
 
-    /// Asks for that many entities a request, from 1 to 1,000: the most that a [`Chunk`] has. 1,000 unless told otherwise.
+    /// The number of entities to ask for in one request, from 1 to 1,000; a [`Chunk`] has at most that many. 1,000 by default.
     pub fn page_size(mut self, count: usize) -> Self {
         self.page_size = Some(count);
         self

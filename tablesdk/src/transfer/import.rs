@@ -158,7 +158,7 @@ impl Import {
         }
     }
 
-    /// How many requests are on their way at a time, at most: 8 unless told otherwise. Not 0.
+    /// The maximum number of requests in flight at a time; 8 by default. Must not be 0.
     pub const fn concurrency(mut self, requests: usize) -> Self {
         self.concurrency = requests;
         self
@@ -172,8 +172,7 @@ impl Import {
         self
     }
 
-    /// Whether tables are created that do not exist, as they are unless told otherwise. A shared access signature may not
-    /// allow it.
+    /// Whether tables that do not exist are created; they are by default. A shared access signature may not allow it.
     pub const fn create_tables(mut self, create: bool) -> Self {
         self.create_tables = create;
         self

@@ -8,7 +8,7 @@ use crate::query::PageToken;
 
 /// Where an export goes on from: after a [`Chunk`](super::Chunk). As a text it can be kept beside the file.
 ///
-/// It holds the name of a table and a key in a form that anybody can read.
+/// It contains the name of a table and a key in readable form.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]

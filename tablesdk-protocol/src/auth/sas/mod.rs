@@ -126,7 +126,8 @@ impl SignedSas {
         self.sas
     }
 
-    /// Whether one of the account's keys made the signature. The time taken tells neither which one nor where another differs.
+    /// Whether one of the account's keys made the signature. The time taken reveals neither which key it was nor where a signature
+    /// differs.
     pub fn is_signed_by(&self, keys: &[SharedKey]) -> bool {
         let mut found = Choice::from(0);
         for key in keys {

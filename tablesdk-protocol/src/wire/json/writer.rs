@@ -11,7 +11,8 @@ use crate::{ETag, EdmType, Endpoint, Timestamp, ValueRef};
 
 /// Writes an entity as the body of a request, property by property.
 ///
-/// Every type that JSON alone does not tell is annotated; doubles, too, since not every backend tells `5.0` from `5`.
+/// Every type that JSON alone does not identify is annotated. Doubles are annotated, too, since not every backend distinguishes
+/// `5.0` from `5`.
 #[derive(Clone, Debug)]
 pub struct EntityWriter {
     object: ObjectWriter,

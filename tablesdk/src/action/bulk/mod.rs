@@ -29,7 +29,7 @@ use crate::action::EncodedEntity;
 use crate::entity::{IntoEntityKey, WritableEntity};
 use crate::{Error, TableClient};
 
-/// Starts a bulk run: says what becomes of every entity, and where they come from. See [`TableClient::bulk`].
+/// Starts a bulk run: selects the operation and the input. See [`TableClient::bulk`].
 ///
 /// ```
 #[doc = include_str!("../../docs/employees.md")]
@@ -80,7 +80,7 @@ impl BulkStart {
         self.write(Verb::Insert, entities.map(Ok::<_, Error>))
     }
 
-    /// Inserts entities, or replaces those that are there, whatever their version.
+    /// Inserts entities, or replaces the existing ones, whatever their version.
     pub fn upsert_replace_all<'a, E, I>(self, entities: I) -> Bulk<'a>
     where
         E: WritableEntity,
@@ -110,7 +110,7 @@ impl BulkStart {
         self.write(Verb::Upsert(Mode::Replace), entities)
     }
 
-    /// Inserts entities, or merges them into those that are there, whatever their version.
+    /// Inserts entities, or merges them into the existing ones, whatever their version.
     pub fn upsert_merge_all<'a, E, I>(self, entities: I) -> Bulk<'a>
     where
         E: WritableEntity,
@@ -127,8 +127,8 @@ impl BulkStart {
         self.write(Verb::Upsert(Mode::Merge), entities.map(Ok::<_, Error>))
     }
 
-    /// Deletes entities by their keys, whatever their version. One that is not there is counted as
-    /// [missing](BulkProgress::missing), and is no failure.
+    /// Deletes entities by their keys, whatever their version. An entity that does not exist is counted as
+    /// [missing](BulkProgress::missing), and is not a failure.
     pub fn delete_all<'a, K, I>(self, keys: I) -> Bulk<'a>
     where
         K: IntoEntityKey,

@@ -57,8 +57,8 @@ pub(super) struct Packer<M> {
     bytes: usize,
     /// Closed batches that are not sent yet.
     closed: VecDeque<Packed>,
-    /// Which closed batches change an entity, in order, those on their way among them. By the hash of its key: two that share
-    /// one wait for each other without need, which does no harm.
+    /// Which closed batches change an entity, in order, including the batches in flight. Indexed by the hash of the key: two
+    /// entities with the same hash wait for each other unnecessarily, which does no harm.
     holders: HashMap<u64, Holders>,
 }
 

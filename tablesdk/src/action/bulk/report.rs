@@ -1,4 +1,4 @@
-//! What came of a bulk run: counts, the failures one by one, and from where to go on.
+//! The result of a bulk run: counts, the single failures, and the index to resume at.
 
 use std::collections::BTreeSet;
 use std::error::Error as StdError;
@@ -9,7 +9,7 @@ use tablesdk_protocol::EntityKey;
 
 use crate::Error;
 
-/// How far a bulk run is. Every count is of entities.
+/// The progress of a bulk run. Every count is a number of entities.
 ///
 /// ```
 #[doc = include_str!("../../docs/employees.md")]
@@ -30,10 +30,10 @@ pub struct BulkProgress {
     pub read: u64,
     /// Written; of deletes, deleted.
     pub written: u64,
-    /// To be deleted, and not there: deleted by another program, never there, or deleted by an attempt of this run whose
-    /// response was lost.
+    /// To be deleted, but not found: deleted by another program, never there, or deleted by an attempt of this run whose response
+    /// was lost.
     pub missing: u64,
-    /// To be deleted unless changed, and changed: they are left as they are.
+    /// To be deleted only if unchanged, but changed. They were not deleted.
     pub changed: u64,
     /// Failed.
     pub failed: u64,
@@ -44,7 +44,7 @@ pub struct BulkProgress {
     pub resume_at: u64,
 }
 
-/// What came of a bulk run that reached the end of its input.
+/// The result of a bulk run that reached the end of its input.
 ///
 /// ```
 #[doc = include_str!("../../docs/employees.md")]
@@ -83,7 +83,7 @@ impl BulkReport {
     }
 }
 
-/// An entity that a bulk run could not write, or does not know to be written.
+/// An entity that a bulk run could not write, or whose write has an unknown outcome.
 ///
 /// ```
 #[doc = include_str!("../../docs/employees.md")]
@@ -103,12 +103,13 @@ pub struct BulkFailure {
     pub(super) index: u64,
     pub(super) key: Option<EntityKey>,
     pub(super) error: Arc<Error>,
-    /// The entity itself was refused, and would be again: nothing was written, and a run that resumes need not try.
+    /// Whether the entity itself was refused. A new attempt would be refused again: nothing was written, and a run that resumes can
+    /// skip it.
     pub(super) is_refused: bool,
 }
 
 impl BulkFailure {
-    /// Which of the input it is, counted from 0.
+    /// The index of the entity in the input, counted from 0.
     pub const fn index(&self) -> u64 {
         self.index
     }
@@ -118,14 +119,15 @@ impl BulkFailure {
         self.key.as_ref()
     }
 
-    /// Why. Entities of one batch may share it: [`BulkFailure::key`] tells the entity, whatever the error names.
+    /// The error. Entities of one batch may share it: [`BulkFailure::key`] returns the key of this entity, even if the error names
+    /// another.
     pub fn error(&self) -> &Error {
         &self.error
     }
 
-    /// Whether the entity may have been written all the same: the service was sent the change and did not answer, or its
-    /// answer leaves that open. Of a delete in a batch whose response was lost, this stays true when the single delete that
-    /// follows fails in another way.
+    /// Whether the entity may still have been written: the change was sent, and no response arrived, or the response does not show
+    /// the outcome. After a batch of deletes whose response was lost, this stays true when the single delete that follows fails in
+    /// another way.
     pub fn is_outcome_unknown(&self) -> bool {
         self.error.is_outcome_unknown()
     }
@@ -141,7 +143,7 @@ impl fmt::Display for BulkFailure {
     }
 }
 
-/// Why a bulk run ended before its input did, with the report up to there. What was on its way was waited for.
+/// Why a bulk run ended before its input did, with the report up to that point. The run waited for the batches in flight.
 ///
 /// ```
 #[doc = include_str!("../../docs/employees.md")]
@@ -161,9 +163,9 @@ struct Inner {
 
 /// Why a run ends early.
 pub(super) enum Cause {
-    /// It cannot be begun, or the table or the credential is at fault and no entity.
+    /// The run cannot be started, or the error is about the table or the credential and not about an entity.
     Error(Arc<Error>),
-    /// More entities failed than should.
+    /// More entities failed than the limit allows.
     Failures(Arc<Error>),
     /// The input failed.
     Source(Box<dyn StdError + Send + Sync>),
@@ -184,8 +186,8 @@ impl BulkError {
         self.0.report
     }
 
-    /// The error that ended it: of the table, of the credential, or of the last entity that failed; or of the
-    /// input, when that was a query. `None` for an input of another kind: its error is the source of this one.
+    /// The error that ended the run: of the table, of the credential, of the last entity that failed, or of the input if the input
+    /// was a query. `None` for other inputs: the error of the input is the source of this error.
     pub fn error(&self) -> Option<&Error> {
         match &self.0.cause {
             Cause::Error(error) | Cause::Failures(error) => Some(error),
