@@ -384,7 +384,7 @@ fn columns(rows: &Rows<'_>) -> TokenStream {
     }
 }
 
-/// What only the compiler can see: whether each variant can be told from the others.
+/// Checks that only the compiler can make: whether each variant can be distinguished from the others.
 fn checks(rows: &Rows<'_>) -> Vec<TokenStream> {
     let (ident, krate) = (&rows.ident, &rows.krate);
     let (_, type_generics, _) = rows.input.generics.split_for_impl();

@@ -209,11 +209,11 @@ impl EntraId {
         }
     }
 
-    /// Whom the tokens are for, without `/.default` behind it. Unless told otherwise it goes with the host: for Table storage
+    /// The audience of the tokens, without `/.default` at the end. By default it depends on the host: for Table storage
     /// `https://storage.azure.com`, `https://storage.azure.us` or `https://storage.azure.cn`, for Cosmos DB
     /// `https://cosmos.azure.com` and so on.
     ///
-    /// An audience that is set is kept, whatever the service says.
+    /// An audience that is set is kept, even if the service names another.
     #[must_use]
     pub fn audience(mut self, audience: impl Into<String>) -> Self {
         self.audience = Some(audience.into());

@@ -122,7 +122,7 @@ impl<F> FieldAccess<F> {
         convert("Timestamp", self.edm_type, (self.from_value)(value))
     }
 
-    /// Notes the time of a write in the field marked `timestamp`, where the ETag tells it.
+    /// Sets the field marked `timestamp` to the time of a write, where the ETag contains it.
     pub fn set_timestamp(self, field: &mut F, etag: &ETag) {
         let value = etag.timestamp().map(Value::DateTime);
         if let Ok(Some(value)) = (self.from_value)(value) {

@@ -1,7 +1,7 @@
-//! Enums of entities: which variant a row is of, told by its entity type or by its row key, and which rows a variant has.
+//! Enums of entities: the variant of an entity, determined by its entity type or by its row key, and the entities of a variant.
 //!
-//! What two variants could share is refused at compile time, where alone both structs are known. Knows nothing of how a struct
-//! is read.
+//! Overlapping variants are refused at compile time, the only point where both structs are known. This module does not know how a
+//! struct is read.
 //!
 //! A macro sees one item and not the properties of a variant's struct. So the schema is a constant, and so is the assertion over two of
 //! them, whose message is put together at compile time.
@@ -13,14 +13,14 @@ use super::entity_type::{begins_with, contains, equal, refuse, wrong_type};
 use super::{EntityError, EntityProblem, EntityType, PropertyReader, Schema};
 use crate::query::{Filter, row_key_range};
 
-/// What tells the variants of an enum apart.
+/// What distinguishes the variants of an enum.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "made by generated code alone")]
 pub enum By {
     /// The property with the entity type.
     EntityType,
-    /// The text with which the row key begins.
+    /// The prefix of the row key.
     RowKey,
 }
 
@@ -196,7 +196,7 @@ fn any(prefixes: Vec<&str>) -> Option<Tree> {
 
 /// Refusals at compile time.
 impl Schema {
-    /// Refuses a variant that cannot be told from those before it, or not at all.
+    /// Refuses a variant that cannot be distinguished from the variants before it, or cannot be identified at all.
     #[doc(hidden)]
     #[expect(
         clippy::indexing_slicing,

@@ -132,7 +132,7 @@ impl EntityType {
         None
     }
 
-    /// Refuses at compile time older versions that cannot be told from this one.
+    /// Refuses at compile time older versions that cannot be distinguished from this one.
     #[expect(
         clippy::indexing_slicing,
         reason = "at compile time, and within the bounds by the conditions of the loops"
@@ -233,7 +233,7 @@ impl Schema {
         self
     }
 
-    /// Refuses at compile time an entity type that cannot be told from those of older versions.
+    /// Refuses at compile time an entity type that cannot be distinguished from those of older versions.
     #[doc(hidden)]
     pub const fn check_entity_type(&self) {
         if let Some(entity_type) = &self.entity_type {

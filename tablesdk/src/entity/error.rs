@@ -117,7 +117,7 @@ pub enum EntityProblem {
         /// The type of its field.
         expected: EdmType,
     },
-    /// The answer tells no version of the entity.
+    /// The response contains no version of the entity.
     #[error("the answer has no ETag for the entity")]
     NoETag,
     /// The value in the answer cannot be read.
@@ -170,7 +170,7 @@ pub enum EntityProblem {
         /// What is wrong with its value.
         error: ValueError,
     },
-    /// The entity is of another type, or tells none.
+    /// The entity has another type, or none.
     #[error("{}, expected {}", FoundType { property, found: found.as_deref() }, Alternatives(expected))]
     WrongEntityType {
         /// The property that holds the entity type.

@@ -24,7 +24,7 @@ pub trait EntityVariant: Sized {
     #[doc(hidden)]
     const ACCESS: VariantAccess<Self>;
 
-    /// The columns, as those of `E`, for the rows that the prefix tells.
+    /// The columns, as those of `E`, for the entities that the prefix selects.
     #[doc(hidden)]
     fn columns_of<E>(prefix: Prefix) -> Self::ColumnsOf<E>;
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A store of repetitions, filled by success.
+/// A budget of retries, which successes refill.
 #[derive(Debug)]
 pub(super) struct Budget {
     tenths: AtomicU32,
@@ -18,7 +18,7 @@ impl Budget {
         }
     }
 
-    /// Takes a repetition, if there is one.
+    /// Takes a retry from the budget, if there is one.
     pub(super) fn take(&self) -> bool {
         let taken = |tenths: u32| tenths.checked_sub(TENTHS);
         // A count: nothing else is ordered by it.
@@ -27,7 +27,7 @@ impl Budget {
             .is_ok()
     }
 
-    /// Notes a success at the first attempt.
+    /// Records a success at the first attempt.
     pub(super) fn refill(&self) {
         let filled = |tenths: u32| (tenths < self.full).then(|| tenths + 1);
         // Full is full.
@@ -37,7 +37,7 @@ impl Budget {
     }
 }
 
-/// What a repetition costs, and a success earns one of.
+/// The cost of a retry. A success earns one tenth of it.
 const TENTHS: u32 = 10;
 
 #[cfg(test)]

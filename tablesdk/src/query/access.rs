@@ -1,4 +1,4 @@
-//! How the service finds what a query asks for, as far as the filter tells. Knows nothing of requests.
+//! How the service finds what a query asks for, as far as the filter shows it. This module knows nothing of requests.
 
 use std::fmt;
 

@@ -69,32 +69,32 @@ impl AccountSasBuilder {
         self
     }
 
-    /// Holds for this kind of resource as well: without any, it would hold for nothing.
+    /// Makes the signature valid for this kind of resource as well. Without any kind, the signature is valid for nothing.
     pub fn on(mut self, resource_types: ResourceTypes) -> Self {
         self.resource_types |= resource_types;
         self
     }
 
-    /// Holds for these services: tables, unless told otherwise. Tables have to be among them.
+    /// Makes the signature valid for these services; for tables by default. Tables must be among them.
     pub fn services(mut self, services: Services) -> Self {
         self.services = services;
         self
     }
 
-    /// Holds from that time on: at once, unless told otherwise. Takes a [`Timestamp`], a [`SystemTime`](std::time::SystemTime) or,
-    /// with the feature `time`, an `OffsetDateTime`; whole seconds count.
+    /// Makes the signature valid from that time on; at once by default. Takes a [`Timestamp`], a [`SystemTime`](std::time::SystemTime) or, with the
+    /// feature `time`, an `OffsetDateTime`. Only whole seconds count.
     pub fn starts_at<T: TryInto<Timestamp, Error: Into<Problem>>>(mut self, time: T) -> Self {
         self.terms.start = self.terms.time(time);
         self
     }
 
-    /// Holds from that long after the signing on.
+    /// Makes the signature valid for that long after the signing.
     pub fn starts_in(mut self, duration: Duration) -> Self {
         self.terms.start = Some(When::In(duration));
         self
     }
 
-    /// Holds until that time. Takes what [`starts_at`](Self::starts_at) takes.
+    /// Makes the signature valid until that time. Takes the same types as [`starts_at`](Self::starts_at).
     pub fn expires_at<T: TryInto<Timestamp, Error: Into<Problem>>>(mut self, time: T) -> Self {
         self.terms.expiry = self.terms.time(time);
         self

@@ -163,23 +163,23 @@ impl TableSasBuilder {
         self
     }
 
-    /// Holds from that time on: at once, unless told otherwise. Takes a [`Timestamp`], a [`SystemTime`](std::time::SystemTime) or,
-    /// with the feature `time`, an `OffsetDateTime`; whole seconds count.
+    /// Makes the signature valid from that time on; at once by default. Takes a [`Timestamp`], a [`SystemTime`](std::time::SystemTime) or, with the
+    /// feature `time`, an `OffsetDateTime`. Only whole seconds count.
     ///
-    /// The service's clock decides, and does not agree with this machine's to the second: leave it out for a signature that
-    /// holds at once.
+    /// The service's clock decides, and it can differ from this machine's clock by seconds. For a signature that is valid at once,
+    /// do not set this time.
     pub fn starts_at<T: TryInto<Timestamp, Error: Into<Problem>>>(mut self, time: T) -> Self {
         self.terms.start = self.terms.time(time);
         self
     }
 
-    /// Holds from that long after the signing on.
+    /// Makes the signature valid for that long after the signing.
     pub fn starts_in(mut self, duration: Duration) -> Self {
         self.terms.start = Some(When::In(duration));
         self
     }
 
-    /// Holds until that time. Takes what [`starts_at`](Self::starts_at) takes.
+    /// Makes the signature valid until that time. Takes the same types as [`starts_at`](Self::starts_at).
     pub fn expires_at<T: TryInto<Timestamp, Error: Into<Problem>>>(mut self, time: T) -> Self {
         self.terms.expiry = self.terms.time(time);
         self

@@ -135,7 +135,7 @@ pub(super) fn refused(problem: impl Into<Problem>) -> Error {
     Error::input(problem).with_operation(OPERATION)
 }
 
-/// Why a shared access signature would be of no use to anybody.
+/// Why a shared access signature would be useless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum InvalidTerms {
     #[error("the addresses end before they start, or are of two families")]

@@ -153,8 +153,8 @@ impl FromStr for SasUrl {
     }
 }
 
-/// How many segments of the path the account takes, where the host tells: none at a host of the service, one at an address, where
-/// emulators are.
+/// How many segments of the path belong to the account, where the host shows it: none at a host of the service, one at an IP
+/// address or `localhost`, where emulators run.
 fn places_account(endpoint: &Endpoint) -> Option<usize> {
     let host = endpoint.host();
     let (_, domain) = host.split_once('.').unwrap_or_default();

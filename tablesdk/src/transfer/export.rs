@@ -61,8 +61,8 @@ impl Export {
         }
     }
 
-    /// Reads these tables only; they must exist. Without it all tables of the account are read, as they are listed when the
-    /// export starts or goes on.
+    /// Reads only these tables; they must exist. Without this option, all tables of the account are read, as they are listed when
+    /// the export starts or resumes.
     pub fn tables<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.tables = Some(names.into_iter().map(Into::into).collect());
         self
@@ -74,8 +74,8 @@ impl Export {
         self
     }
 
-    /// Goes on after a chunk of an earlier export of the same account and tables. Tables that were created in between are
-    /// read where their name comes later.
+    /// Resumes after a chunk of an earlier export of the same account and tables. A table that was created in between is read if
+    /// its name comes later in the order.
     pub fn resume(mut self, position: ExportPosition) -> Self {
         self.resume = Some(position);
         self

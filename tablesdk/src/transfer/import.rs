@@ -1,8 +1,9 @@
-//! `import`: records into tables, neighbours of one partition together, several batches on their way at a time.
+//! `import`: writes records into tables. Neighbours of one partition are written together, and several batches are in flight at a
+//! time.
 //!
-//! Entities arrive in any order, and what was written can only be told as "all records up to here". So the batches are
-//! awaited in the order in which they were packed, and no two of them that are on their way hold the same entity.
-//! So the later record wins.
+//! Entities arrive in any order, and progress can only be reported as "all records up to here". Therefore, the batches are awaited
+//! in the order in which they were packed, and no two batches in flight contain the same entity. The later record of an entity
+//! wins.
 
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
@@ -164,9 +165,9 @@ impl Import {
         self
     }
 
-    /// How many entities of one partition go into one request, at most: from 1 to 100, which it is unless told otherwise. At
-    /// 1 no batch is sent, for services that have none, or misread them: Azurite 3.35 stores entities with a comma in the row
-    /// key under another key when they come in a batch, and refuses texts with U+2028 or U+0085.
+    /// The maximum number of entities of one partition in one request, from 1 to 100; 100 by default. With 1, no batches are sent,
+    /// for services that do not support batches or misread them: Azurite 3.35 stores entities with a comma in the row key under
+    /// another key when they come in a batch, and refuses strings with U+2028 or U+0085.
     pub const fn batch_size(mut self, entities: usize) -> Self {
         self.batch_size = entities;
         self
@@ -242,7 +243,7 @@ impl Import {
         self.ended(flushed)
     }
 
-    /// Waits until all is in the service, and tells what came of it.
+    /// Waits until all records are in the service, and returns the result.
     ///
     /// # Errors
     ///

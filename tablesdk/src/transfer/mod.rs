@@ -1,9 +1,10 @@
-//! Whole tables in and out: what an account holds as records, and records back into an account.
+//! Export and import of whole tables: the entities of an account as records, and records as entities of an account.
 //!
-//! [`TableServiceClient::export`](crate::TableServiceClient::export) reads all tables, or those named, page by page, and says after each page where to
-//! go on from. [`TableServiceClient::import`](crate::TableServiceClient::import) takes the records, packs neighbours of one partition into batches, and
-//! has several on their way at a time. Between the two a [`Record`] is a line of JSON, or goes straight from one account to
-//! another: this module opens no file. Every endpoint that the client speaks to can be either end.
+//! [`TableServiceClient::export`](crate::TableServiceClient::export) reads all tables, or the named ones, page by page, and returns
+//! after each page the position to resume from. [`TableServiceClient::import`](crate::TableServiceClient::import) takes the
+//! records, packs neighbours of one partition into batches, and has several batches in flight at a time. Between the two, a
+//! [`Record`] is a line of JSON, or goes directly from one account to another: this module opens no file. Every endpoint that the
+//! client supports can be either end.
 //!
 //! An export is not a snapshot: what is written while it runs may or may not be in it. Each page is what the service returned, so
 //! an entity that does not change meanwhile is in the export once. Stored access policies, the properties of the service, and the

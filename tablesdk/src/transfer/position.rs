@@ -47,7 +47,7 @@ pub(super) enum Place {
         name: String,
         page: Option<PageToken>,
     },
-    /// After all tables, the end not told yet.
+    /// After all tables, but before the last record was returned.
     Tables,
     /// After the last record.
     End,
