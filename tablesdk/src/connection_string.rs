@@ -222,7 +222,7 @@ fn is_of_another_service(key: &str) -> bool {
 fn emulator_at(proxy: &str) -> Result<Endpoint, InvalidConnectionString> {
     let key = "DevelopmentStorageProxyUri";
     let proxy = parse_endpoint(key, proxy)?;
-    // SERVICE: a port of its own would be that of one of three services, and nobody says of which.
+    // SERVICE: a port here would be that of one of three services, and it is not known of which.
     let has_port = proxy
         .as_str()
         .parse::<http::Uri>()

@@ -83,7 +83,7 @@ impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S> {
         if in_order {
             EntityStream::first(take, one_after_another(places, parallel))
         } else {
-            // Each in a task of its own: a request must not wait for whoever consumes the items of others.
+            // Each in a task of its own: a request must not wait for the consumer of the items of other places.
             let items = places.map(|place| read_ahead(place.stream(), ITEMS_AHEAD));
             let items = stream::iter(items).flatten_unordered(parallel);
             EntityStream::first(take, items)

@@ -467,7 +467,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
             let page = Box::pin(query.page::<E>(top, continuation));
             let (more, next) = page.await?;
             if left.is_some_and(|left| more.len() > left) {
-                // The token would lie behind items that nobody gets to see.
+                // The token would be after items that the caller does not get.
                 return Err(query.fail(TooManyError));
             }
             items.extend(more);

@@ -164,8 +164,8 @@ impl Failure {
             Some(error) => Self::refused(error, headers, now),
             None => Self {
                 remedy: remedy(status),
-                // Whoever answers in the service's place may have passed the request on before. Too many requests are turned
-                // away at the door.
+                // A proxy that responds in the service's place may have forwarded the request before. 429 is sent before the
+                // request is processed.
                 maybe_done: status != StatusCode::TOO_MANY_REQUESTS,
                 is_verdict: false,
                 asked_pause: asked_pause(headers, now),
@@ -294,7 +294,7 @@ fn remedy(status: StatusCode) -> Remedy {
 /// since an earlier attempt. Nor is anything about headers and checksums, which a bad connection may have damaged once.
 fn is_verdict(error: &ServiceError) -> bool {
     let code = error.code();
-    // A code with a status that is not its own is nobody's word.
+    // A code with a status that is not its own is not a response of the service.
     error.status() == code.status()
         && matches!(
             code,
@@ -425,7 +425,7 @@ mod tests {
             (404, "TableNotFound", false),
             (409, "EntityAlreadyExists", false),
             (412, "UpdateConditionNotSatisfied", false),
-            // Nobody's word.
+            // Not responses of the service.
             (400, "FromTheFuture", false),
             (500, "InvalidInput", false),
         ] {

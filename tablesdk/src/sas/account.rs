@@ -81,8 +81,8 @@ impl AccountSasBuilder {
         self
     }
 
-    /// Makes the signature valid from that time on; at once by default. Takes a [`Timestamp`], a [`SystemTime`](std::time::SystemTime) or, with the
-    /// feature `time`, an `OffsetDateTime`. Only whole seconds count.
+    /// Makes the signature valid from that time on; at once by default. Takes a [`Timestamp`], a
+    /// [`SystemTime`](std::time::SystemTime) or, with the feature `time`, an `OffsetDateTime`. Only whole seconds count.
     pub fn starts_at<T: TryInto<Timestamp, Error: Into<Problem>>>(mut self, time: T) -> Self {
         self.terms.start = self.terms.time(time);
         self

@@ -140,14 +140,15 @@ impl TableSasBuilder {
     /// Grants what a [stored access policy](super::StoredAccessPolicy) of the table says, permissions and times: it
     /// can be changed, and deleted, after the signature was given away.
     ///
-    /// The policy says everything: permissions and times of the signature's own are an error here. For a policy that leaves
-    /// something open there is [`with_partial_policy`](Self::with_partial_policy).
+    /// The policy sets everything: permissions and times of the signature itself are an error here. For a policy that leaves some
+    /// of them open, use [`with_partial_policy`](Self::with_partial_policy).
     pub fn with_policy(self, id: impl Into<String>) -> Self {
         self.policy(id.into(), false)
     }
 
-    /// Grants what a [stored access policy](super::StoredAccessPolicy) of the table says, and says itself what that one leaves
-    /// open: permissions, start or expiry. What both of them say, the service refuses as `AuthenticationFailed`.
+    /// Grants what a [stored access policy](super::StoredAccessPolicy) of the table grants. The signature itself sets what the
+    /// policy leaves open: permissions, start or expiry. If both set the same one, the service refuses the request with
+    /// `AuthenticationFailed`.
     pub fn with_partial_policy(self, id: impl Into<String>) -> Self {
         self.policy(id.into(), true)
     }
@@ -163,8 +164,8 @@ impl TableSasBuilder {
         self
     }
 
-    /// Makes the signature valid from that time on; at once by default. Takes a [`Timestamp`], a [`SystemTime`](std::time::SystemTime) or, with the
-    /// feature `time`, an `OffsetDateTime`. Only whole seconds count.
+    /// Makes the signature valid from that time on; at once by default. Takes a [`Timestamp`], a
+    /// [`SystemTime`](std::time::SystemTime) or, with the feature `time`, an `OffsetDateTime`. Only whole seconds count.
     ///
     /// The service's clock decides, and it can differ from this machine's clock by seconds. For a signature that is valid at once,
     /// do not set this time.
@@ -208,9 +209,9 @@ impl TableSasBuilder {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Input`](crate::ErrorKind::Input) when the service would refuse it, or it would be of no use: nothing is allowed, it
-    /// never expires, expires before it starts or has expired, its keys end before they start, it has a policy and terms
-    /// of its own, or the name of the table breaks the rules.
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) when the service would refuse the signature, or when the signature would be
+    /// useless: it allows nothing, never expires, expires before it starts or has expired, its keys end before they start, it has a
+    /// policy and terms of its own, or the name of the table breaks the rules.
     /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) when the client has no account key.
     pub fn sign(mut self) -> Result<SasUrl, Error> {
         let pipeline = &self.table.pipeline;

@@ -82,10 +82,10 @@ pub(super) async fn send(table: TableClient, verb: Verb, mut items: Vec<Item>) -
                     let item = items.remove(index);
                     refuse(&mut sent, verb, &item, error);
                 }
-                // Nobody says which: each for itself will.
+                // The error does not say which change it is about: each change is sent alone.
                 None => refusals = REFUSALS_MAX,
             },
-            // Of deletes it is known what should be there in the end, whoever brought it about.
+            // A missing entity is the wanted result of a delete, whichever program deleted it.
             // The batch is atomic, and its retry is refused for the first missing entity: all are missing if the first attempt was carried
             // out. A delete by key treats a missing entity as success.
             Judgement::Other if verb == Verb::Delete && is_gone(&error) => {
