@@ -43,7 +43,7 @@ pub(super) async fn settle(
     Ok((row, run.tally(error)))
 }
 
-/// The error of a write with a success response that is not a well-formed response of the service. Any component on the way can
+/// The error of a write with a success response that is not a well-formed response of the service. Any component in between can
 /// respond 200; whether the write was carried out is then unknown.
 pub(super) fn unproven(problem: impl Into<Box<dyn StdError + Send + Sync>>) -> Error {
     Error::response(problem).with_unsettled(true)
