@@ -431,8 +431,8 @@ impl TableClient {
     #[doc = include_str!("docs/employees.md")]
     /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
     /// table.replace_unconditional(&Employee::new("Sales", "1", "Grace")).await?;
-    /// let nobody = table.replace_unconditional(&Employee::new("Sales", "2", "Alan"));
-    /// assert!(nobody.await.unwrap_err().is_not_found());
+    /// let missing = table.replace_unconditional(&Employee::new("Sales", "2", "Alan"));
+    /// assert!(missing.await.unwrap_err().is_not_found());
     /// # Ok(())
     /// # }
     /// ```

@@ -21,8 +21,8 @@ use crate::{Error, TableClient};
 /// table.patch(Employee::key("Sales", "1")).set(|e| e.name, "Ada Lovelace").await?;
 ///
 /// // It makes no entity.
-/// let nobody = table.patch(Employee::key("Sales", "2")).set(|e| e.name, "Grace");
-/// assert!(nobody.await.unwrap_err().is_not_found());
+/// let missing = table.patch(Employee::key("Sales", "2")).set(|e| e.name, "Grace");
+/// assert!(missing.await.unwrap_err().is_not_found());
 /// # Ok(())
 /// # }
 /// ```

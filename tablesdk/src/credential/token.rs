@@ -89,7 +89,7 @@ pub type TokenError = Box<dyn std::error::Error + Send + Sync>;
 ///     let scope = request.scopes().first().ok_or("no scope")?;
 ///     let tenant = request.tenant().unwrap_or("organizations");
 ///     println!("POST https://login.microsoftonline.com/{tenant}/oauth2/v2.0/token, scope {scope}");
-///     Err("nobody is asked here".into())
+///     Err("no token is requested here".into())
 /// }
 /// let credential = tablesdk::EntraId::new(token);
 /// ```
