@@ -1,6 +1,6 @@
-//! Everything about a server that can be chosen, in one place and as typed values.
+//! The configuration of a server as typed values.
 //!
-//! Reads no environment and opens nothing: [`Builder::start`] and [`Builder::in_process`] hand the values on.
+//! The builder reads no environment variables and opens nothing: [`Builder::start`] and [`Builder::in_process`] pass the values on.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -25,7 +25,7 @@ use crate::storage::StorageOptions;
 use crate::tls::TlsIdentity;
 use crate::{TableServer, TokenVerifier};
 
-/// Chooses what a [`TableServer`] is like; made by [`TableServer::builder`].
+/// Configures a [`TableServer`]; returned by [`TableServer::builder`].
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -88,142 +88,146 @@ impl Builder {
         }
     }
 
-    /// The address to listen on: `127.0.0.1` unless chosen. Without effect on a server without a socket.
+    /// The IP address to listen on. Default: `127.0.0.1`. Ignored for a server without a socket.
     pub const fn host(mut self, host: IpAddr) -> Self {
         self.host = host;
         self
     }
 
-    /// The port to listen on; 0, as it is unless chosen, takes a free one. Without effect on a server without a socket.
+    /// The port to listen on. Default: 0, which selects a free port. Ignored for a server without a socket.
     pub const fn port(mut self, port: u16) -> Self {
         self.port = port;
         self
     }
 
-    /// Adds an account, in the place of the default one: `devstoreaccount1` with a random key.
+    /// Adds an account. It replaces the default account, which is `devstoreaccount1` with a random key.
     ///
-    /// A name is 3 to 24 lower-case letters and digits, as it is part of a host name; another one is refused by
-    /// [`Builder::start`] and [`Builder::in_process`]. The same name twice is one account with two keys.
+    /// A name has 3 to 24 lower-case letters and digits, because it can be part of a host name. [`Builder::start`] and
+    /// [`Builder::in_process`] refuse other names. Two calls with the same name add one account with two keys.
     ///
-    /// Repeat it for more accounts. The first one is the account of [`TableServer::endpoint`],
-    /// [`TableServer::credential`] and [`TableServer::connection_string`].
+    /// Call it again for more accounts. [`TableServer::endpoint`], [`TableServer::credential`] and
+    /// [`TableServer::connection_string`] are those of the first account.
     pub fn account(mut self, account: SharedKey) -> Self {
         self.accounts.push(account);
         self
     }
 
-    /// The clock that stamps entities and checks the dates of requests: the system's unless chosen.
+    /// The clock for the timestamps of entities and for checking the dates of requests. Default: the system clock.
     pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
         self.clock = Arc::new(clock);
         self
     }
 
-    /// Keeps the tables in a folder, which is made if it is not there; without one they are in memory, and gone with the
-    /// server.
+    /// Stores the tables in a data directory, which is created if it does not exist. Without a data directory, the tables are in
+    /// memory and are lost when the server stops.
     ///
-    /// A write that was acknowledged survives as much as [`Durability`] says. One server at a time can have a folder open;
-    /// what it holds need not fit in memory.
+    /// [`Durability`] determines which failures an acknowledged write survives. Only one server at a time can open a data
+    /// directory. The data need not fit in memory.
     #[cfg(feature = "durable")]
     pub fn data(mut self, folder: impl Into<PathBuf>, durability: Durability) -> Self {
         self.storage = StorageOptions::Folder(folder.into(), durability);
         self
     }
 
-    /// For how long the name of a deleted table stays taken: not at all unless chosen.
+    /// How long the name of a deleted table stays reserved. Default: not at all.
     ///
-    /// The service needs 40 seconds or more until a table is gone. Until then, creating one of the same name is refused as
-    /// `TableBeingDeleted`; for everything else there is no such table any more. The time is that of [`Builder::clock`].
+    /// The service needs 40 seconds or more to delete a table. Until then, creating a table with the same name fails with
+    /// `TableBeingDeleted`; for all other operations the table does not exist any more. [`Builder::clock`] measures the time.
     pub const fn deleted_table_name_hold(mut self, duration: Duration) -> Self {
         self.table_name_hold = duration;
         self
     }
 
-    /// Takes bearer tokens, and lets this decide what each is good for. Unless chosen, every token is refused.
+    /// Accepts bearer tokens; the verifier decides what each token permits. Without a verifier, every token is refused.
     ///
-    /// Tokens that anybody on their way could read are refused, as the service does, unless the server encrypts or
-    /// [`Builder::tokens_over_http`] is chosen. [`TokenVerifier`] has an example.
+    /// Like the service, the server refuses tokens over unencrypted connections, unless [`Builder::tokens_over_http`] is set.
+    /// [`TokenVerifier`] has an example.
     pub fn token_verifier(mut self, verifier: impl TokenVerifier + 'static) -> Self {
         self.tokens.verifier = Some(Arc::new(verifier));
         self
     }
 
-    /// Takes tokens over connections that are not encrypted: for tests, and behind a proxy that speaks TLS with the clients.
+    /// Accepts tokens over unencrypted connections: for tests, and for a server behind a proxy that terminates TLS.
     pub const fn tokens_over_http(mut self) -> Self {
         self.tokens.over_http = true;
         self
     }
 
-    /// The most connections at a time: 10,000 unless chosen. Without effect on a server without a socket.
+    /// The maximum number of simultaneous connections. Default: 10,000. Ignored for a server without a socket.
     ///
-    /// The limit of open files of the process (`RLIMIT_NOFILE`) bounds them as well: each connection is an open file, and some files
-    /// are left for the data directory. The library leaves that limit as it is; the program `tablesdk-server` raises it where it may.
+    /// The process's limit of open files (`RLIMIT_NOFILE`) also bounds the number: each connection is an open file, and some files
+    /// are reserved for the data directory. The library does not change that limit; the program `tablesdk-server` raises it where
+    /// it is permitted to.
     ///
-    /// When all connections are taken, a new one takes the place of one that waits for a request: unauthenticated connections are
-    /// closed first, then the one that has waited longest. Where none waits, the new one does.
+    /// When the maximum is reached, a new connection replaces an idle one, which waits for a request: unauthenticated connections
+    /// are closed first, then the connection that has been idle longest. If no connection is idle, the new connection waits.
     pub const fn max_connections(mut self, connections: NonZeroUsize) -> Self {
         self.max_connections = connections;
         self
     }
 
-    /// How long [`TableServer::shutdown`] waits for requests under way before it cuts them off: ten seconds unless chosen.
-    /// Without effect on a server without a socket.
+    /// How long [`TableServer::shutdown`] waits for requests in flight before it aborts them. Default: ten seconds.
+    /// Ignored for a server without a socket.
     pub const fn shutdown_grace(mut self, grace: Duration) -> Self {
         self.shutdown_grace = grace;
         self
     }
 
-    /// Speaks HTTPS, and no HTTP, with this certificate. [`TableServer::endpoint`] then begins with `https`; the certificate should
-    /// be one of its host. Without effect on a server without a socket, and on the [`admin_port`](Self::admin_port).
+    /// Serves HTTPS only, with this certificate. [`TableServer::endpoint`] then begins with `https`; the certificate should be
+    /// valid for its host. Ignored for a server without a socket. The [`admin_port`](Self::admin_port) still serves HTTP.
     ///
-    /// Whoever sends HTTP is not answered. A certificate is renewed by a new start of the server.
+    /// A client that sends HTTP gets no response. To renew a certificate, restart the server.
     #[cfg(feature = "tls")]
     pub fn tls(mut self, identity: TlsIdentity) -> Self {
         self.tls = Some(identity);
         self
     }
 
-    /// Listens for operators on this port of `127.0.0.1`; 0 takes a free one, which [`TableServer::admin_addr`] tells. Unless
-    /// chosen, there is none. Without effect on a server without a socket.
+    /// Listens for operators on this port of `127.0.0.1`. 0 selects a free port, which [`TableServer::admin_addr`] returns. By
+    /// default there is no such listener. Ignored for a server without a socket.
     ///
-    /// `GET /health` answers while the server does, `GET /ready` with 503 once nothing can be written any more, `GET /metrics`
-    /// in the text form of Prometheus, and `POST /backup` with a backup of everything, as
-    /// [`TableServer::backup`] writes it. Nobody is asked who they are: whoever can reach the loopback address of this machine
-    /// can read all tables there. Web pages cannot.
+    /// * `GET /health` responds as long as the server runs.
+    /// * `GET /ready` responds with 503 when writes are not possible any more.
+    /// * `GET /metrics` returns metrics in the text format of Prometheus.
+    /// * `POST /backup` returns a backup of all data, as [`TableServer::backup`] writes it.
+    ///
+    /// There is no authentication: a client that can reach the loopback address of this machine can read all tables. Web pages
+    /// cannot, because requests with an origin or for another host are refused.
     pub const fn admin_port(mut self, port: u16) -> Self {
         self.admin_port = Some(port);
         self
     }
 
-    /// The most entities of a page: 1,000 unless chosen, as the service has it. Taken as the nearest number from 1 to 1,000.
+    /// The maximum number of entities in a page. Default: 1,000, as in the service. The value is clamped to 1 to 1,000.
     ///
-    /// A small number shows with few entities whether a client follows continuation tokens.
+    /// With a small page size, a test needs few entities to show whether a client follows continuation tokens.
     pub fn max_page_entities(mut self, count: usize) -> Self {
         self.paging.entities_max = count.clamp(1, PAGE_ITEMS_MAX);
         self
     }
 
-    /// Puts an empty page with a continuation token before each page of entities.
+    /// Returns an empty page with a continuation token before each page of entities.
     ///
-    /// The service answers so, rarely, when it has looked for a while and found nothing. A client that takes an empty page for
-    /// the end loses entities.
+    /// The service rarely does so, when it has searched for some time without a match. A client that treats an empty page as the
+    /// end loses entities.
     pub const fn empty_pages(mut self) -> Self {
         self.paging.empty_pages = true;
         self
     }
 
-    /// Ends a page of entities where its partition ends.
+    /// Ends a page of entities at the end of a partition.
     ///
     /// The service does so where the data of a table continues on another machine. The continuation token then names a
-    /// partition and no row: `NextRowKey` is absent, and must not be sent back as an empty one.
+    /// partition and no row: `NextRowKey` is absent, and the client must not send it back as an empty value.
     pub const fn page_per_partition(mut self) -> Self {
         self.paging.page_per_partition = true;
         self
     }
 
-    /// How long a query may look for entities or tables until it answers with what it has found, and a continuation token:
-    /// five seconds unless chosen, as the service has it.
+    /// How long a query may search for entities or tables before it returns the results so far with a continuation token.
+    /// Default: five seconds, as in the service.
     ///
-    /// With [`Duration::ZERO`], a query looks at a single one, wanted or not.
+    /// With [`Duration::ZERO`], a query examines a single entity or table per page, whether it matches or not.
     pub const fn max_query_time(mut self, duration: Duration) -> Self {
         self.paging.max_query_time = duration;
         self
@@ -233,8 +237,9 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// When the address cannot be bound: the kind says why, such as [`io::ErrorKind::AddrInUse`]. When an account has a name
-    /// that none can have, which is [`io::ErrorKind::InvalidInput`]. Or when the folder of the data cannot be used.
+    /// * The address cannot be bound: the kind is the reason, such as [`io::ErrorKind::AddrInUse`].
+    /// * The name of an account is invalid: [`io::ErrorKind::InvalidInput`].
+    /// * The data directory cannot be used.
     ///
     /// # Panics
     ///
@@ -255,11 +260,11 @@ impl Builder {
         TableServer::listening(sockets, self.options()?).await
     }
 
-    /// Makes a server without a socket, which is reached through [`TableServer::transport`].
+    /// Creates a server without a socket. Clients reach it through [`TableServer::transport`].
     ///
     /// # Errors
     ///
-    /// When an account has a name that none can have ([`io::ErrorKind::InvalidInput`]), or the folder of the data cannot be used.
+    /// When the name of an account is invalid ([`io::ErrorKind::InvalidInput`]), or the data directory cannot be used.
     pub fn in_process(self) -> io::Result<TableServer> {
         TableServer::without_socket(self.options()?)
     }
@@ -282,20 +287,20 @@ impl Builder {
     }
 }
 
-/// What the layer of the sockets gets to know.
+/// The options of the socket layer.
 #[derive(Clone, Debug)]
 pub(crate) struct Sockets {
     pub(crate) address: SocketAddr,
     pub(crate) max_connections: NonZeroUsize,
     pub(crate) shutdown_grace: Duration,
     pub(crate) admin_port: Option<u16>,
-    /// How clients begin the URL of the server.
+    /// The scheme of the server's URL.
     pub(crate) scheme: &'static str,
     #[cfg(feature = "tls")]
     pub(crate) tls: Option<TlsIdentity>,
 }
 
-/// What the layers behind the sockets get to know.
+/// The options of the layers below the sockets.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
     /// At least one.
@@ -303,12 +308,12 @@ pub(crate) struct Options {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) paging: Paging,
     pub(crate) storage: StorageOptions,
-    /// For how long the name of a deleted table stays taken.
+    /// How long the name of a deleted table stays reserved.
     pub(crate) table_name_hold: Duration,
     pub(crate) tokens: Tokens,
 }
 
-/// Refuses a name that could not be part of a host name, or could be taken for something else there.
+/// Refuses a name that cannot be part of a host name, or that would be ambiguous there.
 pub(crate) fn check_account(name: &str) -> io::Result<()> {
     let is_allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     if ACCOUNT_NAME_LENGTHS.contains(&name.len()) && name.bytes().all(is_allowed) {
@@ -319,8 +324,8 @@ pub(crate) fn check_account(name: &str) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, message))
 }
 
-/// The development account's name, since tools expect it, with a key of its own: a client that is aimed at the wrong server
-/// fails loudly.
+/// The name of the development account, because tools expect it, with a random key: a client that connects to the wrong server
+/// fails with an authentication error.
 fn random_account() -> SharedKey {
     let mut key = vec![0; KEY_BYTES];
     getrandom::fill(&mut key).expect("the operating system gives random bytes");
@@ -330,7 +335,7 @@ fn random_account() -> SharedKey {
 const CONNECTIONS_MAX: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(10);
 const DEFAULT_ACCOUNT: &str = "devstoreaccount1";
-/// How long the name of an account may be.
+/// The allowed lengths of an account name.
 const ACCOUNT_NAME_LENGTHS: RangeInclusive<usize> = 3..=24;
 /// As long as the keys of the service.
 const KEY_BYTES: usize = 64;

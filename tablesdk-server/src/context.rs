@@ -348,7 +348,7 @@ fn is_version(version: &HeaderValue) -> bool {
 
 const XML: &str = "application/xml";
 
-/// Where the service sends whoever has no token. There is none for this server, in any tenant.
+/// The service's challenge to clients without a token. This server has no such authority, in any tenant.
 const CHALLENGE: &str = "Bearer authorization_uri=https://login.microsoftonline.com/common/oauth2/authorize resource_id=https://storage.azure.com";
 
 /// The service's own value, then ours.

@@ -1,8 +1,8 @@
-//! An Azure Table storage server, in memory or in a folder: inside a test, or standalone for clients of any language.
+//! An Azure Table storage server, in memory or with a data directory: inside a test, or standalone for clients of any language.
 //!
 //! # In process
 //!
-//! A server starts on a free port, with an account key of its own, and stops when it is dropped:
+//! A server starts on a free port with a random account key, and stops when it is dropped:
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
@@ -16,8 +16,8 @@
 //! # }
 //! ```
 //!
-//! [`TableServer::in_process`] needs no socket: requests reach it through [`TableServer::transport`], also while tokio's
-//! time is paused.
+//! [`TableServer::in_process`] needs no socket: clients send requests through [`TableServer::transport`]. This also works while
+//! tokio's time is paused.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
@@ -33,34 +33,36 @@
 //! # }
 //! ```
 //!
-//! There is no global state: servers share nothing, run on the caller's runtime, read no environment and install nothing.
+//! There is no global state: servers share nothing, run on the caller's runtime, read no environment variables and install no
+//! global handlers.
 //!
 //! # Accounts
 //!
-//! A URL names its account by the path, `http://127.0.0.1:10002/acct/people`, or by the host, as the service does:
-//! `http://acct.table.localhost:10002/people`. Any host will do whose first label is the name of an account here; clients that
-//! do not resolve names below `localhost` by themselves need an entry in their hosts file. With `-secondary` behind its name, an
-//! account can be read and not written.
+//! A URL names its account in the path, `http://127.0.0.1:10002/acct/people`, or in the host name, as the service does:
+//! `http://acct.table.localhost:10002/people`. Every host name is accepted whose first label is the name of an account of the
+//! server. A client that does not resolve names below `localhost` by itself needs an entry in its hosts file. With the suffix
+//! `-secondary` after its name, an account is read-only.
 //!
 //! # Log
 //!
-//! Each request is an event of [`tracing`] with the target `tablesdk_server::request`: what was asked by which kind of credential,
-//! how it was answered, how long that took, and why it was refused, if it was. Events hold no keys, signatures and
-//! tokens. Where nobody subscribes, they cost nothing.
+//! Each request is an event of [`tracing`] with the target `tablesdk_server::request`: the operation, the kind of credential, the
+//! response, the duration, and the reason of a refusal. Events contain no keys, signatures or tokens. Without a subscriber, they
+//! cost nothing.
 //!
 //! # Testing a client
 //!
-//! [`Builder`] makes happen what else happens in production alone: small and empty [pages](Builder::empty_pages), queries that
-//! run out of [time](Builder::max_query_time), names of deleted tables that stay [taken](Builder::deleted_table_name_hold). The
-//! [guide to testing](https://docs.rs/tablesdk/latest/tablesdk/guide/testing/) of `tablesdk` puts it together.
+//! [`Builder`] reproduces behavior that otherwise occurs only in production: small and empty [pages](Builder::empty_pages),
+//! queries that run out of [time](Builder::max_query_time), names of deleted tables that stay
+//! [reserved](Builder::deleted_table_name_hold). The
+//! [guide to testing](https://docs.rs/tablesdk/latest/tablesdk/guide/testing/) of `tablesdk` shows how to use it.
 //!
 //! # Features
 //!
 //! | feature | default | adds |
 //! |---|---|---|
 //! | `cli` | yes | the program `tablesdk-server`; a test depends on the library with `default-features = false` |
-//! | `durable` | with `cli` | tables in a folder: `Builder::data`, `DataFolder` |
-//! | `jemalloc` | no | for the program: an allocator that gives freed memory back to the system; building it takes `make` and a C compiler |
+//! | `durable` | with `cli` | tables in a data directory: `Builder::data`, `DataFolder` |
+//! | `jemalloc` | no | for the program: an allocator that returns freed memory to the system; needs `make` and a C compiler |
 //! | `tls` | with `cli` | HTTPS: `Builder::tls` |
 //!
 //! # Standalone
@@ -103,7 +105,7 @@ pub use server::{InProcess, TableServer};
 pub use storage::Durability;
 #[cfg(feature = "tls")]
 pub use tls::TlsIdentity;
-// What the interface is made of, so that a test needs no more than this crate: the same types as in `tablesdk`.
+// The types of the public API, so that a test needs only this crate. They are the same types as in `tablesdk`.
 pub use tablesdk_protocol::auth::{InvalidKeyError, SharedKey};
 pub use tablesdk_protocol::{
     Clock, ParseTimestampError, Timestamp, TimestampRangeError, Transport, TransportError,

@@ -130,7 +130,7 @@ async fn serve(
     Ok(stopped?)
 }
 
-/// Whoever waits for the file finds the whole number in it.
+/// Writes the port to a file by renaming a draft, so that a program that waits for the file never reads a partial number.
 fn write_port(path: &Path, port: u16) -> io::Result<()> {
     let mut draft = path.as_os_str().to_owned();
     draft.push(".new");

@@ -1,7 +1,7 @@
-//! The request log: one event for each request, once it has its answer or can get none.
+//! The request log: one event for each request, when its response is complete or no response is possible any more.
 //!
-//! Events go to whoever subscribes to `tracing`; nothing is installed here. What is written down lets nobody sign anything: no
-//! header but the client's request id, and of the URL no signature, nor what may be one.
+//! Events go to the `tracing` subscribers; nothing is installed here. Events contain no credentials: no header except the
+//! client's request id, and of the URL neither the signature nor any part that could be one.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -19,10 +19,10 @@ use tracing::{Level, Span};
 use crate::access;
 use crate::context::Context;
 
-/// What is known of a request so far. It is written down when this is dropped, at the latest.
+/// The facts known about a request so far. They are logged when this is dropped, at the latest.
 #[derive(Debug)]
 pub(crate) struct Entry {
-    /// `None` where nobody reads the log.
+    /// `None` if no subscriber reads the log.
     facts: Option<Box<Facts>>,
     operation: &'static str,
     span: Span,

@@ -1,8 +1,8 @@
-//! A request's way through the server, in its order: who asks, for what, and the answer.
+//! The steps of a request in the server, in order: authentication, decoding of the operation, and the response.
 //!
-//! Speaks HTTP messages, but knows no sockets and no runtime: with a socket or without, a request's head passes through
-//! [`Service::admit`], and its body, which nobody needs to read before that, through [`Service::answer`]. Nothing a request
-//! holds makes it panic.
+//! This module handles HTTP messages, but knows no sockets and no runtime. With a socket or without, the head of a request passes
+//! through [`Service::admit`], then its body through [`Service::answer`]; the body need not be read before the head is admitted.
+//! No content of a request makes the service panic.
 
 use std::collections::HashMap;
 use std::io;
@@ -205,7 +205,7 @@ impl Service {
         context.refusal(error)
     }
 
-    /// What a browser is told that asks before it sends a request. Nobody has to say for whom.
+    /// Responds to a CORS preflight. No authentication is required.
     fn preflight(&self, context: &Context, head: &Parts) -> Result<Response<Bytes>, Refusal> {
         self.keys(context, head)?;
         let rules = self.cors_rules(context.account())?;

@@ -1,9 +1,9 @@
-//! Runs the sweep of deleted tables beside the requests.
+//! Runs the sweep of deleted tables in the background.
 //!
-//! On a task of its own where there is a runtime, so that nobody waits for it; where there is none, in the request that
-//! deletes the table. At most one sweep runs at a time, and where there is a timer it pauses after each step in proportion to
-//! the time that the step took: the sweep of a large table leaves the processor and the disk to the requests. What a sweep
-//! does is the engine's business.
+//! With a runtime, the sweep runs on a separate task, so that no request waits for it. Without a runtime, it runs in the request
+//! that deletes the table. At most one sweep runs at a time. With a timer, it pauses after each step in proportion to the duration
+//! of the step, so that the sweep of a large table leaves the processor and the disk to the requests. The engine implements the
+//! steps.
 
 use std::mem;
 use std::sync::{Arc, Weak};

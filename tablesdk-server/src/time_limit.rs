@@ -1,9 +1,9 @@
-//! An end for operations that go on for longer than they may.
+//! The time limit of operations.
 //!
-//! An operation that computes is given up where it lets others have their turn. One that waits, as a write does for the disk, is
-//! given up by a timer, but only where there is one: a server without a socket needs no runtime.
+//! An operation that computes is cancelled where it yields to other tasks. An operation that waits, such as a write that waits for
+//! the disk, is cancelled by a timer, but only if there is one: a server without a socket needs no runtime.
 //!
-//! A query can be given up between two slices of its work. A write is never given up between its decision and its commit.
+//! A query can be cancelled between two slices of its work. A write is never cancelled between its decision and its commit.
 
 use std::pin::{Pin, pin};
 use std::task::Poll;
@@ -15,9 +15,9 @@ use tokio::time::{Instant, Sleep, sleep_until};
 /// Whether the runtime has a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timer {
-    /// Nobody knows.
+    /// It is unknown whether there is a timer.
     Unknown,
-    /// It has.
+    /// The runtime has a timer.
     Runs,
 }
 

@@ -1,7 +1,7 @@
-//! Tables as lines of JSON, out of a folder and into one; the form of the lines is `tablesdk_protocol::wire::json_lines`.
+//! Export and import of tables as lines of JSON; the format of the lines is `tablesdk_protocol::wire::json_lines`.
 //!
-//! Works on the engine, without requests: an export sees one moment, an import writes as if each entity were inserted or
-//! replaced by a request.
+//! Export and import use the engine without requests. An export is a snapshot of one moment. An import writes as if a request
+//! inserted or replaced each entity.
 
 use std::io::{self, BufRead, Write};
 
@@ -17,7 +17,7 @@ use crate::engine::{
 };
 use crate::storage::StorageError;
 
-/// Writes all tables of an account with all their entities. `progress` is told of the entities, now and then.
+/// Writes all tables of an account with all their entities. Periodically calls `progress` with the number of entities so far.
 pub(crate) fn export(
     engine: &Engine,
     account: &str,
@@ -94,8 +94,8 @@ fn entity_json(entity: &Entity<'_>) -> Result<Vec<u8>, StorageError> {
     Ok(writer.finish().to_vec())
 }
 
-/// Stores tables and entities, from behind the first `skip` lines on. `settled` is told, now and then, up to which line all is
-/// stored.
+/// Stores tables and entities, after skipping the first `skip` lines. Periodically calls `settled` with the number of the line up
+/// to which all lines are stored.
 pub(crate) fn import(
     engine: &Engine,
     account: &str,

@@ -1,4 +1,4 @@
-//! The program, as a process of its own: its flags, its subcommands, and how it ends when it is told to.
+//! The program as a separate process: its flags, its subcommands, and its shutdown on a signal.
 
 #![cfg(unix)]
 #![expect(

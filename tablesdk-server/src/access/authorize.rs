@@ -215,7 +215,7 @@ impl Principal {
         }
     }
 
-    /// Whether a table may be queried. What of it shows is told by [`Principal::keys`].
+    /// Whether a table may be queried. [`Principal::keys`] returns the ranges of keys that the principal may see.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
-//! Who sends a request, and what that one may do.
+//! Authentication and authorization of requests.
 //!
-//! A credential is checked before anything is said about what it asks for; once that is decoded, the principal is asked about
-//! it, and about each change of a batch by itself. Knows signatures, tokens and clocks, tables, conditions and keys, but neither
-//! properties nor storage. Nothing here logs: what it handles are secrets. See
+//! The credential is checked before the response says anything about the resource. Once the request is decoded, the principal
+//! authorizes it, and each change of a batch separately. This module knows signatures, tokens and clocks, tables, conditions and
+//! keys, but neither properties nor storage. Nothing here logs, because this code handles secrets. See
 //! <https://learn.microsoft.com/rest/api/storageservices/authorize-requests-to-azure-storage>.
 
 mod authorize;
@@ -23,16 +23,16 @@ pub use token::{TokenAction, TokenGrant, TokenRefusal, TokenVerifier};
 
 use crate::context::Context;
 
-/// Who sends a request, and so what it may do.
+/// The authenticated sender of a request, with its permissions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Principal {
-    /// Whoever has a key of the account: may do everything there.
+    /// A client with a key of the account. All operations on the account are allowed.
     Account,
-    /// Whoever was given an account SAS that holds for tables now.
+    /// A client with an account SAS that is valid now and includes the table service.
     AccountSas(Box<AccountSas>),
-    /// Whoever was given a table SAS that holds now.
+    /// A client with a table SAS that is valid now.
     TableSas(Box<TableGrant>),
-    /// Whoever has a token that is good here.
+    /// A client with a bearer token that the verifier accepts.
     Token(TokenGrant),
 }
 
@@ -44,9 +44,10 @@ pub(crate) struct TableGrant {
     keys: SasKeyRange,
 }
 
-/// Finds out who sends the request; any of the account's keys will do.
+/// Authenticates a request. Any of the account's keys is accepted.
 ///
-/// `policies` looks up the stored access policies of a table, for a signature that names one; `None` for a missing table.
+/// `policies` looks up the stored access policies of a table, for a signature that names one. It returns `None` for a missing
+/// table.
 pub(crate) fn authenticate(
     keys: &[SharedKey],
     tokens: &Tokens,
@@ -73,7 +74,7 @@ pub(crate) fn authenticate(
     })
 }
 
-/// Finds out who sends a request with an `Authorization` header.
+/// Authenticates a request by its `Authorization` header.
 fn authenticate_header(
     keys: &[SharedKey],
     tokens: &Tokens,
@@ -108,7 +109,7 @@ fn authenticate_header(
     Ok(Principal::Account)
 }
 
-/// What kind of credential a request has, good or not; the request log tells it.
+/// The kind of credential of a request, valid or not, for the request log.
 pub(crate) fn kind(head: &Parts) -> &'static str {
     let Some(credential) = head.headers.get(header::AUTHORIZATION) else {
         return if SignedSas::is_in(head.uri.query().unwrap_or_default()) {
@@ -125,7 +126,7 @@ pub(crate) fn kind(head: &Parts) -> &'static str {
     }
 }
 
-/// What a request without a credential is told.
+/// The error for a request without a credential.
 fn refuse_anonymous(context: &Context) -> ServiceError {
     if knows_challenge(context) {
         ErrorCode::NoAuthenticationInformation.into()
@@ -134,7 +135,7 @@ fn refuse_anonymous(context: &Context) -> ServiceError {
     }
 }
 
-// SERVICE: older versions know no challenge. Dates of this form compare as texts.
+// SERVICE: older versions have no challenge. Dates of this form compare as strings.
 fn knows_challenge(context: &Context) -> bool {
     context.version() >= Some("2019-12-12")
 }

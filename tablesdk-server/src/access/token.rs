@@ -1,6 +1,6 @@
-//! Bearer tokens: what one is good for is decided by whoever runs the server; how it is refused, by the service's rules.
+//! Bearer tokens. The operator's [`TokenVerifier`] decides what a token permits; a refusal follows the service's rules.
 //!
-//! Knows no issuer and no form of tokens, and keeps none. See
+//! This module knows no issuer and no token format, and stores no tokens. See
 //! <https://learn.microsoft.com/rest/api/storageservices/authorize-with-azure-active-directory>.
 
 use std::fmt;
@@ -13,11 +13,12 @@ use tablesdk_protocol::{ErrorCode, ServiceError};
 use super::knows_challenge;
 use crate::context::Context;
 
-/// Decides what a bearer token is good for; given to
+/// Decides what a bearer token permits; set with
 /// [`Builder::token_verifier`](crate::Builder::token_verifier).
 ///
-/// A function of account and token is one. It is asked with every request, before anything of the request is looked at, and
-/// while it answers others may have to wait: what takes long, such as fetching the keys of an issuer, is better done beforehand.
+/// A function of account and token implements this trait. The server calls it once for every request with a token, before it
+/// decodes the operation. The call is synchronous, and other requests may have to wait until it returns. Do slow work, such as
+/// fetching the keys of an issuer, beforehand.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -46,11 +47,11 @@ use crate::context::Context;
 /// # }
 /// ```
 pub trait TokenVerifier: Send + Sync {
-    /// What the token allows its bearer in that account.
+    /// Returns the permissions that the token grants in the account.
     ///
     /// # Errors
     ///
-    /// When it allows nothing.
+    /// When the token grants no permissions.
     fn verify(&self, account: &str, token: &str) -> Result<TokenGrant, TokenRefusal>;
 }
 
@@ -63,9 +64,9 @@ where
     }
 }
 
-/// Something that the bearer of a token may be allowed to do, as the service's roles divide it.
+/// A permission that a token can grant. The division into actions follows the service's roles.
 ///
-/// Stored access policies are not among it: the service does not have them for tokens.
+/// There is no action for stored access policies: the service does not support them with tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TokenAction {
@@ -107,7 +108,7 @@ impl TokenAction {
     }
 }
 
-/// What the bearer of a token may do.
+/// The set of actions that a token grants.
 ///
 /// ```
 /// use tablesdk_server::{TokenAction, TokenGrant};
@@ -120,29 +121,29 @@ impl TokenAction {
 pub struct TokenGrant(u16);
 
 impl TokenGrant {
-    /// Everything that a token can allow.
+    /// All actions.
     pub fn all() -> Self {
         let grant = |grant: Self, action| grant.with(action);
         TokenAction::ALL.into_iter().fold(Self::none(), grant)
     }
 
-    /// Nothing.
+    /// No actions.
     pub const fn none() -> Self {
         Self(0)
     }
 
-    /// The same, and this.
+    /// Returns the grant with an action added.
     #[must_use]
     pub const fn with(self, action: TokenAction) -> Self {
         Self(self.0 | action.bit())
     }
 
-    /// Whether an action is allowed.
+    /// Whether the grant contains an action.
     pub const fn allows(self, action: TokenAction) -> bool {
         self.0 & action.bit() != 0
     }
 
-    /// Refuses what the token does not allow.
+    /// Returns an error unless the token grants all these actions.
     pub(super) fn require(self, actions: &[TokenAction]) -> Result<(), ServiceError> {
         if actions.iter().all(|action| self.allows(*action)) {
             Ok(())
@@ -161,27 +162,28 @@ impl fmt::Debug for TokenGrant {
     }
 }
 
-/// Why a token allows nothing.
+/// Why a token is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TokenRefusal {
-    /// Its bearer is somebody, but has no business with this account: 403.
+    /// The token is valid, but grants no access to this account: status 403.
     Forbidden,
-    /// It is none of ours, or not good at this time. The answer is the service's challenge: where to get one.
+    /// The token is unknown, malformed, expired or not valid yet. The response is the service's challenge, which names the
+    /// authority that issues tokens.
     Invalid,
 }
 
-/// How a server deals with tokens.
+/// The token settings of a server.
 #[derive(Clone, Default)]
 pub(crate) struct Tokens {
-    /// Who decides; without anybody, no token is good.
+    /// Checks the tokens. Without a verifier, every token is refused.
     pub(crate) verifier: Option<Arc<dyn TokenVerifier>>,
-    /// Whether somebody else makes sure that nobody reads them on their way.
+    /// Whether tokens are accepted over unencrypted connections.
     pub(crate) over_http: bool,
 }
 
 impl Tokens {
-    /// What a token in the request allows.
+    /// The permissions that the token of a request grants.
     pub(super) fn authenticate(
         &self,
         context: &Context,
@@ -217,7 +219,7 @@ impl fmt::Debug for Tokens {
     }
 }
 
-/// What a request with a token that is not good is told.
+/// The error for a request with an invalid token.
 fn challenge(context: &Context) -> ServiceError {
     if knows_challenge(context) {
         let message = ErrorCode::NoAuthenticationInformation.message();

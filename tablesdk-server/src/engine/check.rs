@@ -30,7 +30,7 @@ impl Findings {
     }
 }
 
-/// Reads everything. `progress` is told of the records, now and then.
+/// Reads all records. Periodically calls `progress` with the number of records read so far.
 pub(super) fn check(view: &View, mut progress: impl FnMut(u64)) -> Findings {
     let mut findings = Findings::default();
     // Tables and marks come behind entities in the order of keys, and there are few of them.

@@ -69,7 +69,7 @@ impl<'f> CompiledFilter<'f> {
     }
 }
 
-/// The values that a filter looks at, to be set by whoever has them.
+/// The values that a filter reads. The caller sets them from an entity or a table.
 pub(crate) struct Values<'s, 'v> {
     names: &'s [&'s str],
     slots: Vec<Option<ValueRef<'v>>>,

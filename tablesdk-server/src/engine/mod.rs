@@ -1,7 +1,7 @@
 //! The rules of tables: what a write needs and does, which entities a query finds.
 //!
-//! Reads work on a snapshot and wait for nobody. Writes are decided one after another, each on the state that the one
-//! before it left, and only then handed to the storage. Knows no HTTP, no JSON and no disk; the time is an argument.
+//! Reads use a snapshot and never wait for a lock. Writes are decided one after another, each on the state that the previous
+//! write left, and are passed to the storage afterwards. This module knows no HTTP, no JSON and no disk; the time is an argument.
 
 mod batch;
 mod change;
@@ -190,13 +190,14 @@ impl Engine {
         Ok(Some((Outcome { timestamp }, commit)))
     }
 
-    /// Reads everything that lasts, and says what of it cannot be read. `progress` is told of the records, now and then.
+    /// Reads all durable records and reports those that cannot be read. Periodically calls `progress` with the number of records.
     #[cfg(feature = "durable")]
     pub(crate) fn check_everything(&self, progress: impl FnMut(u64)) -> Findings {
         check::check(&self.read(), progress)
     }
 
-    /// Writes everything that lasts, as it is now. Returns the number of records, of which `progress` is told now and then.
+    /// Writes a backup of all durable records at this moment. Returns the number of records, and periodically calls `progress` with
+    /// the number so far.
     #[cfg(feature = "durable")]
     pub(crate) fn back_up(&self, to: impl io::Write, progress: impl FnMut(u64)) -> io::Result<u64> {
         let snapshot = self.storage.snapshot();
@@ -270,7 +271,7 @@ pub(crate) enum Command<'a> {
     CreateTable(&'a TableName),
     /// Deletes a table and all its entities.
     DeleteTable(&'a TableName),
-    /// Deletes a table and all its entities, and lets nobody have its name for so long.
+    /// Deletes a table and all its entities, and reserves its name for the duration.
     DeleteTableHoldingName(&'a TableName, Duration),
     /// Changes the properties of the service, as far as they are given.
     SetServiceProperties(&'a ServiceProperties),

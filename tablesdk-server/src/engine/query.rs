@@ -1,8 +1,8 @@
-//! The walk of a query over its ranges of keys.
+//! The scan of a query over its ranges of keys.
 //!
-//! The ranges come from the filter, from the continuation and from what the caller may see; whether an entity in them is
-//! wanted, the filter decides on each. The walk goes in slices, so that whoever runs it can let others have their turn and
-//! stop when it has taken long enough. Knows no HTTP, no JSON, no runtime; where a page ends is the visitor's business.
+//! The ranges come from the filter, the continuation token and the permissions of the caller. The filter decides for each entity
+//! in them whether it is part of the result. The scan runs in slices: between two slices, its caller can yield to other tasks, or
+//! stop because the time limit is reached. Knows no HTTP, no JSON and no runtime; the visitor decides where a page ends.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;

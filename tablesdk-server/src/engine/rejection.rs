@@ -105,7 +105,7 @@ impl From<Failure> for ServiceError {
     }
 }
 
-/// Says nothing of what happened: it is no business of the caller. Whoever runs the server finds it in the log.
+/// The response contains no details of the storage failure, because clients must not see them. The operator finds them in the log.
 impl From<StorageError> for ServiceError {
     fn from(error: StorageError) -> Self {
         if error.is_temporary() {

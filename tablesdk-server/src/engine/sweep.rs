@@ -1,12 +1,12 @@
-//! The entities of deleted tables, which are removed after the table.
+//! Removes the entities of deleted tables, after the deletion of the table.
 //!
-//! Deleting a table removes its name and leaves a mark with its id; the entities, however many, go later and a few at a time.
-//! What is left to do stands in the storage alone, so that a sweep goes on wherever another one ended, in another process,
-//! too. Nobody reads or writes entities of a deleted table, so a sweep needs no writer's lock.
+//! Deleting a table removes its name and writes a mark with its id. A sweep removes the entities later, in small batches. The
+//! remaining work is recorded in the storage only, so that a sweep continues where the previous one ended, also in a new process.
+//! No request reads or writes entities of a deleted table, so a sweep does not need the writer's lock.
 //!
-//! A log-structured store keeps a tombstone of each removed record until it compacts, and a read steps over all of them. So a
-//! cursor in memory says where the next batch begins: without it, each batch would step over the tombstones of all batches
-//! before it. A new process has no cursor, and steps over them once.
+//! A log-structured store keeps a tombstone of each removed record until it compacts, and a read skips over all of them. So a
+//! cursor in memory records where the next batch begins: without it, each batch would skip over the tombstones of all earlier
+//! batches. A new process has no cursor, and skips over them once.
 
 use bytes::Bytes;
 

@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// The connections of a server that nobody would miss at once.
+/// The idle connections of a server: those that can be closed without the loss of a response.
 #[derive(Debug, Default)]
 pub(crate) struct IdleList {
     list: Mutex<List>,
-    /// Told whenever a connection comes in.
+    /// Notified whenever a connection enters the list.
     arrival: Notify,
 }
 
@@ -21,8 +21,8 @@ struct List {
     places: BTreeMap<Place, Arc<Notify>>,
 }
 
-/// Where a connection stands. Those that never sent an acceptable credential come first, so that a crowd of strangers does not
-/// displace those who use the service; then whoever has waited longest.
+/// The position of a connection in the order of eviction. Unauthenticated connections, which never sent a valid credential, come
+/// first, so that many of them do not displace authenticated clients. Within each group, the longest idle connection comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     is_known: bool,
@@ -30,7 +30,7 @@ pub(super) struct Place {
 }
 
 impl IdleList {
-    /// Takes in a connection that has become idle; `leave` will tell it when its place is needed.
+    /// Adds a connection that has become idle. `leave` is notified when the connection has to close to free its slot.
     pub(super) fn enter(&self, is_known: bool, leave: Arc<Notify>) -> Place {
         let mut list = self.lock();
         list.count += 1;

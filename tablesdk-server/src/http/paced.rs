@@ -24,7 +24,7 @@ pub(super) struct Paced<S> {
     progress: Arc<Progress>,
     head: Head,
     answer: Answer,
-    /// Whether hyper answered by itself, to nobody: there was no request, but a head that it could not read.
+    /// Whether hyper sent a response by itself: it could not parse the head, so there was no request for the handler.
     refused: bool,
 }
 

@@ -1,7 +1,7 @@
-//! [`Progress`]: how far a connection is with its current request, as its parts find out.
+//! [`Progress`]: the phase of a connection's current request, as reported by the parts of the connection.
 //!
-//! The stream sees the first byte of a head and the last one of an answer, the exchange sees what lies between. Whoever ends
-//! connections asks here whether one is idle.
+//! The stream reports the first byte of a head and the last byte of a response; the exchange reports the phases between them.
+//! The code that closes connections asks here whether a connection is idle.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,7 +25,7 @@ pub(super) enum Phase {
 }
 
 impl Phase {
-    /// Whether closing the connection now would cost nobody an answer.
+    /// Whether the connection can be closed now without the loss of a response.
     const fn is_quiet(self) -> bool {
         matches!(self, Self::Idle | Self::Head)
     }

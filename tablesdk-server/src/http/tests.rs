@@ -9,7 +9,8 @@ use super::paced::LONG_HEAD_WAIT_MAX;
 use super::*;
 use crate::memory::MemoryBudget;
 
-/// Answers with what it got. `/panic` panics; `/none` has no content; `/large` has much. Knows nobody who asks for `/secret`.
+/// Responds with the content of the request. `/panic` panics; `/none` has no content; `/large` has a large body. Every client
+/// of `/secret` is refused with 403.
 struct Echo;
 
 impl Handler for Echo {

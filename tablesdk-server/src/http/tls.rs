@@ -98,7 +98,7 @@ mod tests {
     use crate::connection::Encrypted;
     use crate::tls::TlsIdentity;
 
-    /// Has a long answer for whoever asks encrypted.
+    /// Sends a large response to requests over TLS.
     struct Large;
 
     impl Handler for Large {

@@ -9,14 +9,14 @@ use tablesdk_server::Progress;
 pub(super) struct Bar(ProgressBar);
 
 impl Bar {
-    /// Of something that nobody knows the end of. It is on standard error.
+    /// A bar for work of unknown length, on standard error.
     pub(super) fn records(what: &'static str) -> Self {
         let bar = ProgressBar::new_spinner();
         bar.set_style(style("{spinner} {prefix}: {human_pos} records, {per_sec}"));
         Self::start(bar, what)
     }
 
-    /// Of something that has so many bytes.
+    /// A bar for work with a known number of bytes.
     pub(super) fn bytes(what: &'static str, length: u64) -> Self {
         let bar = ProgressBar::new(length);
         bar.set_style(style(

@@ -1,7 +1,7 @@
-//! The listener for operators: health, metrics and backups, on a port of its own of this machine.
+//! The listener for operators: health, metrics and backups, on a separate port of this machine.
 //!
-//! It asks nobody who they are, so it listens on the loopback address alone, and answers nothing that a web page could have sent:
-//! no request for another host, and none with an origin. Knows of the tables only how to write them all down.
+//! It has no authentication. So it listens on the loopback address only, and refuses every request that a web page could have
+//! sent: requests for another host, and requests with an origin. Of the tables it only knows how to write a backup of them all.
 //! It is not a part of the service, because an operator is not a client and has no account key.
 
 use std::convert::Infallible;

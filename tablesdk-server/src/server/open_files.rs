@@ -115,13 +115,13 @@ fn files_open() -> u64 {
     open.map_or(FILES_OPEN, |count| u64::try_from(count).unwrap_or(u64::MAX))
 }
 
-/// Files that are neither connections nor the store's: some for operators, backups and certificates.
+/// Files that belong neither to connections nor to the store: for operators, backups and certificates.
 const RESERVE: u64 = 32;
-/// The fewest connections, however low the limit of open files is.
+/// The minimum number of connections, even if the limit of open files is lower.
 const CONNECTIONS_MIN: usize = 8;
-/// A guess, where nobody counts.
+/// The assumed number of open files where `/dev/fd` cannot be read.
 const FILES_OPEN: u64 = 32;
-/// How often the log repeats itself.
+/// The minimum time between two log events.
 const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
 #[cfg(test)]

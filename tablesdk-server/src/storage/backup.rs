@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::{Commit, Snapshot, Storage, WriteBatch};
 
-/// Writes what lies between two keys, and returns how many records that was. `progress` is told of the records, now and then.
+/// Writes the records between two keys and returns their number. Periodically calls `progress` with the number so far.
 pub(crate) fn write(
     snapshot: &dyn Snapshot,
     (start, end): (&[u8], &[u8]),

@@ -1,4 +1,4 @@
-//! The end of a storage, for whoever waits for it.
+//! A future that resolves when a storage is closed.
 
 use tokio::sync::watch;
 
@@ -7,7 +7,7 @@ use tokio::sync::watch;
 pub(crate) struct Closed(Option<watch::Receiver<()>>);
 
 impl Closed {
-    /// Of a storage that holds nothing that anybody else could want.
+    /// For a storage that holds no resource that another process or server could wait for.
     pub(crate) const NOW: Self = Self(None);
 
     /// Of a storage that drops the sender when it is closed.

@@ -175,7 +175,7 @@ pub(crate) enum Write {
     Put(Bytes, Bytes),
 }
 
-/// The storage failed: our fault, never the caller's. The caller is told nothing of it.
+/// The storage failed. This is a failure of the server, never of the client, and the response contains no details of it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum StorageError {

@@ -1,4 +1,4 @@
-//! What a browser is told of the rules of an account: before a request, and with its answer.
+//! The CORS rules of an account: responses to preflights, and the CORS headers of other responses.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -35,7 +35,7 @@ use crate::service::Service;
 use crate::stamp::tests::ManualClock;
 use crate::storage::{MemoryStorage, Storage, StorageOptions};
 
-/// A service with the account `acct`, and whoever knows its key.
+/// A service with the account `acct`, and a client with the key of the account.
 struct Client {
     service: Service,
     key: SharedKey,

@@ -1,4 +1,4 @@
-//! Which verb does what on which resource, with which condition; and what is told to those who ask for anything else.
+//! The operation of each method on each resource, with its conditions, and the errors for all other requests.
 
 use super::*;
 

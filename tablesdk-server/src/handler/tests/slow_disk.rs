@@ -1,6 +1,6 @@
-//! Scans that wait for a disk, and whoever else has something to do meanwhile.
+//! Scans that wait for a disk, and other tasks that need the thread in the meantime.
 //!
-//! The disk here waits until it is told to go on, by a task that needs a thread for that.
+//! The disk of these tests waits for a signal from a task, and that task needs a thread to send it.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Mutex;

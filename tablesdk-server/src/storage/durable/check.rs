@@ -33,7 +33,8 @@ pub(crate) fn check_journals(path: &Path) -> io::Result<Option<String>> {
     )))
 }
 
-/// Looks at all bytes of the files that hold records. What is wrong with them, as a sentence each. `progress` is told of bytes.
+/// Checks all bytes of the files that hold records. Returns the problems as one sentence each. Periodically calls `progress` with
+/// the number of bytes read since its last call.
 pub(crate) fn check_files(path: &Path, progress: impl FnMut(u64)) -> io::Result<Vec<String>> {
     let folder = Folder::existing(path)?;
     folder.lock()?;

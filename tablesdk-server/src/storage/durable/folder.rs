@@ -151,15 +151,15 @@ impl Folder {
         Ok(())
     }
 
-    /// Notes that it was closed in good order: nothing is left half written.
+    /// Records that the directory was closed cleanly: no write is incomplete.
     pub(super) fn release(&self) {
         if let Some(holder) = self.holder.get() {
-            // It is a note for a check, and nothing else.
+            // Only a check reads it, so a failure is ignored.
             let _ = holder.set_len(0);
         }
     }
 
-    /// Whether it was closed in good order.
+    /// Whether the directory was closed cleanly.
     pub(super) fn is_released(&self) -> bool {
         fs::metadata(self.holder()).is_ok_and(|holder| holder.len() == 0)
     }
@@ -193,7 +193,7 @@ impl Folder {
         }
     }
 
-    /// Why the embedded store could not be opened, in the words of whoever chose the folder.
+    /// Why the embedded store could not be opened, as an error message for the operator.
     pub(super) fn explain(&self, error: fjall::Error) -> io::Error {
         // What cannot be opened is not damaged.
         if let Some(exhausted) = exhausted(&error) {

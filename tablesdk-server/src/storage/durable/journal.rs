@@ -1,10 +1,10 @@
-//! What the journals of the embedded store hold, found out before the store itself looks at them.
+//! Reads the journals of the embedded store before the store itself opens them.
 //!
-//! The store takes the first bytes of a journal that it cannot read for the end of what was written when the power went, and
-//! cuts the file there, whatever follows. That is right for what nobody was told of, and loses everything behind a damaged byte.
-//! So each group of writes carries a number, one more than the one before, and here the journals are read as they lie on the
-//! disk: which numbers they hold, and where they stop to make sense. Knows the form of fjall's journals, version 3, but none of
-//! the records in them.
+//! At the first unreadable bytes of a journal, the store assumes that the rest is an incomplete write after a power loss, and
+//! truncates the file there. This is correct for writes that were never acknowledged, but it loses all records after a damaged
+//! byte. So each group of writes has a number, one more than that of the group before. This module reads the journals as they are
+//! on the disk: which numbers they contain, and where they become unreadable. It knows the format of fjall's journals, version 3,
+//! but not the records in them.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};

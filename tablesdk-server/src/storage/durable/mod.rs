@@ -1,12 +1,12 @@
-//! Records in a folder: what was committed survives the process and, by default, the machine's power.
+//! Records in a data directory: committed writes survive the end of the process and, by default, a power loss.
 //!
-//! Writers add to what is pending and wait; one thread takes all that is pending, writes it as one batch of the embedded store,
-//! syncs once and tells all of them. Readers see what lasts, and only that: nobody learns of a write that a crash could undo.
-//! After a failed write nothing is written any more, since nobody knows what has become of it, until the folder is opened anew.
-//! Where the embedded store has stopped because there were too many open files, nothing was written, and the writing thread
-//! itself opens it anew: `reopening.rs`.
-//! Each such group of writes has a number, by which a folder that lost some of them is told from a whole one.
-//! Knows nothing of what the records mean; see `FORMAT.md` for that.
+//! Writers add to the pending writes and wait. One thread takes all pending writes, writes them as one batch of the embedded store,
+//! syncs once and notifies all waiting writers. Readers see durable records only: no read returns a write that a crash could undo.
+//! After a failed write, all writes are refused until the data directory is opened again, because the outcome of the failed write
+//! is unknown. If the embedded store has stopped because of too many open files, nothing was written, and the writing thread
+//! itself opens the store again: `reopening.rs`.
+//! Each group of writes has a number. With it, a data directory that lost some groups is distinguished from a complete one.
+//! This module does not know the meaning of the records; see `FORMAT.md` for that.
 
 mod catalog;
 mod check;
@@ -36,7 +36,7 @@ use self::overlay::{Overlay, Writes};
 use self::store::{Store, StoredRecords, Unreadable, WriteError};
 use super::{Closed, Commit, Snapshot, Storage, StorageError, WriteBatch, is_exhausted};
 
-/// How much an acknowledged write survives.
+/// Which failures an acknowledged write survives.
 ///
 /// ```
 /// use tablesdk_server::{Durability, TableServer};
@@ -52,26 +52,26 @@ use super::{Closed, Commit, Snapshot, Storage, StorageError, WriteBatch, is_exha
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Durability {
-    /// The end of the process, however sudden, but not of the machine: writes are handed to the operating system, which keeps
-    /// them for some seconds before they are on the disk. Several times faster with few writers.
+    /// A write survives a crash of the process, but not a crash or power loss of the machine: it is passed to the operating system,
+    /// which keeps it in memory for some seconds before it is on the disk. Several times faster with few writers.
     Relaxed,
-    /// The end of the machine, too: a write is acknowledged once the disk has it.
+    /// A write survives a crash or power loss of the machine, too: it is acknowledged after it is synced to the disk.
     #[default]
     Sync,
 }
 
-/// A storage in a folder.
+/// A storage in a data directory.
 pub(crate) struct DurableStorage {
     shared: Arc<Shared>,
     /// Taken when it is joined.
     writer: Option<JoinHandle<()>>,
-    /// Dropped last, and with it those are told who wait for the folder.
+    /// Dropped last. The drop notifies the tasks that wait for the data directory to be free.
     closing: watch::Sender<()>,
 }
 
 struct Shared {
     state: Mutex<State>,
-    /// Notified when there is something pending, or nothing will be any more.
+    /// Notified when a write is pending, or when the storage is closing.
     changed: Condvar,
     durability: Durability,
     /// Held until the embedded store is closed.
@@ -79,15 +79,15 @@ struct Shared {
 }
 
 struct State {
-    /// Decided, and not yet taken by the writing thread.
+    /// Decided writes that the writing thread has not taken yet.
     pending: Group,
-    /// What the writing thread is writing.
+    /// The writes that the writing thread is writing.
     writing: Writes,
-    /// The bytes of what is being written.
+    /// The size of `writing` in bytes.
     writing_bytes: usize,
-    /// What lasts; `None` while the embedded store is closed, to be opened anew.
+    /// The durable records; `None` while the embedded store is closed and about to be opened again.
     lasting: Option<StoredRecords>,
-    /// Why nothing can be written any more.
+    /// Why writes are refused.
     failed: Option<StorageError>,
     is_closing: bool,
 }
@@ -99,15 +99,15 @@ struct Group {
     waiting: Vec<Waiting>,
 }
 
-/// Whoever waits for a write to last.
+/// Notifies a writer that waits until its write is durable.
 type Waiting = oneshot::Sender<Result<(), StorageError>>;
 
 impl DurableStorage {
-    /// Opens a folder, which is made if it is not there.
+    /// Opens a data directory, which is created if it does not exist.
     ///
     /// # Errors
     ///
-    /// When the folder cannot be used: another process has it open, it is of another format, it is damaged, or the disk says no.
+    /// When another process has the data directory open, its format is another one, it is damaged, or the disk returns an error.
     pub(crate) fn open(path: &Path, durability: Durability) -> io::Result<Self> {
         let (folder, opened) = opening::open(path).map_err(|error| too_many_files(path, error))?;
         let group_number = opened.group_number;
@@ -186,14 +186,14 @@ impl Storage for DurableStorage {
         let mut state = self.shared.state();
         let (done, commit) = oneshot::channel();
         if let Some(failed) = &state.failed {
-            // What was decided on a state that is lost is not to be told either.
+            // A response that was decided on a lost state must not be sent either.
             let _ = done.send(Err(failed.clone()));
             return Commit::pending(commit);
         }
         if state.writing.is_empty() && state.pending.writes.is_empty() {
             return Commit::DONE;
         }
-        // Told after everything that comes before, since a group of writes ends as a whole.
+        // Notified after all earlier writes, because a group of writes completes as a whole.
         state.pending.waiting.push(done);
         drop(state);
         self.shared.changed.notify_one();
@@ -219,12 +219,12 @@ impl Storage for DurableStorage {
 }
 
 impl Drop for DurableStorage {
-    /// Writes what is pending, and closes the folder.
+    /// Writes the pending writes and closes the data directory.
     fn drop(&mut self) {
         self.shared.state().is_closing = true;
         self.shared.changed.notify_one();
         if let Some(writer) = self.writer.take() {
-            // It has told those who wait; there is nobody else to tell.
+            // The thread has notified all waiting writers already.
             let _ = writer.join();
         }
     }
@@ -236,7 +236,7 @@ impl fmt::Debug for DurableStorage {
     }
 }
 
-/// Refuses all that waits, and all that comes, should the writing thread end before its time.
+/// Refuses all waiting and all later writes if the writing thread panics.
 struct EndOfWriting<'s>(&'s Shared);
 
 impl Drop for EndOfWriting<'_> {
@@ -269,7 +269,7 @@ impl Group {
 }
 
 impl State {
-    /// Refuses all writes from now on. The log has the first reason, and only that, unless it was temporary and this one is not.
+    /// Refuses all writes from now on. Only the first reason is logged, unless it was temporary and this one is not.
     fn fail(&mut self, error: StorageError) {
         let is_new = match &self.failed {
             None => true,
@@ -292,7 +292,7 @@ impl State {
     }
 
     fn is_full(&self) -> bool {
-        // After a failure nothing is on its way, and whoever writes is to hear of it.
+        // After a failure no write is in flight, and the next writer must get the error instead of waiting.
         self.failed.is_none() && self.pending.bytes.saturating_add(self.writing_bytes) >= BYTES_MAX
     }
 }
@@ -303,7 +303,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Refuses all writes from now on where the folder is not in its place any more.
+    /// Refuses all writes from now on if the data directory was removed, moved or replaced.
     fn check_in_place(&self) {
         if let Err(error) = self.look_in_place() {
             self.state().fail(error);
@@ -336,13 +336,13 @@ impl Shared {
             state.writing_bytes = 0;
             let mut refused = Vec::new();
             if result.is_err() {
-                // They were decided on what may not be there.
+                // They were decided on writes that may not have been stored.
                 refused = mem::replace(&mut state.pending, Group::new()).waiting;
             }
             drop(state);
             let result = result.map(drop);
             for done in waiting.into_iter().chain(refused) {
-                // Whoever gave up waiting does not want to know.
+                // Fails if the writer does not wait any more.
                 let _ = done.send(result.clone());
             }
             if result.is_err_and(|error| error.is_temporary()) {
@@ -352,13 +352,13 @@ impl Shared {
                 }
             }
         }
-        // Whoever was told already was not promised more.
+        // An error is ignored: acknowledged writes already have the durability that was promised.
         if self.state().failed.is_none() && store.sync(number).is_ok() {
             self.folder.release();
         }
     }
 
-    /// Writes a group behind the one of that number. The number of the last group then.
+    /// Writes a group after the group with that number. Returns the number of the last group.
     fn write(
         &self,
         store: &Store,
@@ -367,7 +367,7 @@ impl Shared {
         stops: &mut Stops,
     ) -> Result<u64, StorageError> {
         let written = if writes.is_empty() {
-            // Somebody waited for those before, or the store may have stopped.
+            // A caller waits for earlier writes, or the store may have stopped.
             store.is_running().map(|()| number)
         } else {
             let next = number.saturating_add(1);
@@ -375,7 +375,7 @@ impl Shared {
         };
         match written {
             Ok(number) => {
-                // Files that were removed take writes, and lose them when the process ends.
+                // Removed files accept writes, and lose them when the process ends.
                 self.look_in_place()?;
                 Ok(number)
             }
@@ -387,12 +387,13 @@ impl Shared {
                 what: "write",
                 cause: "the embedded store stops again and again after an error of the disk or the system, which it does not name".into(),
             }),
-            // It may have been too few files all the same, for a moment. Nothing was written, and opening it anew finds out what is there.
+            // The limit of open files may have been reached for a moment. Nothing was written, and opening the store again shows
+            // which groups it has.
             Err(WriteError::Stopped) => Err(StorageError::Stopped { what: "write" }),
         }
     }
 
-    /// What to do next, as soon as there is something.
+    /// Waits for the next step of the writing thread.
     fn next(&self, store: &Store) -> Next {
         let mut looks = LOOKS;
         let mut state = self.state();
@@ -424,7 +425,7 @@ impl Shared {
     }
 }
 
-/// How often the embedded store has stopped for an unknown reason lately.
+/// The number of recent stops of the embedded store for an unknown reason.
 #[derive(Default)]
 struct Stops {
     count: u32,
@@ -433,7 +434,7 @@ struct Stops {
 }
 
 impl Stops {
-    /// Counts a stop behind the group of that number. Stops that lie far apart have nothing to do with each other.
+    /// Counts a stop after the group with that number. Stops with many groups between them are treated as unrelated.
     fn is_too_many(&mut self, number: u64) -> bool {
         if number >= self.number.saturating_add(STOP_DISTANCE) {
             self.count = 0;
@@ -444,17 +445,17 @@ impl Stops {
     }
 }
 
-/// What the writing thread does next.
+/// The next step of the writing thread.
 enum Next {
-    /// Writes a group, and tells those who wait for it.
+    /// Write a group, then notify the writers that wait for it.
     Group(Writes, Vec<Waiting>),
-    /// Finds out why the embedded store has stopped.
+    /// Find out why the embedded store has stopped.
     Stopped,
-    /// Closes the folder.
+    /// Close the data directory.
     End,
 }
 
-/// Why a folder cannot be opened, with its path, where there are too many open files.
+/// Adds the path of the data directory to an error if the cause is too many open files.
 fn too_many_files(path: &Path, error: io::Error) -> io::Error {
     if !is_exhausted(&error) {
         return error;
@@ -466,11 +467,11 @@ fn too_many_files(path: &Path, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), message)
 }
 
-/// What each group of writes says of itself.
+/// The mark that each group of writes contains.
 struct GroupMark {
-    /// One more than that of the group before.
+    /// One more than the number of the previous group.
     number: u64,
-    /// What the store would have called its next step before it wrote the group.
+    /// The next sequence number of the store before it wrote the group.
     sequence_min: u64,
 }
 
@@ -492,19 +493,19 @@ impl GroupMark {
     }
 }
 
-/// The key of the mark of the last group of writes. Nothing of the engine's begins with it.
+/// The key of the mark of the last group of writes. No key of the engine begins with it.
 const GROUP_KEY: &[u8] = b"\0";
 
-/// How much may be on its way to the disk, written or pending, before writers have to wait. One batch more fits in always, whoever
-/// waits has decided nothing yet, and there is one writer at a time: so it is never more than this and the largest batch, which is
-/// that of a hundred merges into entities of 1 MiB, with their JSON.
+/// The maximum size of the writes in flight, written or pending, before writers have to wait. A writer waits before it decides its
+/// batch, there is one writer at a time, and one more batch is always accepted. So the size never exceeds this value plus the
+/// largest batch, which is a hundred merges into entities of 1 MiB, with their JSON.
 const BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// So often the embedded store may stop for an unknown reason with fewer than that many groups between.
+/// The embedded store may stop so many times for an unknown reason, with fewer than `STOP_DISTANCE` groups between two stops.
 const STOPS_MAX: u32 = 20;
 const STOP_DISTANCE: u64 = 1000;
-/// After a write, the embedded store works on in the background. So often, and that far apart, it is looked whether it has
-/// stopped: while the cause can still be found out, and not with the next write, which may come much later.
+/// After a write, the embedded store continues to work in the background. The writing thread then checks `LOOKS` times, at this
+/// interval, whether the store has stopped. So the cause can still be found out: the next write may come much later.
 const LOOKS: u32 = 100;
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 

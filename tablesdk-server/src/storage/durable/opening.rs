@@ -1,8 +1,8 @@
-//! The opening of a folder: everything that can be found out about what is in it, before anything is changed.
-//! [`open_in`] opens the embedded store in a folder that this process holds already, at the start and after a failure alike.
+//! Opens a data directory: first checks its contents as far as possible, before it changes anything.
+//! [`open_in`] opens the embedded store in a directory that this process has locked already, both at the start and after a failure.
 //!
-//! A folder that has lost something that it once promised to keep is refused, by the name of what is damaged. What a crash left
-//! unfinished, and nobody was told of, is cut off.
+//! A data directory that has lost acknowledged writes is refused, and the error names the damaged file. Writes that a crash left
+//! incomplete, and that were not acknowledged, are truncated.
 
 use std::fs;
 use std::io;
