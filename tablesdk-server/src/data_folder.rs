@@ -1,5 +1,4 @@
-//! What can be done with the folder of a server that does not run: check it, back it up, make one from a backup, and take tables
-//! out and in as lines of JSON.
+//! Operations on the data directory of a stopped server: check, backup, restore, and export and import of tables as lines of JSON.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -11,9 +10,9 @@ use crate::engine::{Engine, Paging};
 use crate::storage::{self, Durability, DurableStorage};
 use crate::transfer;
 
-/// The folder that a server keeps its tables in, while no server has it open.
+/// The data directory of a server, while no server has it open.
 ///
-/// What it does takes its time, and the thread: within a runtime it belongs into `spawn_blocking`.
+/// The methods block the thread and can take long: within an async runtime, call them in `spawn_blocking`.
 ///
 /// ```
 /// use tablesdk_server::{DataFolder, Durability, TableServer};
@@ -40,62 +39,63 @@ pub struct DataFolder {
     path: PathBuf,
 }
 
-/// How far an operation on a [`DataFolder`] has come.
+/// The progress of an operation on a [`DataFolder`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Progress {
-    /// So many bytes of files were read, since the last time that this was told.
+    /// The number of bytes read from files since the last report of this kind.
     Bytes(u64),
-    /// So many lines of an import are stored, and survive the loss of power: those from its start on.
+    /// The number of lines of an import, from its start, that are stored and survive a power loss.
     Lines(u64),
-    /// So many records were read or written, since the start.
+    /// The number of records read or written since the start.
     Records(u64),
 }
 
-/// What [`DataFolder::check`] has found.
+/// The result of [`DataFolder::check`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CheckReport {
-    /// How many tables there are.
+    /// The number of tables.
     pub tables: u64,
-    /// How many entities there are, those of tables that were deleted a moment ago included.
+    /// The number of entities, including those of deleted tables that are not removed yet.
     pub entities: u64,
-    /// What is worth knowing and no damage, as a sentence each.
+    /// Findings that are not damage, as one sentence each.
     pub notes: Vec<String>,
-    /// What is damaged, as a sentence each; nothing in a sound folder. Of very many, the first ones.
+    /// The damage found, as one sentence each; empty for an undamaged data directory. If there are very many problems, only the
+    /// first ones are listed.
     pub problems: Vec<String>,
 }
 
-/// What an export or an import was about.
+/// The numbers of tables and entities of an export or an import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Transferred {
-    /// How many tables there are in it.
+    /// The number of tables.
     pub tables: u64,
-    /// How many entities there are in all of them.
+    /// The number of entities in all tables.
     pub entities: u64,
 }
 
 impl DataFolder {
-    /// The folder at that path. Nothing is looked at yet.
+    /// The data directory at a path. Nothing is read yet.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
 
-    /// Where it is.
+    /// The path of the data directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Reads all of it, and says what is wrong: each file is compared with its checksum, each record is read, and what is stored
-    /// twice is compared.
+    /// Reads all data and reports damage: it compares each file with its checksum, reads each record, and compares data that is
+    /// stored twice.
     ///
-    /// Opens the folder as a server does, which cuts off what a crash left half written.
+    /// It opens the data directory as a server does, and thereby truncates writes that a crash left incomplete.
     ///
     /// # Errors
     ///
-    /// When it cannot be looked at: a server has it open ([`io::ErrorKind::ResourceBusy`]), it is no folder of a server, or one
-    /// of another format, or the disk says no. Damage is no error, but a problem in the report.
+    /// When the check cannot run: a server has the directory open ([`io::ErrorKind::ResourceBusy`]), it is not a data directory, it
+    /// has another format, or the disk returns an error. Damage is not an error, but a problem in the report.
     pub fn check(&self, mut progress: impl FnMut(Progress)) -> io::Result<CheckReport> {
         let mut report = CheckReport::default();
         let mut is_readable = true;
@@ -125,30 +125,30 @@ impl DataFolder {
         Ok(report)
     }
 
-    /// Writes all of it to one file, or whatever else takes bytes, and returns how many records that was.
+    /// Writes a backup of all data to a writer, such as a file, and returns the number of records.
     ///
-    /// [`TableServer::backup`](crate::TableServer::backup) does the same for a server that runs.
+    /// [`TableServer::backup`](crate::TableServer::backup) does the same for a running server.
     ///
     /// # Errors
     ///
-    /// When the folder cannot be opened, as for [`DataFolder::check`], is damaged ([`io::ErrorKind::InvalidData`]), or the bytes
-    /// are not taken.
+    /// When the data directory cannot be opened, as for [`DataFolder::check`], when it is damaged ([`io::ErrorKind::InvalidData`]),
+    /// or when the writer returns an error.
     pub fn backup(&self, to: impl Write, mut progress: impl FnMut(Progress)) -> io::Result<u64> {
         storage::check_journals(&self.path)?;
         let engine = self.engine()?;
         engine.back_up(to, |count| progress(Progress::Records(count)))
     }
 
-    /// Makes the folder from a backup, and returns how many records are in it. There must be no folder yet, or an empty one.
+    /// Creates the data directory from a backup, and returns the number of records. The directory must be empty or must not exist.
     ///
-    /// The folder appears once all of the backup has been read and written: where this is interrupted, or the backup turns out
-    /// to be damaged, there is none, but for what was written so far beside it, under its name with `.restoring` behind it,
-    /// which the next attempt removes. A new folder is for its owner alone (mode 0700), an empty one keeps its mode.
+    /// The data directory appears only after the whole backup has been read and written. Until then, the data is in a directory
+    /// next to it, with the suffix `.restoring` after its name. If the restore is interrupted, that directory may remain, and the
+    /// next attempt removes it. A new data directory is accessible to its owner only (mode 0700); an empty one keeps its mode.
     ///
     /// # Errors
     ///
-    /// When there is something in the folder ([`io::ErrorKind::AlreadyExists`]), the backup is not whole
-    /// ([`io::ErrorKind::InvalidData`]), or the disk says no.
+    /// When the directory is not empty ([`io::ErrorKind::AlreadyExists`]), the backup is incomplete or damaged
+    /// ([`io::ErrorKind::InvalidData`]), or the disk returns an error.
     pub fn restore(&self, from: impl Read, mut progress: impl FnMut(Progress)) -> io::Result<u64> {
         let shown = self.path.display();
         if let Ok(mut entries) = fs::read_dir(&self.path)
@@ -183,7 +183,7 @@ impl DataFolder {
                 return Err(error);
             }
         };
-        // It must be one that can be opened.
+        // Verifies that the restored data directory can be opened.
         drop(Self::new(&draft).engine()?);
         if let Ok(replaced) = fs::metadata(&self.path) {
             fs::set_permissions(&draft, replaced.permissions())?;
@@ -194,16 +194,16 @@ impl DataFolder {
         Ok(count)
     }
 
-    /// Writes the tables of an account and their entities as lines of JSON, each with all that says its types; the protocol
-    /// crate's `wire::json_lines` has the format, and other programs read and write it, too. Stored access policies, service
-    /// properties and the account itself are in a backup alone.
+    /// Writes the tables of an account and their entities as lines of JSON, with full type information; the protocol crate's
+    /// `wire::json_lines` describes the format, which other programs can also read and write. Stored access policies, service
+    /// properties and the account itself are only in a backup.
     ///
-    /// Without an account, it is the one that has tables in the folder.
+    /// If no account is given, the only account that has tables is exported.
     ///
     /// # Errors
     ///
-    /// As [`DataFolder::backup`]; when more than one account has tables, or the one named has none
-    /// ([`io::ErrorKind::InvalidInput`]).
+    /// As [`DataFolder::backup`]. When no account is given and several have tables, or when the given account or all accounts have
+    /// no tables ([`io::ErrorKind::InvalidInput`]).
     pub fn export(
         &self,
         account: Option<&str>,
@@ -238,16 +238,17 @@ impl DataFolder {
         })
     }
 
-    /// Stores the tables and entities of an [export](DataFolder::export) in an account, beside what is there: tables are
-    /// created unless they exist, entities inserted or replaced. They get new timestamps. The folder is made if it is not there.
+    /// Adds the tables and entities of an [export](DataFolder::export) to an account. Existing data is kept: tables are created
+    /// unless they exist, and entities are inserted or replaced. Entities get new timestamps. The data directory is created if it
+    /// does not exist.
     ///
-    /// To go on with an import that was interrupted, skip as many lines as the last [`Progress::Lines`] told; to repeat it as a
-    /// whole does no harm either.
+    /// To continue an interrupted import, skip as many lines as the last [`Progress::Lines`] reported. It is also safe to run the
+    /// whole import again.
     ///
     /// # Errors
     ///
-    /// When a line is not one of an export, breaks a rule of the service, or the end is missing: the message names the line, and
-    /// what stands before it may be stored. When the folder cannot be used, as [`DataFolder::backup`].
+    /// When a line does not have the format of an export or violates a rule of the service, or when the end is missing: the message
+    /// names the line, and the lines before it may be stored. When the data directory cannot be used, as [`DataFolder::backup`].
     pub fn import(
         &self,
         account: &str,
@@ -279,11 +280,11 @@ impl DataFolder {
     }
 }
 
-/// Reads a backup to its end, keeps nothing of it, and returns how many records are in it.
+/// Reads a whole backup without storing it, and returns the number of records.
 ///
 /// # Errors
 ///
-/// When it is not whole ([`io::ErrorKind::InvalidData`]), or cannot be read.
+/// When the backup is incomplete or damaged ([`io::ErrorKind::InvalidData`]), or cannot be read.
 pub fn verify_backup(from: impl Read, mut progress: impl FnMut(Progress)) -> io::Result<u64> {
     let mut count = 0;
     storage::read_backup(from, |records| {
@@ -293,7 +294,7 @@ pub fn verify_backup(from: impl Read, mut progress: impl FnMut(Progress)) -> io:
     })
 }
 
-/// A folder of another format is none that could be checked.
+/// Whether an error means damage. Another format is not damage: such a directory cannot be checked.
 fn is_damage(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::InvalidData && error.to_string().contains("is damaged")
 }

@@ -1,6 +1,6 @@
-//! [`TlsIdentity`]: what a server shows of itself to those who connect by HTTPS.
+//! [`TlsIdentity`]: the certificate chain and private key of an HTTPS server.
 //!
-//! Reads certificates and keys, and knows neither sockets nor HTTP.
+//! This module reads certificates and keys, and knows neither sockets nor HTTP.
 
 use std::fmt;
 use std::io;
@@ -12,22 +12,23 @@ use tokio_rustls::rustls::crypto::aws_lc_rs;
 use tokio_rustls::rustls::pki_types::pem::{self, PemObject as _};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// A certificate, those that vouch for it, and its private key, for [`Builder::tls`](crate::Builder::tls).
+/// A certificate chain with its private key, for [`Builder::tls`](crate::Builder::tls).
 ///
-/// Connections are TLS 1.2 or 1.3 with HTTP/1.1 in them. Clients are not asked for certificates of their own: the service knows
-/// them by their signatures.
+/// Connections use TLS 1.2 or 1.3, and HTTP/1.1. The server requests no client certificates: requests are authenticated by their
+/// credentials.
 #[derive(Clone)]
 pub struct TlsIdentity {
     config: Arc<ServerConfig>,
 }
 
 impl TlsIdentity {
-    /// Reads certificates and a key as they stand in PEM files: the server's certificate first, then those up to a root that
-    /// clients know; the key as PKCS #8, PKCS #1 or SEC 1, without a password.
+    /// Reads certificates and a key from the contents of PEM files. The server's certificate comes first, then the intermediate
+    /// certificates up to a root that clients trust. The key is PKCS #8, PKCS #1 or SEC 1, without a password.
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::InvalidInput`] when one of them is missing or cannot be read, or the key is not that of the certificate.
+    /// [`io::ErrorKind::InvalidInput`] when the certificate or the key is missing or malformed, or the key does not belong to the
+    /// certificate.
     pub fn from_pem(certificates: &[u8], key: &[u8]) -> io::Result<Self> {
         let chain = CertificateDer::pem_slice_iter(certificates).collect::<Result<Vec<_>, _>>();
         let chain = chain.map_err(|error| refused("the certificate", &explain(&error)))?;
@@ -55,7 +56,7 @@ impl TlsIdentity {
     }
 }
 
-/// Tells nothing of the key.
+/// The output contains nothing of the key.
 impl fmt::Debug for TlsIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TlsIdentity").finish_non_exhaustive()

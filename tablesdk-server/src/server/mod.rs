@@ -1,7 +1,7 @@
-//! [`TableServer`]: the handle to a running server, its listening socket and its end.
+//! [`TableServer`]: the handle to a running server, its listening socket and its shutdown.
 //!
-//! Accepts connections and hands each to `http.rs`; everything that a request means happens in the service behind it. All tasks
-//! run on the caller's runtime and belong to the handle: none outlives it.
+//! This module accepts connections and passes each to `http.rs`; the service processes the requests. All tasks run on the caller's
+//! runtime and belong to the handle: no task outlives it.
 
 mod admin;
 mod open_files;
@@ -31,10 +31,10 @@ use crate::http::{Edge, Handler, exceeds_limit, serve, stopped, to_origin_form};
 use crate::service::Service;
 use crate::time_limit::Timer;
 
-/// A table server in this process: on a socket of its own, or without one.
+/// A table server in this process, with a listening socket or without one.
 ///
-/// Dropping it stops it at once and frees its port; [`TableServer::shutdown`] answers what has been asked first. Either way
-/// tables in memory are gone, and tables in a folder are there the next time.
+/// Dropping it stops the server at once and frees its port; [`TableServer::shutdown`] first completes the requests in flight. In
+/// both cases, tables in memory are lost, and tables in a data directory are available to the next server that opens it.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -57,8 +57,8 @@ pub struct TableServer {
 }
 
 impl TableServer {
-    /// Starts a server on a free port of `127.0.0.1`, with the account `devstoreaccount1` and a random key of its own, so that a
-    /// client that is aimed at the wrong server fails loudly.
+    /// Starts a server on a free port of `127.0.0.1`, with the account `devstoreaccount1` and a random key. Because of the random
+    /// key, a client that is configured for another server fails with an error.
     ///
     /// # Errors
     ///
@@ -71,7 +71,7 @@ impl TableServer {
         Self::builder().start().await
     }
 
-    /// Makes a server without a socket, which is reached through [`TableServer::transport`]. It needs no runtime, and works
+    /// Creates a server without a socket. Clients reach it through [`TableServer::transport`]. It needs no runtime, and works
     /// while tokio's time is paused.
     pub fn in_process() -> Self {
         Self::builder()
@@ -79,22 +79,22 @@ impl TableServer {
             .expect("the default account has a name as they are, and memory needs no opening")
     }
 
-    /// Chooses address, port, accounts and clock.
+    /// Returns a builder, which configures for instance address, port, accounts and clock.
     pub fn builder() -> Builder {
         Builder::new()
     }
 
     /// The URL of the first account, for instance `http://127.0.0.1:41234/devstoreaccount1`.
     ///
-    /// Without a socket it has a host that no name server knows ([RFC 2606]), so that a client without the transport of
-    /// this server reaches nothing, and says in its error what it was aimed at.
+    /// Without a socket, its host is one that never resolves ([RFC 2606]). A client without the transport of this server then fails
+    /// to connect, and its error names this host.
     ///
     /// [RFC 2606]: https://www.rfc-editor.org/rfc/rfc2606#section-2
     pub fn endpoint(&self) -> &str {
         &self.endpoint
     }
 
-    /// The connection string of the first account. It holds the account's key.
+    /// The connection string of the first account. It contains the account's key.
     pub fn connection_string(&self) -> String {
         format!(
             "DefaultEndpointsProtocol={};AccountName={};AccountKey={};TableEndpoint={};",
@@ -110,7 +110,7 @@ impl TableServer {
         self.account.clone()
     }
 
-    /// Carries requests to this server without a socket, whether it has one or not.
+    /// A transport that sends requests to this server without a socket. It works for servers with and without a socket.
     pub fn transport(&self) -> InProcess {
         InProcess {
             service: Arc::downgrade(&self.service),
@@ -123,34 +123,35 @@ impl TableServer {
         self.front.as_ref().map(|front| front.local_addr)
     }
 
-    /// The address that operators reach, `None` without an [`admin_port`](Builder::admin_port).
+    /// The address of the listener for operators, `None` without an [`admin_port`](Builder::admin_port).
     pub fn admin_addr(&self) -> Option<SocketAddr> {
         self.admin.as_ref().map(|admin| admin.local_addr)
     }
 
-    /// Writes everything that lasts, as it is now, to one file, or whatever else takes bytes, and returns how many records that
-    /// was. Requests go on meanwhile, and what they write from now on is not in it.
+    /// Writes a backup of all durable data at this moment to a writer, such as a file, and returns the number of records. Requests
+    /// continue in the meantime; their later writes are not in the backup.
     ///
-    /// [`DataFolder::restore`](crate::DataFolder::restore) makes a folder of it. This takes its time, and the thread: within a
-    /// runtime it belongs into `spawn_blocking`.
+    /// [`DataFolder::restore`](crate::DataFolder::restore) creates a data directory from it. This method blocks the thread and can
+    /// take long: within an async runtime, call it in `spawn_blocking`.
     ///
     /// # Errors
     ///
-    /// When something cannot be read, or the bytes are not taken: what was written is then no backup.
+    /// When a record cannot be read, or the writer returns an error. The bytes written until then are not a usable backup.
     #[cfg(feature = "durable")]
     pub fn backup(&self, to: impl io::Write) -> io::Result<u64> {
         self.service.engine().back_up(to, |_| {})
     }
 
-    /// Stops accepting connections, frees the port, answers the requests that have begun, and returns when all connections
-    /// are closed, what was written is where it lasts, and the folder of the data, if there is one, is free for another server.
+    /// Stops accepting connections, frees the port and completes the requests in flight. It returns when all connections are
+    /// closed, all writes are durable, and the data directory, if there is one, is free for another server.
     ///
     /// # Errors
     ///
-    /// When requests were still unanswered after the [grace](Builder::shutdown_grace), ten seconds unless chosen
-    /// ([`io::ErrorKind::TimedOut`]): they were cut off. The same when a request through a [`TableServer::transport`], which
-    /// runs on the task of its caller, still holds the folder some seconds later; the folder is then closed when that request
-    /// ends.
+    /// [`io::ErrorKind::TimedOut`] in two cases:
+    ///
+    /// * Requests were not complete after the [grace period](Builder::shutdown_grace), ten seconds by default. They were aborted.
+    /// * A request through a [`TableServer::transport`], which runs on the task of its caller, still uses the data directory some
+    ///   seconds later. The data directory is then closed when that request ends.
     pub async fn shutdown(mut self) -> io::Result<()> {
         self.stopping.send_replace(true);
         let drained = match self.front.take() {
@@ -163,18 +164,18 @@ impl TableServer {
         let closed = self.service.closed();
         match Handle::try_current() {
             Ok(runtime) if !closed.is_now() => {
-                // The last writes and their sync take a moment, in which others have their turn.
+                // The last writes and their sync block for a moment, so they run on a thread for blocking work.
                 runtime.spawn_blocking(move || drop(self));
-                // A request that was cut off while it computed lets go at the end of its step.
+                // A request that was aborted while it computed releases the service at the end of its step.
                 let _ = timeout(CLOSE_MAX, closed.clone().wait()).await;
             }
-            // Without a runtime there is nobody else to have a turn, and no time.
+            // Without a runtime there are no other tasks to block, and there is no timer.
             _ => drop(self),
         }
         if closed.is_now() {
             return drained;
         }
-        // Whoever opens the folder next has to know, whatever else went wrong.
+        // The next program that opens the data directory would fail, so this is reported together with any other error.
         let held =
             "a request in this process still holds the data folder, which is closed when it ends";
         let message = match drained {
@@ -196,7 +197,7 @@ impl TableServer {
         let account = first_account(&options);
         let host = HeaderValue::try_from(&authority).map_err(io::Error::other)?;
 
-        // A folder takes a moment to open, in which others have their turn.
+        // Opening a data directory blocks for a moment, so it runs on a thread for blocking work.
         let opening = spawn_blocking(move || {
             let service = Service::new(options)?.resumed(Timer::Runs);
             Ok::<_, io::Error>(Self::new(scheme, &authority, account, service))
@@ -245,7 +246,7 @@ fn first_account(options: &Options) -> SharedKey {
 
 impl Drop for TableServer {
     fn drop(&mut self) {
-        // Tells transports that outlive the server. The front stops itself.
+        // Notifies transports that outlive the server. The front stops itself.
         self.stopping.send_replace(true);
     }
 }
@@ -258,10 +259,10 @@ impl fmt::Debug for TableServer {
     }
 }
 
-/// Carries requests to a [`TableServer`] without a socket; made by [`TableServer::transport`].
+/// Sends requests to a [`TableServer`] without a socket; returned by [`TableServer::transport`].
 ///
-/// The server sees what it would see on the wire; a request to a URL of https counts as encrypted. Once it stops, every request fails, and none of it was sent. It is
-/// cheap to clone.
+/// The server receives the same requests as over a socket. A request to an `https` URL counts as encrypted. After the server has
+/// stopped, every request fails as not sent. A transport is cheap to clone.
 #[derive(Clone)]
 pub struct InProcess {
     service: Weak<Service>,
@@ -293,7 +294,7 @@ impl Transport for InProcess {
                 },
             };
             if is_head || response.status() == StatusCode::NO_CONTENT {
-                // As on the wire, where there is no room for a body.
+                // As on the wire, where such a response has no body.
                 *response.body_mut() = Bytes::new();
             }
             Ok(response)
@@ -311,7 +312,7 @@ impl fmt::Debug for InProcess {
 struct Front {
     local_addr: SocketAddr,
     listener: Arc<Listener>,
-    /// Ends with the number of connections that had to be cut off.
+    /// Returns the number of connections that were aborted.
     task: JoinHandle<usize>,
 }
 
@@ -333,7 +334,7 @@ impl Front {
         }
     }
 
-    /// Waits for the end that `stopping` announced.
+    /// Waits until the front has stopped, after `stopping` was set.
     async fn drained(mut self) -> io::Result<()> {
         self.listener.close();
         match (&mut self.task).await {
@@ -355,7 +356,7 @@ impl Drop for Front {
     }
 }
 
-/// As `TcpListener::bind` does it, but with a longer queue: a client whose connection does not fit in tries again only after a
+/// Like `TcpListener::bind`, but with a longer queue: a client whose connection does not fit into the queue retries only after a
 /// second.
 fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = match address {
@@ -369,8 +370,8 @@ fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(QUEUE_LENGTH)
 }
 
-/// A listener that can be closed from outside the task that accepts from it: an aborted task lets go of what it owns only when
-/// the runtime gets round to it, but the port must be free when the server is dropped.
+/// A listener that can be closed from outside the task that accepts from it. An aborted task drops its values only when the runtime
+/// next polls it, but the port must be free when the server is dropped.
 struct Listener(Mutex<Option<TcpListener>>);
 
 impl Listener {
@@ -393,7 +394,7 @@ impl Listener {
     }
 }
 
-/// Accepts until `stopping`, then waits for the connections. Returns how many had to be cut off.
+/// Accepts until `stopping`, then waits for the connections. Returns the number of aborted connections.
 async fn accept_all<H: Handler>(
     listener: Arc<Listener>,
     sockets: Sockets,
@@ -404,14 +405,14 @@ async fn accept_all<H: Handler>(
     let mut limit = ConnectionLimit::new(sockets.max_connections);
     let stopping_of_connection = stopping.clone();
     let serve = |(stream, peer): (TcpStream, SocketAddr)| {
-        // A failure means that the other side is gone already, which reading will find out.
+        // A failure means that the client has closed the connection already; reading will return that.
         let _ = stream.set_nodelay(true);
         let stopping = stopping_of_connection.clone();
         serve(stream, peer.ip(), Arc::clone(&edge), stopping)
     };
-    // The one that there is no place for.
+    // The accepted connection that waits for a free slot.
     let mut waiting = None;
-    // Whether another one was told to leave for it and may be about to.
+    // Whether an idle connection was asked to close for it and may not have closed yet.
     let mut evicting = false;
     loop {
         if connections.len() < limit.max_connections
@@ -432,7 +433,7 @@ async fn accept_all<H: Handler>(
                 evicting = true;
                 continue;
             }
-            // None was idle, or the one that was has got a request, which is answered first. So another one has to go.
+            // No connection was idle, or the idle one has received a request and completes it first. So another one is closed.
             () = sleep(EVICTION_RETRY_DELAY), if waiting.is_some() => {
                 if !std::mem::take(&mut evicting) {
                     limit.log_reached();
@@ -474,13 +475,13 @@ async fn accept_all<H: Handler>(
     };
     let _ = timeout(sockets.shutdown_grace, drained).await;
     let cut = connections.len();
-    // A request that computes does not hear that it was cut off: it is left to itself.
+    // A request that computes does not notice the abort: its task is detached.
     let _ = timeout(CUT_OFF_MAX, connections.shutdown()).await;
     connections.detach_all();
     cut
 }
 
-/// A panic has cost its own connection, and no more.
+/// Logs a panic of a connection's task. A panic closes only its own connection.
 fn tell_panic(ended: Result<(), JoinError>) {
     if ended.is_err_and(|error| error.is_panic()) {
         tracing::error!("a request made the server panic; its connection is closed");
@@ -497,7 +498,8 @@ fn concerns_one_connection(error: &io::Error) -> bool {
     )
 }
 
-/// Where a client on this machine finds a listener: one on all addresses is not reachable under the address of all.
+/// The address at which a client on this machine reaches a listener. The unspecified address, on which a server listens on all
+/// interfaces, is replaced by the loopback address.
 fn reachable(mut address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() {
         address.set_ip(match address {
@@ -508,17 +510,17 @@ fn reachable(mut address: SocketAddr) -> SocketAddr {
     address
 }
 
-/// Never resolves, by RFC 2606, and says in error messages what was meant to be reached.
+/// Never resolves, by RFC 2606. In error messages, it names the intended server.
 const IN_PROCESS_HOST: &str = "in-process.invalid";
-/// How many connections the system holds until they are accepted.
+/// The maximum number of connections that the system queues until they are accepted.
 const QUEUE_LENGTH: u32 = 1024;
-/// How long a connection that was told to leave may take before another one is told.
+/// How long an evicted connection may take to close before another one is evicted.
 const EVICTION_RETRY_DELAY: Duration = Duration::from_millis(100);
-/// How long to wait after accepting failed for want of resources.
+/// How long to wait after accepting failed because of missing resources.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
-/// How long connections that were cut off may take to notice.
+/// How long aborted connections may take to end.
 const CUT_OFF_MAX: Duration = Duration::from_secs(1);
-/// How long the storage may take to be closed.
+/// How long closing the storage may take.
 const CLOSE_MAX: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
