@@ -1,6 +1,6 @@
-//! Whom a URL addresses: the account, by the host or by the path, which of its locations, and what of it.
+//! Parses the target of a URL: the account, from the host or from the path, its location, and the resource.
 //!
-//! Knows which accounts there are only by asking. See
+//! This module has no list of the accounts; the caller passes a function that knows them. See
 //! <https://learn.microsoft.com/azure/storage/common/storage-use-azurite#service-urls> for both styles of URL.
 
 use std::net::IpAddr;

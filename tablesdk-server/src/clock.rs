@@ -1,7 +1,7 @@
-//! The system's clock, as the [`Clock`] that a server has unless it is given another.
+//! The system clock, which is the default [`Clock`] of a server.
 //!
-//! The only place in this crate that asks the system for the time. Knows nothing of what the time is used for; that
-//! timestamps strictly increase is not its business.
+//! This is the only code in this crate that reads the system time. It does not ensure that timestamps strictly increase;
+//! `stamp.rs` does.
 
 use std::time::SystemTime;
 

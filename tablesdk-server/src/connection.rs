@@ -1,4 +1,4 @@
-//! Facts of a connection that go with each of its requests, as extensions of the head.
+//! Facts of a connection, which are extensions of the head of each of its requests.
 
 use std::net::IpAddr;
 

@@ -1,7 +1,7 @@
-//! The facts of one request: its id, account and endpoint, the time, and what its answer echoes.
+//! The facts of one request: its id, account and endpoint, the time, and the values that its response echoes.
 //!
-//! Every answer gets its common headers here, and every error its body. Knows neither credentials nor operations. See
-//! <https://learn.microsoft.com/rest/api/storageservices/common-rest-api-response-headers> for the headers.
+//! This module adds the common headers to every response, and the body to every error. It knows neither credentials nor operations.
+//! See <https://learn.microsoft.com/rest/api/storageservices/common-rest-api-response-headers> for the headers.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
@@ -77,7 +77,7 @@ impl Context {
         }
     }
 
-    /// The same facts, and what the answer tells a page of another origin.
+    /// The same facts, with the CORS headers of the response.
     #[must_use]
     pub(crate) fn with_cors(self, cors: Cors) -> Self {
         Self { cors, ..self }
@@ -303,7 +303,7 @@ fn name_code(response: &mut Response<Bytes>, error: &ServiceError) {
 /// Gives every request an id of its own, in the form of a GUID.
 #[derive(Debug)]
 pub(crate) struct RequestIds {
-    /// What tells the requests of this server from those of another.
+    /// Distinguishes the requests of this server from those of another server.
     prefix: u64,
     count: AtomicU64,
 }

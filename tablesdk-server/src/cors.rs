@@ -1,7 +1,8 @@
-//! Cross-origin resource sharing: what the rules of an account allow pages of other origins, told to their browsers.
+//! Cross-origin resource sharing: evaluates the CORS rules of an account for pages of other origins.
 //!
-//! A browser asks first, unauthenticated, whether a page may send what it wants to send; and it shows a page an answer only
-//! where that says so. Neither changes what a request does. Knows rules and headers, but neither credentials nor storage. See
+//! A browser first sends an unauthenticated preflight for a request of a page, and shows a response to the page only if its headers
+//! permit it. CORS does not change the effect of a request. This module knows rules and headers, but neither credentials nor
+//! storage. See
 //! <https://learn.microsoft.com/rest/api/storageservices/cross-origin-resource-sharing--cors--support-for-the-azure-storage-services>.
 
 use bytes::Bytes;
@@ -14,7 +15,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response};
 use tablesdk_protocol::{CorsRule, ErrorCode, ServiceError};
 
-/// What the answer to a request tells the browser that sent it.
+/// The CORS headers of a response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cors {
     allowed: Option<Allowed>,
@@ -22,7 +23,7 @@ pub(crate) struct Cors {
     varies: bool,
 }
 
-/// What a rule allows the page.
+/// The permissions that a rule grants to the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Allowed {
     /// The page's origin, or `*` for all.
@@ -70,9 +71,9 @@ impl Cors {
         }
     }
 
-    /// Adds the headers to an answer for somebody unknown: what a preflight would have told the page, and which headers
-    /// it may see. That there are rules for others is not for everybody to know, and no cache keeps a refusal.
-    // SERVICE: whether its front end says so to strangers is not known.
+    /// Adds the headers to a response to an unauthenticated client: those of a preflight, and the list of exposed headers. The
+    /// existence of rules for other origins is not revealed, and caches do not keep a refusal.
+    // SERVICE: it is unknown whether its front end sends these headers to unauthenticated clients.
     pub(crate) fn apply_to_refusal(&self, headers: &mut HeaderMap) {
         if self.allowed.is_some() {
             self.apply(headers);

@@ -1,9 +1,9 @@
-//! The standalone server: flags in, [`Builder`](tablesdk_server::Builder) out, then serve until told to stop; and the subcommands
-//! that look after its folder.
+//! The standalone server: turns flags into a [`Builder`](tablesdk_server::Builder) and serves until a signal stops it. It also has
+//! the subcommands for the data directory.
 //!
-//! Prints one line on standard output once it can be reached, errors and the log on standard error, and nothing else. Ends with
-//! 0 when it was told to stop, with 1 when it cannot serve, could not answer everybody before it stopped, or was told to stop
-//! twice, with 2 when the flags are wrong.
+//! The server prints one line on standard output when it accepts connections, errors and the log on standard error, and nothing
+//! else. The exit code is 0 after a signal to stop; 1 if it cannot serve, could not complete all requests before it stopped, or got
+//! a second signal; and 2 if the flags are invalid.
 
 mod program;
 

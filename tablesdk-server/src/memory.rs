@@ -1,7 +1,8 @@
-//! [`MemoryBudget`]: the memory that bodies of requests, or responses, may hold at a time, and its division among clients.
+//! [`MemoryBudget`]: the memory that bodies of requests, or responses, may use at a time, and its division among clients.
 //!
-//! Memory is taken as bytes come, never for an announcement. One client, an account at an address (of IPv6: in a network of 64
-//! bits), gets at most half of a budget. Where memory is short, transfers whose client has stalled are cut first. Knows neither sockets nor operations.
+//! Memory is reserved as bytes arrive, never for an announced length. One client, which is an account at an address (IPv6: at a /64
+//! network), gets at most half of a budget. When memory is short, transfers whose client has stalled are aborted first. This module
+//! knows neither sockets nor operations.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;

@@ -1,6 +1,6 @@
-//! What a server counts for its operators: requests by operation and status, and the time that they took.
+//! The metrics of a server: the number of requests by operation and status, and their duration.
 //!
-//! Knows no sockets, and prints nothing but the text form that Prometheus reads:
+//! This module knows no sockets. Its output is the text format of Prometheus:
 //! <https://prometheus.io/docs/instrumenting/exposition_formats/>.
 
 use std::collections::BTreeMap;

@@ -1,8 +1,7 @@
-//! The timestamps of writes: taken from the clock, and strictly increasing even where the clock is not.
+//! The timestamps of writes: from the clock, and strictly increasing even if the clock is not.
 //!
 //! Two writes within one tick, or after the clock was set back, still get different timestamps, so that no two versions of
-//! an entity share an ETag. Deliberately never names the system's clock: time enters through
-//! [`Clock`].
+//! an entity have the same ETag. This module never reads the system clock; it uses [`Clock`].
 
 use std::sync::Arc;
 

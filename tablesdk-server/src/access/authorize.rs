@@ -1,4 +1,4 @@
-//! What a principal may do: the tables of permissions of the service.
+//! The permissions of a principal, according to the service's permission tables.
 //!
 //! See <https://learn.microsoft.com/rest/api/storageservices/create-account-sas#account-sas-permissions-by-operation> and
 //! <https://learn.microsoft.com/rest/api/storageservices/create-service-sas#permissions-for-a-table>.

@@ -1,6 +1,6 @@
-//! A table SAS and the stored access policy that it names, put together.
+//! Combines a table SAS with the stored access policy that it names.
 //!
-//! What one of them says, the other must leave open. See
+//! A field may be set in only one of the two. See
 //! <https://learn.microsoft.com/rest/api/storageservices/define-stored-access-policy>.
 
 use tablesdk_protocol::auth::sas::{SasTime, TablePermissions, TableSas};

@@ -1,7 +1,7 @@
-//! Shared access signatures, verified: signed by the account, and good at this time, from this address, over this protocol.
+//! Verifies shared access signatures: the signature of the account, the validity period, the client address and the protocol.
 //!
-//! Where the signature does not hold, the caller learns only that authentication failed. What it may be used for is asked
-//! later. See <https://learn.microsoft.com/rest/api/storageservices/delegate-access-with-shared-access-signature>.
+//! If the signature is invalid, the response says only that authentication failed. Permissions are checked later. See
+//! <https://learn.microsoft.com/rest/api/storageservices/delegate-access-with-shared-access-signature>.
 
 use tablesdk_protocol::auth::SharedKey;
 use tablesdk_protocol::auth::sas::{

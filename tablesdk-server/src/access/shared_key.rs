@@ -1,6 +1,6 @@
-//! Shared Key and Shared Key Lite, verified: the same text is signed again and the signatures are compared.
+//! Verifies Shared Key and Shared Key Lite: signs the same string again and compares the signatures.
 //!
-//! Whatever is wrong, the caller learns only that authentication failed. See
+//! On every failure, the response says only that authentication failed. See
 //! <https://learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key>.
 
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub(super) fn verify(
     let mut texts = vec![text(&head.uri)];
     texts.extend(documented.iter().map(text));
     texts.extend(behind_secondary(account, &head.uri).iter().map(text));
-    // Every key is tried, so that the time taken does not tell which one fitted.
+    // Every key is tried, so that the duration does not reveal which key matched.
     let fits = |found, key: &SharedKey| {
         let matches = |found, text: &String| found | key.sign(text).matches(signature);
         texts.iter().fold(found, matches)

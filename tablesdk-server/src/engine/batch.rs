@@ -1,7 +1,7 @@
-//! Entity group transaction: each change decided as if it stood alone, and all of them carried out or none.
+//! Entity group transaction: each change is decided independently, and either all changes are applied or none.
 //!
-//! No entity occurs twice, so that no change has to see what another one does. Knows which change failed, but not what is
-//! written where. See <https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions>.
+//! No entity occurs twice, so no change depends on another one. This module knows which change failed, but not which records are
+//! written. See <https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions>.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! The check of everything that is stored: whether each key and each record can be read, and whether they agree.
+//! Checks all stored data: whether each key and each record can be read, and whether they are consistent.
 //!
 //! Reads the storage once, from its first key to its last. Changes nothing.
 
@@ -40,7 +40,7 @@ pub(super) fn check(view: &View, mut progress: impl FnMut(u64)) -> Findings {
             Some(b't') => layout::read_table(&record).map(|table| table.id),
             _ => layout::read_sweep_key(&key),
         };
-        // What cannot be read is told below.
+        // Unreadable records are reported below.
         tables.extend(id.map(|id| id.0));
     }
     let next_id = view.next_table_id().map_or(u64::MAX, |id| id.0);
@@ -130,5 +130,5 @@ pub(super) const FIRST: &[u8] = &[1];
 /// Behind all keys.
 pub(super) const END: &[u8] = &[0xFF];
 
-/// How many problems are told one by one.
+/// The maximum number of problems that are reported individually.
 const PROBLEMS_MAX: usize = 50;

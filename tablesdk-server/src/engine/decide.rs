@@ -1,7 +1,7 @@
-//! The decision on a command: pure, from what is stored and the time to the writes, or to a rejection.
+//! Decides a command: a pure function from the stored state and the time to the writes, or to a rejection.
 //!
-//! Knows no locks, no clock, no HTTP. That the state has not changed when the writes are applied is the engine's business.
-//! See <https://learn.microsoft.com/rest/api/storageservices/update-entity2>.
+//! This module knows no locks, no clock and no HTTP. The engine ensures that the state does not change until the writes are
+//! applied. See <https://learn.microsoft.com/rest/api/storageservices/update-entity2>.
 
 use std::time::Duration;
 

@@ -1,10 +1,10 @@
-//! Whether a filter holds for an entity, or for a table's name.
+//! Evaluates a filter for an entity, or for the name of a table.
 //!
-//! A filter is compiled once for a query: each property that it names gets a slot, one pass over an entity fills the slots,
-//! and the terms look at the slots alone. So an entity costs its own size and the filter's, never their product.
+//! A filter is compiled once per query: each property that it names gets a slot, one pass over an entity fills the slots, and the
+//! terms read only the slots. So the cost per entity is the sum of the sizes of entity and filter, never their product.
 //!
-//! Two-valued: a comparison with a missing property is false, and `not` makes it true. How a value compares with a literal
-//! is the protocol's business. See
+//! The logic is two-valued: a comparison with a missing property is false, and `not` makes it true. The protocol crate defines how
+//! a value compares with a literal. See
 //! <https://learn.microsoft.com/rest/api/storageservices/querying-tables-and-entities>.
 
 use std::cmp::Ordering;

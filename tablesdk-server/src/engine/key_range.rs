@@ -1,7 +1,7 @@
-//! The keys that one term of a filter needs to see: an interval of partition keys, and one of row keys.
+//! The range of keys that one term of a filter has to read: an interval of partition keys, and an interval of row keys.
 //!
-//! Comes from the filter's comparisons of `PartitionKey` and `RowKey`, and holds every key that they could be true of. Several
-//! of them make the ranges of a filter, in `key_ranges.rs`. Knows no entities and no storage.
+//! It is derived from the filter's comparisons of `PartitionKey` and `RowKey`, and contains every key for which they could be
+//! true. `key_ranges.rs` combines them into the ranges of a filter. This module knows no entities and no storage.
 
 use std::cmp::Ordering;
 use std::ops::Bound;

@@ -1,7 +1,8 @@
-//! The ranges of keys that a filter needs to see: what makes a point or range query a seek instead of a scan.
+//! The ranges of keys that a filter has to read. With them, a point or range query is a seek instead of a scan.
 //!
-//! They hold every key that the filter could be true of, and may hold others; they never decide on an entity. Their number,
-//! and the time it takes to find them, stay in proportion to the filter. Knows no entities and no storage.
+//! They contain every key for which the filter could be true, and may contain others; the filter still decides on each entity.
+//! Their number, and the time to compute them, are proportional to the size of the filter. This module knows no entities and no
+//! storage.
 
 use tablesdk_protocol::filter::Filter;
 

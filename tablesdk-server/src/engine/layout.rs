@@ -1,7 +1,7 @@
 //! The keys under which tables and entities are stored, and the records of tables; see `storage/FORMAT.md`.
 //!
-//! The order of the bytes is the order in which the service lists what they stand for: entities by the UTF-16 code units of
-//! partition key and row key, tables by their lower-cased names. Knows no records of entities and no storage.
+//! The order of the bytes is the order in which the service lists entities and tables: entities by the UTF-16 code units of
+//! partition key and row key, tables by their lower-cased names. This module knows no records of entities and no storage.
 
 use std::borrow::Cow;
 

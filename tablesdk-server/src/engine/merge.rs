@@ -1,7 +1,7 @@
-//! What an entity holds after a merge.
+//! The properties of an entity after a merge.
 //!
-//! The properties that are given are written, all others stay. A merge never removes a property: a null never gets here,
-//! since it counts as absent. See <https://learn.microsoft.com/rest/api/storageservices/merge-entity>.
+//! The given properties are written, all others stay unchanged. A merge never removes a property: a null counts as absent, so it
+//! is never passed to this module. See <https://learn.microsoft.com/rest/api/storageservices/merge-entity>.
 
 use std::collections::HashSet;
 

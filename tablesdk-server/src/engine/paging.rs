@@ -1,7 +1,7 @@
-//! Where pages end, as far as it can be chosen.
+//! The configurable limits of pages.
 //!
-//! The defaults are those of the service. Smaller pages, and pages as they are rarely seen, show whether a client follows
-//! continuations; which page is which, the handlers decide.
+//! The defaults are those of the service. Smaller pages and rare kinds of pages show whether a client follows continuation tokens.
+//! The handlers apply these settings.
 
 use std::time::Duration;
 

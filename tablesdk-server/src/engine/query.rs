@@ -88,7 +88,7 @@ impl Query<'_> {
     }
 }
 
-/// A query under way.
+/// A running query.
 #[derive(Debug)]
 pub(crate) struct Scan<'f> {
     filter: Option<CompiledFilter<'f>>,
@@ -213,7 +213,7 @@ fn walk(
 
 /// Where the rows continue that are wanted, for the key of one that is not; `None` for one that is.
 fn next_in(rows: &RowSpan, key: &[u8]) -> Option<Vec<u8>> {
-    // A key that is none is found out when it is read.
+    // A malformed key is detected when it is read.
     let (partition, row_key) = layout::split_entity_key(key)?;
     if row_key < rows.start.as_slice() {
         return Some([partition, &rows.start].concat());
@@ -286,8 +286,8 @@ mod tests {
         )
     }
 
-    /// The keys found, up to a number of them, in slices of that much work. Each slice starts over from the position that the
-    /// one before it tells, as a page does.
+    /// The keys found, up to a maximum number, in slices with that much work. Each slice starts at the position that the previous
+    /// slice returned, as a page does.
     fn find_in_slices(
         view: &View,
         query: &Query<'_>,

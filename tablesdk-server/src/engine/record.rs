@@ -1,8 +1,8 @@
 //! An entity's timestamp and properties as packed bytes; see `storage/FORMAT.md`.
 //!
-//! Read in place: properties are handed out one by one, borrowed from the record, and nothing is collected. Beside the values
-//! stands the text that answers hold of them, to be copied; what it looks like is the protocol's business. Knows no keys.
-//! Whatever the bytes are, reading them ends and does not panic.
+//! Records are read in place: properties are returned one by one, borrowed from the record, without a collection. In addition to
+//! the values, a record stores their serialized form, which responses copy; the protocol crate defines that form. This module knows
+//! no keys. For arbitrary bytes, reading terminates and does not panic.
 
 use std::borrow::Cow;
 

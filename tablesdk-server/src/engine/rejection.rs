@@ -1,7 +1,7 @@
-//! What the engine refuses: the caller's fault, one variant for one code of the service.
+//! Rejections of the engine: errors of the client, one variant for each error code of the service.
 //!
-//! A failure of the storage is our fault and another type; the two meet in [`Failure`] and part again in the answer. Knows
-//! codes, but no messages and no statuses.
+//! A failure of the storage is an error of the server and has another type. [`Failure`] combines the two, and the response
+//! distinguishes them again. This module knows codes, but no messages and no statuses.
 
 use tablesdk_protocol::{ErrorCode, ServiceError};
 

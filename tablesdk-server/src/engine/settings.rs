@@ -1,6 +1,6 @@
 //! The records of a table's stored access policies and of an account's service properties; see `storage/FORMAT.md`.
 //!
-//! Knows no keys and no storage, and none of the rules: what is written here has been checked.
+//! This module knows no keys, no storage and no rules: its input has been validated already.
 
 use tablesdk_protocol::auth::sas::TablePermissions;
 use tablesdk_protocol::{

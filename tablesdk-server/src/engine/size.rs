@@ -1,6 +1,6 @@
-//! The size of an entity as the service counts it, which is neither its JSON nor its record.
+//! The size of an entity as the service computes it. It differs from the size of the JSON and from the size of the record.
 //!
-//! Nothing of storage or JSON is known here. See
+//! This module knows neither storage nor JSON. See
 //! <https://learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model>.
 
 use tablesdk_protocol::{EntityKey, ValueRef};

@@ -1,7 +1,7 @@
-//! The walk over the tables of an account.
+//! The scan over the tables of an account.
 //!
-//! In slices, for the same reason as the walk over entities: there may be many tables, and a filter with many terms. A filter
-//! sees one property, `TableName`, in the case that the table was created with. Knows no HTTP and no JSON.
+//! It runs in slices, for the same reason as the scan over entities: there may be many tables, and a filter with many terms. A
+//! filter sees one property, `TableName`, in the case of the table's creation. This module knows no HTTP and no JSON.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -17,7 +17,7 @@ use super::view::View;
 use super::work::Work;
 use crate::storage::StorageError;
 
-/// A walk under way.
+/// A running scan.
 #[derive(Debug)]
 pub(crate) struct TableScan<'f> {
     account: &'f str,

@@ -1,6 +1,6 @@
-//! Tables and entities in a snapshot of the storage: the layout of keys and records put to use, nothing more.
+//! Reads tables and entities from a snapshot of the storage, with the layout of keys and records.
 //!
-//! What is handed out is borrowed from the stored bytes. Knows neither conditions nor filters nor HTTP.
+//! The returned values are borrowed from the stored bytes. This module knows neither conditions nor filters nor HTTP.
 
 use std::borrow::Cow;
 

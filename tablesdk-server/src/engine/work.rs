@@ -1,7 +1,7 @@
-//! How much a scan may do before others get their turn.
+//! The amount of work of a scan before it yields to other tasks.
 //!
-//! A scan counts what it does instead of looking at a clock, so that the same query over the same entities stops at the same
-//! places every time. Knows neither runtime nor time.
+//! A scan counts its work instead of reading a clock, so that the same query over the same entities always stops at the same
+//! positions. This module knows neither runtime nor time.
 
 /// What is left of the work of a slice, in units of about a nanosecond.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
-//! Entity group transaction: changes that are carried out together, or one query.
+//! Entity group transaction: changes that are applied together, or one query.
 //!
-//! Reads and answers each change as the handler of its operation does; which of them may stand together is the engine's
-//! business. See <https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions>.
+//! Each change is decoded, and its response written, as in the handler of its operation. The engine decides which changes may be
+//! combined. See <https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions>.
 
 use bytes::Bytes;
 use http::{HeaderValue, Response as HttpResponse};

@@ -1,6 +1,6 @@
-//! Create Table: the table from the body, unless its name is taken.
+//! Create Table: creates the table that the body names, unless it exists.
 //!
-//! See <https://learn.microsoft.com/rest/api/storageservices/create-table>. What a name may be is the protocol's business.
+//! See <https://learn.microsoft.com/rest/api/storageservices/create-table>. The protocol crate validates the name.
 
 use bytes::Bytes;
 use http::Response as HttpResponse;

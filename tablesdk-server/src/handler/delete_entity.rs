@@ -1,6 +1,6 @@
-//! Delete Entity: if it has the version that the request names.
+//! Delete Entity: deletes the entity if its ETag matches the request's condition.
 //!
-//! See <https://learn.microsoft.com/rest/api/storageservices/delete-entity1>. How versions compare is not known here.
+//! See <https://learn.microsoft.com/rest/api/storageservices/delete-entity1>. The comparison of ETags is not part of this module.
 
 use bytes::Bytes;
 use http::Response as HttpResponse;

@@ -1,6 +1,6 @@
-//! Delete Table: the table and all its entities.
+//! Delete Table: deletes the table and all its entities.
 //!
-//! See <https://learn.microsoft.com/rest/api/storageservices/delete-table>. When the space comes back is not known here.
+//! See <https://learn.microsoft.com/rest/api/storageservices/delete-table>. The engine frees the space later.
 
 use std::sync::Arc;
 

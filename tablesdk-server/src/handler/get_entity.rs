@@ -1,6 +1,6 @@
-//! Query Entities with both keys: one entity, or none.
+//! Query Entities with both keys: returns one entity, or not found.
 //!
-//! See <https://learn.microsoft.com/rest/api/storageservices/query-entities>. Conditions have no meaning on a read.
+//! See <https://learn.microsoft.com/rest/api/storageservices/query-entities>. Conditions are ignored on a read.
 
 use bytes::Bytes;
 use http::Response as HttpResponse;

@@ -1,4 +1,4 @@
-//! The model of the service: the same document for every account but for its name.
+//! The metadata document of the service: the same for every account except for the account's name.
 
 use bytes::Bytes;
 use http::Response as HttpResponse;

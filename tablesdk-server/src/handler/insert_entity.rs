@@ -1,7 +1,7 @@
-//! Insert Entity: the entity from the body, unless its key is taken.
+//! Insert Entity: inserts the entity of the body, unless an entity with its keys exists.
 //!
-//! See <https://learn.microsoft.com/rest/api/storageservices/insert-entity>. Knows the order in which an insert is refused,
-//! but not what of it the engine checks again.
+//! See <https://learn.microsoft.com/rest/api/storageservices/insert-entity>. This module defines the order of the checks of an
+//! insert; the engine repeats some of them.
 
 use bytes::Bytes;
 use http::Response as HttpResponse;

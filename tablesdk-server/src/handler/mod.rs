@@ -1,7 +1,7 @@
-//! The operations, one file each, under the names that they have in the protocol: from the decoded request through the
-//! engine to the answer.
+//! The operations, one file each, with the names that they have in the protocol: from the decoded request through the engine to
+//! the response.
 //!
-//! Knows neither sockets nor signatures nor how things are stored. What all answers have in common is added elsewhere.
+//! This module knows neither sockets nor signatures nor the storage format. `context.rs` adds the headers common to all responses.
 
 mod batch;
 mod create_table;

@@ -1,6 +1,6 @@
-//! The pace of a query: slices of work, others' turns between them, and an end.
+//! Runs a query in slices of work, yields to other tasks between them, and ends it at the time limit.
 //!
-//! The one place where a query meets the runtime and its time; it works without either. What a slice is, the engine knows.
+//! This is the only code of a query that uses the runtime and its timer; it works without either. The engine defines a slice.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
-//! Query Entities: a page of them, and where the next one starts.
+//! Query Entities: returns a page of entities and the position of the next page.
 //!
-//! Cuts pages by number, by size and by time; which entities belong in one is the engine's business. See
+//! This module limits pages by number, by size and by time; the engine selects the entities. See
 //! <https://learn.microsoft.com/rest/api/storageservices/query-timeout-and-pagination>.
 
 use std::ops::ControlFlow;

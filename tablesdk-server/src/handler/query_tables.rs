@@ -1,6 +1,6 @@
-//! Query Tables: a page of them, ordered by their lower-cased names.
+//! Query Tables: returns a page of tables, ordered by their lower-cased names.
 //!
-//! Cuts pages by number and by time; which tables belong in one is the engine's business. See
+//! This module limits pages by number and by time; the engine selects the tables. See
 //! <https://learn.microsoft.com/rest/api/storageservices/query-tables>.
 
 use std::ops::ControlFlow;
@@ -58,5 +58,6 @@ pub(super) async fn handle(
     Ok(response.encode(request.level, context.endpoint(), context.account()))
 }
 
-/// What a table takes in a page with all metadata, but for the account's URL: its name, three times and encoded, and the words around.
+/// What a table takes in a page with all metadata, but for the account's URL: its name, three times and encoded, and the words
+/// around.
 const TABLE_BYTES_MAX: usize = 400;

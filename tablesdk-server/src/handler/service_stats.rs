@@ -1,4 +1,4 @@
-//! Get Table Service Stats: the secondary is live, and as far as the primary.
+//! Get Table Service Stats: the secondary is always live and in sync with the primary.
 //!
 //! See <https://learn.microsoft.com/rest/api/storageservices/get-table-service-stats>.
 

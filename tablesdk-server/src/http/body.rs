@@ -1,4 +1,4 @@
-//! Bodies: those of requests, within bounds of size, time and memory, and those of answers, which tell when hyper has them.
+//! Bodies of requests, within limits of size, time and memory, and bodies of responses, which report when hyper has taken them.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -26,8 +26,8 @@ pub(super) struct Received {
 
 /// Reads a body to its end. Nothing is read of one that says it is too long.
 ///
-/// A body holds next to nothing before its bytes come. Once they do, all that the body may need is taken at once: bodies that wait for
-/// memory while they hold much of it could wait for each other.
+/// A body holds next to nothing before its bytes come. Once they do, all that the body may need is taken at once: bodies that wait
+/// for memory while they hold much of it could wait for each other.
 ///
 /// # Errors
 ///

@@ -1,15 +1,15 @@
 //! The first head of a connection, in a buffer that grows with it.
 //!
-//! hyper has buffers of 16 KiB for a connection, and its state comes on top. A client that has not sent a whole head yet is worth less:
-//! so its bytes are collected here, and hyper begins once there is something to parse.
+//! hyper has buffers of 16 KiB for a connection, in addition to its state. A client that has not sent a complete head yet should
+//! use less memory: its bytes are collected here, and hyper starts when there is something to parse.
 //! With its state, hyper takes 32 KiB per connection; an incomplete head that is collected here takes 5 KiB.
 
 use std::io;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// Reads until hyper can say something about what came: a whole head, what is none, or a long one. `None` where the client ended the
-/// connection without a byte.
+/// Reads until hyper can say something about what came: a whole head, what is none, or a long one. `None` where the client ended
+/// the connection without a byte.
 pub(super) async fn read<S: AsyncRead + Unpin>(stream: &mut S) -> io::Result<Option<Vec<u8>>> {
     // Until a byte comes, a connection costs no buffer.
     let mut part = [0; PART_BYTES];

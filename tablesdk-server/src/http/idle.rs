@@ -1,6 +1,6 @@
-//! [`IdleList`]: the connections that wait for a request, in the order in which they are closed when others need their places.
+//! [`IdleList`]: the connections that wait for a request, in the order in which they are closed when new connections need slots.
 //!
-//! Knows neither sockets nor HTTP: a connection is a place in the list and a way to be told to leave.
+//! This module knows neither sockets nor HTTP: a connection is a position in the list and a notification that asks it to close.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,8 +1,8 @@
 //! hyper on one side, `Request<Bytes>` on the other: one connection from its first byte to its last.
 //!
-//! Here are the limits on heads, bodies and waiting, and the care that an answer arrives before its connection closes. Knows
-//! neither tables nor accounts: what a request means is the [`Handler`]'s business. Where connections come from, and how many
-//! there may be, is that of `server.rs`.
+//! This module enforces the limits on heads, bodies and waiting, and ensures that a response arrives before its connection closes.
+//! It knows neither tables nor accounts: the [`Handler`] processes the requests. `server/mod.rs` accepts connections and limits
+//! their number.
 
 mod body;
 mod first_head;

@@ -1,7 +1,7 @@
-//! [`Paced`]: a stream whose other side has to keep up, however the bytes are read and written.
+//! [`Paced`]: a stream that enforces a minimum pace of the client, for reading and for writing.
 //!
-//! A client that sends half a head, or takes none of its answer, holds memory and a place that others need. The limits are here
-//! and not around the requests, because only the stream sees whether bytes move. Knows no HTTP but what [`Progress`] says.
+//! A client that sends an incomplete head, or reads none of its response, occupies memory and a connection slot. The limits are
+//! here and not around the requests, because only the stream sees whether bytes move. Of HTTP, this module knows only [`Progress`].
 
 use std::io;
 use std::pin::Pin;
@@ -81,8 +81,9 @@ impl<S> Paced<S> {
     /// what is wrong. The one who serves the connection says that instead.
     fn is_refusal(&mut self) -> bool {
         // hyper responds with a bare status to a head that it cannot parse, or that has more than 100 headers or 64 KiB, and has no
-        // hook for another response. Without a request in progress hyper writes nothing else, so this write can be held back. The bare
-        // status remains only for a client that sends requests ahead: it cannot be distinguished from an earlier response in flight.
+        // hook for another response. Without a request in progress hyper writes nothing else, so this write can be held back. The
+        // bare status remains only for a client that sends requests ahead: it cannot be distinguished from an earlier response in
+        // flight.
         self.refused |= matches!(self.progress.phase(), Phase::Idle | Phase::Head);
         self.refused
     }

@@ -1,4 +1,4 @@
-//! Raw bytes on a connection, against a handler that answers with what it got.
+//! Raw bytes on a connection, with a handler that echoes requests.
 
 use http::Method;
 use tablesdk_protocol::limits::REQUEST_BODY_BYTES_MAX;

@@ -1,4 +1,4 @@
-//! The handshake that comes before the first request of a connection by HTTPS.
+//! The TLS handshake before the first request of an HTTPS connection.
 
 use std::io;
 use std::pin::Pin;

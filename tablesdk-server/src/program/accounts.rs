@@ -1,6 +1,6 @@
-//! Where the accounts of the program come from: flags, a file, the environment; else the well-known one.
+//! Reads the accounts of the program from flags, a file or the environment; the default is the well-known account.
 //!
-//! A key never gets into a message, whatever is wrong with it.
+//! Error messages never contain a key, not even an invalid one.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! How far something has come: a line on a terminal, nothing elsewhere.
+//! Progress bars: one line on a terminal, no output elsewhere.
 
 use std::time::Duration;
 

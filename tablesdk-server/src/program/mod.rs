@@ -1,4 +1,4 @@
-//! The parts of the program that are no server: where accounts come from, and what is done with folders and backups.
+//! The parts of the program other than the server: reading accounts, and the subcommands for data directories and backups.
 
 pub(crate) mod accounts;
 mod bar;

@@ -1,4 +1,4 @@
-//! The subcommands: check, backup, restore, export and import, of the folder of a server that does not run, or of one that does.
+//! The subcommands check, backup, restore, export and import, for the data directory of a stopped server or for a running server.
 
 use std::error::Error;
 use std::fs::{self, File, OpenOptions};

@@ -1,6 +1,6 @@
 //! [`TableServer`]: the handle to a running server, its listening socket and its shutdown.
 //!
-//! This module accepts connections and passes each to `http.rs`; the service processes the requests. All tasks run on the caller's
+//! This module accepts connections and passes each to `http/mod.rs`; the service processes the requests. All tasks run on the caller's
 //! runtime and belong to the handle: no task outlives it.
 
 mod admin;

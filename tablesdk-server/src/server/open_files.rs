@@ -1,7 +1,7 @@
-//! The limit of open files, as far as connections are bounded by it.
+//! Limits the number of connections by the limit of open files.
 //!
-//! A connection is an open file, and so is every table of the store: where connections take all that the process may have, the store
-//! can write no more. So connections are bounded by the limit less a reserve.
+//! A connection is an open file, and so is every table of the store. If connections used all files that the process may open, the
+//! store could not write any more. So the number of connections is limited to the limit of open files minus a reserve.
 
 use std::io;
 use std::num::NonZeroUsize;

@@ -1,4 +1,4 @@
-//! Starting, stopping and reaching a server, against a handler that answers when it is let.
+//! Starting, stopping and reaching a server, with a handler that responds when the test permits it.
 
 use std::num::NonZeroUsize;
 

@@ -1,10 +1,10 @@
-//! A backup: all records of a snapshot in one file, from which they can be put into another storage.
+//! A backup: all records of a snapshot in one file, from which they can be restored into another storage.
 //!
-//! Whatever is missing, changed or in another order is noticed: each block has a checksum that knows its place, and the end says
-//! how many records there were. `FORMAT.md` has the layout. Knows nothing of what the records mean.
+//! Missing, changed or reordered data is detected: the checksum of each block includes its position, and the end contains the
+//! number of records. `FORMAT.md` describes the layout. This module does not know the meaning of the records.
 //!
-//! A backup holds records and not files of the store, so it is the same on every machine and for every version of the store. A
-//! snapshot costs nothing to take, so the server continues while a backup is written.
+//! A backup contains records and not files of the store, so it is the same on every machine and for every version of the store. A
+//! snapshot is cheap, so the server continues to serve while a backup is written.
 
 use std::io::{self, Read, Write};
 
@@ -50,8 +50,8 @@ pub(crate) fn write(
     Ok(count)
 }
 
-/// Bytes of a backup on their way out, for as long as the storage does not have to be opened anew: a snapshot that is read keeps it from
-/// that, and a backup may take hours.
+/// Bytes of a backup on their way out, for as long as the storage does not have to be opened anew: a snapshot that is read keeps it
+/// from that, and a backup may take hours.
 pub(crate) struct Interruptible<'s, W> {
     to: W,
     storage: &'s dyn Storage,

@@ -1,4 +1,4 @@
-//! A batch on its way to where it lasts.
+//! [`Commit`]: a future that resolves when a batch is durable.
 
 use std::fmt;
 use std::pin::Pin;

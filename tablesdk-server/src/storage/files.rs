@@ -1,4 +1,4 @@
-//! Open files: how many a storage may need, and how to recognize that there are too many.
+//! Open files: the number that a storage may need, and the errors that mean that too many are open.
 
 use std::io;
 

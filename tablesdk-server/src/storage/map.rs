@@ -1,4 +1,4 @@
-//! The ordered map of keys that storages are made of: a clone is cheap, and is what a snapshot keeps.
+//! The ordered map that storages use. A clone is cheap, and a snapshot is a clone.
 
 use std::ops::Bound;
 

@@ -1,7 +1,7 @@
 //! Records in memory: a persistent ordered map, of which a snapshot is a cheap clone.
 //!
-//! A reader keeps the version that it took, so it neither waits for writers nor makes them wait. Nothing survives the
-//! process; what must survive goes to a durable storage behind the same trait.
+//! A reader keeps its version of the map, so it neither waits for writers nor makes them wait. The records do not survive the
+//! process; the durable storage implements the same trait.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError, RwLock};

@@ -1,8 +1,8 @@
-//! Ordered records under byte keys: what the engine stands on.
+//! The storage below the engine: ordered records with byte keys.
 //!
 //! A storage knows neither tables nor entities, neither time nor HTTP. It keeps bytes in the order of their keys, applies a
-//! batch of writes as a whole or not at all, and gives out snapshots that later writes do not change. How keys and records
-//! are laid out is written down in `FORMAT.md`.
+//! batch of writes as a whole or not at all, and returns snapshots that later writes do not change. `FORMAT.md` describes the
+//! layout of keys and records.
 
 #[cfg(feature = "durable")]
 mod backup;

@@ -1,4 +1,4 @@
-//! What the engine relies on, of every storage; and what a folder promises on top of it.
+//! The guarantees of every storage, on which the engine relies, and the additional guarantees of a durable storage.
 
 use super::*;
 

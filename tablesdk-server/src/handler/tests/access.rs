@@ -1,7 +1,6 @@
-//! Who is let in, what the others are told, and what every answer has.
+//! Authentication of requests, the errors for rejected requests, and the common headers of all responses.
 //!
-//! The credentials here are wrong in one way each. What an operation does with a request that was let in is tested beside
-//! this file.
+//! Each credential here has one error. The operations on authenticated requests are tested in the other files of this directory.
 
 use proptest::prelude::*;
 

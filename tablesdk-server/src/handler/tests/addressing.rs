@@ -1,4 +1,4 @@
-//! Accounts by the host and by the path: whose tables a URL means, how it is signed, and what the URLs of an answer look like.
+//! Accounts in the host and in the path: the account of a URL, the signature of the URL, and the URLs in responses.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What the log says of requests, and what it must not say.
+//! The contents of the request log, and the secrets that it must not contain.
 
 use std::io;
 use std::sync::{Arc, Mutex, Once};

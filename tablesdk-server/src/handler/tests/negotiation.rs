@@ -1,4 +1,4 @@
-//! What a request says about itself: versions, formats, preferences, its checksum and how long it may take.
+//! The headers and parameters of requests: versions, formats, preferences, checksum and timeout.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Stored access policies, service properties and statistics: what is XML.
+//! The operations with XML bodies: stored access policies, service properties and statistics.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Bearer tokens: what each action allows, and how those are refused that are not good.
+//! Bearer tokens: the operations that each action permits, and the responses to invalid tokens.
 
 use super::*;
 use crate::{TokenAction, TokenGrant, TokenRefusal};

@@ -1,7 +1,7 @@
 //! The catalogs of the embedded store: which files hold its records, and what their checksums are.
 //!
-//! The store keeps a checksum of each catalog, and in it one of each file, and looks at neither when it opens. Here they are
-//! compared. Knows where lsm-tree 3 keeps the checksums, and nothing else of its files.
+//! The store has a checksum of each catalog, and the catalog has a checksum of each file. The store verifies neither when it opens;
+//! this module does. It knows where lsm-tree 3 stores the checksums, and nothing else of its files.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};

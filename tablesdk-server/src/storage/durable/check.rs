@@ -1,6 +1,6 @@
-//! The check of a closed folder: whether its files are what was written, byte by byte.
+//! Checks a closed data directory: whether every byte of its files is as it was written.
 //!
-//! Whether the records in them make sense is the engine's business.
+//! The engine checks the contents of the records.
 
 use std::io;
 use std::path::Path;

@@ -1,9 +1,9 @@
-//! The folder of a durable storage: which format it has, and who has it open.
+//! The data directory of a durable storage: its format, and the process that has it open.
 //!
-//! `FORMAT` is a line of text with a number, written when the folder is made and before anything else is in it; `HOLDER` is the
-//! number of the process that opened it last, for the sake of an error message, and locked to keep a second process out;
-//! `records` belongs to the embedded store. An open folder can be removed, moved or replaced below the process that has it
-//! open, which would go on writing to files that nothing names any more: [`Folder::check_in_place`] notices.
+//! `FORMAT` is a line of text with a number; it is the first file that is written in a new data directory. `HOLDER` contains the
+//! process id of the process that opened the directory last, for error messages, and is locked against a second process. `records`
+//! belongs to the embedded store. An open data directory can be removed, moved or replaced while a process uses it. That process
+//! would continue to write to unreachable files: [`Folder::check_in_place`] detects this.
 
 use std::error::Error;
 use std::fs::{self, File, Metadata, TryLockError};

@@ -1,8 +1,8 @@
-//! `LASTING`: how far the writes have come of which somebody was told that they last.
+//! `LASTING`: the number of the newest acknowledged, synced group of writes.
 //!
-//! A small file beside the embedded store, overwritten after each sync and never synced itself: after the end of a process it
-//! is up to date, after the loss of power it may say too little, and it never says too much. A folder whose records end before
-//! that has lost something.
+//! It is a small file next to the embedded store, overwritten after each sync and never synced itself. After the end of a process
+//! it is up to date; after a power loss its number may be too low, but it is never too high. A data directory whose records end
+//! before that number has lost writes.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};

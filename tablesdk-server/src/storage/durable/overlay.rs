@@ -1,6 +1,6 @@
-//! Writes that are decided but do not last yet, on top of a snapshot of what does.
+//! Decided writes that are not durable yet, on top of a snapshot of the durable records.
 //!
-//! A record of the overlay hides the one below it, and a removal hides it, too. Cheap to clone, like the maps it is made of.
+//! A record or a removal in the overlay hides the record with the same key below it. An overlay is cheap to clone, like its maps.
 
 use std::iter::Peekable;
 

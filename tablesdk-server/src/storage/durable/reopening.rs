@@ -1,13 +1,13 @@
-//! The way back after the embedded store has stopped, commonly because there were too many open files.
+//! Reopens the embedded store after it has stopped, commonly because of too many open files.
 //!
-//! It stops as a whole when a thread in its background meets an error, such as a file that it cannot open. It cannot be started again, but
-//! closed and opened anew: as after a crash, but with everything in order that was acknowledged, since the group that met the stop was
-//! not written, and the number of the last group in it proves that those before are there. While the files are too many, reads go on.
-//! Then they are refused for a moment, as all that was read from has to be gone before the folder is opened a second time. The writing
-//! thread does all of it, one attempt at a time, with pauses that grow.
+//! The store stops as a whole when one of its background threads has an error, such as a file that it cannot open. It cannot be
+//! started again, but it can be closed and opened again, as after a crash. No acknowledged write is lost: the group that met the
+//! stop was not written, and the number of the last group in the store proves that all earlier groups are there. As long as too
+//! many files are open, reads continue. Then reads are refused for a moment, because all snapshots must be dropped before the data
+//! directory is opened a second time. The writing thread does all of this, one attempt at a time, with increasing pauses.
 //!
-//! A write or a sync of the writing thread itself that fails is no reason to go on: its outcome is unknown, and what the system has in
-//! memory need not be on the disk then.
+//! After a failed write or sync of the writing thread itself, the store is not reopened: the outcome is unknown, and data in the
+//! system's memory is possibly not on the disk.
 
 use std::io;
 use std::sync::PoisonError;

@@ -1,6 +1,6 @@
-//! The embedded store, open: how groups of writes get in, and how records get out.
+//! The open embedded store: writes groups of writes and reads records.
 //!
-//! Its threads in the background end at their first error, without telling which, and from then on it takes no writes.
+//! The store's background threads end at their first error and do not report it; from then on the store accepts no writes.
 
 use std::error::Error;
 use std::fmt;
