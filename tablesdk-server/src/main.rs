@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Where standard error is closed, there is nobody to tell.
+            // If standard error is closed, the error cannot be reported.
             let _ = writeln!(io::stderr(), "{NAME}: {error}");
             ExitCode::FAILURE
         }
@@ -79,7 +79,7 @@ async fn serve(
     accounts: Accounts,
     tls: Option<TlsIdentity>,
 ) -> Result<(), Box<dyn Error>> {
-    // Before anybody is told that the server is there, and may tell it to stop.
+    // Before the server announces itself: from then on it may get a signal to stop.
     let told_to_stop = listen_for_signals()?;
     let mut builder = TableServer::builder()
         .host(flags.host)
@@ -120,7 +120,7 @@ async fn serve(
         let _ = writeln!(stdout, "{NAME} listens for operators on http://{address}");
     }
     let _ = stdout.flush();
-    // Without anybody left to tell, it is time, too.
+    // If the sender was dropped, the server stops, too.
     let _ = told_to_stop.await;
     let stopped = server.shutdown().await;
     if let Some(path) = &flags.port_file {
@@ -417,7 +417,7 @@ fn listen_for_signals() -> io::Result<oneshot::Receiver<()>> {
         .spawn(move || {
             runtime.block_on(async {
                 signals.next().await;
-                // Whoever stopped on its own is not told.
+                // Fails if the server has stopped on its own.
                 let _ = tell.send(());
                 signals.next().await;
             });
@@ -439,7 +439,7 @@ fn end() -> ! {
     std::process::exit(1)
 }
 
-/// The signals that tell a program to stop.
+/// The signals that stop a program.
 #[cfg(unix)]
 struct Signals {
     interrupt: tokio::signal::unix::Signal,
@@ -465,7 +465,7 @@ impl Signals {
     }
 }
 
-/// The signals that tell a program to stop.
+/// The signals that stop a program.
 #[cfg(windows)]
 struct Signals {
     interrupt: tokio::signal::windows::CtrlC,

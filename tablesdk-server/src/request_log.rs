@@ -354,7 +354,7 @@ fn is_hexadecimal(text: &str) -> bool {
         .all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
 }
 
-/// What events are told by.
+/// The `tracing` target of the events.
 pub(crate) const TARGET: &str = "tablesdk_server::request";
 const LEFT_OUT: &str = "…";
 /// The longest path, query or reason that is written down, in characters.

@@ -238,7 +238,7 @@ impl Service {
         body: Bytes,
         entry: &mut Entry,
     ) -> Result<Response<Bytes>, ServiceError> {
-        // Only now: what a URL means is no business of somebody unknown.
+        // Only after authentication: the meaning of a URL is not revealed to unauthenticated clients.
         let request = ReceivedRequest {
             account: context.account().to_owned(),
             resource: ResourcePath::parse(context.resource())?,
@@ -266,7 +266,7 @@ impl Service {
         if !self.accounts.contains_key(context.account()) {
             return context;
         }
-        // Where the rules cannot be read, the browser is told nothing, and the operation will say what is wrong.
+        // If the rules cannot be read, the response has no CORS headers, and the operation reports the error.
         let rules = request_log::span(&context).in_scope(|| self.cors_rules(context.account()));
         let rules = rules.unwrap_or_default();
         context.with_cors(Cors::of(head, &rules))

@@ -102,7 +102,7 @@ impl Program {
         }
     }
 
-    /// A connection with a request under way: its body has begun, and the server is known to wait for the rest.
+    /// A connection with a request in flight: its body has begun, and the server waits for the rest.
     fn half_a_request(&self) -> TcpStream {
         let path = format!("/{}/Tables", self.key.account());
         let date = Timestamp::try_from(std::time::SystemTime::now()).unwrap();
@@ -395,7 +395,7 @@ fn tables_go_out_and_in_as_lines() {
     assert!(!is_well && text.contains("only devstoreaccount1"), "{text}");
 }
 
-/// Runs a subcommand, whose files everybody may read unless it asks for less.
+/// Runs a subcommand with a umask that lets all users read its files, unless it sets a stricter mode.
 fn tool_under_umask_022(words: &[&str]) {
     let mut command = Command::new("sh");
     command.args(["-c", "umask 022; exec \"$@\"", "sh"]);
@@ -622,7 +622,7 @@ fn https_is_spoken_with_a_certificate_and_http_is_not() {
         let request = signed(&program, "GET", "/Tables", "");
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
-        // The end is told, and not only a connection that breaks.
+        // Fails unless the server ends the TLS session with a `close_notify` before it closes the connection.
         stream.read_to_string(&mut answer).unwrap();
         assert!(answer.starts_with("HTTP/1.0 200 OK\r\n"), "{answer}");
     }

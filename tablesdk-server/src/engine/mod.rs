@@ -169,8 +169,8 @@ impl Engine {
         decided.map(drop)
     }
 
-    /// A refusal tells of the writes before it just as an outcome does: both are to be told only once those last. `None` while
-    /// there is no room for another write: nothing was decided.
+    /// Both a rejection and an outcome reveal the effect of earlier writes, so either is returned to the client only after those
+    /// writes are durable. Returns `None`, without a decision, while the storage is full.
     fn decide_and_commit(
         &self,
         account: &str,

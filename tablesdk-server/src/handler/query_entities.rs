@@ -151,7 +151,7 @@ struct Start {
 }
 
 impl Start {
-    /// As the request tells. Without a row key it is the start of the partition.
+    /// The start position of a request. Without a row key it is the start of the partition.
     fn of(request: &Request, paging: &Paging) -> Result<Self, ServiceError> {
         let Some(continuation) = &request.continuation else {
             return Ok(Self {

@@ -49,7 +49,7 @@ impl IdleList {
         self.lock().places.remove(&place);
     }
 
-    /// Tells the first connection to leave; waits for one where there is none.
+    /// Asks the first connection to close; waits for one if the list is empty.
     pub(crate) async fn evict(&self) {
         loop {
             let first = self.lock().places.pop_first();

@@ -247,8 +247,8 @@ async fn serve_requests<S, H>(
         () = stopped(&mut stopping) => None,
     };
     if result.is_none() {
-        // This closes a connection that waits for a request. What is left is a request under way, an answer on its way out,
-        // or the first half of a head, whose other half may never come.
+        // This closes a connection that waits for a request. It does not close one with a request in flight, a response that is
+        // being sent, or an incomplete head, whose rest may never arrive.
         Pin::new(&mut connection).graceful_shutdown();
         result = tokio::select! {
             biased;
@@ -274,7 +274,7 @@ async fn serve_requests<S, H>(
     let refusal = refusal.filter(|_| lacks_answer);
     let ending = async {
         if let Some(refusal) = refusal {
-            // Who does not take so little, or is gone, is told nothing.
+            // A client that does not read even this small response, or has disconnected, gets none.
             let _ = timeout(LINGER_MAX, stream.write_all(&closing(&refusal))).await;
         }
         discard(&mut stream).await;

@@ -186,7 +186,7 @@ mod tests {
             assert!(body.iter().all(|byte| *byte == b'x'));
         }
         stopping.send_replace(true);
-        // An end that was not told would be an error here.
+        // Fails if the connection is closed without a `close_notify`.
         assert_eq!(stream.read(&mut [0]).await.unwrap(), 0);
         serving.await.unwrap();
     }

@@ -121,7 +121,7 @@ async fn accept_all(
 
 struct Operator {
     service: Arc<Service>,
-    /// Whether a backup is under way: each takes a thread.
+    /// Whether a backup is running. Each backup occupies a thread.
     #[cfg(feature = "durable")]
     backs_up: Arc<AtomicBool>,
 }

@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 
 use super::*;
 
-/// Answers when it is let; tells when it was asked.
+/// A handler that reports each request and responds when the test permits it.
 struct Gate {
     asked: Semaphore,
     open: Semaphore,

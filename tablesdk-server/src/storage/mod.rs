@@ -84,10 +84,10 @@ pub(crate) trait Storage: fmt::Debug + Send + Sync {
     /// Resolves once everything committed so far lasts.
     fn settle(&self) -> Commit;
 
-    /// Whether so much is on its way that it must [`settle`](Self::settle) before more is committed.
+    /// Whether so many writes are in flight that the caller must [`settle`](Self::settle) before another commit.
     fn is_full(&self) -> bool;
 
-    /// Why nothing can be written any more, if that is so.
+    /// Returns the reason if writes are not possible any more.
     fn is_writable(&self) -> Result<(), StorageError> {
         Ok(())
     }

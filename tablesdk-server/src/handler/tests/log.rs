@@ -23,8 +23,8 @@ impl io::Write for Written {
 
 /// The lines of the log that are written meanwhile.
 fn log_of(work: impl FnOnce()) -> Vec<String> {
-    // An event that another thread meets first is switched off for all while only one listens, and that one not there. So
-    // somebody listens everywhere, who does nothing.
+    // `tracing` disables an event for all threads if the first thread that reaches it has no subscriber, and only one other
+    // thread has one. So a global subscriber, which does nothing, is installed.
     static LISTENER: Once = Once::new();
     LISTENER.call_once(|| {
         let listener = tracing_subscriber::registry();
@@ -240,7 +240,7 @@ fn a_failure_of_the_storage_is_told_to_the_log_and_to_nobody_else() {
     assert_eq!(causes.len(), 2, "{log:?}");
     let error = r#"error="the stored record cannot be read""#;
     for cause in causes {
-        // The span tells which request it was.
+        // The span identifies the request.
         let parts = ["ERROR", "request{id=", "the storage failed", error];
         assert_has(cause, &parts);
     }

@@ -167,7 +167,7 @@ async fn a_long_query_lets_others_have_their_turn() {
     let mut answered = Vec::new();
     let query = client.service.call(query);
     tokio::pin!(query);
-    // The query goes first, and is still on its way when the others are done.
+    // The query starts first, and is still running when the others are done.
     for _ in 0..10 {
         tokio::select! {
             biased;

@@ -22,7 +22,7 @@ pub(crate) fn check_journals(path: &Path) -> io::Result<Option<String>> {
         return Ok(None);
     };
     if folder.is_released() {
-        // Nothing was under way when it was closed.
+        // No write was in flight when it was closed.
         return Err(folder.damaged(&tail.to_string()));
     }
     Ok(Some(format!(

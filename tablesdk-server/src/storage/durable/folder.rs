@@ -77,7 +77,7 @@ impl Folder {
         self.path.join("records")
     }
 
-    /// Makes the directory of the embedded store, which would make one for everybody to read.
+    /// Creates the directory of the embedded store. The store itself would create one that every user can read.
     pub(super) fn make_records(&self) -> io::Result<()> {
         let made = private::create_dir_all(&self.records());
         made.map_err(|error| self.io("cannot be written to", &error))

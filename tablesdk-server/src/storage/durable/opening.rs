@@ -102,7 +102,7 @@ fn open_store(folder: &Folder) -> io::Result<Opened> {
             "its file LASTING is missing, without which nobody knows whether all writes are there";
         return Err(folder.damaged(why));
     }
-    // What is there now is what everybody sees from now on: so it has to last.
+    // All reads see the current contents from now on, so they must be durable.
     database
         .persist(fjall::PersistMode::SyncAll)
         .map_err(explain)?;
