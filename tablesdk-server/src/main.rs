@@ -104,7 +104,7 @@ async fn serve(
         written.map_err(|error| format!("--port-file {}: {error}", path.display()))?;
     }
     let mut stdout = io::stdout();
-    // Whoever closed standard output does not wait for the line.
+    // An error is ignored: if standard output is closed, no program reads the line.
     let _ = if accounts.is_default {
         let text = server.connection_string();
         let endpoint = server.endpoint();
@@ -113,7 +113,7 @@ async fn serve(
             "{NAME} listens on {endpoint}, connection string: {text}"
         )
     } else {
-        // Whoever chose the key has it; what is printed may be kept.
+        // The operator who configured the key has it already, and standard output may be stored.
         writeln!(stdout, "{NAME} listens on {}", server.endpoint())
     };
     if let Some(address) = server.admin_addr() {

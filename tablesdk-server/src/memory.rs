@@ -486,7 +486,7 @@ mod tests {
         let moving = share.reserve(500_000).await.unwrap();
         stalled.transfer().begin();
         moving.transfer().begin();
-        // Nobody needs the memory, so both may take their time.
+        // No other transfer needs the memory, so both may be slow.
         tokio::time::advance(Duration::from_secs(3)).await;
         moving.transfer().moved(400_000);
         let cut = async {

@@ -262,7 +262,7 @@ impl Service {
         if !Cors::concerns(head) || cors::is_preflight(head) {
             return context;
         }
-        // Nobody is known yet: who makes up names must not have them looked for.
+        // The request is not authenticated yet: made-up account names must not cause lookups.
         if !self.accounts.contains_key(context.account()) {
             return context;
         }

@@ -74,7 +74,7 @@ async fn sweep_all(
         let Some(commit) = engine.sweep(cursor)? else {
             break;
         };
-        // Whoever waits for the engine to go does not wait for this.
+        // Released before the wait, so that the engine can be closed in the meantime.
         drop(engine);
         commit.await?;
         match timer {

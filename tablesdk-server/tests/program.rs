@@ -290,7 +290,7 @@ fn a_backup_under_load_is_one_moment_and_can_be_restored() {
         let (is_well, text) = tool(&words);
         assert!(!is_well && text.contains("--force"), "{text}");
     });
-    // While a server has it, nobody else may look.
+    // While a server has the data directory open, a check is refused.
     let (is_well, text) = tool(&["check", "--data", shown(&folder)]);
     assert!(!is_well && text.contains("in use by process"), "{text}");
     program.signal("TERM");

@@ -109,7 +109,7 @@ fn delete_table(
     let id = table.ok_or(Rejection::ResourceNotFound)?.id;
     batch.delete(layout::table_key(account, name));
     batch.delete(layout::acl_key(id));
-    // However many entities there are, nobody waits for them to go.
+    // The response does not wait for the removal of the entities, even if there are many.
     sweep::mark(id, batch);
     Ok(())
 }

@@ -177,7 +177,7 @@ mod tests {
         // Its name is free, and what is created now has nothing to do with what is swept.
         fill(&engine, &old, 2);
         assert_eq!(sweep(&engine), Ok(true));
-        // Whoever opens the storage goes on.
+        // The next engine on the storage continues the sweep.
         let engine = storage.engine();
         assert_eq!(sweep(&engine), Ok(true));
         assert_eq!(storage.entities(), 5);

@@ -110,7 +110,7 @@ async fn accept_all(
                 .header_read_timeout(HEAD_WAIT_MAX)
                 .serve_connection(TokioIo::new(stream), service);
             tokio::select! {
-                // Whoever broke it off knows.
+                // An error means that one side closed the connection, so it is not logged.
                 _ = connection => {}
                 () = stalled.notified() => {}
             }

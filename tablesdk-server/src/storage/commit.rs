@@ -45,7 +45,7 @@ impl Future for Commit {
             return Poll::Ready(Ok(()));
         };
         let result = std::task::ready!(Pin::new(done).poll(context));
-        // Whoever should have said so is gone, and with it the answer.
+        // The sender was dropped without a result.
         Poll::Ready(result.unwrap_or(Err(StorageError::Closed)))
     }
 }

@@ -133,7 +133,7 @@ mod folders {
             }
             let mut batch = WriteBatch::default();
             batch.put(vec![round], "record");
-            // Whoever does not wait is not forgotten when the storage is closed.
+            // A write is stored when the storage is closed, even if its caller does not wait.
             drop(storage.commit(batch).unwrap());
         }
     }

@@ -79,7 +79,7 @@ fn a_credential_that_does_not_hold_is_refused() {
             client.request("GET", "/acct/Tables", &[("x-ms-version", "2019-12-12")], ""),
             (401, "NoAuthenticationInformation"),
         ),
-        // Whatever else is wrong with it: nobody unknown learns what a URL means.
+        // Even if the URL has errors: an unauthenticated client does not learn what a URL means.
         (
             client.request("GET", "/acct/a/b/c?$filter=%FF", &[], ""),
             failed,

@@ -277,7 +277,7 @@ fn a_stranger_learns_of_rules_what_a_preflight_tells() {
         ("GET", XYZ, true),
         ("PUT", XYZ, false),
         ("GET", "http://other", false),
-        // Without a page, nobody could have asked: not even that answers vary.
+        // A request without an origin is not from a page, so the response has no CORS headers, not even `Vary`.
         ("GET", "", false),
         ("HEAD", "", false),
     ] {

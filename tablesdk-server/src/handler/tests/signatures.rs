@@ -430,7 +430,7 @@ fn a_stored_policy_completes_what_names_it() {
         let response = send(&client, &sas, QUERY);
         assert_eq!(status_and_code(&response), expected, "{policy} {fields}");
     }
-    // Whoever gave it out takes it back.
+    // Removing the stored access policy revokes the SAS.
     set(&format!("{expiry}{read}"));
     let sas = table_sas(&client, "si=one");
     assert_eq!(send(&client, &sas, QUERY).status(), 200);

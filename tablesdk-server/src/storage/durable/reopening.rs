@@ -215,7 +215,7 @@ mod tests {
             }
             check(&*storage.snapshot(), written);
         }
-        // Shortages so brief that nobody finds out why the store has stopped.
+        // Shortages so brief that the cause of the store's stop remains unknown.
         let storage = DurableStorage::open(folder, Durability::Sync).unwrap();
         let end = written + 700;
         let mut held = Vec::new();
