@@ -36,7 +36,7 @@ use crate::context::Context;
 ///     .token_verifier(verify)
 ///     .tokens_over_http()
 ///     .in_process()?;
-/// for (token, status) in [("admin", 200), ("guest", 403), ("stranger", 401)] {
+/// for (token, status) in [("admin", 200), ("guest", 403), ("unknown", 401)] {
 ///     let request = http::Request::get(format!("{}/Tables", server.endpoint()))
 ///         .header("authorization", format!("Bearer {token}"))
 ///         .header("x-ms-version", "2020-12-06")
