@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::storage;
+use crate::storage::{self, process_files_max};
 
 /// How many connections there may be at a time, and why no more.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(super) struct ConnectionLimit {
 impl ConnectionLimit {
     /// As many as are wanted, if the process may have as many files open beside what it needs otherwise.
     pub(super) fn new(wanted: NonZeroUsize) -> Self {
-        let Some(files_max) = files_max() else {
+        let Some(files_max) = process_files_max() else {
             return Self {
                 max_connections: wanted.get(),
                 files_max: None,
@@ -74,7 +74,7 @@ impl ConnectionLimit {
         if storage::is_exhausted(error) {
             tracing::warn!(
                 %error,
-                files_max = files_max(),
+                files_max = process_files_max(),
                 "no connection can be accepted, so idle ones are closed: raise the limit of open files (ulimit -n), or lower \
                  the number of connections"
             );
@@ -99,14 +99,6 @@ fn within(wanted: usize, files_max: u64, files_open: u64) -> usize {
     // With a limit that low the server may fail, but a server for no connection is none.
     let left = usize::try_from(left).unwrap_or(usize::MAX);
     wanted.min(left.max(CONNECTIONS_MIN))
-}
-
-/// How many files the process may have open; `None` where there is no limit.
-fn files_max() -> Option<u64> {
-    #[cfg(unix)]
-    return rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-    #[cfg(not(unix))]
-    None
 }
 
 /// How many files the process has open.
@@ -143,7 +135,7 @@ mod tests {
         let file = std::fs::File::open("/dev/null").unwrap();
         // Other tests open and close files meanwhile, but not all that are open.
         assert!(before > 3 && files_open() > 3);
-        assert!(files_max().is_none_or(|limit| limit > before));
+        assert!(process_files_max().is_none_or(|limit| limit > before));
         drop(file);
         let exhausted = io::Error::from_raw_os_error(rustix::io::Errno::MFILE.raw_os_error());
         assert!(storage::is_exhausted(&exhausted));

@@ -14,12 +14,16 @@ pub(crate) fn files_max(limit: Option<u64>) -> u64 {
 /// How many tables of the embedded store stay open between reads.
 #[cfg(feature = "durable")]
 pub(super) fn tables_kept_open() -> usize {
-    #[cfg(unix)]
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-    #[cfg(not(unix))]
-    let limit = None;
-    let files = files_max(limit).saturating_sub(FILES_OTHER);
+    let files = files_max(process_files_max()).saturating_sub(FILES_OTHER);
     usize::try_from(files).unwrap_or(usize::MAX)
+}
+
+/// How many files the process may have open; `None` where there is no limit.
+pub(crate) fn process_files_max() -> Option<u64> {
+    #[cfg(unix)]
+    return rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    #[cfg(not(unix))]
+    None
 }
 
 /// Whether there are too many open files, in the process or in the system.

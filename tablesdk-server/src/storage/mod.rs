@@ -33,7 +33,7 @@ pub(crate) use commit::Commit;
 pub use durable::Durability;
 #[cfg(feature = "durable")]
 pub(crate) use durable::{DurableStorage, check_files, check_journals, sync_parent};
-pub(crate) use files::{files_max, is_exhausted};
+pub(crate) use files::{files_max, is_exhausted, process_files_max};
 pub(crate) use memory::MemoryStorage;
 
 /// Which storage a server has.

@@ -92,9 +92,7 @@ impl<'e> Batch<'e> {
     /// # }
     /// ```
     pub const fn exactly_once(mut self) -> Self {
-        if self.once.is_none() {
-            self.once = Some(KeepMarker::NOT);
-        }
+        self.once = KeepMarker::unless_chosen(self.once);
         self
     }
 

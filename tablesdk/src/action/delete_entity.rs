@@ -48,9 +48,7 @@ impl DeleteEntity {
     /// Determines the outcome even when responses are lost: `true` then means that this call deleted the entity. See [the
     /// guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
     pub const fn exactly_once(mut self) -> Self {
-        if self.once.is_none() {
-            self.once = Some(KeepMarker::NOT);
-        }
+        self.once = KeepMarker::unless_chosen(self.once);
         self
     }
 

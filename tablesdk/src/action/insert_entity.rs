@@ -65,9 +65,7 @@ impl<E: WritableEntity> InsertEntity<E> {
     /// # }
     /// ```
     pub const fn exactly_once(mut self) -> Self {
-        if self.once.is_none() {
-            self.once = Some(KeepMarker::NOT);
-        }
+        self.once = KeepMarker::unless_chosen(self.once);
         self
     }
 

@@ -85,9 +85,7 @@ where
     /// Determines the outcome of each write even when responses are lost. The change is made once if the operation succeeds, and
     /// not at all if it fails. See [the guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
     pub const fn exactly_once(mut self) -> Self {
-        if self.once.is_none() {
-            self.once = Some(KeepMarker::NOT);
-        }
+        self.once = KeepMarker::unless_chosen(self.once);
         self
     }
 

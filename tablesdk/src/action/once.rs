@@ -30,6 +30,14 @@ pub(super) struct KeepMarker(pub(super) Duration);
 impl KeepMarker {
     pub(super) const NOT: Self = Self(Duration::ZERO);
 
+    /// The time that was chosen for the marker, or none: `exactly_once` leaves an earlier `keep_marker` as it is.
+    pub(super) const fn unless_chosen(chosen: Option<Self>) -> Option<Self> {
+        match chosen {
+            None => Some(Self::NOT),
+            chosen => chosen,
+        }
+    }
+
     /// What a marker says of it; `None` where it cannot be read.
     pub(super) fn read(marker: &JsonEntity<'_>) -> Option<Self> {
         let Some(property) = marker.property(KEEP_SECONDS) else {
