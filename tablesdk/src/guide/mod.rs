@@ -14,7 +14,7 @@
 //! 9. [Testing](testing): a table service in the process of the test.
 //! 10. [Emulators](emulators): how Azurite differs from the service.
 //!
-//! For users of other libraries: [.NET and Python](moving_from_dotnet_and_python), and
+//! For users of other libraries: [the official SDKs](official_sdks) for .NET, Python, JavaScript, Go and Java, and
 //! [`azure_data_tables`](moving_from_the_old_crate), the unofficial Rust crate.
 
 // In reading order. Each guide ends with links to the previous and the next one.
@@ -56,13 +56,13 @@ pub mod observability {}
 pub mod testing {}
 
 #[doc = include_str!("emulators.md")]
-#[doc = "\n\n---\n\nBefore: [Testing](crate::guide::testing) · [All guides](crate::guide) · Next: [Moving from .NET and Python](crate::guide::moving_from_dotnet_and_python)"]
+#[doc = "\n\n---\n\nBefore: [Testing](crate::guide::testing) · [All guides](crate::guide) · Next: [Compared with the official SDKs](crate::guide::official_sdks)"]
 pub mod emulators {}
 
-#[doc = include_str!("moving_from_dotnet_and_python.md")]
+#[doc = include_str!("official_sdks.md")]
 #[doc = "\n\n---\n\nBefore: [Emulators](crate::guide::emulators) · [All guides](crate::guide) · Next: [Moving from `azure_data_tables`](crate::guide::moving_from_the_old_crate)"]
-pub mod moving_from_dotnet_and_python {}
+pub mod official_sdks {}
 
 #[doc = include_str!("moving_from_the_old_crate.md")]
-#[doc = "\n\n---\n\nBefore: [Moving from .NET and Python](crate::guide::moving_from_dotnet_and_python) · [All guides](crate::guide)"]
+#[doc = "\n\n---\n\nBefore: [Compared with the official SDKs](crate::guide::official_sdks) · [All guides](crate::guide)"]
 pub mod moving_from_the_old_crate {}
