@@ -1,5 +1,5 @@
-//! Streams generated entities into a table in bulk and out of it by a query, with the server in another process, and shows how
-//! fast that goes and how little memory it takes.
+//! Writes generated entities in bulk and reads them by a query, with the server in another process. Prints the speed and the memory
+//! that it takes.
 //!
 //! Usage: `cargo run --release --example bulk_load [COUNT [CONNECTION_STRING]]`. The default is 20,000 entities and the bundled
 //! server. Pass a connection string as an argument or in `AZURE_STORAGE_CONNECTION_STRING` to use another service.
@@ -15,7 +15,7 @@ use tablesdk::{TableClient, TableEntity, TableServiceClient};
 use tablesdk_examples::unique_name;
 use tablesdk_server::TableServer;
 
-/// What a sensor measured.
+/// A measurement of a sensor.
 #[derive(Debug, Clone, TableEntity)]
 #[table(rename_all = "PascalCase")]
 struct Measurement {
@@ -166,7 +166,7 @@ fn shown(kib: Option<u64>) -> String {
     }
 }
 
-/// The bundled server, in a process of its own, which ends with this one.
+/// The bundled server in a separate process, which ends with this one.
 struct Server(Child);
 
 impl Server {
@@ -186,7 +186,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // The end of its input is its sign to stop.
+        // The server stops at the end of its standard input.
         drop(self.0.stdin.take());
         if let Err(error) = self.0.wait() {
             eprintln!("the server did not stop: {error}");
@@ -194,7 +194,7 @@ impl Drop for Server {
     }
 }
 
-/// What the other process does: serves until its input ends.
+/// The other process: serves until its standard input ends.
 async fn serve() -> Result<(), Box<dyn Error>> {
     let server = TableServer::start().await?;
     println!("{}", server.connection_string());

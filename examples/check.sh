@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every example to its end, on the bundled server, and looks for what it must have shown.
+# Runs every example on the bundled server, and checks its output.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -1,10 +1,10 @@
 //! Departments and employees in one table, and one partition for each department: `cargo run --example company`.
 //!
-//! A department and its people are read in one query, and changed in one atomic batch, which is why they share a partition. Each
-//! kind of row is a struct of its own; the property `EntityType` says which, and an enum puts them together.
+//! A department and its employees share a partition, so one query reads them, and one batch changes them together. Each type of
+//! entity is a struct. The property `EntityType` names the type, and an enum reads entities of all types.
 //!
-//! Starts the bundled server in this process. Given a connection string, as the argument or in
-//! `AZURE_STORAGE_CONNECTION_STRING`, it does the same there, in a table of its own, which it deletes at the end.
+//! Without a connection string, it starts the bundled server in this process. With one, as the argument or in
+//! `AZURE_STORAGE_CONNECTION_STRING`, it uses that service: it creates a table with a new name, and deletes it at the end.
 
 use std::error::Error;
 
@@ -12,7 +12,7 @@ use futures::TryStreamExt as _;
 use tablesdk::{DynamicEntity, TableClient, TableEntity};
 use tablesdk_examples::{connect, unique_name};
 
-/// One row for each department, in front of its people: `!` sorts before every letter and digit.
+/// One entity per department. Its row key sorts before those of its employees: `!` is before every letter and digit.
 #[derive(Debug, Clone, TableEntity)]
 #[table(entity_type = "Department", rename_all = "PascalCase")]
 struct Department {
@@ -24,7 +24,7 @@ struct Department {
     budget: f64,
 }
 
-/// How employees were stored at first.
+/// The first version of an employee.
 #[derive(Debug, Clone, TableEntity)]
 #[table(entity_type = "Employee", rename_all = "PascalCase")]
 struct EmployeeV1 {
@@ -76,7 +76,7 @@ struct Contractor {
     daily_rate: f64,
 }
 
-/// Whatever the table holds.
+/// An entity of any type in the table.
 #[derive(Debug, TableEntity)]
 enum CompanyRow {
     Department(Department),
@@ -93,7 +93,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let table = service.table(unique_name("Company"));
     table.create_table().await?;
 
-    // The table is deleted whatever happens in between.
+    // The table is deleted after an error, too.
     let outcome = tour(&table).await;
     table.delete_table().await?;
     outcome
@@ -173,7 +173,7 @@ async fn tour(table: &TableClient) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What others have written: an employee as of old, a contractor under an older name, and something new.
+/// Entities of other programs: an employee of the first version, a contractor under an older type name, and an unknown type.
 async fn found(table: &TableClient) -> Result<(), Box<dyn Error>> {
     let ada = EmployeeV1 {
         department: "Sales".to_owned(),

@@ -1,11 +1,11 @@
 //! The newest expense claims first: `cargo run --example expense_claims`.
 //!
-//! A table has its rows in ascending order of their keys and no other, so the date of a claim counts from the end in its row
-//! key: what was claimed last stands first. The newest ten are then the first ten, and the old ones a range of keys.
+//! A query returns entities in ascending order of their keys. The row key of a claim contains its date counted backwards, so the
+//! newest claim is the first entity. The ten newest claims are the first ten entities, and the old claims are a key range.
 //! See the [log tail pattern].
 //!
-//! Starts the bundled server in this process. Given a connection string, as the argument or in
-//! `AZURE_STORAGE_CONNECTION_STRING`, it does the same there, in a table of its own, which it deletes at the end.
+//! Without a connection string, it starts the bundled server in this process. With one, as the argument or in
+//! `AZURE_STORAGE_CONNECTION_STRING`, it uses that service: it creates a table with a new name, and deletes it at the end.
 //!
 //! [log tail pattern]: https://learn.microsoft.com/azure/storage/tables/table-storage-design-guide#log-tail-pattern
 
@@ -25,7 +25,7 @@ use time::{Duration, OffsetDateTime};
 struct ExpenseClaim {
     employee: String,
     claimed: Desc<OffsetDateTime>,
-    /// Tells claims of the same instant apart.
+    /// Distinguishes claims of the same instant.
     number: u32,
     purpose: String,
     amount: f64,
@@ -37,7 +37,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let table = service.table(unique_name("ExpenseClaims"));
     table.create_table().await?;
 
-    // The table is deleted whatever happens in between.
+    // The table is deleted after an error, too.
     let outcome = tour(&table).await;
     table.delete_table().await?;
     outcome

@@ -1,4 +1,4 @@
-//! What the examples have in common, each of which is a program of its own in this folder.
+//! The code that the examples share. Each example is a program in this directory.
 
 use std::error::Error;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -6,12 +6,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tablesdk::TableServiceClient;
 use tablesdk_server::TableServer;
 
-/// The service that the first argument or `AZURE_STORAGE_CONNECTION_STRING` says, or else the bundled server, which stops when
-/// it is dropped.
+/// The service of the connection string in the first argument or in `AZURE_STORAGE_CONNECTION_STRING`. Without one, the bundled
+/// server, which stops when it is dropped.
 ///
 /// # Errors
 ///
-/// When the connection string is none, or the server finds no port.
+/// When the connection string is malformed, or no port is free.
 pub async fn connect() -> Result<(TableServiceClient, Option<TableServer>), Box<dyn Error>> {
     if let Some(text) = std::env::args().nth(1) {
         return Ok((TableServiceClient::from_connection_string(&text)?, None));

@@ -1,8 +1,8 @@
-//! The main job, from an empty table to a refused write: `cargo run --example quickstart`.
+//! The main features, from an empty table to a rejected write: `cargo run --example quickstart`.
 //!
-//! Starts the bundled server in this process and talks to it over HTTP. Given a connection string, as the argument or in
-//! `AZURE_STORAGE_CONNECTION_STRING`, it does the same on Azure Table storage, Cosmos DB or an emulator: it makes a table of
-//! its own there, and deletes it at the end.
+//! Without a connection string, it starts the bundled server in this process and sends requests over HTTP. With one, as the
+//! argument or in `AZURE_STORAGE_CONNECTION_STRING`, it uses Azure Table storage, Cosmos DB or an emulator: it creates a table with a
+//! new name, and deletes it at the end.
 
 use std::error::Error;
 use std::time::Instant;
@@ -31,7 +31,7 @@ struct Earthquake {
     depth_km: f64,
     magnitude: f64,
     place: String,
-    /// How many people reported feeling it. Most entities have no value.
+    /// The number of people who reported that they felt it. Most entities have no value.
     felt_reports: Option<i32>,
     stations: Option<i32>,
     significance: i64,
@@ -46,7 +46,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     table.create_table().await?;
     println!("Created table {} at {}.", table.name(), service.endpoint());
 
-    // The table is deleted whatever happens in between.
+    // The table is deleted after an error, too.
     let outcome = tour(&table).await;
     table.delete_table().await?;
     outcome?;
@@ -120,7 +120,7 @@ async fn tour(table: &TableClient) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Connects to where the user wants, or else to a server of our own, which lives as long as it is held.
+/// Connects to the service of the connection string, or starts the bundled server, which stops when it is dropped.
 async fn connect() -> Result<(TableServiceClient, Option<TableServer>), Box<dyn Error>> {
     if let Some(text) = std::env::args().nth(1) {
         return Ok((TableServiceClient::from_connection_string(&text)?, None));
@@ -133,7 +133,7 @@ async fn connect() -> Result<(TableServiceClient, Option<TableServer>), Box<dyn 
     Ok((service, Some(server)))
 }
 
-/// Inserts the data set, some requests at a time.
+/// Inserts the data set, with several requests in flight.
 async fn load(table: &TableClient) -> Result<(), Box<dyn Error>> {
     let quakes: Vec<Earthquake> = csv::Reader::from_reader(DATA)
         .deserialize()

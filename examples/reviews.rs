@@ -1,11 +1,11 @@
-//! Yearly reviews beside the employee whom they are about: `cargo run --example reviews`.
+//! Employees and their yearly reviews in one partition: `cargo run --example reviews`.
 //!
-//! The row key of a review is made of the employee's number and the year. So an employee and all reviews of them are
-//! neighbours, read in one request without a filter on a property, and the reviews of some years are a range of keys.
+//! The row key of a review consists of the employee's number and the year. One query of a key range reads an employee and all
+//! reviews, without a filter on a property. The reviews of several years are also a key range.
 //! See the [compound key pattern].
 //!
-//! Starts the bundled server in this process. Given a connection string, as the argument or in
-//! `AZURE_STORAGE_CONNECTION_STRING`, it does the same there, in a table of its own, which it deletes at the end.
+//! Without a connection string, it starts the bundled server in this process. With one, as the argument or in
+//! `AZURE_STORAGE_CONNECTION_STRING`, it uses that service: it creates a table with a new name, and deletes it at the end.
 //!
 //! [compound key pattern]: https://learn.microsoft.com/azure/storage/tables/table-storage-design-guide#compound-key-pattern
 
@@ -14,7 +14,7 @@ use std::error::Error;
 use tablesdk::{RowRange, TableClient, TableEntity};
 use tablesdk_examples::{connect, unique_name};
 
-/// `000223_`, which sorts right before the reviews.
+/// The row key is `000223_`, directly before the reviews.
 #[derive(Debug, Clone, TableEntity)]
 #[table(
     entity_type = "Employee",
@@ -28,7 +28,7 @@ struct Employee {
     name: String,
 }
 
-/// `000223_2021` and so on.
+/// The row key is `000223_2021`.
 #[derive(Debug, Clone, TableEntity)]
 #[table(
     entity_type = "Review",
@@ -44,7 +44,7 @@ struct Review {
     peer_rating: i32,
 }
 
-/// What the partition of a department holds.
+/// An entity in the partition of a department.
 #[derive(Debug, TableEntity)]
 enum Row {
     Employee(Employee),
@@ -57,7 +57,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let table = service.table(unique_name("Reviews"));
     table.create_table().await?;
 
-    // The table is deleted whatever happens in between.
+    // The table is deleted after an error, too.
     let outcome = tour(&table).await;
     table.delete_table().await?;
     outcome

@@ -1,8 +1,8 @@
-//! Letting others at a table without giving them the key: `cargo run --example sas`.
+//! Gives limited access to a table without the account key: `cargo run --example sas`.
 //!
-//! Starts the bundled server in this process and talks to it over HTTP. Given a connection string with an account key, as the
-//! argument or in `AZURE_STORAGE_CONNECTION_STRING`, it does the same on Azure Table storage or an emulator: it makes a table
-//! of its own there, and deletes it at the end.
+//! Without a connection string, it starts the bundled server in this process and sends requests over HTTP. With one that has an
+//! account key, as the argument or in `AZURE_STORAGE_CONNECTION_STRING`, it uses that service: it creates a table with a new name,
+//! and deletes it at the end.
 
 use std::error::Error;
 use std::time::{Duration, SystemTime};
@@ -11,7 +11,7 @@ use tablesdk::sas::{Permissions, StoredAccessPolicy};
 use tablesdk::{TableClient, TableEntity};
 use tablesdk_examples::{connect, unique_name};
 
-/// What a customer can read about an order.
+/// The properties of an order that a customer can read.
 #[derive(Debug, Clone, PartialEq, TableEntity)]
 #[table(rename_all = "PascalCase")]
 struct Order {
@@ -38,7 +38,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let table = service.table(unique_name("Orders"));
     table.create_table().await?;
 
-    // The table is deleted whatever happens in between.
+    // The table is deleted after an error, too.
     let outcome = tour(&table).await;
     table.delete_table().await?;
     outcome?;
@@ -63,7 +63,7 @@ async fn tour(table: &TableClient) -> Result<(), Box<dyn Error>> {
         .expires_in(Duration::from_secs(3600))
         .sign()?;
     println!("   {url:?}");
-    // Only the text of the URL goes to the customer.
+    // The customer receives only the URL.
     let customer = TableClient::from_sas_url(&url.expose())?;
     let orders = customer
         .query::<Order>()
@@ -85,7 +85,7 @@ async fn tour(table: &TableClient) -> Result<(), Box<dyn Error>> {
     println!("2. A URL that can be taken back, since the table says what it is good for:");
     let packers = StoredAccessPolicy::new("packers")
         .allow(Permissions::READ | Permissions::UPDATE)
-        // The service's clock need not agree with ours.
+        // The clock of the service may differ from ours.
         .starts_at(SystemTime::now() - Duration::from_secs(900))
         .expires_at(SystemTime::now() + Duration::from_secs(3600));
     table.set_access_policy([packers]).await?;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the conformance suite on Azurite, by name only, and writes what fails there to azurite.md.
+# Runs the conformance suite on Azurite, and writes the failures to azurite.md. No other script calls it.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -23,7 +23,7 @@ until [[ $line == *'successfully started'* ]]; do
 done
 cat <&3 >/dev/null &
 
-# The account and key everyone knows.
+# The development account.
 account=devstoreaccount1
 key=Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==
 export TABLESDK_CONFORMANCE_ENDPOINT="AccountName=$account;AccountKey=$key;TableEndpoint=http://127.0.0.1:$port/$account"

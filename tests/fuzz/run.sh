@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs the fuzz targets, all or one by name, each for so many seconds: run.sh [target] [seconds].
-# With `keep` in the place of the seconds, adds to the corpus in the repository what reaches code that nothing in it does.
-# What a target finds is in target/fuzz/corpus/<target>; what fails, in target/fuzz/found.
+# Runs all fuzz targets, or one by name, each for a number of seconds: run.sh [target] [seconds].
+# With `keep` instead of the seconds, adds those inputs to the corpus in the repository that reach new code.
+# New inputs are in target/fuzz/corpus/<target>, failures in target/fuzz/found.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
@@ -10,14 +10,14 @@ seconds=${2:-60}
 host=$(rustc -vV | sed -n 's/^host: //p')
 out=$(realpath -m "${CARGO_TARGET_DIR:-../../target}/fuzz")
 
-# Coverage for the fuzzer, as cargo-fuzz asks for it, but from a stable compiler.
+# The coverage flags of cargo-fuzz, for a stable compiler.
 export RUSTFLAGS="--cfg fuzzing -Ccodegen-units=1 -Cpasses=sancov-module"
 for argument in level=4 inline-8bit-counters pc-table trace-compares; do
     RUSTFLAGS+=" -Cllvm-args=-sanitizer-coverage-$argument"
 done
-# The versions that everything else is built with.
+# The same versions as in the workspace.
 cp ../../Cargo.lock .
-# The host is named, so that the flags are not those of build scripts.
+# With a named host target, the flags do not apply to build scripts.
 cargo build --quiet --release --target "$host" --target-dir "$out"
 
 mkdir -p "$out/found"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The storage commands of the Azure command line against our server. By name only: the installation
-# takes about 750 MB below the target folder.
+# Runs the storage commands of the Azure command line against our server. No other script calls it: the
+# installation takes about 750 MB below the target directory.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -32,7 +32,7 @@ checks=0
 failures=0
 
 # check EXPECTED ARGUMENTS...
-# The command succeeds and says this, blanks aside.
+# The command succeeds and prints EXPECTED, apart from white space.
 check() {
     local expected=$1 found
     shift
@@ -48,7 +48,7 @@ check() {
 }
 
 check '{"created":true}' table create --name people
-check '{"created":true}' table create --name people # there already, which az does not tell
+check '{"created":true}' table create --name people # it exists, and az reports success
 check '{"created":true}' table create --name others
 check '{"exists":true}' table exists --name people
 check '{"exists":false}' table exists --name nobody

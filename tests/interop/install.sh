@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs the official Python and JavaScript clients and Azurite below the target folder, pinned by
-# requirements.txt and package-lock.json. Quick when that is done already; a missing language is
-# skipped aloud.
+# Installs the official Python and JavaScript clients and Azurite below the target directory, pinned by
+# requirements.txt and package-lock.json. Does nothing if they are installed. Without Python or Node, the
+# script prints which step it skips.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -9,8 +9,8 @@ here=tests/interop
 interop=${CARGO_TARGET_DIR:-target}/interop
 mkdir -p "$interop"
 
-# Succeeds if what was installed into the folder $1 was installed from the list $2 as it is now. The
-# copy is made last, so an installation that was cut short does not count.
+# Succeeds if the directory $1 was installed from the present list $2. The list is copied last, so an
+# interrupted installation does not count.
 installed() {
     cmp -s "$2" "$1/.installed"
 }
@@ -37,7 +37,7 @@ elif ! installed "$interop/node" "$here/package-lock.json"; then
     rm -rf "$interop/node"
     mkdir "$interop/node"
     cp "$here/package.json" "$here/package-lock.json" "$interop/node"
-    # Neither package needs the install scripts of what it depends on.
+    # Neither package needs the install scripts of its dependencies.
     (cd "$interop/node" && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error)
     cp "$here/package-lock.json" "$interop/node/.installed"
 fi

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Both directions: the official Python and JavaScript clients against our server, and our client
-# against Azurite. The clients also run against Azurite, to show that what they check is not just our
-# opinion. What needs Python or Node is skipped aloud where that is missing.
+# Runs the official Python and JavaScript clients against our server, and our client against Azurite.
+# The official clients also run against Azurite, to show that their expectations do not fit our server
+# alone. Without Python or Node, the script prints which steps it skips.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 here=tests/interop
 target=${CARGO_TARGET_DIR:-target}
 interop=$target/interop
-host=127.0.0.1 # never localhost: the official clients take that for Cosmos DB
+host=127.0.0.1 # not localhost: the official clients use the dialect of Cosmos DB there
 
 scratch=$(mktemp -d)
 service=
@@ -25,8 +25,8 @@ trap 'stop; rm -rf "$scratch"' EXIT
 
 # start NAME PATTERN COMMAND...
 # Runs the command in the background until `stop`. Returns when it has printed a line that matches
-# the pattern, and leaves that line in `line`. What it prints later goes to a log file: an unread
-# pipe would fill up and block it.
+# the pattern, with that line in `line`. Later output goes to a log file: a full pipe would block the
+# command.
 start() {
     local name=$1 pattern=$2
     shift 2
@@ -90,7 +90,7 @@ if [ -z "$node" ]; then
     echo "SKIPPED: our client against Azurite"
     exit
 fi
-# Given port 0, Azurite does not tell which port it got.
+# With port 0, Azurite does not print the port.
 port=$(node -e '
     const server = net.createServer().listen(0, process.argv[1], () => {
         console.log(server.address().port);
@@ -99,12 +99,12 @@ port=$(node -e '
 start azurite '*successfully started*' "$interop/node/node_modules/.bin/azurite-table" \
     --inMemoryPersistence --skipApiVersionCheck --disableTelemetry \
     --tableHost "$host" --tablePort "$port"
-# The account and key everyone knows.
+# The development account.
 account=devstoreaccount1
 key=Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==
 azurite="DefaultEndpointsProtocol=http;AccountName=$account;AccountKey=$key"
 azurite="$azurite;TableEndpoint=http://$host:$port/$account"
-# First, since they need an account that nobody has used.
+# First: they need an account without tables.
 echo "--- the tests of our client against Azurite, but for what is listed in tests/client/azurite.rs"
 TABLESDK_TEST_ENDPOINT=$azurite cargo test -q -p tablesdk-tests --test client elsewhere -- --ignored || exit 1
 clients "$azurite" --azurite
