@@ -7,17 +7,17 @@
 
 mod child;
 mod edges;
-#[path = "../client/every.rs"]
-mod every;
+#[path = "../client/entities/every_type.rs"]
+mod every_type;
 mod form;
 mod limits;
 
 use fastrand::Rng;
-use harness::Subject;
+use harness::{Subject, seeded};
 use tablesdk::{DynamicEntity, TableClient, Value};
 
 use crate::child::{Answer, Child};
-use crate::every::{Every, random, seeded};
+use crate::every_type::{Every, random};
 use crate::form::{Form, Outcome, Properties};
 use crate::limits::{Expected, LIMITS};
 

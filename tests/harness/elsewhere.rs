@@ -56,16 +56,15 @@ pub struct Differences {
     pub list: &'static [Difference],
 }
 
-/// Runs a test at the endpoint of the environment. `module` is the test's name, behind the name of the crate.
+/// Runs a test at the endpoint of the environment. `name` is the path of the test, with the name of the crate.
 ///
 /// # Panics
 ///
 /// If the test fails, and is not listed; if it is listed, and passes, or fails otherwise; if there is no endpoint, or its account
 /// is not empty.
-pub fn run(module: &str, known: &Differences, test: impl AsyncFnOnce(Subject)) {
+pub fn run(name: &str, known: &Differences, test: impl AsyncFnOnce(Subject)) {
     let connection_string = std::env::var(ENDPOINT);
     let connection_string = connection_string.unwrap_or_else(|_| panic!("{ENDPOINT} is not set"));
-    let (_, name) = module.split_once("::").expect("the name of a module");
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let runtime = Builder::new_current_thread().enable_all().build();
     let runtime = runtime.expect("a runtime can be built");

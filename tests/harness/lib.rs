@@ -1,18 +1,22 @@
 //! Setup of tests that use client and server together: each test has its own server, and a client of it. If the environment names
 //! another endpoint, tests that need only a client also run there: [`elsewhere`].
 
+pub mod azurite;
 pub mod clock;
 pub mod elsewhere;
+mod employee;
 pub mod faults;
 pub mod folder;
 pub mod process;
 pub mod tcp;
 
+use fastrand::Rng;
 use tablesdk::{
     RetryPolicy, TableClient, TableServiceClient, TableServiceClientBuilder, Transport,
 };
 use tablesdk_server::{InProcess, TableServer};
 
+pub use crate::employee::Employee;
 use crate::faults::Faults;
 
 /// A setting of a test from the environment, such as a seed or a number of rounds. `None` if it is not set.
@@ -20,6 +24,43 @@ pub fn setting<T: std::str::FromStr>(name: &str) -> Option<T> {
     let text = std::env::var(name).ok()?;
     let value = text.parse();
     Some(value.unwrap_or_else(|_| panic!("{name} is not a number: {text:?}")))
+}
+
+/// A generator of random numbers. Prints its seed, which `SEED` in the environment sets.
+pub fn seeded() -> Rng {
+    let seed = setting("SEED").unwrap_or_else(|| fastrand::u64(..));
+    println!("SEED={seed}");
+    Rng::with_seed(seed)
+}
+
+/// Runs a test twice: over HTTP, and without a socket. If the environment names another endpoint, the test also runs there:
+/// [`elsewhere`].
+#[macro_export]
+macro_rules! on_both_transports {
+    ($($(#[$attribute:meta])* async fn $name:ident($subject:ident: Subject) $body:block)*) => {
+        $($(#[$attribute])* mod $name {
+            #[allow(unused_imports, reason = "not every test uses the imports of its file")]
+            use super::*;
+
+            async fn test($subject: $crate::Subject) $body
+
+            #[tokio::test]
+            async fn over_http() {
+                test($crate::Subject::over_http().await).await;
+            }
+
+            #[tokio::test]
+            async fn in_process() {
+                test($crate::Subject::in_process()).await;
+            }
+
+            #[test]
+            #[ignore = "needs another endpoint: tests/interop/run.sh"]
+            fn elsewhere() {
+                $crate::elsewhere::run(module_path!(), &$crate::azurite::DIFFERENCES, test);
+            }
+        })*
+    };
 }
 
 /// A server, and a client of it. Every test has its own.

@@ -105,8 +105,8 @@ key=Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KB
 azurite="DefaultEndpointsProtocol=http;AccountName=$account;AccountKey=$key"
 azurite="$azurite;TableEndpoint=http://$host:$port/$account"
 # First: they need an account without tables.
-echo "--- the tests of our client against Azurite, but for what is listed in tests/client/azurite.rs"
-TABLESDK_TEST_ENDPOINT=$azurite cargo test -q -p tablesdk-tests --test client elsewhere -- --ignored || exit 1
+echo "--- the tests of our client against Azurite, but for what is listed in tests/harness/azurite.rs"
+TABLESDK_TEST_ENDPOINT=$azurite cargo test -q -p tablesdk-tests --no-fail-fast --test entities --test operations --test resilience elsewhere -- --ignored || exit 1
 clients "$azurite" --azurite
 echo "--- our client against Azurite"
 cargo run -q -p tablesdk-examples --example quickstart -- "$azurite"

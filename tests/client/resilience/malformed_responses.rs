@@ -3,11 +3,11 @@
 //! contain.
 
 use fastrand::Rng;
+use harness::seeded;
 use serde_json::Value as Json;
 use tablesdk::{DynamicEntity, ErrorKind, Guid, TableEntity, Timestamp};
 
-use crate::every::seeded;
-use crate::wrong_shapes::{ENVELOPE, Person, answering, answering_bytes, assert_error, read};
+use crate::malformed_entities::{ENVELOPE, Person, answering, answering_bytes, assert_error, read};
 
 const PAGE: &str = r#"{"odata.metadata":"https://acct.table.core.windows.net/$metadata#People","value":[{"odata.etag":"W/\"datetime'2024-03-15T10%3A20%3A30.5Z'\"","PartitionKey":"UK","RowKey":"7","Timestamp":"2024-03-15T10:20:30.5Z","age":36,"home_city":"London","salary@odata.type":"Edm.Int64","salary":"5000000000","tags":"[\"a\"]"}]}"#;
 

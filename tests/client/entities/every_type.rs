@@ -165,10 +165,3 @@ pub(crate) fn random(rng: &mut Rng, row: usize) -> Every {
             .collect(),
     }
 }
-
-/// The seed is in the environment's `SEED`, or new; it is printed.
-pub(crate) fn seeded() -> Rng {
-    let seed = std::env::var("SEED").map_or_else(|_| fastrand::u64(..), |seed| parsed(&seed));
-    println!("SEED={seed}");
-    Rng::with_seed(seed)
-}

@@ -3,9 +3,10 @@
 //! The guide `emulators` lists the same differences for users, line by line. More of Azurite's responses to raw requests are in
 //! `tests/conformance/azurite.md`.
 
-use harness::elsewhere::{Difference, Differences, Known};
+use crate::elsewhere::{Difference, Differences, Known};
 
-pub(crate) const DIFFERENCES: Differences = Differences {
+/// The known differences.
+pub const DIFFERENCES: Differences = Differences {
     server: "Azurite-Table/3.35.0",
     list: &[
         Difference {
@@ -13,7 +14,10 @@ pub(crate) const DIFFERENCES: Differences = Differences {
             elsewhere: "Matters in URLs: `people` is not found where `People` was created.",
             service: "Does not matter.",
             known: Known::Documented("1.2"),
-            tests: &[("tables::names_of_tables_ignore_case", "same.table_exists()")],
+            tests: &[(
+                "operations::tables::names_of_tables_ignore_case",
+                "same.table_exists()",
+            )],
         },
         Difference {
             matter: "The order of the list of tables",
@@ -21,7 +25,7 @@ pub(crate) const DIFFERENCES: Differences = Differences {
             service: "Is that of the names in small letters.",
             known: Known::Recorded("4.1"),
             tests: &[(
-                "tables::tables_are_listed_by_prefix_in_order",
+                "operations::tables::tables_are_listed_by_prefix_in_order",
                 r#"left: ["Alpha2", "alpha1", "alpha3", "beta"]"#,
             )],
         },
@@ -31,7 +35,7 @@ pub(crate) const DIFFERENCES: Differences = Differences {
             service: "At most 32,768 units of UTF-16.",
             known: Known::Documented("5.1"),
             tests: &[(
-                "types::texts_are_as_long_as_they_have_units_of_utf16",
+                "entities::edm_types::texts_are_as_long_as_they_have_units_of_utf16",
                 "PropertyValueTooLarge",
             )],
         },
@@ -40,7 +44,10 @@ pub(crate) const DIFFERENCES: Differences = Differences {
             elsewhere: "Comes back as `0`.",
             service: "Comes back as it was stored.",
             known: Known::Unsure("5.3"),
-            tests: &[("types::zeros_keep_their_sign", "the sign is lost")],
+            tests: &[(
+                "entities::edm_types::zeros_keep_their_sign",
+                "the sign is lost",
+            )],
         },
         Difference {
             matter: "Doubles in filters, with an exponent or infinite",
@@ -49,11 +56,11 @@ pub(crate) const DIFFERENCES: Differences = Differences {
             known: Known::Documented("6.2"),
             tests: &[
                 (
-                    "types::doubles_of_any_magnitude_are_compared",
+                    "entities::edm_types::doubles_of_any_magnitude_are_compared",
                     "double eq -1e300",
                 ),
                 (
-                    "round_trips::filters_order_floats_as_rust_does",
+                    "entities::round_trips::filters_order_floats_as_rust_does",
                     "failed: f",
                 ),
             ],
@@ -64,8 +71,14 @@ pub(crate) const DIFFERENCES: Differences = Differences {
             service: "Are compared byte by byte.",
             known: Known::Unsure("6.2"),
             tests: &[
-                ("round_trips::filters_order_guids_as_rust_does", " gt "),
-                ("round_trips::filters_order_bytes_as_rust_does", " gt "),
+                (
+                    "entities::round_trips::filters_order_guids_as_rust_does",
+                    " gt ",
+                ),
+                (
+                    "entities::round_trips::filters_order_bytes_as_rust_does",
+                    " gt ",
+                ),
             ],
         },
         Difference {
@@ -74,7 +87,7 @@ pub(crate) const DIFFERENCES: Differences = Differences {
             service: "Do not match that row, and others as ever.",
             known: Known::Unsure("6.2"),
             tests: &[(
-                "round_trips::columns_of_both_widths_are_compared_as_numbers",
+                "entities::round_trips::columns_of_both_widths_are_compared_as_numbers",
                 "count ",
             )],
         },
@@ -84,7 +97,7 @@ pub(crate) const DIFFERENCES: Differences = Differences {
             service: "Are part of the key.",
             known: Known::Recorded("1.2"),
             tests: &[(
-                "keys::every_awkward_key_is_changed_in_a_batch",
+                "entities::keys::every_awkward_key_is_changed_in_a_batch",
                 "404 ResourceNotFound",
             )],
         },
@@ -94,7 +107,7 @@ pub(crate) const DIFFERENCES: Differences = Differences {
             service: "Are part of the text.",
             known: Known::Documented("7.2"),
             tests: &[(
-                "batches::texts_of_several_lines_are_in_batches",
+                "operations::batches::texts_of_several_lines_are_in_batches",
                 "PropertiesNeedValue",
             )],
         },
@@ -104,7 +117,7 @@ pub(crate) const DIFFERENCES: Differences = Differences {
             service: "Is all that the bearer sees and changes.",
             known: Known::Recorded("3.9"),
             tests: &[(
-                "shared_access::a_range_of_keys_is_what_the_bearer_sees",
+                "operations::shared_access::a_range_of_keys_is_what_the_bearer_sees",
                 r#"left: ["1", "2", "3"]"#,
             )],
         },
@@ -114,7 +127,7 @@ pub(crate) const DIFFERENCES: Differences = Differences {
             service: "Take the permissions to add and to update.",
             known: Known::Documented("3.9"),
             tests: &[(
-                "shared_access::an_upsert_takes_the_permissions_of_both",
+                "operations::shared_access::an_upsert_takes_the_permissions_of_both",
                 "unwrap_err()` on an `Ok` value",
             )],
         },
@@ -124,7 +137,7 @@ pub(crate) const DIFFERENCES: Differences = Differences {
             service: "Is out of reach.",
             known: Known::Documented("3.9"),
             tests: &[(
-                "shared_access::the_table_itself_is_out_of_the_bearers_reach",
+                "operations::shared_access::the_table_itself_is_out_of_the_bearers_reach",
                 "unwrap_err()` on an `Ok` value",
             )],
         },
@@ -135,11 +148,11 @@ pub(crate) const DIFFERENCES: Differences = Differences {
             known: Known::Recorded("4.4"),
             tests: &[
                 (
-                    "administration::policies_leave_out_what_they_like",
+                    "operations::administration::policies_leave_out_what_they_like",
                     "400 Bad Request",
                 ),
                 (
-                    "shared_access::a_policy_is_completed_and_not_overruled",
+                    "operations::shared_access::a_policy_is_completed_and_not_overruled",
                     "400 Bad Request",
                 ),
             ],
@@ -150,47 +163,9 @@ pub(crate) const DIFFERENCES: Differences = Differences {
             service: "Logging is off, metrics by the hour are on for seven days.",
             known: Known::Recorded("4.6"),
             tests: &[(
-                "administration::properties_are_there_before_they_are_set",
+                "operations::administration::properties_are_there_before_they_are_set",
                 "read: true, write: true, delete: true",
             )],
         },
     ],
 };
-
-/// A row of the guide's table for each difference, and no other row.
-#[test]
-fn the_guide_tells_the_differences() {
-    let guide = include_str!("../../tablesdk/src/guide/emulators.md");
-    let rows = guide.lines().filter(|line| line.starts_with("| "));
-    let told: Vec<_> = rows.skip(1).map(str::to_owned).collect();
-    let expected = DIFFERENCES.list.iter().map(|difference| {
-        let Difference {
-            matter,
-            elsewhere,
-            service,
-            ..
-        } = difference;
-        let known = match difference.known {
-            Known::Recorded(_) => "recorded",
-            Known::Documented(_) => "documented",
-            Known::Unsure(_) => "unsure",
-        };
-        format!("| {matter} | {elsewhere} | {service} | {known} |")
-    });
-    assert_eq!(told, expected.collect::<Vec<_>>());
-}
-
-/// A name that no test has would hide that a difference is gone.
-#[test]
-fn every_difference_has_tests() {
-    for difference in DIFFERENCES.list {
-        assert!(!difference.tests.is_empty(), "{}", difference.matter);
-        for (test, _) in difference.tests {
-            let (module, test) = test.split_once("::").unwrap();
-            let file = format!("{}/client/{module}.rs", env!("CARGO_MANIFEST_DIR"));
-            let source = std::fs::read_to_string(file).unwrap();
-            let signature = format!("    async fn {test}(subject: Subject)");
-            assert!(source.contains(&signature), "{module}::{test}");
-        }
-    }
-}

@@ -18,7 +18,7 @@ use tablesdk_server::TableServer;
 
 use crate::{Employee, on_both_transports};
 
-const VECTORS: &str = include_str!("../fixtures/auth-vectors.json");
+const VECTORS: &str = include_str!("../../fixtures/auth-vectors.json");
 
 /// A client with the key of the vectors, in their time.
 fn of_the_vectors() -> (Value, TableServiceClient) {

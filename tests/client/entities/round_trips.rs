@@ -2,10 +2,10 @@
 //! Rust does. Each run prints its seed.
 
 use fastrand::Rng;
-use harness::Subject;
+use harness::{Subject, seeded};
 use tablesdk::{DynamicEntity, TableClient, TableEntity, Value};
 
-use crate::every::{Every, random, seeded, text};
+use crate::every_type::{Every, random, text};
 use crate::on_both_transports;
 
 async fn filled(rng: &mut Rng, subject: &Subject, count: usize) -> (TableClient, Vec<Every>) {

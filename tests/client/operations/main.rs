@@ -1,0 +1,19 @@
+//! Operations of the client on a server that works: their results, and what the table holds afterwards.
+//!
+//! Tests of [`on_both_transports`] also run at any other endpoint that the environment names: `harness::elsewhere`.
+
+mod administration;
+mod azurite;
+mod bad_input;
+mod batches;
+mod bulk;
+mod continuations;
+mod paging;
+mod queries;
+mod reading_and_changing;
+mod shared_access;
+mod tables;
+mod tracked;
+mod verbs;
+
+use harness::{Employee, on_both_transports};

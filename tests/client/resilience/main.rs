@@ -1,0 +1,20 @@
+//! The client under faults: lost and malformed responses, retries, expired credentials, and what it reports about them.
+
+mod ambiguous_outcomes;
+mod concurrency;
+mod credential_rotation;
+mod exactly_once;
+mod faults;
+mod feature_interactions;
+mod foreign_responses;
+mod late_requests;
+mod lost_responses;
+mod malformed_entities;
+mod malformed_responses;
+mod observability;
+mod secondary;
+mod tls;
+mod tokens;
+mod unreachable_server;
+
+use harness::{Employee, on_both_transports};
