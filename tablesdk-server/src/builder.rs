@@ -314,7 +314,7 @@ pub(crate) struct Options {
 }
 
 /// Refuses a name that cannot be part of a host name, or that would be ambiguous there.
-pub(crate) fn check_account(name: &str) -> io::Result<()> {
+fn check_account(name: &str) -> io::Result<()> {
     let is_allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     if ACCOUNT_NAME_LENGTHS.contains(&name.len()) && name.bytes().all(is_allowed) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Operations on the data directory of a stopped server: check, backup, restore, and export and import of tables as lines of JSON.
+//! Operations on the data directory of a stopped server: check, backup and restore.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -8,7 +8,6 @@ use std::sync::Arc;
 use crate::clock::SystemClock;
 use crate::engine::{Engine, Paging};
 use crate::storage::{self, Durability, DurableStorage};
-use crate::transfer;
 
 /// The data directory of a server, while no server has it open.
 ///
@@ -45,8 +44,6 @@ pub struct DataFolder {
 pub enum Progress {
     /// The number of bytes read from files since the last report of this kind.
     Bytes(u64),
-    /// The number of lines of an import, from its start, that are stored and survive a power loss.
-    Lines(u64),
     /// The number of records read or written since the start.
     Records(u64),
 }
@@ -64,16 +61,6 @@ pub struct CheckReport {
     /// The damage found, as one sentence each; empty for an undamaged data directory. If there are very many problems, only the
     /// first ones are listed.
     pub problems: Vec<String>,
-}
-
-/// The numbers of tables and entities of an export or an import.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Transferred {
-    /// The number of tables.
-    pub tables: u64,
-    /// The number of entities in all tables.
-    pub entities: u64,
 }
 
 impl DataFolder {
@@ -192,79 +179,6 @@ impl DataFolder {
         fs::rename(&draft, &self.path)?;
         storage::sync_parent(&self.path)?;
         Ok(count)
-    }
-
-    /// Writes the tables of an account and their entities as lines of JSON, with full type information; the protocol crate's
-    /// `wire::json_lines` describes the format, which other programs can also read and write. Stored access policies, service
-    /// properties and the account itself are only in a backup.
-    ///
-    /// If no account is given, the only account that has tables is exported.
-    ///
-    /// # Errors
-    ///
-    /// As [`DataFolder::backup`]. When no account is given and several have tables, or when the given account or all accounts have
-    /// no tables ([`io::ErrorKind::InvalidInput`]).
-    pub fn export(
-        &self,
-        account: Option<&str>,
-        to: impl Write,
-        mut progress: impl FnMut(Progress),
-    ) -> io::Result<Transferred> {
-        storage::check_journals(&self.path)?;
-        let engine = self.engine()?;
-        let accounts = engine.accounts().map_err(io::Error::other)?;
-        let refused = |message: String| Err(io::Error::new(io::ErrorKind::InvalidInput, message));
-        let account = match (account, accounts.as_slice()) {
-            (Some(account), accounts) if accounts.iter().any(|known| known == account) => account,
-            (None, [account]) => account,
-            (_, []) => return refused("no account has tables in the folder".to_owned()),
-            (None, _) => {
-                let names = accounts.join(", ");
-                return refused(format!("several accounts have tables, name one: {names}"));
-            }
-            (Some(account), _) => {
-                let names = accounts.join(", ");
-                return refused(format!(
-                    "{account} has no tables in the folder, only {names}"
-                ));
-            }
-        };
-        let totals = transfer::export(&engine, account, to, |entities| {
-            progress(Progress::Records(entities));
-        })?;
-        Ok(Transferred {
-            tables: totals.tables,
-            entities: totals.entities,
-        })
-    }
-
-    /// Adds the tables and entities of an [export](DataFolder::export) to an account. Existing data is kept: tables are created
-    /// unless they exist, and entities are inserted or replaced. Entities get new timestamps. The data directory is created if it
-    /// does not exist.
-    ///
-    /// To continue an interrupted import, skip as many lines as the last [`Progress::Lines`] reported. It is also safe to run the
-    /// whole import again.
-    ///
-    /// # Errors
-    ///
-    /// When a line does not have the format of an export or violates a rule of the service, or when the end is missing: the message
-    /// names the line, and the lines before it may be stored. When the data directory cannot be used, as [`DataFolder::backup`].
-    pub fn import(
-        &self,
-        account: &str,
-        from: impl io::BufRead,
-        skip_lines: u64,
-        mut progress: impl FnMut(Progress),
-    ) -> io::Result<Transferred> {
-        crate::builder::check_account(account)?;
-        let engine = self.engine()?;
-        let totals = transfer::import(&engine, account, from, skip_lines, |lines| {
-            progress(Progress::Lines(lines));
-        })?;
-        Ok(Transferred {
-            tables: totals.tables,
-            entities: totals.entities,
-        })
     }
 
     fn engine(&self) -> io::Result<Engine> {

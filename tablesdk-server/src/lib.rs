@@ -93,13 +93,11 @@ mod sweep;
 mod time_limit;
 #[cfg(feature = "tls")]
 mod tls;
-#[cfg(feature = "durable")]
-mod transfer;
 
 pub use access::{TokenAction, TokenGrant, TokenRefusal, TokenVerifier};
 pub use builder::Builder;
 #[cfg(feature = "durable")]
-pub use data_folder::{CheckReport, DataFolder, Progress, Transferred, verify_backup};
+pub use data_folder::{CheckReport, DataFolder, Progress, verify_backup};
 pub use server::{InProcess, TableServer};
 #[cfg(feature = "durable")]
 pub use storage::Durability;

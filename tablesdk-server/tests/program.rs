@@ -49,10 +49,15 @@ impl Program {
 
     /// With no more open files than that.
     fn start_with_open_files(files: u32, flags: &[&str]) -> Self {
+        let script = format!("ulimit -n {files} && exec \"$0\" \"$@\"");
+        Self::start_in_shell(&script, flags)
+    }
+
+    /// By a script that executes its arguments.
+    fn start_in_shell(script: &str, flags: &[&str]) -> Self {
         let mut command = Command::new("sh");
         let program = env!("CARGO_BIN_EXE_tablesdk-server");
-        let script = format!("ulimit -n {files} && exec \"$0\" \"$@\"");
-        command.args(["-c", &script, program]);
+        command.args(["-c", script, program]);
         Self::run(command, flags, None, "")
     }
 
@@ -325,76 +330,6 @@ fn a_backup_under_load_is_one_moment_and_can_be_restored() {
     assert!(!none.exists() && !place.path().join("none.restoring").exists());
 }
 
-#[test]
-fn tables_go_out_and_in_as_lines() {
-    let place = tempfile::tempdir().unwrap();
-    let (folder, other) = (place.path().join("tables"), place.path().join("other"));
-    let lines = place.path().join("lines");
-    let program = Program::start(&["--data", shown(&folder), "--durability", "relaxed"]);
-    assert_eq!(
-        ask(&program, "POST", "/Tables", r#"{"TableName":"people"}"#).0,
-        201
-    );
-    for number in 0..1_100 {
-        let body = format!(r#"{{"PartitionKey":"p","RowKey":"{number}","n":{number}}}"#);
-        assert_eq!(ask(&program, "POST", "/people", &body).0, 201);
-    }
-    program.signal("TERM");
-    assert_eq!(program.ended().0, Some(0));
-    let (is_well, text) = tool(&["export", "--data", shown(&folder), shown(&lines)]);
-    assert!(
-        is_well && text.contains("1 tables, 1100 entities"),
-        "{text}"
-    );
-
-    // A line is damaged: what stands before it is stored, and the next attempt goes on from there.
-    let whole = std::fs::read_to_string(&lines).unwrap();
-    let damaged: String = (0..)
-        .zip(whole.split_inclusive('\n'))
-        .map(|(number, line)| if number == 1_050 { "{}\n" } else { line })
-        .collect();
-    std::fs::write(&lines, damaged).unwrap();
-    let words = ["import", "--data", shown(&other), shown(&lines)];
-    let (is_well, text) = tool(&words);
-    assert!(!is_well && text.contains("line 1051: "), "{text}");
-    let (is_well, text) = tool(&words);
-    assert!(
-        !is_well && text.contains("continues after line 1000") && text.contains("line 1051: "),
-        "{text}"
-    );
-    // Another file is not gone on with.
-    std::fs::write(&lines, whole).unwrap();
-    let (is_well, text) = tool(&words);
-    assert!(is_well && !text.contains("continues"), "{text}");
-    assert!(text.contains("1 tables, 1100 entities"), "{text}");
-    assert!(!other.join("IMPORT").exists());
-    let (is_well, text) = tool(&["check", "--data", shown(&other)]);
-    assert!(
-        is_well && text.contains("is intact: 1 tables, 1100 entities"),
-        "{text}"
-    );
-    let (is_well, text) = tool(&[
-        "export",
-        "--data",
-        shown(&other),
-        "--account",
-        "no",
-        shown(&lines),
-    ]);
-    assert!(!is_well && text.contains("--force"), "{text}");
-    let words = [
-        "export",
-        "--data",
-        shown(&other),
-        "--account",
-        "no",
-        "--force",
-        shown(&lines),
-    ];
-    let (is_well, text) = tool(&words);
-    assert!(!is_well && text.contains("only devstoreaccount1"), "{text}");
-}
-
 /// Runs a subcommand with a umask that lets all users read its files, unless it sets a stricter mode.
 fn tool_under_umask_022(words: &[&str]) {
     let mut command = Command::new("sh");
@@ -407,13 +342,14 @@ fn tool_under_umask_022(words: &[&str]) {
     assert!(output.status.success(), "{text}");
 }
 
-/// Imports a table into a folder, which makes it.
-fn import_a_table(place: &Path, tables: &Path) {
-    let lines = place.join("lines");
-    let text = "{\"format\":\"tablesdk\",\"version\":1}\n{\"table\":\"people\"}\n\
-                {\"end\":{\"tables\":1,\"entities\":0}}\n";
-    std::fs::write(&lines, text).unwrap();
-    tool_under_umask_022(&["import", shown(&lines), "--data", shown(tables)]);
+/// Starts a server with a data directory, creates a table, and stops the server.
+fn create_a_table(tables: &Path) {
+    let program =
+        Program::start_in_shell("umask 022; exec \"$0\" \"$@\"", &["--data", shown(tables)]);
+    let body = r#"{"TableName":"people"}"#;
+    assert_eq!(ask(&program, "POST", "/Tables", body).0, 201);
+    program.signal("TERM");
+    assert_eq!(program.ended().0, Some(0));
 }
 
 fn mode(path: &Path) -> u32 {
@@ -425,15 +361,12 @@ fn what_is_made_is_for_its_owner_alone() {
     let place = tempfile::tempdir().unwrap();
     let at = |name: &str| place.path().join(name);
     let (tables, restored) = (at("made/on/the/way/tables"), at("restored"));
-    let (backup, export) = (at("backup"), at("export"));
-    import_a_table(place.path(), &tables);
+    let backup = at("backup");
+    create_a_table(&tables);
     tool_under_umask_022(&["backup", "--data", shown(&tables), shown(&backup)]);
-    tool_under_umask_022(&["export", "--data", shown(&tables), shown(&export)]);
     tool_under_umask_022(&["restore", shown(&backup), "--data", shown(&restored)]);
 
-    for file in [&backup, &export] {
-        assert_eq!(mode(file), 0o600, "{}", file.display());
-    }
+    assert_eq!(mode(&backup), 0o600);
     for folder in [&tables, &restored] {
         for name in ["", "records"] {
             assert_eq!(mode(&folder.join(name)), 0o700, "{name:?}");
@@ -454,7 +387,7 @@ fn a_folder_that_was_there_keeps_its_mode() {
         std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o750)).unwrap();
     }
     let backup = place.path().join("backup");
-    import_a_table(place.path(), &tables);
+    create_a_table(&tables);
     tool_under_umask_022(&["backup", "--data", shown(&tables), shown(&backup)]);
     tool_under_umask_022(&["restore", shown(&backup), "--data", shown(&restored)]);
     for folder in [&tables, &restored] {

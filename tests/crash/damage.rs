@@ -18,6 +18,7 @@ use harness::{Subject, setting};
 use tablesdk::TableEntity;
 use tablesdk_server::{DataFolder, Durability, TableServer};
 
+use crate::content;
 use crate::process::Server;
 
 const COPIES: usize = 6;
@@ -219,12 +220,7 @@ async fn a_check_finds_a_changed_byte_in_any_file() {
             table.insert(&row).await.unwrap();
         }
     }
-    let lines = |folder: &Path| {
-        let mut lines = Vec::new();
-        let exported = DataFolder::new(folder).export(None, &mut lines, |_| {});
-        exported.map(|_| lines)
-    };
-    let written = lines(&folder).unwrap();
+    let written = content(&folder).await;
     let report = DataFolder::new(&folder).check(|_| {}).unwrap();
     assert_eq!(report.problems, Vec::<String>::new());
     assert_eq!((report.tables, report.entities), (1, 120));
@@ -246,15 +242,12 @@ async fn a_check_finds_a_changed_byte_in_any_file() {
                 Err(error) => error.to_string(),
             };
             let file_name = name.file_name().unwrap().to_str().unwrap();
-            // Nobody can tell whether the last group has the place that the store gave it, and it makes no difference.
-            let is_harmless = || {
-                name.extension().is_some_and(|kind| kind == "jnl")
-                    && lines(&copy).unwrap() == written
-            };
-            assert!(
-                told.contains(file_name) || (told.is_empty() && is_harmless()),
-                "{shown}: {told:?}"
-            );
+            if !told.contains(file_name) {
+                // The checksums do not cover the position of the last group in its journal. A change there has no effect.
+                assert_eq!(told, "", "{shown}");
+                assert_eq!(name.extension(), Some("jnl".as_ref()), "{shown}");
+                assert_eq!(content(&copy).await, written, "{shown}");
+            }
             fs::remove_dir_all(&copy).unwrap();
         }
     }

@@ -12,13 +12,32 @@ mod full;
 mod process;
 mod writer;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fastrand::Rng;
-use harness::setting;
+use futures::TryStreamExt as _;
+use harness::{Subject, setting};
 use process::Server;
+use tablesdk_server::{Durability, TableServer};
 use writer::Writer;
+
+/// The content of a data directory, as an export.
+async fn content(folder: &Path) -> String {
+    let server = TableServer::builder().data(folder, Durability::Sync);
+    let server = server.in_process().unwrap();
+    let transport = server.transport();
+    let subject = Subject::with_transport(server, transport);
+    let mut lines = Vec::new();
+    let mut chunks = subject.service.export().stream();
+    while let Some(chunk) = chunks.try_next().await.unwrap() {
+        for record in chunk.records {
+            record.write_line(&mut lines).unwrap();
+        }
+    }
+    String::from_utf8(lines).unwrap()
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_that_was_acknowledged_is_lost() {

@@ -79,24 +79,6 @@ pub(super) fn tables_end(account: &str) -> Vec<u8> {
     table_prefix(account, 1)
 }
 
-/// The keys from which and before which the tables of all accounts lie.
-#[cfg(feature = "durable")]
-pub(super) const TABLES_START: &[u8] = b"t";
-/// See [`TABLES_START`].
-#[cfg(feature = "durable")]
-pub(super) const TABLES_END: &[u8] = b"u";
-
-/// The account in the key of a table.
-#[cfg(feature = "durable")]
-pub(super) fn account_of_table(key: &[u8]) -> Result<&str, StorageError> {
-    let account = key.split(|byte| *byte == 0).next();
-    let account = account.and_then(|account| account.strip_prefix(TABLES_START));
-    let account = account.and_then(|account| std::str::from_utf8(account).ok());
-    account.ok_or(StorageError::Corrupt {
-        what: "key of a table",
-    })
-}
-
 /// The key of what is left of a table that was deleted.
 pub(super) fn deleted_table_key(account: &str, name: &TableName) -> Vec<u8> {
     let mut key = deleted_prefix(account, 0);

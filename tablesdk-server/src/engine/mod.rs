@@ -46,8 +46,6 @@ use crate::storage::{Closed, Commit, Storage, StorageError};
 
 #[cfg(feature = "durable")]
 pub(crate) use check::Findings;
-#[cfg(feature = "durable")]
-pub(crate) use layout::Table;
 use layout::TableId;
 pub(crate) use paging::Paging;
 pub(crate) use query::{Position, Progress, Query, Scan, Span, SpanEnd};
@@ -203,32 +201,6 @@ impl Engine {
         let snapshot = self.storage.snapshot();
         let to = storage::Interruptible::new(to, &*self.storage);
         storage::write_backup(&*snapshot, (check::FIRST, check::END), to, progress)
-    }
-
-    /// Carries out a command, and leaves it to [`settle_on_this_thread`](Self::settle_on_this_thread) to find out whether it
-    /// lasts. Waits for room on this thread, which is none of a runtime.
-    #[cfg(feature = "durable")]
-    pub(crate) fn commit_unawaited(
-        &self,
-        account: &str,
-        command: &Command<'_>,
-    ) -> Result<(), Failure> {
-        while self.decide_and_commit(account, command)?.is_none() {
-            self.settle_on_this_thread()?;
-        }
-        Ok(())
-    }
-
-    /// Waits until everything committed so far lasts.
-    #[cfg(feature = "durable")]
-    pub(crate) fn settle_on_this_thread(&self) -> Result<(), StorageError> {
-        self.storage.settle().wait()
-    }
-
-    /// The accounts that have tables.
-    #[cfg(feature = "durable")]
-    pub(crate) fn accounts(&self) -> Result<Vec<String>, StorageError> {
-        self.read().accounts()
     }
 
     fn latest(&self) -> View {

@@ -63,21 +63,6 @@ impl View {
         records.map(|record| layout::read_table(&record?.1))
     }
 
-    /// The accounts that have tables.
-    #[cfg(feature = "durable")]
-    pub(super) fn accounts(&self) -> Result<Vec<String>, StorageError> {
-        let mut accounts = Vec::new();
-        let mut start = layout::TABLES_START.to_vec();
-        // From each to the end of its tables.
-        while let Some(record) = self.snapshot.range(&start, layout::TABLES_END).next() {
-            let (key, _) = record?;
-            let account = layout::account_of_table(&key)?.to_owned();
-            start = layout::tables_end(&account);
-            accounts.push(account);
-        }
-        Ok(accounts)
-    }
-
     /// Until when the name of a deleted table stays taken.
     pub(super) fn deleted_until(
         &self,

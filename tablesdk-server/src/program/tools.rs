@@ -1,11 +1,11 @@
-//! The subcommands check, backup, restore, export and import, for the data directory of a stopped server or for a running server.
+//! The subcommands check, backup and restore, for the data directory of a stopped server or for a running server.
 
 use std::error::Error;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, BufWriter, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Command, value_parser};
 use tablesdk_server::{DataFolder, Progress};
@@ -13,7 +13,7 @@ use tablesdk_server::{DataFolder, Progress};
 use super::bar::Bar;
 
 /// The subcommands.
-pub(crate) fn commands() -> [Command; 5] {
+pub(crate) fn commands() -> [Command; 3] {
     [
         Command::new("check")
             .about("Read a data directory completely, and report damage")
@@ -49,30 +49,6 @@ pub(crate) fn commands() -> [Command; 5] {
                 "The data directory to create; it must not exist, or must be empty",
             ))
             .arg(file("The backup, or - for standard input")),
-        Command::new("export")
-            .about("Write the tables of an account as lines of JSON")
-            .long_about(EXPORT)
-            .arg(data("The data directory of a stopped server"))
-            .arg(account(
-                "The account; required only if more than one account has tables",
-            ))
-            .arg(
-                Arg::new("force")
-                    .long("force")
-                    .action(ArgAction::SetTrue)
-                    .help("Replace the file if it exists"),
-            )
-            .arg(file("The file to write")),
-        Command::new("import")
-            .about("Store the tables of an export in an account")
-            .long_about(IMPORT)
-            .arg(data(
-                "The data directory of a stopped server; it is created if it does not exist",
-            ))
-            .arg(account("The account").default_value("devstoreaccount1"))
-            .arg(file(
-                "The export; if an import of this file was interrupted, it continues from there",
-            )),
     ]
 }
 
@@ -82,13 +58,6 @@ fn data(help: &'static str) -> Arg {
         .value_name("DIRECTORY")
         .required(true)
         .value_parser(value_parser!(PathBuf))
-        .help(help)
-}
-
-fn account(help: &'static str) -> Arg {
-    Arg::new("account")
-        .long("account")
-        .value_name("NAME")
         .help(help)
 }
 
@@ -115,14 +84,6 @@ pub(crate) fn run(name: &str, matches: &ArgMatches) -> Result<(), Box<dyn Error>
             back_up(&from, file, matches.get_flag("force"))
         }
         ("restore", Some(folder), Some(file)) => restore(&folder, file),
-        ("export", Some(folder), Some(file)) => {
-            let account = matches.get_one::<String>("account").map(String::as_str);
-            export(&folder, account, file, matches.get_flag("force"))
-        }
-        ("import", Some(folder), Some(file)) => {
-            let account = matches.get_one::<String>("account");
-            import(&folder, account.map_or("", String::as_str), file)
-        }
         _ => Err(format!("there is no subcommand {name}").into()),
     }
 }
@@ -205,83 +166,6 @@ fn beside(file: &Path, ending: &str) -> PathBuf {
     let mut path = file.as_os_str().to_owned();
     path.push(ending);
     PathBuf::from(path)
-}
-
-fn export(
-    folder: &DataFolder,
-    account: Option<&str>,
-    file: &Path,
-    replaces: bool,
-) -> Result<(), Box<dyn Error>> {
-    let bar = Bar::records("exporting");
-    let exported = write_whole(file, replaces, |to| {
-        Ok(folder.export(account, to, |progress| bar.show(progress))?)
-    })?;
-    drop(bar);
-    say(&format!(
-        "{} has {} tables, {} entities",
-        file.display(),
-        exported.tables,
-        exported.entities
-    ))
-}
-
-/// How far it has come stands in a file in the folder, until it is done: who removes the folder removes it, too.
-fn import(folder: &DataFolder, account: &str, file: &Path) -> Result<(), Box<dyn Error>> {
-    let shown = file.display();
-    let cannot_read = |error| format!("{shown} cannot be read: {error}");
-    let from = File::open(file).map_err(cannot_read)?;
-    let metadata = from.metadata().map_err(cannot_read)?;
-    let state = folder.path().join("IMPORT");
-    let source = source(account, file, &metadata)?;
-    let skip = fs::read_to_string(&state).ok().and_then(|text| {
-        let (lines, noted) = text.split_once(' ')?;
-        (noted.trim_end() == source).then(|| lines.parse().ok())?
-    });
-    if let Some(skip) = skip {
-        say(&format!(
-            "continues after line {skip}, according to {}",
-            state.display()
-        ))?;
-    }
-    let bar = Bar::bytes("importing", metadata.len());
-    let from = Counted {
-        from: BufReader::with_capacity(1 << 20, from),
-        bar: &bar,
-    };
-    let mut noted = Ok(());
-    let imported = folder.import(
-        account,
-        BufReader::with_capacity(1 << 20, from),
-        skip.unwrap_or(0),
-        |progress| {
-            if let Progress::Lines(lines) = progress {
-                noted = create_private(&state)
-                    .and_then(|mut state| writeln!(state, "{lines} {source}"));
-            }
-        },
-    );
-    drop(bar);
-    let imported = imported.map_err(|error| format!("{shown}: {error}"))?;
-    noted.map_err(|error| format!("{}: {error}", state.display()))?;
-    let _ = fs::remove_file(&state);
-    say(&format!(
-        "{shown} was imported completely into {}, account {account}: {} tables, {} entities",
-        folder.path().display(),
-        imported.tables,
-        imported.entities
-    ))
-}
-
-/// What is imported, and as what. Another file of that name is another source.
-fn source(account: &str, file: &Path, metadata: &fs::Metadata) -> io::Result<String> {
-    let since = metadata.modified()?.duration_since(UNIX_EPOCH);
-    Ok(format!(
-        "{account} {} {} {}",
-        metadata.len(),
-        since.unwrap_or_default().as_nanos(),
-        fs::canonicalize(file)?.display()
-    ))
 }
 
 fn write_backup(from: &From, to: &mut impl Write) -> Result<u64, Box<dyn Error>> {
@@ -423,23 +307,3 @@ and written. A truncated or damaged backup creates no data directory.
 
   tablesdk-server restore monday.backup --data tables
   tablesdk-server --data tables";
-
-const EXPORT: &str = "\
-Write the tables of an account as lines of JSON
-
-Each entity is a line of its own, with its table and the types of its properties:
-
-  {\"format\":\"tablesdk\",\"version\":1}
-  {\"table\":\"Employees\"}
-  {\"table\":\"Employees\",\"entity\":{\"PartitionKey\":\"Sales\",\"RowKey\":\"1\",...}}
-  {\"end\":{\"tables\":1,\"entities\":1}}
-
-Other programs can read and write this format, including the client library. Stored
-access policies and service properties are only in a backup, not in an export.";
-
-const IMPORT: &str = "\
-Store the tables of an export in an account
-
-Tables are created if they do not exist. Entities are inserted or replaced, and get
-new timestamps. To continue an interrupted import, start it again with the same file:
-the file IMPORT in the data directory contains its progress.";
