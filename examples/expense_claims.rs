@@ -11,7 +11,8 @@
 
 use std::error::Error;
 
-use tablesdk::{Desc, DynamicEntity, TableClient, TableEntity};
+use tablesdk::key::Desc;
+use tablesdk::{DynamicEntity, TableClient, TableEntity};
 use tablesdk_examples::{connect, unique_name};
 use time::macros::datetime;
 use time::{Duration, OffsetDateTime};

@@ -11,7 +11,8 @@
 
 use std::error::Error;
 
-use tablesdk::{RowRange, TableClient, TableEntity};
+use tablesdk::key::RowRange;
+use tablesdk::{TableClient, TableEntity};
 use tablesdk_examples::{connect, unique_name};
 
 /// The row key is `000223_`, directly before the reviews.

@@ -5,8 +5,8 @@
 use tablesdk_protocol::auth::SharedKey;
 use tablesdk_protocol::{Endpoint, InvalidEndpointError};
 
-use crate::Error;
 use crate::credential::{Credential, Sas};
+use crate::error::Error;
 
 /// What a connection string says about the table service.
 #[derive(Clone, Debug)]

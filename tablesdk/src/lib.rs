@@ -2,39 +2,33 @@
 #![doc = include_str!("docs/front_page.md")]
 
 pub mod action;
+pub mod credential;
+pub mod entity;
 pub mod guide;
+pub mod key;
 pub mod query;
 pub mod sas;
-pub mod service;
+pub mod service_properties;
 pub mod transfer;
 pub mod transport;
 
-mod backend;
-mod clock;
 mod connection_string;
-mod credential;
-mod current_state;
-mod entity;
 mod error;
 mod pipeline;
 mod service_client;
 mod table_client;
 
-pub use backend::Backend;
-pub use clock::SystemClock;
-pub use credential::{
-    AccessToken, Credential, EntraId, Sas, TokenCredential, TokenError, TokenFuture, TokenRequest,
-};
-pub use current_state::{CurrentEntity, CurrentState};
-pub use entity::{
-    Desc, DynamicColumn, DynamicColumns, DynamicEntity, DynamicSelection, EntityError,
-    EntityProblem, EntityType, EntityVariant, Escaped, Field, IntoEntityKey, IntoKeyPart, Key,
-    KeyNumber, KeyOf, KeyPart, KeyRange, KeyTemplate, Ordered, Ordinal, Partition, Properties,
-    PropertiesIntoIter, PropertyReader, PropertySchema, PropertyValue, PropertyWriter, RowRange,
-    Schema, Shard, Stored, TableEntity, TableProperties, Text, ValueError, WritableEntity,
-};
+pub use credential::kinds::Credential;
+pub use credential::sas::Sas;
+pub use credential::token::EntraId;
+pub use entity::dynamic::DynamicEntity;
+pub use entity::flatten::TableProperties;
+pub use entity::properties::Properties;
+pub use entity::property::PropertyValue;
+pub use entity::stored::Stored;
+pub use entity::traits::{TableEntity, WritableEntity};
 pub use error::{Error, ErrorKind};
-pub use pipeline::{OperationReport, RetryPolicy};
+pub use pipeline::RetryPolicy;
 pub use service_client::{TableServiceClient, TableServiceClientBuilder};
 pub use table_client::TableClient;
 #[cfg(feature = "derive")]
@@ -47,33 +41,53 @@ pub use tablesdk_derive::TableEntity;
 #[cfg(feature = "derive")]
 #[doc = include_str!("docs/table_properties.md")]
 pub use tablesdk_derive::TableProperties;
-pub use tablesdk_protocol::auth::{InvalidKeyError, SharedKey};
-pub use tablesdk_protocol::wire::json::PropertyError;
-pub use tablesdk_protocol::{
-    Clock, Delivery, ETag, EdmType, Endpoint, EntityKey, ErrorCode, Guid, InvalidEndpointError,
-    KeyError, KeyPartName, KeyProblem, ParseGuidError, ParseTimestampError, PartitionKey, RowKey,
-    Timestamp, TimestampRangeError, Transport, TransportError, TransportFuture,
-    UnknownEdmTypeError, Value, ValueRef,
-};
+pub use tablesdk_protocol::auth::SharedKey;
+pub use tablesdk_protocol::{ETag, EdmType, ErrorCode, Guid, Timestamp, Value};
+
+/// The result of an operation.
+///
+/// ```
+#[doc = include_str!("docs/employees.md")]
+/// use tablesdk::TableClient;
+///
+/// async fn head_count(table: &TableClient) -> tablesdk::Result<usize> {
+///     table.query::<Employee>().count().await
+/// }
+/// assert_eq!(head_count(&table).await?, 0);
+/// # Ok(())
+/// # }
+/// ```
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What the code that the derive generates is made of. Not part of the interface.
 #[doc(hidden)]
 pub mod __private {
+    pub use crate::entity::entity_type::upgrade;
+    pub use crate::entity::field_codec::{
+        DefaultField, ETagAccess, ETagField, FieldAccess, RestAccess, Slot, default_of, etag_field,
+        field, rest_field, string, text_ref, with_field, with_from_value, with_to_value,
+    };
+    pub use crate::entity::flatten::TableProperties;
+    pub use crate::entity::json::{JsonField, json_field};
+    pub use crate::entity::key::{
+        EntityKey, IntoKeyPart, Key, KeyAccess, KeyPartName, KeyPiece, KeyRange, KeyReader,
+        KeyTemplate, KeyWriter, Partition, RowRange, Rows, entity_key, key_number, key_part,
+    };
+    pub use crate::entity::prefix::Prefix;
+    pub use crate::entity::properties::RestField;
+    pub use crate::entity::schema::SchemaPart;
+    pub use crate::entity::variant::{
+        OtherVariant, VariantAccess, check_other, projected_variant, schema_of, variant,
+    };
+    pub use crate::entity::variants::{By, VariantRows, VariantSchema};
     pub use crate::entity::{
-        By, DefaultField, ETagAccess, ETagField, EntityError, EntityType, EntityVariant, Field,
-        FieldAccess, IntoKeyPart, JsonField, Key, KeyAccess, KeyPiece, KeyRange, KeyReader,
-        KeyTemplate, KeyWriter, OtherVariant, Partition, Prefix, PropertyReader, PropertyWriter,
-        RestAccess, RestField, RowRange, Rows, Schema, SchemaPart, Slot, TableProperties,
-        ValueError, VariantAccess, VariantRows, VariantSchema, check_other, default_of, entity_key,
-        etag_field, field, json_field, key_number, key_part, projected_variant, rest_field,
-        schema_of, string, text_ref, upgrade, variant, with_field, with_from_value, with_to_value,
+        EntityError, EntityType, EntityVariant, Field, PropertyReader, PropertyWriter, Schema,
+        ValueError, ValueRef,
     };
     pub use crate::query::{Column, Filter, JsonColumn, KeyPartColumn};
     pub use std::string::String;
     pub use tablesdk_protocol::wire::json::RawProperty;
-    pub use tablesdk_protocol::{
-        ETag, EdmType, EntityKey, KeyPartName, Timestamp, Value, ValueRef,
-    };
+    pub use tablesdk_protocol::{ETag, EdmType, Timestamp, Value};
 }
 
 /// Runs the program in the workspace's README.

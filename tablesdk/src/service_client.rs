@@ -6,14 +6,16 @@ use std::sync::Arc;
 use tablesdk_protocol::{Clock, Endpoint, ServiceProperties, Transport};
 use tokio::sync::Semaphore;
 
+use crate::TableClient;
 use crate::action::{GetProperties, GetStats, QueryTables, SetProperties};
-use crate::clock::SystemClock;
 use crate::connection_string::ConnectionString;
 use crate::credential::{Account, Credential, CredentialSlot};
+use crate::error::Error;
 use crate::pipeline::{Hook, OperationReport, Pipeline, RetryPolicy};
 use crate::sas::{AccountSasBuilder, SasUrl};
 use crate::transfer::{Export, Import, ImportMode};
-use crate::{Backend, Error, TableClient};
+use crate::transport::Backend;
+use crate::transport::SystemClock;
 
 /// A client of an account's table service. Cloning it is cheap; clones share connections.
 ///
@@ -171,7 +173,7 @@ impl TableServiceClient {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let server = tablesdk_server::TableServer::start().await?;
     /// # let service = tablesdk::TableServiceClient::from_connection_string(&server.connection_string())?;
-    /// use tablesdk::service::{CorsRule, Logging, Metrics, ServiceProperties};
+    /// use tablesdk::service_properties::{CorsRule, Logging, Metrics, ServiceProperties};
     ///
     /// let dashboard = CorsRule::new("https://dashboard.contoso.example")
     ///     .allow_method("GET")
@@ -202,7 +204,7 @@ impl TableServiceClient {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let server = tablesdk_server::TableServer::start().await?;
     /// # let service = tablesdk::TableServiceClient::from_connection_string(&server.connection_string())?;
-    /// use tablesdk::service::GeoReplicationStatus;
+    /// use tablesdk::service_properties::GeoReplicationStatus;
     ///
     /// let stats = service.stats().await?;
     /// assert_eq!(stats.status, GeoReplicationStatus::Live);

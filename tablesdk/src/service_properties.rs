@@ -8,7 +8,7 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let server = tablesdk_server::TableServer::start().await?;
 //! # let service = tablesdk::TableServiceClient::from_connection_string(&server.connection_string())?;
-//! use tablesdk::service::{GeoReplicationStatus, Metrics, ServiceProperties};
+//! use tablesdk::service_properties::{GeoReplicationStatus, Metrics, ServiceProperties};
 //!
 //! // What is not named stays as it is.
 //! let hourly = Metrics::enabled().include_apis().retain_days(30);

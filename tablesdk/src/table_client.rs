@@ -3,19 +3,19 @@
 use std::fmt;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::Request;
 use tablesdk_protocol::operation::update_entity::Mode;
-use tablesdk_protocol::{ETag, IfMatch, TableName};
+use tablesdk_protocol::{ETag, IfMatch};
 
-use crate::Error;
 use crate::action::{
     Batch, BulkStart, CreateTable, DeleteEntity, DeleteTable, GetAccessPolicy, GetEntity, GetMany,
-    InsertEntity, IntoPartitionKey, Modify, ModifyError, Patch, QueryEntities, ReplaceStored,
-    SetAccessPolicy, SweepMarkers, TableExists, WriteEntity,
+    InsertEntity, Modify, ModifyError, Patch, QueryEntities, ReplaceStored, SetAccessPolicy,
+    SweepMarkers, TableExists, WriteEntity,
 };
-use crate::entity::{IntoEntityKey, KeyOf, Stored, TableEntity, WritableEntity};
-use crate::pipeline::{Answer, Effect, PagedOperation, Pipeline, Run};
+use crate::entity::key::{IntoEntityKey, KeyOf};
+use crate::entity::{Stored, TableEntity, WritableEntity};
+use crate::error::Error;
+use crate::key::IntoPartitionKey;
+use crate::pipeline::{Pipeline, Table};
 use crate::sas::{SasUrl, StoredAccessPolicy, TableSasBuilder};
 
 /// A client of one table. Cloning it is cheap; clones share connections.
@@ -36,13 +36,14 @@ use crate::sas::{SasUrl, StoredAccessPolicy, TableSasBuilder};
 /// ```
 #[derive(Clone)]
 pub struct TableClient {
-    pub(crate) pipeline: Arc<Pipeline>,
-    name: String,
+    table: Table,
 }
 
 impl TableClient {
     pub(crate) const fn new(pipeline: Arc<Pipeline>, name: String) -> Self {
-        Self { pipeline, name }
+        Self {
+            table: Table::new(pipeline, name),
+        }
     }
 
     /// A client of the table of a URL with a shared access signature, as [`sas`](Self::sas) and the Azure portal create it. For
@@ -68,34 +69,7 @@ impl TableClient {
 
     /// The name of the table.
     pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// The name, if it is one, for a request of that operation.
-    pub(crate) fn checked_name(&self, operation: &'static str) -> Result<TableName, Error> {
-        let name = TableName::new(self.name.as_str());
-        name.map_err(|error| Error::input(error).with_operation(operation))
-    }
-
-    /// Starts an operation on the table.
-    pub(crate) fn begin(&self, operation: &'static str) -> Run<'_> {
-        self.pipeline.begin(operation, Some(&self.name))
-    }
-
-    /// Goes on with an operation on the table whose requests begin one by one.
-    pub(crate) fn go_on(&self, operation: &'static str, paged: &PagedOperation) -> Run<'_> {
-        self.pipeline.go_on(operation, Some(&self.name), paged)
-    }
-
-    /// Sends the only request of an operation on the table, and gives back the answer of its success.
-    pub(crate) async fn send(
-        &self,
-        operation: &'static str,
-        effect: Effect,
-        request: &Request<Bytes>,
-    ) -> Result<Answer, Error> {
-        let (pipeline, name) = (&self.pipeline, Some(&*self.name));
-        pipeline.send(operation, name, effect, request).await
+        self.table.name()
     }
 
     /// Creates the table.
@@ -121,7 +95,7 @@ impl TableClient {
     /// `TableAlreadyExists` unless [`if_missing`](CreateTable::if_missing) is set, `TableBeingDeleted` for some time
     /// after a deletion, `InvalidResourceName`.
     pub fn create_table(&self) -> CreateTable {
-        CreateTable::new(self.clone())
+        CreateTable::new(self.table.clone())
     }
 
     /// Deletes the table and everything in it. Returns `false` when the table does not exist.
@@ -145,7 +119,7 @@ impl TableClient {
     /// no response shows the outcome. The name stays reserved for 40 seconds or more: until then, creating a table of that name
     /// fails with `TableBeingDeleted`, or [waits](CreateTable::wait).
     pub fn delete_table(&self) -> DeleteTable {
-        DeleteTable::new(self.clone())
+        DeleteTable::new(self.table.clone())
     }
 
     /// Whether the table exists. A table that is being deleted does not exist.
@@ -168,7 +142,7 @@ impl TableClient {
     /// Errors of the service, such as `AuthenticationFailed`. A shared access signature for entities alone cannot read whether a
     /// table exists.
     pub fn table_exists(&self) -> TableExists {
-        TableExists::new(self.clone())
+        TableExists::new(self.table.clone())
     }
 
     /// Reads the stored access policies of the table, in the order in which they were set.
@@ -190,7 +164,7 @@ impl TableClient {
     /// `TableNotFound`. This operation needs a key of the account. A shared access signature is refused, and for a token the
     /// service responds `ResourceNotFound`.
     pub fn access_policy(&self) -> GetAccessPolicy {
-        GetAccessPolicy::new(self.clone())
+        GetAccessPolicy::new(self.table.clone())
     }
 
     /// Replaces the stored access policies of the table: at most five. Shared access signatures that name a policy which is not
@@ -232,7 +206,7 @@ impl TableClient {
         &self,
         policies: impl IntoIterator<Item = StoredAccessPolicy>,
     ) -> SetAccessPolicy {
-        SetAccessPolicy::new(self.clone(), policies.into_iter().collect())
+        SetAccessPolicy::new(self.table.clone(), policies.into_iter().collect())
     }
 
     /// Starts a shared access signature for entities of the table. Signing needs the account's key; nothing is sent.
@@ -264,7 +238,7 @@ impl TableClient {
     ///
     /// Those of [`sign`](TableSasBuilder::sign).
     pub fn sas(&self) -> TableSasBuilder {
-        TableSasBuilder::new(self.clone())
+        TableSasBuilder::new(self.table.clone())
     }
 
     /// Inserts an entity that must not exist yet.
@@ -284,7 +258,7 @@ impl TableClient {
     /// entity could be written but not read again; [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when it may have
     /// been inserted.
     pub fn insert<E: WritableEntity>(&self, entity: &E) -> InsertEntity<E> {
-        InsertEntity::new(self.clone(), entity)
+        InsertEntity::new(self.table.clone(), entity)
     }
 
     /// Reads one entity by its key. Returns `None` when it does not exist. The key is a typed one, or the two strings as they are
@@ -304,7 +278,7 @@ impl TableClient {
     ///
     /// `TableNotFound`; and [`ErrorKind::Response`](crate::ErrorKind::Response) when the entity is not of this type.
     pub fn get<E: TableEntity>(&self, key: impl KeyOf<E>) -> GetEntity<E> {
-        GetEntity::new(self.clone(), key.into_entity_key())
+        GetEntity::new(self.table.clone(), key.into_entity_key())
     }
 
     /// Reads many entities. Without a partition or a filter it reads the whole table.
@@ -335,7 +309,7 @@ impl TableClient {
     /// a [scan that is denied](crate::TableServiceClientBuilder::deny_scans); and
     /// [`ErrorKind::Response`](crate::ErrorKind::Response) when an entity is not of this type.
     pub fn query<E: TableEntity>(&self) -> QueryEntities<E> {
-        QueryEntities::new(self.clone())
+        QueryEntities::new(self.table.clone())
     }
 
     /// Replaces an entity if its stored version is the one that was read. The new ETag is put into `entity`.
@@ -365,7 +339,7 @@ impl TableClient {
         &self,
         entity: &'e mut Stored<E>,
     ) -> ReplaceStored<'e, E> {
-        ReplaceStored::new(self.clone(), Mode::Replace, entity)
+        ReplaceStored::new(self.table.clone(), Mode::Replace, entity)
     }
 
     /// Merges an entity if its stored version is the one that was read. Properties that the struct does not have stay, and so does
@@ -385,7 +359,7 @@ impl TableClient {
     ///
     /// As [`replace`](Self::replace).
     pub fn merge<'e, E: WritableEntity>(&self, entity: &'e mut Stored<E>) -> ReplaceStored<'e, E> {
-        ReplaceStored::new(self.clone(), Mode::Merge, entity)
+        ReplaceStored::new(self.table.clone(), Mode::Merge, entity)
     }
 
     /// Inserts an entity, or replaces the existing one, whatever its version. Returns the new ETag.
@@ -403,7 +377,7 @@ impl TableClient {
     ///
     /// `TableNotFound`.
     pub fn upsert_replace<E: WritableEntity>(&self, entity: &E) -> WriteEntity<E> {
-        WriteEntity::new(self.clone(), Mode::Replace, None, entity)
+        WriteEntity::new(self.table.clone(), Mode::Replace, None, entity)
     }
 
     /// Inserts an entity, or merges it into the existing one, whatever its version. Returns the new ETag.
@@ -421,7 +395,7 @@ impl TableClient {
     ///
     /// `TableNotFound`.
     pub fn upsert_merge<E: WritableEntity>(&self, entity: &E) -> WriteEntity<E> {
-        WriteEntity::new(self.clone(), Mode::Merge, None, entity)
+        WriteEntity::new(self.table.clone(), Mode::Merge, None, entity)
     }
 
     /// Replaces an entity that must exist, whatever its version: a concurrent change by another client is lost. Returns the new
@@ -441,7 +415,12 @@ impl TableClient {
     ///
     /// `ResourceNotFound`, `TableNotFound`.
     pub fn replace_unconditional<E: WritableEntity>(&self, entity: &E) -> WriteEntity<E> {
-        WriteEntity::new(self.clone(), Mode::Replace, Some(IfMatch::Any), entity)
+        WriteEntity::new(
+            self.table.clone(),
+            Mode::Replace,
+            Some(IfMatch::Any),
+            entity,
+        )
     }
 
     /// Merges into an entity that must exist, whatever its version. Returns the new ETag.
@@ -459,7 +438,7 @@ impl TableClient {
     ///
     /// `ResourceNotFound`, `TableNotFound`.
     pub fn merge_unconditional<E: WritableEntity>(&self, entity: &E) -> WriteEntity<E> {
-        WriteEntity::new(self.clone(), Mode::Merge, Some(IfMatch::Any), entity)
+        WriteEntity::new(self.table.clone(), Mode::Merge, Some(IfMatch::Any), entity)
     }
 
     /// Deletes an entity by its key, whatever its version. Returns `false` when it does not exist.
@@ -481,7 +460,7 @@ impl TableClient {
     ///
     /// `TableNotFound`.
     pub fn delete(&self, key: impl IntoEntityKey) -> DeleteEntity {
-        DeleteEntity::new(self.clone(), key.into_entity_key())
+        DeleteEntity::new(self.table.clone(), key.into_entity_key())
     }
 
     /// Deletes an entity if its stored version is the one that was read. Returns `false` when it does not exist.
@@ -501,7 +480,8 @@ impl TableClient {
     /// `UpdateConditionNotSatisfied` when the entity was written since the read, `TableNotFound`.
     pub fn delete_stored<E>(&self, entity: &Stored<E>) -> DeleteEntity {
         let etag: ETag = entity.etag().clone();
-        DeleteEntity::new(self.clone(), Ok(entity.key().clone())).if_match(IfMatch::ETag(etag))
+        DeleteEntity::new(self.table.clone(), Ok(entity.key().clone()))
+            .if_match(IfMatch::ETag(etag))
     }
 
     /// Reads many entities by their keys, several at a time. The result has the order of the keys, with `None` for an entity that
@@ -527,7 +507,7 @@ impl TableClient {
         K: KeyOf<E>,
     {
         let keys = keys.into_iter().map(IntoEntityKey::into_entity_key);
-        GetMany::new(self.clone(), keys.collect())
+        GetMany::new(self.table.clone(), keys.collect())
     }
 
     /// Reads an entity, changes it, and writes it if it has not changed since the read. If it has changed, the operation starts
@@ -560,7 +540,7 @@ impl TableClient {
         E: WritableEntity,
         F: FnMut(&mut E) -> Result<(), ModifyError> + Send + 'static,
     {
-        Modify::new(self.clone(), key.into_entity_key(), change)
+        Modify::new(self.table.clone(), key.into_entity_key(), change)
     }
 
     /// Sets some properties of an entity that must exist, whatever its version, without reading it. Returns the new ETag.
@@ -585,7 +565,7 @@ impl TableClient {
     /// `ResourceNotFound`, `TableNotFound`; and [`ErrorKind::Input`](crate::ErrorKind::Input) when no property is set, or when a
     /// key or the timestamp is set.
     pub fn patch<E: TableEntity>(&self, key: impl KeyOf<E>) -> Patch<E> {
-        Patch::new(self.clone(), key.into_entity_key())
+        Patch::new(self.table.clone(), key.into_entity_key())
     }
 
     /// Starts a batch: up to 100 changes in one partition, which are carried out together or not at all.
@@ -615,7 +595,7 @@ impl TableClient {
     ///
     /// Those of [`commit`](Batch::commit).
     pub fn batch<'e>(&self, partition: impl IntoPartitionKey) -> Batch<'e> {
-        Batch::new(self.clone(), partition.into_partition_key())
+        Batch::new(self.table.clone(), partition.into_partition_key())
     }
 
     /// Starts a bulk run: any number of entities over any partitions, from an iterator or a stream.
@@ -642,7 +622,7 @@ impl TableClient {
     ///
     /// Errors of [`run`](crate::action::Bulk::run). Errors of single entities are in the [report](crate::action::BulkReport).
     pub fn bulk(&self) -> BulkStart {
-        BulkStart::new(self.clone())
+        BulkStart::new(self.table.clone())
     }
 }
 
@@ -668,15 +648,15 @@ impl TableClient {
     ///
     /// `TableNotFound`; and [`ErrorKind::Input`](crate::ErrorKind::Input) when the age includes markers that may still be needed.
     pub fn sweep_markers(&self, partition: impl IntoPartitionKey) -> SweepMarkers {
-        SweepMarkers::new(self.clone(), partition.into_partition_key())
+        SweepMarkers::new(self.table.clone(), partition.into_partition_key())
     }
 }
 
 impl fmt::Debug for TableClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TableClient")
-            .field("name", &self.name)
-            .field("endpoint", &self.pipeline.endpoint)
+            .field("name", &self.name())
+            .field("endpoint", &self.table.pipeline.endpoint)
             .finish_non_exhaustive()
     }
 }

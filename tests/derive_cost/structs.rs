@@ -49,7 +49,7 @@ pub(crate) fn source(derive: Derive, structs: usize, fields: usize, used: bool) 
                 "serde_json::from_str(&serde_json::to_string(value)?)",
             ),
             Derive::TableEntity if used => (
-                "tablesdk::EntityError",
+                "tablesdk::entity::EntityError",
                 "tablesdk::DynamicEntity::from_entity(value)?.to_entity()",
             ),
             _ => continue,

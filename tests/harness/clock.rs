@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use tablesdk::{Clock, Timestamp};
+use tablesdk::Timestamp;
+use tablesdk::transport::Clock;
 
 /// Stands still until it is moved. Clones are the same clock.
 #[derive(Clone, Debug)]

@@ -10,8 +10,9 @@ use std::sync::{Mutex, PoisonError};
 
 use bytes::Bytes;
 use http::{Request, header};
+use tablesdk::TableServiceClient;
 use tablesdk::transport::ReqwestTransport;
-use tablesdk::{TableServiceClient, Transport as _};
+use tablesdk::transport::Transport as _;
 use tokio::runtime::Builder;
 
 use crate::Subject;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, response};
-use tablesdk::{Transport, TransportError, TransportFuture};
+use tablesdk::transport::{Transport, TransportError, TransportFuture};
 
 /// A fault of a request.
 #[derive(Clone, Debug)]

@@ -11,9 +11,8 @@ pub mod process;
 pub mod tcp;
 
 use fastrand::Rng;
-use tablesdk::{
-    RetryPolicy, TableClient, TableServiceClient, TableServiceClientBuilder, Transport,
-};
+use tablesdk::transport::Transport;
+use tablesdk::{RetryPolicy, TableClient, TableServiceClient, TableServiceClientBuilder};
 use tablesdk_server::{InProcess, TableServer};
 
 pub use crate::employee::Employee;

@@ -5,7 +5,8 @@ use std::fmt;
 use std::sync::Mutex;
 use std::time::Instant;
 
-use tablesdk::{CurrentState, Error, ErrorKind};
+use tablesdk::action::CurrentState;
+use tablesdk::{Error, ErrorKind};
 
 /// What the client said of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]

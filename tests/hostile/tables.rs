@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use fastrand::Rng;
 use tablesdk::sas::StoredAccessPolicy;
-use tablesdk::service::{CorsRule, ServiceProperties};
+use tablesdk::service_properties::{CorsRule, ServiceProperties};
 
 use crate::judge::{Truth, judge_write};
 use crate::ledger::{Finding, Said};

@@ -11,9 +11,8 @@ use fastrand::Rng;
 use harness::process::{Process, program};
 use http::Request;
 use tablesdk::transport::ReqwestTransport;
-use tablesdk::{
-    RetryPolicy, SharedKey, TableClient, TableServiceClient, Transport, TransportFuture,
-};
+use tablesdk::transport::{Transport, TransportFuture};
+use tablesdk::{RetryPolicy, SharedKey, TableClient, TableServiceClient};
 use tokio::process::Command;
 use tokio::sync::watch;
 

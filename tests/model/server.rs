@@ -7,7 +7,8 @@ use bytes::Bytes;
 use harness::folder::copy_folder;
 use http::{HeaderMap, Request, StatusCode};
 use serde_json::Value as Json;
-use tablesdk::{SharedKey, Timestamp, Transport as _};
+use tablesdk::transport::Transport as _;
+use tablesdk::{SharedKey, Timestamp};
 use tablesdk_protocol::auth::{Scheme, string_to_sign};
 use tablesdk_server::{Durability, InProcess, TableServer};
 

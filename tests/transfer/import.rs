@@ -7,10 +7,8 @@ use harness::Subject;
 use harness::faults::{Fault, Op, refusal};
 use http::Request;
 use tablesdk::transfer::{ImportMode, Record};
-use tablesdk::{
-    DynamicEntity, ErrorCode, ErrorKind, RetryPolicy, TableServiceClient, Transport,
-    TransportFuture, Value,
-};
+use tablesdk::transport::{Transport, TransportFuture};
+use tablesdk::{DynamicEntity, ErrorCode, ErrorKind, RetryPolicy, TableServiceClient, Value};
 use tablesdk_server::TableServer;
 
 use crate::{content, records};

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, HeaderName, Method, Uri};
-use tablesdk::{Clock, SharedKey, Timestamp};
+use tablesdk::transport::Clock;
+use tablesdk::{SharedKey, Timestamp};
 use tablesdk_protocol::auth::{Scheme, string_to_sign};
 use tablesdk_server::{TableServer, TokenAction, TokenGrant, TokenRefusal};
 

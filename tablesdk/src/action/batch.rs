@@ -19,9 +19,11 @@ use super::settle::{Sent, settle};
 use super::transaction::{Transaction, content};
 use super::update_entity::{encode_stored, operation};
 use super::{EncodedEntity, check_condition};
-use crate::entity::{EntityError, IntoEntityKey, Partition, Stored, WritableEntity};
+use crate::entity::key::IntoEntityKey;
+use crate::entity::{EntityError, Stored, WritableEntity};
+use crate::error::{CurrentState, Error};
+use crate::pipeline::Table;
 use crate::pipeline::{Run, random_guid};
-use crate::{CurrentState, Error, TableClient};
 
 /// Changes of entities in one partition that are carried out together or not at all. See [`TableClient::batch`].
 ///
@@ -50,7 +52,7 @@ use crate::{CurrentState, Error, TableClient};
 /// ```
 #[must_use = "a batch does nothing until it is committed"]
 pub struct Batch<'e> {
-    table: TableClient,
+    table: Table,
     target: Result<(TableName, PartitionKey), Error>,
     items: Vec<Item<'e>>,
     /// The first error of a change.
@@ -66,7 +68,7 @@ struct Item<'e> {
 }
 
 impl<'e> Batch<'e> {
-    pub(crate) fn new(table: TableClient, partition: Result<PartitionKey, EntityError>) -> Self {
+    pub(crate) fn new(table: Table, partition: Result<PartitionKey, EntityError>) -> Self {
         let partition = partition.map_err(|error| Error::input(error).with_operation(OPERATION));
         let target = table
             .checked_name(OPERATION)
@@ -371,55 +373,6 @@ impl Committed {
     /// The versions that the entities have now, in the order of the changes; `None` for a delete.
     pub fn etags(&self) -> &[Option<ETag>] {
         &self.etags
-    }
-}
-
-/// What names the partition of a batch: [`Partition`], or the text as it is stored.
-///
-/// ```
-#[doc = include_str!("../docs/employees.md")]
-/// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
-/// // The same partition, as a typed one and as a text.
-/// table.batch(Employee::partition("Sales")).delete(("Sales", "1")).commit().await?;
-/// table.batch("Sales").insert(&Employee::new("Sales", "1", "Ada")).commit().await?;
-/// # Ok(())
-/// # }
-/// ```
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` does not name a partition",
-    label = "not a partition key",
-    note = "give a typed partition such as `Employee::partition(\"Sales\")`, or its text `\"Sales\"`"
-)]
-pub trait IntoPartitionKey {
-    /// The partition key, or what is wrong with it.
-    ///
-    /// # Errors
-    ///
-    /// When the text breaks a rule of the service for keys.
-    fn into_partition_key(self) -> Result<PartitionKey, EntityError>;
-}
-
-impl<E> IntoPartitionKey for Partition<E> {
-    fn into_partition_key(self) -> Result<PartitionKey, EntityError> {
-        Self::into_partition_key(self)
-    }
-}
-
-impl IntoPartitionKey for PartitionKey {
-    fn into_partition_key(self) -> Result<PartitionKey, EntityError> {
-        Ok(self)
-    }
-}
-
-impl IntoPartitionKey for &str {
-    fn into_partition_key(self) -> Result<PartitionKey, EntityError> {
-        Ok(PartitionKey::new(self)?)
-    }
-}
-
-impl IntoPartitionKey for String {
-    fn into_partition_key(self) -> Result<PartitionKey, EntityError> {
-        Ok(PartitionKey::new(self)?)
     }
 }
 

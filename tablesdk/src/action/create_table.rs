@@ -11,8 +11,9 @@ use tablesdk_protocol::wire::json::MetadataLevel;
 
 use super::ActionFuture;
 use super::settle::settle_unseen;
+use crate::error::Error;
+use crate::pipeline::Table;
 use crate::pipeline::{Effect, Patience};
-use crate::{Error, TableClient};
 
 /// Creates a table. See [`TableClient::create_table`].
 ///
@@ -33,12 +34,12 @@ use crate::{Error, TableClient};
 #[derive(Clone, Debug)]
 #[must_use = "actions do nothing until awaited"]
 pub struct CreateTable {
-    table: TableClient,
+    table: Table,
     wait: Option<Duration>,
 }
 
 impl CreateTable {
-    pub(crate) const fn new(table: TableClient) -> Self {
+    pub(crate) const fn new(table: Table) -> Self {
         Self { table, wait: None }
     }
 

@@ -12,8 +12,9 @@ use super::once::{self, KeepMarker};
 use super::settle::{Sent, check_status, settle};
 use super::{ActionFuture, check_condition};
 use crate::entity::EntityError;
+use crate::error::{CurrentState, Error};
+use crate::pipeline::Table;
 use crate::pipeline::{Effect, Run};
-use crate::{CurrentState, Error, TableClient};
 
 /// Deletes an entity. See [`TableClient::delete`] and [`TableClient::delete_stored`].
 ///
@@ -29,14 +30,14 @@ use crate::{CurrentState, Error, TableClient};
 #[derive(Clone, Debug)]
 #[must_use = "actions do nothing until awaited"]
 pub struct DeleteEntity {
-    table: TableClient,
+    table: Table,
     key: Result<EntityKey, EntityError>,
     if_match: IfMatch,
     once: Option<KeepMarker>,
 }
 
 impl DeleteEntity {
-    pub(crate) const fn new(table: TableClient, key: Result<EntityKey, EntityError>) -> Self {
+    pub(crate) const fn new(table: Table, key: Result<EntityKey, EntityError>) -> Self {
         Self {
             table,
             key,

@@ -7,18 +7,19 @@ use tablesdk_protocol::operation::delete_table::Request;
 
 use super::ActionFuture;
 use super::settle::settle_unseen;
+use crate::error::Error;
 use crate::pipeline::Effect;
-use crate::{Error, TableClient};
+use crate::pipeline::Table;
 
 /// Deletes a table. See [`TableClient::delete_table`].
 #[derive(Clone, Debug)]
 #[must_use = "actions do nothing until awaited"]
 pub struct DeleteTable {
-    table: TableClient,
+    table: Table,
 }
 
 impl DeleteTable {
-    pub(crate) const fn new(table: TableClient) -> Self {
+    pub(crate) const fn new(table: Table) -> Self {
         Self { table }
     }
 

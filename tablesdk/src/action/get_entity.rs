@@ -11,9 +11,10 @@ use tablesdk_protocol::{ETag, EntityKey};
 
 use super::{ActionFuture, GetTracked, ResolveEntity};
 use crate::entity::{DynamicEntity, EntityError, Stored, TableEntity, WritableEntity};
+use crate::error::Error;
+use crate::pipeline::Table;
 use crate::pipeline::{Effect, Run};
 use crate::query::{AccessClass, ResolveError};
-use crate::{Error, TableClient};
 
 /// Reads one entity. See [`TableClient::get`].
 ///
@@ -29,13 +30,13 @@ use crate::{Error, TableClient};
 /// ```
 #[must_use = "actions do nothing until awaited"]
 pub struct GetEntity<E> {
-    table: TableClient,
+    table: Table,
     key: Result<EntityKey, EntityError>,
     marker: PhantomData<fn() -> E>,
 }
 
 impl<E: TableEntity> GetEntity<E> {
-    pub(crate) const fn new(table: TableClient, key: Result<EntityKey, EntityError>) -> Self {
+    pub(crate) const fn new(table: Table, key: Result<EntityKey, EntityError>) -> Self {
         Self {
             table,
             key,
@@ -89,7 +90,7 @@ pub(super) fn refused(error: EntityError) -> Error {
 
 /// The entity, as an `E`, of which these properties are asked for; and as it came.
 pub(super) async fn read<E: TableEntity>(
-    table: &TableClient,
+    table: &Table,
     key: &EntityKey,
     select: Option<Vec<String>>,
 ) -> Result<Option<(Stored<E>, Bytes)>, Error> {
@@ -119,7 +120,7 @@ fn stored<E: TableEntity>(content: &Bytes, etag: Option<ETag>) -> Result<Stored<
 pub(super) async fn fetch(
     run: &mut Run<'_>,
     effect: Effect,
-    table: &TableClient,
+    table: &Table,
     key: &EntityKey,
     select: Option<Vec<String>>,
 ) -> Result<(Bytes, Option<ETag>), Error> {

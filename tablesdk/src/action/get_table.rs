@@ -8,18 +8,19 @@ use tablesdk_protocol::operation::get_table::Request;
 use tablesdk_protocol::wire::json::MetadataLevel;
 
 use super::ActionFuture;
+use crate::error::Error;
 use crate::pipeline::Effect;
-use crate::{Error, TableClient};
+use crate::pipeline::Table;
 
 /// Checks whether a table exists. See [`TableClient::table_exists`].
 #[derive(Clone, Debug)]
 #[must_use = "actions do nothing until awaited"]
 pub struct TableExists {
-    table: TableClient,
+    table: Table,
 }
 
 impl TableExists {
-    pub(crate) const fn new(table: TableClient) -> Self {
+    pub(crate) const fn new(table: Table) -> Self {
         Self { table }
     }
 

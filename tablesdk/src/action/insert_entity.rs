@@ -19,8 +19,9 @@ use super::once::{self, KeepMarker};
 use super::settle::{Sent, check_status, settle, unproven};
 use super::{ActionFuture, EncodedEntity};
 use crate::entity::{PropertyReader, Stored, TableEntity, WritableEntity};
+use crate::error::Error;
+use crate::pipeline::Table;
 use crate::pipeline::{Effect, Run};
-use crate::{Error, TableClient};
 
 /// Inserts an entity. See [`TableClient::insert`].
 ///
@@ -36,14 +37,14 @@ use crate::{Error, TableClient};
 /// ```
 #[must_use = "actions do nothing until awaited"]
 pub struct InsertEntity<E> {
-    table: TableClient,
+    table: Table,
     entity: Result<EncodedEntity, Error>,
     once: Option<KeepMarker>,
     marker: PhantomData<fn() -> E>,
 }
 
 impl<E: WritableEntity> InsertEntity<E> {
-    pub(crate) fn new(table: TableClient, entity: &E) -> Self {
+    pub(crate) fn new(table: Table, entity: &E) -> Self {
         let entity = EncodedEntity::new(OPERATION, entity);
         Self {
             table,
@@ -115,7 +116,7 @@ impl<E: WritableEntity> InsertEntity<E> {
 
 async fn insert<E: WritableEntity>(
     run: &mut Run<'_>,
-    table: &TableClient,
+    table: &Table,
     request: Request,
     key: EntityKey,
     once: Option<KeepMarker>,
@@ -181,7 +182,7 @@ fn read_back<E: TableEntity>(body: &Bytes, etag: &ETag) -> Result<E, Cause> {
 /// Fetches an entity that was stored as that version.
 async fn fetch_back<E: TableEntity>(
     run: &mut Run<'_>,
-    table: &TableClient,
+    table: &Table,
     key: &EntityKey,
     etag: &ETag,
 ) -> Result<Stored<E>, Error> {

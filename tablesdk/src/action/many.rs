@@ -9,19 +9,20 @@ use tablesdk_protocol::EntityKey;
 
 use super::{ActionFuture, GetEntity};
 use crate::entity::{EntityError, Stored, TableEntity};
-use crate::{Error, TableClient};
+use crate::error::Error;
+use crate::pipeline::Table;
 
 /// Reads many entities by their keys. See [`TableClient::get_many`].
 #[must_use = "actions do nothing until awaited"]
 pub struct GetMany<E> {
-    table: TableClient,
+    table: Table,
     keys: Result<Vec<EntityKey>, EntityError>,
     concurrency: usize,
     marker: PhantomData<fn() -> E>,
 }
 
 impl<E: TableEntity> GetMany<E> {
-    pub(crate) const fn new(table: TableClient, keys: Result<Vec<EntityKey>, EntityError>) -> Self {
+    pub(crate) const fn new(table: Table, keys: Result<Vec<EntityKey>, EntityError>) -> Self {
         Self {
             table,
             keys,

@@ -45,7 +45,9 @@ mod tracked;
 mod transaction;
 mod update_entity;
 
-pub use batch::{Batch, Committed, IntoPartitionKey};
+pub use crate::error::{CurrentEntity, CurrentState};
+pub use crate::pipeline::OperationReport;
+pub use batch::{Batch, Committed};
 pub use bulk::{Bulk, BulkError, BulkFailure, BulkProgress, BulkReport, BulkStart, DeleteAll};
 pub use create_table::{CreateTable, CreateTableIfMissing};
 pub use delete_entity::DeleteEntity;
@@ -75,8 +77,8 @@ use http::HeaderValue;
 use tablesdk_protocol::limits::URL_BYTES_MAX;
 use tablesdk_protocol::{EntityKey, IfMatch};
 
-use crate::Error;
 use crate::entity::{WritableEntity, write_entity};
+use crate::error::Error;
 
 /// The running form of an action.
 ///

@@ -15,8 +15,9 @@ use super::once::KeepMarker;
 use super::update_entity::send;
 use super::{ActionFuture, EncodedEntity};
 use crate::entity::{EntityError, Stored, WritableEntity, write_entity, write_entity_with};
+use crate::error::Error;
+use crate::pipeline::Table;
 use crate::pipeline::{Effect, Run};
-use crate::{Error, TableClient};
 
 /// Changes an entity with a closure. See [`TableClient::modify`].
 ///
@@ -40,7 +41,7 @@ use crate::{Error, TableClient};
 /// ```
 #[must_use = "actions do nothing until awaited"]
 pub struct Modify<E, F> {
-    table: TableClient,
+    table: Table,
     key: Result<EntityKey, EntityError>,
     change: F,
     rounds: u32,
@@ -56,11 +57,7 @@ where
     E: WritableEntity,
     F: FnMut(&mut E) -> Result<(), ModifyError> + Send + 'static,
 {
-    pub(crate) const fn new(
-        table: TableClient,
-        key: Result<EntityKey, EntityError>,
-        change: F,
-    ) -> Self {
+    pub(crate) const fn new(table: Table, key: Result<EntityKey, EntityError>, change: F) -> Self {
         Self {
             table,
             key,

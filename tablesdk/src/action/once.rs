@@ -19,8 +19,8 @@ use tablesdk_protocol::{ETag, EntityKey, ErrorCode, Guid, IfMatch, TableName, Va
 use super::settle::{Sent, check_status, look};
 use super::transaction::{Transaction, content};
 use crate::entity::write_values;
+use crate::error::{CurrentState, Error};
 use crate::pipeline::{Effect, Run, random_guid};
-use crate::{CurrentState, Error};
 
 /// The minimum time that the marker stays after a success. Zero: it is deleted at once, unless the outcome of an attempt is
 /// ambiguous.

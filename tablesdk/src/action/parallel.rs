@@ -9,8 +9,8 @@ use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
 use tablesdk_protocol::{KeyPartName, PartitionKey, RowKey};
 
 use super::QueryEntities;
-use crate::Error;
 use crate::entity::TableEntity;
+use crate::error::Error;
 use crate::query::{EntityStream, Selection, Whole, read_ahead};
 
 /// A query that is read at several places at a time. See [`QueryEntities::partitions`],

@@ -10,8 +10,9 @@ use tablesdk_protocol::{ETag, EntityKey, IfMatch, KeyPartName, Value};
 use super::update_entity::send;
 use super::{ActionFuture, EncodedEntity};
 use crate::entity::{EntityError, Field, TableEntity, ValueError, write_values};
+use crate::error::Error;
+use crate::pipeline::Table;
 use crate::query::{Column, Literal};
-use crate::{Error, TableClient};
 
 /// Sets some properties of an entity. See [`TableClient::patch`].
 ///
@@ -28,14 +29,14 @@ use crate::{Error, TableClient};
 /// ```
 #[must_use = "actions do nothing until awaited"]
 pub struct Patch<E> {
-    table: TableClient,
+    table: Table,
     key: Result<EntityKey, EntityError>,
     values: Result<Vec<(String, Value)>, PatchProblem>,
     marker: PhantomData<fn() -> E>,
 }
 
 impl<E: TableEntity> Patch<E> {
-    pub(crate) const fn new(table: TableClient, key: Result<EntityKey, EntityError>) -> Self {
+    pub(crate) const fn new(table: Table, key: Result<EntityKey, EntityError>) -> Self {
         Self {
             table,
             key,

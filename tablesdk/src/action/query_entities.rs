@@ -22,14 +22,16 @@ use super::get_entity::fetch;
 use super::once::is_marker;
 use super::parallel::ranges;
 use super::{DeleteAll, ParallelQuery, check_url};
-use crate::entity::{DynamicEntity, Partition, RowRange, Stored, TableEntity};
+use crate::entity::key::{IntoPartitionKey, Partition, RowRange};
+use crate::entity::{DynamicEntity, Stored, TableEntity};
+use crate::error::Error;
+use crate::pipeline::Table;
 use crate::pipeline::{Effect, PagedOperation, Run};
 use crate::query::{
     AccessClass, Continuations, EntityStream, Explanation, Filter, FilterError, Keys, Page,
     PageToken, Pages, Presence, Resolve, ResolveError, Selection, SelectionError, Whole,
     fingerprint, point, without,
 };
-use crate::{Error, TableClient};
 
 /// Reads many entities of type `E`. See [`TableClient::query`].
 ///
@@ -58,7 +60,7 @@ use crate::{Error, TableClient};
 /// ```
 #[must_use = "a query does nothing until it is read"]
 pub struct QueryEntities<E, S = Whole<E>> {
-    table: TableClient,
+    table: Table,
     filter: Result<Option<Tree>, Error>,
     selection: S,
     take: Option<usize>,
@@ -68,7 +70,7 @@ pub struct QueryEntities<E, S = Whole<E>> {
 }
 
 impl<E: TableEntity> QueryEntities<E> {
-    pub(crate) fn new(table: TableClient) -> Self {
+    pub(crate) fn new(table: Table) -> Self {
         Self {
             table,
             // Who asks for a struct does not ask for the rows beside it that are something else.
@@ -681,7 +683,7 @@ type Fetched<T> = (Vec<T>, Option<EntityContinuation>);
 
 /// What stays the same from page to page.
 struct PagedQuery<S> {
-    table: TableClient,
+    table: Table,
     /// The entity, where the query asks for nothing but one.
     point: Option<EntityKey>,
     filter: Option<Tree>,

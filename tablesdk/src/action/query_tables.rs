@@ -8,7 +8,7 @@ use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 use tablesdk_protocol::operation::query_tables::{Request, Response};
 
 use super::check_url;
-use crate::Error;
+use crate::error::Error;
 use crate::pipeline::{Effect, PagedOperation, Pipeline};
 use crate::query::{Column, Continuations, EntityStream, Page, PageToken, Pages, fingerprint};
 

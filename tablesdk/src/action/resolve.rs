@@ -8,13 +8,14 @@ use tablesdk_protocol::EntityKey;
 use super::ActionFuture;
 use super::get_entity::{read, refused};
 use crate::entity::{DynamicEntity, EntityError, Stored};
+use crate::error::Error;
+use crate::pipeline::Table;
 use crate::query::ResolveError;
-use crate::{Error, TableClient};
 
 /// Reads one entity and converts it with a closure. See [`GetEntity::resolve`](super::GetEntity::resolve).
 #[must_use = "actions do nothing until awaited"]
 pub struct ResolveEntity<F> {
-    table: TableClient,
+    table: Table,
     key: Result<EntityKey, EntityError>,
     select: Option<Vec<String>>,
     resolve: F,
@@ -22,7 +23,7 @@ pub struct ResolveEntity<F> {
 
 impl<F> ResolveEntity<F> {
     pub(super) const fn new(
-        table: TableClient,
+        table: Table,
         key: Result<EntityKey, EntityError>,
         select: Option<Vec<String>>,
         resolve: F,

@@ -9,7 +9,7 @@ use tablesdk_protocol::operation::service_properties::{GetRequest, GetResponse, 
 
 use super::ActionFuture;
 use super::settle::settle_unseen;
-use crate::Error;
+use crate::error::Error;
 use crate::pipeline::{Effect, Pipeline};
 
 /// Reads the properties of the service. See [`TableServiceClient::properties`](crate::TableServiceClient::properties).

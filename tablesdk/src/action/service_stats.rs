@@ -7,7 +7,7 @@ use tablesdk_protocol::ServiceStats;
 use tablesdk_protocol::operation::service_stats::{Request, Response};
 
 use super::ActionFuture;
-use crate::Error;
+use crate::error::Error;
 use crate::pipeline::{Effect, Pipeline};
 
 /// Reads the statistics of the service. See [`TableServiceClient::stats`](crate::TableServiceClient::stats).

@@ -11,8 +11,8 @@ use tablesdk_protocol::operation::get_entity::{Request, Response};
 use tablesdk_protocol::wire::json::MetadataLevel;
 use tablesdk_protocol::{EntityKey, TableName};
 
+use crate::error::{CurrentEntity, CurrentState, Error, ErrorKind};
 use crate::pipeline::{Answer, Effect, Run};
-use crate::{CurrentEntity, CurrentState, Error, ErrorKind};
 
 /// A write, as far as its outcome can be seen in the entity.
 pub(super) struct Sent<'a> {

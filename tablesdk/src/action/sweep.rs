@@ -15,24 +15,22 @@ use super::once::{KEEP_SECONDS, KeepMarker, PREFIX, PREFIX_END, is_marker};
 use super::settle::settle_unseen;
 use super::{ActionFuture, check_url};
 use crate::entity::EntityError;
+use crate::error::Error;
 use crate::pipeline::Effect;
+use crate::pipeline::Table;
 use crate::query::Continuations;
-use crate::{Error, TableClient};
 
 /// Deletes old markers of one partition. See [`TableClient::sweep_markers`].
 #[derive(Clone, Debug)]
 #[must_use = "actions do nothing until awaited"]
 pub struct SweepMarkers {
-    table: TableClient,
+    table: Table,
     partition: Result<PartitionKey, EntityError>,
     older_than: Duration,
 }
 
 impl SweepMarkers {
-    pub(crate) const fn new(
-        table: TableClient,
-        partition: Result<PartitionKey, EntityError>,
-    ) -> Self {
+    pub(crate) const fn new(table: Table, partition: Result<PartitionKey, EntityError>) -> Self {
         Self {
             table,
             partition,
@@ -150,7 +148,7 @@ fn age(entity: &JsonEntity<'_>, now: Timestamp) -> Option<Duration> {
 }
 
 /// Whether it was there.
-async fn delete(client: &TableClient, table: &TableName, key: EntityKey) -> Result<bool, Error> {
+async fn delete(client: &Table, table: &TableName, key: EntityKey) -> Result<bool, Error> {
     let request = delete_entity::Request {
         table: table.clone(),
         key,

@@ -8,19 +8,20 @@ use tablesdk_protocol::{SignedIdentifier, check_signed_identifiers};
 
 use super::ActionFuture;
 use super::settle::settle_unseen;
+use crate::error::Error;
 use crate::pipeline::Effect;
+use crate::pipeline::Table;
 use crate::sas::StoredAccessPolicy;
-use crate::{Error, TableClient};
 
 /// Reads the stored access policies of a table. See [`TableClient::access_policy`].
 #[derive(Clone, Debug)]
 #[must_use = "actions do nothing until awaited"]
 pub struct GetAccessPolicy {
-    table: TableClient,
+    table: Table,
 }
 
 impl GetAccessPolicy {
-    pub(crate) const fn new(table: TableClient) -> Self {
+    pub(crate) const fn new(table: Table) -> Self {
         Self { table }
     }
 
@@ -49,12 +50,12 @@ impl IntoFuture for GetAccessPolicy {
 #[derive(Clone, Debug)]
 #[must_use = "actions do nothing until awaited"]
 pub struct SetAccessPolicy {
-    table: TableClient,
+    table: Table,
     policies: Vec<StoredAccessPolicy>,
 }
 
 impl SetAccessPolicy {
-    pub(crate) const fn new(table: TableClient, policies: Vec<StoredAccessPolicy>) -> Self {
+    pub(crate) const fn new(table: Table, policies: Vec<StoredAccessPolicy>) -> Self {
         Self { table, policies }
     }
 

@@ -18,18 +18,19 @@ use super::{ActionFuture, EncodedEntity};
 use crate::entity::{
     EntityError, Stored, WritableEntity, write_entity, write_entity_with, write_values,
 };
-use crate::{Error, TableClient};
+use crate::error::Error;
+use crate::pipeline::Table;
 
 /// Reads one entity and keeps what came. See [`GetEntity::tracked`](super::GetEntity::tracked).
 #[must_use = "actions do nothing until awaited"]
 pub struct GetTracked<E> {
-    table: TableClient,
+    table: Table,
     key: Result<EntityKey, EntityError>,
     marker: PhantomData<fn() -> E>,
 }
 
 impl<E: WritableEntity> GetTracked<E> {
-    pub(super) const fn new(table: TableClient, key: Result<EntityKey, EntityError>) -> Self {
+    pub(super) const fn new(table: Table, key: Result<EntityKey, EntityError>) -> Self {
         Self {
             table,
             key,
@@ -69,7 +70,7 @@ impl<E> fmt::Debug for GetTracked<E> {
 #[derive(Debug)]
 #[must_use = "actions do nothing until awaited"]
 pub struct MergeChanged<'e, E> {
-    table: TableClient,
+    table: Table,
     mode: Mode,
     entity: &'e mut Stored<E>,
     once: Option<KeepMarker>,
@@ -77,7 +78,7 @@ pub struct MergeChanged<'e, E> {
 
 impl<'e, E: WritableEntity> MergeChanged<'e, E> {
     pub(super) const fn new(
-        table: TableClient,
+        table: Table,
         mode: Mode,
         entity: &'e mut Stored<E>,
         once: Option<KeepMarker>,

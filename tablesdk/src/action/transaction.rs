@@ -10,7 +10,7 @@ use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::operation::{MalformedResponse, insert_entity, update_entity};
 
 use super::settle::{check_status, unproven};
-use crate::Error;
+use crate::error::Error;
 use crate::pipeline::{Effect, Run, random_guid};
 
 /// The changes of a transaction, ready to be sent.

@@ -15,8 +15,9 @@ use super::once::{self, KeepMarker};
 use super::settle::{Sent, check_status, settle, unproven};
 use super::{ActionFuture, EncodedEntity, MergeChanged, check_condition};
 use crate::entity::{Stored, WritableEntity, write_entity};
+use crate::error::{CurrentState, Error};
+use crate::pipeline::Table;
 use crate::pipeline::{Effect, Run};
-use crate::{CurrentState, Error, TableClient};
 
 /// Writes an entity whatever its version. See [`TableClient::upsert_replace`], [`TableClient::upsert_merge`],
 /// [`TableClient::replace_unconditional`] and [`TableClient::merge_unconditional`].
@@ -31,7 +32,7 @@ use crate::{CurrentState, Error, TableClient};
 /// ```
 #[must_use = "actions do nothing until awaited"]
 pub struct WriteEntity<E> {
-    table: TableClient,
+    table: Table,
     mode: Mode,
     if_match: Option<IfMatch>,
     entity: Result<EncodedEntity, Error>,
@@ -39,12 +40,7 @@ pub struct WriteEntity<E> {
 }
 
 impl<E: WritableEntity> WriteEntity<E> {
-    pub(crate) fn new(
-        table: TableClient,
-        mode: Mode,
-        if_match: Option<IfMatch>,
-        entity: &E,
-    ) -> Self {
+    pub(crate) fn new(table: Table, mode: Mode, if_match: Option<IfMatch>, entity: &E) -> Self {
         let entity = EncodedEntity::new(operation(mode, if_match.as_ref()), entity);
         Self {
             table,
@@ -102,14 +98,14 @@ impl<E> fmt::Debug for WriteEntity<E> {
 #[derive(Debug)]
 #[must_use = "actions do nothing until awaited"]
 pub struct ReplaceStored<'e, E> {
-    table: TableClient,
+    table: Table,
     mode: Mode,
     entity: &'e mut Stored<E>,
     once: Option<KeepMarker>,
 }
 
 impl<'e, E: WritableEntity> ReplaceStored<'e, E> {
-    pub(crate) const fn new(table: TableClient, mode: Mode, entity: &'e mut Stored<E>) -> Self {
+    pub(crate) const fn new(table: Table, mode: Mode, entity: &'e mut Stored<E>) -> Self {
         Self {
             table,
             mode,
@@ -203,7 +199,7 @@ pub(super) fn encode_stored<E: WritableEntity>(
 /// Writes an entity as a part of that run, and gives back its new version.
 pub(super) async fn send(
     run: &mut Run<'_>,
-    table: &TableClient,
+    table: &Table,
     mode: Mode,
     if_match: Option<IfMatch>,
     entity: EncodedEntity,

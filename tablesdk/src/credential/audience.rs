@@ -2,7 +2,7 @@
 
 use tablesdk_protocol::Endpoint;
 
-use crate::Backend;
+use crate::transport::Backend;
 
 /// The audience that goes with an endpoint.
 pub(super) fn of(endpoint: &Endpoint, backend: Backend) -> &'static str {

@@ -17,7 +17,8 @@ use tokio::time::timeout;
 use super::audience;
 use super::challenge::Challenge;
 use super::token::{AccessToken, EntraId, TokenCredential, TokenError, TokenRequest};
-use crate::{Backend, Error};
+use crate::error::Error;
+use crate::transport::Backend;
 
 /// A token as it is sent.
 pub(crate) struct Bearer {

@@ -7,7 +7,8 @@ use tablesdk_protocol::auth::SharedKey;
 use tablesdk_protocol::{Clock, Endpoint};
 
 use super::{Credential, EntraId, Sas, TokenCache};
-use crate::{Backend, Error};
+use crate::error::Error;
+use crate::transport::Backend;
 
 /// A credential, ready to be used for one account.
 #[derive(Debug)]

@@ -19,7 +19,8 @@ use zeroize::Zeroizing;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use std::time::{Duration, SystemTime};
-/// use tablesdk::{AccessToken, EntraId, TableServiceClient, TokenRequest};
+/// use tablesdk::credential::{AccessToken, TokenRequest};
+/// use tablesdk::{EntraId, TableServiceClient};
 ///
 /// let credential = |request: TokenRequest| async move {
 ///     assert_eq!(request.scopes(), ["https://storage.azure.com/.default"]);
@@ -57,7 +58,8 @@ where
 /// ```
 /// use std::path::PathBuf;
 /// use std::time::{Duration, SystemTime};
-/// use tablesdk::{AccessToken, EntraId, TokenCredential, TokenFuture, TokenRequest};
+/// use tablesdk::EntraId;
+/// use tablesdk::credential::{AccessToken, TokenCredential, TokenFuture, TokenRequest};
 ///
 /// /// A file that something else keeps up to date.
 /// struct TokenFile(PathBuf);
@@ -83,7 +85,7 @@ pub type TokenError = Box<dyn std::error::Error + Send + Sync>;
 /// For what a token is asked.
 ///
 /// ```
-/// use tablesdk::{AccessToken, TokenError, TokenRequest};
+/// use tablesdk::credential::{AccessToken, TokenError, TokenRequest};
 ///
 /// async fn token(request: TokenRequest) -> Result<AccessToken, TokenError> {
 ///     let scope = request.scopes().first().ok_or("no scope")?;
@@ -115,7 +117,8 @@ impl TokenRequest {
 /// A token, and until when it is good. `Debug` does not show it.
 ///
 /// ```
-/// use tablesdk::{AccessToken, Timestamp};
+/// use tablesdk::Timestamp;
+/// use tablesdk::credential::AccessToken;
 ///
 /// let expires_at: Timestamp = "2030-01-01T00:00:00Z".parse()?;
 /// let token = AccessToken::new("eyJ0…", expires_at);
@@ -164,7 +167,8 @@ impl fmt::Debug for AccessToken {
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # use tablesdk::{AccessToken, EntraId, TableServiceClient, Timestamp, TokenRequest};
+/// # use tablesdk::credential::{AccessToken, TokenRequest};
+/// # use tablesdk::{EntraId, TableServiceClient, Timestamp};
 /// # use tablesdk_server::{TableServer, TokenGrant, TokenRefusal};
 /// # let server = TableServer::builder()
 /// #     .token_verifier(|_: &str, token: &str| match token {

@@ -116,7 +116,7 @@ impl DynamicEntity {
     /// let dynamic = DynamicEntity::from_entity(&ada)?;
     /// assert_eq!(dynamic.properties().get("badge"), Some(&Value::Int64(7)));
     /// assert_eq!(dynamic.to_entity::<Employee>()?, ada);
-    /// # Ok::<(), tablesdk::EntityError>(())
+    /// # Ok::<(), tablesdk::entity::EntityError>(())
     /// ```
     ///
     /// # Errors
@@ -180,7 +180,7 @@ impl TableEntity for DynamicEntity {
 impl EntityVariant for DynamicEntity {
     type ColumnsOf<E> = DynamicColumns<E>;
 
-    const ACCESS: VariantAccess<Self> = variant::<Self>();
+    const ACCESS: VariantAccess<Self> = variant::variant::<Self>();
 
     fn columns_of<E>(prefix: Prefix) -> DynamicColumns<E> {
         DynamicColumns {

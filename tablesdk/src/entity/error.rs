@@ -12,7 +12,7 @@ use tablesdk_protocol::{EdmType, KeyError, KeyPartName};
 /// # use tablesdk::{DynamicEntity, TableEntity};
 /// # #[derive(Clone, Debug, TableEntity)]
 /// # struct Person { #[table(partition_key)] country: String, #[table(row_key)] id: String, age: i32 }
-/// use tablesdk::EntityProblem;
+/// use tablesdk::entity::EntityProblem;
 ///
 /// let mut row = DynamicEntity::new("UK", "1");
 /// row.properties_mut().set("age", "thirty");
@@ -43,7 +43,8 @@ impl<P: Into<EntityProblem>> From<P> for EntityError {
 /// # use tablesdk::{DynamicEntity, TableEntity};
 /// # #[derive(Clone, Debug, TableEntity)]
 /// # struct Person { #[table(partition_key)] country: String, #[table(row_key)] id: String, age: i32 }
-/// use tablesdk::{EdmType, EntityProblem};
+/// use tablesdk::EdmType;
+/// use tablesdk::entity::EntityProblem;
 ///
 /// let error = DynamicEntity::new("UK", "1").to_entity::<Person>().unwrap_err();
 /// let EntityProblem::MissingProperty { property, expected } = error.problem() else {
@@ -266,7 +267,8 @@ impl Display for Expected {
 /// What is wrong with the value of a property.
 ///
 /// ```
-/// use tablesdk::{PropertyValue, Value, ValueError};
+/// use tablesdk::entity::ValueError;
+/// use tablesdk::{PropertyValue, Value};
 ///
 /// let error = u8::from_value(Value::Int32(300)).unwrap_err();
 /// assert!(matches!(error, ValueError::OutOfRange { .. }));

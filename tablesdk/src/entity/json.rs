@@ -39,7 +39,7 @@ mod with_serde {
     use tablesdk_protocol::{Value, ValueRef};
 
     use super::JsonField;
-    use crate::entity::access::with_field;
+    use crate::entity::field_codec::with_field;
     use crate::entity::{FieldAccess, PropertyValue, ValueError};
 
     impl<T: Serialize + DeserializeOwned + Send + 'static> JsonField for T {

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::dispatch::VariantRows;
+use super::variants::VariantRows;
 
 /// The prefixes of nested structs, outermost first, empty for what is not flattened; and the rows, where not all have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

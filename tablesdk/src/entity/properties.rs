@@ -21,7 +21,7 @@ use super::{EntityError, EntityProblem, PropertyValue, PropertyWriter, ValueErro
 /// assert_eq!(properties.get("Age"), Some(&Value::Int32(36)));
 /// assert_eq!(properties.read::<String>("Name")?, "Ada");
 /// assert!(properties.read::<i64>("Name").is_err());
-/// # Ok::<(), tablesdk::EntityError>(())
+/// # Ok::<(), tablesdk::entity::EntityError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Properties {

@@ -5,9 +5,10 @@ use std::borrow::Cow;
 use tablesdk_protocol::limits::{PROPERTIES_MAX, PROPERTY_NAME_UNITS_MAX};
 use tablesdk_protocol::{EdmType, KeyPartName};
 
-use super::dispatch::Dispatch;
+use super::EntityType;
+use super::key::KeyTemplate;
 use super::prefix::Prefix;
-use super::{EntityType, KeyTemplate};
+use super::variants::Dispatch;
 
 /// The properties that a struct is stored as, keys left out.
 ///

@@ -6,15 +6,15 @@ use bytes::Bytes;
 use tablesdk_protocol::wire::json::{JsonEntity, JsonError, read_entity};
 use tablesdk_protocol::{ETag, Value};
 
-use crate::Error;
 use crate::entity::{Stored, TableEntity};
+use crate::error::Error;
 
 /// The state of an entity, read after a write with an [unknown outcome](crate::ErrorKind::OutcomeUnknown).
 ///
 /// ```
-#[doc = include_str!("docs/employees.md")]
+#[doc = include_str!("../docs/employees.md")]
 /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
-/// use tablesdk::CurrentState;
+/// use tablesdk::action::CurrentState;
 ///
 /// let mut ada = table.get(Employee::key("Sales", "1")).await?.expect("she works here");
 /// ada.name = "Ada Lovelace".to_owned();

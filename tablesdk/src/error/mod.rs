@@ -7,7 +7,9 @@ use std::time::Duration;
 use http::StatusCode;
 use tablesdk_protocol::{EntityKey, ErrorCode, ServiceError, TransportError};
 
-use crate::CurrentState;
+mod current_state;
+
+pub use current_state::{CurrentEntity, CurrentState};
 
 /// Why an operation failed.
 ///
@@ -59,7 +61,7 @@ enum Source {
 /// What kind of failure an [`Error`] is.
 ///
 /// ```
-#[doc = include_str!("docs/employees.md")]
+#[doc = include_str!("../docs/employees.md")]
 /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
 /// use tablesdk::ErrorKind;
 ///
@@ -81,7 +83,7 @@ pub enum ErrorKind {
     Caller,
     /// A connection string, endpoint or credential cannot be used.
     Configuration,
-    /// The [credential](crate::TokenCredential) gave no token: the source is its error. The request that needed the token
+    /// The [credential](crate::credential::TokenCredential) gave no token: the source is its error. The request that needed the token
     /// was not sent.
     Credential,
     /// A name, key, value or filter breaks a rule of the service. Nothing was sent.

@@ -12,7 +12,8 @@ use tokio::time::{Instant, timeout_at};
 
 use super::Pipeline;
 use super::sign::Proof;
-use crate::{Backend, Error};
+use crate::error::Error;
+use crate::transport::Backend;
 
 /// Finds the refusal in an answer of success.
 pub(crate) type Inspect<'i> = &'i (dyn Fn(&Response<Bytes>) -> Option<Refusal> + Sync);

@@ -10,6 +10,7 @@ mod patience;
 mod policy;
 mod retry;
 mod sign;
+mod table;
 
 pub(crate) use attempt::Effect;
 pub use observe::OperationReport;
@@ -17,6 +18,7 @@ pub(crate) use observe::{Hook, PagedOperation, in_current_span};
 pub(crate) use patience::Patience;
 pub use policy::RetryPolicy;
 pub(crate) use retry::{Answer, Run};
+pub(crate) use table::Table;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +34,8 @@ use tokio::time::{Instant, timeout_at};
 use self::budget::Budget;
 use self::sign::Proof;
 use crate::credential::{Account, Credential, CredentialSlot};
-use crate::{Backend, Error};
+use crate::error::Error;
+use crate::transport::Backend;
 
 /// Sends requests to one account.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::Pipeline;
 use super::attempt::Failure;
-use crate::Error;
+use crate::error::Error;
 use crate::query::AccessClass;
 
 /// What an operation took. See [`TableServiceClientBuilder::on_operation`](crate::TableServiceClientBuilder::on_operation).
@@ -26,7 +26,8 @@ use crate::query::AccessClass;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let server = tablesdk_server::TableServer::start().await?;
-/// use tablesdk::{OperationReport, TableServiceClient};
+/// use tablesdk::TableServiceClient;
+/// use tablesdk::action::OperationReport;
 ///
 /// fn log(report: &OperationReport) {
 ///     eprintln!(
@@ -304,7 +305,7 @@ mod spans {
     use tracing::field::Empty;
 
     use super::{OperationReport, Pipeline};
-    use crate::Backend;
+    use crate::transport::Backend;
 
     /// A span, by the names that OpenTelemetry has for databases and HTTP.
     pub(super) struct Span(tracing::Span);

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 use super::Pipeline;
 use super::attempt::{Begun, Effect, Inspect, Remedy};
 use super::observe::{Observation, PagedOperation};
-use crate::Error;
+use crate::error::Error;
 use crate::query::AccessClass;
 
 /// The requests of one operation: they share a deadline and a count.

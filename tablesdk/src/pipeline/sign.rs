@@ -10,8 +10,8 @@ use tablesdk_protocol::header as name;
 use tablesdk_protocol::wire::error_body;
 
 use super::Pipeline;
-use crate::Error;
 use crate::credential::{Bearer, Signer};
+use crate::error::Error;
 
 /// What an attempt was signed with: taken once, and kept whatever takes its place in the meantime.
 #[derive(Debug)]

@@ -11,9 +11,12 @@ use tablesdk_protocol::{KeyPartName, Value};
 
 use super::filter::FilterError;
 use super::{Filter, Literal, LiteralRange};
+use crate::entity::field_codec::field;
+use crate::entity::json::json_field;
+use crate::entity::key::{KeyAccess, KeyTemplate, end_of_prefix};
 use crate::entity::{
-    EntityError, Field, FieldAccess, JsonField, KeyAccess, KeyTemplate, Ordered, Prefix,
-    PropertyReader, Text, ValueError, VariantRows, end_of_prefix, field, json_field,
+    EntityError, Field, FieldAccess, JsonField, Ordered, Prefix, PropertyReader, Text, ValueError,
+    VariantRows,
 };
 
 /// A column of entity `E` whose field is of type `F`.

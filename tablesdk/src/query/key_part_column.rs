@@ -8,7 +8,8 @@ use tablesdk_protocol::wire::json::JsonEntity;
 
 use super::Filter;
 use super::column::incomparable;
-use crate::entity::{EntityError, KeyAccess, KeyTemplate, Prefix, VariantRows};
+use crate::entity::key::{KeyAccess, KeyTemplate};
+use crate::entity::{EntityError, Prefix, VariantRows};
 
 /// A part of the key of entity `E`, which no property holds: it can be selected, but not compared with.
 ///

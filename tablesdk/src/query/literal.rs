@@ -4,7 +4,8 @@ use std::ops::{Bound, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, Rang
 
 use tablesdk_protocol::Value;
 
-use crate::entity::{Desc, Escaped, PropertyValue, ValueError};
+use crate::entity::key::{Desc, Escaped};
+use crate::entity::{PropertyValue, ValueError};
 
 /// A literal that a column of type `T` can be compared with.
 ///

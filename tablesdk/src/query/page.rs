@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use tablesdk_protocol::continuation::EntityContinuation;
 
-use crate::Error;
+use crate::error::Error;
 
 /// Some items of a query, and where the next ones start.
 ///

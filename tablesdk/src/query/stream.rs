@@ -12,7 +12,7 @@ use tablesdk_protocol::TransportError;
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
 
-use crate::Error;
+use crate::error::Error;
 use crate::pipeline::in_current_span;
 
 /// The items of a query. Pages are fetched as items are consumed. The stream ends after the first error.

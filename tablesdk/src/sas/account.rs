@@ -12,7 +12,7 @@ use tablesdk_protocol::auth::sas::{
 use super::letters::{AccountPermissions, ResourceTypes, Services};
 use super::terms::{InvalidTerms, IpRange, Problem, Terms, When, refused};
 use super::url::SasUrl;
-use crate::Error;
+use crate::error::Error;
 use crate::pipeline::Pipeline;
 
 /// Says what the shared access signature of an account grants, and signs it. See

@@ -5,7 +5,8 @@ use std::ops::{RangeFrom, RangeInclusive, RangeToInclusive};
 use tablesdk_protocol::auth::sas::{SasBound, SasKeyRange};
 use tablesdk_protocol::{EntityKey, PartitionKey};
 
-use crate::entity::{EntityError, IntoEntityKey};
+use crate::entity::EntityError;
+use crate::entity::key::IntoEntityKey;
 
 /// A range of keys that a shared access signature can have: from a key on, up to and including one, or both.
 ///

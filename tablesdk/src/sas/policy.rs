@@ -5,7 +5,7 @@ use tablesdk_protocol::{AccessPolicy, SignedIdentifier, Timestamp};
 
 use super::letters::Permissions;
 use super::terms::Problem;
-use crate::Error;
+use crate::error::Error;
 
 /// A stored access policy: what the table says about shared access signatures that name it.
 ///

@@ -14,8 +14,9 @@ use super::key_range::{self, SasKeys};
 use super::letters::Permissions;
 use super::terms::{InvalidTerms, IpRange, OPERATION, Problem, Terms, When, refused};
 use super::url::SasUrl;
-use crate::action::IntoPartitionKey;
-use crate::{Error, TableClient};
+use crate::error::Error;
+use crate::key::IntoPartitionKey;
+use crate::pipeline::Table;
 
 /// Says what a table's shared access signature grants, and signs it. See [`TableClient::sas`].
 ///
@@ -49,7 +50,7 @@ use crate::{Error, TableClient};
 /// ```
 #[must_use = "nothing is signed until `sign` is called"]
 pub struct TableSasBuilder {
-    table: TableClient,
+    table: Table,
     permissions: Permissions,
     policy: Option<Policy>,
     keys: SasKeyRange,
@@ -64,7 +65,7 @@ struct Policy {
 }
 
 impl TableSasBuilder {
-    pub(crate) fn new(table: TableClient) -> Self {
+    pub(crate) fn new(table: Table) -> Self {
         Self {
             table,
             permissions: Permissions::default(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tablesdk_protocol::Timestamp;
 use tablesdk_protocol::auth::sas::{SasAddresses, SasProtocol, SasTime};
 
-use crate::Error;
+use crate::error::Error;
 
 /// The first thing that was wrong with what a builder was given; reported when it is used.
 pub(super) type Problem = Box<dyn std::error::Error + Send + Sync>;

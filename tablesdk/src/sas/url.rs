@@ -9,9 +9,10 @@ use tablesdk_protocol::{Endpoint, TableName};
 use zeroize::Zeroizing;
 
 use super::terms::OPERATION;
+use crate::TableServiceClientBuilder;
 use crate::credential::{Sas, Signer};
+use crate::error::Error;
 use crate::pipeline::Pipeline;
-use crate::{Error, TableServiceClientBuilder};
 
 /// The URL of an account or of a table, with a shared access signature: everything that a client needs.
 ///

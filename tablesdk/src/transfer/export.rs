@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use super::position::Place;
 use super::{ExportPosition, Record};
+use crate::TableServiceClient;
 use crate::entity::DynamicEntity;
+use crate::error::Error;
 use crate::query::{EntityStream, Pages};
-use crate::{Error, TableServiceClient};
 
 /// Reads whole tables. See [`TableServiceClient::export`].
 ///

@@ -17,9 +17,10 @@ use tablesdk_protocol::limits::{BATCH_CHANGES_MAX, REQUEST_BODY_BYTES_MAX};
 use tablesdk_protocol::{EntityKey, TableName};
 
 use super::Record;
+use crate::TableServiceClient;
 use crate::entity::{DynamicEntity, WritableEntity as _, write_entity};
+use crate::error::Error;
 use crate::query::spawn;
-use crate::{Error, TableServiceClient};
 
 /// What an import does with an entity that exists already. There is no default: each is what some people expect.
 ///

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::Error;
+use crate::error::Error;
 use crate::query::PageToken;
 
 /// Where an export goes on from: after a [`Chunk`](super::Chunk). As a text it can be kept beside the file.

@@ -3,9 +3,9 @@
 use tablesdk_protocol::TableName;
 use tablesdk_protocol::wire::json_lines::{self, Line, Totals};
 
-use crate::Error;
 use crate::entity::WritableEntity as _;
 use crate::entity::{DynamicEntity, EntityError, PropertyReader, TableEntity, write_record};
+use crate::error::Error;
 
 /// One record of an export: a line of the [format](crate::transfer#the-format-of-the-lines).
 ///

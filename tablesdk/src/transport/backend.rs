@@ -8,7 +8,8 @@ use tablesdk_protocol::Endpoint;
 /// DB, set it with [`TableServiceClientBuilder::backend`](crate::TableServiceClientBuilder::backend).
 ///
 /// ```
-/// use tablesdk::{Backend, TableServiceClient};
+/// use tablesdk::TableServiceClient;
+/// use tablesdk::transport::Backend;
 ///
 /// // The emulator of Cosmos DB: its host does not tell what it is.
 /// let service = TableServiceClient::builder("http://localhost:8902/localhost")

@@ -7,7 +7,8 @@ use tablesdk_protocol::{Clock, Timestamp};
 /// The system's clock.
 ///
 /// ```
-/// use tablesdk::{Clock, SystemClock, Timestamp};
+/// use tablesdk::Timestamp;
+/// use tablesdk::transport::{Clock, SystemClock};
 ///
 /// assert!(SystemClock.now() > "2024-01-01".parse::<Timestamp>()?);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

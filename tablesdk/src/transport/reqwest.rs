@@ -10,7 +10,7 @@ use tablesdk_protocol::{Transport, TransportError, TransportFuture};
 use tokio::task::JoinSet;
 
 use super::io_thread::IoThread;
-use crate::Error;
+use crate::error::Error;
 
 /// Sends requests over HTTP with a [`reqwest::Client`].
 ///

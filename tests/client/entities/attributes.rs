@@ -1,9 +1,9 @@
 //! The effect of each field attribute on the table: the name and value of the stored property, and the value that is read back.
 
 use serde::{Deserialize, Serialize};
+use tablesdk::entity::ValueError;
 use tablesdk::{
     DynamicEntity, ETag, Properties, TableClient, TableEntity, TableProperties, Timestamp, Value,
-    ValueError,
 };
 use time::OffsetDateTime;
 

@@ -1,8 +1,9 @@
 //! Entities of several types in one table: distinguished by their entity type, read as enums, and never confused.
 
+use tablesdk::entity::EntityProblem;
 use tablesdk::{
-    DynamicEntity, EntityProblem, ErrorKind, Properties, TableClient, TableEntity, TableProperties,
-    Value, WritableEntity,
+    DynamicEntity, ErrorKind, Properties, TableClient, TableEntity, TableProperties, Value,
+    WritableEntity,
 };
 
 use crate::on_both_transports;
@@ -643,7 +644,8 @@ fn parameters_of_an_enum_are_those_of_its_structs() {
 
 /// Structs without an entity type, whose row keys say what they are.
 mod by_row_key {
-    use tablesdk::{DynamicEntity, EntityProblem, TableEntity};
+    use tablesdk::entity::EntityProblem;
+    use tablesdk::{DynamicEntity, TableEntity};
 
     use crate::on_both_transports;
 

@@ -9,9 +9,9 @@ use std::ops::Bound;
 
 use fastrand::Rng;
 use harness::setting;
+use tablesdk::key::{Desc, EntityKey, Escaped, KeyPart, Shard};
 use tablesdk::{
-    Desc, DynamicEntity, EntityKey, Escaped, Guid, KeyPart, PropertyValue, Shard, Stored,
-    TableEntity, Timestamp, WritableEntity,
+    DynamicEntity, Guid, PropertyValue, Stored, TableEntity, Timestamp, WritableEntity,
 };
 use time::{Date, Duration};
 

@@ -5,7 +5,9 @@ use std::time::{Duration, SystemTime};
 use harness::Subject;
 use harness::faults::{Fault, Faults, Op};
 use tablesdk::sas::{Permissions, StoredAccessPolicy};
-use tablesdk::service::{CorsRule, GeoReplicationStatus, Logging, Metrics, ServiceProperties};
+use tablesdk::service_properties::{
+    CorsRule, GeoReplicationStatus, Logging, Metrics, ServiceProperties,
+};
 use tablesdk::{ErrorCode, ErrorKind, TableServiceClient, Timestamp};
 use tablesdk_server::TableServer;
 

@@ -1,9 +1,9 @@
 //! Input that breaks a rule is refused before a request is sent. The error names the wrong input and the rule.
 
 use harness::Subject;
+use tablesdk::transport::{Transport, TransportFuture};
 use tablesdk::{
     Error, ErrorCode, ErrorKind, SharedKey, TableClient, TableEntity, TableServiceClient,
-    Transport, TransportFuture,
 };
 
 use crate::Employee;

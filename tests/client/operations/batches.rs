@@ -5,7 +5,8 @@ use bytes::Bytes;
 use harness::Subject;
 use harness::faults::{Fault, Op, refusal};
 use http::Response;
-use tablesdk::{CurrentState, DynamicEntity, ErrorKind, RetryPolicy, TableEntity};
+use tablesdk::action::CurrentState;
+use tablesdk::{DynamicEntity, ErrorKind, RetryPolicy, TableEntity};
 
 use crate::{Employee, on_both_transports};
 

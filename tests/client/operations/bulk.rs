@@ -9,7 +9,8 @@ use futures::{StreamExt as _, stream};
 use harness::Subject;
 use harness::faults::{Fault, Op, refusal};
 use tablesdk::action::{BulkError, BulkFailure, BulkProgress, BulkReport};
-use tablesdk::{DynamicEntity, EntityKey, ErrorKind, RetryPolicy, TableClient, TableEntity};
+use tablesdk::key::EntityKey;
+use tablesdk::{DynamicEntity, ErrorKind, RetryPolicy, TableClient, TableEntity};
 
 use crate::{Employee, on_both_transports};
 

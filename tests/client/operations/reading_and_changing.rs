@@ -24,7 +24,7 @@ struct Badge {
     email: Option<String>,
 }
 
-fn key() -> tablesdk::Key<Employee> {
+fn key() -> tablesdk::key::Key<Employee> {
     Employee::key("Sales", "1")
 }
 
@@ -181,7 +181,7 @@ async fn many_keys_are_read_in_order_and_so_many_at_a_time() {
     assert_eq!(names, [Some("1"), None, Some("3"), None, Some("5"), None]);
 
     let none = table
-        .get_many(Vec::<tablesdk::Key<Employee>>::new())
+        .get_many(Vec::<tablesdk::key::Key<Employee>>::new())
         .await
         .unwrap();
     assert!(none.is_empty());

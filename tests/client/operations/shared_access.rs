@@ -6,13 +6,13 @@ use std::time::{Duration, SystemTime};
 use harness::Subject;
 use harness::clock::TestClock;
 use serde_json::Value;
+use tablesdk::credential::{AccessToken, TokenRequest};
 use tablesdk::sas::{
     AccountPermissions, AccountSasBuilder, Permissions, ResourceTypes, SasUrl, Services,
     StoredAccessPolicy, TableSasBuilder,
 };
 use tablesdk::{
-    AccessToken, Credential, EntraId, ErrorCode, ErrorKind, Sas, SharedKey, TableClient,
-    TableServiceClient, TokenRequest,
+    Credential, EntraId, ErrorCode, ErrorKind, Sas, SharedKey, TableClient, TableServiceClient,
 };
 use tablesdk_server::TableServer;
 

@@ -134,7 +134,7 @@ async fn more_tables_than_a_page_are_all_listed() {
 #[derive(Debug)]
 struct TokioClock(tokio::time::Instant);
 
-impl tablesdk::Clock for TokioClock {
+impl tablesdk::transport::Clock for TokioClock {
     fn now(&self) -> tablesdk::Timestamp {
         let start: tablesdk::Timestamp = "2030-01-01".parse().unwrap();
         start.saturating_add(self.0.elapsed())

@@ -3,9 +3,8 @@
 use bytes::Bytes;
 use http::{Method, Request, Response};
 use std::sync::{Arc, Mutex};
-use tablesdk::{
-    ErrorKind, Properties, TableClient, TableEntity, TableServiceClient, Transport, TransportFuture,
-};
+use tablesdk::transport::{Transport, TransportFuture};
+use tablesdk::{ErrorKind, Properties, TableClient, TableEntity, TableServiceClient};
 use tablesdk_server::{InProcess, TableServer};
 
 use crate::{Employee, on_both_transports};

@@ -8,10 +8,9 @@ use bytes::Bytes;
 use harness::Subject;
 use harness::faults::{Fault, Op, SERVICE_HEADERS, foreign, refusal, service_response};
 use http::Response;
-use tablesdk::{
-    Backend, CurrentState, Error, ErrorKind, RetryPolicy, SharedKey, TableEntity,
-    TableServiceClient, Transport,
-};
+use tablesdk::action::CurrentState;
+use tablesdk::transport::{Backend, Transport};
+use tablesdk::{Error, ErrorKind, RetryPolicy, SharedKey, TableEntity, TableServiceClient};
 use tokio::time::Instant;
 
 use crate::Employee;
@@ -78,7 +77,7 @@ struct Scores {
 }
 
 mod one_way {
-    use tablesdk::ValueError;
+    use tablesdk::entity::ValueError;
 
     pub(super) type Property = i64;
 
@@ -291,7 +290,7 @@ async fn success_of_a_proxy_proves_no_write() {
     for response in of_a_proxy(202) {
         let (subject, _table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
         faults.plan(Op::Update, [Fault::Answer(response)]);
-        let properties = tablesdk::service::ServiceProperties::default();
+        let properties = tablesdk::service_properties::ServiceProperties::default();
         let error = subject
             .service
             .set_properties(properties)
@@ -306,7 +305,7 @@ async fn success_of_a_proxy_proves_no_write() {
 struct WithoutVersion<T>(T);
 
 impl<T: Transport> Transport for WithoutVersion<T> {
-    fn send(&self, request: http::Request<Bytes>) -> tablesdk::TransportFuture<'_> {
+    fn send(&self, request: http::Request<Bytes>) -> tablesdk::transport::TransportFuture<'_> {
         Box::pin(async move {
             let mut response = self.0.send(request).await?;
             response.headers_mut().remove("x-ms-version");

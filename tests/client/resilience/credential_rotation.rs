@@ -7,7 +7,8 @@ use std::time::Duration;
 use harness::clock::TestClock;
 use harness::faults::{Fault, Faults, Op};
 use tablesdk::sas::Permissions;
-use tablesdk::{RetryPolicy, SharedKey, TableServiceClient, Transport};
+use tablesdk::transport::Transport;
+use tablesdk::{RetryPolicy, SharedKey, TableServiceClient};
 use tablesdk_server::TableServer;
 
 use crate::Employee;
@@ -44,7 +45,10 @@ struct Switch<A, B> {
 }
 
 impl<A: Transport, B: Transport> Transport for Switch<A, B> {
-    fn send(&self, request: http::Request<bytes::Bytes>) -> tablesdk::TransportFuture<'_> {
+    fn send(
+        &self,
+        request: http::Request<bytes::Bytes>,
+    ) -> tablesdk::transport::TransportFuture<'_> {
         if self.is_after.load(Ordering::SeqCst) {
             self.after.send(request)
         } else {

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use harness::Subject;
 use harness::faults::{Fault, Faults, Op, batch_refusal, refusal};
+use tablesdk::action::CurrentState;
+use tablesdk::transport::{Clock, Transport};
 use tablesdk::{
-    Clock, CurrentState, DynamicEntity, ErrorKind, RetryPolicy, Stored, TableClient,
-    TableServiceClient, Timestamp, Transport,
+    DynamicEntity, ErrorKind, RetryPolicy, Stored, TableClient, TableServiceClient, Timestamp,
 };
 use tablesdk_server::{InProcess, TableServer};
 use tokio::time::sleep;
@@ -60,7 +61,10 @@ thread_local! {
 struct Counting<T>(T);
 
 impl<T: Transport> Transport for Counting<T> {
-    fn send(&self, request: http::Request<bytes::Bytes>) -> tablesdk::TransportFuture<'_> {
+    fn send(
+        &self,
+        request: http::Request<bytes::Bytes>,
+    ) -> tablesdk::transport::TransportFuture<'_> {
         Box::pin(async move {
             let answer = self.0.send(request).await?;
             let text = String::from_utf8_lossy(answer.body()).into_owned();

@@ -12,9 +12,10 @@ use http::Request;
 use tablesdk::action::BulkReport;
 use tablesdk::sas::Permissions;
 use tablesdk::transfer::{ImportMode, Record};
+use tablesdk::transport::{Transport, TransportFuture};
 use tablesdk::{
     DynamicEntity, ErrorKind, RetryPolicy, TableClient, TableEntity, TableServiceClient, Timestamp,
-    Transport, TransportFuture, Value,
+    Value,
 };
 use tablesdk_server::TableServer;
 
@@ -268,7 +269,8 @@ async fn places_that_are_read_side_by_side_do_not_time_out_while_items_are_consu
 
 #[tokio::test]
 async fn a_token_does_not_go_to_a_secondary_without_encryption() {
-    use tablesdk::{AccessToken, EntraId, TokenCredential, TokenFuture, TokenRequest};
+    use tablesdk::EntraId;
+    use tablesdk::credential::{AccessToken, TokenCredential, TokenFuture, TokenRequest};
 
     #[derive(Debug)]
     struct Fixed;

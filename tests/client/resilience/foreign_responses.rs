@@ -1,7 +1,8 @@
 //! The client's requests, byte for byte, and responses that the service should not send. A mock server receives and sends them.
 
 use harness::faults::SERVICE_HEADERS;
-use tablesdk::{Backend, ErrorKind, RetryPolicy, SharedKey, TableClient, TableServiceClient};
+use tablesdk::transport::Backend;
+use tablesdk::{ErrorKind, RetryPolicy, SharedKey, TableClient, TableServiceClient};
 use tablesdk_server::TableServer;
 use wiremock::matchers::any;
 use wiremock::{Mock, MockServer, ResponseTemplate};

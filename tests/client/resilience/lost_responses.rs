@@ -7,9 +7,8 @@ use bytes::Bytes;
 use harness::Subject;
 use harness::faults::{Fault, Op, refusal};
 use http::Response;
-use tablesdk::{
-    CurrentState, Error, ErrorKind, RetryPolicy, Stored, TableClient, TableServiceClient,
-};
+use tablesdk::action::CurrentState;
+use tablesdk::{Error, ErrorKind, RetryPolicy, Stored, TableClient, TableServiceClient};
 use tokio::time::Instant;
 
 use crate::Employee;
@@ -435,7 +434,7 @@ async fn an_operation_that_is_dropped_gives_back_its_place() {
 #[derive(Debug, Default)]
 struct Ticking(std::sync::atomic::AtomicU64);
 
-impl tablesdk::Clock for Ticking {
+impl tablesdk::transport::Clock for Ticking {
     fn now(&self) -> tablesdk::Timestamp {
         let seconds = self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         tablesdk::Timestamp::UNIX_EPOCH.saturating_add(Duration::from_secs(seconds))

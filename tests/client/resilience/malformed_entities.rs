@@ -2,9 +2,11 @@
 //! value. The client does not panic, and does not silently use a default.
 
 use bytes::Bytes;
+use tablesdk::entity::{EntityError, EntityProblem};
+use tablesdk::transport::{Transport, TransportFuture};
 use tablesdk::{
-    DynamicEntity, EntityError, EntityProblem, Error, ErrorKind, Properties, TableClient,
-    TableEntity, TableProperties, TableServiceClient, Transport, TransportFuture,
+    DynamicEntity, Error, ErrorKind, Properties, TableClient, TableEntity, TableProperties,
+    TableServiceClient,
 };
 
 /// Answers every request with one body.

@@ -11,13 +11,15 @@ use futures::TryStreamExt as _;
 use harness::Subject;
 use harness::faults::{Fault, Faults, Op, refusal};
 use http::{Request, header};
+use tablesdk::action::OperationReport;
+use tablesdk::credential::{AccessToken, TokenRequest};
 use tablesdk::query::AccessClass;
 use tablesdk::sas::{AccountPermissions, ResourceTypes};
 use tablesdk::transport::ReqwestTransport;
+use tablesdk::transport::{Transport, TransportFuture};
 use tablesdk::{
-    AccessToken, Credential, DynamicEntity, EntraId, OperationReport, RetryPolicy, Sas,
-    TableClient, TableEntity, TableServiceClient, Timestamp, TokenRequest, Transport,
-    TransportFuture,
+    Credential, DynamicEntity, EntraId, RetryPolicy, Sas, TableClient, TableEntity,
+    TableServiceClient, Timestamp,
 };
 use tablesdk_server::{InProcess, TableServer, TokenGrant, TokenRefusal};
 use tracing::Dispatch;

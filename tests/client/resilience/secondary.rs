@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use harness::Subject;
 use harness::faults::{Fault, Faults, Op, refusal};
-use tablesdk::{Backend, ErrorKind, RetryPolicy, TableClient, TableServiceClient};
+use tablesdk::transport::Backend;
+use tablesdk::{ErrorKind, RetryPolicy, TableClient, TableServiceClient};
 use tablesdk_server::{InProcess, TableServer};
 use tokio::time::Instant;
 

@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
+use tablesdk::credential::{AccessToken, TokenRequest};
 use tablesdk::sas::Permissions;
 use tablesdk::transport::ReqwestTransport;
 use tablesdk::{
-    AccessToken, EntraId, ErrorKind, RetryPolicy, TableServiceClient, TableServiceClientBuilder,
-    Timestamp, TokenRequest,
+    EntraId, ErrorKind, RetryPolicy, TableServiceClient, TableServiceClientBuilder, Timestamp,
 };
 use tablesdk_server::{TableServer, TlsIdentity, TokenGrant, TokenRefusal};
 

@@ -12,10 +12,9 @@ use futures::future::{join_all, try_join_all};
 use harness::clock::TestClock;
 use harness::faults::{Fault, Faults, Op, refusal};
 use http::Response;
-use tablesdk::{
-    AccessToken, Backend, EntraId, ErrorKind, RetryPolicy, TableServiceClient, TokenCredential,
-    TokenFuture, TokenRequest, Transport,
-};
+use tablesdk::credential::{AccessToken, TokenCredential, TokenFuture, TokenRequest};
+use tablesdk::transport::{Backend, Transport};
+use tablesdk::{EntraId, ErrorKind, RetryPolicy, TableServiceClient};
 use tablesdk_server::{InProcess, TableServer, TokenGrant, TokenRefusal};
 use tokio::sync::Semaphore;
 

@@ -4,7 +4,7 @@ use tablesdk::TableEntity;
 #[table(partition_key = "{department}", row_key = "{employee}")]
 struct Review {
     department: String,
-    employee: tablesdk::Desc<String>,
+    employee: tablesdk::key::Desc<String>,
 }
 
 fn main() {}

@@ -13,7 +13,7 @@ struct Money;
 
 mod cents {
     pub(super) type Property = i64;
-    pub(super) fn to_property(_: &super::Money) -> Result<i64, tablesdk::ValueError> {
+    pub(super) fn to_property(_: &super::Money) -> Result<i64, tablesdk::entity::ValueError> {
         Ok(5)
     }
 }

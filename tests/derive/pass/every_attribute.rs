@@ -199,7 +199,7 @@ const fn bytes<const N: usize>() -> [u8; N] {
 pub struct Own;
 
 mod own {
-    use tablesdk::ValueError;
+    use tablesdk::entity::ValueError;
 
     pub(crate) type Property = Option<i32>;
 

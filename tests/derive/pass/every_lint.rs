@@ -138,16 +138,16 @@ pub(crate) mod hidden {
     impl<const N: usize> PropertyValue for Fixed<N> {
         const EDM_TYPE: tablesdk::EdmType = tablesdk::EdmType::Binary;
         #[inline]
-        fn to_value(&self) -> Result<tablesdk::ValueRef<'_>, tablesdk::ValueError> {
-            Ok(tablesdk::ValueRef::Binary(self.0.as_slice().into()))
+        fn to_value(&self) -> Result<tablesdk::entity::ValueRef<'_>, tablesdk::entity::ValueError> {
+            Ok(tablesdk::entity::ValueRef::Binary(self.0.as_slice().into()))
         }
         #[inline]
-        fn from_value(value: tablesdk::Value) -> Result<Self, tablesdk::ValueError> {
+        fn from_value(value: tablesdk::Value) -> Result<Self, tablesdk::entity::ValueError> {
             let bytes = Vec::<u8>::from_value(value)?;
             bytes
                 .try_into()
                 .map(Self)
-                .map_err(|_bytes: Vec<u8>| tablesdk::ValueError::unwritable("size"))
+                .map_err(|_bytes: Vec<u8>| tablesdk::entity::ValueError::unwritable("size"))
         }
     }
 }

@@ -182,21 +182,21 @@ pub mod private_key {
         const EDM_TYPE: ::tablesdk::EdmType = ::tablesdk::EdmType::Int32;
         fn to_value(
             &self,
-        ) -> ::core::result::Result<::tablesdk::ValueRef<'_>, ::tablesdk::ValueError> {
-            ::core::result::Result::Ok(::tablesdk::ValueRef::Int32(1))
+        ) -> ::core::result::Result<::tablesdk::entity::ValueRef<'_>, ::tablesdk::entity::ValueError> {
+            ::core::result::Result::Ok(::tablesdk::entity::ValueRef::Int32(1))
         }
         fn from_value(
             _: ::tablesdk::Value,
-        ) -> ::core::result::Result<Self, ::tablesdk::ValueError> {
+        ) -> ::core::result::Result<Self, ::tablesdk::entity::ValueError> {
             ::core::result::Result::Ok(M)
         }
     }
     struct K;
-    impl ::tablesdk::KeyPart for K {
-        fn to_key(&self) -> ::core::result::Result<::std::string::String, ::tablesdk::ValueError> {
+    impl ::tablesdk::key::KeyPart for K {
+        fn to_key(&self) -> ::core::result::Result<::std::string::String, ::tablesdk::entity::ValueError> {
             ::core::result::Result::Ok(::std::string::String::new())
         }
-        fn from_key(_: &str) -> ::core::result::Result<Self, ::tablesdk::ValueError> {
+        fn from_key(_: &str) -> ::core::result::Result<Self, ::tablesdk::entity::ValueError> {
             ::core::result::Result::Ok(K)
         }
     }

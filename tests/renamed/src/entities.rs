@@ -1,9 +1,8 @@
 //! `TableEntity` and `TableProperties`, with every attribute.
 
-use renamed::{
-    Desc, DynamicEntity, ETag, EntityError, Escaped, Properties, Shard, TableEntity,
-    TableProperties, Timestamp, ValueError,
-};
+use renamed::entity::{EntityError, ValueError};
+use renamed::key::{Desc, Escaped, Shard};
+use renamed::{DynamicEntity, ETag, Properties, TableEntity, TableProperties, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::values::{Celsius, Colour, Id, Level, OuterId, Region, Secret, Wrapped};

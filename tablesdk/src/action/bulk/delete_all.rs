@@ -10,8 +10,8 @@ use tablesdk_protocol::{ETag, EntityKey, IfMatch};
 
 use super::report::{Cause, Ledger, Outcome};
 use super::{BUFFER, Bulk, BulkError, BulkProgress, BulkReport, CONCURRENCY, Input, Verb, check};
-use crate::TableClient;
 use crate::action::EncodedEntity;
+use crate::pipeline::Table;
 use crate::query::EntityStream;
 
 /// Keys, with versions where they were asked for.
@@ -35,7 +35,7 @@ type Found = EntityStream<(EntityKey, Option<ETag>)>;
 /// ```
 #[must_use = "actions do nothing until awaited"]
 pub struct DeleteAll<'a> {
-    table: TableClient,
+    table: Table,
     /// What the query finds, with the versions if they are asked for.
     find: Box<dyn FnOnce(bool) -> Found + Send + 'a>,
     if_unchanged: bool,
@@ -45,7 +45,7 @@ pub struct DeleteAll<'a> {
 }
 
 impl<'a> DeleteAll<'a> {
-    pub(crate) fn new(table: TableClient, find: impl FnOnce(bool) -> Found + Send + 'a) -> Self {
+    pub(crate) fn new(table: Table, find: impl FnOnce(bool) -> Found + Send + 'a) -> Self {
         Self {
             table,
             find: Box::new(find),

@@ -26,8 +26,10 @@ use self::pack::{Done, Item, Packer};
 use self::report::{Cause, Ledger};
 use self::send::{Sent, Sizes, Verb, send};
 use crate::action::EncodedEntity;
-use crate::entity::{IntoEntityKey, WritableEntity};
-use crate::{Error, TableClient};
+use crate::entity::WritableEntity;
+use crate::entity::key::IntoEntityKey;
+use crate::error::Error;
+use crate::pipeline::Table;
 
 /// Starts a bulk run: selects the operation and the input. See [`TableClient::bulk`].
 ///
@@ -55,11 +57,11 @@ use crate::{Error, TableClient};
 #[derive(Clone, Debug)]
 #[must_use = "a bulk run does nothing until it is run"]
 pub struct BulkStart {
-    table: TableClient,
+    table: Table,
 }
 
 impl BulkStart {
-    pub(crate) const fn new(table: TableClient) -> Self {
+    pub(crate) const fn new(table: Table) -> Self {
         Self { table }
     }
 
@@ -206,7 +208,7 @@ type Inputs<'a> =
 /// ```
 #[must_use = "a bulk run does nothing until it is run"]
 pub struct Bulk<'a> {
-    table: TableClient,
+    table: Table,
     verb: Verb,
     inputs: Inputs<'a>,
     concurrency: usize,
@@ -218,7 +220,7 @@ pub struct Bulk<'a> {
 
 impl<'a> Bulk<'a> {
     fn new(
-        table: TableClient,
+        table: Table,
         verb: Verb,
         inputs: impl Stream<Item = Result<Input, Box<dyn StdError + Send + Sync>>> + Send + 'a,
     ) -> Self {
@@ -409,7 +411,7 @@ enum Event {
 }
 
 /// Refuses what no run can be made with.
-fn check(table: &TableClient, concurrency: usize, buffer: usize) -> Result<(), Error> {
+fn check(table: &Table, concurrency: usize, buffer: usize) -> Result<(), Error> {
     table.checked_name(OPERATION)?;
     let refused = |problem| Err(Error::input(problem).with_operation(OPERATION));
     if concurrency == 0 {

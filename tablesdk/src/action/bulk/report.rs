@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tablesdk_protocol::EntityKey;
 
-use crate::Error;
+use crate::error::Error;
 
 /// The progress of a bulk run. Every count is a number of entities.
 ///

@@ -9,7 +9,8 @@ use super::is_refusal;
 use super::pack::{Item, Measure};
 use super::report::{BulkFailure, Outcome};
 use crate::action::{Batch, DeleteEntity, EncodedEntity};
-use crate::{CurrentState, Error, ErrorKind, TableClient};
+use crate::error::{CurrentState, Error, ErrorKind};
+use crate::pipeline::Table;
 
 /// What a run does to every entity of its input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +60,7 @@ impl Sent {
 }
 
 /// Sends the changes as a batch. What is refused is left out, and the rest sent again; after some refusals, one by one.
-pub(super) async fn send(table: TableClient, verb: Verb, mut items: Vec<Item>) -> Sent {
+pub(super) async fn send(table: Table, verb: Verb, mut items: Vec<Item>) -> Sent {
     let mut sent = Sent::default();
     let mut refusals = 0;
     while let Some(first) = items.first() {
@@ -103,7 +104,7 @@ pub(super) async fn send(table: TableClient, verb: Verb, mut items: Vec<Item>) -
     sent
 }
 
-async fn one_by_one(table: &TableClient, verb: Verb, items: &[Item], sent: &mut Sent) {
+async fn one_by_one(table: &Table, verb: Verb, items: &[Item], sent: &mut Sent) {
     let mut rest = items;
     while let Some((item, others)) = rest.split_first() {
         sent.requests += 1;
@@ -146,12 +147,7 @@ fn refuse(sent: &mut Sent, verb: Verb, item: &Item, error: Error) {
     }
 }
 
-fn batch(
-    table: &TableClient,
-    verb: Verb,
-    partition: PartitionKey,
-    items: &[Item],
-) -> Batch<'static> {
+fn batch(table: &Table, verb: Verb, partition: PartitionKey, items: &[Item]) -> Batch<'static> {
     let batch = Batch::new(table.clone(), Ok(partition));
     items.iter().fold(batch, |batch, item| {
         let encoded = || EncodedEntity {
@@ -213,14 +209,14 @@ fn is_gone(error: &Error) -> bool {
 
 /// Sizes as the service will see them.
 pub(super) struct Sizes {
-    table: TableClient,
+    table: Table,
     verb: Verb,
     frame: usize,
     head_max: usize,
 }
 
 impl Sizes {
-    pub(super) fn new(table: TableClient, verb: Verb) -> Self {
+    pub(super) fn new(table: Table, verb: Verb) -> Self {
         let nowhere = PartitionKey::new("").map_err(Into::into);
         let frame = Batch::new(table.clone(), nowhere).body_bytes();
         let head_max = HEAD_BYTES_MAX + table.pipeline.endpoint.to_string().len();

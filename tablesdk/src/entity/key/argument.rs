@@ -9,7 +9,8 @@ use super::part::KeyPart;
 /// A `&str` is given for a `String`, and the value within for [`Desc`] and [`Escaped`].
 ///
 /// ```
-/// use tablesdk::{Desc, TableEntity};
+/// use tablesdk::TableEntity;
+/// use tablesdk::key::Desc;
 ///
 /// #[derive(TableEntity)]
 /// #[table(partition_key = "{device}", row_key = "{sequence}")]

@@ -21,7 +21,8 @@ use crate::entity::{Ordered, PropertyValue, ValueError};
 /// # let service = tablesdk::TableServiceClient::from_connection_string(&server.connection_string())?;
 /// # let table = service.table("Claims");
 /// # table.create_table().await?;
-/// use tablesdk::{Desc, TableEntity, Timestamp};
+/// use tablesdk::key::Desc;
+/// use tablesdk::{TableEntity, Timestamp};
 ///
 /// #[derive(TableEntity)]
 /// #[table(partition_key = "{employee}", row_key = "{at}_{number:04}")]

@@ -14,7 +14,8 @@ use crate::entity::{PropertyValue, ValueError};
 /// keys is not that of the texts, and other programs must know of the escape; hence it is opted into.
 ///
 /// ```
-/// use tablesdk::{Escaped, TableEntity, WritableEntity};
+/// use tablesdk::key::Escaped;
+/// use tablesdk::{TableEntity, WritableEntity};
 ///
 /// #[derive(TableEntity)]
 /// #[table(partition_key = "{host}", row_key = "{path}_{version:03}")]
@@ -26,7 +27,7 @@ use crate::entity::{PropertyValue, ValueError};
 ///
 /// let document = Document { host: "example.org".into(), path: "docs/read_me".into(), version: 2 };
 /// assert_eq!(document.entity_key()?.row_key().as_str(), "docs=2Fread=5Fme_002");
-/// # Ok::<(), tablesdk::EntityError>(())
+/// # Ok::<(), tablesdk::entity::EntityError>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(clippy::exhaustive_structs, reason = "a newtype that is made by hand")]

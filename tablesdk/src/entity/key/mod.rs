@@ -16,14 +16,13 @@ pub use escaped::Escaped;
 pub use part::{KeyNumber, KeyPart, Ordinal};
 pub use rows::{KeyRange, RowRange, Rows};
 pub use shard::Shard;
+pub use tablesdk_protocol::{EntityKey, KeyError, KeyPartName, KeyProblem, PartitionKey, RowKey};
 pub use template::{KeyPiece, KeyReader, KeyTemplate, KeyWriter};
 
 pub(crate) use rows::end_of_prefix;
 
 use std::fmt;
 use std::marker::PhantomData;
-
-use tablesdk_protocol::{EntityKey, PartitionKey, RowKey};
 
 use super::EntityError;
 
@@ -63,7 +62,8 @@ impl<E> Key<E> {
     /// type shows when it is read.
     ///
     /// ```
-    /// # use tablesdk::{DynamicEntity, Key, TableEntity};
+    /// # use tablesdk::key::Key;
+    /// # use tablesdk::{DynamicEntity, TableEntity};
     /// # #[derive(TableEntity)]
     /// # #[table(entity_type = "Employee")]
     /// # struct Employee { #[table(partition_key)] department: String, #[table(row_key)] id: String }
@@ -126,10 +126,6 @@ impl<E> Partition<E> {
             entity: PhantomData,
         }
     }
-
-    pub(crate) fn into_partition_key(self) -> Result<PartitionKey, EntityError> {
-        self.key
-    }
 }
 
 impl<E> Partition<E> {
@@ -179,7 +175,8 @@ impl<E> fmt::Debug for Partition<E> {
 /// ```
 #[doc = include_str!("../../docs/employees.md")]
 /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
-/// use tablesdk::{EntityKey, IntoEntityKey, TableClient};
+/// use tablesdk::TableClient;
+/// use tablesdk::key::{EntityKey, IntoEntityKey};
 ///
 /// async fn dismiss(table: &TableClient, who: impl IntoEntityKey) -> Result<bool, tablesdk::Error> {
 ///     table.delete(who).await
@@ -232,12 +229,62 @@ impl<P: Into<String>, R: Into<String>> IntoEntityKey for (P, R) {
     }
 }
 
+/// What names the partition of a batch: [`Partition`], or the text as it is stored.
+///
+/// ```
+#[doc = include_str!("../../docs/employees.md")]
+/// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+/// // The same partition, as a typed one and as a text.
+/// table.batch(Employee::partition("Sales")).delete(("Sales", "1")).commit().await?;
+/// table.batch("Sales").insert(&Employee::new("Sales", "1", "Ada")).commit().await?;
+/// # Ok(())
+/// # }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not name a partition",
+    label = "not a partition key",
+    note = "give a typed partition such as `Employee::partition(\"Sales\")`, or its text `\"Sales\"`"
+)]
+pub trait IntoPartitionKey {
+    /// The partition key, or what is wrong with it.
+    ///
+    /// # Errors
+    ///
+    /// When the text breaks a rule of the service for keys.
+    fn into_partition_key(self) -> Result<PartitionKey, EntityError>;
+}
+
+impl<E> IntoPartitionKey for Partition<E> {
+    fn into_partition_key(self) -> Result<PartitionKey, EntityError> {
+        self.key
+    }
+}
+
+impl IntoPartitionKey for PartitionKey {
+    fn into_partition_key(self) -> Result<PartitionKey, EntityError> {
+        Ok(self)
+    }
+}
+
+impl IntoPartitionKey for &str {
+    fn into_partition_key(self) -> Result<PartitionKey, EntityError> {
+        Ok(PartitionKey::new(self)?)
+    }
+}
+
+impl IntoPartitionKey for String {
+    fn into_partition_key(self) -> Result<PartitionKey, EntityError> {
+        Ok(PartitionKey::new(self)?)
+    }
+}
+
 /// A key that may name an entity of type `E`: an untyped one any, a typed one only its own.
 ///
 /// ```
 #[doc = include_str!("../../docs/employees.md")]
 /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
-/// use tablesdk::{KeyOf, Stored, TableClient};
+/// use tablesdk::key::KeyOf;
+/// use tablesdk::{Stored, TableClient};
 ///
 /// async fn find(
 ///     table: &TableClient,

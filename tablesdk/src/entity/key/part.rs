@@ -18,9 +18,9 @@ use crate::entity::{PropertyValue, ValueError};
 /// | [`Guid`], `uuid::Uuid` | lower case, with hyphens | 36 |
 /// | [`Timestamp`], and the instants of `time`, `chrono`, `jiff` | `2024-03-15T10:20:30.1234567Z` | 28 |
 /// | the days of `time`, `chrono`, `jiff` | `2024-03-15` | 10 |
-/// | [`Desc<T>`](crate::Desc) | so that the greatest comes first | that of its numbers |
-/// | [`Shard<N>`](crate::Shard) | decimal, with zeros in front | that of `N - 1` |
-/// | [`Escaped<T>`](crate::Escaped) | with `=2F` for what a key cannot hold | |
+/// | [`Desc<T>`](crate::key::Desc) | so that the greatest comes first | that of its numbers |
+/// | [`Shard<N>`](crate::key::Shard) | decimal, with zeros in front | that of `N - 1` |
+/// | [`Escaped<T>`](crate::key::Escaped) | with `=2F` for what a key cannot hold | |
 ///
 /// Texts of a fixed width sort as their values do. A `String` sorts by its UTF-16 code units, as everything in a table. An
 /// instant finer than 100 ns is cut to what the service stores. Where a template pads a number, as in `{id:06}`, it has so
@@ -29,7 +29,8 @@ use crate::entity::{PropertyValue, ValueError};
 /// A newtype, or an enum that keeps every text, gets it by `#[derive(PropertyValue)]`. A type of your own:
 ///
 /// ```
-/// use tablesdk::{KeyPart, ValueError};
+/// use tablesdk::entity::ValueError;
+/// use tablesdk::key::KeyPart;
 ///
 /// struct Country([u8; 2]);
 ///
@@ -90,7 +91,8 @@ pub trait KeyPart: Sized {
 /// A number that a template can pad with zeros, as in `{id:06}`.
 ///
 /// ```
-/// use tablesdk::{KeyNumber, KeyPart, ValueError};
+/// use tablesdk::entity::ValueError;
+/// use tablesdk::key::{KeyNumber, KeyPart};
 ///
 /// #[derive(Clone, Copy)]
 /// struct EmployeeId(u32);
@@ -131,11 +133,12 @@ pub trait KeyNumber: KeyPart {
     fn from_number(number: u64) -> Option<Self>;
 }
 
-/// A value that has a place in a row of all values of its type, counted from 0, so that [`Desc`](crate::Desc) can count from
+/// A value that has a place in a row of all values of its type, counted from 0, so that [`Desc`](crate::key::Desc) can count from
 /// the other end.
 ///
 /// ```
-/// use tablesdk::{KeyPart, Ordinal, ValueError};
+/// use tablesdk::entity::ValueError;
+/// use tablesdk::key::{KeyPart, Ordinal};
 ///
 /// /// Months since January 1970, as `1970-01`.
 /// struct Month(u32);
@@ -173,7 +176,7 @@ pub trait KeyNumber: KeyPart {
 ///     }
 /// }
 ///
-/// use tablesdk::Desc;
+/// use tablesdk::key::Desc;
 /// assert!(Desc(Month(651)).to_key()? < Desc(Month(650)).to_key()?);
 /// # Ok::<(), ValueError>(())
 /// ```

@@ -18,7 +18,8 @@ use crate::entity::{EntityError, EntityProblem, Ordered, ValueError};
 /// Rows of entities of type `E` whose keys lie in a range. See [`QueryEntities::rows`](crate::action::QueryEntities::rows).
 ///
 /// ```
-/// use tablesdk::{RowRange, TableEntity};
+/// use tablesdk::TableEntity;
+/// use tablesdk::key::RowRange;
 ///
 /// #[derive(TableEntity)]
 /// #[table(partition_key = "{department}", row_key = "{employee:06}_{year:04}")]
@@ -251,7 +252,8 @@ impl<E> fmt::Debug for Rows<E> {
 /// What a part of a key of type `P` may be in a range of rows: one value, or any of Rust's ranges of values.
 ///
 /// ```
-/// use tablesdk::{RowRange, TableEntity};
+/// use tablesdk::TableEntity;
+/// use tablesdk::key::RowRange;
 ///
 /// #[derive(TableEntity)]
 /// #[table(partition_key = "{station}", row_key = "{day}")]

@@ -15,7 +15,8 @@ use crate::entity::{Ordered, PropertyValue, ValueError};
 /// The text is the number, from 0, in as many digits as `N - 1` has.
 ///
 /// ```
-/// use tablesdk::{Shard, TableEntity};
+/// use tablesdk::TableEntity;
+/// use tablesdk::key::Shard;
 ///
 /// #[derive(TableEntity)]
 /// #[table(partition_key = "{hour}_{shard}", row_key = "{id}")]
@@ -31,7 +32,7 @@ use crate::entity::{Ordered, PropertyValue, ValueError};
 /// # assert_eq!(event.entity_key()?.partition_key().as_str(), "2024-03-15T10_14");
 /// let partitions = Shard::all().map(|shard| Event::partition("2024-03-15T10", shard));
 /// assert_eq!(partitions.count(), 16);
-/// # Ok::<(), tablesdk::EntityError>(())
+/// # Ok::<(), tablesdk::entity::EntityError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Shard<const N: u32>(u32);

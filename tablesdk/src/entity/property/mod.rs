@@ -45,7 +45,8 @@ use super::ValueError;
 /// A type of your own maps itself onto one of the eight:
 ///
 /// ```
-/// use tablesdk::{EdmType, PropertyValue, Value, ValueError, ValueRef};
+/// use tablesdk::entity::{ValueError, ValueRef};
+/// use tablesdk::{EdmType, PropertyValue, Value};
 ///
 /// struct Celsius(f64);
 ///
@@ -120,7 +121,8 @@ property_value!(bytes::Bytes, Binary, self => Cow::Borrowed(self), bytes => byte
 /// its variants do.
 ///
 /// ```
-/// use tablesdk::{Ordered, PropertyValue, TableEntity};
+/// use tablesdk::entity::Ordered;
+/// use tablesdk::{PropertyValue, TableEntity};
 ///
 /// # #[derive(TableEntity)]
 /// # struct Reading { #[table(partition_key)] station: String, #[table(row_key)] at: String, body: Celsius }
@@ -135,7 +137,7 @@ property_value!(bytes::Bytes, Binary, self => Cow::Borrowed(self), bytes => byte
 #[diagnostic::on_unimplemented(
     message = "the service cannot tell which of two values of type `{Self}` is greater",
     label = "can be compared for equality only",
-    note = "use `eq`, `ne` or `is_in`; a type whose stored form keeps its order says so with `impl tablesdk::Ordered`"
+    note = "use `eq`, `ne` or `is_in`; a type whose stored form keeps its order says so with `impl tablesdk::entity::Ordered`"
 )]
 pub trait Ordered: PropertyValue {}
 

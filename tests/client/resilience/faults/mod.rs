@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use http::{Method, Request};
-use tablesdk::{
-    CurrentState, Error, ErrorKind, TableClient, TableServiceClient, Transport, TransportFuture,
-};
+use tablesdk::action::CurrentState;
+use tablesdk::transport::{Transport, TransportFuture};
+use tablesdk::{Error, ErrorKind, TableClient, TableServiceClient};
 use tablesdk_server::TableServer;
 
 use self::verb::{Class, Verb};

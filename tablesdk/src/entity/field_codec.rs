@@ -11,10 +11,11 @@ use tablesdk_protocol::wire::json::RawProperty;
 use tablesdk_protocol::{ETag, EdmType, Value, ValueRef};
 
 use super::prefix::Prefix;
+use super::properties::RestField;
 use super::reader::{convert, value_of};
 use super::{
-    EntityError, EntityProblem, Field, PropertyReader, PropertySchema, PropertyWriter, RestField,
-    Schema, ValueError,
+    EntityError, EntityProblem, Field, PropertyReader, PropertySchema, PropertyWriter, Schema,
+    ValueError,
 };
 
 type ToValue<F> = fn(&F) -> Result<Option<ValueRef<'_>>, ValueError>;

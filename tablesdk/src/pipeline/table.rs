@@ -1,0 +1,54 @@
+//! A table of an account, as the operations on it see it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::Request;
+use tablesdk_protocol::TableName;
+
+use super::{Answer, Effect, PagedOperation, Pipeline, Run};
+use crate::error::Error;
+
+/// The name of a table, and the pipeline to its account. Each action has a clone.
+#[derive(Clone, Debug)]
+pub(crate) struct Table {
+    pub(crate) pipeline: Arc<Pipeline>,
+    name: String,
+}
+
+impl Table {
+    pub(crate) const fn new(pipeline: Arc<Pipeline>, name: String) -> Self {
+        Self { pipeline, name }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The name, if it is one, for a request of that operation.
+    pub(crate) fn checked_name(&self, operation: &'static str) -> Result<TableName, Error> {
+        let name = TableName::new(self.name.as_str());
+        name.map_err(|error| Error::input(error).with_operation(operation))
+    }
+
+    /// Starts an operation on the table.
+    pub(crate) fn begin(&self, operation: &'static str) -> Run<'_> {
+        self.pipeline.begin(operation, Some(&self.name))
+    }
+
+    /// Goes on with an operation on the table whose requests begin one by one.
+    pub(crate) fn go_on(&self, operation: &'static str, paged: &PagedOperation) -> Run<'_> {
+        self.pipeline.go_on(operation, Some(&self.name), paged)
+    }
+
+    /// Sends the only request of an operation on the table, and gives back the answer of its success.
+    pub(crate) async fn send(
+        &self,
+        operation: &'static str,
+        effect: Effect,
+        request: &Request<Bytes>,
+    ) -> Result<Answer, Error> {
+        let (pipeline, name) = (&self.pipeline, Some(&*self.name));
+        pipeline.send(operation, name, effect, request).await
+    }
+}
