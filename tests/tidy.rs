@@ -138,7 +138,7 @@ fn each_thing_from_outside_has_its_one_place() {
     assert_named_only_in(
         "tablesdk/src",
         "SystemTime::now",
-        &["tablesdk/src/clock.rs"],
+        &["tablesdk/src/transport/clock.rs"],
     );
     assert_named_only_in(
         "tablesdk/src",

@@ -218,12 +218,12 @@ fn expand_newtype(input: &DeriveInput, krate: &Path, member: &Member, ty: &Type)
             impl #impl_generics #mark for #ident #type_generics #where_clause { #body }
         }
     };
-    let key_part = quote! { #krate::KeyPart };
-    let key_number = quote! { #krate::KeyNumber };
-    let ordinal = quote! { #krate::Ordinal };
+    let key_part = quote! { #krate::__private::KeyPart };
+    let key_number = quote! { #krate::__private::KeyNumber };
+    let ordinal = quote! { #krate::__private::Ordinal };
     let marks = [
-        impl_mark(quote! { #krate::Ordered }, TokenStream::new()),
-        impl_mark(quote! { #krate::Text }, TokenStream::new()),
+        impl_mark(quote! { #krate::__private::Ordered }, TokenStream::new()),
+        impl_mark(quote! { #krate::__private::Text }, TokenStream::new()),
         impl_mark(
             key_part.clone(),
             quote! {
@@ -352,7 +352,7 @@ fn expand_enum(input: &DeriveInput, krate: &Path, texts: &Texts<'_>) -> TokenStr
     let key = is_key.then(|| {
         quote! {
             #[automatically_derived]
-            impl #krate::KeyPart for #ident {
+            impl #krate::__private::KeyPart for #ident {
                 fn to_key(
                     &self,
                 ) -> ::core::result::Result<#private::String, #private::ValueError> {

@@ -70,8 +70,9 @@ pub mod __private {
     pub use crate::entity::flatten::TableProperties;
     pub use crate::entity::json::{JsonField, json_field};
     pub use crate::entity::key::{
-        EntityKey, IntoKeyPart, Key, KeyAccess, KeyPartName, KeyPiece, KeyRange, KeyReader,
-        KeyTemplate, KeyWriter, Partition, RowRange, Rows, entity_key, key_number, key_part,
+        EntityKey, IntoKeyPart, Key, KeyAccess, KeyNumber, KeyPart, KeyPartName, KeyPiece,
+        KeyRange, KeyReader, KeyTemplate, KeyWriter, Ordinal, Partition, RowRange, Rows,
+        entity_key, key_number, key_part,
     };
     pub use crate::entity::prefix::Prefix;
     pub use crate::entity::properties::RestField;
@@ -81,8 +82,8 @@ pub mod __private {
     };
     pub use crate::entity::variants::{By, VariantRows, VariantSchema};
     pub use crate::entity::{
-        EntityError, EntityType, EntityVariant, Field, PropertyReader, PropertyWriter, Schema,
-        ValueError, ValueRef,
+        EntityError, EntityType, EntityVariant, Field, Ordered, PropertyReader, PropertyWriter,
+        Schema, Text, ValueError, ValueRef,
     };
     pub use crate::query::{Column, Filter, JsonColumn, KeyPartColumn};
     pub use std::string::String;

@@ -162,8 +162,8 @@ pub(crate) fn key_bounds(model: &Model<'_>, index: usize) -> Option<TokenStream>
         _ => None,
     });
     Some(match digits.next()? {
-        None => quote! { #krate::KeyPart },
-        Some(_) => quote! { #krate::KeyNumber },
+        None => quote! { #krate::__private::KeyPart },
+        Some(_) => quote! { #krate::__private::KeyNumber },
     })
 }
 

@@ -374,17 +374,17 @@ pub(crate) fn with_bounds(model: &Model<'_>) -> Generics {
                 stored: Some(_), ..
             } => {
                 let bound = key_bounds(model, index);
-                quote! { #bound + #krate::Field }
+                quote! { #bound + #krate::__private::Field }
             }
             Kind::Property(property) => match &property.form {
                 Form::Json => quote! { #private::JsonField },
-                Form::Plain => quote! { #krate::Field },
+                Form::Plain => quote! { #krate::__private::Field },
                 Form::With(_) => quote! { ::core::marker::Sized },
             },
             Kind::Rest => quote! { #private::RestField },
             Kind::Skip { default: None } => quote! { ::core::default::Default },
             Kind::Skip { .. } => quote! { ::core::marker::Sized },
-            Kind::Timestamp => quote! { #krate::Field },
+            Kind::Timestamp => quote! { #krate::__private::Field },
         };
         let has_default = match &part.kind {
             Kind::Property(property) => property
