@@ -15,14 +15,14 @@ use tablesdk_protocol::Clock;
 use tablesdk_protocol::auth::SharedKey;
 use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 
-use crate::access::Tokens;
-use crate::clock::SystemClock;
 use crate::engine::Paging;
+#[cfg(feature = "tls")]
+use crate::http::tls_identity::TlsIdentity;
+use crate::request::auth::Tokens;
 #[cfg(feature = "durable")]
 use crate::storage::Durability;
 use crate::storage::StorageOptions;
-#[cfg(feature = "tls")]
-use crate::tls::TlsIdentity;
+use crate::time::clock::SystemClock;
 use crate::{TableServer, TokenVerifier};
 
 /// Configures a [`TableServer`]; returned by [`TableServer::builder`].

@@ -5,9 +5,9 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::clock::SystemClock;
 use crate::engine::{Engine, Paging};
 use crate::storage::{self, Durability, DurableStorage};
+use crate::time::clock::SystemClock;
 
 /// The data directory of a server, while no server has it open.
 ///

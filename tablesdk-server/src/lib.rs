@@ -70,39 +70,26 @@
 //! `cargo install tablesdk-server && tablesdk-server` listens on port 10002 with the well-known development account; see
 //! `tablesdk-server --help`.
 
-mod access;
-mod address;
 mod builder;
-mod clock;
-mod connection;
-mod context;
-mod cors;
 #[cfg(feature = "durable")]
 mod data_folder;
 mod engine;
-mod handler;
 mod http;
-mod memory;
-mod metrics;
-mod request_log;
+mod request;
 mod server;
 mod service;
-mod stamp;
 mod storage;
-mod sweep;
-mod time_limit;
-#[cfg(feature = "tls")]
-mod tls;
+mod time;
 
-pub use access::{TokenAction, TokenGrant, TokenRefusal, TokenVerifier};
 pub use builder::Builder;
 #[cfg(feature = "durable")]
 pub use data_folder::{CheckReport, DataFolder, Progress, verify_backup};
+#[cfg(feature = "tls")]
+pub use http::tls_identity::TlsIdentity;
+pub use request::auth::{TokenAction, TokenGrant, TokenRefusal, TokenVerifier};
 pub use server::{InProcess, TableServer};
 #[cfg(feature = "durable")]
 pub use storage::Durability;
-#[cfg(feature = "tls")]
-pub use tls::TlsIdentity;
 // The types of the public API, so that a test needs only this crate. They are the same types as in `tablesdk`.
 pub use tablesdk_protocol::auth::{InvalidKeyError, SharedKey};
 pub use tablesdk_protocol::{

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
     use crate::engine::decide::decide;
     use crate::engine::view::Row;
-    use crate::engine::{Action, Command, layout};
+    use crate::engine::{Action, Command, key_codec};
     use crate::storage::{MemoryStorage, Storage};
 
     /// What happens to the entity with that partition key and row key.
@@ -98,7 +98,7 @@ mod tests {
             let view = self.view();
             let table = view.require_table("acct", &"people".parse().unwrap());
             let id = table.unwrap().id;
-            let (start, end) = (layout::entities_start(id), layout::entities_end(id));
+            let (start, end) = (key_codec::entities_start(id), key_codec::entities_end(id));
             let read = |row: Row| {
                 let entity = row.read().unwrap();
                 let head = entity.head();

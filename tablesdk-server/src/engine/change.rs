@@ -6,9 +6,9 @@ use tablesdk_protocol::limits::ENTITY_BYTES_MAX;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{EntityKey, IfMatch, Timestamp, ValueRef};
 
-use super::layout::{self, TableId};
+use super::entity_codec::Record;
+use super::key_codec::{self, TableId};
 use super::merge::merged;
-use super::record::Record;
 use super::size::entity_bytes;
 use super::view::{Entity, Row, View};
 use super::{Action, Change, Failure, Rejection, borrowed};
@@ -28,7 +28,7 @@ pub(super) fn decide_change(
     let record = match change.action {
         Action::Delete(if_match) => {
             check(stored.as_ref(), if_match)?;
-            batch.delete(layout::entity_key(table, key));
+            batch.delete(key_codec::entity_key(table, key));
             return Ok(());
         }
         Action::Insert(properties) => {
@@ -54,7 +54,7 @@ pub(super) fn decide_change(
             }
         }
     };
-    batch.put(layout::entity_key(table, key), record);
+    batch.put(key_codec::entity_key(table, key), record);
     Ok(())
 }
 

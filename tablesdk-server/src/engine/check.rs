@@ -4,8 +4,8 @@
 
 use std::collections::HashSet;
 
-use super::layout::{self, TableId};
-use super::record::Record;
+use super::entity_codec::Record;
+use super::key_codec::{self, TableId};
 use super::settings;
 use super::view::View;
 use crate::storage::StorageError;
@@ -37,8 +37,8 @@ pub(super) fn check(view: &View, mut progress: impl FnMut(u64)) -> Findings {
     let mut tables = HashSet::from([TableId::NONE.0]);
     for (key, record) in view.records(b"s", b"u").filter_map(Result::ok) {
         let id = match key.first() {
-            Some(b't') => layout::read_table(&record).map(|table| table.id),
-            _ => layout::read_sweep_key(&key),
+            Some(b't') => key_codec::read_table(&record).map(|table| table.id),
+            _ => key_codec::read_sweep_key(&key),
         };
         // Unreadable records are reported below.
         tables.extend(id.map(|id| id.0));
@@ -71,12 +71,12 @@ fn check_record(
     findings: &mut Findings,
 ) {
     let read = match key.split_first() {
-        Some((b'w', [])) => layout::read_last_write(record).map(drop),
-        Some((b'n', [])) => layout::read_table_id(record).map(drop),
+        Some((b'w', [])) => key_codec::read_last_write(record).map(drop),
+        Some((b'n', [])) => key_codec::read_table_id(record).map(drop),
         Some((b'a', id)) => belongs(id, tables).and_then(|()| settings::read_acl(record).map(drop)),
-        Some((b'd', _)) => layout::read_deleted_table(record).map(drop),
+        Some((b'd', _)) => key_codec::read_deleted_table(record).map(drop),
         Some((b'p', _)) => settings::read_properties(record).map(drop),
-        Some((b's', _)) => layout::read_sweep_key(key).map(drop),
+        Some((b's', _)) => key_codec::read_sweep_key(key).map(drop),
         Some((b't', rest)) => {
             findings.tables += 1;
             check_table(rest, record, next_id)
@@ -94,7 +94,7 @@ fn check_record(
 
 /// A table's name stands in its key, too, and its id is one that was given out.
 fn check_table(key: &[u8], record: &[u8], next_id: u64) -> Result<(), StorageError> {
-    let table = layout::read_table(record)?;
+    let table = key_codec::read_table(record)?;
     let name = key.rsplit(|byte| *byte == 0).next().unwrap_or_default();
     if name == table.name.to_ascii_lowercase().as_bytes() && table.id.0 < next_id {
         return Ok(());
@@ -104,7 +104,7 @@ fn check_table(key: &[u8], record: &[u8], next_id: u64) -> Result<(), StorageErr
 
 /// What is kept for answers must say what the values say.
 fn check_entity(key: &[u8], record: &[u8]) -> Result<(), StorageError> {
-    layout::read_entity_key(key)?;
+    key_codec::read_entity_key(key)?;
     let record_read = Record::open(record)?;
     record_read.check()?;
     let again = Record::encode(record_read.timestamp(), record_read.properties());

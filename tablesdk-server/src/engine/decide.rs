@@ -9,9 +9,9 @@ use tablesdk_protocol::{TableName, Timestamp};
 
 use super::batch::decide_batch;
 use super::change::decide_change;
-use super::layout::{self, Table};
+use super::clean_up;
+use super::key_codec::{self, Table};
 use super::settings;
-use super::sweep;
 use super::view::View;
 use super::{Command, Failure, Rejection};
 use crate::storage::WriteBatch;
@@ -42,11 +42,14 @@ pub(super) fn decide(
         Command::SetServiceProperties(properties) => {
             let properties = (*properties).clone().or(view.service_properties(account)?);
             let record = settings::properties_record(&properties);
-            batch.put(layout::properties_key(account), record);
+            batch.put(key_codec::properties_key(account), record);
         }
         Command::SetTableAcl(table, identifiers) => {
             let table = view.require_table(account, table)?;
-            batch.put(layout::acl_key(table.id), settings::acl_record(identifiers));
+            batch.put(
+                key_codec::acl_key(table.id),
+                settings::acl_record(identifiers),
+            );
         }
     }
     Ok(batch)
@@ -84,17 +87,20 @@ fn create_table(
         if now < until {
             return Err(Rejection::TableBeingDeleted.into());
         }
-        batch.delete(layout::deleted_table_key(account, name));
+        batch.delete(key_codec::deleted_table_key(account, name));
     }
     let id = view.next_table_id()?;
     let table = Table {
         id,
         name: name.as_str().to_owned(),
     };
-    batch.put(layout::NEXT_TABLE_ID, layout::table_id_record(id.next()?));
     batch.put(
-        layout::table_key(account, name),
-        layout::table_record(&table),
+        key_codec::NEXT_TABLE_ID,
+        key_codec::table_id_record(id.next()?),
+    );
+    batch.put(
+        key_codec::table_key(account, name),
+        key_codec::table_record(&table),
     );
     Ok(())
 }
@@ -107,10 +113,10 @@ fn delete_table(
 ) -> Result<(), Failure> {
     let table = view.table(account, name)?;
     let id = table.ok_or(Rejection::ResourceNotFound)?.id;
-    batch.delete(layout::table_key(account, name));
-    batch.delete(layout::acl_key(id));
+    batch.delete(key_codec::table_key(account, name));
+    batch.delete(key_codec::acl_key(id));
     // The response does not wait for the removal of the entities, even if there are many.
-    sweep::mark(id, batch);
+    clean_up::mark(id, batch);
     Ok(())
 }
 
@@ -133,8 +139,8 @@ fn hold_name(
     }
     let until = now.saturating_add(duration);
     batch.put(
-        layout::deleted_table_key(account, name),
-        layout::deleted_table_record(until),
+        key_codec::deleted_table_key(account, name),
+        key_codec::deleted_table_record(until),
     );
     Ok(())
 }
@@ -146,7 +152,7 @@ mod tests {
     use tablesdk_protocol::{ETag, EntityKey, IfMatch, Value};
 
     use super::*;
-    use crate::engine::layout::TableId;
+    use crate::engine::key_codec::TableId;
     use crate::engine::{Action, Change};
     use crate::storage::{MemoryStorage, Storage};
 

@@ -10,7 +10,7 @@ use tablesdk_protocol::filter::{Comparison, ComparisonOperator};
 use tablesdk_protocol::limits::KEY_UNITS_MAX;
 use tablesdk_protocol::{Value, compare_utf16};
 
-use super::layout::{self, TableId};
+use super::key_codec::{self, TableId};
 
 /// The keys that can satisfy a filter: an interval of partition keys and one of row keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,25 +29,25 @@ impl<'f> KeyRange<'f> {
     /// The range of stored keys.
     pub(super) fn to_span(self, table: TableId) -> KeySpan {
         let at = |partition_key: &str, row_key: &str| {
-            let mut key = layout::partition_start(table, partition_key);
-            layout::push_text(&mut key, row_key);
+            let mut key = key_codec::partition_start(table, partition_key);
+            key_codec::push_text(&mut key, row_key);
             key
         };
         let start = match self.partition.lower {
-            Bound::Unbounded => layout::entities_start(table),
-            Bound::Excluded(partition_key) => layout::partition_end(table, partition_key),
+            Bound::Unbounded => key_codec::entities_start(table),
+            Bound::Excluded(partition_key) => key_codec::partition_end(table, partition_key),
             Bound::Included(partition_key) => match self.row.lower {
-                Bound::Unbounded => layout::partition_start(table, partition_key),
+                Bound::Unbounded => key_codec::partition_start(table, partition_key),
                 Bound::Included(row_key) => at(partition_key, row_key),
-                Bound::Excluded(row_key) => layout::after(at(partition_key, row_key)),
+                Bound::Excluded(row_key) => key_codec::after(at(partition_key, row_key)),
             },
         };
         let end = match self.partition.upper {
-            Bound::Unbounded => layout::entities_end(table),
-            Bound::Excluded(partition_key) => layout::partition_start(table, partition_key),
+            Bound::Unbounded => key_codec::entities_end(table),
+            Bound::Excluded(partition_key) => key_codec::partition_start(table, partition_key),
             Bound::Included(partition_key) => match self.row.upper {
-                Bound::Unbounded => layout::partition_end(table, partition_key),
-                Bound::Included(row_key) => layout::after(at(partition_key, row_key)),
+                Bound::Unbounded => key_codec::partition_end(table, partition_key),
+                Bound::Included(row_key) => key_codec::after(at(partition_key, row_key)),
                 Bound::Excluded(row_key) => at(partition_key, row_key),
             },
         };
@@ -69,18 +69,18 @@ impl<'f> KeyRange<'f> {
         }
         let bytes = |text: &str| {
             let mut bytes = Vec::with_capacity(text.len() + 1);
-            layout::push_text(&mut bytes, text);
+            key_codec::push_text(&mut bytes, text);
             bytes
         };
         Some(RowSpan {
             start: match self.row.lower {
                 Bound::Unbounded => Vec::new(),
                 Bound::Included(text) => bytes(text),
-                Bound::Excluded(text) => layout::after(bytes(text)),
+                Bound::Excluded(text) => key_codec::after(bytes(text)),
             },
             end: match self.row.upper {
                 Bound::Unbounded => None,
-                Bound::Included(text) => Some(layout::after(bytes(text))),
+                Bound::Included(text) => Some(key_codec::after(bytes(text))),
                 Bound::Excluded(text) => Some(bytes(text)),
             },
         })

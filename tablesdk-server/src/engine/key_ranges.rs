@@ -6,8 +6,8 @@
 
 use tablesdk_protocol::filter::Filter;
 
+use super::key_codec::TableId;
 use super::key_range::{KeyRange, KeySpan};
-use super::layout::TableId;
 
 /// The stored keys that can satisfy a filter, in order and apart from one another.
 // A list of ranges and not one range: a filter for two distant keys would otherwise span the table.
@@ -109,7 +109,7 @@ mod tests {
 
     use tablesdk_protocol::filter::ComparisonOperator;
 
-    use super::super::layout;
+    use super::super::key_codec;
     use super::*;
 
     fn compare(property: &str, operator: ComparisonOperator, literal: &str) -> Filter {
@@ -126,7 +126,7 @@ mod tests {
 
     /// The two ends of each range, without what every key of the table starts with.
     fn ranges(filter: &Filter) -> String {
-        let prefix = layout::entities_start(TableId(1)).len();
+        let prefix = key_codec::entities_start(TableId(1)).len();
         let mut text = String::new();
         for KeySpan { start, end, rows } in key_spans(Some(filter), TableId(1)) {
             let (start, end) = (start[prefix..].escape_ascii(), end[prefix..].escape_ascii());
@@ -243,7 +243,7 @@ mod tests {
         assert!(
             spans
                 .iter()
-                .any(|span| span.start == layout::partition_start(TableId(1), "00003"))
+                .any(|span| span.start == key_codec::partition_start(TableId(1), "00003"))
         );
         // Ten times ten points, but not a hundred times a hundred.
         assert_eq!(count(&any("PartitionKey", 10).and(any("RowKey", 10))), 100);

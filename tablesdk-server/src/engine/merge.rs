@@ -9,7 +9,7 @@ use tablesdk_protocol::limits::PROPERTIES_MAX;
 use tablesdk_protocol::{Value, ValueRef};
 
 use super::Rejection;
-use super::record::Record;
+use super::entity_codec::Record;
 
 /// The properties of the result: those that stay in their old order, then those that are given.
 pub(super) fn merged<'a>(

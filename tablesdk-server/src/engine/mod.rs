@@ -7,22 +7,22 @@ mod batch;
 mod change;
 #[cfg(feature = "durable")]
 mod check;
+mod clean_up;
 mod decide;
+mod entity_codec;
 mod evaluate;
+mod key_codec;
 mod key_range;
 mod key_ranges;
-mod layout;
 mod merge;
 mod paging;
 mod query;
-mod record;
 mod rejection;
+mod scan_budget;
 mod settings;
 mod size;
-mod sweep;
 mod table_scan;
 mod view;
-mod work;
 
 use std::fmt;
 #[cfg(feature = "durable")]
@@ -39,21 +39,21 @@ use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 #[cfg(feature = "durable")]
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use crate::stamp::Stamp;
 #[cfg(feature = "durable")]
 use crate::storage;
 use crate::storage::{Closed, Commit, Storage, StorageError};
+use crate::time::monotonic_clock::Stamp;
 
 #[cfg(feature = "durable")]
 pub(crate) use check::Findings;
-use layout::TableId;
+pub(crate) use clean_up::Cursor as SweepCursor;
+use key_codec::TableId;
 pub(crate) use paging::Paging;
 pub(crate) use query::{Position, Progress, Query, Scan, Span, SpanEnd};
 pub(crate) use rejection::{Failure, Rejection};
-pub(crate) use sweep::Cursor as SweepCursor;
+pub(crate) use scan_budget::Work;
 pub(crate) use table_scan::TableScan;
 pub(crate) use view::{Entity, View};
-pub(crate) use work::Work;
 
 /// The tables of all accounts.
 pub(crate) struct Engine {
@@ -77,8 +77,8 @@ impl Engine {
         clock: Arc<dyn Clock>,
         paging: Paging,
     ) -> Result<Self, StorageError> {
-        let last = storage.snapshot().get(layout::LAST_WRITE)?;
-        let last = last.map(|record| layout::read_last_write(&record));
+        let last = storage.snapshot().get(key_codec::LAST_WRITE)?;
+        let last = last.map(|record| key_codec::read_last_write(&record));
         let last = last.transpose()?.unwrap_or(Timestamp::MIN);
         Ok(Self {
             storage,
@@ -182,7 +182,10 @@ impl Engine {
         let timestamp = stamp.next();
         let mut batch = decide::decide(&self.latest(), account, command, timestamp)?;
         if self.storage.outlives_the_process() {
-            batch.put(layout::LAST_WRITE, layout::last_write_record(timestamp));
+            batch.put(
+                key_codec::LAST_WRITE,
+                key_codec::last_write_record(timestamp),
+            );
         }
         let commit = self.storage.commit(batch)?;
         Ok(Some((Outcome { timestamp }, commit)))
@@ -219,7 +222,7 @@ impl Engine {
 
     /// Removes a few entities of a deleted table, while there are any. After a failure, the cursor must not be used again.
     pub(crate) fn sweep(&self, cursor: &mut SweepCursor) -> Result<Option<Commit>, StorageError> {
-        let batch = sweep::next_batch(&self.latest(), cursor)?;
+        let batch = clean_up::next_batch(&self.latest(), cursor)?;
         batch.map(|batch| self.storage.commit(batch)).transpose()
     }
 }
@@ -303,8 +306,8 @@ mod tests {
     use tablesdk_protocol::ETag;
 
     use super::*;
-    use crate::stamp::tests::ManualClock;
     use crate::storage::MemoryStorage;
+    use crate::time::monotonic_clock::tests::ManualClock;
 
     /// One conditional write of a counter, on the version that is there now. Whether it was carried out.
     async fn increment(engine: &Engine, table: &TableName, key: &EntityKey) -> bool {

@@ -10,11 +10,11 @@ use std::ops::ControlFlow;
 use tablesdk_protocol::filter::Filter;
 
 use super::evaluate::CompiledFilter;
+use super::key_codec::{self, TableId};
 use super::key_range::{KeySpan, RowSpan};
 use super::key_ranges::key_spans;
-use super::layout::{self, TableId};
+use super::scan_budget::Work;
 use super::view::{Entity, View};
-use super::work::Work;
 use crate::storage::StorageError;
 
 /// Which entities of a table, from where on.
@@ -70,8 +70,8 @@ impl Query<'_> {
         if let Some(last) = &self.within.last {
             let partition_key = &last.partition_key;
             let end = match &last.row_key {
-                Some(row_key) => layout::after(self.key(partition_key, row_key)),
-                None => layout::partition_end(self.table, partition_key),
+                Some(row_key) => key_codec::after(self.key(partition_key, row_key)),
+                None => key_codec::partition_end(self.table, partition_key),
             };
             for span in spans.iter_mut().filter(|span| span.end > end) {
                 span.end.clone_from(&end);
@@ -82,8 +82,8 @@ impl Query<'_> {
     }
 
     fn key(&self, partition_key: &str, row_key: &str) -> Vec<u8> {
-        let mut key = layout::partition_start(self.table, partition_key);
-        layout::push_text(&mut key, row_key);
+        let mut key = key_codec::partition_start(self.table, partition_key);
+        key_codec::push_text(&mut key, row_key);
         key
     }
 }
@@ -152,7 +152,7 @@ impl<'f> Scan<'f> {
         let Some(span) = self.spans.front() else {
             return Ok(None);
         };
-        let (partition_key, row_key) = layout::read_start(&span.start)?;
+        let (partition_key, row_key) = key_codec::read_start(&span.start)?;
         Ok(Some(Position {
             partition_key,
             row_key,
@@ -214,12 +214,12 @@ fn walk(
 /// Where the rows continue that are wanted, for the key of one that is not; `None` for one that is.
 fn next_in(rows: &RowSpan, key: &[u8]) -> Option<Vec<u8>> {
     // A malformed key is detected when it is read.
-    let (partition, row_key) = layout::split_entity_key(key)?;
+    let (partition, row_key) = key_codec::split_entity_key(key)?;
     if row_key < rows.start.as_slice() {
         return Some([partition, &rows.start].concat());
     }
     let end = rows.end.as_deref()?;
-    (row_key >= end).then(|| layout::end_of_partition(partition))
+    (row_key >= end).then(|| key_codec::end_of_partition(partition))
 }
 
 /// What it costs to find the first row of a range: a microsecond in memory, and some in files.
@@ -244,7 +244,7 @@ mod tests {
     use tablesdk_protocol::{EntityKey, Timestamp, ValueRef};
 
     use super::*;
-    use crate::engine::record::Record;
+    use crate::engine::entity_codec::Record;
     use crate::storage::{MemoryStorage, Records, Snapshot, Storage, WriteBatch};
 
     /// Counts the records that are read.
@@ -276,7 +276,7 @@ mod tests {
             .flat_map(|id| keys.iter().map(move |key| (TableId(*id), key)))
         {
             let key = EntityKey::new(*partition_key, *row_key).unwrap();
-            batch.put(layout::entity_key(table, &key), record.clone());
+            batch.put(key_codec::entity_key(table, &key), record.clone());
         }
         drop(storage.commit(batch).unwrap());
         let count = Arc::new(AtomicUsize::new(0));

@@ -112,7 +112,7 @@ impl From<StorageError> for ServiceError {
             // The storage has logged it, once.
             return ErrorCode::ServerBusy.into();
         }
-        crate::request_log::failed(&error);
+        crate::request::log::failed(&error);
         ErrorCode::InternalError.into()
     }
 }

@@ -11,10 +11,10 @@ use tablesdk_protocol::ValueRef;
 use tablesdk_protocol::filter::Filter;
 
 use super::evaluate::CompiledFilter;
-use super::layout::Table;
+use super::key_codec::Table;
 use super::query::Progress;
+use super::scan_budget::Work;
 use super::view::View;
-use super::work::Work;
 use crate::storage::StorageError;
 
 /// A running scan.

@@ -10,9 +10,9 @@ use tablesdk_protocol::{
     ETag, EntityKey, ServiceProperties, SignedIdentifier, TableName, Timestamp, ValueRef,
 };
 
+use super::entity_codec::{Properties, Record};
 use super::evaluate::Values;
-use super::layout::{self, Table, TableId};
-use super::record::{Properties, Record};
+use super::key_codec::{self, Table, TableId};
 use super::{Failure, Rejection, settings};
 #[cfg(feature = "durable")]
 use crate::storage::Records;
@@ -42,8 +42,8 @@ impl View {
                 name: name.as_str().to_owned(),
             }));
         }
-        let record = self.snapshot.get(&layout::table_key(account, name))?;
-        record.as_deref().map(layout::read_table).transpose()
+        let record = self.snapshot.get(&key_codec::table_key(account, name))?;
+        record.as_deref().map(key_codec::read_table).transpose()
     }
 
     /// The table whose entities are meant, which must exist.
@@ -58,9 +58,9 @@ impl View {
         account: &str,
         from: &str,
     ) -> impl Iterator<Item = Result<Table, StorageError>> {
-        let start = layout::table_key_from(account, from);
-        let records = self.snapshot.range(&start, &layout::tables_end(account));
-        records.map(|record| layout::read_table(&record?.1))
+        let start = key_codec::table_key_from(account, from);
+        let records = self.snapshot.range(&start, &key_codec::tables_end(account));
+        records.map(|record| key_codec::read_table(&record?.1))
     }
 
     /// Until when the name of a deleted table stays taken.
@@ -71,9 +71,9 @@ impl View {
     ) -> Result<Option<Timestamp>, StorageError> {
         let record = self
             .snapshot
-            .get(&layout::deleted_table_key(account, name))?;
+            .get(&key_codec::deleted_table_key(account, name))?;
         let record = record.as_deref();
-        record.map(layout::read_deleted_table).transpose()
+        record.map(key_codec::read_deleted_table).transpose()
     }
 
     /// The keys of what is left of the deleted tables of an account, and until when.
@@ -81,17 +81,17 @@ impl View {
         &self,
         account: &str,
     ) -> impl Iterator<Item = Result<(Bytes, Timestamp), StorageError>> {
-        let (start, end) = layout::deleted_tables(account);
+        let (start, end) = key_codec::deleted_tables(account);
         let records = self.snapshot.range(&start, &end);
         records.map(|record| {
             let (key, record) = record?;
-            Ok((key, layout::read_deleted_table(&record)?))
+            Ok((key, key_codec::read_deleted_table(&record)?))
         })
     }
 
     /// The stored access policies of a table.
     pub(crate) fn table_acl(&self, table: TableId) -> Result<Vec<SignedIdentifier>, StorageError> {
-        let record = self.snapshot.get(&layout::acl_key(table))?;
+        let record = self.snapshot.get(&key_codec::acl_key(table))?;
         record.map_or_else(|| Ok(Vec::new()), |record| settings::read_acl(&record))
     }
 
@@ -100,7 +100,7 @@ impl View {
         &self,
         account: &str,
     ) -> Result<ServiceProperties, StorageError> {
-        match self.snapshot.get(&layout::properties_key(account))? {
+        match self.snapshot.get(&key_codec::properties_key(account))? {
             Some(record) => settings::read_properties(&record),
             None => Ok(ServiceProperties::initial()),
         }
@@ -113,14 +113,14 @@ impl View {
     ) -> impl Iterator<Item = Result<TableId, StorageError>> {
         let records = self
             .snapshot
-            .range(&layout::sweep_key(from), layout::SWEEPS_END);
-        records.map(|record| layout::read_sweep_key(&record?.0))
+            .range(&key_codec::sweep_key(from), key_codec::SWEEPS_END);
+        records.map(|record| key_codec::read_sweep_key(&record?.0))
     }
 
     /// The id that the next new table gets.
     pub(super) fn next_table_id(&self) -> Result<TableId, StorageError> {
-        match self.snapshot.get(layout::NEXT_TABLE_ID)? {
-            Some(record) => layout::read_table_id(&record),
+        match self.snapshot.get(key_codec::NEXT_TABLE_ID)? {
+            Some(record) => key_codec::read_table_id(&record),
             None => Ok(TableId(1)),
         }
     }
@@ -131,7 +131,7 @@ impl View {
         table: TableId,
         key: &EntityKey,
     ) -> Result<Option<Row>, StorageError> {
-        let key = layout::entity_key(table, key);
+        let key = key_codec::entity_key(table, key);
         let record = self.snapshot.get(&key)?;
         Ok(record.map(|record| Row {
             key: key.into(),
@@ -173,7 +173,7 @@ impl Row {
 
     /// Reads key and timestamp alone.
     pub(crate) fn open(&self) -> Result<Entity<'_>, StorageError> {
-        let (partition_key, row_key) = layout::read_entity_key(&self.key)?;
+        let (partition_key, row_key) = key_codec::read_entity_key(&self.key)?;
         Ok(Entity {
             partition_key,
             row_key,
@@ -187,7 +187,7 @@ impl Row {
         values.set("Timestamp", ValueRef::DateTime(record.timestamp()));
         let slots = (values.slot(b"PartitionKey"), values.slot(b"RowKey"));
         if slots != (None, None) {
-            let (partition_key, row_key) = layout::read_entity_key(&self.key)?;
+            let (partition_key, row_key) = key_codec::read_entity_key(&self.key)?;
             for (slot, key) in [(slots.0, partition_key), (slots.1, row_key)] {
                 if let Some(slot) = slot {
                     values.fill(slot, ValueRef::String(key));

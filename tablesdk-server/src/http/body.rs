@@ -15,7 +15,7 @@ use tablesdk_protocol::{ErrorCode, ServiceError};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::progress::Progress;
-use crate::memory::{GRACE, RequestMemory, Reservation, SMALL_BYTES_MAX};
+use crate::request::memory::{GRACE, RequestMemory, Reservation, SMALL_BYTES_MAX};
 
 /// A whole body, and the memory that it takes from others for as long as this lives.
 #[derive(Debug, Default)]

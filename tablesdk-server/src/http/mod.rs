@@ -11,6 +11,8 @@ mod paced;
 mod progress;
 #[cfg(feature = "tls")]
 mod tls;
+#[cfg(feature = "tls")]
+pub(crate) mod tls_identity;
 
 use std::convert::Infallible;
 use std::io;
@@ -35,12 +37,12 @@ use tokio::time::timeout;
 
 pub(crate) use body::exceeds_limit;
 
-use crate::connection::{Encrypted, Peer};
-use crate::memory::{MemoryBudgets, RequestMemory, Reservation, SMALL_BYTES_MAX};
-use crate::request_log;
-use crate::service::{Admitted, Service};
 #[cfg(feature = "tls")]
-use crate::tls::TlsIdentity;
+use crate::http::tls_identity::TlsIdentity;
+use crate::request::connection::{Encrypted, Peer};
+use crate::request::log;
+use crate::request::memory::{MemoryBudgets, RequestMemory, Reservation, SMALL_BYTES_MAX};
+use crate::service::{Admitted, Service};
 use body::{Received, Reply};
 use idle::IdleList;
 use paced::{HEAD_WAIT_MAX, Paced};
@@ -200,8 +202,8 @@ async fn before_requests<T: Send, H: Handler>(
     };
     match read {
         Ok(Ok(read)) => return Some(read),
-        Ok(Err(error)) => request_log::unreadable(exchange.peer, &error),
-        Err(late) => request_log::unreadable(exchange.peer, &late),
+        Ok(Err(error)) => log::unreadable(exchange.peer, &error),
+        Err(late) => log::unreadable(exchange.peer, &late),
     }
     None
 }
@@ -258,7 +260,7 @@ async fn serve_requests<S, H>(
         };
     }
     if let Some(Err(error)) = &result {
-        request_log::unreadable(peer, error);
+        log::unreadable(peer, error);
     }
     let refusal = match &result {
         Some(Err(error)) if error.is_parse() => {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, watch};
 
 use super::idle::{IdleList, Place};
-use crate::memory::Transfer;
+use crate::request::memory::Transfer;
 
 /// What a connection does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use tokio::task::JoinHandle;
 
 use super::paced::LONG_HEAD_WAIT_MAX;
 use super::*;
-use crate::memory::MemoryBudget;
+use crate::request::memory::MemoryBudget;
 
 /// Responds with the content of the request. `/panic` panics; `/none` has no content; `/large` has a large body. Every client
 /// of `/secret` is refused with 403.
@@ -27,7 +27,10 @@ impl Handler for Echo {
     async fn answer(&self, head: Parts, body: Bytes) -> Response<Bytes> {
         let host = head.headers[header::HOST].to_str().unwrap();
         assert_eq!(
-            head.extensions.get::<crate::connection::Peer>().unwrap().0,
+            head.extensions
+                .get::<crate::request::connection::Peer>()
+                .unwrap()
+                .0,
             PEER
         );
         assert_ne!(head.uri, "/panic", "a handler that panics");

@@ -95,8 +95,8 @@ mod tests {
 
     use super::super::paced::{HEAD_WAIT_MAX, STALL_MAX};
     use super::super::{Edge, Handler, serve};
-    use crate::connection::Encrypted;
-    use crate::tls::TlsIdentity;
+    use crate::http::tls_identity::TlsIdentity;
+    use crate::request::connection::Encrypted;
 
     /// Sends a large response to requests over TLS.
     struct Large;

@@ -26,10 +26,10 @@ use tokio::time::{sleep, timeout};
 use self::admin::Admin;
 use self::open_files::ConnectionLimit;
 use crate::builder::{Builder, Options, Sockets};
-use crate::connection::Encrypted;
 use crate::http::{Edge, Handler, exceeds_limit, serve, stopped, to_origin_form};
+use crate::request::connection::Encrypted;
 use crate::service::Service;
-use crate::time_limit::Timer;
+use crate::time::time_limit::Timer;
 
 /// A table server in this process, with a listening socket or without one.
 ///

@@ -94,7 +94,7 @@ fn get(uri: String) -> Request<Bytes> {
 }
 
 fn sign(server: &TableServer, request: &mut Request<Bytes>) {
-    let now = crate::clock::SystemClock.now().to_http_date();
+    let now = crate::time::clock::SystemClock.now().to_http_date();
     let now = HeaderValue::try_from(now).unwrap();
     request.headers_mut().insert("x-ms-date", now);
     let key = server.credential();

@@ -5,8 +5,8 @@
 use std::io;
 use std::path::Path;
 
-use super::folder::Folder;
-use super::{catalog, opening};
+use super::directory::Folder;
+use super::{catalog, recovery};
 
 /// Looks at what is written first and read when the folder is opened. What is left of writes that were cut short, if anything,
 /// as a sentence.
@@ -17,7 +17,7 @@ use super::{catalog, opening};
 pub(crate) fn check_journals(path: &Path) -> io::Result<Option<String>> {
     let folder = Folder::existing(path)?;
     folder.lock()?;
-    let look = opening::look(&folder)?;
+    let look = recovery::look(&folder)?;
     let Some(tail) = look.journals.tail else {
         return Ok(None);
     };

@@ -10,14 +10,14 @@
 
 mod catalog;
 mod check;
-mod folder;
+mod directory;
 mod journal;
-mod lasting;
-mod opening;
 mod overlay;
 mod private;
+mod recovery;
 mod reopening;
 mod store;
+mod watermark;
 
 use std::fmt;
 use std::io;
@@ -30,8 +30,8 @@ use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 
 pub(crate) use self::check::{check_files, check_journals};
-use self::folder::Folder;
-pub(crate) use self::folder::sync_parent;
+use self::directory::Folder;
+pub(crate) use self::directory::sync_parent;
 use self::overlay::{Overlay, Writes};
 use self::store::{Store, StoredRecords, Unreadable, WriteError};
 use super::{Closed, Commit, Snapshot, Storage, StorageError, WriteBatch, is_exhausted};
@@ -109,7 +109,7 @@ impl DurableStorage {
     ///
     /// When another process has the data directory open, its format is another one, it is damaged, or the disk returns an error.
     pub(crate) fn open(path: &Path, durability: Durability) -> io::Result<Self> {
-        let (folder, opened) = opening::open(path).map_err(|error| too_many_files(path, error))?;
+        let (folder, opened) = recovery::open(path).map_err(|error| too_many_files(path, error))?;
         let group_number = opened.group_number;
         let store = Store::new(opened, durability);
         let shared = Arc::new(Shared {

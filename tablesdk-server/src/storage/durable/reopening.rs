@@ -14,7 +14,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use super::store::Store;
-use super::{Shared, StorageError, opening};
+use super::{Shared, StorageError, recovery};
 use crate::storage::is_exhausted;
 
 impl Shared {
@@ -38,7 +38,7 @@ impl Shared {
                 store = Some(stopped);
                 continue;
             }
-            match opening::open_in(&self.folder) {
+            match recovery::open_in(&self.folder) {
                 Ok(opened) if opened.group_number == number => {
                     return self.go_on(Store::new(opened, self.durability));
                 }

@@ -11,9 +11,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use fjall::{AbstractTree as _, Database, Keyspace, PersistMode, Readable as _};
 
-use super::lasting::Lasting;
-use super::opening::Opened;
 use super::overlay::Writes;
+use super::recovery::Opened;
+use super::watermark::Lasting;
 use super::{Durability, GROUP_KEY, GroupMark};
 use crate::storage::{Records, Snapshot, StorageError, is_exhausted};
 

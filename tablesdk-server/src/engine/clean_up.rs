@@ -1,0 +1,339 @@
+//! Removes the entities of deleted tables, after the deletion of the table.
+//!
+//! Deleting a table removes its name and writes a mark with its id. A sweep removes the entities later, in small batches. The
+//! remaining work is recorded in the storage only, so that a sweep continues where the previous one ended, also in a new process.
+//! No request reads or writes entities of a deleted table, so a sweep does not need the writer's lock.
+//!
+//! A log-structured store keeps a tombstone of each removed record until it compacts, and a read skips over all of them. So a
+//! cursor in memory records where the next batch begins: without it, each batch would skip over the tombstones of all earlier
+//! batches. A new process has no cursor, and skips over them once.
+
+use bytes::Bytes;
+
+use super::key_codec::{self, TableId};
+use super::view::View;
+use crate::storage::{StorageError, WriteBatch};
+
+/// Where the next batch begins.
+#[derive(Debug)]
+pub(crate) struct Cursor {
+    /// The least id that the next deleted table may have.
+    table: TableId,
+    /// Within that table, the first key that is not yet removed; `None` before its first batch.
+    key: Option<Bytes>,
+}
+
+impl Default for Cursor {
+    /// At the first deleted table.
+    fn default() -> Self {
+        Self {
+            table: TableId::NONE,
+            key: None,
+        }
+    }
+}
+
+/// What to remove next; `None` when nothing is left of any deleted table. Moves the cursor behind it: if the batch is not
+/// committed, the cursor must be dropped.
+pub(super) fn next_batch(
+    view: &View,
+    cursor: &mut Cursor,
+) -> Result<Option<WriteBatch>, StorageError> {
+    let mut marks = view.sweeps(cursor.table);
+    let table = match marks.next().transpose()? {
+        Some(table) => table,
+        // A table with a lower id may have been deleted since.
+        None if cursor.table != TableId::NONE => match view.sweeps(TableId::NONE).next() {
+            Some(table) => table?,
+            None => return Ok(None),
+        },
+        None => return Ok(None),
+    };
+    let key = cursor.key.take().filter(|_| cursor.table == table);
+    let start = key.unwrap_or_else(|| key_codec::entities_start(table).into());
+    let end = key_codec::entities_end(table);
+    let mut batch = WriteBatch::default();
+    let mut rows = view.rows(&start, &end);
+    for row in rows.by_ref().take(ENTITIES_MAX) {
+        batch.delete(row?.key().clone());
+    }
+    cursor.table = table;
+    match rows.next().transpose()? {
+        Some(row) => cursor.key = Some(row.key().clone()),
+        None => batch.delete(key_codec::sweep_key(table)),
+    }
+    Ok(Some(batch))
+}
+
+/// The mark of a deleted table.
+pub(super) fn mark(table: TableId, batch: &mut WriteBatch) {
+    batch.put(key_codec::sweep_key(table), []);
+}
+
+/// The most entities that are removed at once. Writers wait for no more than this.
+const ENTITIES_MAX: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::ops::Bound;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::{Arc, Mutex};
+
+    use bytes::Bytes;
+
+    use tablesdk_protocol::{Clock, EntityKey, TableName};
+
+    use super::*;
+    use crate::engine::{Action, Change, Command, Engine, Failure, Paging};
+    use crate::storage::{Closed, Commit, MemoryStorage, Records, Snapshot, Storage, Write};
+    use crate::time::monotonic_clock::tests::ManualClock;
+
+    /// A storage that outlives engines.
+    #[derive(Clone, Debug, Default)]
+    struct Lasting(Arc<MemoryStorage>);
+
+    impl Storage for Lasting {
+        fn snapshot(&self) -> Box<dyn Snapshot> {
+            self.0.snapshot()
+        }
+
+        fn latest(&self) -> Box<dyn Snapshot> {
+            self.0.latest()
+        }
+
+        fn commit(&self, batch: WriteBatch) -> Result<Commit, StorageError> {
+            self.0.commit(batch)
+        }
+
+        fn settle(&self) -> Commit {
+            self.0.settle()
+        }
+
+        fn is_full(&self) -> bool {
+            self.0.is_full()
+        }
+
+        fn outlives_the_process(&self) -> bool {
+            true
+        }
+
+        fn closed(&self) -> Closed {
+            self.0.closed()
+        }
+    }
+
+    impl Lasting {
+        fn engine(&self) -> Engine {
+            let clock = ManualClock::new("2024-03-15T10:20:30Z") as Arc<dyn Clock>;
+            Engine::new(Box::new(self.clone()), clock, Paging::default()).unwrap()
+        }
+
+        fn entities(&self) -> usize {
+            self.snapshot().range(b"e", b"f").count()
+        }
+    }
+
+    fn wait_for<T>(future: impl Future<Output = T>) -> T {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        runtime.build().unwrap().block_on(future)
+    }
+
+    fn run(engine: &Engine, command: &Command<'_>) -> Result<(), Failure> {
+        wait_for(engine.commit("acct", command)).map(|_| ())
+    }
+
+    fn sweep(engine: &Engine) -> Result<bool, StorageError> {
+        let mut cursor = engine.try_begin_sweep().unwrap();
+        let Some(commit) = engine.sweep(&mut cursor)? else {
+            return Ok(false);
+        };
+        wait_for(commit)?;
+        Ok(true)
+    }
+
+    fn fill(engine: &Engine, table: &TableName, count: usize) {
+        run(engine, &Command::CreateTable(table)).unwrap();
+        for number in 0..count {
+            let key = &EntityKey::new("p", format!("{number:05}")).unwrap();
+            let action = Action::Insert(&[]);
+            run(engine, &Command::Change(table, Change { key, action })).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_deleted_table_is_swept_a_little_at_a_time() {
+        let storage = Lasting::default();
+        let engine = storage.engine();
+        let (old, other) = ("old".parse().unwrap(), "other".parse().unwrap());
+        fill(&engine, &old, 2 * ENTITIES_MAX + 1);
+        fill(&engine, &other, 3);
+        assert_eq!(sweep(&engine), Ok(false));
+
+        run(&engine, &Command::DeleteTable(&old)).unwrap();
+        assert_eq!(storage.entities(), 2 * ENTITIES_MAX + 4);
+        assert_eq!(sweep(&engine), Ok(true));
+        assert_eq!(storage.entities(), ENTITIES_MAX + 4);
+        // Its name is free, and what is created now has nothing to do with what is swept.
+        fill(&engine, &old, 2);
+        assert_eq!(sweep(&engine), Ok(true));
+        // The next engine on the storage continues the sweep.
+        let engine = storage.engine();
+        assert_eq!(sweep(&engine), Ok(true));
+        assert_eq!(storage.entities(), 5);
+        assert_eq!(sweep(&engine), Ok(false));
+        assert_eq!(storage.snapshot().range(b"s", b"t").count(), 0);
+    }
+
+    #[test]
+    fn tables_are_swept_one_after_another() {
+        let storage = Lasting::default();
+        let engine = storage.engine();
+        for name in ["one", "two", "six"] {
+            let table = name.parse().unwrap();
+            fill(&engine, &table, ENTITIES_MAX);
+            run(&engine, &Command::DeleteTable(&table)).unwrap();
+        }
+        let mut sweeps = 0;
+        while sweep(&engine).unwrap() {
+            sweeps += 1;
+        }
+        assert_eq!((sweeps, storage.entities()), (3, 0));
+    }
+
+    /// Keeps removed records as tombstones, as a log-structured store does until it compacts, and counts the records and
+    /// tombstones that reads step over.
+    #[derive(Clone, Debug, Default)]
+    struct Tombstones {
+        records: Arc<Mutex<BTreeMap<Bytes, Option<Bytes>>>>,
+        steps: Arc<AtomicUsize>,
+    }
+
+    impl Storage for Tombstones {
+        fn snapshot(&self) -> Box<dyn Snapshot> {
+            Box::new(TombstonesSnapshot {
+                records: self.records.lock().unwrap().clone(),
+                steps: Arc::clone(&self.steps),
+            })
+        }
+
+        fn latest(&self) -> Box<dyn Snapshot> {
+            self.snapshot()
+        }
+
+        fn commit(&self, batch: WriteBatch) -> Result<Commit, StorageError> {
+            let mut records = self.records.lock().unwrap();
+            for write in batch {
+                match write {
+                    Write::Delete(key) => records.insert(key, None),
+                    Write::Put(key, record) => records.insert(key, Some(record)),
+                };
+            }
+            Ok(Commit::DONE)
+        }
+
+        fn settle(&self) -> Commit {
+            Commit::DONE
+        }
+
+        fn is_full(&self) -> bool {
+            false
+        }
+
+        fn outlives_the_process(&self) -> bool {
+            true
+        }
+
+        fn closed(&self) -> Closed {
+            Closed::NOW
+        }
+    }
+
+    #[derive(Debug)]
+    struct TombstonesSnapshot {
+        records: BTreeMap<Bytes, Option<Bytes>>,
+        steps: Arc<AtomicUsize>,
+    }
+
+    impl Snapshot for TombstonesSnapshot {
+        fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StorageError> {
+            Ok(self.records.get(key).cloned().flatten())
+        }
+
+        fn range(&self, start: &[u8], end: &[u8]) -> Records<'_> {
+            let bounds = (Bound::Included(start), Bound::Excluded(end));
+            let records = self.records.range::<[u8], _>(bounds);
+            Box::new(records.filter_map(|(key, record)| {
+                self.steps.fetch_add(1, Ordering::Relaxed);
+                let record = record.clone()?;
+                Some(Ok((key.clone(), record)))
+            }))
+        }
+    }
+
+    impl Tombstones {
+        fn engine(&self) -> Engine {
+            let clock = ManualClock::new("2024-03-15T10:20:30Z") as Arc<dyn Clock>;
+            Engine::new(Box::new(self.clone()), clock, Paging::default()).unwrap()
+        }
+
+        /// How many records and tombstones an action steps over.
+        fn steps_of(&self, action: impl FnOnce()) -> usize {
+            let before = self.steps.load(Ordering::Relaxed);
+            action();
+            self.steps.load(Ordering::Relaxed) - before
+        }
+    }
+
+    #[test]
+    fn the_clean_up_of_a_table_steps_over_each_record_once() {
+        let storage = Tombstones::default();
+        let engine = storage.engine();
+        let table = "old".parse().unwrap();
+        let count = 10 * ENTITIES_MAX;
+        fill(&engine, &table, count);
+        run(&engine, &Command::DeleteTable(&table)).unwrap();
+        let steps = storage.steps_of(|| while sweep(&engine).unwrap() {});
+        // Each step reads its mark, and one record ahead of what it removes.
+        assert!(steps <= count + 100, "{steps} steps over {count} records");
+    }
+
+    #[test]
+    fn a_new_process_steps_over_what_was_removed_once() {
+        let storage = Tombstones::default();
+        let engine = storage.engine();
+        let table = "old".parse().unwrap();
+        let count = 10 * ENTITIES_MAX;
+        fill(&engine, &table, count);
+        run(&engine, &Command::DeleteTable(&table)).unwrap();
+        for _ in 0..5 {
+            assert_eq!(sweep(&engine), Ok(true));
+        }
+        let engine = storage.engine();
+        let steps = storage.steps_of(|| while sweep(&engine).unwrap() {});
+        assert!(steps <= count + 100, "{steps} steps over {count} records");
+        assert_eq!(storage.snapshot().range(b"e", b"f").count(), 0);
+    }
+
+    #[test]
+    fn a_table_that_is_deleted_meanwhile_is_swept_whatever_its_id() {
+        let storage = Lasting::default();
+        let engine = storage.engine();
+        let names = ["one", "two", "six"].map(|name| name.parse().unwrap());
+        for table in &names {
+            fill(&engine, table, ENTITIES_MAX + 1);
+        }
+        let [one, two, six] = &names;
+        run(&engine, &Command::DeleteTable(two)).unwrap();
+        assert_eq!(sweep(&engine), Ok(true));
+        for table in [one, six] {
+            run(&engine, &Command::DeleteTable(table)).unwrap();
+        }
+        let mut sweeps = 1;
+        while sweep(&engine).unwrap() {
+            sweeps += 1;
+        }
+        assert_eq!((sweeps, storage.entities()), (6, 0));
+        assert!(!engine.has_sweeps());
+    }
+}

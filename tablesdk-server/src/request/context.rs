@@ -1,0 +1,406 @@
+//! The facts of one request: its id, account and endpoint, the time, and the values that its response echoes.
+//!
+//! This module adds the common headers to every response, and the body to every error. It knows neither credentials nor operations.
+//! See <https://learn.microsoft.com/rest/api/storageservices/common-rest-api-response-headers> for the headers.
+
+use std::hash::{BuildHasher, RandomState};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Response, header};
+use tablesdk_protocol::auth::sas::SignedSas;
+use tablesdk_protocol::header::{
+    X_MS_CLIENT_REQUEST_ID, X_MS_ERROR_CODE, X_MS_REQUEST_ID, X_MS_VERSION,
+};
+use tablesdk_protocol::limits::{CLIENT_REQUEST_ID_BYTES_MAX, OPERATION_SECONDS_MAX};
+use tablesdk_protocol::operation::QueryOptions;
+use tablesdk_protocol::wire::error_body;
+use tablesdk_protocol::wire::json::MetadataLevel;
+use tablesdk_protocol::{Endpoint, ErrorCode, Guid, ServiceError, Timestamp};
+
+use crate::request::address::{Address, Location};
+use crate::request::connection::Peer;
+use crate::request::cors::Cors;
+use crate::request::memory::RequestMemory;
+use crate::time::time_limit::Timer;
+
+/// What is known of a request before anything is checked.
+#[derive(Clone, Debug)]
+pub(crate) struct Context {
+    address: Address,
+    client_request_id: Option<HeaderValue>,
+    cors: Cors,
+    /// The form of an error's body.
+    error_format: ErrorFormat,
+    /// `None` for a request without a socket.
+    memory: Option<Arc<RequestMemory>>,
+    now: Timestamp,
+    peer: Option<IpAddr>,
+    request_id: Guid,
+    timeout: Duration,
+    timer: Timer,
+    version: Option<HeaderValue>,
+}
+
+impl Context {
+    /// Takes the facts from the head of a request. What is malformed is left out.
+    pub(crate) fn new(head: &Parts, address: Address, request_id: Guid, now: Timestamp) -> Self {
+        let headers = &head.headers;
+        let options = QueryOptions::parse(head.uri.query().unwrap_or_default());
+        let options = options.unwrap_or_default();
+        Self {
+            address,
+            client_request_id: headers
+                .get(X_MS_CLIENT_REQUEST_ID)
+                .filter(|id| is_client_request_id(id))
+                .cloned(),
+            cors: Cors::default(),
+            error_format: ErrorFormat::of(&options, headers),
+            memory: head.extensions.get::<Arc<RequestMemory>>().cloned(),
+            now,
+            peer: head.extensions.get::<Peer>().map(|peer| peer.0),
+            request_id,
+            timeout: match options.timeout() {
+                Ok(timeout) => timeout,
+                Err(_) => Duration::from_secs(OPERATION_SECONDS_MAX),
+            },
+            timer: Timer::Unknown,
+            version: match headers.get(X_MS_VERSION) {
+                Some(version) => Some(version.clone()),
+                None => version_of_sas(head.uri.query().unwrap_or_default(), &options),
+            }
+            .filter(is_version),
+        }
+    }
+
+    /// The same facts, with the CORS headers of the response.
+    #[must_use]
+    pub(crate) fn with_cors(self, cors: Cors) -> Self {
+        Self { cors, ..self }
+    }
+
+    /// The same facts, on a runtime that may have a timer.
+    #[must_use]
+    pub(crate) fn with_timer(self, timer: Timer) -> Self {
+        Self { timer, ..self }
+    }
+
+    /// The account that the URL names; whether it exists is not known here.
+    pub(crate) fn account(&self) -> &str {
+        &self.address.account
+    }
+
+    /// The account's URL as the client spelled it, for the URLs in an answer.
+    pub(crate) const fn endpoint(&self) -> &Endpoint {
+        &self.address.endpoint
+    }
+
+    /// Which of the account's locations the URL names.
+    pub(crate) const fn location(&self) -> Location {
+        self.address.location
+    }
+
+    /// The address that the request came from; `None` when it came without a socket.
+    pub(crate) const fn peer(&self) -> Option<IpAddr> {
+        self.peer
+    }
+
+    /// The sender was authenticated: the memory that the request takes is the account's.
+    pub(crate) fn is_authenticated(&self) {
+        if let Some(memory) = &self.memory {
+            memory.belongs_to(self.account());
+        }
+    }
+
+    /// Takes memory for a response before it is made.
+    ///
+    /// # Errors
+    ///
+    /// `ServerBusy` when there is none for a while. Only for requests that change nothing.
+    pub(crate) async fn reserve_response(&self, bytes: usize) -> Result<(), ServiceError> {
+        match &self.memory {
+            Some(memory) => memory.reserve_response(bytes).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Takes memory for a response of that many bytes, if that can be done at once.
+    pub(crate) fn try_reserve_response(&self, bytes: usize) -> bool {
+        let memory = self.memory.as_ref();
+        memory.is_none_or(|memory| memory.try_reserve_response(bytes))
+    }
+
+    /// Whether a response for which memory was taken may grow to so many bytes.
+    pub(crate) fn response_may_grow(&self, bytes: usize) -> bool {
+        let memory = self.memory.as_ref();
+        memory.is_none_or(|memory| memory.try_resize_response(bytes))
+    }
+
+    /// When the request came.
+    pub(crate) const fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// The name of the request.
+    pub(crate) const fn request_id(&self) -> Guid {
+        self.request_id
+    }
+
+    /// The id that the client gave the request, if it is well-formed.
+    pub(crate) fn client_request_id(&self) -> Option<&str> {
+        self.client_request_id.as_ref()?.to_str().ok()
+    }
+
+    /// The path below the account, percent-encoded.
+    pub(crate) fn resource(&self) -> &str {
+        &self.address.resource
+    }
+
+    /// How long the operation may take.
+    pub(crate) const fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// Whether the runtime has a timer.
+    pub(crate) const fn timer(&self) -> Timer {
+        self.timer
+    }
+
+    /// The version of the protocol that the request speaks, such as `2019-02-02`.
+    pub(crate) fn version(&self) -> Option<&str> {
+        self.version.as_ref()?.to_str().ok()
+    }
+
+    /// Refuses a version that is no date. Which date it is makes no difference: all are served alike.
+    pub(crate) fn check_version(&self, headers: &HeaderMap) -> Result<(), ServiceError> {
+        if self.version.is_none() && headers.contains_key(X_MS_VERSION) {
+            return Err(ErrorCode::InvalidHeaderValue.into());
+        }
+        Ok(())
+    }
+
+    /// Adds the headers that every answer has.
+    pub(crate) fn finish(&self, mut response: Response<Bytes>) -> Response<Bytes> {
+        let headers = response.headers_mut();
+        // SERVICE: operations whose bodies are XML have neither.
+        if self.error_format != ErrorFormat::Xml {
+            headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+            headers.insert(
+                header::X_CONTENT_TYPE_OPTIONS,
+                HeaderValue::from_static("nosniff"),
+            );
+        }
+        self.name_server(headers);
+        if let Some(version) = &self.version {
+            headers.insert(X_MS_VERSION, version.clone());
+        }
+        if let Some(id) = &self.client_request_id {
+            headers.insert(X_MS_CLIENT_REQUEST_ID, id.clone());
+        }
+        self.cors.apply(headers);
+        response
+    }
+
+    /// The answer to a request that an operation refused.
+    // SERVICE: such an answer has its code in the body alone, unless it is XML.
+    pub(crate) fn refusal(&self, error: &ServiceError) -> Response<Bytes> {
+        self.finish(self.part_refusal(error))
+    }
+
+    /// The answer to a refused operation of a batch: without the headers that the whole answer has.
+    pub(crate) fn part_refusal(&self, error: &ServiceError) -> Response<Bytes> {
+        let content_type = match self.error_format {
+            ErrorFormat::Json(level) => level.content_type(),
+            ErrorFormat::Xml => XML,
+        };
+        let mut response = self.error_response(error, content_type);
+        if self.error_format == ErrorFormat::Xml {
+            name_code(&mut response, error);
+        }
+        response
+    }
+
+    /// The answer to a request that did not get past authentication.
+    // SERVICE: the front end answers these. It repeats the code in a header, and echoes neither version nor client's id.
+    pub(crate) fn access_refusal(&self, error: &ServiceError) -> Response<Bytes> {
+        let content_type = match self.error_format {
+            ErrorFormat::Json(_) => "application/json",
+            ErrorFormat::Xml => XML,
+        };
+        let mut response = self.error_response(error, content_type);
+        name_code(&mut response, error);
+        let headers = response.headers_mut();
+        self.name_server(headers);
+        if error.status() == http::StatusCode::UNAUTHORIZED {
+            headers.insert(
+                header::WWW_AUTHENTICATE,
+                HeaderValue::from_static(CHALLENGE),
+            );
+        }
+        self.cors.apply_to_refusal(headers);
+        response
+    }
+
+    fn error_response(&self, error: &ServiceError, content_type: &'static str) -> Response<Bytes> {
+        let request_id = self.request_id.to_string();
+        let body = match self.error_format {
+            ErrorFormat::Json(_) => error_body::write(error, &request_id, self.now),
+            ErrorFormat::Xml => error_body::write_xml(error, &request_id, self.now),
+        };
+        let mut response = Response::new(Bytes::from(body));
+        *response.status_mut() = error.status();
+        let content_type = HeaderValue::from_static(content_type);
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, content_type);
+        response
+    }
+
+    fn name_server(&self, headers: &mut HeaderMap) {
+        headers.insert(header::SERVER, HeaderValue::from_static(SERVER));
+        if let Ok(id) = HeaderValue::from_str(&self.request_id.to_string()) {
+            headers.insert(X_MS_REQUEST_ID, id);
+        }
+    }
+}
+
+/// The form of an error's body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ErrorFormat {
+    /// As much metadata as the request accepts.
+    Json(MetadataLevel),
+    /// For operations whose bodies are XML.
+    Xml,
+}
+
+impl ErrorFormat {
+    /// As the operations read it; minimal metadata where they would refuse it.
+    fn of(options: &QueryOptions, headers: &HeaderMap) -> Self {
+        if matches!(options.get("comp"), Some("acl" | "properties" | "stats")) {
+            return Self::Xml;
+        }
+        let accept = headers.get(header::ACCEPT);
+        let accept = options
+            .get("$format")
+            .or_else(|| accept.and_then(|accept| accept.to_str().ok()))
+            .unwrap_or_default();
+        if accept.trim() == XML {
+            return Self::Xml;
+        }
+        Self::Json(MetadataLevel::from_accept(accept).unwrap_or_default())
+    }
+}
+
+fn name_code(response: &mut Response<Bytes>, error: &ServiceError) {
+    if let Ok(code) = HeaderValue::from_str(error.code().as_str()) {
+        response.headers_mut().insert(X_MS_ERROR_CODE, code);
+    }
+}
+
+/// Gives every request an id of its own, in the form of a GUID.
+#[derive(Debug)]
+pub(crate) struct RequestIds {
+    /// Distinguishes the requests of this server from those of another server.
+    prefix: u64,
+    count: AtomicU64,
+}
+
+impl RequestIds {
+    pub(crate) fn new() -> Self {
+        // The keys of a hasher are random, by the standard library's own source. More is not needed: an id only has to
+        // differ from those in the logs of another server, and nothing trusts it.
+        Self {
+            prefix: RandomState::new().hash_one(()),
+            count: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn next(&self) -> Guid {
+        let count = self.count.fetch_add(1, Ordering::Relaxed);
+        Guid::from_bytes((u128::from(self.prefix) << 64 | u128::from(count)).to_be_bytes())
+    }
+}
+
+/// The version that a shared access signature asks for where no header does.
+fn version_of_sas(query: &str, options: &QueryOptions) -> Option<HeaderValue> {
+    if !SignedSas::is_in(query) {
+        return None;
+    }
+    let version = options.get("api-version").or_else(|| options.get("sv"))?;
+    HeaderValue::from_str(version).ok()
+}
+
+/// At most 1 KiB of visible ASCII.
+fn is_client_request_id(id: &HeaderValue) -> bool {
+    let id = id.as_bytes();
+    !id.is_empty() && id.len() <= CLIENT_REQUEST_ID_BYTES_MAX && id.iter().all(u8::is_ascii_graphic)
+}
+
+/// `YYYY-MM-DD`.
+fn is_version(version: &HeaderValue) -> bool {
+    version
+        .to_str()
+        .is_ok_and(|version| version.len() == 10 && version.parse::<Timestamp>().is_ok())
+}
+
+const XML: &str = "application/xml";
+
+/// The service's challenge to clients without a token. This server has no such authority, in any tenant.
+const CHALLENGE: &str = "Bearer authorization_uri=https://login.microsoftonline.com/common/oauth2/authorize resource_id=https://storage.azure.com";
+
+/// The service's own value, then ours.
+const SERVER: &str = concat!(
+    "Windows-Azure-Table/1.0 tablesdk-server/",
+    env!("CARGO_PKG_VERSION")
+);
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::*;
+
+    fn context(uri: &str, headers: &[(&'static str, &str)]) -> Context {
+        let mut request = Request::get(uri);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let (head, ()) = request.body(()).unwrap().into_parts();
+        let address = Address::of(&head, |_| false);
+        Context::new(&head, address, Guid::default(), Timestamp::UNIX_EPOCH)
+    }
+
+    #[test]
+    fn only_well_formed_values_are_echoed() {
+        let long = "x".repeat(1025);
+        for (id, is_echoed) in [("a-1", true), ("a b", false), (&*long, false), ("", false)] {
+            let context = context("/", &[("x-ms-client-request-id", id)]);
+            assert_eq!(context.client_request_id.is_some(), is_echoed, "{id:.20}");
+        }
+        for (version, is_version) in [
+            ("2019-02-02", true),
+            ("2999-12-31", true),
+            ("2019-13-01", false),
+            ("2019-2-2", false),
+            ("latest", false),
+            ("", false),
+        ] {
+            let headers = [("x-ms-version", version)];
+            let context = context("/", &headers);
+            assert_eq!(context.version().is_some(), is_version, "{version}");
+            let mut headers = HeaderMap::new();
+            headers.insert(X_MS_VERSION, version.parse().unwrap());
+            assert_eq!(context.check_version(&headers).is_ok(), is_version);
+        }
+    }
+
+    #[test]
+    fn ids_differ() {
+        let ids = RequestIds::new();
+        assert_ne!(ids.next(), ids.next());
+        assert_ne!(RequestIds::new().next(), ids.next());
+    }
+}

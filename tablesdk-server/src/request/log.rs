@@ -1,0 +1,456 @@
+//! The request log: one event for each request, when its response is complete or no response is possible any more.
+//!
+//! Events go to the `tracing` subscribers; nothing is installed here. Events contain no credentials: no header except the
+//! client's request id, and of the URL neither the signature nor any part that could be one.
+
+use std::borrow::Cow;
+use std::error::Error;
+use std::fmt::{self, Write as _};
+use std::net::IpAddr;
+
+use bytes::Bytes;
+use http::request::Parts;
+use http::{Method, Response, Uri};
+use percent_encoding::percent_decode_str;
+use tablesdk_protocol::{Guid, ServiceError};
+use tokio::time::Instant;
+use tracing::{Level, Span};
+
+use crate::request::auth;
+use crate::request::context::Context;
+
+/// The facts known about a request so far. They are logged when this is dropped, at the latest.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    /// `None` if no subscriber reads the log.
+    facts: Option<Box<Facts>>,
+    operation: &'static str,
+    span: Span,
+}
+
+#[derive(Debug)]
+struct Facts {
+    began: Instant,
+    method: Method,
+    uri: Uri,
+    authentication: &'static str,
+    request_id: String,
+    client_request_id: String,
+    bytes_in: usize,
+}
+
+impl Entry {
+    /// For a request that has come.
+    pub(crate) fn new(head: &Parts, context: &Context) -> Self {
+        let facts = tracing::enabled!(target: TARGET, Level::ERROR).then(|| {
+            Box::new(Facts {
+                began: Instant::now(),
+                method: head.method.clone(),
+                uri: head.uri.clone(),
+                authentication: auth::kind(head),
+                request_id: context.request_id().to_string(),
+                client_request_id: WithoutSignature::of_text(
+                    context.client_request_id().unwrap_or_default(),
+                )
+                .to_string(),
+                bytes_in: 0,
+            })
+        });
+        Self {
+            facts,
+            operation: "",
+            span: span(context),
+        }
+    }
+
+    /// What happens while the request is answered belongs to this span.
+    pub(crate) fn span(&self) -> Span {
+        self.span.clone()
+    }
+
+    /// The body has come.
+    pub(crate) fn received(&mut self, body: &Bytes) {
+        if let Some(facts) = &mut self.facts {
+            facts.bytes_in = body.len();
+        }
+    }
+
+    /// It is known what the request asks for.
+    pub(crate) fn names(&mut self, operation: &'static str) {
+        self.operation = operation;
+    }
+
+    /// What the request asks for, once that is known.
+    pub(crate) const fn operation(&self) -> &'static str {
+        self.operation
+    }
+
+    /// The request has its answer: an error's, if there is one.
+    pub(crate) fn answered(mut self, response: &Response<Bytes>, error: Option<&ServiceError>) {
+        let Some(facts) = self.facts.take() else {
+            return;
+        };
+        let status = response.status();
+        let code = error.map(|error| error.code().as_str()).unwrap_or_default();
+        let message = error.map(ServiceError::message).unwrap_or_default();
+        // The level must be a constant of its place.
+        macro_rules! write_down {
+            ($level:expr) => {
+                tracing::event!(
+                    target: TARGET,
+                    $level,
+                    method = facts.method.as_str(),
+                    path = WithoutSignature::of_path(facts.uri.path()).to_string(),
+                    query = WithoutSignature::of_text(facts.uri.query().unwrap_or_default()).to_string(),
+                    operation = self.operation,
+                    status = status.as_u16(),
+                    code,
+                    reason = WithoutSignature::of_text(message).to_string(),
+                    request_id = facts.request_id,
+                    client_request_id = facts.client_request_id,
+                    authentication = facts.authentication,
+                    duration_us = micros(facts.began),
+                    bytes_in = facts.bytes_in,
+                    bytes_out = response.body().len(),
+                    "answered"
+                )
+            };
+        }
+        if status == http::StatusCode::NOT_IMPLEMENTED {
+            write_down!(Level::WARN);
+        } else if status.is_server_error() {
+            write_down!(Level::ERROR);
+        } else {
+            write_down!(Level::INFO);
+        }
+    }
+}
+
+/// What happens because of a request belongs to its span.
+pub(crate) fn span(context: &Context) -> Span {
+    tracing::error_span!(target: TARGET, "request", id = %context.request_id())
+}
+
+/// The connection broke, or the server stopped, before there was an answer.
+impl Drop for Entry {
+    fn drop(&mut self) {
+        if let Some(facts) = self.facts.take() {
+            tracing::info!(
+                target: TARGET,
+                method = facts.method.as_str(),
+                path = WithoutSignature::of_path(facts.uri.path()).to_string(),
+                query = WithoutSignature::of_text(facts.uri.query().unwrap_or_default()).to_string(),
+                operation = self.operation,
+                request_id = facts.request_id,
+                client_request_id = facts.client_request_id,
+                authentication = facts.authentication,
+                duration_us = micros(facts.began),
+                bytes_in = facts.bytes_in,
+                "abandoned"
+            );
+        }
+    }
+}
+
+/// Writes down that a request was refused, or given up, before there was a head to speak of.
+pub(crate) fn unreadable(peer: IpAddr, error: &dyn Error) {
+    tracing::info!(target: TARGET, %peer, reason = with_causes(error), "unreadable");
+}
+
+/// Writes down what was answered where there was no head to speak of, to be read together with the event of [`unreadable`].
+pub(crate) fn unread(request_id: Guid, error: &ServiceError) {
+    tracing::info!(
+        target: TARGET,
+        %request_id,
+        status = error.status().as_u16(),
+        code = error.code().as_str(),
+        "a head that cannot be read was refused"
+    );
+}
+
+/// Writes down why an operation of a batch was refused, to be read together with the event of the whole request.
+pub(crate) fn part_refused(error: &ServiceError) {
+    tracing::info!(
+        target: TARGET,
+        status = error.status().as_u16(),
+        code = error.code().as_str(),
+        reason = WithoutSignature::of_text(error.message()).to_string(),
+        "an operation of the batch was refused"
+    );
+}
+
+/// Writes down that something below the service failed, with all its causes.
+pub(crate) fn failed(error: &dyn Error) {
+    tracing::error!(target: TARGET, error = with_causes(error), "the storage failed");
+}
+
+fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        // Writing to a text does not fail.
+        let _ = write!(text, ": {cause}");
+        source = cause.source();
+    }
+    text
+}
+
+fn micros(began: Instant) -> u64 {
+    u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX)
+}
+
+/// Part of a URL as it came, but for what is or may be a signature, in one line and no longer than that.
+///
+/// A parameter named `sig` is left out however it is spelled, and so is, anywhere, what has the length and the alphabet of a
+/// signature: a URL that was put together wrongly has it in the wrong place.
+struct WithoutSignature<'t> {
+    text: &'t str,
+    /// Whether slashes stand between parts, and a signature that got there has encoded ones.
+    is_path: bool,
+}
+
+impl<'t> WithoutSignature<'t> {
+    const fn of_path(text: &'t str) -> Self {
+        let is_path = true;
+        Self { text, is_path }
+    }
+
+    const fn of_text(text: &'t str) -> Self {
+        let is_path = false;
+        Self { text, is_path }
+    }
+
+    fn write_to(&self, out: &mut String) -> fmt::Result {
+        for (index, pair) in self.text.split('&').enumerate() {
+            if index > 0 {
+                out.push('&');
+            }
+            match pair.split_once('=').map(|(name, _)| name) {
+                Some(name) if decoded(name).trim().eq_ignore_ascii_case("sig") => {
+                    write!(out, "{name}={LEFT_OUT}")?;
+                }
+                // A signature in it may look like anything.
+                _ if is_encoded_twice(pair) => out.push_str(LEFT_OUT),
+                _ => write_without_runs(out, pair, self.is_path),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for WithoutSignature<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = String::new();
+        self.write_to(&mut text)?;
+        // Only now: the first half of a signature would look like none.
+        if let Some((end, _)) = text.char_indices().nth(TEXT_LENGTH_MAX) {
+            text.truncate(end);
+            text.push_str(LEFT_OUT);
+        }
+        f.write_str(&text)
+    }
+}
+
+/// Whether a percent-encoded percent sign stands in front of a code.
+fn is_encoded_twice(text: &str) -> bool {
+    let code = |rest: &str| {
+        let mut digits = rest.bytes().map(hex);
+        matches!(
+            (digits.next(), digits.next()),
+            (Some(Some(_)), Some(Some(_)))
+        )
+    };
+    text.split("%25").skip(1).any(code)
+}
+
+fn decoded(text: &str) -> Cow<'_, str> {
+    percent_decode_str(text).decode_utf8_lossy()
+}
+
+/// Writes a text without runs of base64, in which each character may be percent-encoded.
+fn write_without_runs(out: &mut String, text: &str, is_path: bool) {
+    let mut rest = text;
+    while let Some(next) = rest.chars().next() {
+        let (run, count) = run_of_base64(rest, is_path);
+        // Another character's code is no start of a run.
+        let other = rest
+            .get(..3)
+            .filter(|code| is_code_of_other(code.as_bytes()));
+        let length = if let Some(code) = other {
+            out.push_str(code);
+            code.len()
+        } else if run.is_empty() {
+            // A message may hold what a client wrote. None of it starts a line, hides, or turns the rest of the line around.
+            if is_shown(next) {
+                out.push(next);
+            } else {
+                out.extend(next.escape_debug());
+            }
+            next.len_utf8()
+        } else {
+            let is_signature = count >= SIGNATURE_LENGTH_MIN && !is_hexadecimal(run);
+            out.push_str(if is_signature { LEFT_OUT } else { run });
+            run.len()
+        };
+        rest = rest.get(length..).unwrap_or_default();
+    }
+}
+
+/// Whether a character looks like itself in a terminal: no control, format or separator character but the space.
+fn is_shown(character: char) -> bool {
+    // The quotes are escaped by the log's own format, where it needs that.
+    matches!(character, '"' | '\'' | '\\') || character.escape_debug().len() == 1
+}
+
+/// The longest start of a text that is base64, and the number of its characters once decoded.
+///
+/// Equals signs, and slashes in a path, count only where they are encoded: as they are, they stand between the parts of it.
+fn run_of_base64(text: &str, is_path: bool) -> (&str, usize) {
+    let (mut length, mut count) = (0, 0);
+    let mut rest = text.as_bytes();
+    loop {
+        let width = match rest {
+            [b'%', high, low, ..] => match (hex(*high), hex(*low)) {
+                (Some(high), Some(low)) if is_base64(high << 4 | low) => 3,
+                _ => break,
+            },
+            [b'=', ..] => break,
+            [b'/', ..] if is_path => break,
+            [character, ..] if is_base64(*character) => 1,
+            _ => break,
+        };
+        length += width;
+        count += 1;
+        rest = rest.get(width..).unwrap_or_default();
+    }
+    // All of it is ASCII.
+    (text.get(..length).unwrap_or_default(), count)
+}
+
+/// Whether this is percent-encoded and not base64.
+fn is_code_of_other(code: &[u8]) -> bool {
+    match code {
+        [b'%', high, low] => match (hex(*high), hex(*low)) {
+            (Some(high), Some(low)) => !is_base64(high << 4 | low),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    char::from(digit)
+        .to_digit(16)
+        .and_then(|digit| u8::try_from(digit).ok())
+}
+
+/// Of either alphabet.
+const fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_')
+}
+
+fn is_hexadecimal(text: &str) -> bool {
+    text.bytes()
+        .all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
+}
+
+/// The `tracing` target of the events.
+pub(crate) const TARGET: &str = "tablesdk_server::request";
+const LEFT_OUT: &str = "…";
+/// The longest path, query or reason that is written down, in characters.
+const TEXT_LENGTH_MAX: usize = 2048;
+/// A SHA-256 in base64 has 44 characters, or 43 without its padding; a few more may be missing from what was garbled.
+const SIGNATURE_LENGTH_MIN: usize = 40;
+
+#[cfg(test)]
+mod tests {
+    use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+
+    use super::*;
+
+    const SIGNATURE: &str = "K8Yd2uQvVd0s1Jx1YVbA+7vLr1V/9yXo8n0g5oQm3lE=";
+    const ENCODED: &str = "K8Yd2uQvVd0s1Jx1YVbA%2B7vLr1V%2F9yXo8n0g5oQm3lE%3D";
+
+    fn shown(text: &str) -> String {
+        WithoutSignature::of_text(text).to_string()
+    }
+
+    #[test]
+    fn a_signature_that_was_encoded_more_than_once_is_not_shown() {
+        let mut text = format!("sv=2019-02-02&sig={SIGNATURE}&se=2030-01-01");
+        for _ in 0..4 {
+            let line = shown(&text);
+            for piece in SIGNATURE
+                .split(['+', '/', '='])
+                .filter(|piece| piece.len() > 4)
+            {
+                assert!(!line.contains(piece), "{line}");
+            }
+            text = utf8_percent_encode(&text, NON_ALPHANUMERIC).to_string();
+        }
+    }
+
+    #[test]
+    fn a_query_is_shown_without_its_signature() {
+        for (query, expected) in [
+            (
+                format!("sv=2019-02-02&tn=people&sig={ENCODED}&se=2030-01-01"),
+                "sv=2019-02-02&tn=people&sig=…&se=2030-01-01",
+            ),
+            (format!("sig={SIGNATURE}"), "sig=…"),
+            ("sig=short".to_owned(), "sig=…"),
+            (format!("%73Ig={ENCODED}&sig=x"), "%73Ig=…&sig=…"),
+            // Garbled, it is somewhere else.
+            (format!("tig={ENCODED}"), "tig=…"),
+            (format!("sigX{ENCODED}"), "…"),
+            (
+                format!("se=2030-01-01Xsig={ENCODED}"),
+                "se=2030-01-01Xsig=…",
+            ),
+            (
+                format!("/people%28%29%3Fsig%3D{ENCODED}"),
+                "/people%28%29%3F…",
+            ),
+        ] {
+            assert_eq!(shown(&query), expected);
+        }
+    }
+
+    #[test]
+    fn a_text_is_one_line_of_a_bounded_length() {
+        assert_eq!(shown("a\r\nb\u{1b}c"), "a\\r\\nb\\u{1b}c");
+        for hidden in [
+            '\u{85}', '\u{200b}', '\u{2028}', '\u{2029}', '\u{202e}', '\u{2066}', '\u{feff}',
+        ] {
+            let expected = format!("a\\u{{{:x}}}b", u32::from(hidden));
+            assert_eq!(shown(&format!("a{hidden}b")), expected);
+        }
+        assert_eq!(shown("ä 日本 🦀 \"it's\" \\"), "ä 日本 🦀 \"it's\" \\");
+        let long = "a b ".repeat(10_000);
+        assert_eq!(shown(&long).chars().count(), TEXT_LENGTH_MAX + 1);
+        let before = "a ".repeat(TEXT_LENGTH_MAX / 2 - 10);
+        let cut = shown(&format!("{before}{SIGNATURE}"));
+        assert!(cut.ends_with("a …="), "{cut}");
+    }
+
+    #[test]
+    fn a_path_is_shown_without_a_signature_in_it() {
+        let shown = |text: &str| WithoutSignature::of_path(text).to_string();
+        let garbled = format!("/people%28%29%3Fsig%3D{ENCODED}");
+        assert_eq!(shown(&garbled), "/people%28%29%3F…");
+        let path = "/devstoreaccount1/ATableWithAName/AndAnotherPart/OfThePath";
+        assert_eq!(shown(path), path);
+    }
+
+    #[test]
+    fn everything_else_is_shown_as_it_came() {
+        for text in [
+            "",
+            "&&=",
+            "$filter=PartitionKey%20eq%20%27signal%27&$top=5&$select=",
+            "/a(PartitionKey='18a7f7ee-6d6b-4f0a-a1d5-55c1b1c0d2aa',RowKey='ä%E4%%zz')",
+        ] {
+            assert_eq!(shown(text), text);
+        }
+    }
+}

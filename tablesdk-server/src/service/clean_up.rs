@@ -1,0 +1,280 @@
+//! Runs the sweep of deleted tables in the background.
+//!
+//! With a runtime, the sweep runs on a separate task, so that no request waits for it. Without a runtime, it runs in the request
+//! that deletes the table. At most one sweep runs at a time. With a timer, it pauses after each step in proportion to the duration
+//! of the step, so that the sweep of a large table leaves the processor and the disk to the requests. The engine implements the
+//! steps.
+
+use std::mem;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::task::yield_now;
+use tokio::time::{Instant, sleep};
+
+use crate::engine::{Engine, SweepCursor};
+use crate::storage::StorageError;
+use crate::time::time_limit::Timer;
+
+/// Sweeps what an earlier process left behind. Without a runtime, the next deleted table takes it along.
+pub(crate) fn resume(engine: &Arc<Engine>, timer: Timer) {
+    if engine.has_sweeps()
+        && let Ok(runtime) = Handle::try_current()
+    {
+        runtime.spawn(sweep(Arc::downgrade(engine), timer));
+    }
+}
+
+/// Sweeps a table that was just deleted.
+pub(crate) async fn start(engine: &Arc<Engine>, timer: Timer) {
+    let sweep = sweep(Arc::downgrade(engine), timer);
+    match Handle::try_current() {
+        Ok(runtime) => {
+            runtime.spawn(sweep);
+        }
+        Err(_) => sweep.await,
+    }
+}
+
+/// Sweeps until nothing is left, or the engine is gone. Returns at once while another sweep runs, which goes on with the table
+/// that was just deleted.
+async fn sweep(engine: Weak<Engine>, timer: Timer) {
+    loop {
+        let permit = engine.upgrade().and_then(|engine| engine.try_begin_sweep());
+        let Some(mut permit) = permit else { return };
+        // A sweep that fails or is cancelled leaves a new cursor to the next one.
+        let mut cursor = mem::take(&mut *permit);
+        // After a failure the marks are still there, and so the next sweep tries again.
+        match sweep_all(&engine, &mut cursor, timer).await {
+            Ok(()) => {}
+            Err(error) if error.is_temporary() && timer == Timer::Runs => {
+                drop(permit);
+                sleep(PAUSE_MAX).await;
+                continue;
+            }
+            Err(_) => return,
+        }
+        *permit = cursor;
+        drop(permit);
+        // A table that was deleted after the last step, and before the permit was returned, is this sweep's, too.
+        if !engine.upgrade().is_some_and(|engine| engine.has_sweeps()) {
+            return;
+        }
+    }
+}
+
+async fn sweep_all(
+    engine: &Weak<Engine>,
+    cursor: &mut SweepCursor,
+    timer: Timer,
+) -> Result<(), StorageError> {
+    while let Some(engine) = engine.upgrade() {
+        let began = Instant::now();
+        let Some(commit) = engine.sweep(cursor)? else {
+            break;
+        };
+        // Released before the wait, so that the engine can be closed in the meantime.
+        drop(engine);
+        commit.await?;
+        match timer {
+            Timer::Runs => sleep(pause_after(began.elapsed())).await,
+            Timer::Unknown => yield_now().await,
+        }
+    }
+    Ok(())
+}
+
+/// So that a sweep takes at most a fifth of a core and of the disk's time.
+fn pause_after(step: Duration) -> Duration {
+    (4 * step).min(PAUSE_MAX)
+}
+
+/// A step is short, unless the disk or the machine stands still for a while.
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    #[cfg(feature = "durable")]
+    use std::sync::Mutex;
+    #[cfg(feature = "durable")]
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    use tablesdk_protocol::{Clock, EntityKey, TableName};
+    #[cfg(feature = "durable")]
+    use tokio::sync::oneshot;
+
+    use super::*;
+    use crate::engine::{Action, Change, Command, Paging};
+    #[cfg(feature = "durable")]
+    use crate::storage::{Closed, Commit, Snapshot, WriteBatch};
+    use crate::storage::{MemoryStorage, Storage};
+    use crate::time::monotonic_clock::tests::ManualClock;
+
+    /// With a table that was deleted.
+    async fn engine() -> Arc<Engine> {
+        filled(Box::new(MemoryStorage::default())).await
+    }
+
+    async fn filled(storage: Box<dyn Storage>) -> Arc<Engine> {
+        let clock = ManualClock::new("2024-03-15T10:20:30Z") as Arc<dyn Clock>;
+        let engine = Engine::new(storage, clock, Paging::default()).unwrap();
+        let table: TableName = "people".parse().unwrap();
+        let create = Command::CreateTable(&table);
+        engine.commit("acct", &create).await.unwrap();
+        for number in 0..1000 {
+            let key = &EntityKey::new("p", number.to_string()).unwrap();
+            let action = Action::Insert(&[]);
+            let insert = Command::Change(&table, Change { key, action });
+            engine.commit("acct", &insert).await.unwrap();
+        }
+        let delete = Command::DeleteTable(&table);
+        engine.commit("acct", &delete).await.unwrap();
+        assert!(engine.has_sweeps());
+        Arc::new(engine)
+    }
+
+    #[tokio::test]
+    async fn sweeps_on_a_task() {
+        for start in [true, false] {
+            let engine = engine().await;
+            if start {
+                super::start(&engine, Timer::Unknown).await;
+            } else {
+                resume(&engine, Timer::Unknown);
+            }
+            assert!(engine.has_sweeps(), "nobody waits for the sweep");
+            while engine.has_sweeps() {
+                yield_now().await;
+            }
+        }
+    }
+
+    #[test]
+    fn sweeps_at_once_without_a_runtime() {
+        let mut engine = std::pin::pin!(async {
+            let engine = engine().await;
+            start(&engine, Timer::Unknown).await;
+            engine
+        });
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        let engine = loop {
+            if let std::task::Poll::Ready(engine) = engine.as_mut().poll(&mut context) {
+                break engine;
+            }
+        };
+        assert!(!engine.has_sweeps());
+    }
+
+    /// A storage whose commits take that long, and which notes when each begins.
+    #[cfg(feature = "durable")]
+    #[derive(Debug)]
+    struct SlowCommits {
+        records: MemoryStorage,
+        began: Arc<Mutex<Vec<Instant>>>,
+        takes: Duration,
+        /// How many commits are refused first, for a while.
+        refuses: AtomicUsize,
+    }
+
+    #[cfg(feature = "durable")]
+    impl Storage for Arc<SlowCommits> {
+        fn snapshot(&self) -> Box<dyn Snapshot> {
+            self.records.snapshot()
+        }
+
+        fn latest(&self) -> Box<dyn Snapshot> {
+            self.records.latest()
+        }
+
+        fn commit(&self, batch: WriteBatch) -> Result<Commit, StorageError> {
+            self.began.lock().unwrap().push(Instant::now());
+            let count_down = |refuses: usize| refuses.checked_sub(1);
+            let refused = self.refuses.fetch_update(Relaxed, Relaxed, count_down);
+            if refused.is_ok() {
+                return Err(StorageError::Exhausted { what: "write" });
+            }
+            let result = self.records.commit(batch).map(drop);
+            let (done, commit) = oneshot::channel();
+            let takes = self.takes;
+            tokio::spawn(async move {
+                sleep(takes).await;
+                let _ = done.send(result);
+            });
+            Ok(Commit::pending(commit))
+        }
+
+        fn settle(&self) -> Commit {
+            Commit::DONE
+        }
+
+        fn is_full(&self) -> bool {
+            false
+        }
+
+        fn outlives_the_process(&self) -> bool {
+            true
+        }
+
+        fn closed(&self) -> Closed {
+            Closed::NOW
+        }
+    }
+
+    #[cfg(feature = "durable")]
+    #[tokio::test(start_paused = true)]
+    async fn a_sweep_pauses_after_each_step_for_four_times_as_long() {
+        let takes = Duration::from_millis(10);
+        let began = Arc::default();
+        let engine = filled(Box::new(Arc::new(SlowCommits {
+            records: MemoryStorage::default(),
+            began: Arc::clone(&began),
+            takes,
+            refuses: AtomicUsize::new(0),
+        })));
+        let engine = engine.await;
+        began.lock().unwrap().clear();
+        // They share the pauses: only one of them runs.
+        for _ in 0..3 {
+            start(&engine, Timer::Runs).await;
+        }
+        while engine.has_sweeps() {
+            sleep(takes).await;
+        }
+        let began = began.lock().unwrap();
+        assert_eq!(began.len(), 4, "256 of 1,000 entities at a time");
+        for pair in began.windows(2) {
+            assert_eq!(pair[1] - pair[0], 5 * takes);
+        }
+    }
+
+    #[cfg(feature = "durable")]
+    #[tokio::test(start_paused = true)]
+    async fn a_sweep_goes_on_when_the_storage_takes_writes_again() {
+        let storage = Arc::new(SlowCommits {
+            records: MemoryStorage::default(),
+            began: Arc::default(),
+            takes: Duration::from_millis(10),
+            refuses: AtomicUsize::new(0),
+        });
+        let engine = filled(Box::new(Arc::clone(&storage))).await;
+        storage.refuses.store(3, Relaxed);
+        start(&engine, Timer::Runs).await;
+        while engine.has_sweeps() {
+            sleep(PAUSE_MAX).await;
+        }
+        assert_eq!(storage.refuses.load(Relaxed), 0);
+    }
+
+    #[tokio::test]
+    async fn a_sweep_that_is_cancelled_is_taken_up_by_the_next() {
+        let engine = engine().await;
+        let cancelled = tokio::spawn(sweep(Arc::downgrade(&engine), Timer::Unknown));
+        yield_now().await;
+        cancelled.abort();
+        assert!(cancelled.await.unwrap_err().is_cancelled());
+        assert!(engine.has_sweeps());
+        sweep(Arc::downgrade(&engine), Timer::Unknown).await;
+        assert!(!engine.has_sweeps());
+    }
+}

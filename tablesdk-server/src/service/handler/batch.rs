@@ -1,0 +1,211 @@
+//! Entity group transaction: changes that are applied together, or one query.
+//!
+//! Each change is decoded, and its response written, as in the handler of its operation. The engine decides which changes may be
+//! combined. See <https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions>.
+
+use bytes::Bytes;
+use http::{HeaderValue, Response as HttpResponse};
+use tablesdk_protocol::header::PREFERENCE_APPLIED;
+use tablesdk_protocol::operation::batch::{Change, Query, Received, Refusal, Response};
+use tablesdk_protocol::operation::delete_entity;
+use tablesdk_protocol::{EntityKey, ErrorCode, ServiceError, Value};
+
+use super::{get_entity, insert_entity, query_entities, update_entity};
+use crate::engine::{self, Action, Command, Engine, Failure, Outcome, View};
+use crate::request::auth::{self, Principal};
+use crate::request::context::Context;
+use crate::request::log;
+
+pub(super) async fn handle(
+    engine: &Engine,
+    context: &Context,
+    principal: &Principal,
+    request: Received,
+) -> Result<HttpResponse<Bytes>, ServiceError> {
+    let (response, surplus) = match request {
+        Received::Query(query) => {
+            // SERVICE: whoever may not do what is asked is refused the whole request, not one of its parts.
+            if let Ok(query) = &query {
+                principal.authorize_read(query.table())?;
+            }
+            let answer = answer_query(engine, context, principal, query).await;
+            (Response::Queried(answer), 0)
+        }
+        Received::Changes {
+            changes,
+            refusal,
+            surplus,
+        } => {
+            let response = answer_changes(engine, context, principal, &changes, refusal).await?;
+            (response, surplus)
+        }
+    };
+    let refused = || part_refusal(context, &ErrorCode::InvalidInput.into());
+    let more = std::iter::repeat_with(refused).take(surplus).collect();
+    Ok(response.encode(context.request_id(), more))
+}
+
+async fn answer_query(
+    engine: &Engine,
+    context: &Context,
+    principal: &Principal,
+    query: Result<Query, ServiceError>,
+) -> HttpResponse<Bytes> {
+    let answer = match query {
+        Ok(Query::Entities(request)) => {
+            query_entities::handle(engine, context, principal, &request).await
+        }
+        Ok(Query::Entity(request)) => match principal.authorize_get(&request) {
+            Ok(()) => get_entity::handle(engine, context, &request).await,
+            Err(error) => Err(error),
+        },
+        Err(error) => Err(error),
+    };
+    answer.unwrap_or_else(|error| part_refusal(context, &Refusal { index: 0, error }.to_error()))
+}
+
+async fn answer_changes(
+    engine: &Engine,
+    context: &Context,
+    principal: &Principal,
+    changes: &[Change],
+    refusal: Option<Refusal>,
+) -> Result<Response, ServiceError> {
+    let refusal = match carry_out(engine, context, principal, changes, refusal).await? {
+        Ok(answers) => return Ok(Response::Changed(answers)),
+        Err(refusal) => refusal,
+    };
+    let mut answer = part_refusal(context, &refusal.to_error());
+    // SERVICE: it applies, although there is no content to be had.
+    if let Some(Change::Insert(request)) = changes.get(refusal.index)
+        && let Some(prefer) = request.prefer.as_str()
+    {
+        let prefer = HeaderValue::from_static(prefer);
+        answer.headers_mut().insert(PREFERENCE_APPLIED, prefer);
+    }
+    Ok(Response::Refused(answer))
+}
+
+/// Carries out the changes, unless what follows them is refused already. The answers to them, or the refusal of one.
+async fn carry_out(
+    engine: &Engine,
+    context: &Context,
+    principal: &Principal,
+    changes: &[Change],
+    mut refusal: Option<Refusal>,
+) -> Result<Result<Vec<HttpResponse<Bytes>>, Refusal>, ServiceError> {
+    let Some(table) = changes.first().map(Change::table) else {
+        return Ok(refusal.map_or_else(|| Ok(Vec::new()), Err));
+    };
+    // SERVICE: as for a query.
+    for change in changes {
+        principal.authorize(&auth::Change::of(change))?;
+    }
+    let view = engine.read();
+    let mut ready = Vec::with_capacity(changes.len());
+    for (index, change) in changes.iter().enumerate() {
+        let read = if change.table() == table {
+            Ready::read(&view, context, change)
+        } else {
+            // SERVICE: the code is assumed.
+            Err(ErrorCode::CommandsInBatchActOnDifferentPartitions.into())
+        };
+        match read {
+            Ok(change) => {
+                // The key of an insert is known only now.
+                principal.authorize(&auth::Change {
+                    key: Some(&change.key),
+                    ..auth::Change::of(change.change)
+                })?;
+                ready.push(change);
+            }
+            Err(error) => {
+                refusal = Some(Refusal { index, error });
+                break;
+            }
+        }
+    }
+    drop(view);
+    let commands: Vec<_> = ready.iter().map(Ready::command).collect();
+    let command = Command::Batch(table, &commands);
+    let failure = match refusal {
+        None => match engine.commit(context.account(), &command).await {
+            Ok(outcome) => {
+                let answers = ready.into_iter();
+                let answers = answers.map(|change| change.answer(context, outcome));
+                return Ok(Ok(answers.collect()));
+            }
+            Err(failure) => failure,
+        },
+        // SERVICE: the first change that fails is the one that is named, whether it cannot be read or cannot be done.
+        Some(refusal) => match engine
+            .check(context.account(), &command, context.now())
+            .await
+        {
+            Ok(()) => return Ok(Err(refusal)),
+            Err(failure) => failure,
+        },
+    };
+    match failure {
+        Failure::RejectedChange(index, rejection) => Ok(Err(Refusal {
+            index,
+            error: rejection.into(),
+        })),
+        failure => Err(failure.into()),
+    }
+}
+
+/// The answer to a refused operation, which is written down: the request as a whole is no refused one.
+fn part_refusal(context: &Context, error: &ServiceError) -> HttpResponse<Bytes> {
+    log::part_refused(error);
+    context.part_refusal(error)
+}
+
+/// A change whose body was read.
+struct Ready<'a> {
+    change: &'a Change,
+    key: EntityKey,
+    properties: Vec<(String, Value)>,
+}
+
+impl<'a> Ready<'a> {
+    fn read(view: &View, context: &Context, change: &'a Change) -> Result<Self, ServiceError> {
+        let (key, properties) = match change {
+            Change::Delete(request) => (request.key.clone(), Vec::new()),
+            Change::Insert(request) => insert_entity::read(view, context, request)?,
+            Change::Update(request) => {
+                let properties = update_entity::read(view, context, request)?;
+                (request.key.clone(), properties)
+            }
+        };
+        Ok(Self {
+            change,
+            key,
+            properties,
+        })
+    }
+
+    fn command(&self) -> engine::Change<'_> {
+        let action = match self.change {
+            Change::Delete(request) => Action::Delete(&request.if_match),
+            Change::Insert(_) => Action::Insert(&self.properties),
+            Change::Update(request) => Action::Update {
+                mode: request.mode,
+                if_match: request.if_match.as_ref(),
+                properties: &self.properties,
+            },
+        };
+        let key = &self.key;
+        engine::Change { key, action }
+    }
+
+    fn answer(self, context: &Context, outcome: Outcome) -> HttpResponse<Bytes> {
+        match self.change {
+            Change::Delete(_) => delete_entity::Response.encode(),
+            Change::Insert(request) => {
+                insert_entity::answer(context, request, self.key, &self.properties, outcome)
+            }
+            Change::Update(_) => update_entity::answer(outcome),
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! Create Table: creates the table that the body names, unless it exists.
+//!
+//! See <https://learn.microsoft.com/rest/api/storageservices/create-table>. The protocol crate validates the name.
+
+use bytes::Bytes;
+use http::Response as HttpResponse;
+use tablesdk_protocol::ServiceError;
+use tablesdk_protocol::operation::create_table::{Request, Response};
+
+use crate::engine::{Command, Engine};
+use crate::request::context::Context;
+
+pub(super) async fn handle(
+    engine: &Engine,
+    context: &Context,
+    request: Request,
+) -> Result<HttpResponse<Bytes>, ServiceError> {
+    let command = Command::CreateTable(&request.name);
+    engine.commit(context.account(), &command).await?;
+    let response = Response {
+        prefer: request.prefer,
+        level: request.level,
+        account: context.account().to_owned(),
+        name: request.name,
+    };
+    Ok(response.encode(context.endpoint()))
+}

@@ -1,0 +1,25 @@
+//! Delete Entity: deletes the entity if its ETag matches the request's condition.
+//!
+//! See <https://learn.microsoft.com/rest/api/storageservices/delete-entity1>. The comparison of ETags is not part of this module.
+
+use bytes::Bytes;
+use http::Response as HttpResponse;
+use tablesdk_protocol::ServiceError;
+use tablesdk_protocol::operation::delete_entity::{Request, Response};
+
+use crate::engine::{Action, Change, Command, Engine};
+use crate::request::context::Context;
+
+pub(super) async fn handle(
+    engine: &Engine,
+    context: &Context,
+    request: &Request,
+) -> Result<HttpResponse<Bytes>, ServiceError> {
+    let change = Change {
+        key: &request.key,
+        action: Action::Delete(&request.if_match),
+    };
+    let command = Command::Change(&request.table, change);
+    engine.commit(context.account(), &command).await?;
+    Ok(Response.encode())
+}

@@ -1,0 +1,25 @@
+//! Delete Table: deletes the table and all its entities.
+//!
+//! See <https://learn.microsoft.com/rest/api/storageservices/delete-table>. The engine frees the space later.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::Response as HttpResponse;
+use tablesdk_protocol::ServiceError;
+use tablesdk_protocol::operation::delete_table::{Request, Response};
+
+use crate::engine::Engine;
+use crate::request::context::Context;
+use crate::service::clean_up;
+
+pub(super) async fn handle(
+    engine: &Arc<Engine>,
+    context: &Context,
+    request: &Request,
+) -> Result<HttpResponse<Bytes>, ServiceError> {
+    let command = engine.delete_table(&request.name);
+    engine.commit(context.account(), &command).await?;
+    clean_up::start(engine, context.timer()).await;
+    Ok(Response.encode())
+}

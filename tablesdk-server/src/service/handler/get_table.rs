@@ -1,0 +1,23 @@
+//! Query Tables with a name: one table, or none.
+//!
+//! See <https://learn.microsoft.com/rest/api/storageservices/query-tables>.
+
+use bytes::Bytes;
+use http::Response as HttpResponse;
+use tablesdk_protocol::operation::get_table::{Request, Response};
+use tablesdk_protocol::{ErrorCode, ServiceError};
+
+use crate::engine::Engine;
+use crate::request::context::Context;
+
+pub(super) fn handle(
+    engine: &Engine,
+    context: &Context,
+    request: &Request,
+) -> Result<HttpResponse<Bytes>, ServiceError> {
+    let table = engine.read().table(context.account(), &request.name)?;
+    // SERVICE: not `TableNotFound`: here the table is the resource.
+    let table = table.ok_or_else(|| ServiceError::from(ErrorCode::ResourceNotFound))?;
+    let response = Response { name: table.name };
+    Ok(response.encode(request.level, context.endpoint(), context.account()))
+}

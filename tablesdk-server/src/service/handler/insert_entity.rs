@@ -1,0 +1,81 @@
+//! Insert Entity: inserts the entity of the body, unless an entity with its keys exists.
+//!
+//! See <https://learn.microsoft.com/rest/api/storageservices/insert-entity>. This module defines the order of the checks of an
+//! insert; the engine repeats some of them.
+
+use bytes::Bytes;
+use http::Response as HttpResponse;
+use tablesdk_protocol::operation::Prefer;
+use tablesdk_protocol::operation::insert_entity::{Request, Response};
+use tablesdk_protocol::wire::json::{EntityFormat, EntityHead};
+use tablesdk_protocol::{ETag, EntityKey, ResourcePath, ServiceError, Value};
+
+use crate::engine::{Action, Change, Command, Engine, Outcome, View, borrowed};
+use crate::request::auth::{self, ChangeKind, Principal};
+use crate::request::context::Context;
+
+pub(super) async fn handle(
+    engine: &Engine,
+    context: &Context,
+    principal: &Principal,
+    request: Request,
+) -> Result<HttpResponse<Bytes>, ServiceError> {
+    let (key, properties) = read(&engine.read(), context, &request)?;
+    principal.authorize(&auth::Change {
+        table: &request.table,
+        key: Some(&key),
+        kind: ChangeKind::Insert,
+    })?;
+    let change = Change {
+        key: &key,
+        action: Action::Insert(&properties),
+    };
+    let command = Command::Change(&request.table, change);
+    let outcome = engine.commit(context.account(), &command).await?;
+
+    Ok(answer(context, &request, key, &properties, outcome))
+}
+
+/// What is to be inserted.
+pub(super) fn read(
+    view: &View,
+    context: &Context,
+    request: &Request,
+) -> Result<(EntityKey, Vec<(String, Value)>), ServiceError> {
+    // SERVICE: a body that cannot be read comes first, a missing table second, and only then what the body says.
+    let input = request.entity.read()?;
+    view.require_table(context.account(), &request.table)?;
+    Ok((input.key()?, input.into_properties()?))
+}
+
+/// The answer once it was inserted.
+pub(super) fn answer(
+    context: &Context,
+    request: &Request,
+    key: EntityKey,
+    properties: &[(String, Value)],
+    outcome: Outcome,
+) -> HttpResponse<Bytes> {
+    let echo = (request.prefer != Prefer::ReturnNoContent).then(|| {
+        let format = EntityFormat {
+            level: request.level,
+            endpoint: context.endpoint(),
+            account: context.account(),
+            table: request.table.as_str(),
+            select: None,
+        };
+        let head = EntityHead {
+            partition_key: key.partition_key().as_str(),
+            row_key: key.row_key().as_str(),
+            timestamp: outcome.timestamp,
+        };
+        format.single(head, borrowed(properties)).into()
+    });
+    let response = Response {
+        etag: ETag::from_timestamp(outcome.timestamp),
+        content: echo,
+    };
+    let resource = ResourcePath::Entity(request.table.clone(), key);
+    let location = format!("{}/{resource}", context.endpoint());
+    response.encode(request.prefer, request.level, &location)
+}

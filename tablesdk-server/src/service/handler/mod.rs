@@ -1,0 +1,122 @@
+//! The operations, one file each, with the names that they have in the protocol: from the decoded request through the engine to
+//! the response.
+//!
+//! This module knows neither sockets nor signatures nor the storage format. `context.rs` adds the headers common to all responses.
+
+mod batch;
+mod create_table;
+mod delete_entity;
+mod delete_table;
+mod get_entity;
+mod get_metadata;
+mod get_table;
+mod insert_entity;
+mod query_budget;
+mod query_entities;
+mod query_tables;
+mod service_properties;
+mod service_stats;
+mod table_acl;
+mod update_entity;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::Response;
+use tablesdk_protocol::operation::Operation;
+use tablesdk_protocol::operation::batch::Received;
+use tablesdk_protocol::{ErrorCode, ServiceError};
+
+use crate::engine::Engine;
+use crate::request::address::Location;
+use crate::request::auth::Principal;
+use crate::request::context::Context;
+
+/// The service's name for an operation, for the request log.
+pub(crate) const fn name(operation: &Operation) -> &'static str {
+    match operation {
+        Operation::Batch(_) => "EntityGroupTransaction",
+        Operation::CreateTable(_) => "CreateTable",
+        Operation::DeleteEntity(_) => "DeleteEntity",
+        Operation::DeleteTable(_) => "DeleteTable",
+        Operation::GetEntity(_) => "QueryEntity",
+        Operation::GetMetadata(_) => "GetMetadata",
+        Operation::GetServiceProperties(_) => "GetTableServiceProperties",
+        Operation::GetServiceStats(_) => "GetTableServiceStats",
+        Operation::GetTable(_) => "QueryTable",
+        Operation::GetTableAcl(_) => "GetTableAcl",
+        Operation::InsertEntity(_) => "InsertEntity",
+        Operation::QueryEntities(_) => "QueryEntities",
+        Operation::QueryTables(_) => "QueryTables",
+        Operation::SetServiceProperties(_) => "SetTableServiceProperties",
+        Operation::SetTableAcl(_) => "SetTableAcl",
+        Operation::UpdateEntity(_) => "UpdateEntity",
+        _ => "unnamed",
+    }
+}
+
+/// Carries out an operation.
+pub(crate) async fn handle(
+    engine: &Arc<Engine>,
+    context: &Context,
+    principal: &Principal,
+    operation: Operation,
+) -> Result<Response<Bytes>, ServiceError> {
+    if context.location() == Location::Secondary && !is_read(&operation) {
+        let message = "Write operations are not allowed.";
+        return Err(ServiceError::new(
+            ErrorCode::InsufficientAccountPermissions,
+            message,
+        ));
+    }
+    principal.authorize_operation(&operation)?;
+    match operation {
+        Operation::Batch(request) => batch::handle(engine, context, principal, request).await,
+        Operation::CreateTable(request) => create_table::handle(engine, context, request).await,
+        Operation::DeleteEntity(request) => delete_entity::handle(engine, context, &request).await,
+        Operation::DeleteTable(request) => delete_table::handle(engine, context, &request).await,
+        Operation::GetEntity(request) => get_entity::handle(engine, context, &request).await,
+        Operation::GetMetadata(_) => Ok(get_metadata::handle(context)),
+        Operation::GetServiceProperties(_) => service_properties::get(engine, context),
+        Operation::GetServiceStats(_) => service_stats::handle(context),
+        Operation::GetTable(request) => get_table::handle(engine, context, &request),
+        Operation::GetTableAcl(request) => table_acl::get(engine, context, &request),
+        Operation::InsertEntity(request) => {
+            insert_entity::handle(engine, context, principal, request).await
+        }
+        Operation::Misplaced(table, error) => {
+            engine.read().require_table(context.account(), &table)?;
+            Err(error)
+        }
+        Operation::QueryEntities(request) => {
+            query_entities::handle(engine, context, principal, &request).await
+        }
+        Operation::QueryTables(request) => query_tables::handle(engine, context, &request).await,
+        Operation::SetServiceProperties(request) => {
+            service_properties::set(engine, context, &request).await
+        }
+        Operation::SetTableAcl(request) => table_acl::set(engine, context, &request).await,
+        Operation::UpdateEntity(request) => update_entity::handle(engine, context, &request).await,
+        _ => Err(ErrorCode::NotImplemented.into()),
+    }
+}
+
+/// Whether an operation changes nothing, so that a secondary carries it out.
+const fn is_read(operation: &Operation) -> bool {
+    matches!(
+        operation,
+        Operation::Batch(Received::Query(_))
+            | Operation::GetEntity(_)
+            | Operation::GetMetadata(_)
+            | Operation::GetServiceProperties(_)
+            | Operation::GetServiceStats(_)
+            | Operation::GetTable(_)
+            | Operation::GetTableAcl(_)
+            | Operation::Misplaced(..)
+            | Operation::QueryEntities(_)
+            | Operation::QueryTables(_)
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,219 @@
+//! Query Entities: returns a page of entities and the position of the next page.
+//!
+//! This module limits pages by number, by size and by time; the engine selects the entities. See
+//! <https://learn.microsoft.com/rest/api/storageservices/query-timeout-and-pagination>.
+
+use std::ops::ControlFlow;
+
+use bytes::Bytes;
+use http::Response as HttpResponse;
+use tablesdk_protocol::auth::sas::SasKeyRange;
+use tablesdk_protocol::continuation::{EntityContinuation, decode_token, encode_token};
+use tablesdk_protocol::limits::PAGE_BODY_BYTES_MAX;
+use tablesdk_protocol::operation::query_entities::{Request, Response};
+use tablesdk_protocol::wire::json::{EntityFormat, PageWriter};
+use tablesdk_protocol::{ErrorCode, ServiceError};
+
+use super::query_budget::Pace;
+#[cfg(feature = "durable")]
+use super::query_budget::beside_others;
+use crate::engine::{Engine, Entity, Paging, Position, Progress, Query, Scan, Span, SpanEnd};
+use crate::request::auth::Principal;
+use crate::request::context::Context;
+use crate::storage::StorageError;
+
+pub(super) async fn handle(
+    engine: &Engine,
+    context: &Context,
+    principal: &Principal,
+    request: &Request,
+) -> Result<HttpResponse<Bytes>, ServiceError> {
+    let paging = engine.paging();
+    let start = Start::of(request, paging)?;
+    let within = principal.keys().map(span).unwrap_or_default();
+    context.reserve_response(SLICE_BYTES_MAX).await?;
+    let view = engine.read();
+    let table = view.require_table(context.account(), &request.table)?;
+    let format = EntityFormat {
+        level: request.level,
+        endpoint: context.endpoint(),
+        account: context.account(),
+        table: request.table.as_str(),
+        select: request.select.as_deref(),
+    };
+    let mut page = Page::new(&format, paging, request.top);
+    if request.top == Some(0) {
+        // SERVICE: no entities are wanted, and none are left over either.
+    } else if paging.empty_pages && !start.is_after_empty_page {
+        page.continuation = Some(start.after_empty_page());
+    } else {
+        let mut scan = Scan::new(&Query {
+            table: table.id,
+            filter: request.filter.as_ref(),
+            from: start.position.as_ref(),
+            within: &within,
+        });
+        let time = Pace::new(paging.max_query_time);
+        loop {
+            let slice = || scan.slice(&view, &mut time.slice(), |entity| page.add(entity));
+            #[cfg(feature = "durable")]
+            let progress = beside_others(engine, context, slice);
+            #[cfg(not(feature = "durable"))]
+            let progress = { slice }();
+            if progress? != Progress::Paused {
+                break;
+            }
+            // Where memory is short, the page is.
+            let next = page.content.len().saturating_add(SLICE_BYTES_MAX);
+            if !context.response_may_grow(next) || !time.goes_on().await {
+                page.continuation = scan.position()?.as_ref().map(continuation_at);
+                break;
+            }
+        }
+    }
+    Ok(page.into_response().encode(request.level))
+}
+
+/// The entities of an answer, as far as they fit.
+struct Page<'a> {
+    content: PageWriter<'a>,
+    takes_stored: bool,
+    items: usize,
+    items_max: usize,
+    /// The partition that the page ends with, once there is one, where pages end with partitions.
+    partition_key: Option<String>,
+    is_of_one_partition: bool,
+    continuation: Option<EntityContinuation>,
+}
+
+impl<'a> Page<'a> {
+    fn new(format: &'a EntityFormat<'a>, paging: &Paging, top: Option<usize>) -> Self {
+        Self {
+            content: format.page(),
+            takes_stored: format.takes_stored(),
+            items: 0,
+            items_max: top.unwrap_or(usize::MAX).min(paging.entities_max),
+            partition_key: None,
+            is_of_one_partition: paging.page_per_partition,
+            continuation: None,
+        }
+    }
+
+    /// Adds an entity. Breaks at the first one that does not fit, which is then where the next page starts.
+    fn add(&mut self, entity: &Entity<'_>) -> Result<ControlFlow<()>, StorageError> {
+        let head = entity.head();
+        if self.is_of_one_partition {
+            match &self.partition_key {
+                None => self.partition_key = Some(head.partition_key.to_owned()),
+                Some(partition_key) if partition_key == head.partition_key => {}
+                Some(_) => {
+                    // SERVICE: at the border of a range partition, the token names no row.
+                    self.continuation = Some(EntityContinuation {
+                        next_partition_key: encode_token(head.partition_key),
+                        next_row_key: None,
+                    });
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+        }
+        let length = self.content.len();
+        if self.items < self.items_max {
+            if self.takes_stored {
+                self.content.stored_entity(head, entity.json());
+            } else {
+                self.content.entity(head, entity.properties()?);
+            }
+            // An entity that alone exceeds the size of a page is one.
+            if self.content.len() <= PAGE_BODY_BYTES_MAX || self.items == 0 {
+                self.items += 1;
+                return Ok(ControlFlow::Continue(()));
+            }
+            self.content.truncate(length);
+        }
+        self.continuation = Some(continuation(head.partition_key, head.row_key));
+        Ok(ControlFlow::Break(()))
+    }
+
+    fn into_response(self) -> Response {
+        Response {
+            content: self.content.finish().into(),
+            continuation: self.continuation,
+        }
+    }
+}
+
+/// Where a page starts.
+struct Start {
+    /// `None` for the first entity.
+    position: Option<Position>,
+    /// Whether the page before this one was empty on purpose.
+    is_after_empty_page: bool,
+}
+
+impl Start {
+    /// The start position of a request. Without a row key it is the start of the partition.
+    fn of(request: &Request, paging: &Paging) -> Result<Self, ServiceError> {
+        let Some(continuation) = &request.continuation else {
+            return Ok(Self {
+                position: None,
+                is_after_empty_page: false,
+            });
+        };
+        let read = |token: &str| {
+            decode_token(token).map_err(|_| ServiceError::from(ErrorCode::InvalidInput))
+        };
+        let partition = continuation.next_partition_key.as_str();
+        let after_empty_page = partition
+            .strip_suffix(AFTER_EMPTY_PAGE)
+            .filter(|_| paging.empty_pages);
+        let row_key = continuation.next_row_key.as_deref().map(read);
+        Ok(Self {
+            position: Some(Position {
+                partition_key: read(after_empty_page.unwrap_or(partition))?,
+                row_key: row_key.transpose()?.unwrap_or_default(),
+            }),
+            is_after_empty_page: after_empty_page.is_some(),
+        })
+    }
+
+    /// The same place, for the page after an empty one.
+    fn after_empty_page(&self) -> EntityContinuation {
+        let mut continuation = match &self.position {
+            Some(position) => continuation_at(position),
+            None => continuation("", ""),
+        };
+        continuation.next_partition_key.push_str(AFTER_EMPTY_PAGE);
+        continuation
+    }
+}
+
+fn continuation_at(position: &Position) -> EntityContinuation {
+    continuation(&position.partition_key, &position.row_key)
+}
+
+/// The token of a page that starts with that key.
+fn continuation(partition_key: &str, row_key: &str) -> EntityContinuation {
+    EntityContinuation {
+        next_partition_key: encode_token(partition_key),
+        next_row_key: Some(encode_token(row_key)),
+    }
+}
+
+/// The entities that a shared access signature covers.
+fn span(keys: &SasKeyRange) -> Span {
+    Span {
+        first: keys.first.as_ref().map(|first| Position {
+            partition_key: first.partition_key.clone(),
+            row_key: first.row_key.clone().unwrap_or_default(),
+        }),
+        last: keys.last.as_ref().map(|last| SpanEnd {
+            partition_key: last.partition_key.clone(),
+            row_key: last.row_key.clone(),
+        }),
+    }
+}
+
+/// About what a slice of a query adds to a page: the work of a slice counts each byte.
+const SLICE_BYTES_MAX: usize = 1024 * 1024;
+/// Stands behind a token that an empty page gave out, so that no empty page follows another.
+const AFTER_EMPTY_PAGE: &str = "~";

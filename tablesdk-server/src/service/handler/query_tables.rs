@@ -1,0 +1,63 @@
+//! Query Tables: returns a page of tables, ordered by their lower-cased names.
+//!
+//! This module limits pages by number and by time; the engine selects the tables. See
+//! <https://learn.microsoft.com/rest/api/storageservices/query-tables>.
+
+use std::ops::ControlFlow;
+
+use bytes::Bytes;
+use http::Response as HttpResponse;
+use tablesdk_protocol::continuation::{decode_token, encode_token};
+use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
+use tablesdk_protocol::operation::query_tables::{Request, Response};
+use tablesdk_protocol::{ErrorCode, ServiceError};
+
+use super::query_budget::Pace;
+use crate::engine::{Engine, Progress, TableScan};
+use crate::request::context::Context;
+
+pub(super) async fn handle(
+    engine: &Engine,
+    context: &Context,
+    request: &Request,
+) -> Result<HttpResponse<Bytes>, ServiceError> {
+    let from = match &request.next_table_name {
+        Some(token) => {
+            decode_token(token).map_err(|_| ServiceError::from(ErrorCode::InvalidInput))?
+        }
+        None => String::new(),
+    };
+    let mut response = Response {
+        names: Vec::new(),
+        next_table_name: None,
+    };
+    let items_max = request.top.unwrap_or(PAGE_ITEMS_MAX);
+    let table_bytes = TABLE_BYTES_MAX + 2 * context.endpoint().as_str().len();
+    context
+        .reserve_response(items_max.saturating_mul(table_bytes))
+        .await?;
+    if items_max > 0 {
+        let view = engine.read();
+        let mut scan = TableScan::new(context.account(), request.filter.as_ref(), from);
+        let pace = Pace::new(engine.paging().max_query_time);
+        while let Progress::Paused = scan.slice(&view, &mut pace.slice(), |table| {
+            if response.names.len() == items_max {
+                let next = encode_token(&table.name.to_ascii_lowercase());
+                response.next_table_name = Some(next);
+                return ControlFlow::Break(());
+            }
+            response.names.push(table.name);
+            ControlFlow::Continue(())
+        })? {
+            if !pace.goes_on().await {
+                response.next_table_name = Some(encode_token(scan.position()));
+                break;
+            }
+        }
+    }
+    Ok(response.encode(request.level, context.endpoint(), context.account()))
+}
+
+/// What a table takes in a page with all metadata, but for the account's URL: its name, three times and encoded, and the words
+/// around.
+const TABLE_BYTES_MAX: usize = 400;

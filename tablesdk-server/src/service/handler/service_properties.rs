@@ -1,0 +1,27 @@
+//! Get and Set Table Service Properties: the properties are stored and returned. The settings for logging and metrics have no
+//! effect; `cors.rs` applies the CORS rules.
+//!
+//! See <https://learn.microsoft.com/rest/api/storageservices/set-table-service-properties>.
+
+use bytes::Bytes;
+use http::Response as HttpResponse;
+use tablesdk_protocol::ServiceError;
+use tablesdk_protocol::operation::service_properties::{GetResponse, SetRequest, SetResponse};
+
+use crate::engine::{Command, Engine};
+use crate::request::context::Context;
+
+pub(super) fn get(engine: &Engine, context: &Context) -> Result<HttpResponse<Bytes>, ServiceError> {
+    let properties = engine.read().service_properties(context.account())?;
+    Ok(GetResponse { properties }.encode())
+}
+
+pub(super) async fn set(
+    engine: &Engine,
+    context: &Context,
+    request: &SetRequest,
+) -> Result<HttpResponse<Bytes>, ServiceError> {
+    let command = Command::SetServiceProperties(&request.properties);
+    engine.commit(context.account(), &command).await?;
+    Ok(SetResponse.encode())
+}

@@ -1,0 +1,22 @@
+//! Get Table Service Stats: the secondary is always live and in sync with the primary.
+//!
+//! See <https://learn.microsoft.com/rest/api/storageservices/get-table-service-stats>.
+
+use bytes::Bytes;
+use http::Response as HttpResponse;
+use tablesdk_protocol::operation::service_stats::Response;
+use tablesdk_protocol::{ErrorCode, GeoReplicationStatus, ServiceError, ServiceStats};
+
+use crate::request::address::Location;
+use crate::request::context::Context;
+
+pub(super) fn handle(context: &Context) -> Result<HttpResponse<Bytes>, ServiceError> {
+    if context.location() == Location::Primary {
+        return Err(ErrorCode::InvalidQueryParameterValue.into());
+    }
+    let stats = ServiceStats {
+        status: GeoReplicationStatus::Live,
+        last_sync_time: Some(context.now()),
+    };
+    Ok(Response { stats }.encode())
+}

@@ -1,0 +1,34 @@
+//! Get and Set Table ACL: stores the access policies of a table and returns them unchanged.
+//!
+//! See <https://learn.microsoft.com/rest/api/storageservices/set-table-acl>. `auth/policy.rs` applies them to shared access
+//! signatures.
+// SERVICE: a change there takes up to 30 seconds to take effect; here it takes effect at once.
+
+use bytes::Bytes;
+use http::Response as HttpResponse;
+use tablesdk_protocol::ServiceError;
+use tablesdk_protocol::operation::table_acl::{GetRequest, GetResponse, SetRequest, SetResponse};
+
+use crate::engine::{Command, Engine};
+use crate::request::context::Context;
+
+pub(super) fn get(
+    engine: &Engine,
+    context: &Context,
+    request: &GetRequest,
+) -> Result<HttpResponse<Bytes>, ServiceError> {
+    let view = engine.read();
+    let table = view.require_table(context.account(), &request.table)?;
+    let identifiers = view.table_acl(table.id)?;
+    Ok(GetResponse { identifiers }.encode())
+}
+
+pub(super) async fn set(
+    engine: &Engine,
+    context: &Context,
+    request: &SetRequest,
+) -> Result<HttpResponse<Bytes>, ServiceError> {
+    let command = Command::SetTableAcl(&request.table, &request.identifiers);
+    engine.commit(context.account(), &command).await?;
+    Ok(SetResponse.encode())
+}

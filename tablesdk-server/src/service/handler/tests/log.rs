@@ -1,0 +1,275 @@
+//! The contents of the request log, and the secrets that it must not contain.
+
+use std::io;
+use std::sync::{Arc, Mutex, Once};
+
+use super::*;
+use crate::storage::{Closed, Commit, Snapshot, StorageError, WriteBatch};
+
+/// What was written to a log.
+#[derive(Clone, Default)]
+struct Written(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Written {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The lines of the log that are written meanwhile.
+fn log_of(work: impl FnOnce()) -> Vec<String> {
+    // `tracing` disables an event for all threads if the first thread that reaches it has no subscriber, and only one other
+    // thread has one. So a global subscriber, which does nothing, is installed.
+    static LISTENER: Once = Once::new();
+    LISTENER.call_once(|| {
+        let listener = tracing_subscriber::registry();
+        tracing::subscriber::set_global_default(listener).unwrap();
+    });
+    let written = Written::default();
+    let writer = written.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::TRACE)
+        .with_ansi(false)
+        .with_writer(move || writer.clone())
+        .finish();
+    tracing::subscriber::with_default(subscriber, work);
+    let text = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
+    text.lines().map(str::to_owned).collect()
+}
+
+fn assert_has(line: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(line.contains(part), "{part:?} is not in {line}");
+    }
+}
+
+#[test]
+fn a_request_is_one_line() {
+    let client = Client::with_table();
+    let mut response = Response::default();
+    let entity = r#"{"PartitionKey":"p","RowKey":"r"}"#;
+    let log = log_of(|| {
+        let headers = [("x-ms-client-request-id", "mine")];
+        response = client.send("POST", "people?timeout=7", &headers, entity);
+    });
+    assert_eq!(response.status(), 201);
+    let [line] = &log[..] else {
+        panic!("{log:?}");
+    };
+    assert_has(
+        line,
+        &[
+            " INFO ",
+            "tablesdk_server::request",
+            r#"method="POST" path="/acct/people" query="timeout=7""#,
+            r#"operation="InsertEntity""#,
+            "status=201",
+            header(&response, "x-ms-request-id").unwrap(),
+            r#"client_request_id="mine""#,
+            r#"authentication="shared_key""#,
+            "duration_us=",
+            &format!("bytes_in={}", entity.len()),
+            &format!("bytes_out={}", response.body().len()),
+        ],
+    );
+}
+
+#[test]
+fn a_refusal_says_why() {
+    let client = Client::with_table();
+    let log = log_of(|| {
+        client.send("GET", "missing()", &[], "");
+        client.call(client.request("GET", "/acct/Tables", &[], ""));
+        client.send("GET", "people()?$filter=a%20b", &[], "");
+        client.send("GET", "people()?$orderby=a", &[], "");
+        let (head, _) = client.request("PUT", "/acct/people", &[], "").into_parts();
+        let error = tablesdk_protocol::ErrorCode::InvalidUri.into();
+        client.service.refuse_head(&head, &error);
+    });
+    assert_eq!(log.len(), 5, "{log:?}");
+    let not_found = r#"status=404 code="TableNotFound" reason="The table"#;
+    assert_has(&log[0], &[" INFO ", "QueryEntities", not_found]);
+    let unknown = r#"status=403 code="AuthenticationFailed" reason="Server failed"#;
+    assert_has(&log[1], &[unknown, r#"authentication="none""#]);
+    assert_has(&log[2], &[r#"status=400 code="InvalidInput""#]);
+    assert_has(&log[3], &[" WARN ", "status=501"]);
+    assert_has(&log[4], &[r#"status=400 code="InvalidUri""#]);
+}
+
+#[test]
+fn a_refused_change_of_a_batch_says_why() {
+    let client = Client::with_table();
+    let log = log_of(|| {
+        let body = "--b\r\nContent-Type: application/http\r\n\r\n\
+            GET /acct/people(PartitionKey='p',RowKey='r') HTTP/1.1\r\n\r\n\r\n--b--\r\n";
+        let headers = [("content-type", "multipart/mixed; boundary=b")];
+        let response = client.send("POST", "$batch", &headers, body);
+        assert_eq!(response.status(), 202, "{response:?}");
+    });
+    let [part, whole] = &log[..] else {
+        panic!("{log:?}");
+    };
+    assert_has(
+        part,
+        &["request{id=", r#"status=404 code="ResourceNotFound""#],
+    );
+    assert_has(whole, &["EntityGroupTransaction", "status=202"]);
+}
+
+#[test]
+fn a_request_that_is_given_up_is_a_line_too() {
+    let client = Client::with_table();
+    let log = log_of(|| {
+        let mut request = client.request("POST", "/acct/people", &[], "{}");
+        client.sign(&mut request, Scheme::SharedKeyLite);
+        let (head, _) = request.into_parts();
+        drop(client.service.admit(head).unwrap());
+    });
+    assert_eq!(log.len(), 1);
+    assert_has(
+        &log[0],
+        &["abandoned", r#"authentication="shared_key_lite""#],
+    );
+}
+
+#[test]
+fn no_line_helps_anybody_to_sign() {
+    let client = Client::with_table();
+    let log = log_of(|| {
+        let mut signed = client.request("GET", "/acct/people()", &[], "");
+        client.sign(&mut signed, Scheme::SharedKey);
+        client.call(signed);
+        let sas = "sv=2019-02-02&tn=people&sp=r&se=2099-01-01&sig=x";
+        let sas = tablesdk_protocol::auth::sas::SignedSas::parse(sas).unwrap();
+        let sas = sas.into_sas().sign(&client.key);
+        let query = sas.expose();
+        let path = format!("/acct/people()?{}", query.as_str());
+        let response = client.call(client.request("GET", &path, &[], ""));
+        assert_eq!(response.status(), 200);
+        // In the wrong place, it is no better.
+        for separator in ["%3F", "&"] {
+            let path = path.replace('?', separator);
+            client.call(client.request("GET", &path, &[], ""));
+        }
+    });
+    assert_eq!(log.len(), 4);
+    assert_has(
+        &log[1],
+        &["sp=r&se=2099-01-01&sig=…", r#"authentication="sas""#],
+    );
+    let texts = [client.key.expose().as_str().to_owned(), "secret".to_owned()];
+    let uris = log.join("\n");
+    for text in texts {
+        assert!(!uris.contains(&text), "{uris}");
+    }
+    let longest = uris.split(|c: char| !c.is_ascii_alphanumeric() && c != '%' && c != '-');
+    let longest = longest.map(str::len).max().unwrap();
+    assert!(longest < 40, "{uris}");
+}
+
+/// A storage that fails, always in the same way.
+#[derive(Clone, Debug)]
+struct Broken(StorageError);
+
+impl Broken {
+    fn client(self) -> Client {
+        let (tokens, paging) = (Tokens::default(), Paging::default());
+        Client::with_storage(Duration::ZERO, tokens, paging, Box::new(self))
+    }
+}
+
+impl Storage for Broken {
+    fn snapshot(&self) -> Box<dyn Snapshot> {
+        Box::new(self.clone())
+    }
+
+    fn latest(&self) -> Box<dyn Snapshot> {
+        self.snapshot()
+    }
+
+    fn commit(&self, _: WriteBatch) -> Result<Commit, StorageError> {
+        Err(self.0.clone())
+    }
+
+    fn settle(&self) -> Commit {
+        Commit::DONE
+    }
+
+    fn is_full(&self) -> bool {
+        false
+    }
+
+    fn outlives_the_process(&self) -> bool {
+        true
+    }
+
+    fn closed(&self) -> Closed {
+        Closed::NOW
+    }
+}
+
+impl Snapshot for Broken {
+    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StorageError> {
+        // The time of the last write, without which no engine starts.
+        if key == b"w" {
+            return Ok(None);
+        }
+        Err(self.0.clone())
+    }
+
+    fn range(&self, _: &[u8], _: &[u8]) -> crate::storage::Records<'_> {
+        Box::new(std::iter::once(Err(self.0.clone())))
+    }
+}
+
+#[test]
+fn a_failure_of_the_storage_is_told_to_the_log_and_to_nobody_else() {
+    let client = Broken(StorageError::Corrupt { what: "record" }).client();
+    let log = log_of(|| {
+        let response = client.send("GET", "people()", &[], "");
+        assert_eq!(status_and_code(&response), (500, "InternalError"));
+        assert!(!body(&response).contains("stored"), "{response:?}");
+    });
+    let (request, causes) = log.split_last().unwrap();
+    // The rules for browsers could not be read, either.
+    assert_eq!(causes.len(), 2, "{log:?}");
+    let error = r#"error="the stored record cannot be read""#;
+    for cause in causes {
+        // The span identifies the request.
+        let parts = ["ERROR", "request{id=", "the storage failed", error];
+        assert_has(cause, &parts);
+    }
+    assert_has(request, &["ERROR", r#"status=500 code="InternalError""#]);
+}
+
+#[cfg(feature = "durable")]
+#[test]
+fn too_many_open_files_are_answered_as_busy() {
+    let client = Broken(StorageError::Exhausted { what: "write" }).client();
+    let log = log_of(|| {
+        let create = client.send("POST", "Tables", &[], r#"{"TableName":"people"}"#);
+        for response in [create, client.send("GET", "people()", &[], "")] {
+            assert_eq!(status_and_code(&response), (503, "ServerBusy"));
+        }
+    });
+    // The storage says what is wrong, once; not each request.
+    assert!(log.iter().all(|line| !line.contains("ulimit")), "{log:?}");
+}
+
+#[test]
+fn a_failure_is_told_with_its_causes() {
+    #[derive(Debug, thiserror::Error)]
+    #[error("the page cannot be read")]
+    struct Failure(#[source] io::Error);
+
+    let log = log_of(|| {
+        let cause = io::Error::other("the disk is gone");
+        crate::request::log::failed(&Failure(cause));
+    });
+    assert_has(&log[0], &["the page cannot be read: the disk is gone"]);
+}

@@ -1,0 +1,124 @@
+//! Scans that wait for a disk, and other tasks that need the thread in the meantime.
+//!
+//! The disk of these tests waits for a signal from a task, and that task needs a thread to send it.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use super::*;
+use crate::request::connection::Peer;
+use crate::storage::{Closed, Commit, Records, Snapshot, StorageError, WriteBatch};
+
+#[derive(Debug)]
+struct SlowDisk {
+    records: MemoryStorage,
+    gate: Arc<Gate>,
+}
+
+#[derive(Debug)]
+struct Gate {
+    arrived: Sender<()>,
+    go_on: Mutex<Receiver<()>>,
+}
+
+impl Storage for SlowDisk {
+    fn snapshot(&self) -> Box<dyn Snapshot> {
+        Box::new(SlowReads {
+            records: self.records.snapshot(),
+            gate: Arc::clone(&self.gate),
+        })
+    }
+
+    fn latest(&self) -> Box<dyn Snapshot> {
+        self.records.latest()
+    }
+
+    fn commit(&self, batch: WriteBatch) -> Result<Commit, StorageError> {
+        self.records.commit(batch)
+    }
+
+    fn settle(&self) -> Commit {
+        self.records.settle()
+    }
+
+    fn is_full(&self) -> bool {
+        self.records.is_full()
+    }
+
+    fn outlives_the_process(&self) -> bool {
+        true
+    }
+
+    fn closed(&self) -> Closed {
+        self.records.closed()
+    }
+}
+
+#[derive(Debug)]
+struct SlowReads {
+    records: Box<dyn Snapshot>,
+    gate: Arc<Gate>,
+}
+
+impl Snapshot for SlowReads {
+    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StorageError> {
+        self.records.get(key)
+    }
+
+    fn range(&self, start: &[u8], end: &[u8]) -> Records<'_> {
+        // Those of entities.
+        if start.starts_with(b"e") {
+            self.gate.arrived.send(()).unwrap();
+            let go_on = self.gate.go_on.lock().unwrap();
+            let told = go_on.recv_timeout(Duration::from_secs(60));
+            told.expect("nobody else has a turn while a scan waits");
+        }
+        self.records.range(start, end)
+    }
+}
+
+/// A client whose scans wait, a receiver that reports a waiting scan, and a sender that lets the scan continue.
+fn client() -> (Client, Receiver<()>, Sender<()>) {
+    let (arrived, has_arrived) = channel();
+    let (go_on, told) = channel();
+    let storage = SlowDisk {
+        records: MemoryStorage::default(),
+        gate: Arc::new(Gate {
+            arrived,
+            go_on: Mutex::new(told),
+        }),
+    };
+    let (tokens, paging) = (Tokens::default(), Paging::default());
+    let client = Client::with_storage(Duration::ZERO, tokens, paging, Box::new(storage));
+    (client.and_table(), has_arrived, go_on)
+}
+
+fn query(client: &Client) -> Request<Bytes> {
+    let mut request = client.request("GET", "/acct/people()", &[], "");
+    client.sign(&mut request, Scheme::SharedKey);
+    request
+        .extensions_mut()
+        .insert(Peer(IpAddr::V4(Ipv4Addr::LOCALHOST)));
+    request
+}
+
+#[test]
+fn a_scan_that_waits_for_a_disk_leaves_the_thread_to_others() {
+    let (client, has_arrived, go_on) = client();
+    let request = query(&client);
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(1).build().unwrap();
+    let scan = runtime.spawn(async move { client.service.call(request).await.status() });
+    has_arrived.recv().unwrap();
+    // The only worker has the scan.
+    runtime.spawn(async move { go_on.send(()).unwrap() });
+    assert_eq!(runtime.block_on(scan).unwrap(), 200);
+}
+
+#[test]
+fn a_scan_waits_where_it_is_on_a_runtime_of_one_thread() {
+    let (client, _has_arrived, go_on) = client();
+    go_on.send(()).unwrap();
+    assert_eq!(client.call(query(&client)).status(), 200);
+}

@@ -1,0 +1,50 @@
+//! Update, Merge, Insert Or Replace and Insert Or Merge Entity.
+//!
+//! See <https://learn.microsoft.com/rest/api/storageservices/update-entity2>. The key is the one of the URL; which of the
+//! four it is shows only in mode and condition.
+
+use bytes::Bytes;
+use http::Response as HttpResponse;
+use tablesdk_protocol::operation::update_entity::{Request, Response};
+use tablesdk_protocol::{ETag, ServiceError, Value};
+
+use crate::engine::{Action, Change, Command, Engine, Outcome, View};
+use crate::request::context::Context;
+
+pub(super) async fn handle(
+    engine: &Engine,
+    context: &Context,
+    request: &Request,
+) -> Result<HttpResponse<Bytes>, ServiceError> {
+    let properties = read(&engine.read(), context, request)?;
+    let action = Action::Update {
+        mode: request.mode,
+        if_match: request.if_match.as_ref(),
+        properties: &properties,
+    };
+    let change = Change {
+        key: &request.key,
+        action,
+    };
+    let command = Command::Change(&request.table, change);
+    let outcome = engine.commit(context.account(), &command).await?;
+    Ok(answer(outcome))
+}
+
+/// What is to be written.
+pub(super) fn read(
+    view: &View,
+    context: &Context,
+    request: &Request,
+) -> Result<Vec<(String, Value)>, ServiceError> {
+    // The same order as on an insert.
+    let input = request.entity.read()?;
+    view.require_table(context.account(), &request.table)?;
+    input.into_properties()
+}
+
+/// The answer once it was written.
+pub(super) fn answer(outcome: Outcome) -> HttpResponse<Bytes> {
+    let etag = ETag::from_timestamp(outcome.timestamp);
+    Response { etag }.encode()
+}

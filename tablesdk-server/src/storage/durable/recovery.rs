@@ -1,0 +1,176 @@
+//! Opens a data directory: first checks its contents as far as possible, before it changes anything.
+//! [`open_in`] opens the embedded store in a directory that this process has locked already, both at the start and after a failure.
+//!
+//! A data directory that has lost acknowledged writes is refused, and the error names the damaged file. Writes that a crash left
+//! incomplete, and that were not acknowledged, are truncated.
+
+use std::fs;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use fjall::{Database, Keyspace, KeyspaceCreateOptions};
+
+use super::directory::Folder;
+use super::journal::{self, Damage, Journals};
+use super::watermark::Lasting;
+use super::{GROUP_KEY, GroupMark, catalog};
+use crate::storage::files::tables_kept_open;
+use crate::storage::is_exhausted;
+
+/// What was opened.
+pub(super) struct Opened {
+    pub(super) database: Database,
+    pub(super) records: Keyspace,
+    /// The number of the last group of writes.
+    pub(super) group_number: u64,
+    pub(super) lasting: Lasting,
+}
+
+/// What the files themselves say.
+pub(super) struct Look {
+    /// The number of the last group of writes that was promised to last, if that is known.
+    pub(super) promised: Option<u64>,
+    pub(super) journals: Journals,
+}
+
+/// Opens a folder, which is made if it is not there.
+pub(super) fn open(path: &Path) -> io::Result<(Folder, Opened)> {
+    let folder = Folder::open(path)?;
+    folder.lock()?;
+    let opened = open_in(&folder)?;
+    folder.hold()?;
+    Ok((folder, opened))
+}
+
+/// Opens the embedded store in a folder that is locked.
+///
+/// # Errors
+///
+/// When too many files are open ([`is_exhausted`](crate::storage::is_exhausted)), whatever that has led to; otherwise as for a
+/// folder.
+pub(super) fn open_in(folder: &Folder) -> io::Result<Opened> {
+    // What cannot be opened may look like damage.
+    open_store(folder).map_err(|error| folder.probe_files().err().unwrap_or(error))
+}
+
+fn open_store(folder: &Folder) -> io::Result<Opened> {
+    let Look { promised, journals } = look(folder)?;
+    if let Some(tail) = &journals.tail {
+        // The store would do so itself, or take what is left of a group for damage.
+        let cut = tail.cut();
+        cut.map_err(|error| folder.io("cannot be written to", &error))?;
+        tracing::warn!(
+            file = %tail.path.display(),
+            from = tail.from,
+            "the last writes before a crash, which nobody was told of, are not whole, and left out"
+        );
+    }
+    folder.make_records()?;
+    let explain = |error| folder.explain(error);
+    // Where the store takes for granted what damage has undone, it panics.
+    let opening = AssertUnwindSafe(|| {
+        let builder = Database::builder(folder.records());
+        builder.max_cached_files(Some(tables_kept_open())).open()
+    });
+    let database = catch_unwind(opening)
+        .map_err(|_| folder.damaged("the store in it cannot be read"))?
+        .map_err(explain)?;
+    let required = promised.max(journals.last).unwrap_or_default();
+    if required > 0 && !database.keyspace_exists(RECORDS) {
+        return Err(folder.damaged("none of its records are there"));
+    }
+    let options = || KeyspaceCreateOptions::default().max_memtable_size(MEMTABLE_BYTES);
+    let records = database.keyspace(RECORDS, options);
+    let records = records.map_err(explain)?;
+    let group_number = match records.get(GROUP_KEY).map_err(explain)? {
+        Some(record) => match GroupMark::read(&record) {
+            Some(mark) => mark.number,
+            None => return Err(folder.damaged("the number of its last write cannot be read")),
+        },
+        None => 0,
+    };
+    if group_number < required {
+        let lost = lost(group_number, required);
+        return Err(folder.damaged(&match &journals.tail {
+            Some(tail) => format!("{tail}; {lost}"),
+            None => lost,
+        }));
+    }
+    if promised.is_none() && group_number > 0 {
+        let why =
+            "its file LASTING is missing, without which nobody knows whether all writes are there";
+        return Err(folder.damaged(why));
+    }
+    // All reads see the current contents from now on, so they must be durable.
+    database
+        .persist(fjall::PersistMode::SyncAll)
+        .map_err(explain)?;
+    let lasting = Lasting::open(folder.path(), group_number);
+    let lasting = lasting.map_err(|error| folder.io("cannot be written to", &error))?;
+    Ok(Opened {
+        database,
+        records,
+        group_number,
+        lasting,
+    })
+}
+
+/// Looks at the files alone, and changes none.
+///
+/// # Errors
+///
+/// When they are not what was written.
+pub(super) fn look(folder: &Folder) -> io::Result<Look> {
+    let promised = Lasting::read(folder.path());
+    let promised = promised
+        .map_err(|error| folder.damaged(&format!("its file LASTING cannot be read: {error}")))?;
+    let version = folder.records().join("version");
+    match fs::read(&version) {
+        Ok(text) if text == STORE_VERSION => {}
+        Ok(_) => return Err(folder.damaged(&format!("{} is damaged", version.display()))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            if promised.is_some_and(|promised| promised > 0) {
+                let why = format!("{} is missing", version.display());
+                return Err(folder.damaged(&why));
+            }
+        }
+        Err(error) => return Err(folder.io("cannot be read", &error)),
+    }
+    let journals = journal::read(&folder.records());
+    let journals = journals.map_err(|damage| match &damage {
+        Damage::Io { error, .. } if is_exhausted(error) => folder.io("cannot be read", error),
+        damage => folder.damaged(&damage.to_string()),
+    })?;
+    // Where the journals hold nothing, all may be in the files behind them.
+    if let (Some(promised), Some(last)) = (promised, journals.last)
+        && promised > last
+    {
+        let lost = lost(last, promised);
+        return Err(folder.damaged(&match &journals.tail {
+            Some(tail) => format!("{tail}; {lost}"),
+            None => lost,
+        }));
+    }
+    let catalogs = catalog::check(&folder.records());
+    let catalogs = catalogs.map_err(|error| folder.io("cannot be read", &error))?;
+    if !catalogs.is_empty() {
+        return Err(folder.damaged(&catalogs.join("; ")));
+    }
+    Ok(Look { promised, journals })
+}
+
+fn lost(last: u64, promised: u64) -> String {
+    format!(
+        "its writes end with group {last}, but all up to group {promised} were acknowledged: something is missing"
+    )
+}
+
+const RECORDS: &str = "records";
+
+/// How much the store keeps in memory and in its journal alone until it writes a table: all of it is read again after a crash, and
+/// the server starts the later for it.
+const MEMTABLE_BYTES: u64 = 16 * 1024 * 1024;
+
+/// What the store says of itself: version 3.
+const STORE_VERSION: &[u8] = b"FJL\x03";
