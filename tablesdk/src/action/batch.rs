@@ -14,8 +14,8 @@ use tablesdk_protocol::operation::{
 use tablesdk_protocol::wire::json::MetadataLevel;
 use tablesdk_protocol::{ETag, EntityKey, IfMatch, PartitionKey, TableName};
 
-use super::once::{self, KeepMarker};
-use super::settle::{Sent, settle};
+use super::ambiguous_write::{Sent, settle};
+use super::exactly_once::{self, KeepMarker};
 use super::transaction::{Transaction, content};
 use super::update_entity::{encode_stored, operation};
 use super::{EncodedEntity, check_condition};
@@ -397,7 +397,7 @@ impl Checked<'_> {
             changes,
         } = self;
         let done = if let Some(keep) = once {
-            once::commit(run, table, keys, changes.clone(), keep).await
+            exactly_once::commit(run, table, keys, changes.clone(), keep).await
         } else {
             let done = Transaction::new(run, changes.clone())?.send(run).await;
             done.map(|done| done.etags)

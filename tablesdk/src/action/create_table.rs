@@ -10,7 +10,7 @@ use tablesdk_protocol::operation::create_table::Request;
 use tablesdk_protocol::wire::json::MetadataLevel;
 
 use super::ActionFuture;
-use super::settle::settle_unseen;
+use super::ambiguous_write::settle_unseen;
 use crate::error::Error;
 use crate::pipeline::Table;
 use crate::pipeline::{Effect, Patience};

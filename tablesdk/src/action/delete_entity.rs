@@ -8,8 +8,8 @@ use tablesdk_protocol::operation::batch::Change;
 use tablesdk_protocol::operation::delete_entity::Request;
 use tablesdk_protocol::{EntityKey, ErrorCode, IfMatch};
 
-use super::once::{self, KeepMarker};
-use super::settle::{Sent, check_status, settle};
+use super::ambiguous_write::{Sent, check_status, settle};
+use super::exactly_once::{self, KeepMarker};
 use super::{ActionFuture, check_condition};
 use crate::entity::EntityError;
 use crate::error::{CurrentState, Error};
@@ -89,7 +89,7 @@ async fn delete(
     let sent = if let Some(keep) = once {
         let changes = vec![Change::Delete(request.clone())];
         let keys = std::slice::from_ref(&request.key);
-        let done = once::commit(run, &request.table, keys, changes, keep).await;
+        let done = exactly_once::commit(run, &request.table, keys, changes, keep).await;
         done.map(drop).map_err(Error::without_batch_index)
     } else {
         let encoded = request.encode(&run.pipeline().endpoint);

@@ -6,7 +6,7 @@ use http::StatusCode;
 use tablesdk_protocol::operation::delete_table::Request;
 
 use super::ActionFuture;
-use super::settle::settle_unseen;
+use super::ambiguous_write::settle_unseen;
 use crate::error::Error;
 use crate::pipeline::Effect;
 use crate::pipeline::Table;

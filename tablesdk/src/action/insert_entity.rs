@@ -14,9 +14,9 @@ use tablesdk_protocol::operation::{EntityBody, Prefer};
 use tablesdk_protocol::wire::json::{MetadataLevel, read_entity};
 use tablesdk_protocol::{ETag, EntityKey, Timestamp};
 
+use super::ambiguous_write::{Sent, check_status, settle, unproven};
+use super::exactly_once::{self, KeepMarker};
 use super::get_entity::fetch;
-use super::once::{self, KeepMarker};
-use super::settle::{Sent, check_status, settle, unproven};
 use super::{ActionFuture, EncodedEntity};
 use crate::entity::{PropertyReader, Stored, TableEntity, WritableEntity};
 use crate::error::Error;
@@ -156,7 +156,7 @@ async fn send(
     if let Some(keep) = once {
         let changes = vec![Change::Insert(request.clone())];
         let keys = std::slice::from_ref(key);
-        let etags = once::commit(run, &request.table, keys, changes, keep).await;
+        let etags = exactly_once::commit(run, &request.table, keys, changes, keep).await;
         let etags = etags.map_err(Error::without_batch_index)?;
         run.note_entities(1);
         return etags

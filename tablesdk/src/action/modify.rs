@@ -10,8 +10,8 @@ use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::wire::json::{JsonEntity, read_entity};
 use tablesdk_protocol::{EntityKey, IfMatch, Value};
 
+use super::exactly_once::KeepMarker;
 use super::get_entity::fetch;
-use super::once::KeepMarker;
 use super::update_entity::send;
 use super::{ActionFuture, EncodedEntity};
 use crate::entity::{EntityError, Stored, WritableEntity, write_entity, write_entity_with};

@@ -8,7 +8,7 @@ use tablesdk_protocol::ServiceProperties;
 use tablesdk_protocol::operation::service_properties::{GetRequest, GetResponse, SetRequest};
 
 use super::ActionFuture;
-use super::settle::settle_unseen;
+use super::ambiguous_write::settle_unseen;
 use crate::error::Error;
 use crate::pipeline::{Effect, Pipeline};
 

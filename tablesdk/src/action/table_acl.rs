@@ -7,7 +7,7 @@ use tablesdk_protocol::operation::table_acl::{GetRequest, GetResponse, SetReques
 use tablesdk_protocol::{SignedIdentifier, check_signed_identifiers};
 
 use super::ActionFuture;
-use super::settle::settle_unseen;
+use super::ambiguous_write::settle_unseen;
 use crate::error::Error;
 use crate::pipeline::Effect;
 use crate::pipeline::Table;

@@ -9,7 +9,7 @@ use tablesdk_protocol::operation::batch::{Change, Refusal, Request, Response};
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::operation::{MalformedResponse, insert_entity, update_entity};
 
-use super::settle::{check_status, unproven};
+use super::ambiguous_write::{check_status, unproven};
 use crate::error::Error;
 use crate::pipeline::{Effect, Run, random_guid};
 

@@ -11,8 +11,8 @@ use tablesdk_protocol::operation::batch::Change;
 use tablesdk_protocol::operation::update_entity::{Mode, Request, Response};
 use tablesdk_protocol::{ETag, IfMatch};
 
-use super::once::{self, KeepMarker};
-use super::settle::{Sent, check_status, settle, unproven};
+use super::ambiguous_write::{Sent, check_status, settle, unproven};
+use super::exactly_once::{self, KeepMarker};
 use super::{ActionFuture, EncodedEntity, MergeChanged, check_condition};
 use crate::entity::{Stored, WritableEntity, write_entity};
 use crate::error::{CurrentState, Error};
@@ -246,7 +246,7 @@ async fn exchange(
     if let Some(keep) = once {
         let changes = vec![Change::Update(request.clone())];
         let keys = std::slice::from_ref(&request.key);
-        let etags = once::commit(run, &request.table, keys, changes, keep).await;
+        let etags = exactly_once::commit(run, &request.table, keys, changes, keep).await;
         let etags = etags.map_err(Error::without_batch_index)?;
         run.note_entities(1);
         return etags

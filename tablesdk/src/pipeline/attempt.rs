@@ -11,7 +11,7 @@ use tablesdk_protocol::{Delivery, ErrorCode, ServiceError, Timestamp, TransportE
 use tokio::time::{Instant, timeout_at};
 
 use super::Pipeline;
-use super::sign::Proof;
+use super::request_auth::Proof;
 use crate::error::Error;
 use crate::transport::Backend;
 

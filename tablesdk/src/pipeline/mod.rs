@@ -5,19 +5,19 @@
 
 mod attempt;
 mod budget;
-mod observe;
-mod patience;
+mod operation_run;
+mod operation_span;
 mod policy;
-mod retry;
-mod sign;
+mod poll_backoff;
+mod request_auth;
 mod table;
 
 pub(crate) use attempt::Effect;
-pub use observe::OperationReport;
-pub(crate) use observe::{Hook, PagedOperation, in_current_span};
-pub(crate) use patience::Patience;
+pub(crate) use operation_run::{Answer, Run};
+pub use operation_span::OperationReport;
+pub(crate) use operation_span::{Hook, PagedOperation, in_current_span};
 pub use policy::RetryPolicy;
-pub(crate) use retry::{Answer, Run};
+pub(crate) use poll_backoff::Patience;
 pub(crate) use table::Table;
 
 use std::sync::Arc;
@@ -32,7 +32,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Instant, timeout_at};
 
 use self::budget::Budget;
-use self::sign::Proof;
+use self::request_auth::Proof;
 use crate::credential::{Account, Credential, CredentialSlot};
 use crate::error::Error;
 use crate::transport::Backend;

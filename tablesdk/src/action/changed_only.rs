@@ -10,9 +10,9 @@ use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::wire::json::{JsonEntity, read_entity};
 use tablesdk_protocol::{EntityKey, IfMatch, Value};
 
+use super::exactly_once::KeepMarker;
 use super::get_entity::{read, refused};
 use super::modify::{left_as_is, unmodelled};
-use super::once::KeepMarker;
 use super::update_entity::{operation, send};
 use super::{ActionFuture, EncodedEntity};
 use crate::entity::{

@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep};
 
 use super::Pipeline;
 use super::attempt::{Begun, Effect, Inspect, Remedy};
-use super::observe::{Observation, PagedOperation};
+use super::operation_span::{Observation, PagedOperation};
 use crate::error::Error;
 use crate::query::AccessClass;
 

@@ -11,8 +11,8 @@ use tablesdk_protocol::operation::query_entities::{Request, Response};
 use tablesdk_protocol::wire::json::{JsonEntity, JsonError, MetadataLevel, read_page};
 use tablesdk_protocol::{EntityKey, IfMatch, PartitionKey, TableName, Timestamp};
 
-use super::once::{KEEP_SECONDS, KeepMarker, PREFIX, PREFIX_END, is_marker};
-use super::settle::settle_unseen;
+use super::ambiguous_write::settle_unseen;
+use super::exactly_once::{KEEP_SECONDS, KeepMarker, PREFIX, PREFIX_END, is_marker};
 use super::{ActionFuture, check_url};
 use crate::entity::EntityError;
 use crate::error::Error;

@@ -16,7 +16,7 @@ use tablesdk_protocol::operation::{EntityBody, Prefer, delete_entity, get_entity
 use tablesdk_protocol::wire::json::{JsonEntity, MetadataLevel, read_entity};
 use tablesdk_protocol::{ETag, EntityKey, ErrorCode, Guid, IfMatch, TableName, Value};
 
-use super::settle::{Sent, check_status, look};
+use super::ambiguous_write::{Sent, check_status, look};
 use super::transaction::{Transaction, content};
 use crate::entity::write_values;
 use crate::error::{CurrentState, Error};
