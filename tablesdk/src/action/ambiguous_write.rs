@@ -12,10 +12,10 @@ use tablesdk_protocol::wire::json::MetadataLevel;
 use tablesdk_protocol::{EntityKey, TableName};
 
 use crate::error::{CurrentEntity, CurrentState, Error, ErrorKind};
-use crate::pipeline::{Answer, Effect, Run};
+use crate::pipeline::{Effect, OperationRun, ServiceResponse};
 
 /// A write, as far as its outcome can be seen in the entity.
-pub(super) struct Sent<'a> {
+pub(super) struct WriteAttempt<'a> {
     pub(super) table: &'a TableName,
     pub(super) key: &'a EntityKey,
     /// What should be there; nothing, after a delete.
@@ -26,51 +26,51 @@ pub(super) struct Sent<'a> {
 
 /// Looks at what there is after a write that failed and may have been carried out all the same. The error comes back as it
 /// is when the write was surely not carried out.
-pub(super) async fn settle(
-    run: &mut Run<'_>,
-    sent: Sent<'_>,
+pub(super) async fn resolve(
+    run: &mut OperationRun<'_>,
+    sent: WriteAttempt<'_>,
     error: Error,
 ) -> Result<(CurrentState, Error), Error> {
     let error = error.with_key(sent.key);
-    if !error.is_unsettled() {
+    if !error.is_ambiguous() {
         return Err(error);
     }
     // A service that gives no answer to the write is not asked for more.
     let row = match error.kind() {
-        ErrorKind::Response | ErrorKind::Service => look(run, &sent).await,
+        ErrorKind::Response | ErrorKind::Service => read_current(run, &sent).await,
         _ => CurrentState::Unread,
     };
-    Ok((row, run.tally(error)))
+    Ok((row, run.annotate(error)))
 }
 
 /// The error of a write with a success response that is not a well-formed response of the service. Any component in between can
 /// respond 200; whether the write was carried out is then unknown.
-pub(super) fn unproven(problem: impl Into<Box<dyn StdError + Send + Sync>>) -> Error {
-    Error::response(problem).with_unsettled(true)
+pub(super) fn malformed_success(problem: impl Into<Box<dyn StdError + Send + Sync>>) -> Error {
+    Error::response(problem).with_ambiguous(true)
 }
 
 /// Whether a success has a status that the service gives it.
-pub(super) fn check_status(answer: &Answer, statuses: &[StatusCode]) -> Result<(), Error> {
+pub(super) fn check_status(answer: &ServiceResponse, statuses: &[StatusCode]) -> Result<(), Error> {
     let status = answer.response.status();
     if statuses.contains(&status) {
         return Ok(());
     }
-    Err(unproven(format!(
+    Err(malformed_success(format!(
         "the service does not answer with {status}"
     )))
 }
 
 /// Resolves the outcome of a write that has no entity to read back: only a well-formed response of the service counts as success.
-pub(super) fn settle_unseen(
+pub(super) fn resolve_without_entity(
     operation: &'static str,
-    sent: Result<Answer, Error>,
+    sent: Result<ServiceResponse, Error>,
     statuses: &[StatusCode],
 ) -> Result<(), Error> {
     let told = sent.and_then(|answer| {
         check_status(&answer, statuses).map_err(|error| error.with_operation(operation))
     });
     told.map_err(|error| {
-        if error.is_unsettled() {
+        if error.is_ambiguous() {
             error.into_outcome_unknown(CurrentState::Unread)
         } else {
             error
@@ -79,7 +79,10 @@ pub(super) fn settle_unseen(
 }
 
 /// What is there now.
-pub(super) async fn look(run: &mut Run<'_>, sent: &Sent<'_>) -> CurrentState {
+pub(super) async fn read_current(
+    run: &mut OperationRun<'_>,
+    sent: &WriteAttempt<'_>,
+) -> CurrentState {
     let request = Request {
         table: sent.table.clone(),
         key: sent.key.clone(),

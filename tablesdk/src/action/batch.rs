@@ -14,7 +14,7 @@ use tablesdk_protocol::operation::{
 use tablesdk_protocol::wire::json::MetadataLevel;
 use tablesdk_protocol::{ETag, EntityKey, IfMatch, PartitionKey, TableName};
 
-use super::ambiguous_write::{Sent, settle};
+use super::ambiguous_write::{WriteAttempt, resolve};
 use super::exactly_once::{self, KeepMarker};
 use super::transaction::{Transaction, content};
 use super::update_entity::{encode_stored, operation};
@@ -23,7 +23,7 @@ use crate::entity::key::IntoEntityKey;
 use crate::entity::{EntityError, Stored, WritableEntity};
 use crate::error::{CurrentState, Error};
 use crate::pipeline::Table;
-use crate::pipeline::{Run, random_guid};
+use crate::pipeline::{OperationRun, random_guid};
 
 /// Changes of entities in one partition that are carried out together or not at all. See [`TableClient::batch`].
 ///
@@ -387,7 +387,7 @@ struct Checked<'b> {
 impl Checked<'_> {
     async fn send(
         self,
-        run: &mut Run<'_>,
+        run: &mut OperationRun<'_>,
         once: Option<KeepMarker>,
     ) -> Result<Vec<Option<ETag>>, Error> {
         let Self {
@@ -417,13 +417,13 @@ impl Checked<'_> {
         };
         let error = error.for_change(operation);
         let (body, whole) = content(change);
-        let sent = Sent {
+        let sent = WriteAttempt {
             table,
             key,
             body,
             whole,
         };
-        let (row, error) = settle(run, sent, error).await?;
+        let (row, error) = resolve(run, sent, error).await?;
         Err(error.into_outcome_unknown(row))
     }
 }
@@ -449,7 +449,7 @@ fn update(
 
 /// An error that is about no change in particular.
 fn as_a_whole(error: Error) -> Error {
-    if error.is_unsettled() {
+    if error.is_ambiguous() {
         error.into_outcome_unknown(CurrentState::Unread)
     } else {
         error

@@ -10,10 +10,10 @@ use tablesdk_protocol::operation::create_table::Request;
 use tablesdk_protocol::wire::json::MetadataLevel;
 
 use super::ActionFuture;
-use super::ambiguous_write::settle_unseen;
+use super::ambiguous_write::resolve_without_entity;
 use crate::error::Error;
 use crate::pipeline::Table;
-use crate::pipeline::{Effect, Patience};
+use crate::pipeline::{Effect, PollBackoff};
 
 /// Creates a table. See [`TableClient::create_table`].
 ///
@@ -78,7 +78,7 @@ impl CreateTable {
     }
 
     async fn run(self) -> Result<(), Error> {
-        let pauses = self.wait.map(Patience::new);
+        let pauses = self.wait.map(PollBackoff::new);
         let Some(mut pauses) = pauses else {
             return self.try_once().await;
         };
@@ -104,13 +104,13 @@ impl CreateTable {
         match self.table.send(OPERATION, Effect::Write, &request).await {
             // Somebody created it, most likely an attempt of ours: a table holds nothing that could tell.
             Err(error)
-                if error.is_unsettled() && error.code() == Some(&ErrorCode::TableAlreadyExists) =>
+                if error.is_ambiguous() && error.code() == Some(&ErrorCode::TableAlreadyExists) =>
             {
                 Ok(())
             }
             sent => {
                 let statuses = [StatusCode::CREATED, StatusCode::NO_CONTENT];
-                settle_unseen(OPERATION, sent, &statuses)
+                resolve_without_entity(OPERATION, sent, &statuses)
             }
         }
     }

@@ -8,13 +8,13 @@ use tablesdk_protocol::operation::batch::Change;
 use tablesdk_protocol::operation::delete_entity::Request;
 use tablesdk_protocol::{EntityKey, ErrorCode, IfMatch};
 
-use super::ambiguous_write::{Sent, check_status, settle};
+use super::ambiguous_write::{WriteAttempt, check_status, resolve};
 use super::exactly_once::{self, KeepMarker};
 use super::{ActionFuture, check_condition};
 use crate::entity::EntityError;
 use crate::error::{CurrentState, Error};
 use crate::pipeline::Table;
-use crate::pipeline::{Effect, Run};
+use crate::pipeline::{Effect, OperationRun};
 
 /// Deletes an entity. See [`TableClient::delete`] and [`TableClient::delete_stored`].
 ///
@@ -82,7 +82,7 @@ impl DeleteEntity {
 }
 
 async fn delete(
-    run: &mut Run<'_>,
+    run: &mut OperationRun<'_>,
     request: &Request,
     once: Option<KeepMarker>,
 ) -> Result<bool, Error> {
@@ -102,19 +102,19 @@ async fn delete(
             Ok(true)
         }
         // A missing table is an error, a missing entity an answer.
-        Err(error) if !error.is_unsettled() && error.is_no_such_resource() => {
-            run.note_answer(&error);
+        Err(error) if !error.is_ambiguous() && error.is_no_such_resource() => {
+            run.note_expected_error(&error);
             Ok(false)
         }
         Err(error) => {
             let is_without_table = error.code() == Some(&ErrorCode::TableNotFound);
-            let sent = Sent {
+            let sent = WriteAttempt {
                 table: &request.table,
                 key: &request.key,
                 body: None,
                 whole: true,
             };
-            match settle(run, sent, error).await? {
+            match resolve(run, sent, error).await? {
                 // Without a version to fulfil, the delete promises that nothing is there.
                 (CurrentState::Missing, _)
                     if request.if_match == IfMatch::Any && once.is_none() && !is_without_table =>

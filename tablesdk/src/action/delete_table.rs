@@ -6,7 +6,7 @@ use http::StatusCode;
 use tablesdk_protocol::operation::delete_table::Request;
 
 use super::ActionFuture;
-use super::ambiguous_write::settle_unseen;
+use super::ambiguous_write::resolve_without_entity;
 use crate::error::Error;
 use crate::pipeline::Effect;
 use crate::pipeline::Table;
@@ -31,9 +31,11 @@ impl DeleteTable {
         let request = request.encode(&pipeline.endpoint);
         match self.table.send(OPERATION, Effect::Write, &request).await {
             // It is gone, most likely by an attempt of ours.
-            Err(error) if error.is_unsettled() && error.is_not_found() => Ok(true),
+            Err(error) if error.is_ambiguous() && error.is_not_found() => Ok(true),
             Err(error) if error.is_not_found() => Ok(false),
-            sent => settle_unseen(OPERATION, sent, &[StatusCode::NO_CONTENT]).map(|()| true),
+            sent => {
+                resolve_without_entity(OPERATION, sent, &[StatusCode::NO_CONTENT]).map(|()| true)
+            }
         }
     }
 }

@@ -16,11 +16,11 @@ use tablesdk_protocol::operation::{EntityBody, Prefer, delete_entity, get_entity
 use tablesdk_protocol::wire::json::{JsonEntity, MetadataLevel, read_entity};
 use tablesdk_protocol::{ETag, EntityKey, ErrorCode, Guid, IfMatch, TableName, Value};
 
-use super::ambiguous_write::{Sent, check_status, look};
+use super::ambiguous_write::{WriteAttempt, check_status, read_current};
 use super::transaction::{Transaction, content};
 use crate::entity::write_values;
 use crate::error::{CurrentState, Error};
-use crate::pipeline::{Effect, Run, random_guid};
+use crate::pipeline::{Effect, OperationRun, random_guid};
 
 /// The minimum time that the marker stays after a success. Zero: it is deleted at once, unless the outcome of an attempt is
 /// ambiguous.
@@ -65,9 +65,9 @@ impl KeepMarker {
 ///
 /// Where the answer was lost and the entity was written again since, the version is one that is over.
 ///
-/// The error is [unsettled](Error::is_unsettled) only where not even the marker could be asked.
+/// The error is [ambiguous](Error::is_ambiguous) only where not even the marker could be asked.
 pub(super) async fn commit(
-    run: &mut Run<'_>,
+    run: &mut OperationRun<'_>,
     table: &TableName,
     keys: &[EntityKey],
     changes: Vec<Change>,
@@ -80,7 +80,7 @@ pub(super) async fn commit(
     let error = match transaction.send(run).await {
         Ok(done) => {
             // An attempt that is still under way must find the marker.
-            if !done.is_after_doubt && keep.0.is_zero() {
+            if !done.is_after_ambiguous && keep.0.is_zero() {
                 marker.sweep(run).await;
             }
             return Ok(done.etags.into_iter().skip(1).collect());
@@ -94,7 +94,7 @@ pub(super) async fn commit(
         Some(index) if index > 0 => error.with_batch_index(index - 1),
         _ => error.without_batch_index(),
     };
-    if !error.is_unsettled() && !met_itself {
+    if !error.is_ambiguous() && !met_itself {
         return Err(error);
     }
     // A backend that leaves out which change it refuses may have meant another one: then no marker is there.
@@ -115,8 +115,8 @@ pub(super) async fn commit(
             }
             Ok(etags)
         }
-        Outcome::Cancelled => Err(run.tally(error.into_not_done())),
-        Outcome::Unknown => Err(run.tally(error.with_unsettled(true))),
+        Outcome::Cancelled => Err(run.annotate(error.into_not_done())),
+        Outcome::Unknown => Err(run.annotate(error.with_ambiguous(true))),
     }
 }
 
@@ -153,7 +153,7 @@ enum Outcome {
 
 impl<'t> Marker<'t> {
     fn new(
-        run: &Run<'_>,
+        run: &OperationRun<'_>,
         table: &'t TableName,
         keys: &[EntityKey],
         keep: KeepMarker,
@@ -162,7 +162,7 @@ impl<'t> Marker<'t> {
         let key = EntityKey::new(partition, format!("{PREFIX}{}", random_guid()));
         Ok(Self {
             table,
-            key: key.map_err(|error| run.tally(Error::input(error)))?,
+            key: key.map_err(|error| run.annotate(Error::input(error)))?,
             operation: run.operation(),
             keep,
         })
@@ -189,7 +189,7 @@ impl<'t> Marker<'t> {
     }
 
     /// Settles what came of the changes, once and for all.
-    async fn decide(&self, run: &mut Run<'_>) -> Result<Outcome, Error> {
+    async fn decide(&self, run: &mut OperationRun<'_>) -> Result<Outcome, Error> {
         let request = self.insert(State::Cancelled)?;
         let request = request.encode(&run.pipeline().endpoint);
         let statuses = [StatusCode::CREATED, StatusCode::NO_CONTENT];
@@ -203,7 +203,7 @@ impl<'t> Marker<'t> {
     }
 
     /// What the marker says; `None` when there is none.
-    async fn read(&self, run: &mut Run<'_>) -> Option<Outcome> {
+    async fn read(&self, run: &mut OperationRun<'_>) -> Option<Outcome> {
         let request = get_entity::Request {
             table: self.table.clone(),
             key: self.key.clone(),
@@ -229,7 +229,7 @@ impl<'t> Marker<'t> {
     }
 
     /// Deletes the marker, if that can be done at the first attempt: the changes are done in any case.
-    async fn sweep(&self, run: &mut Run<'_>) {
+    async fn sweep(&self, run: &mut OperationRun<'_>) {
         let request = delete_entity::Request {
             table: self.table.clone(),
             key: self.key.clone(),
@@ -253,7 +253,7 @@ impl State {
 /// The version of a change that was carried out without an answer: that of the entity now, if that is what the change made of
 /// it; else one that is over, as the true one is.
 async fn version_now(
-    run: &mut Run<'_>,
+    run: &mut OperationRun<'_>,
     table: &TableName,
     key: &EntityKey,
     change: &Change,
@@ -263,13 +263,13 @@ async fn version_now(
         return None;
     }
     let (body, whole) = content(change);
-    let sent = Sent {
+    let sent = WriteAttempt {
         table,
         key,
         body,
         whole,
     };
-    Some(match look(run, &sent).await {
+    Some(match read_current(run, &sent).await {
         // After a merge, properties that were not sent may have changed since.
         CurrentState::Present(row) if whole && row.equals_sent() => row.etag().clone(),
         _ => over.clone(),

@@ -13,7 +13,7 @@ use super::{ActionFuture, GetTracked, ResolveEntity};
 use crate::entity::{DynamicEntity, EntityError, Stored, TableEntity, WritableEntity};
 use crate::error::Error;
 use crate::pipeline::Table;
-use crate::pipeline::{Effect, Run};
+use crate::pipeline::{Effect, OperationRun};
 use crate::query::{AccessClass, ResolveError};
 
 /// Reads one entity. See [`TableClient::get`].
@@ -99,11 +99,11 @@ pub(super) async fn read<E: TableEntity>(
     let read = match fetched {
         Ok((content, etag)) => match stored(&content, etag) {
             Ok(stored) => Ok(Some((stored, content))),
-            Err(error) => Err(run.tally(error).with_key(key)),
+            Err(error) => Err(run.annotate(error).with_key(key)),
         },
         // A missing table is an error, a missing entity an answer.
         Err(error) if error.is_no_such_resource() => {
-            run.note_answer(&error);
+            run.note_expected_error(&error);
             Ok(None)
         }
         Err(error) => Err(error),
@@ -118,7 +118,7 @@ fn stored<E: TableEntity>(content: &Bytes, etag: Option<ETag>) -> Result<Stored<
 
 /// The entity as it came, with its ETag.
 pub(super) async fn fetch(
-    run: &mut Run<'_>,
+    run: &mut OperationRun<'_>,
     effect: Effect,
     table: &Table,
     key: &EntityKey,

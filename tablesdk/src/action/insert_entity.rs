@@ -14,14 +14,14 @@ use tablesdk_protocol::operation::{EntityBody, Prefer};
 use tablesdk_protocol::wire::json::{MetadataLevel, read_entity};
 use tablesdk_protocol::{ETag, EntityKey, Timestamp};
 
-use super::ambiguous_write::{Sent, check_status, settle, unproven};
+use super::ambiguous_write::{WriteAttempt, check_status, malformed_success, resolve};
 use super::exactly_once::{self, KeepMarker};
 use super::get_entity::fetch;
 use super::{ActionFuture, EncodedEntity};
 use crate::entity::{PropertyReader, Stored, TableEntity, WritableEntity};
 use crate::error::Error;
 use crate::pipeline::Table;
-use crate::pipeline::{Effect, Run};
+use crate::pipeline::{Effect, OperationRun};
 
 /// Inserts an entity. See [`TableClient::insert`].
 ///
@@ -115,7 +115,7 @@ impl<E: WritableEntity> InsertEntity<E> {
 }
 
 async fn insert<E: WritableEntity>(
-    run: &mut Run<'_>,
+    run: &mut OperationRun<'_>,
     table: &Table,
     request: Request,
     key: EntityKey,
@@ -125,13 +125,13 @@ async fn insert<E: WritableEntity>(
     let etag = match send(run, &request, &key, once).await {
         Ok(etag) => etag,
         Err(error) => {
-            let sent = Sent {
+            let sent = WriteAttempt {
                 table: &request.table,
                 key: &key,
                 body: Some(body),
                 whole: true,
             };
-            let (row, error) = settle(run, sent, error).await?;
+            let (row, error) = resolve(run, sent, error).await?;
             return Err(error.into_outcome_unknown(row));
         }
     };
@@ -142,13 +142,13 @@ async fn insert<E: WritableEntity>(
         // A field wants the time, and this backend's ETags do not hold it.
         Err(_) => fetch_back(run, table, &key, &etag)
             .await
-            .map_err(|error| run.tally(error).with_key(&key)),
+            .map_err(|error| run.annotate(error).with_key(&key)),
     }
 }
 
 /// Sends the request, and gives back the version of the new entity.
 async fn send(
-    run: &mut Run<'_>,
+    run: &mut OperationRun<'_>,
     request: &Request,
     key: &EntityKey,
     once: Option<KeepMarker>,
@@ -163,13 +163,13 @@ async fn send(
             .into_iter()
             .flatten()
             .next()
-            .ok_or_else(|| unproven("the answer has no version of the entity"));
+            .ok_or_else(|| malformed_success("the answer has no version of the entity"));
     }
     let encoded = request.encode(&run.pipeline().endpoint);
     let answer = run.send(Effect::Write, &encoded).await?;
     run.note_entities(1);
     check_status(&answer, &[StatusCode::CREATED, StatusCode::NO_CONTENT])?;
-    let decoded = Response::decode(answer.response).map_err(unproven)?;
+    let decoded = Response::decode(answer.response).map_err(malformed_success)?;
     Ok(decoded.etag)
 }
 
@@ -181,7 +181,7 @@ fn read_back<E: TableEntity>(body: &Bytes, etag: &ETag) -> Result<E, Cause> {
 
 /// Fetches an entity that was stored as that version.
 async fn fetch_back<E: TableEntity>(
-    run: &mut Run<'_>,
+    run: &mut OperationRun<'_>,
     table: &Table,
     key: &EntityKey,
     etag: &ETag,

@@ -17,7 +17,7 @@ use super::{ActionFuture, EncodedEntity};
 use crate::entity::{EntityError, Stored, WritableEntity, write_entity, write_entity_with};
 use crate::error::Error;
 use crate::pipeline::Table;
-use crate::pipeline::{Effect, Run};
+use crate::pipeline::{Effect, OperationRun};
 
 /// Changes an entity with a closure. See [`TableClient::modify`].
 ///
@@ -106,13 +106,17 @@ where
         run.end(modified)
     }
 
-    async fn in_rounds(&mut self, run: &mut Run<'_>, key: &EntityKey) -> Result<Stored<E>, Error> {
+    async fn in_rounds(
+        &mut self,
+        run: &mut OperationRun<'_>,
+        key: &EntityKey,
+    ) -> Result<Stored<E>, Error> {
         let mut round = 0;
         loop {
             round += 1;
             let fetched = fetch(run, Effect::ReadNow, &self.table, key, None).await;
             let (content, etag) = fetched?;
-            let failed = |error: Error| run.tally(error).with_key(key);
+            let failed = |error: Error| run.annotate(error).with_key(key);
             let (mut stored, rest) = {
                 let entity =
                     read_entity(&content).map_err(|error| failed(Error::response(error)))?;

@@ -26,7 +26,7 @@ use crate::entity::key::{IntoPartitionKey, Partition, RowRange};
 use crate::entity::{DynamicEntity, Stored, TableEntity};
 use crate::error::Error;
 use crate::pipeline::Table;
-use crate::pipeline::{Effect, PagedOperation, Run};
+use crate::pipeline::{Effect, OperationRun, PagedOperation};
 use crate::query::{
     AccessClass, Continuations, EntityStream, Explanation, Filter, FilterError, Keys, Page,
     PageToken, Pages, Presence, Resolve, ResolveError, Selection, SelectionError, Whole,
@@ -724,11 +724,11 @@ impl<S> PagedQuery<S> {
         let pipeline = &self.table.pipeline;
         check_url(OPERATION, request.url_bytes(&pipeline.endpoint))?;
         let request = request.encode(&pipeline.endpoint);
-        let mut run = self.table.go_on(OPERATION, &self.operation);
+        let mut run = self.table.resume(OPERATION, &self.operation);
         let page = self.read_page::<E>(&mut run, &request).await;
         let page = page.and_then(|(items, next)| {
             let advanced = self.continuations.advance(sent.as_ref(), next.as_ref());
-            advanced.map_err(|error| run.tally(Error::response(error)))?;
+            advanced.map_err(|error| run.annotate(Error::response(error)))?;
             Ok((items, next))
         });
         run.pause(&self.operation, page)
@@ -736,7 +736,7 @@ impl<S> PagedQuery<S> {
 
     async fn read_page<E: TableEntity>(
         &self,
-        run: &mut Run<'_>,
+        run: &mut OperationRun<'_>,
         request: &HttpRequest<Bytes>,
     ) -> Result<Fetched<S::Item>, Error>
     where
@@ -774,9 +774,9 @@ impl<S> PagedQuery<S> {
                 run.note_more_entities(items.len());
                 Ok((items, continuation))
             }
-            Err(Unreadable::Page(error)) => Err(run.tally(Error::response(error))),
+            Err(Unreadable::Page(error)) => Err(run.annotate(Error::response(error))),
             Err(Unreadable::Entity { error, key }) => {
-                let error = run.tally(unselected(error));
+                let error = run.annotate(unselected(error));
                 Err(match key {
                     Some(key) => error.with_key(&key),
                     None => error,
@@ -801,14 +801,14 @@ impl<S> PagedQuery<S> {
     where
         S: Selection<E>,
     {
-        let mut run = self.table.go_on(OPERATION, &self.operation);
+        let mut run = self.table.resume(OPERATION, &self.operation);
         let items = self.read_entity::<E>(&mut run, key).await;
         run.pause(&self.operation, items)
     }
 
     async fn read_entity<E: TableEntity>(
         &self,
-        run: &mut Run<'_>,
+        run: &mut OperationRun<'_>,
         key: &EntityKey,
     ) -> Result<Vec<S::Item>, Error>
     where
@@ -820,12 +820,12 @@ impl<S> PagedQuery<S> {
             Ok((content, _)) => content,
             // A missing table is an error, a missing entity an answer.
             Err(error) if error.is_no_such_resource() => {
-                run.note_answer(&error);
+                run.note_expected_error(&error);
                 return Ok(Vec::new());
             }
             Err(error) => return Err(error),
         };
-        let unreadable = |error: Error| run.tally(error).with_key(key);
+        let unreadable = |error: Error| run.annotate(error).with_key(key);
         let entity = read_entity(&content).map_err(|error| unreadable(Error::response(error)))?;
         let item = self.selection.read(&entity);
         let item = item.map_err(|error| unreadable(unselected(error)))?;

@@ -166,16 +166,16 @@ impl QueryTables {
         let pipeline = &self.pipeline;
         check_url(OPERATION, request.url_bytes(&pipeline.endpoint))?;
         let request = request.encode(&pipeline.endpoint);
-        let mut run = pipeline.go_on(OPERATION, None, &scan.operation);
+        let mut run = pipeline.resume(OPERATION, None, &scan.operation);
         let page = match run.send(Effect::Read, &request).await {
             Ok(answer) => Response::decode(&answer.response)
-                .map_err(|error| run.tally(Error::response(error))),
+                .map_err(|error| run.annotate(Error::response(error))),
             Err(error) => Err(error),
         };
         let page = page.and_then(|page| {
             let next = page.next_table_name.as_ref();
             let advanced = scan.continuations.advance(sent.as_ref(), next);
-            advanced.map_err(|error| run.tally(Error::response(error)))?;
+            advanced.map_err(|error| run.annotate(Error::response(error)))?;
             Ok(page)
         });
         if page.is_ok() {

@@ -8,7 +8,7 @@ use tablesdk_protocol::ServiceProperties;
 use tablesdk_protocol::operation::service_properties::{GetRequest, GetResponse, SetRequest};
 
 use super::ActionFuture;
-use super::ambiguous_write::settle_unseen;
+use super::ambiguous_write::resolve_without_entity;
 use crate::error::Error;
 use crate::pipeline::{Effect, Pipeline};
 
@@ -71,7 +71,7 @@ impl SetProperties {
             .map_err(|error| Error::input(error).with_operation(SET))?;
         let request = SetRequest { properties }.encode(&pipeline.endpoint);
         let sent = pipeline.send(SET, None, Effect::Write, &request).await;
-        settle_unseen(SET, sent, &[StatusCode::ACCEPTED])
+        resolve_without_entity(SET, sent, &[StatusCode::ACCEPTED])
     }
 }
 

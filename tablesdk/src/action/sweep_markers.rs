@@ -11,7 +11,7 @@ use tablesdk_protocol::operation::query_entities::{Request, Response};
 use tablesdk_protocol::wire::json::{JsonEntity, JsonError, MetadataLevel, read_page};
 use tablesdk_protocol::{EntityKey, IfMatch, PartitionKey, TableName, Timestamp};
 
-use super::ambiguous_write::settle_unseen;
+use super::ambiguous_write::resolve_without_entity;
 use super::exactly_once::{KEEP_SECONDS, KeepMarker, PREFIX, PREFIX_END, is_marker};
 use super::{ActionFuture, check_url};
 use crate::entity::EntityError;
@@ -157,9 +157,9 @@ async fn delete(client: &Table, table: &TableName, key: EntityKey) -> Result<boo
     let encoded = request.encode(&client.pipeline.endpoint);
     match client.send(OPERATION, Effect::Write, &encoded).await {
         // Somebody else sweeps, too.
-        Err(error) if error.is_no_such_resource() => Ok(error.is_unsettled()),
+        Err(error) if error.is_no_such_resource() => Ok(error.is_ambiguous()),
         // What is left is found the next time.
-        sent => settle_unseen(OPERATION, sent, &[StatusCode::NO_CONTENT])
+        sent => resolve_without_entity(OPERATION, sent, &[StatusCode::NO_CONTENT])
             .map(|()| true)
             .map_err(|error| error.with_key(&request.key)),
     }

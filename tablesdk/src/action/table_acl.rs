@@ -7,7 +7,7 @@ use tablesdk_protocol::operation::table_acl::{GetRequest, GetResponse, SetReques
 use tablesdk_protocol::{SignedIdentifier, check_signed_identifiers};
 
 use super::ActionFuture;
-use super::ambiguous_write::settle_unseen;
+use super::ambiguous_write::resolve_without_entity;
 use crate::error::Error;
 use crate::pipeline::Effect;
 use crate::pipeline::Table;
@@ -70,7 +70,7 @@ impl SetAccessPolicy {
         let pipeline = &self.table.pipeline;
         let request = SetRequest { table, identifiers }.encode(&pipeline.endpoint);
         let sent = self.table.send(SET, Effect::Write, &request).await;
-        settle_unseen(SET, sent, &[StatusCode::NO_CONTENT])
+        resolve_without_entity(SET, sent, &[StatusCode::NO_CONTENT])
     }
 }
 

@@ -9,9 +9,9 @@ use tablesdk_protocol::operation::batch::{Change, Refusal, Request, Response};
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::operation::{MalformedResponse, insert_entity, update_entity};
 
-use super::ambiguous_write::{check_status, unproven};
+use super::ambiguous_write::{check_status, malformed_success};
 use crate::error::Error;
-use crate::pipeline::{Effect, Run, random_guid};
+use crate::pipeline::{Effect, OperationRun, random_guid};
 
 /// The changes of a transaction, ready to be sent.
 pub(super) struct Transaction {
@@ -24,19 +24,19 @@ pub(super) struct Done {
     /// The versions that the entities have now, in the order of the changes; `None` for a delete.
     pub(super) etags: Vec<Option<ETag>>,
     /// An attempt before it was not answered, and may be carried out later still.
-    pub(super) is_after_doubt: bool,
+    pub(super) is_after_ambiguous: bool,
 }
 
 impl Transaction {
     /// Refuses changes that are too large together.
-    pub(super) fn new(run: &Run<'_>, changes: Vec<Change>) -> Result<Self, Error> {
+    pub(super) fn new(run: &OperationRun<'_>, changes: Vec<Change>) -> Result<Self, Error> {
         let request = Request::Changes(changes);
         let pipeline = run.pipeline();
         let adapt = |change: &mut _| pipeline.adapt(change);
         let encoded = request.encode_with(&pipeline.endpoint, random_guid(), adapt);
         let bytes = encoded.body().len();
         if bytes > REQUEST_BODY_BYTES_MAX {
-            return Err(run.tally(Error::input(TooLarge { bytes })));
+            return Err(run.annotate(Error::input(TooLarge { bytes })));
         }
         Ok(Self { request, encoded })
     }
@@ -48,8 +48,8 @@ impl Transaction {
         }
     }
 
-    /// Sends it. The error is [unsettled](Error::is_unsettled) when it may have been carried out all the same.
-    pub(super) async fn send(&self, run: &mut Run<'_>) -> Result<Done, Error> {
+    /// Sends it. The error is [ambiguous](Error::is_ambiguous) when it may have been carried out all the same.
+    pub(super) async fn send(&self, run: &mut OperationRun<'_>) -> Result<Done, Error> {
         let inspect = |answer: &HttpResponse<_>| match Response::decode(answer, &self.request) {
             Ok(Response::Refused(answer)) => Some(Refusal::read(&answer)),
             _ => None,
@@ -59,14 +59,16 @@ impl Transaction {
             .await?;
         let etags = check_status(&answer, &[StatusCode::ACCEPTED]).and_then(|()| {
             match Response::decode(&answer.response, &self.request) {
-                Ok(Response::Changed(answers)) => etags(answers, self.changes()).map_err(unproven),
-                Ok(_) => Err(unproven("the answer is not one to these changes")),
-                Err(error) => Err(unproven(error)),
+                Ok(Response::Changed(answers)) => {
+                    etags(answers, self.changes()).map_err(malformed_success)
+                }
+                Ok(_) => Err(malformed_success("the answer is not one to these changes")),
+                Err(error) => Err(malformed_success(error)),
             }
         });
         Ok(Done {
-            etags: etags.map_err(|error| run.tally(error))?,
-            is_after_doubt: answer.is_after_doubt,
+            etags: etags.map_err(|error| run.annotate(error))?,
+            is_after_ambiguous: answer.is_after_ambiguous,
         })
     }
 }

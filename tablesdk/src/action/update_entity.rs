@@ -11,13 +11,13 @@ use tablesdk_protocol::operation::batch::Change;
 use tablesdk_protocol::operation::update_entity::{Mode, Request, Response};
 use tablesdk_protocol::{ETag, IfMatch};
 
-use super::ambiguous_write::{Sent, check_status, settle, unproven};
+use super::ambiguous_write::{WriteAttempt, check_status, malformed_success, resolve};
 use super::exactly_once::{self, KeepMarker};
 use super::{ActionFuture, EncodedEntity, MergeChanged, check_condition};
 use crate::entity::{Stored, WritableEntity, write_entity};
 use crate::error::{CurrentState, Error};
 use crate::pipeline::Table;
-use crate::pipeline::{Effect, Run};
+use crate::pipeline::{Effect, OperationRun};
 
 /// Writes an entity whatever its version. See [`TableClient::upsert_replace`], [`TableClient::upsert_merge`],
 /// [`TableClient::replace_unconditional`] and [`TableClient::merge_unconditional`].
@@ -198,7 +198,7 @@ pub(super) fn encode_stored<E: WritableEntity>(
 
 /// Writes an entity as a part of that run, and gives back its new version.
 pub(super) async fn send(
-    run: &mut Run<'_>,
+    run: &mut OperationRun<'_>,
     table: &Table,
     mode: Mode,
     if_match: Option<IfMatch>,
@@ -221,7 +221,7 @@ pub(super) async fn send(
         Ok(etag) => return Ok(etag),
         Err(error) => error,
     };
-    let sent = Sent {
+    let sent = WriteAttempt {
         table: &request.table,
         key: &request.key,
         body: Some(request.entity.as_bytes()),
@@ -229,7 +229,7 @@ pub(super) async fn send(
     };
     // Without a version to fulfil, the write promises what is there, not who wrote it.
     let promises_state = !matches!(request.if_match, Some(IfMatch::ETag(_)));
-    match settle(run, sent, error).await? {
+    match resolve(run, sent, error).await? {
         (CurrentState::Present(row), _) if promises_state && row.equals_sent() => {
             run.note_entities(1);
             Ok(row.etag().clone())
@@ -239,7 +239,7 @@ pub(super) async fn send(
 }
 
 async fn exchange(
-    run: &mut Run<'_>,
+    run: &mut OperationRun<'_>,
     request: &Request,
     once: Option<KeepMarker>,
 ) -> Result<ETag, Error> {
@@ -253,13 +253,13 @@ async fn exchange(
             .into_iter()
             .next()
             .flatten()
-            .ok_or_else(|| unproven("the answer has no version of the entity"));
+            .ok_or_else(|| malformed_success("the answer has no version of the entity"));
     }
     let encoded = request.encode(&run.pipeline().endpoint);
     let answer = run.send(Effect::Write, &encoded).await?;
     run.note_entities(1);
     check_status(&answer, &[StatusCode::NO_CONTENT])?;
-    let decoded = Response::decode(&answer.response).map_err(unproven)?;
+    let decoded = Response::decode(&answer.response).map_err(malformed_success)?;
     Ok(decoded.etag)
 }
 

@@ -42,7 +42,7 @@ struct Inner {
     source: Source,
     attempts: u32,
     elapsed: Duration,
-    unsettled: bool,
+    ambiguous: bool,
     current: Option<CurrentState>,
     batch_index: Option<usize>,
 }
@@ -152,26 +152,26 @@ impl Error {
         self
     }
 
-    pub(crate) fn with_unsettled(mut self, unsettled: bool) -> Self {
-        self.0.unsettled = unsettled;
+    pub(crate) fn with_ambiguous(mut self, ambiguous: bool) -> Self {
+        self.0.ambiguous = ambiguous;
         self
     }
 
     /// Whether an attempt may have been carried out, whatever the error says.
-    pub(crate) fn is_unsettled(&self) -> bool {
-        self.0.unsettled
+    pub(crate) fn is_ambiguous(&self) -> bool {
+        self.0.ambiguous
     }
 
     /// Makes an error say that nothing was done, as turned out afterwards.
     pub(crate) fn into_not_done(mut self) -> Self {
-        self.0.unsettled = false;
+        self.0.ambiguous = false;
         if self.0.kind == ErrorKind::Response {
             self.0.kind = ErrorKind::Transport;
         }
         self
     }
 
-    /// Makes an unsettled error say what it is: an unknown outcome.
+    /// Makes an ambiguous error say what it is: an unknown outcome.
     pub(crate) fn into_outcome_unknown(mut self, current: CurrentState) -> Self {
         self.0.kind = ErrorKind::OutcomeUnknown;
         self.0.current = Some(current);
@@ -213,7 +213,7 @@ impl Error {
             source,
             attempts: 0,
             elapsed: Duration::ZERO,
-            unsettled: false,
+            ambiguous: false,
             current: None,
             batch_index: None,
         }))

@@ -11,7 +11,7 @@ use tablesdk_protocol::{Delivery, ErrorCode, ServiceError, Timestamp, TransportE
 use tokio::time::{Instant, timeout_at};
 
 use super::Pipeline;
-use super::request_auth::Proof;
+use super::request_auth::RequestAuth;
 use crate::error::Error;
 use crate::transport::Backend;
 
@@ -30,12 +30,12 @@ pub(crate) enum Effect {
 
 /// An operation that has begun: what sends its requests, and since when it takes time.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Begun<'p> {
+pub(super) struct Deadline<'p> {
     pub(super) pipeline: &'p Pipeline,
     started: Instant,
 }
 
-impl<'p> Begun<'p> {
+impl<'p> Deadline<'p> {
     pub(super) fn now(pipeline: &'p Pipeline) -> Self {
         Self {
             pipeline,
@@ -70,16 +70,16 @@ impl<'p> Begun<'p> {
     ) -> Result<Response<Bytes>, Failure> {
         let pipeline = self.pipeline;
         // Before there is a place: others need none to wait for the same token.
-        let proof = self.prove().await?;
+        let auth = self.authenticate().await?;
         let Ok(_place) = pipeline.place(self.deadline()).await else {
             return Err(Failure::crowded(self.elapsed()));
         };
-        let answer = self.exchange(request, client_request_id, &proof).await?;
+        let answer = self.exchange(request, client_request_id, &auth).await?;
         let answer = answer.map_err(Failure::undelivered)?;
         if !answer.status().is_success() {
             let mut failure = Failure::answered(&answer, pipeline.clock.now());
-            if pipeline.may_prove_better(&proof, &answer) {
-                failure.remedy = Remedy::Credential;
+            if pipeline.can_reauthenticate(&auth, &answer) {
+                failure.retry_class = RetryClass::Credential;
             }
             return Err(failure);
         }
@@ -92,22 +92,24 @@ impl<'p> Begun<'p> {
             }
             None => match missing_header(answer.headers(), pipeline.backend) {
                 // Of a read, the content tells.
-                Some(header) if effect == Effect::Write => Err(Failure::unproven(&answer, header)),
+                Some(header) if effect == Effect::Write => {
+                    Err(Failure::malformed_success(&answer, header))
+                }
                 _ => Ok(answer),
             },
         }
     }
 
     /// The credential, within the deadline of the operation.
-    async fn prove(self) -> Result<Proof, Failure> {
-        let proving = self.pipeline.prove();
-        let proof = match self.deadline() {
-            Some(deadline) => timeout_at(deadline, proving)
+    async fn authenticate(self) -> Result<RequestAuth, Failure> {
+        let authenticating = self.pipeline.authenticate();
+        let auth = match self.deadline() {
+            Some(deadline) => timeout_at(deadline, authenticating)
                 .await
-                .map_err(|_| Failure::unproved(self.elapsed()))?,
-            None => proving.await,
+                .map_err(|_| Failure::unauthenticated(self.elapsed()))?,
+            None => authenticating.await,
         };
-        proof.map_err(Failure::without_sending)
+        auth.map_err(Failure::without_sending)
     }
 
     /// Sends the request, within the time of an attempt.
@@ -115,10 +117,10 @@ impl<'p> Begun<'p> {
         self,
         request: &Request<Bytes>,
         client_request_id: &str,
-        proof: &Proof,
+        auth: &RequestAuth,
     ) -> Result<Result<Response<Bytes>, TransportError>, Failure> {
         let pipeline = self.pipeline;
-        let request = pipeline.prepare(request.clone(), client_request_id, proof);
+        let request = pipeline.prepare(request.clone(), client_request_id, auth);
         let begin = Instant::now();
         let limit = match (
             begin.checked_add(pipeline.retry.try_timeout),
@@ -139,7 +141,7 @@ impl<'p> Begun<'p> {
 
 /// What may make the same request succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Remedy {
+pub(super) enum RetryClass {
     None,
     /// There is a better credential than the one that was refused.
     Credential,
@@ -149,11 +151,11 @@ pub(super) enum Remedy {
 /// What went wrong with an attempt, and what may be done about it.
 pub(super) struct Failure {
     pub(super) error: Error,
-    pub(super) remedy: Remedy,
+    pub(super) retry_class: RetryClass,
     /// The service may have carried the request out.
-    pub(super) maybe_done: bool,
+    pub(super) maybe_applied: bool,
     /// The answer proves that no earlier attempt of the same request was carried out.
-    pub(super) is_verdict: bool,
+    pub(super) is_definitive: bool,
     /// How long the service wants to be left alone.
     pub(super) asked_pause: Duration,
 }
@@ -164,11 +166,11 @@ impl Failure {
         match error_body::recognise(status, headers, response.body()) {
             Some(error) => Self::refused(error, headers, now),
             None => Self {
-                remedy: remedy(status),
+                retry_class: retry_class(status),
                 // A proxy that responds in the service's place may have forwarded the request before. 429 is sent before the
                 // request is processed.
-                maybe_done: status != StatusCode::TOO_MANY_REQUESTS,
-                is_verdict: false,
+                maybe_applied: status != StatusCode::TOO_MANY_REQUESTS,
+                is_definitive: false,
                 asked_pause: asked_pause(headers, now),
                 error: Error::foreign(status).with_request_id(request_id(headers)),
             },
@@ -183,26 +185,26 @@ impl Failure {
             || status == StatusCode::NOT_IMPLEMENTED
             || *error.code() == ErrorCode::ServerBusy;
         Self {
-            remedy: match error.code().as_str() {
-                "AccountBeingCreated" => Remedy::Time,
-                _ => remedy(status),
+            retry_class: match error.code().as_str() {
+                "AccountBeingCreated" => RetryClass::Time,
+                _ => retry_class(status),
             },
-            maybe_done: !is_refusal,
-            is_verdict: is_verdict(&error),
+            maybe_applied: !is_refusal,
+            is_definitive: is_definitive(&error),
             asked_pause: asked_pause(headers, now),
             error: Error::service(error).with_request_id(request_id(headers)),
         }
     }
 
     /// A success that is not the service's: a proxy may give it, and may have passed the request on.
-    fn unproven(response: &Response<Bytes>, header: HeaderName) -> Self {
+    fn malformed_success(response: &Response<Bytes>, header: HeaderName) -> Self {
         let status = response.status();
         let error = Error::response(NotTheService { status, header });
         Self {
             error: error.with_request_id(request_id(response.headers())),
-            remedy: Remedy::None,
-            maybe_done: true,
-            is_verdict: false,
+            retry_class: RetryClass::None,
+            maybe_applied: true,
+            is_definitive: false,
             asked_pause: Duration::ZERO,
         }
     }
@@ -210,9 +212,9 @@ impl Failure {
     fn timeout(after: Duration) -> Self {
         Self {
             error: Error::timeout(format!("no answer came within {after:?}")),
-            remedy: Remedy::Time,
-            maybe_done: true,
-            is_verdict: false,
+            retry_class: RetryClass::Time,
+            maybe_applied: true,
+            is_definitive: false,
             asked_pause: Duration::ZERO,
         }
     }
@@ -221,14 +223,14 @@ impl Failure {
     const fn without_sending(error: Error) -> Self {
         Self {
             error,
-            remedy: Remedy::None,
-            maybe_done: false,
-            is_verdict: false,
+            retry_class: RetryClass::None,
+            maybe_applied: false,
+            is_definitive: false,
             asked_pause: Duration::ZERO,
         }
     }
 
-    fn unproved(after: Duration) -> Self {
+    fn unauthenticated(after: Duration) -> Self {
         let message = format!("the credential gave no token within {after:?}");
         Self::without_sending(Error::timeout(message))
     }
@@ -241,9 +243,9 @@ impl Failure {
 
     fn undelivered(error: TransportError) -> Self {
         Self {
-            remedy: Remedy::Time,
-            maybe_done: error.delivery() == Delivery::MaybeSent,
-            is_verdict: false,
+            retry_class: RetryClass::Time,
+            maybe_applied: error.delivery() == Delivery::MaybeSent,
+            is_definitive: false,
             asked_pause: Duration::ZERO,
             error: Error::transport(error),
         }
@@ -277,15 +279,15 @@ struct NotTheService {
 }
 
 /// Whether another attempt may fare better, as far as the status tells.
-fn remedy(status: StatusCode) -> Remedy {
+fn retry_class(status: StatusCode) -> RetryClass {
     match status {
         StatusCode::REQUEST_TIMEOUT
         | StatusCode::TOO_MANY_REQUESTS
         | StatusCode::INTERNAL_SERVER_ERROR
         | StatusCode::BAD_GATEWAY
         | StatusCode::SERVICE_UNAVAILABLE
-        | StatusCode::GATEWAY_TIMEOUT => Remedy::Time,
-        _ => Remedy::None,
+        | StatusCode::GATEWAY_TIMEOUT => RetryClass::Time,
+        _ => RetryClass::None,
     }
 }
 
@@ -293,7 +295,7 @@ fn remedy(status: StatusCode) -> Remedy {
 ///
 /// `TooManyProperties` and `EntityTooLarge` are none: of a merge they speak of what is stored as well, which may have grown
 /// since an earlier attempt. Nor is anything about headers and checksums, which a bad connection may have damaged once.
-fn is_verdict(error: &ServiceError) -> bool {
+fn is_definitive(error: &ServiceError) -> bool {
     let code = error.code();
     // A code with a status that is not its own is not a response of the service.
     error.status() == code.status()
@@ -384,7 +386,10 @@ mod tests {
     fn every_status_has_its_class() {
         let class = |status, body: &str| {
             let failure = failure(status, body);
-            (failure.remedy == Remedy::Time, failure.maybe_done)
+            (
+                failure.retry_class == RetryClass::Time,
+                failure.maybe_applied,
+            )
         };
         assert_eq!(class(503, &coded("ServerBusy")), (true, false));
         assert_eq!(class(503, "<html>"), (true, true));
@@ -430,10 +435,14 @@ mod tests {
             (400, "FromTheFuture", false),
             (500, "InvalidInput", false),
         ] {
-            assert_eq!(failure(status, &coded(code)).is_verdict, expected, "{code}");
+            assert_eq!(
+                failure(status, &coded(code)).is_definitive,
+                expected,
+                "{code}"
+            );
         }
         for status in [400, 405, 411, 413, 414, 415, 501] {
-            assert!(!failure(status, "<html>").is_verdict, "{status}");
+            assert!(!failure(status, "<html>").is_definitive, "{status}");
         }
     }
 }

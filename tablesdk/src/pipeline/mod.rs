@@ -13,11 +13,11 @@ mod request_auth;
 mod table;
 
 pub(crate) use attempt::Effect;
-pub(crate) use operation_run::{Answer, Run};
+pub(crate) use operation_run::{OperationRun, ServiceResponse};
 pub use operation_span::OperationReport;
 pub(crate) use operation_span::{Hook, PagedOperation, in_current_span};
 pub use policy::RetryPolicy;
-pub(crate) use poll_backoff::Patience;
+pub(crate) use poll_backoff::PollBackoff;
 pub(crate) use table::Table;
 
 use std::sync::Arc;
@@ -32,7 +32,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Instant, timeout_at};
 
 use self::budget::Budget;
-use self::request_auth::Proof;
+use self::request_auth::RequestAuth;
 use crate::credential::{Account, Credential, CredentialSlot};
 use crate::error::Error;
 use crate::transport::Backend;
@@ -123,18 +123,18 @@ impl Pipeline {
     }
 
     /// Starts an operation: its deadline begins here.
-    pub(crate) fn begin(&self, operation: &'static str, table: Option<&str>) -> Run<'_> {
-        Run::new(self, operation, table)
+    pub(crate) fn begin(&self, operation: &'static str, table: Option<&str>) -> OperationRun<'_> {
+        OperationRun::new(self, operation, table)
     }
 
     /// Goes on with an operation whose requests begin one by one: the deadline of the next ones begins here.
-    pub(crate) fn go_on(
+    pub(crate) fn resume(
         &self,
         operation: &'static str,
         table: Option<&str>,
         paged: &PagedOperation,
-    ) -> Run<'_> {
-        Run::go_on(self, operation, table, paged)
+    ) -> OperationRun<'_> {
+        OperationRun::resume(self, operation, table, paged)
     }
 
     /// Sends the only request of an operation, and gives back the answer of its success.
@@ -144,7 +144,7 @@ impl Pipeline {
         table: Option<&str>,
         effect: Effect,
         request: &Request<Bytes>,
-    ) -> Result<Answer, Error> {
+    ) -> Result<ServiceResponse, Error> {
         let mut run = self.begin(operation, table);
         let answer = run.send(effect, request).await;
         run.end(answer)
@@ -177,19 +177,19 @@ impl Pipeline {
         &self,
         mut request: Request<Bytes>,
         client_request_id: &str,
-        proof: &Proof,
+        auth: &RequestAuth,
     ) -> Request<Bytes> {
         self.adapt(&mut request);
         let date = self.clock.now().to_http_date();
         let headers = request.headers_mut();
         headers.insert(
             name::X_MS_VERSION,
-            HeaderValue::from_static(proof.service_version()),
+            HeaderValue::from_static(auth.service_version()),
         );
         headers.insert(header::USER_AGENT, HeaderValue::from_static(USER_AGENT));
         headers.insert(name::X_MS_DATE, ascii(&date));
         headers.insert(name::X_MS_CLIENT_REQUEST_ID, ascii(client_request_id));
-        proof.sign(&mut request);
+        auth.sign(&mut request);
         request
     }
 }

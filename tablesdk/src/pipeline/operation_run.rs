@@ -10,55 +10,55 @@ use http::{Request, Response};
 use tokio::time::{Instant, sleep};
 
 use super::Pipeline;
-use super::attempt::{Begun, Effect, Inspect, Remedy};
-use super::operation_span::{Observation, PagedOperation};
+use super::attempt::{Deadline, Effect, Inspect, RetryClass};
+use super::operation_span::{OperationSpan, PagedOperation};
 use crate::error::Error;
 use crate::query::AccessClass;
 
 /// The requests of one operation: they share a deadline and a count.
 #[derive(Debug)]
-pub(crate) struct Run<'p> {
-    begun: Begun<'p>,
+pub(crate) struct OperationRun<'p> {
+    begun: Deadline<'p>,
     operation: &'static str,
     attempts: u32,
-    observation: Observation,
+    observation: OperationSpan,
 }
 
 /// An answer of success.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct ServiceResponse {
     pub(crate) response: Response<Bytes>,
     /// An attempt before it was not answered: it may have been carried out, and may be even later.
-    pub(crate) is_after_doubt: bool,
+    pub(crate) is_after_ambiguous: bool,
 }
 
-impl<'p> Run<'p> {
+impl<'p> OperationRun<'p> {
     pub(super) fn new(
         pipeline: &'p Pipeline,
         operation: &'static str,
         table: Option<&str>,
     ) -> Self {
         Self {
-            begun: Begun::now(pipeline),
+            begun: Deadline::now(pipeline),
             operation,
             attempts: 0,
-            observation: Observation::new(pipeline, operation, table),
+            observation: OperationSpan::new(pipeline, operation, table),
         }
     }
 
     /// The next requests of an operation, which have a deadline and a count of their own.
-    pub(super) fn go_on(
+    pub(super) fn resume(
         pipeline: &'p Pipeline,
         operation: &'static str,
         table: Option<&str>,
         paged: &PagedOperation,
     ) -> Self {
-        let begin = || Observation::new(pipeline, operation, table);
+        let begin = || OperationSpan::new(pipeline, operation, table);
         Self {
-            begun: Begun::now(pipeline),
+            begun: Deadline::now(pipeline),
             operation,
             attempts: 0,
-            observation: paged.go_on(begin),
+            observation: paged.resume(begin),
         }
     }
 
@@ -91,14 +91,14 @@ impl<'p> Run<'p> {
     }
 
     /// Notes in an error what the whole operation took until now.
-    pub(crate) fn tally(&self, error: Error) -> Error {
+    pub(crate) fn annotate(&self, error: Error) -> Error {
         error
             .with_operation(self.operation)
             .with_attempts(self.attempts, self.begun.elapsed())
     }
 
     /// Records in the operation's report an error that is its result, such as that an entity does not exist.
-    pub(crate) fn note_answer(&mut self, error: &Error) {
+    pub(crate) fn note_expected_error(&mut self, error: &Error) {
         self.observation.answer(error);
     }
 
@@ -138,12 +138,12 @@ impl<'p> Run<'p> {
     /// Sends a request, again if need be. A success of a write is the service's: a response without the headers of the
     /// service is an error.
     ///
-    /// The error of a write is [unsettled](Error::is_unsettled) when an attempt may have been carried out all the same.
+    /// The error of a write is [ambiguous](Error::is_ambiguous) when an attempt may have been carried out all the same.
     pub(crate) async fn send(
         &mut self,
         effect: Effect,
         request: &Request<Bytes>,
-    ) -> Result<Answer, Error> {
+    ) -> Result<ServiceResponse, Error> {
         self.send_inspected(effect, request, &|_| None).await
     }
 
@@ -152,7 +152,7 @@ impl<'p> Run<'p> {
         &mut self,
         effect: Effect,
         request: &Request<Bytes>,
-    ) -> Result<Answer, Error> {
+    ) -> Result<ServiceResponse, Error> {
         self.send_up_to(1, effect, request, &|_| None).await
     }
 
@@ -162,7 +162,7 @@ impl<'p> Run<'p> {
         effect: Effect,
         request: &Request<Bytes>,
         inspect: Inspect<'_>,
-    ) -> Result<Answer, Error> {
+    ) -> Result<ServiceResponse, Error> {
         let attempts = self.begun.pipeline.retry.attempts;
         self.send_up_to(attempts, effect, request, inspect).await
     }
@@ -173,7 +173,7 @@ impl<'p> Run<'p> {
         effect: Effect,
         request: &Request<Bytes>,
         inspect: Inspect<'_>,
-    ) -> Result<Answer, Error> {
+    ) -> Result<ServiceResponse, Error> {
         let policy = &self.begun.pipeline.retry;
         let client_request_id = super::random_guid().to_string();
         let secondary = match effect {
@@ -182,8 +182,8 @@ impl<'p> Run<'p> {
         };
         let mut attempts = 0;
         let mut sent_before = 0;
-        let mut may_prove_better = true;
-        let mut maybe_done = false;
+        let mut can_reauthenticate = true;
+        let mut maybe_applied = false;
         let mut location = Location::Primary;
         // What the primary said last, and until when it wants to be left alone.
         let mut primary: Option<(Error, Option<Instant>)> = None;
@@ -206,28 +206,34 @@ impl<'p> Run<'p> {
                     if attempts == 1 {
                         self.begun.pipeline.budget.refill();
                     }
-                    return Ok(Answer {
+                    return Ok(ServiceResponse {
                         response,
-                        is_after_doubt: maybe_done,
+                        is_after_ambiguous: maybe_applied,
                     });
                 }
                 // Once for each attempt that counts, so that credentials that change for ever do not keep an operation going.
-                Err(failure) if failure.remedy == Remedy::Credential && may_prove_better => {
-                    may_prove_better = false;
+                Err(failure)
+                    if failure.retry_class == RetryClass::Credential && can_reauthenticate =>
+                {
+                    can_reauthenticate = false;
                     attempts -= 1;
                     continue;
                 }
                 Err(failure) => failure,
             };
-            may_prove_better = true;
-            maybe_done |= failure.maybe_done;
-            let unsettled = effect == Effect::Write && maybe_done && !failure.is_verdict;
+            can_reauthenticate = true;
+            maybe_applied |= failure.maybe_applied;
+            let ambiguous = effect == Effect::Write && maybe_applied && !failure.is_definitive;
             let (error, not_before, is_passing) = match (location, primary.take()) {
                 // The secondary lags behind: that something is missing there says nothing.
                 (Location::Secondary, Some((error, not_before))) => (error, not_before, true),
                 _ => {
                     let not_before = Instant::now().checked_add(failure.asked_pause);
-                    (failure.error, not_before, failure.remedy == Remedy::Time)
+                    (
+                        failure.error,
+                        not_before,
+                        failure.retry_class == RetryClass::Time,
+                    )
                 }
             };
             let next = match (location, &secondary) {
@@ -246,7 +252,7 @@ impl<'p> Run<'p> {
                 && self.begun.is_before_deadline(pause)
                 && self.begun.pipeline.budget.take();
             if !goes_on {
-                return Err(self.tally(error).with_unsettled(unsettled));
+                return Err(self.annotate(error).with_ambiguous(ambiguous));
             }
             primary = Some((error, not_before));
             location = next;

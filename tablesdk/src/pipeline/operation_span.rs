@@ -95,7 +95,7 @@ impl fmt::Debug for Hook {
 // they overlap, have filters of their own and may end early, so a sum of their times would say nothing, and access classes
 // have no sum at all. A span ends with the last page and not with the stream, since a caller that holds the stream is no slow query.
 // Where a response is judged as a whole, as in a query for one item, the span waits for that decision.
-pub(super) struct Observation {
+pub(super) struct OperationSpan {
     report: OperationReport,
     /// Since when it is under way. Not, while it waits for the program to ask for more.
     started: Option<Instant>,
@@ -109,11 +109,11 @@ enum End {
     /// It did not: its future was dropped.
     Open,
     /// With what programs expect: a success, or that something is missing, is there already or has changed.
-    Answer,
+    Expected,
     Failure,
 }
 
-impl Observation {
+impl OperationSpan {
     pub(super) fn new(pipeline: &Pipeline, operation: &'static str, table: Option<&str>) -> Self {
         Self {
             report: OperationReport {
@@ -191,7 +191,7 @@ impl Observation {
     pub(super) fn end(&mut self, error: Option<&Error>) {
         self.end = match error {
             Some(error) if !is_expected(error) => End::Failure,
-            _ => End::Answer,
+            _ => End::Expected,
         };
         if let Some(error) = error {
             self.answer(error);
@@ -206,7 +206,7 @@ impl Observation {
         }
     }
 
-    fn go_on(&mut self) {
+    fn resume(&mut self) {
         self.end = End::Open;
         self.started = Some(Instant::now());
     }
@@ -219,23 +219,23 @@ impl Observation {
 #[derive(Debug, Default)]
 pub(crate) struct PagedOperation {
     /// Set while none of its requests is in flight.
-    paused: Mutex<Option<Observation>>,
+    paused: Mutex<Option<OperationSpan>>,
 }
 
 impl PagedOperation {
     /// Takes over what the requests before have left, if there were any.
-    pub(super) fn go_on(&self, begin: impl FnOnce() -> Observation) -> Observation {
+    pub(super) fn resume(&self, begin: impl FnOnce() -> OperationSpan) -> OperationSpan {
         let paused = self.paused().take();
         match paused {
             Some(mut observation) => {
-                observation.go_on();
+                observation.resume();
                 observation
             }
             None => begin(),
         }
     }
 
-    pub(super) fn pause(&self, mut observation: Observation) {
+    pub(super) fn pause(&self, mut observation: OperationSpan) {
         observation.pause();
         *self.paused() = Some(observation);
     }
@@ -249,12 +249,12 @@ impl PagedOperation {
         }
     }
 
-    fn paused(&self) -> MutexGuard<'_, Option<Observation>> {
+    fn paused(&self) -> MutexGuard<'_, Option<OperationSpan>> {
         self.paused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Observation {
+impl Drop for OperationSpan {
     fn drop(&mut self) {
         if self.report.attempts == 0 {
             return;
@@ -267,7 +267,7 @@ impl Drop for Observation {
                 self.report.error = Some("cancelled".to_owned());
                 true
             }
-            End::Answer => false,
+            End::Expected => false,
             End::Failure => true,
         };
         self.span.ended(&self.report, has_failed);
@@ -277,7 +277,7 @@ impl Drop for Observation {
     }
 }
 
-impl fmt::Debug for Observation {
+impl fmt::Debug for OperationSpan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.report, f)
     }

@@ -6,13 +6,13 @@ use tokio::time::{Instant, sleep};
 
 /// Pauses of one second, two, and so on to five, as long as there is time.
 #[derive(Debug)]
-pub(crate) struct Patience {
+pub(crate) struct PollBackoff {
     /// `None` for a time that never comes.
     until: Option<Instant>,
     seconds: u64,
 }
 
-impl Patience {
+impl PollBackoff {
     pub(crate) fn new(time: Duration) -> Self {
         Self {
             until: Instant::now().checked_add(time),

@@ -15,12 +15,12 @@ use crate::error::Error;
 
 /// What an attempt was signed with: taken once, and kept whatever takes its place in the meantime.
 #[derive(Debug)]
-pub(super) struct Proof {
+pub(super) struct RequestAuth {
     signer: Arc<Signer>,
     bearer: Option<Arc<Bearer>>,
 }
 
-impl Proof {
+impl RequestAuth {
     /// The version of the protocol that goes with it.
     // SERVICE: older versions answer a refused token with 403, and do not say what they want.
     pub(super) const fn service_version(&self) -> &'static str {
@@ -49,29 +49,33 @@ impl Proof {
 
 impl Pipeline {
     /// The credential for an attempt. Waits for a token, where there is none yet.
-    pub(super) async fn prove(&self) -> Result<Proof, Error> {
+    pub(super) async fn authenticate(&self) -> Result<RequestAuth, Error> {
         let signer = self.credential.current();
         let bearer = match &*signer {
             Signer::Token(cache) => Some(cache.token().await?),
             Signer::Anonymous | Signer::Sas(_) | Signer::SharedKey(_) => None,
         };
-        Ok(Proof { signer, bearer })
+        Ok(RequestAuth { signer, bearer })
     }
 
     /// Whether a request that was answered so may be signed anew and sent once more: the credential has been replaced since, or
     /// the service has said which token it wants. It was not carried out.
-    pub(super) fn may_prove_better(&self, proof: &Proof, response: &Response<Bytes>) -> bool {
+    pub(super) fn can_reauthenticate(
+        &self,
+        auth: &RequestAuth,
+        response: &Response<Bytes>,
+    ) -> bool {
         let status = response.status();
         if status != StatusCode::UNAUTHORIZED && status != StatusCode::FORBIDDEN {
             return false;
         }
         let headers = response.headers();
-        if !Arc::ptr_eq(&proof.signer, &self.credential.current()) {
+        if !Arc::ptr_eq(&auth.signer, &self.credential.current()) {
             let error = error_body::read(status, headers, response.body());
             return status == StatusCode::UNAUTHORIZED
                 || *error.code() == ErrorCode::AuthenticationFailed;
         }
-        match (&*proof.signer, &proof.bearer) {
+        match (&*auth.signer, &auth.bearer) {
             (Signer::Token(cache), Some(bearer)) if status == StatusCode::UNAUTHORIZED => {
                 let challenge = headers.get(header::WWW_AUTHENTICATE);
                 cache.learn(bearer, challenge.and_then(|value| value.to_str().ok()))

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::Request;
 use tablesdk_protocol::TableName;
 
-use super::{Answer, Effect, PagedOperation, Pipeline, Run};
+use super::{Effect, OperationRun, PagedOperation, Pipeline, ServiceResponse};
 use crate::error::Error;
 
 /// The name of a table, and the pipeline to its account. Each action has a clone.
@@ -32,13 +32,17 @@ impl Table {
     }
 
     /// Starts an operation on the table.
-    pub(crate) fn begin(&self, operation: &'static str) -> Run<'_> {
+    pub(crate) fn begin(&self, operation: &'static str) -> OperationRun<'_> {
         self.pipeline.begin(operation, Some(&self.name))
     }
 
     /// Goes on with an operation on the table whose requests begin one by one.
-    pub(crate) fn go_on(&self, operation: &'static str, paged: &PagedOperation) -> Run<'_> {
-        self.pipeline.go_on(operation, Some(&self.name), paged)
+    pub(crate) fn resume(
+        &self,
+        operation: &'static str,
+        paged: &PagedOperation,
+    ) -> OperationRun<'_> {
+        self.pipeline.resume(operation, Some(&self.name), paged)
     }
 
     /// Sends the only request of an operation on the table, and gives back the answer of its success.
@@ -47,7 +51,7 @@ impl Table {
         operation: &'static str,
         effect: Effect,
         request: &Request<Bytes>,
-    ) -> Result<Answer, Error> {
+    ) -> Result<ServiceResponse, Error> {
         let (pipeline, name) = (&self.pipeline, Some(&*self.name));
         pipeline.send(operation, name, effect, request).await
     }
