@@ -117,7 +117,6 @@ async fn tour(table: &TableClient) -> Result<(), Box<dyn Error>> {
         .batch("Sales")
         .insert(&grace)
         .replace(&mut sales)
-        .commit()
         .await?;
     println!("   headcount {}, budget {}", sales.headcount, sales.budget);
 

@@ -72,7 +72,7 @@ async fn tour(table: &TableClient) -> Result<(), Box<dyn Error>> {
             batch = batch.insert(&review(id, year));
         }
     }
-    batch.commit().await?;
+    batch.await?;
 
     println!("1. An employee and all reviews, in one request:");
     let of_grace = RowRange::from(Review::rows().employee(223));

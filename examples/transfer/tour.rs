@@ -76,7 +76,7 @@ async fn fill(service: &TableServiceClient) -> Result<(), AnyError> {
                     properties.set("Count", Value::Int64(i64::from(index) << 32));
                     batch.insert(&entity)
                 });
-            batch.commit().await?;
+            batch.await?;
         }
     }
     Ok(())

@@ -8,8 +8,8 @@ use tablesdk_protocol::{ETag, IfMatch};
 
 use crate::action::{
     Batch, BulkStart, CreateTable, DeleteEntity, DeleteTable, GetAccessPolicy, GetEntity, GetMany,
-    InsertEntity, Modify, ModifyError, Patch, QueryEntities, ReplaceStored, SetAccessPolicy,
-    SweepMarkers, TableExists, WriteEntity,
+    InsertEntity, Modify, ModifyError, Patch, QueryEntities, SetAccessPolicy, SweepMarkers,
+    TableExists, UpdateEntity, WriteEntity,
 };
 use crate::entity::key::{IntoEntityKey, KeyOf};
 use crate::entity::{Stored, TableEntity, WritableEntity};
@@ -335,11 +335,8 @@ impl TableClient {
     ///
     /// `UpdateConditionNotSatisfied` when the entity was written since the read, `ResourceNotFound` when it no longer exists,
     /// `TableNotFound`; and [`ErrorKind::Input`](crate::ErrorKind::Input) when a key field changed.
-    pub fn replace<'e, E: WritableEntity>(
-        &self,
-        entity: &'e mut Stored<E>,
-    ) -> ReplaceStored<'e, E> {
-        ReplaceStored::new(self.table.clone(), Mode::Replace, entity)
+    pub fn replace<'e, E: WritableEntity>(&self, entity: &'e mut Stored<E>) -> UpdateEntity<'e, E> {
+        UpdateEntity::new(self.table.clone(), Mode::Replace, entity)
     }
 
     /// Merges an entity if its stored version is the one that was read. Properties that the struct does not have stay, and so does
@@ -358,8 +355,8 @@ impl TableClient {
     /// # Errors
     ///
     /// As [`replace`](Self::replace).
-    pub fn merge<'e, E: WritableEntity>(&self, entity: &'e mut Stored<E>) -> ReplaceStored<'e, E> {
-        ReplaceStored::new(self.table.clone(), Mode::Merge, entity)
+    pub fn merge<'e, E: WritableEntity>(&self, entity: &'e mut Stored<E>) -> UpdateEntity<'e, E> {
+        UpdateEntity::new(self.table.clone(), Mode::Merge, entity)
     }
 
     /// Inserts an entity, or replaces the existing one, whatever its version. Returns the new ETag.
@@ -376,7 +373,7 @@ impl TableClient {
     /// # Errors
     ///
     /// `TableNotFound`.
-    pub fn upsert_replace<E: WritableEntity>(&self, entity: &E) -> WriteEntity<E> {
+    pub fn upsert_replace<E: WritableEntity>(&self, entity: &E) -> WriteEntity {
         WriteEntity::new(self.table.clone(), Mode::Replace, None, entity)
     }
 
@@ -394,7 +391,7 @@ impl TableClient {
     /// # Errors
     ///
     /// `TableNotFound`.
-    pub fn upsert_merge<E: WritableEntity>(&self, entity: &E) -> WriteEntity<E> {
+    pub fn upsert_merge<E: WritableEntity>(&self, entity: &E) -> WriteEntity {
         WriteEntity::new(self.table.clone(), Mode::Merge, None, entity)
     }
 
@@ -414,7 +411,7 @@ impl TableClient {
     /// # Errors
     ///
     /// `ResourceNotFound`, `TableNotFound`.
-    pub fn replace_unconditional<E: WritableEntity>(&self, entity: &E) -> WriteEntity<E> {
+    pub fn replace_unconditional<E: WritableEntity>(&self, entity: &E) -> WriteEntity {
         WriteEntity::new(
             self.table.clone(),
             Mode::Replace,
@@ -437,7 +434,7 @@ impl TableClient {
     /// # Errors
     ///
     /// `ResourceNotFound`, `TableNotFound`.
-    pub fn merge_unconditional<E: WritableEntity>(&self, entity: &E) -> WriteEntity<E> {
+    pub fn merge_unconditional<E: WritableEntity>(&self, entity: &E) -> WriteEntity {
         WriteEntity::new(self.table.clone(), Mode::Merge, Some(IfMatch::Any), entity)
     }
 
@@ -578,11 +575,11 @@ impl TableClient {
     /// let grace = Employee::new("Sales", "2", "Grace");
     /// let alan = Employee::key("Sales", "3");
     ///
-    /// table.batch("Sales").insert(&grace).replace(&mut ada).delete(alan).commit().await?;
+    /// table.batch("Sales").insert(&grace).replace(&mut ada).delete(alan).await?;
     /// // The new ETag is in `ada`: it can be written again.
     /// table.replace(&mut ada).await?;
     ///
-    /// let again = table.batch("Sales").delete_stored(&ada).insert(&grace).commit().await;
+    /// let again = table.batch("Sales").delete_stored(&ada).insert(&grace).await;
     /// let error = again.unwrap_err();
     /// assert_eq!((error.batch_index(), error.operation()), (Some(1), Some("insert entity")));
     /// assert!(error.is_conflict());
@@ -593,7 +590,7 @@ impl TableClient {
     ///
     /// # Errors
     ///
-    /// Those of [`commit`](Batch::commit).
+    /// Those of a [`Batch`].
     pub fn batch<'e>(&self, partition: impl IntoPartitionKey) -> Batch<'e> {
         Batch::new(self.table.clone(), partition.into_partition_key())
     }

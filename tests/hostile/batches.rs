@@ -87,9 +87,9 @@ async fn commit(
     }
     // One change with a condition makes all of them conditional.
     let is_conditional = targets.iter().any(|target| target.is_conditional);
-    let asked = world.ask(id, batch.commit()).await;
-    if let Ok(committed) = &asked.output {
-        for (target, etag) in targets.iter_mut().zip(committed.etags()) {
+    let asked = world.ask(id, batch.into_future()).await;
+    if let Ok(result) = &asked.output {
+        for (target, etag) in targets.iter_mut().zip(result.etags()) {
             target.etag.clone_from(etag);
         }
     }

@@ -3,7 +3,6 @@
 //! See <https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions>.
 
 use std::fmt;
-use std::time::Duration;
 
 use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
 use tablesdk_protocol::operation::batch::{Change, Request};
@@ -25,7 +24,7 @@ use crate::error::{CurrentState, Error};
 use crate::pipeline::Table;
 use crate::pipeline::{OperationRun, random_guid};
 
-/// Changes of entities in one partition that are carried out together or not at all. See [`TableClient::batch`].
+/// Changes of entities in one partition that are carried out together or not at all. See [`TableClient::batch`](crate::TableClient::batch).
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]
@@ -42,22 +41,34 @@ use crate::pipeline::{OperationRun, random_guid};
 ///     .insert(&Employee::new("Sales", "3", "Grace"))
 ///     .upsert_replace(&Employee::new("Sales", "4", "Edsger"));
 /// assert_eq!(batch.len(), 4);
-/// let committed = batch.commit().await?;
+/// let result = batch.await?;
 ///
-/// // A version for each change, in their order; what was deleted has none.
-/// assert_eq!(committed.etags()[0].as_ref(), Some(ada.etag()));
-/// assert_eq!(committed.etags()[1], None);
+/// // An ETag for each change, in their order; a delete has none.
+/// assert_eq!(result.etags()[0].as_ref(), Some(ada.etag()));
+/// assert_eq!(result.etags()[1], None);
 /// # Ok(())
 /// # }
 /// ```
-#[must_use = "a batch does nothing until it is committed"]
+///
+/// # Errors
+///
+/// Awaiting it returns the error of the first change that cannot be carried out: [`Error::batch_index`] returns its index,
+/// [`Error::operation`] its operation, and [`Error::key`] its key.
+///
+/// [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent, when the batch has no changes or more than 100 (99
+/// with [`exactly_once`](Self::exactly_once)), when the request is larger than 4 MiB, when a change is in another partition, or
+/// when two changes are about the same entity.
+///
+/// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when either all changes or none may have been carried out.
+/// [`Error::current`] then describes the entity of the change that the last response was about.
+#[must_use = "a batch does nothing until awaited"]
 pub struct Batch<'e> {
     table: Table,
     target: Result<(TableName, PartitionKey), Error>,
     items: Vec<Item<'e>>,
     /// The first error of a change.
     refused: Option<Error>,
-    once: Option<KeepMarker>,
+    exactly_once: Option<KeepMarker>,
 }
 
 struct Item<'e> {
@@ -78,31 +89,8 @@ impl<'e> Batch<'e> {
             target,
             items: Vec::new(),
             refused: None,
-            once: None,
+            exactly_once: None,
         }
-    }
-
-    /// Determines the outcome even when responses are lost. The marker for this is one of the changes, so the batch can have at
-    /// most 99 others. See [the guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
-    ///
-    /// ```
-    #[doc = include_str!("../docs/employees.md")]
-    /// let (ada, grace) = (Employee::new("Sales", "1", "Ada"), Employee::new("Sales", "2", "Grace"));
-    /// table.batch("Sales").insert(&ada).insert(&grace).exactly_once().commit().await?;
-    /// assert_eq!(table.query::<Employee>().count().await?, 2);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub const fn exactly_once(mut self) -> Self {
-        self.once = KeepMarker::unless_chosen(self.once);
-        self
-    }
-
-    /// As `exactly_once`, and keeps the marker for at least that long. A duplicate of the request that arrives within that time has
-    /// no effect. See [`InsertEntity::keep_marker`](super::InsertEntity::keep_marker).
-    pub const fn keep_marker(mut self, time: Duration) -> Self {
-        self.once = Some(KeepMarker(time));
-        self
     }
 
     /// The number of changes in the batch.
@@ -177,26 +165,13 @@ impl<'e> Batch<'e> {
         self.delete_if(Ok(entity.key().clone()), if_match)
     }
 
-    /// Carries out all changes, or none of them.
-    ///
-    /// # Errors
-    ///
-    /// The error of the first change that cannot be carried out: [`Error::batch_index`] returns its index, [`Error::operation`] its
-    /// operation, and [`Error::key`] its key.
-    ///
-    /// [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent, when the batch has no changes or more than 100 (99
-    /// with [`exactly_once`](Self::exactly_once)), when the request is larger than 4 MiB, when a change is in another partition, or
-    /// when two changes are about the same entity.
-    ///
-    /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when either all changes or none may have been carried out.
-    /// [`Error::current`] then describes the entity of the change that the last response was about.
-    pub async fn commit(self) -> Result<Committed, Error> {
+    async fn run(self) -> Result<BatchResult, Error> {
         let Self {
             table,
             target,
             items,
             refused,
-            once,
+            exactly_once,
         } = self;
         let (name, _) = target?;
         if let Some(error) = refused {
@@ -205,7 +180,7 @@ impl<'e> Batch<'e> {
         let count = items.len();
         let problem = match count {
             1..BATCH_CHANGES_MAX => None,
-            BATCH_CHANGES_MAX if once.is_some() => Some(BatchProblem::NoPlace),
+            BATCH_CHANGES_MAX if exactly_once.is_some() => Some(BatchProblem::MarkerExceeds),
             BATCH_CHANGES_MAX => None,
             _ => Some(BatchProblem::Count { count }),
         };
@@ -227,15 +202,14 @@ impl<'e> Batch<'e> {
             changes,
         };
         let mut run = table.begin(OPERATION);
-        // Not a part of this future, which would be large.
-        let etags = Box::pin(checked.send(&mut run, once)).await;
+        let etags = checked.send(&mut run, exactly_once).await;
         let etags = run.end(etags)?;
         for (written, etag) in writes.into_iter().zip(&etags) {
             if let (Some(written), Some(etag)) = (written, etag) {
                 written(etag.clone());
             }
         }
-        Ok(Committed { etags })
+        Ok(BatchResult { etags })
     }
 
     fn write<E: WritableEntity>(self, mode: Mode, if_match: Option<IfMatch>, entity: &E) -> Self {
@@ -339,6 +313,22 @@ impl<'e> Batch<'e> {
     }
 }
 
+awaitable!(impl['e] Batch<'e> => 'e, BatchResult);
+exactly_once_options!(
+    impl[] Batch<'_>;
+    /// Determines the outcome even when responses are lost. The marker for this is one of the changes, so the batch can have at
+    /// most 99 others. See [the guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/employees.md")]
+    /// let (ada, grace) = (Employee::new("Sales", "1", "Ada"), Employee::new("Sales", "2", "Grace"));
+    /// table.batch("Sales").insert(&ada).insert(&grace).exactly_once().await?;
+    /// assert_eq!(table.query::<Employee>().count().await?, 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+);
+
 impl fmt::Debug for Batch<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let changes = self.items.iter().map(|item| (item.operation, &item.key));
@@ -351,13 +341,13 @@ impl fmt::Debug for Batch<'_> {
     }
 }
 
-/// What came of a batch: all of it was carried out.
+/// The result of a batch whose changes were all carried out.
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]
 /// let (ada, grace) = (Employee::new("Sales", "1", "Ada"), Employee::new("Sales", "2", "Grace"));
-/// let committed = table.batch("Sales").insert(&ada).insert(&grace).commit().await?;
-/// for (employee, etag) in [ada, grace].iter().zip(committed.etags()) {
+/// let result = table.batch("Sales").insert(&ada).insert(&grace).await?;
+/// for (employee, etag) in [ada, grace].iter().zip(result.etags()) {
 ///     println!("{} is stored as {etag:?}", employee.name);
 /// }
 /// # assert!(committed.etags().iter().all(Option::is_some));
@@ -365,12 +355,12 @@ impl fmt::Debug for Batch<'_> {
 /// # }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Committed {
+pub struct BatchResult {
     etags: Vec<Option<ETag>>,
 }
 
-impl Committed {
-    /// The versions that the entities have now, in the order of the changes; `None` for a delete.
+impl BatchResult {
+    /// The new ETags of the entities, in the order of the changes; `None` for a delete.
     pub fn etags(&self) -> &[Option<ETag>] {
         &self.etags
     }
@@ -461,9 +451,9 @@ enum BatchProblem {
     #[error("a batch has 1 to {BATCH_CHANGES_MAX} changes, not {count}")]
     Count { count: usize },
     #[error(
-        "a batch has {BATCH_CHANGES_MAX} changes at most, and what makes it happen exactly once is one of them: 99 are left"
+        "a batch has at most {BATCH_CHANGES_MAX} changes, and the marker of `exactly_once` is one of them: 99 are left"
     )]
-    NoPlace,
+    MarkerExceeds,
     #[error("the entity is not in the batch's partition {partition:?}")]
     Partition { partition: String },
     #[error("a batch changes an entity only once")]

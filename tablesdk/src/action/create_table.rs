@@ -1,6 +1,5 @@
 //! `create_table`: Create Table.
 
-use std::future::IntoFuture;
 use std::time::Duration;
 
 use http::StatusCode;
@@ -9,13 +8,12 @@ use tablesdk_protocol::operation::Prefer;
 use tablesdk_protocol::operation::create_table::Request;
 use tablesdk_protocol::wire::json::MetadataLevel;
 
-use super::ActionFuture;
 use super::ambiguous_write::resolve_without_entity;
 use crate::error::Error;
 use crate::pipeline::Table;
 use crate::pipeline::{Effect, PollBackoff};
 
-/// Creates a table. See [`TableClient::create_table`].
+/// Creates a table. See [`TableClient::create_table`](crate::TableClient::create_table).
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]
@@ -116,14 +114,7 @@ impl CreateTable {
     }
 }
 
-impl IntoFuture for CreateTable {
-    type Output = Result<(), Error>;
-    type IntoFuture = ActionFuture<'static, ()>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.run())
-    }
-}
+awaitable!(impl[] CreateTable => ());
 
 /// Creates a table unless it exists. See [`CreateTable::if_missing`].
 #[derive(Clone, Debug)]
@@ -149,13 +140,6 @@ impl CreateTableIfMissing {
     }
 }
 
-impl IntoFuture for CreateTableIfMissing {
-    type Output = Result<bool, Error>;
-    type IntoFuture = ActionFuture<'static, bool>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.run())
-    }
-}
+awaitable!(impl[] CreateTableIfMissing => bool);
 
 const OPERATION: &str = "create table";

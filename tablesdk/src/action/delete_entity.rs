@@ -1,22 +1,19 @@
 //! `delete` and `delete_stored`: Delete Entity.
 
-use std::future::IntoFuture;
-use std::time::Duration;
-
 use http::StatusCode;
 use tablesdk_protocol::operation::batch::Change;
 use tablesdk_protocol::operation::delete_entity::Request;
 use tablesdk_protocol::{EntityKey, ErrorCode, IfMatch};
 
 use super::ambiguous_write::{WriteAttempt, check_status, resolve};
+use super::check_condition;
 use super::exactly_once::{self, KeepMarker};
-use super::{ActionFuture, check_condition};
 use crate::entity::EntityError;
 use crate::error::{CurrentState, Error};
 use crate::pipeline::Table;
 use crate::pipeline::{Effect, OperationRun};
 
-/// Deletes an entity. See [`TableClient::delete`] and [`TableClient::delete_stored`].
+/// Deletes an entity. See [`TableClient::delete`](crate::TableClient::delete) and [`TableClient::delete_stored`](crate::TableClient::delete_stored).
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]
@@ -33,7 +30,7 @@ pub struct DeleteEntity {
     table: Table,
     key: Result<EntityKey, EntityError>,
     if_match: IfMatch,
-    once: Option<KeepMarker>,
+    exactly_once: Option<KeepMarker>,
 }
 
 impl DeleteEntity {
@@ -42,22 +39,8 @@ impl DeleteEntity {
             table,
             key,
             if_match: IfMatch::Any,
-            once: None,
+            exactly_once: None,
         }
-    }
-
-    /// Determines the outcome even when responses are lost: `true` then means that this call deleted the entity. See [the
-    /// guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
-    pub const fn exactly_once(mut self) -> Self {
-        self.once = KeepMarker::unless_chosen(self.once);
-        self
-    }
-
-    /// As `exactly_once`, and keeps the marker for at least that long. A duplicate of the request that arrives within that time has
-    /// no effect. See [`InsertEntity::keep_marker`](super::InsertEntity::keep_marker).
-    pub const fn keep_marker(mut self, time: Duration) -> Self {
-        self.once = Some(KeepMarker(time));
-        self
     }
 
     pub(crate) fn if_match(mut self, if_match: IfMatch) -> Self {
@@ -76,7 +59,7 @@ impl DeleteEntity {
             if_match: self.if_match,
         };
         let mut run = self.table.begin(OPERATION);
-        let deleted = delete(&mut run, &request, self.once).await;
+        let deleted = delete(&mut run, &request, self.exactly_once).await;
         run.end(deleted)
     }
 }
@@ -128,13 +111,11 @@ async fn delete(
     }
 }
 
-impl IntoFuture for DeleteEntity {
-    type Output = Result<bool, Error>;
-    type IntoFuture = ActionFuture<'static, bool>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.run())
-    }
-}
+awaitable!(impl[] DeleteEntity => bool);
+exactly_once_options!(
+    impl[] DeleteEntity;
+    /// Determines the outcome even when responses are lost: `true` then means that this call deleted the entity. See [the
+    /// guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
+);
 
 const OPERATION: &str = "delete entity";

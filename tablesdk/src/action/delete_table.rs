@@ -1,17 +1,14 @@
 //! `delete_table`: Delete Table.
 
-use std::future::IntoFuture;
-
 use http::StatusCode;
 use tablesdk_protocol::operation::delete_table::Request;
 
-use super::ActionFuture;
 use super::ambiguous_write::resolve_without_entity;
 use crate::error::Error;
 use crate::pipeline::Effect;
 use crate::pipeline::Table;
 
-/// Deletes a table. See [`TableClient::delete_table`].
+/// Deletes a table. See [`TableClient::delete_table`](crate::TableClient::delete_table).
 #[derive(Clone, Debug)]
 #[must_use = "actions do nothing until awaited"]
 pub struct DeleteTable {
@@ -40,13 +37,6 @@ impl DeleteTable {
     }
 }
 
-impl IntoFuture for DeleteTable {
-    type Output = Result<bool, Error>;
-    type IntoFuture = ActionFuture<'static, bool>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.run())
-    }
-}
+awaitable!(impl[] DeleteTable => bool);
 
 const OPERATION: &str = "delete table";

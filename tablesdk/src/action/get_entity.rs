@@ -1,7 +1,5 @@
 //! `get`: Query Entities by both keys.
 
-use std::fmt;
-use std::future::IntoFuture;
 use std::marker::PhantomData;
 
 use bytes::Bytes;
@@ -9,14 +7,12 @@ use tablesdk_protocol::operation::get_entity::{Request, Response};
 use tablesdk_protocol::wire::json::{MetadataLevel, read_entity};
 use tablesdk_protocol::{ETag, EntityKey};
 
-use super::{ActionFuture, GetTracked, ResolveEntity};
 use crate::entity::{DynamicEntity, EntityError, Stored, TableEntity, WritableEntity};
 use crate::error::Error;
-use crate::pipeline::Table;
-use crate::pipeline::{Effect, OperationRun};
+use crate::pipeline::{Effect, OperationRun, Table};
 use crate::query::{AccessClass, ResolveError};
 
-/// Reads one entity. See [`TableClient::get`].
+/// Reads one entity. See [`TableClient::get`](crate::TableClient::get).
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]
@@ -32,7 +28,8 @@ use crate::query::{AccessClass, ResolveError};
 pub struct GetEntity<E> {
     table: Table,
     key: Result<EntityKey, EntityError>,
-    marker: PhantomData<fn() -> E>,
+    is_tracked: bool,
+    entity: PhantomData<fn() -> E>,
 }
 
 impl<E: TableEntity> GetEntity<E> {
@@ -40,17 +37,19 @@ impl<E: TableEntity> GetEntity<E> {
         Self {
             table,
             key,
-            marker: PhantomData,
+            is_tracked: false,
+            entity: PhantomData,
         }
     }
 
-    /// Keeps the properties that were read together with the value, so that [`changed_only`](super::ReplaceStored::changed_only)
+    /// Keeps the properties that were read together with the value, so that [`changed_only`](super::UpdateEntity::changed_only)
     /// can determine which ones differ.
-    pub fn tracked(self) -> GetTracked<E>
+    pub const fn tracked(mut self) -> Self
     where
         E: WritableEntity,
     {
-        GetTracked::new(self.table, self.key)
+        self.is_tracked = true;
+        self
     }
 
     /// Converts the entity with a closure, which gets every property with its exact type. For a projection, the properties are
@@ -61,7 +60,7 @@ impl<E: TableEntity> GetEntity<E> {
     /// use tablesdk::DynamicEntity;
     ///
     /// let get = table.get::<DynamicEntity>(("Sales", "1"));
-    /// let name = get.resolve(|row| Ok(row.properties().read::<String>("name")?)).await?;
+    /// let name = get.resolve(|entity| Ok(entity.properties().read::<String>("name")?)).await?;
     /// assert_eq!(name.as_deref(), Some("Ada"));
     /// # Ok(())
     /// # }
@@ -74,41 +73,80 @@ impl<E: TableEntity> GetEntity<E> {
     where
         F: FnOnce(Stored<DynamicEntity>) -> Result<T, ResolveError> + Send + 'static,
     {
-        ResolveEntity::new(self.table, self.key, E::SCHEMA.select(), resolve)
+        ResolveEntity {
+            table: self.table,
+            key: self.key,
+            select: E::SCHEMA.select(),
+            resolve,
+        }
     }
 
     async fn run(self) -> Result<Option<Stored<E>>, Error> {
-        let key = self.key.map_err(refused)?;
-        let read = read(&self.table, &key, E::SCHEMA.select()).await?;
-        Ok(read.map(|(stored, _)| stored))
+        let (_, read) = read::<E>(&self.table, self.key, E::SCHEMA.select()).await?;
+        Ok(read.map(|(mut stored, content)| {
+            if self.is_tracked {
+                stored.track(content);
+            }
+            stored
+        }))
     }
 }
 
-pub(super) fn refused(error: EntityError) -> Error {
-    Error::input(error).with_operation(OPERATION)
+awaitable!(impl[E: TableEntity] GetEntity<E> => Option<Stored<E>>);
+debug_by_fields!(GetEntity<E> { table, key, is_tracked });
+
+/// Reads one entity and converts it with a closure. See [`GetEntity::resolve`].
+#[must_use = "actions do nothing until awaited"]
+pub struct ResolveEntity<F> {
+    table: Table,
+    key: Result<EntityKey, EntityError>,
+    select: Option<Vec<String>>,
+    resolve: F,
 }
 
-/// The entity, as an `E`, of which these properties are asked for; and as it came.
-pub(super) async fn read<E: TableEntity>(
+impl<F> ResolveEntity<F> {
+    async fn run<T>(self) -> Result<Option<T>, Error>
+    where
+        F: FnOnce(Stored<DynamicEntity>) -> Result<T, ResolveError>,
+    {
+        let (key, read) = read(&self.table, self.key, self.select).await?;
+        let resolved = read.map(|(entity, _)| (self.resolve)(entity)).transpose();
+        resolved.map_err(|error| {
+            Error::caller(error)
+                .with_operation(OPERATION)
+                .with_key(&key)
+        })
+    }
+}
+
+awaitable!(
+    impl[T: Send + 'static, F: FnOnce(Stored<DynamicEntity>) -> Result<T, ResolveError> + Send + 'static]
+    ResolveEntity<F> => Option<T>
+);
+debug_by_fields!(ResolveEntity<F> { table, key });
+
+/// Reads an entity as an `E`, and gives back its key, the value and the content as it came.
+async fn read<E: TableEntity>(
     table: &Table,
-    key: &EntityKey,
+    key: Result<EntityKey, EntityError>,
     select: Option<Vec<String>>,
-) -> Result<Option<(Stored<E>, Bytes)>, Error> {
+) -> Result<(EntityKey, Option<(Stored<E>, Bytes)>), Error> {
+    let key = key.map_err(|error| Error::input(error).with_operation(OPERATION))?;
     let mut run = table.begin(OPERATION);
-    let fetched = fetch(&mut run, Effect::Read, table, key, select).await;
+    let fetched = fetch(&mut run, Effect::Read, table, &key, select).await;
     let read = match fetched {
         Ok((content, etag)) => match stored(&content, etag) {
             Ok(stored) => Ok(Some((stored, content))),
-            Err(error) => Err(run.annotate(error).with_key(key)),
+            Err(error) => Err(run.annotate(error).with_key(&key)),
         },
-        // A missing table is an error, a missing entity an answer.
+        // A missing table is an error, a missing entity is not.
         Err(error) if error.is_no_such_resource() => {
             run.note_expected_error(&error);
             Ok(None)
         }
         Err(error) => Err(error),
     };
-    run.end(read)
+    Ok((key, run.end(read)?))
 }
 
 fn stored<E: TableEntity>(content: &Bytes, etag: Option<ETag>) -> Result<Stored<E>, Error> {
@@ -137,24 +175,6 @@ pub(super) async fn fetch(
     run.note_entities(1);
     let Response { etag, content } = Response::decode(answer.response);
     Ok((content, etag))
-}
-
-impl<E: TableEntity> IntoFuture for GetEntity<E> {
-    type Output = Result<Option<Stored<E>>, Error>;
-    type IntoFuture = ActionFuture<'static, Option<Stored<E>>>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.run())
-    }
-}
-
-impl<E> fmt::Debug for GetEntity<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GetEntity")
-            .field("table", &self.table)
-            .field("key", &self.key)
-            .finish()
-    }
 }
 
 const OPERATION: &str = "get entity";

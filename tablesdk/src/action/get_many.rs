@@ -1,18 +1,16 @@
 //! `get_many`: many entities by their keys, several at a time.
 
-use std::fmt;
-use std::future::IntoFuture;
 use std::marker::PhantomData;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use tablesdk_protocol::EntityKey;
 
-use super::{ActionFuture, GetEntity};
+use super::GetEntity;
 use crate::entity::{EntityError, Stored, TableEntity};
 use crate::error::Error;
 use crate::pipeline::Table;
 
-/// Reads many entities by their keys. See [`TableClient::get_many`].
+/// Reads many entities by their keys. See [`TableClient::get_many`](crate::TableClient::get_many).
 #[must_use = "actions do nothing until awaited"]
 pub struct GetMany<E> {
     table: Table,
@@ -56,24 +54,9 @@ impl<E: TableEntity> GetMany<E> {
     }
 }
 
-impl<E: TableEntity> IntoFuture for GetMany<E> {
-    type Output = Result<Vec<Option<Stored<E>>>, Error>;
-    type IntoFuture = ActionFuture<'static, Vec<Option<Stored<E>>>>;
+awaitable!(impl[E: TableEntity] GetMany<E> => Vec<Option<Stored<E>>>);
 
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.run())
-    }
-}
-
-impl<E> fmt::Debug for GetMany<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GetMany")
-            .field("table", &self.table)
-            .field("keys", &self.keys)
-            .field("concurrency", &self.concurrency)
-            .finish()
-    }
-}
+debug_by_fields!(GetMany<E> { table, keys, concurrency });
 
 const OPERATION: &str = "get entity";
 const CONCURRENCY: usize = 16;

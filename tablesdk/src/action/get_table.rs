@@ -1,18 +1,15 @@
 //! `exists`: Query Tables with a name.
 
-use std::future::IntoFuture;
-
 use http::StatusCode;
 use tablesdk_protocol::header::X_MS_REQUEST_ID;
 use tablesdk_protocol::operation::get_table::Request;
 use tablesdk_protocol::wire::json::MetadataLevel;
 
-use super::ActionFuture;
 use crate::error::Error;
 use crate::pipeline::Effect;
 use crate::pipeline::Table;
 
-/// Checks whether a table exists. See [`TableClient::table_exists`].
+/// Checks whether a table exists. See [`TableClient::table_exists`](crate::TableClient::table_exists).
 #[derive(Clone, Debug)]
 #[must_use = "actions do nothing until awaited"]
 pub struct TableExists {
@@ -51,13 +48,6 @@ impl TableExists {
     }
 }
 
-impl IntoFuture for TableExists {
-    type Output = Result<bool, Error>;
-    type IntoFuture = ActionFuture<'static, bool>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.run())
-    }
-}
+awaitable!(impl[] TableExists => bool);
 
 const OPERATION: &str = "get table";

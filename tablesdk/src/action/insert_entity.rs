@@ -1,10 +1,7 @@
 //! `insert`: Insert Entity.
 
 use std::error::Error as StdError;
-use std::fmt;
-use std::future::IntoFuture;
 use std::marker::PhantomData;
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -14,16 +11,16 @@ use tablesdk_protocol::operation::{EntityBody, Prefer};
 use tablesdk_protocol::wire::json::{MetadataLevel, read_entity};
 use tablesdk_protocol::{ETag, EntityKey, Timestamp};
 
+use super::EncodedEntity;
 use super::ambiguous_write::{WriteAttempt, check_status, malformed_success, resolve};
 use super::exactly_once::{self, KeepMarker};
 use super::get_entity::fetch;
-use super::{ActionFuture, EncodedEntity};
 use crate::entity::{PropertyReader, Stored, TableEntity, WritableEntity};
 use crate::error::Error;
 use crate::pipeline::Table;
 use crate::pipeline::{Effect, OperationRun};
 
-/// Inserts an entity. See [`TableClient::insert`].
+/// Inserts an entity. See [`TableClient::insert`](crate::TableClient::insert).
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]
@@ -39,7 +36,7 @@ use crate::pipeline::{Effect, OperationRun};
 pub struct InsertEntity<E> {
     table: Table,
     entity: Result<EncodedEntity, Error>,
-    once: Option<KeepMarker>,
+    exactly_once: Option<KeepMarker>,
     marker: PhantomData<fn() -> E>,
 }
 
@@ -49,50 +46,9 @@ impl<E: WritableEntity> InsertEntity<E> {
         Self {
             table,
             entity,
-            once: None,
+            exactly_once: None,
             marker: PhantomData,
         }
-    }
-
-    /// Determines the outcome even when responses are lost. See [the guide](crate::guide::errors_and_retries#exactly-once) for what
-    /// it costs.
-    ///
-    /// ```
-    #[doc = include_str!("../docs/employees.md")]
-    /// table.insert(&Employee::new("Sales", "1", "Ada")).exactly_once().await?;
-    /// // No trace is left of how that was made sure.
-    /// assert_eq!(table.query::<Employee>().count().await?, 1);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub const fn exactly_once(mut self) -> Self {
-        self.once = KeepMarker::unless_chosen(self.once);
-        self
-    }
-
-    /// As [`exactly_once`](Self::exactly_once), and keeps the marker for at least that long. A duplicate of the request that the
-    /// network delivers within that time finds the marker and has no effect. Once the marker is deleted, a duplicate is carried out
-    /// like a new request. Without this option, the marker is deleted at once after a success.
-    ///
-    /// The time begins when the service stores the marker. After it, only [`sweep_markers`](TableClient::sweep_markers) deletes the
-    /// marker. A successful operation therefore sends one request less, and leaves one more entity in the table until the
-    /// marker is deleted.
-    ///
-    /// ```
-    #[doc = include_str!("../docs/employees.md")]
-    /// use std::time::Duration;
-    ///
-    /// let ada = Employee::new("Sales", "1", "Ada");
-    /// table.insert(&ada).exactly_once().keep_marker(Duration::from_secs(600)).await?;
-    ///
-    /// // From time to time: it is too early for this marker.
-    /// assert_eq!(table.sweep_markers("Sales").await?, 0);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub const fn keep_marker(mut self, time: Duration) -> Self {
-        self.once = Some(KeepMarker(time));
-        self
     }
 
     async fn run(self) -> Result<Stored<E>, Error> {
@@ -109,7 +65,7 @@ impl<E: WritableEntity> InsertEntity<E> {
             level: MetadataLevel::Minimal,
         };
         let mut run = self.table.begin(OPERATION);
-        let stored = insert(&mut run, &self.table, request, key, self.once).await;
+        let stored = insert(&mut run, &self.table, request, key, self.exactly_once).await;
         run.end(stored)
     }
 }
@@ -219,23 +175,28 @@ struct Unshown {
     why: Cause,
 }
 
-impl<E: WritableEntity> IntoFuture for InsertEntity<E> {
-    type Output = Result<Stored<E>, Error>;
-    type IntoFuture = ActionFuture<'static, Stored<E>>;
+awaitable!(impl[E: WritableEntity] InsertEntity<E> => Stored<E>);
+exactly_once_options!(
+    impl[E: WritableEntity] InsertEntity<E>;
+    /// Determines the outcome even when responses are lost. See [the guide](crate::guide::errors_and_retries#exactly-once) for what
+    /// it costs.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/employees.md")]
+    /// table.insert(&Employee::new("Sales", "1", "Ada")).exactly_once().await?;
+    /// // No trace is left of how that was made sure.
+    /// assert_eq!(table.query::<Employee>().count().await?, 1);
+    ///
+    /// // Keeps the marker for ten minutes: `sweep_markers` deletes it later.
+    ///     ///
+    /// let grace = Employee::new("Sales", "2", "Grace");
+    /// table.insert(&grace).exactly_once().keep_marker(Duration::from_secs(600)).await?;
+    /// assert_eq!(table.sweep_markers("Sales").await?, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+);
 
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.run())
-    }
-}
-
-impl<E> fmt::Debug for InsertEntity<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("InsertEntity")
-            .field("table", &self.table)
-            .field("entity", &self.entity)
-            .field("once", &self.once)
-            .finish()
-    }
-}
+debug_by_fields!(InsertEntity<E> { table, entity, exactly_once });
 
 const OPERATION: &str = "insert entity";

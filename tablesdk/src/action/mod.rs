@@ -17,8 +17,11 @@
 //! # }
 //! ```
 //!
-//! Queries are read by a method of their own, such as [`stream`](QueryEntities::stream) or [`collect`](QueryEntities::collect);
-//! batches are [committed](Batch::commit), bulk runs [run](Bulk::run).
+//! Queries have no `.await` of their own: a method selects the form of the result, such as [`stream`](QueryEntities::stream),
+//! [`collect`](QueryEntities::collect) or [`count`](QueryEntities::count).
+
+#[macro_use]
+mod macros;
 
 mod ambiguous_write;
 mod batch;
@@ -37,7 +40,6 @@ mod parallel_query;
 mod patch;
 mod query_entities;
 mod query_tables;
-mod resolve;
 mod service_properties;
 mod service_stats;
 mod sweep_markers;
@@ -47,13 +49,12 @@ mod update_entity;
 
 pub use crate::error::{CurrentEntity, CurrentState};
 pub use crate::pipeline::OperationReport;
-pub use batch::{Batch, Committed};
+pub use batch::{Batch, BatchResult};
 pub use bulk::{Bulk, BulkError, BulkFailure, BulkProgress, BulkReport, BulkStart, DeleteAll};
-pub use changed_only::{GetTracked, MergeChanged};
 pub use create_table::{CreateTable, CreateTableIfMissing};
 pub use delete_entity::DeleteEntity;
 pub use delete_table::DeleteTable;
-pub use get_entity::GetEntity;
+pub use get_entity::{GetEntity, ResolveEntity};
 pub use get_many::GetMany;
 pub use get_table::TableExists;
 pub use insert_entity::InsertEntity;
@@ -62,12 +63,11 @@ pub use parallel_query::ParallelQuery;
 pub use patch::Patch;
 pub use query_entities::QueryEntities;
 pub use query_tables::QueryTables;
-pub use resolve::ResolveEntity;
 pub use service_properties::{GetProperties, SetProperties};
 pub use service_stats::GetStats;
 pub use sweep_markers::SweepMarkers;
 pub use table_acl::{GetAccessPolicy, SetAccessPolicy};
-pub use update_entity::{ReplaceStored, WriteEntity};
+pub use update_entity::{UpdateEntity, WriteEntity};
 
 use std::fmt;
 use std::pin::Pin;

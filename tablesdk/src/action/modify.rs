@@ -1,25 +1,22 @@
 //! `modify`: reads an entity, changes it, and writes it if it has not changed since the read. Otherwise it starts over.
 
 use std::error::Error as StdError;
-use std::fmt;
-use std::future::IntoFuture;
 use std::marker::PhantomData;
-use std::time::Duration;
 
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::wire::json::{JsonEntity, read_entity};
 use tablesdk_protocol::{EntityKey, IfMatch, Value};
 
+use super::EncodedEntity;
 use super::exactly_once::KeepMarker;
 use super::get_entity::fetch;
 use super::update_entity::send;
-use super::{ActionFuture, EncodedEntity};
 use crate::entity::{EntityError, Stored, WritableEntity, write_entity, write_entity_with};
 use crate::error::Error;
 use crate::pipeline::Table;
 use crate::pipeline::{Effect, OperationRun};
 
-/// Changes an entity with a closure. See [`TableClient::modify`].
+/// Changes an entity with a closure. See [`TableClient::modify`](crate::TableClient::modify).
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]
@@ -45,11 +42,11 @@ pub struct Modify<E, F> {
     key: Result<EntityKey, EntityError>,
     change: F,
     rounds: u32,
-    once: Option<KeepMarker>,
+    exactly_once: Option<KeepMarker>,
     marker: PhantomData<fn() -> E>,
 }
 
-/// What the closure of [`TableClient::modify`] may fail with: any error.
+/// What the closure of [`TableClient::modify`](crate::TableClient::modify) may fail with: any error.
 pub type ModifyError = Box<dyn StdError + Send + Sync>;
 
 impl<E, F> Modify<E, F>
@@ -63,7 +60,7 @@ where
             key,
             change,
             rounds: ROUNDS,
-            once: None,
+            exactly_once: None,
             marker: PhantomData,
         }
     }
@@ -76,20 +73,6 @@ where
     /// tenth of [`RetryPolicy::max_delay`](crate::RetryPolicy::max_delay).
     pub const fn rounds(mut self, rounds: u32) -> Self {
         self.rounds = rounds;
-        self
-    }
-
-    /// Determines the outcome of each write even when responses are lost. The change is made once if the operation succeeds, and
-    /// not at all if it fails. See [the guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
-    pub const fn exactly_once(mut self) -> Self {
-        self.once = KeepMarker::unless_chosen(self.once);
-        self
-    }
-
-    /// As `exactly_once`, and keeps the marker for at least that long. A duplicate of the request that arrives within that time has
-    /// no effect. See [`InsertEntity::keep_marker`](super::InsertEntity::keep_marker).
-    pub const fn keep_marker(mut self, time: Duration) -> Self {
-        self.once = Some(KeepMarker(time));
         self
     }
 
@@ -128,7 +111,7 @@ where
             (self.change)(&mut stored).map_err(|error| failed(Error::caller(error)))?;
             let encoded = encode(&stored, rest).map_err(failed)?;
             let if_match = Some(IfMatch::ETag(stored.etag().clone()));
-            let (mode, once) = (Mode::Replace, self.once);
+            let (mode, once) = (Mode::Replace, self.exactly_once);
             match send(run, &self.table, mode, if_match, encoded, once).await {
                 Ok(etag) => {
                     stored.written(etag);
@@ -195,28 +178,17 @@ fn encode<E: WritableEntity>(
     Ok(EncodedEntity { key, body })
 }
 
-impl<E, F> IntoFuture for Modify<E, F>
-where
-    E: WritableEntity,
-    F: FnMut(&mut E) -> Result<(), ModifyError> + Send + 'static,
-{
-    type Output = Result<Stored<E>, Error>;
-    type IntoFuture = ActionFuture<'static, Stored<E>>;
+awaitable!(
+    impl[E: WritableEntity, F: FnMut(&mut E) -> Result<(), ModifyError> + Send + 'static]
+    Modify<E, F> => Stored<E>
+);
+exactly_once_options!(
+    impl[E, F] Modify<E, F>;
+    /// Determines the outcome of each write even when responses are lost. The change is made once if the operation succeeds, and
+    /// not at all if it fails. See [the guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
+);
 
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.run())
-    }
-}
-
-impl<E, F> fmt::Debug for Modify<E, F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Modify")
-            .field("table", &self.table)
-            .field("key", &self.key)
-            .field("rounds", &self.rounds)
-            .finish_non_exhaustive()
-    }
-}
+debug_by_fields!(Modify<E, F> { table, key, rounds });
 
 const OPERATION: &str = "modify entity";
 const ROUNDS: u32 = 16;

@@ -1,7 +1,6 @@
 //! `partitions`, `partition_ranges` and `row_ranges`: a query that is read at several places at a time.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::Arc;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
@@ -167,16 +166,7 @@ fn check(part: KeyPartName, boundaries: &[String]) -> Result<(), Error> {
     }
 }
 
-impl<E, S> fmt::Debug for ParallelQuery<E, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ParallelQuery")
-            .field("query", &self.query)
-            .field("places", &self.places.len())
-            .field("parallel", &self.parallel)
-            .field("in_order", &self.in_order)
-            .finish()
-    }
-}
+debug_by_fields!(ParallelQuery<E, S> { query, parallel, in_order });
 
 const PARALLEL: usize = 8;
 const ITEMS_AHEAD: usize = 1_000;

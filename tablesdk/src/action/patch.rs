@@ -1,20 +1,19 @@
 //! `patch`: sets some properties of an entity that exists, without reading it.
 
 use std::fmt;
-use std::future::IntoFuture;
 use std::marker::PhantomData;
 
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{ETag, EntityKey, IfMatch, KeyPartName, Value};
 
+use super::EncodedEntity;
 use super::update_entity::send;
-use super::{ActionFuture, EncodedEntity};
 use crate::entity::{EntityError, Field, TableEntity, ValueError, write_values};
 use crate::error::Error;
 use crate::pipeline::Table;
 use crate::query::{Column, Literal};
 
-/// Sets some properties of an entity. See [`TableClient::patch`].
+/// Sets some properties of an entity. See [`TableClient::patch`](crate::TableClient::patch).
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]
@@ -95,14 +94,7 @@ impl<E: TableEntity> Patch<E> {
     }
 }
 
-impl<E: TableEntity> IntoFuture for Patch<E> {
-    type Output = Result<ETag, Error>;
-    type IntoFuture = ActionFuture<'static, ETag>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.run())
-    }
-}
+awaitable!(impl[E: TableEntity] Patch<E> => ETag);
 
 impl<E> fmt::Debug for Patch<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

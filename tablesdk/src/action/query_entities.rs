@@ -33,7 +33,7 @@ use crate::query::{
     fingerprint, point, without,
 };
 
-/// Reads many entities of type `E`. See [`TableClient::query`].
+/// Reads many entities of type `E`. See [`TableClient::query`](crate::TableClient::query).
 ///
 /// The markers that [`exactly_once`](crate::guide::errors_and_retries#exactly-once) stores for a moment are not returned.
 ///

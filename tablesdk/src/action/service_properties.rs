@@ -1,13 +1,11 @@
 //! `properties` and `set_properties`: Get and Set Table Service Properties.
 
-use std::future::IntoFuture;
 use std::sync::Arc;
 
 use http::StatusCode;
 use tablesdk_protocol::ServiceProperties;
 use tablesdk_protocol::operation::service_properties::{GetRequest, GetResponse, SetRequest};
 
-use super::ActionFuture;
 use super::ambiguous_write::resolve_without_entity;
 use crate::error::Error;
 use crate::pipeline::{Effect, Pipeline};
@@ -36,14 +34,7 @@ impl GetProperties {
     }
 }
 
-impl IntoFuture for GetProperties {
-    type Output = Result<ServiceProperties, Error>;
-    type IntoFuture = ActionFuture<'static, ServiceProperties>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.run())
-    }
-}
+awaitable!(impl[] GetProperties => ServiceProperties);
 
 /// Changes the properties of the service. See [`TableServiceClient::set_properties`](crate::TableServiceClient::set_properties).
 #[derive(Clone, Debug)]
@@ -75,14 +66,7 @@ impl SetProperties {
     }
 }
 
-impl IntoFuture for SetProperties {
-    type Output = Result<(), Error>;
-    type IntoFuture = ActionFuture<'static, ()>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.run())
-    }
-}
+awaitable!(impl[] SetProperties => ());
 
 const GET: &str = "get service properties";
 const SET: &str = "set service properties";

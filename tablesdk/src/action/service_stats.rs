@@ -1,12 +1,10 @@
 //! `stats`: Get Table Service Stats, which the secondary answers.
 
-use std::future::IntoFuture;
 use std::sync::Arc;
 
 use tablesdk_protocol::ServiceStats;
 use tablesdk_protocol::operation::service_stats::{Request, Response};
 
-use super::ActionFuture;
 use crate::error::Error;
 use crate::pipeline::{Effect, Pipeline};
 
@@ -38,13 +36,6 @@ impl GetStats {
     }
 }
 
-impl IntoFuture for GetStats {
-    type Output = Result<ServiceStats, Error>;
-    type IntoFuture = ActionFuture<'static, ServiceStats>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.run())
-    }
-}
+awaitable!(impl[] GetStats => ServiceStats);
 
 const OPERATION: &str = "get service stats";

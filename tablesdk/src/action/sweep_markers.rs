@@ -1,6 +1,5 @@
 //! `sweep_markers`: deletes the markers that exactly-once operations left behind.
 
-use std::future::IntoFuture;
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
@@ -12,15 +11,15 @@ use tablesdk_protocol::wire::json::{JsonEntity, JsonError, MetadataLevel, read_p
 use tablesdk_protocol::{EntityKey, IfMatch, PartitionKey, TableName, Timestamp};
 
 use super::ambiguous_write::resolve_without_entity;
+use super::check_url;
 use super::exactly_once::{KEEP_SECONDS, KeepMarker, PREFIX, PREFIX_END, is_marker};
-use super::{ActionFuture, check_url};
 use crate::entity::EntityError;
 use crate::error::Error;
 use crate::pipeline::Effect;
 use crate::pipeline::Table;
 use crate::query::Continuations;
 
-/// Deletes old markers of one partition. See [`TableClient::sweep_markers`].
+/// Deletes old markers of one partition. See [`TableClient::sweep_markers`](crate::TableClient::sweep_markers).
 #[derive(Clone, Debug)]
 #[must_use = "actions do nothing until awaited"]
 pub struct SweepMarkers {
@@ -112,14 +111,7 @@ impl SweepMarkers {
     }
 }
 
-impl IntoFuture for SweepMarkers {
-    type Output = Result<usize, Error>;
-    type IntoFuture = ActionFuture<'static, usize>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.run())
-    }
-}
+awaitable!(impl[] SweepMarkers => usize);
 
 fn filter(partition: &PartitionKey) -> Filter {
     let row = |operator, text: &str| Filter::comparison("RowKey", operator, text.to_owned());

@@ -1,19 +1,16 @@
 //! `access_policy` and `set_access_policy`: Get and Set Table ACL.
 
-use std::future::IntoFuture;
-
 use http::StatusCode;
 use tablesdk_protocol::operation::table_acl::{GetRequest, GetResponse, SetRequest};
 use tablesdk_protocol::{SignedIdentifier, check_signed_identifiers};
 
-use super::ActionFuture;
 use super::ambiguous_write::resolve_without_entity;
 use crate::error::Error;
 use crate::pipeline::Effect;
 use crate::pipeline::Table;
 use crate::sas::StoredAccessPolicy;
 
-/// Reads the stored access policies of a table. See [`TableClient::access_policy`].
+/// Reads the stored access policies of a table. See [`TableClient::access_policy`](crate::TableClient::access_policy).
 #[derive(Clone, Debug)]
 #[must_use = "actions do nothing until awaited"]
 pub struct GetAccessPolicy {
@@ -37,16 +34,9 @@ impl GetAccessPolicy {
     }
 }
 
-impl IntoFuture for GetAccessPolicy {
-    type Output = Result<Vec<StoredAccessPolicy>, Error>;
-    type IntoFuture = ActionFuture<'static, Vec<StoredAccessPolicy>>;
+awaitable!(impl[] GetAccessPolicy => Vec<StoredAccessPolicy>);
 
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.run())
-    }
-}
-
-/// Replaces the stored access policies of a table. See [`TableClient::set_access_policy`].
+/// Replaces the stored access policies of a table. See [`TableClient::set_access_policy`](crate::TableClient::set_access_policy).
 #[derive(Clone, Debug)]
 #[must_use = "actions do nothing until awaited"]
 pub struct SetAccessPolicy {
@@ -74,14 +64,7 @@ impl SetAccessPolicy {
     }
 }
 
-impl IntoFuture for SetAccessPolicy {
-    type Output = Result<(), Error>;
-    type IntoFuture = ActionFuture<'static, ()>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.run())
-    }
-}
+awaitable!(impl[] SetAccessPolicy => ());
 
 const GET: &str = "get table access policy";
 const SET: &str = "set table access policy";

@@ -1,10 +1,6 @@
 //! `replace`, `merge`, the upserts and the unconditional writes: Update, Merge, Insert Or Replace and Insert Or Merge Entity.
 
-use std::fmt;
-use std::future::IntoFuture;
-use std::marker::PhantomData;
-use std::time::Duration;
-
+use bytes::Bytes;
 use http::StatusCode;
 use tablesdk_protocol::operation::EntityBody;
 use tablesdk_protocol::operation::batch::Change;
@@ -12,15 +8,15 @@ use tablesdk_protocol::operation::update_entity::{Mode, Request, Response};
 use tablesdk_protocol::{ETag, IfMatch};
 
 use super::ambiguous_write::{WriteAttempt, check_status, malformed_success, resolve};
+use super::changed_only::changes;
 use super::exactly_once::{self, KeepMarker};
-use super::{ActionFuture, EncodedEntity, MergeChanged, check_condition};
+use super::{EncodedEntity, check_condition};
 use crate::entity::{Stored, WritableEntity, write_entity};
 use crate::error::{CurrentState, Error};
-use crate::pipeline::Table;
-use crate::pipeline::{Effect, OperationRun};
+use crate::pipeline::{Effect, OperationRun, Table};
 
-/// Writes an entity whatever its version. See [`TableClient::upsert_replace`], [`TableClient::upsert_merge`],
-/// [`TableClient::replace_unconditional`] and [`TableClient::merge_unconditional`].
+/// Writes an entity whatever its version, and returns the new ETag. See [`TableClient::upsert_replace`](crate::TableClient::upsert_replace),
+/// [`TableClient::upsert_merge`](crate::TableClient::upsert_merge), [`TableClient::replace_unconditional`](crate::TableClient::replace_unconditional) and [`TableClient::merge_unconditional`](crate::TableClient::merge_unconditional).
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]
@@ -30,61 +26,44 @@ use crate::pipeline::{Effect, OperationRun};
 /// # Ok(())
 /// # }
 /// ```
+#[derive(Debug)]
 #[must_use = "actions do nothing until awaited"]
-pub struct WriteEntity<E> {
+pub struct WriteEntity {
     table: Table,
     mode: Mode,
     if_match: Option<IfMatch>,
     entity: Result<EncodedEntity, Error>,
-    marker: PhantomData<fn() -> E>,
 }
 
-impl<E: WritableEntity> WriteEntity<E> {
-    pub(crate) fn new(table: Table, mode: Mode, if_match: Option<IfMatch>, entity: &E) -> Self {
+impl WriteEntity {
+    pub(crate) fn new<E: WritableEntity>(
+        table: Table,
+        mode: Mode,
+        if_match: Option<IfMatch>,
+        entity: &E,
+    ) -> Self {
         let entity = EncodedEntity::new(operation(mode, if_match.as_ref()), entity);
         Self {
             table,
             mode,
             if_match,
             entity,
-            marker: PhantomData,
         }
     }
-}
 
-impl<E: WritableEntity> IntoFuture for WriteEntity<E> {
-    type Output = Result<ETag, Error>;
-    type IntoFuture = ActionFuture<'static, ETag>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            let Self {
-                table,
-                mode,
-                if_match,
-                entity,
-                ..
-            } = self;
-            let entity = entity?;
-            let mut run = table.begin(operation(mode, if_match.as_ref()));
-            let etag = send(&mut run, &table, mode, if_match, entity, None).await;
-            run.end(etag)
-        })
+    async fn run(self) -> Result<ETag, Error> {
+        let (mode, if_match) = (self.mode, self.if_match);
+        let entity = self.entity?;
+        let mut run = self.table.begin(operation(mode, if_match.as_ref()));
+        let etag = send(&mut run, &self.table, mode, if_match, entity, None).await;
+        run.end(etag)
     }
 }
 
-impl<E> fmt::Debug for WriteEntity<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WriteEntity")
-            .field("table", &self.table)
-            .field("mode", &self.mode)
-            .field("if_match", &self.if_match)
-            .field("entity", &self.entity)
-            .finish()
-    }
-}
+awaitable!(impl[] WriteEntity => ETag);
 
-/// Writes the version of an entity that was read. See [`TableClient::replace`] and [`TableClient::merge`].
+/// Writes an entity if its stored version is the one that was read, and puts the new ETag into it. See [`TableClient::replace`](crate::TableClient::replace)
+/// and [`TableClient::merge`](crate::TableClient::merge).
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]
@@ -97,35 +76,23 @@ impl<E> fmt::Debug for WriteEntity<E> {
 /// ```
 #[derive(Debug)]
 #[must_use = "actions do nothing until awaited"]
-pub struct ReplaceStored<'e, E> {
+pub struct UpdateEntity<'e, E> {
     table: Table,
     mode: Mode,
     entity: &'e mut Stored<E>,
-    once: Option<KeepMarker>,
+    changed_only: bool,
+    exactly_once: Option<KeepMarker>,
 }
 
-impl<'e, E: WritableEntity> ReplaceStored<'e, E> {
+impl<'e, E: WritableEntity> UpdateEntity<'e, E> {
     pub(crate) const fn new(table: Table, mode: Mode, entity: &'e mut Stored<E>) -> Self {
         Self {
             table,
             mode,
             entity,
-            once: None,
+            changed_only: false,
+            exactly_once: None,
         }
-    }
-
-    /// Determines the outcome even when responses are lost. See [the guide](crate::guide::errors_and_retries#exactly-once) for what
-    /// it costs.
-    pub const fn exactly_once(mut self) -> Self {
-        self.once = KeepMarker::unless_chosen(self.once);
-        self
-    }
-
-    /// As `exactly_once`, and keeps the marker for at least that long. A duplicate of the request that arrives within that time has
-    /// no effect. See [`InsertEntity::keep_marker`](super::InsertEntity::keep_marker).
-    pub const fn keep_marker(mut self, time: Duration) -> Self {
-        self.once = Some(KeepMarker(time));
-        self
     }
 
     /// For a merge: sends only the properties that differ from what was read with [`tracked`](super::GetEntity::tracked). A value
@@ -149,37 +116,71 @@ impl<'e, E: WritableEntity> ReplaceStored<'e, E> {
     ///
     /// # Errors
     ///
-    /// As [`merge`](TableClient::merge); and [`ErrorKind::Input`](crate::ErrorKind::Input) when the entity was not read with
+    /// As [`merge`](crate::TableClient::merge); and [`ErrorKind::Input`](crate::ErrorKind::Input) when the entity was not read with
     /// `tracked`, when it was written in another way since, or when this is a replace.
-    pub fn changed_only(self) -> MergeChanged<'e, E> {
-        MergeChanged::new(self.table, self.mode, self.entity, self.once)
+    pub const fn changed_only(mut self) -> Self {
+        self.changed_only = true;
+        self
     }
-}
 
-impl<'e, E: WritableEntity> IntoFuture for ReplaceStored<'e, E> {
-    type Output = Result<(), Error>;
-    type IntoFuture = ActionFuture<'e, ()>;
-
-    fn into_future(self) -> Self::IntoFuture {
+    /// Encodes before the future is made: the future then holds no shared borrow of the value, for which the value would have to
+    /// be `Sync`.
+    fn run(self) -> impl Future<Output = Result<(), Error>> + Send + 'e {
         let Self {
             table,
             mode,
             entity,
-            once,
+            changed_only,
+            exactly_once,
         } = self;
         let if_match = IfMatch::ETag(entity.etag().clone());
-        let operation = operation(mode, Some(&if_match));
-        // Encoded before the future is made: the future then holds no shared borrow of the value, which would ask it to be
-        // `Sync`.
-        let encoded = encode_stored(operation, entity);
-        Box::pin(async move {
-            let encoded = encoded?;
-            let mut run = table.begin(operation);
-            let etag = send(&mut run, &table, mode, Some(if_match), encoded, once).await;
+        let update = if changed_only {
+            changes(mode, entity)
+        } else {
+            whole(mode, entity).map(Some)
+        };
+        let update = update.map_err(|error| {
+            let operation = operation(mode, Some(&if_match));
+            error.with_operation(operation).with_key(entity.key())
+        });
+        async move {
+            let Some(update) = update? else {
+                return Ok(());
+            };
+            let (mode, if_match) = (update.mode, Some(if_match));
+            let mut run = table.begin(operation(mode, if_match.as_ref()));
+            let encoded = update.encoded;
+            let etag = send(&mut run, &table, mode, if_match, encoded, exactly_once).await;
             entity.written(run.end(etag)?);
+            if let Some(content) = update.after {
+                entity.track(content);
+            }
             Ok(())
-        })
+        }
     }
+}
+
+awaitable!(impl['e, E: WritableEntity] UpdateEntity<'e, E> => 'e, ());
+exactly_once_options!(
+    impl[E: WritableEntity] UpdateEntity<'_, E>;
+    /// Determines the outcome even when responses are lost. See [the guide](crate::guide::errors_and_retries#exactly-once) for what
+    /// it costs.
+);
+
+/// What an update sends.
+pub(super) struct Update {
+    pub(super) mode: Mode,
+    pub(super) encoded: EncodedEntity,
+    /// What is stored after it, where the entity is tracked.
+    pub(super) after: Option<Bytes>,
+}
+
+fn whole<E: WritableEntity>(mode: Mode, entity: &Stored<E>) -> Result<Update, Error> {
+    Ok(Update {
+        mode,
+        encoded: encode_stored(operation(mode, Some(&IfMatch::Any)), entity)?,
+        after: None,
+    })
 }
 
 pub(super) fn encode_stored<E: WritableEntity>(

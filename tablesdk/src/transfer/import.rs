@@ -469,7 +469,7 @@ async fn write(
             ImportMode::UpsertMerge => batch.upsert_merge(entity),
             ImportMode::UpsertReplace => batch.upsert_replace(entity),
         });
-    batch.commit().await?;
+    batch.await?;
     Ok(packet.pushed)
 }
 

@@ -299,7 +299,6 @@ on_both_transports! {
             .insert(&AnyRow::Other(ship()))
             .replace(&mut stored)
             .upsert_merge(&Employee { id: "9".into(), ..ada() })
-            .commit()
             .await
             .unwrap();
         let rows = table.query::<AnyRow>().collect().await.unwrap();

@@ -58,12 +58,12 @@ on_both_transports! {
             let mut row = table.insert(&new(key, 1)).await.unwrap();
             row.age = 2;
             let batch = table.batch(key).replace(&mut row).upsert_replace(&new("1", 3));
-            batch.insert(&new("2", 4)).commit().await.unwrap();
+            batch.insert(&new("2", 4)).await.unwrap();
             let found = table.query::<Employee>().partition(key).select(|e| (e.id, e.age)).collect().await.unwrap();
             let mut expected = [("1".to_owned(), 3), ("2".to_owned(), 4), (key.to_owned(), 2)];
             expected.sort();
             assert_eq!(found, expected, "{key:?}");
-            table.batch(key).delete_stored(&row).delete((key, "2")).commit().await.unwrap();
+            table.batch(key).delete_stored(&row).delete((key, "2")).await.unwrap();
             assert_eq!(table.query::<Employee>().partition(key).count().await.unwrap(), 1, "{key:?}");
         }
     }

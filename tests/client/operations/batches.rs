@@ -32,7 +32,6 @@ on_both_transports! {
             .delete(Employee::key("Sales", "6"))
             .upsert_replace(&Employee::new("8", "New", 2))
             .upsert_merge(&Employee::new("O'9", "New", 2))
-            .commit()
             .await
             .unwrap();
         let stored = table.query::<Employee>().collect().await.unwrap();
@@ -61,7 +60,7 @@ on_both_transports! {
         let table = subject.table().await;
         let row = |id: &str| DynamicEntity::new("Sales", id);
         let batch = table.batch("Sales").insert(&row("1")).upsert_replace(&row("2"));
-        batch.upsert_merge(&row("3")).commit().await.unwrap();
+        batch.upsert_merge(&row("3")).await.unwrap();
         assert_eq!(table.query::<DynamicEntity>().count().await.unwrap(), 3);
     }
 
@@ -69,7 +68,7 @@ on_both_transports! {
         let table = subject.table().await;
         for text in ["a\nb", "a\r\n\r\nb", "--batch\r\nHTTP/1.1 400 Bad Request\r\n", "a\u{85}b", "a\u{2028}b\u{2029}c"] {
             let row = Employee::new("1", text, 36);
-            table.batch("Sales").upsert_replace(&row).commit().await.unwrap();
+            table.batch("Sales").upsert_replace(&row).await.unwrap();
             assert_eq!(*table.get(Employee::key("Sales", "1")).await.unwrap().unwrap(), row);
         }
     }
@@ -86,7 +85,6 @@ on_both_transports! {
             .upsert_merge(&Employee::new("2", "Grace", 50))
             .insert(&Employee::new("3", "Alan", 41))
             .replace(&mut row)
-            .commit()
             .await
             .unwrap_err();
         assert!(error.is_precondition_failed(), "{error:?}");
@@ -97,10 +95,10 @@ on_both_transports! {
         assert_eq!(*row.etag(), before);
         assert_eq!(table.query::<Employee>().collect().await.unwrap().len(), 1);
 
-        let error = table.batch("Sales").delete(("Sales", "9")).commit().await.unwrap_err();
+        let error = table.batch("Sales").delete(("Sales", "9")).await.unwrap_err();
         assert!(error.is_not_found() && error.batch_index() == Some(0), "{error:?}");
         let missing = subject.service.table("Missing");
-        let error = missing.batch("Sales").insert(&*row).commit().await.unwrap_err();
+        let error = missing.batch("Sales").insert(&*row).await.unwrap_err();
         assert_eq!(error.code().unwrap().as_str(), "TableNotFound");
     }
 }
@@ -114,9 +112,9 @@ async fn an_etag_that_cannot_be_sent_is_refused_with_its_change() {
     let row = table.get(Employee::key("Sales", "1")).await.unwrap();
     let mut row = row.unwrap();
     let batch = table.batch("Sales").delete_stored(&row);
-    let deleted = batch.commit().await.unwrap_err();
+    let deleted = batch.await.unwrap_err();
     let batch = table.batch("Sales").replace(&mut row);
-    let replaced = batch.commit().await.unwrap_err();
+    let replaced = batch.await.unwrap_err();
     for error in [deleted, replaced] {
         assert_eq!(error.kind(), ErrorKind::Input, "{error:?}");
         assert_eq!(error.batch_index(), Some(0));
@@ -177,7 +175,7 @@ async fn bad_batches_are_refused_before_they_are_sent() {
             "row key changed",
         ),
     ] {
-        let error = batch.commit().await.unwrap_err();
+        let error = batch.await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Input, "{error:?}");
         assert_eq!(error.batch_index(), index, "{error:?}");
         assert!(format!("{error:?}").contains(words), "{error:?}: {words}");
@@ -200,7 +198,7 @@ async fn a_batch_may_be_four_mebibytes_large_and_no_byte_more() {
         let batch = (1..100).fold(batch, |batch, id| {
             batch.upsert_replace(&blob(id, "ä".repeat(20_900)))
         });
-        batch.commit()
+        batch.into_future()
     };
     let bytes = |error: tablesdk::Error| {
         assert_eq!(error.kind(), ErrorKind::Input, "{error:?}");
@@ -232,7 +230,6 @@ async fn a_batch_that_promises_a_state_is_repeated() {
         .batch("Sales")
         .upsert_merge(&one)
         .upsert_replace(&two)
-        .commit()
         .await
         .unwrap();
     assert_eq!(faults.count(Op::Batch), 3);
@@ -255,7 +252,7 @@ async fn a_batch_that_may_have_met_itself_claims_nothing() {
         let batch = table
             .batch("Sales")
             .upsert_merge(&Employee::new("2", "Grace", 50));
-        let error = batch.replace(&mut row).commit().await.unwrap_err();
+        let error = batch.replace(&mut row).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error:?}");
         assert_eq!((error.batch_index(), error.attempts()), (Some(1), 3));
         let Some(CurrentState::Present(now)) = error.current() else {
@@ -280,14 +277,9 @@ async fn a_refusal_inside_an_answer_is_treated_as_one_outside() {
         ],
     );
     let ada = Employee::new("1", "Ada", 36);
-    table.batch("Sales").insert(&ada).commit().await.unwrap();
+    table.batch("Sales").insert(&ada).await.unwrap();
     assert_eq!(faults.count(Op::Batch), 3);
-    let error = table
-        .batch("Sales")
-        .insert(&ada)
-        .commit()
-        .await
-        .unwrap_err();
+    let error = table.batch("Sales").insert(&ada).await.unwrap_err();
     assert!(error.is_conflict() && error.attempts() == 1, "{error:?}");
 }
 
@@ -298,12 +290,7 @@ async fn answers_with_other_line_ends_and_strange_indexes_are_read() {
     for (message, index) in [("0:Exists.", 0), ("Exists.", 0), ("7:Exists.", 7)] {
         let answer = part("HTTP/1.1 409 Conflict", "EntityAlreadyExists", message);
         faults.plan(Op::Batch, [Fault::Answer(answer)]);
-        let error = table
-            .batch("Sales")
-            .insert(&ada)
-            .commit()
-            .await
-            .unwrap_err();
+        let error = table.batch("Sales").insert(&ada).await.unwrap_err();
         assert!(error.is_conflict(), "{error:?}");
         assert_eq!(error.batch_index(), Some(index));
         assert_eq!(error.key().is_some(), index == 0);
@@ -314,12 +301,7 @@ async fn answers_with_other_line_ends_and_strange_indexes_are_read() {
             Op::Batch,
             [Fault::CarryOutAndAnswer(accepted(body.to_owned()))],
         );
-        let error = table
-            .batch("Sales")
-            .upsert_merge(&ada)
-            .commit()
-            .await
-            .unwrap_err();
+        let error = table.batch("Sales").upsert_merge(&ada).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error:?}");
         assert!(
             error.to_string().contains("the answer cannot be read"),

@@ -192,7 +192,7 @@ async fn a_success_without_a_version_is_a_doubt_for_every_write() {
         assert_eq!(doubt(&error), Some(true));
         faults.plan(Op::Batch, carried_out());
         let batch = table.batch("Sales").upsert_merge(&ada());
-        let error = batch.commit().await.unwrap_err();
+        let error = batch.await.unwrap_err();
         assert_eq!(doubt(&error), None);
         // What promises a state looks for it.
         faults.plan(Op::Update, carried_out());

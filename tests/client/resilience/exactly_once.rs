@@ -90,12 +90,7 @@ async fn every_verb_has_it_and_leaves_nothing_behind() {
     let mut row = row.unwrap();
     assert_eq!((row.age, row.email.is_some()), (38, true));
     let batch = table.batch("Sales").insert(&Employee::new("2", "Alan", 41));
-    let done = batch
-        .replace(&mut row)
-        .exactly_once()
-        .commit()
-        .await
-        .unwrap();
+    let done = batch.replace(&mut row).exactly_once().await.unwrap();
     assert_eq!(done.etags().len(), 2);
     // The ETags are those of the changes, not of the marker.
     table.replace(&mut row).await.unwrap();
@@ -117,7 +112,7 @@ on_both_transports! {
         table.merge(&mut row).exactly_once().await.unwrap();
         let stale = row.clone();
         let batch = table.batch("Sales").insert(&Employee::new("2", "Alan", 41));
-        batch.replace(&mut row).exactly_once().commit().await.unwrap();
+        batch.replace(&mut row).exactly_once().await.unwrap();
         for (error, code) in [
             (table.insert(&ada()).exactly_once().await.unwrap_err(), "EntityAlreadyExists"),
             (table.delete_stored(&stale).exactly_once().await.unwrap_err(), "UpdateConditionNotSatisfied"),
@@ -126,7 +121,7 @@ on_both_transports! {
             assert_eq!(error.key().unwrap().row_key().as_str(), "1");
         }
         let batch = table.batch("Sales").upsert_merge(&Employee::new("2", "Alan", 42));
-        let error = batch.insert(&ada()).exactly_once().commit().await.unwrap_err();
+        let error = batch.insert(&ada()).exactly_once().await.unwrap_err();
         assert!(error.is_conflict(), "{error:?}");
         assert_eq!(error.batch_index(), Some(1));
         assert!(table.delete_stored(&row).exactly_once().await.unwrap());
@@ -168,12 +163,7 @@ async fn refusals_are_those_of_the_ordinary_verbs() {
     let batch = table
         .batch("Sales")
         .upsert_merge(&Employee::new("2", "Alan", 41));
-    let error = batch
-        .insert(&ada())
-        .exactly_once()
-        .commit()
-        .await
-        .unwrap_err();
+    let error = batch.insert(&ada()).exactly_once().await.unwrap_err();
     assert!(error.is_conflict(), "{error:?}");
     assert_eq!(
         (error.batch_index(), error.operation()),
@@ -209,7 +199,7 @@ async fn a_lost_answer_is_a_success_with_the_version_that_is_there() {
             .batch("Sales")
             .replace(&mut other)
             .delete_stored(&stored);
-        let done = batch.exactly_once().commit().await.unwrap();
+        let done = batch.exactly_once().await.unwrap();
         assert_eq!(done.etags(), [Some(other.etag().clone()), None]);
         table.delete_stored(&other).await.unwrap();
         assert!(row(&table).await.is_none());
@@ -326,7 +316,7 @@ async fn a_request_that_arrives_after_a_success_was_told_does_not_do_it_again() 
     let batch = table
         .batch("Sales")
         .upsert_replace(&Employee::new("2", "Alan", 41));
-    batch.exactly_once().commit().await.unwrap();
+    batch.exactly_once().await.unwrap();
     other.delete(("Sales", "1")).await.unwrap();
     other.delete(("Sales", "2")).await.unwrap();
     sleep(secs(60)).await;
@@ -394,11 +384,11 @@ async fn a_batch_of_100_has_no_place_for_the_marker() {
         rows.fold(batch, |batch, row| batch.insert(&row))
             .exactly_once()
     };
-    let error = batch(100).commit().await.unwrap_err();
+    let error = batch(100).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Input);
     assert!(format!("{error:?}").contains("99 are left"), "{error:?}");
     assert_eq!(faults.count(Op::Batch), 0);
-    let done = batch(99).commit().await.unwrap();
+    let done = batch(99).await.unwrap();
     assert_eq!(done.etags().len(), 99);
 }
 
@@ -465,7 +455,7 @@ async fn a_late_duplicate_of_a_success_finds_a_marker_that_is_kept() {
         .batch("Sales")
         .upsert_replace(&Employee::new("2", "Alan", 41));
     let batch = batch.exactly_once().keep_marker(secs(600));
-    batch.commit().await.unwrap();
+    batch.await.unwrap();
     other.delete(("Sales", "2")).await.unwrap();
     sleep(secs(60)).await;
     assert_eq!(table.query::<Employee>().count().await.unwrap(), 0);

@@ -463,7 +463,7 @@ async fn futures_are_small_and_go_from_thread_to_thread() {
         (size(&query().one()), "one"),
         (size(&query().count()), "count"),
         (size(&query().partitions(["a"]).collect()), "partitions"),
-        (size(&table.batch("Sales").commit()), "commit"),
+        (size(&table.batch("Sales").into_future()), "batch"),
         (size(&table.bulk().insert_all(rows()).run()), "bulk"),
         (size(&subject.service.tables().page(None)), "tables"),
         (size(&import.push(Record::Start)), "push"),

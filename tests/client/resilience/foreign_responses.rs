@@ -131,7 +131,7 @@ async fn cosmos_gets_merges_by_post() {
     table.upsert_merge(&ada()).await.unwrap();
     table.upsert_replace(&ada()).await.unwrap();
     let batch = table.batch("O'Hare & co").upsert_merge(&ada());
-    batch.commit().await.unwrap_err();
+    batch.await.unwrap_err();
     let requests = server.received_requests().await.unwrap();
     let [merge, replace, batch] = requests.as_slice() else {
         panic!("{requests:?}")
@@ -172,7 +172,7 @@ async fn the_bundled_server_knows_merges_by_post() {
     table.upsert_merge(&ada()).await.unwrap();
     let older = Employee { age: 37, ..ada() };
     let batch = table.batch("O'Hare & co").merge_unconditional(&older);
-    batch.commit().await.unwrap();
+    batch.await.unwrap();
     let row = table.get::<Employee>(("O'Hare & co", "1")).await.unwrap();
     assert_eq!(row.unwrap().age, 37);
 }

@@ -77,7 +77,7 @@ async fn an_older_write_that_happens_exactly_once_is_refused_when_it_arrives_lat
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     faults.plan(Op::Batch, [Fault::Straggle(LATE)]);
     let batch = table.batch("Sales").upsert_replace(&ada());
-    batch.exactly_once().commit().await.unwrap();
+    batch.exactly_once().await.unwrap();
     table.upsert_replace(&grace()).await.unwrap();
     sleep(LATER).await;
     assert_eq!(name(&table).await.as_deref(), Some("Grace"));
@@ -108,7 +108,7 @@ async fn a_request_that_the_network_duplicates_is_reported_as_a_failure() {
 
     twice(Op::Batch);
     let batch = table.batch("Sales").insert(&ada());
-    let error = batch.commit().await.unwrap_err();
+    let error = batch.await.unwrap_err();
     assert!(error.is_conflict() && name(&table).await.is_some());
 }
 
@@ -142,6 +142,6 @@ async fn a_request_that_the_network_duplicates_succeeds_exactly_once() {
     assert!(table.delete_stored(&row).exactly_once().await.unwrap());
     twice();
     let batch = table.batch("Sales").insert(&ada()).exactly_once();
-    batch.commit().await.unwrap();
+    batch.await.unwrap();
     assert_eq!(name(&table).await.as_deref(), Some("Ada"));
 }

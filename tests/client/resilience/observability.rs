@@ -139,7 +139,6 @@ async fn suite<T: Transport + 'static>(service: &TableServiceClient, faults: &Fa
         .batch("Sales")
         .insert(&ada)
         .delete(("Sales", "none"))
-        .commit()
         .await;
     faults.plan(Op::Delete, [Fault::Refuse, Fault::LoseRequest]);
     let _ = table.delete(("Sales", "1")).await;

@@ -70,7 +70,7 @@ pub(super) async fn send(table: Table, verb: Verb, mut items: Vec<Item>) -> Sent
         }
         sent.requests += 1;
         let partition = first.key.partition_key().clone();
-        let Err(error) = batch(&table, verb, partition, &items).commit().await else {
+        let Err(error) = batch(&table, verb, partition, &items).await else {
             let written = items.iter().map(|item| (item.index, Outcome::Written));
             sent.outcomes.extend(written);
             break;
@@ -117,7 +117,7 @@ async fn one_by_one(table: &Table, verb: Verb, items: &[Item], sent: &mut Sent) 
             Verb::Insert | Verb::Upsert(_) => {
                 let partition = item.key.partition_key().clone();
                 let item = std::slice::from_ref(item);
-                let done = batch(table, verb, partition, item).commit().await;
+                let done = batch(table, verb, partition, item).await;
                 done.map(|_| true)
             }
         };

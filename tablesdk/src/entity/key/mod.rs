@@ -109,7 +109,7 @@ impl<E> fmt::Debug for Key<E> {
 /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
 /// let sales = Employee::partition("Sales");
 /// assert_eq!(table.query::<Employee>().partition(sales.clone()).count().await?, 1);
-/// table.batch(sales).delete(("Sales", "1")).commit().await?;
+/// table.batch(sales).delete(("Sales", "1")).await?;
 /// # Ok(())
 /// # }
 /// ```
@@ -235,8 +235,8 @@ impl<P: Into<String>, R: Into<String>> IntoEntityKey for (P, R) {
 #[doc = include_str!("../../docs/employees.md")]
 /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
 /// // The same partition, as a typed one and as a text.
-/// table.batch(Employee::partition("Sales")).delete(("Sales", "1")).commit().await?;
-/// table.batch("Sales").insert(&Employee::new("Sales", "1", "Ada")).commit().await?;
+/// table.batch(Employee::partition("Sales")).delete(("Sales", "1")).await?;
+/// table.batch("Sales").insert(&Employee::new("Sales", "1", "Ada")).await?;
 /// # Ok(())
 /// # }
 /// ```

@@ -147,15 +147,10 @@ impl Verb {
         }
         row.age = 37;
         match self {
-            Self::Batch => table
-                .batch("Sales")
-                .replace(&mut row)
-                .commit()
-                .await
-                .map(drop),
+            Self::Batch => table.batch("Sales").replace(&mut row).await.map(drop),
             Self::BatchOnce => {
                 let batch = table.batch("Sales").replace(&mut row).exactly_once();
-                batch.commit().await.map(drop)
+                batch.await.map(drop)
             }
             Self::Merge => table.merge(&mut row).await,
             Self::MergeOnce => table.merge(&mut row).exactly_once().await,

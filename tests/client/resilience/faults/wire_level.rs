@@ -58,7 +58,7 @@ impl Verb {
             Self::Insert => table.insert(&ada).await.map(drop),
             Self::Upsert => table.upsert_replace(&ada).await.map(drop),
             Self::Delete => table.delete(key).await.map(|deleted| assert!(deleted)),
-            Self::Batch => table.batch("Sales").insert(&ada).commit().await.map(drop),
+            Self::Batch => table.batch("Sales").insert(&ada).await.map(drop),
         }
     }
 }
