@@ -1,4 +1,4 @@
-//! Connection strings: parsed, every wrong key named, no value ever repeated in an error.
+//! Parses connection strings. An error names the key, and never contains a value.
 //!
 //! See <https://learn.microsoft.com/azure/storage/common/storage-configure-connection-string>.
 
@@ -8,159 +8,120 @@ use tablesdk_protocol::{Endpoint, InvalidEndpointError};
 use crate::credential::{Credential, Sas};
 use crate::error::Error;
 
-/// What a connection string says about the table service.
+/// The table service of a connection string.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectionString {
     pub(crate) endpoint: Endpoint,
-    /// What `TableSecondaryEndpoint` says.
+    /// The value of `TableSecondaryEndpoint`.
     pub(crate) secondary: Option<Endpoint>,
     pub(crate) credential: Credential,
 }
 
 impl ConnectionString {
     pub(crate) fn parse(text: &str) -> Result<Self, Error> {
-        let settings = Settings::parse(text).map_err(Error::configuration)?;
-        settings.resolve().map_err(|problem| match problem {
-            Problem::Invalid(error) => Error::configuration(error),
-            Problem::Sas(error) => error,
-        })
+        Settings::parse(text)?.resolve()
     }
 
-    /// The development account on this machine, as every storage emulator has it.
+    /// The development account on this machine, which is the same for every storage emulator.
     pub(crate) fn emulator() -> Self {
-        let endpoint = Endpoint::from_parts("http", EMULATOR_HOST, EMULATOR_PATH);
         Self {
-            endpoint,
+            endpoint: Endpoint::from_parts("http", EMULATOR_HOST, EMULATOR_PATH),
             secondary: None,
             credential: emulator_key().into(),
         }
     }
 }
 
-/// The settings of a connection string that concern tables.
+/// The values of the [known keys](KEYS), in their order.
 #[derive(Default)]
-struct Settings<'a> {
-    account_key: Option<&'a str>,
-    account_name: Option<&'a str>,
-    default_endpoints_protocol: Option<&'a str>,
-    development_storage_proxy_uri: Option<&'a str>,
-    endpoint_suffix: Option<&'a str>,
-    shared_access_signature: Option<&'a str>,
-    table_endpoint: Option<&'a str>,
-    table_secondary_endpoint: Option<&'a str>,
-    use_development_storage: Option<&'a str>,
-}
+struct Settings<'a>([Option<&'a str>; KEYS.len()]);
 
 impl<'a> Settings<'a> {
     fn parse(text: &'a str) -> Result<Self, InvalidConnectionString> {
-        let mut settings = Self::default();
-        let mut any = false;
         let scheme = text.trim_start().split("://").next().unwrap_or_default();
-        if ["http", "https"]
-            .iter()
-            .any(|known| known.eq_ignore_ascii_case(scheme))
-        {
+        if is_http(scheme) {
             return Err(InvalidConnectionString::Url);
         }
+        let mut settings = Self::default();
+        let mut is_blank = true;
         for (index, pair) in text.split(';').map(str::trim).enumerate() {
             if pair.is_empty() {
                 continue;
             }
-            any = true;
+            is_blank = false;
+            let position = index + 1;
             let (key, value) = pair
                 .split_once('=')
-                .ok_or(InvalidConnectionString::NoValue {
-                    position: index + 1,
-                })?;
+                .ok_or(InvalidConnectionString::NoValue { position })?;
             let (key, value) = (key.trim(), value.trim());
-            let Some((name, slot)) = settings.slot(key) else {
+            let mut slots = KEYS.into_iter().zip(&mut settings.0);
+            let Some((key, slot)) = slots.find(|(known, _)| known.eq_ignore_ascii_case(key)) else {
                 if is_of_another_service(key) {
                     continue;
                 }
-                // What is no word may be a value that lost its key.
+                // Anything else than a word may be a value without its key.
                 let is_word = key.len() <= KEY_CHARACTERS_MAX
                     && !key.is_empty()
                     && key.chars().all(|c| c.is_ascii_alphabetic());
-                return Err(InvalidConnectionString::Unknown {
-                    position: index + 1,
-                    key: is_word.then(|| key.to_owned()),
-                });
+                let key = is_word.then(|| key.to_owned());
+                return Err(InvalidConnectionString::Unknown { position, key });
             };
             if slot.replace(value).is_some() {
-                return Err(InvalidConnectionString::Repeated { key: name });
+                return Err(InvalidConnectionString::Repeated { key });
             }
             if value.is_empty() {
-                return Err(InvalidConnectionString::Empty { key: name });
+                return Err(InvalidConnectionString::Empty { key });
             }
         }
-        if any {
-            Ok(settings)
-        } else {
-            Err(InvalidConnectionString::Blank)
+        if is_blank {
+            return Err(InvalidConnectionString::Blank);
         }
+        Ok(settings)
     }
 
-    /// Where the value of a key belongs; `None` for keys that say nothing about tables.
-    fn slot(&mut self, key: &str) -> Option<(&'static str, &mut Option<&'a str>)> {
-        let slots = [
-            ("AccountKey", &mut self.account_key),
-            ("AccountName", &mut self.account_name),
-            (
-                "DefaultEndpointsProtocol",
-                &mut self.default_endpoints_protocol,
-            ),
-            (
-                "DevelopmentStorageProxyUri",
-                &mut self.development_storage_proxy_uri,
-            ),
-            ("EndpointSuffix", &mut self.endpoint_suffix),
-            ("SharedAccessSignature", &mut self.shared_access_signature),
-            ("TableEndpoint", &mut self.table_endpoint),
-            ("TableSecondaryEndpoint", &mut self.table_secondary_endpoint),
-            ("UseDevelopmentStorage", &mut self.use_development_storage),
-        ];
-        slots
-            .into_iter()
-            .find(|(name, _)| name.eq_ignore_ascii_case(key))
+    /// The present settings.
+    fn iter(&self) -> impl Iterator<Item = (&'static str, &'a str)> {
+        let settings = KEYS.into_iter().zip(self.0);
+        settings.filter_map(|(key, value)| Some((key, value?)))
     }
 
-    fn resolve(self) -> Result<ConnectionString, Problem> {
-        if let Some(value) = self.use_development_storage {
+    fn get(&self, key: &str) -> Option<&'a str> {
+        let mut settings = self.iter();
+        settings.find_map(|(known, value)| (known == key).then_some(value))
+    }
+
+    fn resolve(self) -> Result<ConnectionString, Error> {
+        let proxy = self.get(PROXY);
+        if let Some(value) = self.get(DEVELOPMENT) {
             if !value.eq_ignore_ascii_case("true") {
                 return Err(InvalidConnectionString::NotTrue.into());
             }
-            if let Some(key) = self.beside_development_storage() {
+            let mut keys = self.iter().map(|(key, _)| key);
+            if let Some(key) = keys.find(|key| ![DEVELOPMENT, PROXY].contains(key)) {
                 return Err(InvalidConnectionString::BesideDevelopmentStorage { key }.into());
             }
             let mut emulator = ConnectionString::emulator();
-            if let Some(proxy) = self.development_storage_proxy_uri {
+            if let Some(proxy) = proxy {
                 emulator.endpoint = emulator_at(proxy)?;
             }
             return Ok(emulator);
         }
-        if self.development_storage_proxy_uri.is_some() {
+        if proxy.is_some() {
             return Err(InvalidConnectionString::ProxyAlone.into());
         }
         let endpoint = self.endpoint()?;
-        let credential = match (
-            self.account_name,
-            self.account_key,
-            self.shared_access_signature,
-        ) {
-            (name, Some(key), _) => {
-                let name = name
-                    .or_else(|| endpoint.account())
-                    .ok_or(InvalidConnectionString::Missing { key: "AccountName" })?;
-                SharedKey::new(name, key)
-                    .map_err(|_| InvalidConnectionString::Key)?
-                    .into()
-            }
-            (_, None, Some(sas)) => Sas::new(sas).map_err(Problem::Sas)?.into(),
-            (_, None, None) => return Err(InvalidConnectionString::NoCredential.into()),
+        let credential = if let Some(key) = self.get("AccountKey") {
+            let name = self.get(ACCOUNT_NAME).or_else(|| endpoint.account());
+            let name = name.ok_or(InvalidConnectionString::Missing { key: ACCOUNT_NAME })?;
+            let key = SharedKey::new(name, key).map_err(|_| InvalidConnectionString::Key)?;
+            key.into()
+        } else if let Some(sas) = self.get("SharedAccessSignature") {
+            Sas::new(sas)?.into()
+        } else {
+            return Err(InvalidConnectionString::NoCredential.into());
         };
-        let secondary = self.table_secondary_endpoint;
-        let secondary = secondary
-            .map(|secondary| parse_endpoint("TableSecondaryEndpoint", &with_scheme(secondary)));
+        let secondary = self.get(SECONDARY);
+        let secondary = secondary.map(|url| parse_endpoint(SECONDARY, &with_scheme(url)));
         Ok(ConnectionString {
             endpoint,
             secondary: secondary.transpose()?,
@@ -168,48 +129,31 @@ impl<'a> Settings<'a> {
         })
     }
 
-    /// A key that says something else than `UseDevelopmentStorage`, which says everything.
-    fn beside_development_storage(&self) -> Option<&'static str> {
-        [
-            ("AccountKey", self.account_key),
-            ("AccountName", self.account_name),
-            ("DefaultEndpointsProtocol", self.default_endpoints_protocol),
-            ("EndpointSuffix", self.endpoint_suffix),
-            ("SharedAccessSignature", self.shared_access_signature),
-            ("TableEndpoint", self.table_endpoint),
-            ("TableSecondaryEndpoint", self.table_secondary_endpoint),
-        ]
-        .into_iter()
-        .find_map(|(key, value)| value.map(|_| key))
-    }
-
     fn endpoint(&self) -> Result<Endpoint, InvalidConnectionString> {
-        let protocol = self.default_endpoints_protocol.unwrap_or("https");
-        if !["http", "https"]
-            .iter()
-            .any(|known| protocol.eq_ignore_ascii_case(known))
-        {
+        let protocol = self.get("DefaultEndpointsProtocol").unwrap_or("https");
+        if !is_http(protocol) {
             return Err(InvalidConnectionString::Protocol);
         }
-        if let Some(endpoint) = self.table_endpoint {
+        if let Some(endpoint) = self.get("TableEndpoint") {
             return parse_endpoint("TableEndpoint", &with_scheme(endpoint));
         }
-        if self.table_secondary_endpoint.is_some() {
+        if self.get(SECONDARY).is_some() {
             return Err(InvalidConnectionString::SecondaryAlone);
         }
-        let name = self
-            .account_name
-            .ok_or(InvalidConnectionString::Missing { key: "AccountName" })?;
-        let suffix = self.endpoint_suffix.unwrap_or("core.windows.net");
+        let name = self.get(ACCOUNT_NAME);
+        let name = name.ok_or(InvalidConnectionString::Missing { key: ACCOUNT_NAME })?;
+        let suffix = self.get("EndpointSuffix").unwrap_or("core.windows.net");
         let protocol = protocol.to_ascii_lowercase();
-        parse_endpoint(
-            "AccountName",
-            &format!("{protocol}://{name}.table.{suffix}"),
-        )
+        let endpoint = format!("{protocol}://{name}.table.{suffix}");
+        parse_endpoint(ACCOUNT_NAME, &endpoint)
     }
 }
 
-/// Whether the key is for the storage services that keep no tables: `BlobEndpoint` and the like.
+fn is_http(scheme: &str) -> bool {
+    scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https")
+}
+
+/// Whether the key is for a storage service other than tables, such as `BlobEndpoint`.
 fn is_of_another_service(key: &str) -> bool {
     OTHER_SERVICES.iter().any(|service| {
         ["Endpoint", "SecondaryEndpoint"]
@@ -218,11 +162,10 @@ fn is_of_another_service(key: &str) -> bool {
     })
 }
 
-/// The emulator on another machine: its URL takes the place of `http://127.0.0.1`, and the ports are the usual ones.
+/// The emulator on another machine: its URL replaces `http://127.0.0.1`, and the ports are the usual ones.
 fn emulator_at(proxy: &str) -> Result<Endpoint, InvalidConnectionString> {
-    let key = "DevelopmentStorageProxyUri";
-    let proxy = parse_endpoint(key, proxy)?;
-    // SERVICE: a port here would be that of one of three services, and it is not known of which.
+    let proxy = parse_endpoint(PROXY, proxy)?;
+    // SERVICE: the URL stands for three services with three ports, so it has no port itself.
     let has_port = proxy
         .as_str()
         .parse::<http::Uri>()
@@ -230,7 +173,7 @@ fn emulator_at(proxy: &str) -> Result<Endpoint, InvalidConnectionString> {
     if has_port || !proxy.path().is_empty() {
         return Err(InvalidConnectionString::ProxyWithMore);
     }
-    parse_endpoint(key, &format!("{proxy}:{EMULATOR_PORT}{EMULATOR_PATH}"))
+    parse_endpoint(PROXY, &format!("{proxy}:{EMULATOR_PORT}{EMULATOR_PATH}"))
 }
 
 fn with_scheme(endpoint: &str) -> String {
@@ -246,14 +189,9 @@ fn parse_endpoint(key: &'static str, text: &str) -> Result<Endpoint, InvalidConn
         .map_err(|error| InvalidConnectionString::Endpoint { key, error })
 }
 
-enum Problem {
-    Invalid(InvalidConnectionString),
-    Sas(Error),
-}
-
-impl From<InvalidConnectionString> for Problem {
+impl From<InvalidConnectionString> for Error {
     fn from(error: InvalidConnectionString) -> Self {
-        Self::Invalid(error)
+        Self::configuration(error)
     }
 }
 
@@ -261,21 +199,21 @@ impl From<InvalidConnectionString> for Problem {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 enum InvalidConnectionString {
     #[error(
-        "the connection string has `{key}` beside `UseDevelopmentStorage`, which stands for all of the emulator's: leave one of them out"
+        "the connection string has `{key}` and `UseDevelopmentStorage`, which stands for all settings of the emulator: remove one of them"
     )]
     BesideDevelopmentStorage { key: &'static str },
     #[error("the connection string is blank")]
     Blank,
     #[error("`{key}` in the connection string is empty")]
     Empty { key: &'static str },
-    #[error("the endpoint that `{key}` in the connection string gives cannot be used: {error}")]
+    #[error("the endpoint from `{key}` in the connection string is not valid: {error}")]
     Endpoint {
         key: &'static str,
         error: InvalidEndpointError,
     },
-    #[error("`AccountKey` in the connection string is not a Base64 text")]
+    #[error("`AccountKey` in the connection string is not valid Base64")]
     Key,
-    #[error("the connection string lacks `{key}`")]
+    #[error("the connection string has no `{key}`")]
     Missing { key: &'static str },
     #[error("the connection string has neither `AccountKey` nor `SharedAccessSignature`")]
     NoCredential,
@@ -290,20 +228,20 @@ enum InvalidConnectionString {
     )]
     ProxyAlone,
     #[error(
-        "`DevelopmentStorageProxyUri` in the connection string is more than a scheme and a host such as http://10.0.0.1: the port is always {EMULATOR_PORT}, and `TableEndpoint` says another"
+        "`DevelopmentStorageProxyUri` in the connection string is more than a scheme and a host such as http://10.0.0.1: the port is always {EMULATOR_PORT}; for another one, use `TableEndpoint`"
     )]
     ProxyWithMore,
-    #[error("`{key}` stands in the connection string twice")]
+    #[error("the connection string has `{key}` twice")]
     Repeated { key: &'static str },
     #[error("the connection string has `TableSecondaryEndpoint` without `TableEndpoint`")]
     SecondaryAlone,
-    #[error("part {position} of the connection string{} has no key that is known: table storage has AccountKey, AccountName, DefaultEndpointsProtocol, DevelopmentStorageProxyUri, EndpointSuffix, SharedAccessSignature, TableEndpoint, TableSecondaryEndpoint and UseDevelopmentStorage", shown(key.as_deref()))]
+    #[error("part {position} of the connection string{} has an unknown key: table storage has AccountKey, AccountName, DefaultEndpointsProtocol, DevelopmentStorageProxyUri, EndpointSuffix, SharedAccessSignature, TableEndpoint, TableSecondaryEndpoint and UseDevelopmentStorage", shown(key.as_deref()))]
     Unknown {
         position: usize,
         key: Option<String>,
     },
     #[error(
-        "this is a URL and no connection string: from_sas_url takes one with a shared access signature"
+        "this is a URL, not a connection string: from_sas_url takes a URL with a shared access signature"
     )]
     Url,
 }
@@ -316,14 +254,31 @@ fn emulator_key() -> SharedKey {
     SharedKey::new(EMULATOR_ACCOUNT, EMULATOR_KEY).expect("the development key is Base64")
 }
 
+/// The keys that concern tables.
+const KEYS: [&str; 9] = [
+    "AccountKey",
+    ACCOUNT_NAME,
+    "DefaultEndpointsProtocol",
+    PROXY,
+    "EndpointSuffix",
+    "SharedAccessSignature",
+    "TableEndpoint",
+    SECONDARY,
+    DEVELOPMENT,
+];
+const ACCOUNT_NAME: &str = "AccountName";
+const DEVELOPMENT: &str = "UseDevelopmentStorage";
+const PROXY: &str = "DevelopmentStorageProxyUri";
+const SECONDARY: &str = "TableSecondaryEndpoint";
+
 const EMULATOR_ACCOUNT: &str = "devstoreaccount1";
 const EMULATOR_HOST: &str = "127.0.0.1:10002";
-/// The same on every machine, and no secret.
+/// Published: the same on every machine.
 const EMULATOR_KEY: &str =
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 const EMULATOR_PATH: &str = "/devstoreaccount1";
 const EMULATOR_PORT: u16 = 10002;
-/// No key of any service is longer.
+/// The keys of all storage services are shorter.
 const KEY_CHARACTERS_MAX: usize = 40;
 const OTHER_SERVICES: [&str; 5] = ["Blob", "Dfs", "File", "Queue", "Web"];
 
@@ -425,20 +380,20 @@ mod tests {
         for (text, expected) in [
             (
                 format!("AccountName=a;AccountKey={SECRET};TableUrl=https://a.example"),
-                "part 3 of the connection string, `TableUrl`, has no key that is known: ",
+                "part 3 of the connection string, `TableUrl`, has an unknown key: ",
             ),
             (
                 format!("AccountEndpoint=https://localhost:8081/;AccountKey={SECRET}"),
-                "part 1 of the connection string, `AccountEndpoint`, has no key that is known: ",
+                "part 1 of the connection string, `AccountEndpoint`, has an unknown key: ",
             ),
             // A value whose semicolon was misplaced is not shown.
             (
                 format!("AccountName=a;AccountKey=x;{SECRET}=="),
-                "part 3 of the connection string has no key that is known: ",
+                "part 3 of the connection string has an unknown key: ",
             ),
             (
                 format!("AccountName=a;AccountKey={SECRET};=b"),
-                "part 3 of the connection string has no key that is known: ",
+                "part 3 of the connection string has an unknown key: ",
             ),
         ] {
             let told = problem(&text);
@@ -464,11 +419,11 @@ mod tests {
             ),
             (
                 "https://a.table.core.windows.net/?sig=c2VjcmV0c2VjcmV0",
-                "this is a URL and no connection string: from_sas_url takes one with a shared access signature",
+                "this is a URL, not a connection string: from_sas_url takes a URL with a shared access signature",
             ),
             (
                 "TableEndpoint=https://a;TableSecondaryEndpoint=ftp://b;AccountName=a;AccountKey=c2VjcmV0c2VjcmV0",
-                "the endpoint that `TableSecondaryEndpoint` in the connection string gives cannot be used: the scheme is neither http nor https",
+                "the endpoint from `TableSecondaryEndpoint` in the connection string is not valid: the scheme is neither http nor https",
             ),
             (
                 "AccountName=a",
@@ -476,7 +431,7 @@ mod tests {
             ),
             (
                 "AccountKey=c2VjcmV0c2VjcmV0",
-                "the connection string lacks `AccountName`",
+                "the connection string has no `AccountName`",
             ),
             (
                 "AccountName=;AccountKey=c2VjcmV0c2VjcmV0",
@@ -484,11 +439,11 @@ mod tests {
             ),
             (
                 "AccountName=a;AccountKey=c2VjcmV0c2VjcmV0!",
-                "`AccountKey` in the connection string is not a Base64 text",
+                "`AccountKey` in the connection string is not valid Base64",
             ),
             (
                 "AccountName=a;AccountKey=c2VjcmV0c2VjcmV0;accountkey=x",
-                "`AccountKey` stands in the connection string twice",
+                "the connection string has `AccountKey` twice",
             ),
             (
                 "DefaultEndpointsProtocol=ftp;AccountName=a;AccountKey=c2VjcmV0c2VjcmV0",
@@ -500,11 +455,11 @@ mod tests {
             ),
             (
                 "AccountName=a;TableEndpoint=https://a?sig=c2VjcmV0c2VjcmV0",
-                "the endpoint that `TableEndpoint` in the connection string gives cannot be used: it has a query; give a shared access signature on its own",
+                "the endpoint from `TableEndpoint` in the connection string is not valid: it has a query; give a shared access signature on its own",
             ),
             (
                 "AccountName=a b;AccountKey=c2VjcmV0c2VjcmV0",
-                "the endpoint that `AccountName` in the connection string gives cannot be used: not a URL such as https://account.table.core.windows.net",
+                "the endpoint from `AccountName` in the connection string is not valid: not a URL such as https://account.table.core.windows.net",
             ),
             (
                 "UseDevelopmentStorage=false",
@@ -512,7 +467,7 @@ mod tests {
             ),
             (
                 "UseDevelopmentStorage=true;AccountName=a;AccountKey=c2VjcmV0c2VjcmV0",
-                "the connection string has `AccountKey` beside `UseDevelopmentStorage`, which stands for all of the emulator's: leave one of them out",
+                "the connection string has `AccountKey` and `UseDevelopmentStorage`, which stands for all settings of the emulator: remove one of them",
             ),
             (
                 "AccountName=a;AccountKey=c2VjcmV0c2VjcmV0;DevelopmentStorageProxyUri=http://10.0.0.1",
@@ -520,11 +475,11 @@ mod tests {
             ),
             (
                 "UseDevelopmentStorage=true;DevelopmentStorageProxyUri=http://10.0.0.1:80",
-                "`DevelopmentStorageProxyUri` in the connection string is more than a scheme and a host such as http://10.0.0.1: the port is always 10002, and `TableEndpoint` says another",
+                "`DevelopmentStorageProxyUri` in the connection string is more than a scheme and a host such as http://10.0.0.1: the port is always 10002; for another one, use `TableEndpoint`",
             ),
             (
                 "UseDevelopmentStorage=true;DevelopmentStorageProxyUri=http://10.0.0.1/path",
-                "`DevelopmentStorageProxyUri` in the connection string is more than a scheme and a host such as http://10.0.0.1: the port is always 10002, and `TableEndpoint` says another",
+                "`DevelopmentStorageProxyUri` in the connection string is more than a scheme and a host such as http://10.0.0.1: the port is always 10002; for another one, use `TableEndpoint`",
             ),
             (
                 "AccountName=a;SharedAccessSignature=sv=c2VjcmV0c2VjcmV0",

@@ -157,12 +157,12 @@ impl Error {
         self
     }
 
-    /// Whether an attempt may have been carried out, whatever the error says.
+    /// Whether an attempt may have been carried out.
     pub(crate) fn is_ambiguous(&self) -> bool {
         self.0.ambiguous
     }
 
-    /// Makes an error say that nothing was done, as turned out afterwards.
+    /// The error of a write that is known not to have been carried out.
     pub(crate) fn into_not_done(mut self) -> Self {
         self.0.ambiguous = false;
         if self.0.kind == ErrorKind::Response {
@@ -171,7 +171,7 @@ impl Error {
         self
     }
 
-    /// Makes an ambiguous error say what it is: an unknown outcome.
+    /// The error of a write whose outcome stays ambiguous.
     pub(crate) fn into_outcome_unknown(mut self, current: CurrentState) -> Self {
         self.0.kind = ErrorKind::OutcomeUnknown;
         self.0.current = Some(current);
@@ -183,7 +183,7 @@ impl Error {
         self
     }
 
-    /// Makes an error of a batch one of the change that it is about.
+    /// The error of one change of a batch.
     pub(crate) fn for_change(mut self, operation: &'static str) -> Self {
         self.0.operation = Some(operation);
         self
@@ -281,7 +281,7 @@ impl Error {
 
     /// The service responded that the entity or table does not exist. A proxy's 404 does not count.
     pub fn is_not_found(&self) -> bool {
-        self.is_answer(StatusCode::NOT_FOUND)
+        self.is_service_response(StatusCode::NOT_FOUND)
     }
 
     /// The entity does not exist, but its table does; or a table that was to be deleted does not exist.
@@ -296,12 +296,12 @@ impl Error {
 
     /// The entity or table exists already, or the table is being deleted.
     pub fn is_conflict(&self) -> bool {
-        self.is_answer(StatusCode::CONFLICT)
+        self.is_service_response(StatusCode::CONFLICT)
     }
 
     /// The entity has changed since it was read: its ETag is different now.
     pub fn is_precondition_failed(&self) -> bool {
-        self.is_answer(StatusCode::PRECONDITION_FAILED)
+        self.is_service_response(StatusCode::PRECONDITION_FAILED)
     }
 
     /// The credential is not valid, or does not cover the operation.
@@ -351,8 +351,8 @@ impl Error {
         self.kind() == ErrorKind::Service && self.status() == Some(status)
     }
 
-    /// Whether the service itself says so.
-    fn is_answer(&self, status: StatusCode) -> bool {
+    /// Whether the service itself responded with that status.
+    fn is_service_response(&self, status: StatusCode) -> bool {
         self.has_status(status) && self.service_error().is_some()
     }
 
@@ -389,27 +389,30 @@ impl fmt::Display for Error {
         }
         if *kind == ErrorKind::OutcomeUnknown {
             f.write_str("may have been carried out or not")?;
-            if let Some(row) = current {
-                write!(f, " ({row})")?;
+            if let Some(current) = current {
+                write!(f, " ({current})")?;
             }
             f.write_str(": ")?;
         }
         match source {
             Source::Message(message) | Source::Timeout(message) => f.write_str(message)?,
             Source::Foreign(status) => {
-                write!(f, "{status}, which is no answer of the table service")?;
+                write!(
+                    f,
+                    "{status}, in a response that is not from the table service"
+                )?;
             }
-            // The service's own words are the message; they have no further cause.
+            // The message of the service has no further cause.
             Source::Service(error) => fmt::Display::fmt(error, f)?,
-            Source::Transport(_) => f.write_str("no answer from the service")?,
+            Source::Transport(_) => f.write_str("no response from the service")?,
             Source::Other(_) => f.write_str(match kind {
-                ErrorKind::Caller => "called off by the closure",
-                ErrorKind::Configuration => "the client cannot be set up",
+                ErrorKind::Caller => "the closure returned an error",
+                ErrorKind::Configuration => "the client cannot be built",
                 ErrorKind::Credential => "the credential gave no token",
                 ErrorKind::OutcomeUnknown | ErrorKind::Response | ErrorKind::Transport => {
-                    "the answer cannot be read"
+                    "the response cannot be read"
                 }
-                _ => "refused before anything was sent",
+                _ => "rejected before anything was sent",
             })?,
         }
         if let Some(id) = request_id {

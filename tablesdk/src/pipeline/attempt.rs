@@ -211,7 +211,7 @@ impl Failure {
 
     fn timeout(after: Duration) -> Self {
         Self {
-            error: Error::timeout(format!("no answer came within {after:?}")),
+            error: Error::timeout(format!("no response within {after:?}")),
             retry_class: RetryClass::Time,
             maybe_applied: true,
             is_definitive: false,

@@ -295,7 +295,7 @@ async fn answers_with_other_line_ends_and_strange_indexes_are_read() {
         assert_eq!(error.batch_index(), Some(index));
         assert_eq!(error.key().is_some(), index == 0);
     }
-    // What is no answer to the changes leaves open what became of them.
+    // A response that does not fit the changes leaves the outcome ambiguous.
     for body in ["", "<html>Welcome</html>", "--b\r\n\r\n--b--"] {
         faults.plan(
             Op::Batch,
@@ -304,7 +304,7 @@ async fn answers_with_other_line_ends_and_strange_indexes_are_read() {
         let error = table.batch("Sales").upsert_merge(&ada).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error:?}");
         assert!(
-            error.to_string().contains("the answer cannot be read"),
+            error.to_string().contains("the response cannot be read"),
             "{error}"
         );
     }

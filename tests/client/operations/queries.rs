@@ -85,7 +85,7 @@ on_both_transports! {
         assert_eq!(error.kind(), tablesdk::ErrorKind::Response);
         assert_eq!(
             format!("{error:?}"),
-            "get entity (\"Sales\", \"001\"): the answer cannot be read: property \"Age\": expected Edm.Int32, found Edm.String"
+            "get entity (\"Sales\", \"001\"): the response cannot be read: property \"Age\": expected Edm.Int32, found Edm.String"
         );
         table.upsert_replace(&Employee::new("001", "x", 1)).await.unwrap();
         let error = table.query::<Other>().select(|e| e.age).collect().await.unwrap_err();

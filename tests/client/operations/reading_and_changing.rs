@@ -73,7 +73,7 @@ on_both_transports! {
         table.insert(&Employee::new("1", "Ada", 0)).await.unwrap();
         let error = table.modify(key(), called(Err("too late"))).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Caller);
-        assert!(format!("{error:?}").ends_with("called off by the closure: too late"), "{error:?}");
+        assert!(format!("{error:?}").ends_with("the closure returned an error: too late"), "{error:?}");
         let error = table.modify(key(), called(Ok(()))).rounds(0).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Input);
         let moved = |e: &mut Employee| {
