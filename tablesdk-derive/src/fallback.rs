@@ -75,7 +75,7 @@ pub(crate) fn entity_traits(
         impl #impl_generics #private::EntityVariant for #ident #type_generics #where_clause {
             type ColumnsOf<#param> = #of_param;
 
-            fn columns_of<#param>(_: #private::Prefix) -> Self::ColumnsOf<#param> {
+            fn columns_of<#param>(_: #private::ColumnScope) -> Self::ColumnsOf<#param> {
                 ::core::panic!()
             }
 
@@ -182,7 +182,7 @@ fn stub_group(input: &DeriveInput) -> TokenStream {
 
             const SCHEMA: #private::Schema = #private::Schema::new(#name, &[]);
 
-            fn columns<#entity>(_: #private::Prefix) -> Self::Columns<#entity> {
+            fn columns<#entity>(_: #private::ColumnScope) -> Self::Columns<#entity> {
                 ::core::panic!()
             }
 
@@ -205,7 +205,7 @@ fn stub_group(input: &DeriveInput) -> TokenStream {
 
             fn finish(
                 _: (),
-                _: #private::Prefix,
+                _: #private::ColumnScope,
             ) -> ::core::result::Result<Self, #private::EntityError> {
                 ::core::panic!()
             }

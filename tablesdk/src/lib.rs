@@ -14,9 +14,11 @@ pub mod transport;
 
 mod connection_string;
 mod error;
+mod filter;
 mod pipeline;
 mod service_client;
 mod table_client;
+mod value_error;
 
 pub use credential::kinds::Credential;
 pub use credential::sas::Sas;
@@ -62,6 +64,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// What the code that the derive generates is made of. Not part of the interface.
 #[doc(hidden)]
 pub mod __private {
+    pub use crate::entity::column_scope::ColumnScope;
     pub use crate::entity::entity_type::upgrade;
     pub use crate::entity::field_codec::{
         DefaultField, ETagAccess, ETagField, FieldAccess, RestAccess, Slot, default_of, etag_field,
@@ -74,18 +77,18 @@ pub mod __private {
         KeyRange, KeyReader, KeyTemplate, KeyWriter, Ordinal, Partition, RowRange, Rows,
         entity_key, key_number, key_part,
     };
-    pub use crate::entity::prefix::Prefix;
     pub use crate::entity::properties::RestField;
     pub use crate::entity::schema::SchemaPart;
     pub use crate::entity::variant::{
         OtherVariant, VariantAccess, check_other, projected_variant, schema_of, variant,
     };
-    pub use crate::entity::variants::{By, VariantRows, VariantSchema};
+    pub use crate::entity::variants::{Discriminator, VariantRows, VariantSchema};
     pub use crate::entity::{
         EntityError, EntityType, EntityVariant, Field, Ordered, PropertyReader, PropertyWriter,
         Schema, Text, ValueError, ValueRef,
     };
-    pub use crate::query::{Column, Filter, JsonColumn, KeyPartColumn};
+    pub use crate::filter::Filter;
+    pub use crate::query::{Column, JsonColumn, KeyPartColumn};
     pub use std::string::String;
     pub use tablesdk_protocol::wire::json::RawProperty;
     pub use tablesdk_protocol::{ETag, EdmType, Timestamp, Value};

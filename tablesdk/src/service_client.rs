@@ -14,8 +14,7 @@ use crate::error::Error;
 use crate::pipeline::{Hook, OperationReport, Pipeline, RetryPolicy};
 use crate::sas::{AccountSasBuilder, SasUrl};
 use crate::transfer::{Export, Import, ImportMode};
-use crate::transport::Backend;
-use crate::transport::SystemClock;
+use crate::transport::{Backend, SystemClock};
 
 /// A client of an account's table service. Cloning it is cheap; clones share connections.
 ///
@@ -350,10 +349,6 @@ impl TableServiceClientBuilder {
         }
     }
 
-    pub(crate) fn of(endpoint: Endpoint) -> Self {
-        Self::new(Ok(endpoint))
-    }
-
     /// Starts a client from a connection string, to add options to what it says.
     ///
     /// ```
@@ -377,7 +372,7 @@ impl TableServiceClientBuilder {
             secondary,
             credential,
         } = connection;
-        let builder = Self::of(endpoint).credential(credential);
+        let builder = Self::new(Ok(endpoint)).credential(credential);
         Self {
             secondary: secondary.map(Ok),
             ..builder
@@ -570,6 +565,14 @@ impl TableServiceClientBuilder {
         Ok(TableServiceClient {
             pipeline: Arc::new(pipeline.with_secondary(secondary, self.reads_secondary)),
         })
+    }
+}
+
+impl SasUrl {
+    /// Starts a client for the account that the URL names, with the signature as its credential.
+    pub fn builder(&self) -> TableServiceClientBuilder {
+        let builder = TableServiceClientBuilder::new(Ok(self.endpoint().clone()));
+        builder.credential(self.sas().clone())
     }
 }
 

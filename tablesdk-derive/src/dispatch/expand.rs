@@ -86,8 +86,8 @@ fn impl_entity(rows: &Rows<'_>) -> TokenStream {
     let param = entity_param();
     let with_param = with_entity_param(&rows.input.generics);
     let (_, column_generics, _) = with_param.split_for_impl();
-    let prefix = local("prefix");
-    let columns_value = columns_value(rows, &prefix);
+    let scope = local("scope");
+    let columns_value = columns_value(rows, &scope);
     let variant = variant_items(krate, !rows.projection);
     let named = named_variants(rows, &quote! { Self });
     let checks = checks(rows);
@@ -138,14 +138,14 @@ fn impl_entity(rows: &Rows<'_>) -> TokenStream {
             type Columns = #columns #type_generics;
 
             const SCHEMA: #private::Schema = #private::Schema::new(#name, &[])
-                .with_variants(#private::By::#by, &[#(#variants),*], #has_other)
+                .with_variants(#private::Discriminator::#by, &[#(#variants),*], #has_other)
                 #projection;
 
             fn columns() -> Self::Columns {
                 #checks
                 #named
                 #used
-                <Self as #private::EntityVariant>::columns_of(#private::Prefix::ROOT)
+                <Self as #private::EntityVariant>::columns_of(#private::ColumnScope::ROOT)
             }
 
             #read
@@ -164,7 +164,7 @@ fn impl_entity(rows: &Rows<'_>) -> TokenStream {
         impl #impl_generics #private::EntityVariant for #ident #type_generics #where_clause {
             type ColumnsOf<#param> = #columns #column_generics;
 
-            fn columns_of<#param>(#prefix: #private::Prefix) -> Self::ColumnsOf<#param> {
+            fn columns_of<#param>(#scope: #private::ColumnScope) -> Self::ColumnsOf<#param> {
                 #columns_value
             }
 
@@ -256,22 +256,22 @@ fn rows_of<'a>(rows: &'a Rows<'_>) -> Vec<(&'a Known<'a>, TokenStream)> {
     known.chain(other).collect()
 }
 
-fn columns_value(rows: &Rows<'_>, prefix: &Ident) -> TokenStream {
+fn columns_value(rows: &Rows<'_>, scope: &Ident) -> TokenStream {
     let private = rows.private();
     let columns = columns_ident(&rows.ident);
     let members = rows_of(rows).into_iter().map(|(known, of_rows)| {
         let (member, ty) = (column_ident(known.ident), known.ty);
         let columns_of = as_variant(&private, ty, &quote! { columns_of });
-        let value = quote! { #member: #columns_of(#prefix.of_rows(#of_rows)) };
+        let value = quote! { #member: #columns_of(#scope.of_rows(#of_rows)) };
         respanned(value, generated_span(ty.span()))
     });
     let members: Vec<_> = members.collect();
     quote! {
         #columns {
             #(#members,)*
-            partition_key: #private::Column::new("PartitionKey").prefix(#prefix),
-            row_key: #private::Column::new("RowKey").prefix(#prefix),
-            timestamp: #private::Column::new("Timestamp").prefix(#prefix),
+            partition_key: #private::Column::new("PartitionKey").scope(#scope),
+            row_key: #private::Column::new("RowKey").scope(#scope),
+            timestamp: #private::Column::new("Timestamp").scope(#scope),
         }
     }
 }

@@ -20,17 +20,17 @@ use crate::tokens::{
 };
 
 /// The struct of columns, made.
-pub(super) fn columns_value(model: &Model<'_>, prefix: &TokenStream) -> TokenStream {
+pub(super) fn columns_value(model: &Model<'_>, scope: &TokenStream) -> TokenStream {
     let private = model.private();
     let columns = columns_ident(&model.ident);
-    let placed = quote! { .prefix(#prefix) };
+    let placed = quote! { .scope(#scope) };
     let members = model.parts.iter().filter_map(|part| {
         let member = part.field.member();
         let value = match &part.kind {
             Kind::Group { prefix: text } => {
                 let ty = part.field.ty;
                 let columns = of_group(&private, ty, &quote! { columns });
-                let value = quote! { #member: #columns(#prefix.then(#text)) };
+                let value = quote! { #member: #columns(#scope.then(#text)) };
                 return Some(respanned(value, generated_span(ty.span())));
             }
             Kind::Key(name) => {
@@ -70,10 +70,10 @@ pub(super) fn columns_value(model: &Model<'_>, prefix: &TokenStream) -> TokenStr
         };
         Some(quote! { #member: #value })
     });
-    // A struct without a column leaves the prefix unused.
+    // A struct without a column leaves the scope unused.
     let marker = needs_marker(model).then(|| quote! { __entity: ::core::marker::PhantomData, });
     quote! {
-        let _ = #prefix;
+        let _ = #scope;
         #columns { #(#members,)* #marker }
     }
 }

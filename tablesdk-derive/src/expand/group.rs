@@ -28,8 +28,8 @@ pub(super) fn impl_group(model: &Model<'_>) -> TokenStream {
     let with_param = with_entity_param(model.generics);
     let (_, column_generics, _) = with_param.split_for_impl();
     let schema = schema(model);
-    let prefix = local("prefix");
-    let columns_value = columns_value(model, &prefix.to_token_stream());
+    let scope = local("scope");
+    let columns_value = columns_value(model, &scope.to_token_stream());
     let checks = generic_checks(model);
     let write = fn_write(model);
     let (slot_types, slot_values): (Vec<_>, Vec<_>) = model
@@ -49,7 +49,7 @@ pub(super) fn impl_group(model: &Model<'_>) -> TokenStream {
         } else {
             TokenStream::new()
         };
-        let value = finished(&private, part, &slot, &prefix.to_token_stream());
+        let value = finished(&private, part, &slot, &scope.to_token_stream());
         let value = value.unwrap_or_else(|| quote! { #private::default_of::<#ty>()() });
         let member = quote! { #member: #value };
         match &part.kind {
@@ -66,7 +66,7 @@ pub(super) fn impl_group(model: &Model<'_>) -> TokenStream {
 
             const SCHEMA: #private::Schema = #schema;
 
-            fn columns<#param>(#prefix: #private::Prefix) -> Self::Columns<#param> {
+            fn columns<#param>(#scope: #private::ColumnScope) -> Self::Columns<#param> {
                 #checks
                 #columns_value
             }
@@ -81,7 +81,7 @@ pub(super) fn impl_group(model: &Model<'_>) -> TokenStream {
 
             fn finish(
                 #slots: Self::Slots,
-                #prefix: #private::Prefix,
+                #scope: #private::ColumnScope,
             ) -> ::core::result::Result<Self, #private::EntityError> {
                 ::core::result::Result::Ok(Self { #(#members,)* })
             }

@@ -101,8 +101,8 @@ fn impl_entity(model: &Model<'_>) -> TokenStream {
     let with_param = with_entity_param(model.generics);
     let (_, column_generics, _) = with_param.split_for_impl();
     let schema = schema(model);
-    let prefix = local("prefix");
-    let columns_value = columns_value(model, &prefix.to_token_stream());
+    let scope = local("scope");
+    let columns_value = columns_value(model, &scope.to_token_stream());
     let checks = generic_checks(model);
     let read = fn_read(model);
     let written = fn_written_as(model);
@@ -114,7 +114,7 @@ fn impl_entity(model: &Model<'_>) -> TokenStream {
         impl #impl_generics #private::EntityVariant for #ident #type_generics #where_clause {
             type ColumnsOf<#param> = #columns #column_generics;
 
-            fn columns_of<#param>(#prefix: #private::Prefix) -> Self::ColumnsOf<#param> {
+            fn columns_of<#param>(#scope: #private::ColumnScope) -> Self::ColumnsOf<#param> {
                 #columns_value
             }
 
@@ -131,7 +131,7 @@ fn impl_entity(model: &Model<'_>) -> TokenStream {
             fn columns() -> Self::Columns {
                 #checks
                 #named
-                <Self as #private::EntityVariant>::columns_of(#private::Prefix::ROOT)
+                <Self as #private::EntityVariant>::columns_of(#private::ColumnScope::ROOT)
             }
 
             #read

@@ -79,7 +79,7 @@ pub(super) fn fn_read(model: &Model<'_>) -> TokenStream {
     });
     let entity_type = model.entity_type.as_ref();
     let entity_type = entity_type.map(|entity_type| entity_type.read(model, &reader));
-    let root = quote! { #private::Prefix::ROOT };
+    let root = quote! { #private::ColumnScope::ROOT };
     let members = model.parts.iter().map(|part| {
         let (field, member) = (&part.field, part.field.member());
         let ty = field.ty;
@@ -236,16 +236,16 @@ pub(super) fn finished(
     private: &TokenStream,
     part: &Part<'_>,
     slot: &TokenStream,
-    prefix: &TokenStream,
+    scope: &TokenStream,
 ) -> Option<TokenStream> {
     let ty = part.field.ty;
     match &part.kind {
         Kind::Group { prefix: text } => {
             let finish = of_group(private, ty, &quote! { finish });
-            Some(quote! { #finish(#slot, #prefix.then(#text))? })
+            Some(quote! { #finish(#slot, #scope.then(#text))? })
         }
         Kind::Property(property) => Some(match &property.default {
-            None => quote! { #slot.finish(#prefix)? },
+            None => quote! { #slot.finish(#scope)? },
             Some(DefaultValue {
                 function: Some(function),
                 ..

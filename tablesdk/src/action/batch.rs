@@ -21,8 +21,7 @@ use super::{EncodedEntity, check_condition};
 use crate::entity::key::IntoEntityKey;
 use crate::entity::{EntityError, Stored, WritableEntity};
 use crate::error::{CurrentState, Error};
-use crate::pipeline::Table;
-use crate::pipeline::{OperationRun, random_guid};
+use crate::pipeline::{OperationRun, Table, random_guid};
 
 /// Changes of entities in one partition that are carried out together or not at all. See [`TableClient::batch`](crate::TableClient::batch).
 ///

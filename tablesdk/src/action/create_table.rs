@@ -10,8 +10,7 @@ use tablesdk_protocol::wire::json::MetadataLevel;
 
 use super::ambiguous_write::resolve_without_entity;
 use crate::error::Error;
-use crate::pipeline::Table;
-use crate::pipeline::{Effect, PollBackoff};
+use crate::pipeline::{Effect, PollBackoff, Table};
 
 /// Creates a table. See [`TableClient::create_table`](crate::TableClient::create_table).
 ///

@@ -10,8 +10,7 @@ use super::check_condition;
 use super::exactly_once::{self, KeepMarker};
 use crate::entity::EntityError;
 use crate::error::{CurrentState, Error};
-use crate::pipeline::Table;
-use crate::pipeline::{Effect, OperationRun};
+use crate::pipeline::{Effect, OperationRun, Table};
 
 /// Deletes an entity. See [`TableClient::delete`](crate::TableClient::delete) and [`TableClient::delete_stored`](crate::TableClient::delete_stored).
 ///

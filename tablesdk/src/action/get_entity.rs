@@ -9,8 +9,9 @@ use tablesdk_protocol::{ETag, EntityKey};
 
 use crate::entity::{DynamicEntity, EntityError, Stored, TableEntity, WritableEntity};
 use crate::error::Error;
+use crate::filter::AccessClass;
 use crate::pipeline::{Effect, OperationRun, Table};
-use crate::query::{AccessClass, ResolveError};
+use crate::query::ResolveError;
 
 /// Reads one entity. See [`TableClient::get`](crate::TableClient::get).
 ///

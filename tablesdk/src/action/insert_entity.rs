@@ -17,8 +17,7 @@ use super::exactly_once::{self, KeepMarker};
 use super::get_entity::fetch;
 use crate::entity::{PropertyReader, Stored, TableEntity, WritableEntity};
 use crate::error::Error;
-use crate::pipeline::Table;
-use crate::pipeline::{Effect, OperationRun};
+use crate::pipeline::{Effect, OperationRun, Table};
 
 /// Inserts an entity. See [`TableClient::insert`](crate::TableClient::insert).
 ///

@@ -13,8 +13,7 @@ use super::get_entity::fetch;
 use super::update_entity::send;
 use crate::entity::{EntityError, Stored, WritableEntity, write_entity, write_entity_with};
 use crate::error::Error;
-use crate::pipeline::Table;
-use crate::pipeline::{Effect, OperationRun};
+use crate::pipeline::{Effect, OperationRun, Table};
 
 /// Changes an entity with a closure. See [`TableClient::modify`](crate::TableClient::modify).
 ///

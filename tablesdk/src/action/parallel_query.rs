@@ -10,7 +10,7 @@ use tablesdk_protocol::{KeyPartName, PartitionKey, RowKey};
 use super::QueryEntities;
 use crate::entity::TableEntity;
 use crate::error::Error;
-use crate::query::{EntityStream, Selection, Whole, read_ahead};
+use crate::query::{EntityStream, Selection, Whole};
 
 /// A query that is read at several places at a time. See [`QueryEntities::partitions`],
 /// [`QueryEntities::partition_ranges`] and [`QueryEntities::row_ranges`].
@@ -83,7 +83,7 @@ impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S> {
             EntityStream::first(take, one_after_another(places, parallel))
         } else {
             // Each in a task of its own: a request must not wait for the consumer of the items of other places.
-            let items = places.map(|place| read_ahead(place.stream(), ITEMS_AHEAD));
+            let items = places.map(|place| place.stream().read_ahead(ITEMS_AHEAD));
             let items = stream::iter(items).flatten_unordered(parallel);
             EntityStream::first(take, items)
         }
@@ -108,7 +108,7 @@ fn one_after_another<E: TableEntity, S: Selection<E>>(
         let mut begun = VecDeque::new();
         loop {
             while begun.len() < parallel && let Some(place) = places.next() {
-                begun.push_back(read_ahead(place.stream(), ITEMS_AHEAD));
+                begun.push_back(place.stream().read_ahead(ITEMS_AHEAD));
             }
             let Some(mut items) = begun.pop_front() else {
                 break;

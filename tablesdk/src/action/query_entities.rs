@@ -25,12 +25,11 @@ use super::{DeleteAll, ParallelQuery, check_url};
 use crate::entity::key::{IntoPartitionKey, Partition, RowRange};
 use crate::entity::{DynamicEntity, Stored, TableEntity};
 use crate::error::Error;
-use crate::pipeline::Table;
-use crate::pipeline::{Effect, OperationRun, PagedOperation};
+use crate::filter::{AccessClass, Filter, FilterError, point, without};
+use crate::pipeline::{Effect, OperationRun, PagedOperation, Table};
 use crate::query::{
-    AccessClass, Continuations, EntityStream, Explanation, Filter, FilterError, Keys, Page,
-    PageToken, Pages, Presence, Resolve, ResolveError, Selection, SelectionError, Whole,
-    fingerprint, point, without,
+    Continuations, EntityStream, Explanation, Keys, Page, PageToken, Pages, Presence, Resolve,
+    ResolveError, Selection, SelectionError, Whole, fingerprint,
 };
 
 /// Reads many entities of type `E`. See [`TableClient::query`](crate::TableClient::query).

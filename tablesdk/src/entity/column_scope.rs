@@ -3,16 +3,18 @@
 
 use std::borrow::Cow;
 
+use tablesdk_protocol::filter::Filter as Tree;
+
 use super::variants::VariantRows;
 
 /// The prefixes of nested structs, outermost first, empty for what is not flattened; and the rows, where not all have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Prefix {
+pub struct ColumnScope {
     texts: [&'static str; DEPTH_MAX],
     rows: Option<VariantRows>,
 }
 
-impl Prefix {
+impl ColumnScope {
     /// Of what is not flattened.
     pub const ROOT: Self = Self {
         texts: [""; DEPTH_MAX],
@@ -50,8 +52,16 @@ impl Prefix {
     #[must_use]
     pub const fn then(self, text: &'static str) -> Self {
         match self.checked_then(text) {
-            Some(prefix) => prefix,
+            Some(scope) => scope,
             None => self,
+        }
+    }
+
+    /// The condition, restricted to the rows that have the column.
+    pub(crate) fn within_rows(self, tree: Tree) -> Tree {
+        match self.rows().and_then(VariantRows::condition) {
+            Some(rows) => rows.and(tree),
+            None => tree,
         }
     }
 

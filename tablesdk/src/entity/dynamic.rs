@@ -8,10 +8,10 @@ use tablesdk_protocol::wire::json::read_entity;
 use tablesdk_protocol::{ETag, EntityKey, KeyPartName, Timestamp, Value};
 
 use super::{
-    EntityError, EntityProblem, EntityVariant, Prefix, Properties, PropertyReader, PropertyWriter,
-    Schema, TableEntity, VariantAccess, WritableEntity, variant, write_entity,
+    ColumnScope, EntityError, EntityProblem, EntityVariant, Properties, PropertyReader,
+    PropertyWriter, Schema, TableEntity, VariantAccess, WritableEntity, variant, write_entity,
 };
-use crate::query::{Filter, within_rows};
+use crate::filter::Filter;
 
 /// An entity of any shape: both keys, and every property in order with its exact EDM type.
 ///
@@ -154,7 +154,7 @@ impl TableEntity for DynamicEntity {
     const SCHEMA: Schema = Schema::new("DynamicEntity", &[]);
 
     fn columns() -> DynamicColumns {
-        Self::columns_of(Prefix::ROOT)
+        Self::columns_of(ColumnScope::ROOT)
     }
 
     fn read(reader: &mut PropertyReader<'_>) -> Result<Self, EntityError> {
@@ -182,9 +182,9 @@ impl EntityVariant for DynamicEntity {
 
     const ACCESS: VariantAccess<Self> = variant::variant::<Self>();
 
-    fn columns_of<E>(prefix: Prefix) -> DynamicColumns<E> {
+    fn columns_of<E>(scope: ColumnScope) -> DynamicColumns<E> {
         DynamicColumns {
-            prefix,
+            scope,
             entity: PhantomData,
         }
     }
@@ -221,7 +221,7 @@ impl WritableEntity for DynamicEntity {
 /// # }
 /// ```
 pub struct DynamicColumns<E = DynamicEntity> {
-    prefix: Prefix,
+    scope: ColumnScope,
     entity: PhantomData<fn() -> E>,
 }
 
@@ -329,7 +329,7 @@ macro_rules! comparison {
             let Self { columns, name } = self;
             Filter::named(name, |name| {
                 let tree = Tree::comparison(name, ComparisonOperator::$operator, value);
-                within_rows(columns.prefix, tree)
+                columns.scope.within_rows(tree)
             })
         })+
     };

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use tablesdk_protocol::wire::json::RawProperty;
 use tablesdk_protocol::{ETag, EdmType, Value, ValueRef};
 
-use super::prefix::Prefix;
+use super::column_scope::ColumnScope;
 use super::properties::RestField;
 use super::reader::{convert, value_of};
 use super::{
@@ -186,12 +186,12 @@ impl<F> Slot<F> {
     }
 
     /// The value of the field; an error when the property did not come, and the field is not an `Option`.
-    pub fn finish(self, prefix: Prefix) -> Result<F, EntityError> {
+    pub fn finish(self, scope: ColumnScope) -> Result<F, EntityError> {
         match self.value {
             Some(value) => Ok(value),
             None => match (self.access.from_value)(None) {
                 Ok(Some(value)) => Ok(value),
-                absent => convert(&prefix.name(self.name), self.access.edm_type, absent),
+                absent => convert(&scope.name(self.name), self.access.edm_type, absent),
             },
         }
     }

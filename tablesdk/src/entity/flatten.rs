@@ -2,7 +2,7 @@
 
 use tablesdk_protocol::wire::json::RawProperty;
 
-use super::prefix::Prefix;
+use super::column_scope::ColumnScope;
 use super::{EntityError, PropertyWriter, Schema};
 
 /// A struct that is stored as some properties of an entity. Derive it: `#[derive(TableProperties)]`.
@@ -56,7 +56,7 @@ pub trait TableProperties: Sized + Send + 'static {
 
     /// The columns of an entity that has this struct under that prefix.
     #[doc(hidden)]
-    fn columns<E>(prefix: Prefix) -> Self::Columns<E>;
+    fn columns<E>(scope: ColumnScope) -> Self::Columns<E>;
 
     /// Writes every property.
     ///
@@ -77,7 +77,7 @@ pub trait TableProperties: Sized + Send + 'static {
     ) -> Result<bool, EntityError>;
 
     #[doc(hidden)]
-    fn finish(slots: Self::Slots, prefix: Prefix) -> Result<Self, EntityError>;
+    fn finish(slots: Self::Slots, scope: ColumnScope) -> Result<Self, EntityError>;
 }
 
 impl<T: TableProperties> TableProperties for Option<T> {
@@ -87,8 +87,8 @@ impl<T: TableProperties> TableProperties for Option<T> {
 
     const SCHEMA: Schema = T::SCHEMA;
 
-    fn columns<E>(prefix: Prefix) -> Self::Columns<E> {
-        T::columns(prefix)
+    fn columns<E>(scope: ColumnScope) -> Self::Columns<E> {
+        T::columns(scope)
     }
 
     fn write(&self, writer: &mut PropertyWriter<'_>) -> Result<(), EntityError> {
@@ -112,7 +112,7 @@ impl<T: TableProperties> TableProperties for Option<T> {
         Ok(known)
     }
 
-    fn finish((any, slots): Self::Slots, prefix: Prefix) -> Result<Self, EntityError> {
-        any.then(|| T::finish(slots, prefix)).transpose()
+    fn finish((any, slots): Self::Slots, scope: ColumnScope) -> Result<Self, EntityError> {
+        any.then(|| T::finish(slots, scope)).transpose()
     }
 }

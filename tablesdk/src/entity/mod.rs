@@ -6,6 +6,7 @@
 //!
 //! Knows nothing of HTTP or of credentials.
 
+pub(crate) mod column_scope;
 pub(crate) mod dynamic;
 pub(crate) mod entity_type;
 mod error;
@@ -14,7 +15,6 @@ pub(crate) mod field_codec;
 pub(crate) mod flatten;
 pub(crate) mod json;
 pub(crate) mod key;
-pub(crate) mod prefix;
 pub(crate) mod properties;
 pub(crate) mod property;
 mod reader;
@@ -25,9 +25,10 @@ pub(crate) mod variant;
 pub(crate) mod variants;
 mod writer;
 
+pub use crate::value_error::ValueError;
 pub use dynamic::{DynamicColumn, DynamicColumns, DynamicSelection};
 pub use entity_type::EntityType;
-pub use error::{EntityError, EntityProblem, ValueError};
+pub use error::{EntityError, EntityProblem};
 pub use field::Field;
 pub use properties::PropertiesIntoIter;
 pub use property::{Ordered, Text};
@@ -40,10 +41,10 @@ pub use tablesdk_protocol::{
 pub use variant::EntityVariant;
 pub use writer::PropertyWriter;
 
+pub(crate) use column_scope::ColumnScope;
 pub(crate) use dynamic::DynamicEntity;
 pub(crate) use field_codec::FieldAccess;
 pub(crate) use json::JsonField;
-pub(crate) use prefix::Prefix;
 pub(crate) use properties::Properties;
 pub(crate) use property::PropertyValue;
 pub(crate) use stored::{Stored, read_key};

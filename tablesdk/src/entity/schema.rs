@@ -6,8 +6,8 @@ use tablesdk_protocol::limits::{PROPERTIES_MAX, PROPERTY_NAME_UNITS_MAX};
 use tablesdk_protocol::{EdmType, KeyPartName};
 
 use super::EntityType;
+use super::column_scope::ColumnScope;
 use super::key::KeyTemplate;
-use super::prefix::Prefix;
 use super::variants::Dispatch;
 
 /// The properties that a struct is stored as, keys left out.
@@ -134,18 +134,17 @@ impl Schema {
     /// the [entity type](Self::entity_type) has no field, and an enum of entities has no properties of its own.
     pub fn properties(&self) -> Vec<PropertySchema> {
         let mut properties = Vec::new();
-        self.append(Prefix::ROOT, &mut properties);
+        self.append(ColumnScope::ROOT, &mut properties);
         properties
     }
 
-    fn append(&self, prefix: Prefix, properties: &mut Vec<PropertySchema>) {
+    fn append(&self, scope: ColumnScope, properties: &mut Vec<PropertySchema>) {
         for part in self.parts {
             match part {
-                SchemaPart::Group(text, schema) => schema.append(prefix.then(text), properties),
-                SchemaPart::Property(property) => properties.push(PropertySchema {
-                    prefix,
-                    ..*property
-                }),
+                SchemaPart::Group(text, schema) => schema.append(scope.then(text), properties),
+                SchemaPart::Property(property) => {
+                    properties.push(PropertySchema { scope, ..*property })
+                }
             }
         }
     }
@@ -168,7 +167,7 @@ impl Schema {
         for property in self.properties() {
             let aliases = property.aliases.iter().copied();
             let all = [property.name].into_iter().chain(aliases);
-            names.extend(all.map(|name| property.prefix.name(name).into_owned()));
+            names.extend(all.map(|name| property.scope.name(name).into_owned()));
         }
         Some(names)
     }
@@ -181,9 +180,9 @@ impl Schema {
             count: 0,
         };
         if let Some(entity_type) = &self.entity_type {
-            names.add(Prefix::ROOT, entity_type.property());
+            names.add(ColumnScope::ROOT, entity_type.property());
         }
-        names.add_all(self, Prefix::ROOT);
+        names.add_all(self, ColumnScope::ROOT);
     }
 }
 
@@ -198,15 +197,15 @@ impl Names {
         clippy::indexing_slicing,
         reason = "at compile time, and within the bounds by the conditions of the loops"
     )]
-    const fn add_all(&mut self, schema: &Schema, prefix: Prefix) {
+    const fn add_all(&mut self, schema: &Schema, scope: ColumnScope) {
         let mut index = 0;
         while index < schema.parts.len() {
             match &schema.parts[index] {
-                SchemaPart::Group(text, schema) => match prefix.checked_then(text) {
-                    Some(prefix) => self.add_all(schema, prefix),
+                SchemaPart::Group(text, schema) => match scope.checked_then(text) {
+                    Some(scope) => self.add_all(schema, scope),
                     None => panic!("structs with a prefix are flattened more than three deep"),
                 },
-                SchemaPart::Property(property) => self.add(prefix, property.name),
+                SchemaPart::Property(property) => self.add(scope, property.name),
             }
             index += 1;
         }
@@ -216,8 +215,8 @@ impl Names {
         clippy::indexing_slicing,
         reason = "at compile time, and within the bounds by the conditions"
     )]
-    const fn add(&mut self, prefix: Prefix, name: &'static str) {
-        let (hash, units) = hash_of(prefix, name);
+    const fn add(&mut self, scope: ColumnScope, name: &'static str) {
+        let (hash, units) = hash_of(scope, name);
         assert!(
             units <= PROPERTY_NAME_UNITS_MAX,
             "with its prefixes, the name of a property is longer than the 255 UTF-16 units of the service"
@@ -240,8 +239,8 @@ impl Names {
 }
 
 /// FNV-1a over the whole name, and how many UTF-16 units it has.
-const fn hash_of(prefix: Prefix, name: &str) -> (u64, usize) {
-    let [a, b, c] = *prefix.parts();
+const fn hash_of(scope: ColumnScope, name: &str) -> (u64, usize) {
+    let [a, b, c] = *scope.parts();
     let start = (0xCBF2_9CE4_8422_2325, 0);
     hash_on(hash_on(hash_on(hash_on(start, a), b), c), name)
 }
@@ -271,7 +270,7 @@ const fn hash_on((mut hash, mut units): (u64, usize), text: &str) -> (u64, usize
 /// One property of a [`Schema`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PropertySchema {
-    prefix: Prefix,
+    scope: ColumnScope,
     name: &'static str,
     aliases: &'static [&'static str],
     edm_type: EdmType,
@@ -281,7 +280,7 @@ pub struct PropertySchema {
 impl PropertySchema {
     pub(super) const fn new(name: &'static str, edm_type: EdmType, optional: bool) -> Self {
         Self {
-            prefix: Prefix::ROOT,
+            scope: ColumnScope::ROOT,
             name,
             aliases: &[],
             edm_type,
@@ -307,12 +306,12 @@ impl PropertySchema {
     /// Whether it is also read under that name.
     pub(crate) fn is_alias(&self, name: &str) -> bool {
         let mut aliases = self.aliases.iter();
-        aliases.any(|alias| self.prefix.name(alias) == name)
+        aliases.any(|alias| self.scope.name(alias) == name)
     }
 
     /// The name in the table.
     pub fn name(&self) -> Cow<'static, str> {
-        self.prefix.name(self.name)
+        self.scope.name(self.name)
     }
 
     /// The type in the table.
@@ -332,12 +331,12 @@ mod tests {
 
     #[test]
     fn names_are_measured_with_their_prefixes_in_utf16() {
-        let prefix = Prefix::ROOT.then("a_").then("").then("é😀");
-        let (hash, units) = hash_of(prefix, "啊x");
+        let scope = ColumnScope::ROOT.then("a_").then("").then("é😀");
+        let (hash, units) = hash_of(scope, "啊x");
         assert_eq!(units, "a_é😀啊x".encode_utf16().count());
-        assert_eq!(hash, hash_of(Prefix::ROOT, "a_é😀啊x").0);
-        assert_ne!(hash, hash_of(Prefix::ROOT, "a_é😀啊y").0);
-        assert_eq!(prefix.name("啊x"), "a_é😀啊x");
+        assert_eq!(hash, hash_of(ColumnScope::ROOT, "a_é😀啊x").0);
+        assert_ne!(hash, hash_of(ColumnScope::ROOT, "a_é😀啊y").0);
+        assert_eq!(scope.name("啊x"), "a_é😀啊x");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use tablesdk_protocol::{ETag, EntityKey};
 
 use super::{
-    DynamicEntity, EntityError, EntityProblem, Prefix, PropertyReader, PropertyWriter, Schema,
+    ColumnScope, DynamicEntity, EntityError, EntityProblem, PropertyReader, PropertyWriter, Schema,
     TableEntity, WritableEntity,
 };
 
@@ -26,7 +26,7 @@ pub trait EntityVariant: Sized {
 
     /// The columns, as those of `E`, for the entities that the prefix selects.
     #[doc(hidden)]
-    fn columns_of<E>(prefix: Prefix) -> Self::ColumnsOf<E>;
+    fn columns_of<E>(scope: ColumnScope) -> Self::ColumnsOf<E>;
 }
 
 /// What can be done with what a variant holds.

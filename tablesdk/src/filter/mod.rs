@@ -1,5 +1,12 @@
 //! A filter over one entity's columns. A literal that cannot be stored is kept as an error, and reported when awaited.
 
+mod access_class;
+mod key_range;
+
+pub use access_class::AccessClass;
+pub(crate) use access_class::{point, without};
+pub(crate) use key_range::{end_of_prefix, row_key_range};
+
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{BitAnd, BitOr, Not};
@@ -7,7 +14,7 @@ use std::ops::{BitAnd, BitOr, Not};
 use tablesdk_protocol::filter::{Filter as Tree, ParseFilterError};
 use tablesdk_protocol::{PropertyNameProblem, check_property_name};
 
-use crate::entity::ValueError;
+use crate::value_error::ValueError;
 
 /// A condition on entities of type `E`, made of comparisons of its columns with `&`, `|` and `!`.
 ///

@@ -11,6 +11,7 @@ mod policy;
 mod poll_backoff;
 mod request_auth;
 mod table;
+mod task;
 
 pub(crate) use attempt::Effect;
 pub(crate) use operation_run::{OperationRun, ServiceResponse};
@@ -19,6 +20,7 @@ pub(crate) use operation_span::{Hook, PagedOperation, in_current_span};
 pub use policy::RetryPolicy;
 pub(crate) use poll_backoff::PollBackoff;
 pub(crate) use table::Table;
+pub(crate) use task::{joined_of, read_ahead, spawn};
 
 use std::sync::Arc;
 use std::time::Duration;

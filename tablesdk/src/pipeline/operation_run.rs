@@ -13,7 +13,7 @@ use super::Pipeline;
 use super::attempt::{Deadline, Effect, Inspect, RetryClass};
 use super::operation_span::{OperationSpan, PagedOperation};
 use crate::error::Error;
-use crate::query::AccessClass;
+use crate::filter::AccessClass;
 
 /// The requests of one operation: they share a deadline and a count.
 #[derive(Debug)]

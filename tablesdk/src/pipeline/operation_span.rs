@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::Pipeline;
 use super::attempt::Failure;
 use crate::error::Error;
-use crate::query::AccessClass;
+use crate::filter::AccessClass;
 
 /// What an operation took. See [`TableServiceClientBuilder::on_operation`](crate::TableServiceClientBuilder::on_operation).
 ///

@@ -5,19 +5,20 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Bound;
 
+use tablesdk_protocol::Value;
 use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
 use tablesdk_protocol::wire::json::JsonEntity;
-use tablesdk_protocol::{KeyPartName, Value};
 
-use super::filter::FilterError;
-use super::{Filter, Literal, LiteralRange};
+use super::{Literal, LiteralRange};
 use crate::entity::field_codec::field;
 use crate::entity::json::json_field;
-use crate::entity::key::{KeyAccess, KeyTemplate, end_of_prefix};
+use crate::entity::key::{KeyAccess, KeyTemplate};
 use crate::entity::{
-    EntityError, Field, FieldAccess, JsonField, Ordered, Prefix, PropertyReader, Text, ValueError,
-    VariantRows,
+    ColumnScope, EntityError, Field, FieldAccess, JsonField, Ordered, PropertyReader, Text,
+    ValueError, VariantRows,
 };
+
+use crate::filter::{Filter, FilterError, end_of_prefix};
 
 /// A column of entity `E` whose field is of type `F`.
 ///
@@ -60,7 +61,7 @@ use crate::entity::{
 // `F` is the type of the field and not of its value: `Column<Employee, Option<String>>` compares with strings and, when selected,
 // yields an `Option<String>`.
 pub struct Column<E, F> {
-    prefix: Prefix,
+    scope: ColumnScope,
     name: &'static str,
     aliases: &'static [&'static str],
     mixed_integers: bool,
@@ -74,7 +75,7 @@ impl<E, F> Column<E, F> {
     /// The column that is stored under that name.
     pub const fn new(name: &'static str) -> Self {
         Self {
-            prefix: Prefix::ROOT,
+            scope: ColumnScope::ROOT,
             name,
             aliases: &[],
             mixed_integers: false,
@@ -86,13 +87,13 @@ impl<E, F> Column<E, F> {
 
     /// The name under which the column is stored.
     pub fn name(self) -> Cow<'static, str> {
-        self.prefix.name(self.name)
+        self.scope.name(self.name)
     }
 
     #[doc(hidden)]
     #[must_use]
-    pub const fn prefix(mut self, prefix: Prefix) -> Self {
-        self.prefix = prefix;
+    pub const fn scope(mut self, scope: ColumnScope) -> Self {
+        self.scope = scope;
         self
     }
 
@@ -146,13 +147,13 @@ impl<E, F: Field> Column<E, F> {
 
     /// Equal to one of the literals. An empty list matches nothing.
     pub fn is_in<L: Literal<F::Value>>(self, literals: impl IntoIterator<Item = L>) -> Filter<E> {
-        let everywhere = self.prefix(self.prefix.of_rows(None));
+        let everywhere = self.scope(self.scope.of_rows(None));
         let any = literals
             .into_iter()
             .map(|literal| everywhere.eq(literal))
             .reduce(|a, b| a | b);
         let any = any.unwrap_or_else(|| Filter::new(Ok(Tree::Constant(false))));
-        Filter::new(any.into_tree().map(|tree| within_rows(self.prefix, tree)))
+        Filter::new(any.into_tree().map(|tree| self.scope.within_rows(tree)))
     }
 
     fn compare(self, operator: ComparisonOperator, literal: impl Literal<F::Value>) -> Filter<E> {
@@ -177,7 +178,7 @@ impl<E, F: Field> Column<E, F> {
 impl<E, F> Column<E, F> {
     /// The condition, for the rows that have the column.
     fn filter(self, tree: Tree) -> Filter<E> {
-        Filter::new(Ok(within_rows(self.prefix, tree)))
+        Filter::new(Ok(self.scope.within_rows(tree)))
     }
 
     fn refused(self, error: ValueError) -> Filter<E> {
@@ -352,23 +353,23 @@ impl<E, F: Field> Column<E, F> {
 impl<E, F: Field> Column<E, F> {
     pub(super) fn read(self, entity: &JsonEntity<'_>) -> Result<F, EntityError> {
         // The timestamp is told without its type.
-        if self.name == "Timestamp" && self.prefix.is_empty() {
+        if self.name == "Timestamp" && self.scope.is_empty() {
             return field::<F>().read_timestamp(&PropertyReader::new(entity, None));
         }
         if let Some((template, key)) = self.key {
             return template.read_only_part(entity, key);
         }
-        read_aliased(field::<F>(), self.prefix, self.name, self.aliases, entity)
+        read_aliased(field::<F>(), self.scope, self.name, self.aliases, entity)
     }
 }
 
 impl<E, F> Column<E, F> {
     pub(super) const fn rows(&self) -> Option<&VariantRows> {
-        self.prefix.rows()
+        self.scope.rows()
     }
 
     pub(super) fn names(self) -> Vec<String> {
-        names_with_aliases(self.prefix, self.name, self.aliases)
+        names_with_aliases(self.scope, self.name, self.aliases)
     }
 }
 
@@ -401,7 +402,7 @@ impl<E, F> Column<E, F> {
 /// # }
 /// ```
 pub struct JsonColumn<E, F> {
-    prefix: Prefix,
+    scope: ColumnScope,
     name: &'static str,
     aliases: &'static [&'static str],
     entity: PhantomData<fn() -> (E, F)>,
@@ -411,7 +412,7 @@ impl<E, F> JsonColumn<E, F> {
     #[doc(hidden)]
     pub const fn new(name: &'static str) -> Self {
         Self {
-            prefix: Prefix::ROOT,
+            scope: ColumnScope::ROOT,
             name,
             aliases: &[],
             entity: PhantomData,
@@ -420,13 +421,13 @@ impl<E, F> JsonColumn<E, F> {
 
     /// The name under which the column is stored.
     pub fn name(self) -> Cow<'static, str> {
-        self.prefix.name(self.name)
+        self.scope.name(self.name)
     }
 
     #[doc(hidden)]
     #[must_use]
-    pub const fn prefix(mut self, prefix: Prefix) -> Self {
-        self.prefix = prefix;
+    pub const fn scope(mut self, scope: ColumnScope) -> Self {
+        self.scope = scope;
         self
     }
 
@@ -438,11 +439,11 @@ impl<E, F> JsonColumn<E, F> {
     }
 
     pub(super) const fn rows(&self) -> Option<&VariantRows> {
-        self.prefix.rows()
+        self.scope.rows()
     }
 
     pub(super) fn names(self) -> Vec<String> {
-        names_with_aliases(self.prefix, self.name, self.aliases)
+        names_with_aliases(self.scope, self.name, self.aliases)
     }
 }
 
@@ -450,7 +451,7 @@ impl<E, F: JsonField> JsonColumn<E, F> {
     pub(super) fn read(self, entity: &JsonEntity<'_>) -> Result<F, EntityError> {
         read_aliased(
             json_field::<F>(),
-            self.prefix,
+            self.scope,
             self.name,
             self.aliases,
             entity,
@@ -503,45 +504,31 @@ impl<E, F> fmt::Debug for JsonColumn<E, F> {
     }
 }
 
-/// The condition, and that the row is one of those that have the column.
-pub(crate) fn within_rows(prefix: Prefix, tree: Tree) -> Tree {
-    match prefix.rows().and_then(VariantRows::condition) {
-        Some(rows) => rows.and(tree),
-        None => tree,
-    }
-}
-
-/// What is true of the row keys that begin with the text.
-pub(crate) fn row_key_range(beginning: &str) -> Tree {
-    let name = KeyPartName::RowKey.property();
-    let from = Tree::comparison(name, ComparisonOperator::GreaterThanOrEqual, beginning);
-    match end_of_prefix(beginning) {
-        Some(end) => from.and(Tree::comparison(name, ComparisonOperator::LessThan, end)),
-        None => from,
-    }
-}
-
 /// What a query asks for to read the column: aliases, too.
-fn names_with_aliases(prefix: Prefix, name: &'static str, aliases: &[&'static str]) -> Vec<String> {
+fn names_with_aliases(
+    scope: ColumnScope,
+    name: &'static str,
+    aliases: &[&'static str],
+) -> Vec<String> {
     let all = [name].into_iter().chain(aliases.iter().copied());
-    all.map(|name| prefix.name(name).into_owned()).collect()
+    all.map(|name| scope.name(name).into_owned()).collect()
 }
 
 /// The value under the first of the names that has one.
 fn read_aliased<F>(
     access: FieldAccess<F>,
-    prefix: Prefix,
+    scope: ColumnScope,
     name: &'static str,
     aliases: &[&'static str],
     entity: &JsonEntity<'_>,
 ) -> Result<F, EntityError> {
-    let own = prefix.name(name);
+    let own = scope.name(name);
     let present = |name: &str| entity.property(name).filter(|property| !property.is_null());
     if let Some(property) = present(&own) {
         return access.read(&own, Some(property));
     }
     for alias in aliases {
-        let alias = prefix.name(alias);
+        let alias = scope.name(alias);
         if let Some(property) = present(&alias) {
             return access.read(&alias, Some(property));
         }
@@ -565,27 +552,7 @@ impl<E, F> fmt::Debug for Column<E, F> {
 
 #[cfg(test)]
 mod tests {
-    use tablesdk_protocol::compare_utf16;
-
     use super::*;
-
-    #[test]
-    fn the_end_of_a_prefix_follows_the_order_of_utf16() {
-        for (prefix, end) in [
-            ("", None),
-            ("abc", Some("abd")),
-            ("a\u{D7FF}", Some("a\u{10000}")),
-            ("a\u{10FFFF}", Some("a\u{E000}")),
-            ("a\u{FFFF}", Some("b")),
-            ("\u{FFFF}\u{FFFF}", None),
-        ] {
-            assert_eq!(end_of_prefix(prefix).as_deref(), end, "{prefix:?}");
-            if let Some(end) = end {
-                let longest = format!("{prefix}\u{FFFF}\u{FFFF}");
-                assert!(compare_utf16(&longest, end).is_lt(), "{prefix:?}");
-            }
-        }
-    }
 
     #[test]
     fn integers_of_both_widths_are_compared_right() {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::AccessClass;
+use crate::filter::AccessClass;
 
 /// What a query sends first, and how the service finds what it asks for. Printed, it is a line for each.
 ///

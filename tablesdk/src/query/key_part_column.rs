@@ -6,10 +6,10 @@ use std::marker::PhantomData;
 use tablesdk_protocol::filter::Filter as Tree;
 use tablesdk_protocol::wire::json::JsonEntity;
 
-use super::Filter;
 use super::column::incomparable;
 use crate::entity::key::{KeyAccess, KeyTemplate};
-use crate::entity::{EntityError, Prefix, VariantRows};
+use crate::entity::{ColumnScope, EntityError, VariantRows};
+use crate::filter::Filter;
 
 /// A part of the key of entity `E`, which no property holds: it can be selected, but not compared with.
 ///
@@ -41,7 +41,7 @@ use crate::entity::{EntityError, Prefix, VariantRows};
 /// # }
 /// ```
 pub struct KeyPartColumn<E, F> {
-    prefix: Prefix,
+    scope: ColumnScope,
     template: KeyTemplate,
     field: &'static str,
     access: KeyAccess<F>,
@@ -52,7 +52,7 @@ impl<E, F> KeyPartColumn<E, F> {
     #[doc(hidden)]
     pub const fn new(template: KeyTemplate, field: &'static str, access: KeyAccess<F>) -> Self {
         Self {
-            prefix: Prefix::ROOT,
+            scope: ColumnScope::ROOT,
             template,
             field,
             access,
@@ -62,13 +62,13 @@ impl<E, F> KeyPartColumn<E, F> {
 
     #[doc(hidden)]
     #[must_use]
-    pub const fn prefix(mut self, prefix: Prefix) -> Self {
-        self.prefix = prefix;
+    pub const fn scope(mut self, scope: ColumnScope) -> Self {
+        self.scope = scope;
         self
     }
 
     pub(super) const fn rows(&self) -> Option<&VariantRows> {
-        self.prefix.rows()
+        self.scope.rows()
     }
 
     pub(super) fn names(self) -> Vec<String> {

@@ -4,11 +4,9 @@
 //! [`QueryEntities`](crate::action::QueryEntities). The guides to [queries](crate::guide::queries) and [paging](crate::guide::paging)
 //! put it together.
 
-mod access;
 mod column;
 mod continuations;
 mod explain;
-mod filter;
 mod key_part_column;
 mod literal;
 mod page;
@@ -16,14 +14,10 @@ mod resolve;
 mod select;
 mod stream;
 
-pub use access::AccessClass;
-pub(crate) use access::{point, without};
+pub use crate::filter::{AccessClass, Filter};
 pub use column::{Column, JsonColumn};
-pub(crate) use column::{row_key_range, within_rows};
 pub(crate) use continuations::Continuations;
 pub use explain::Explanation;
-pub use filter::Filter;
-pub(crate) use filter::FilterError;
 pub use key_part_column::KeyPartColumn;
 pub use literal::{Literal, LiteralRange};
 pub(crate) use page::fingerprint;
@@ -32,4 +26,4 @@ pub use resolve::{Resolve, ResolveError};
 pub(crate) use select::{Keys, Presence};
 pub use select::{SelectColumn, Selection, SelectionError, Whole};
 pub use stream::EntityStream;
-pub(crate) use stream::{Pages, read_ahead, spawn};
+pub(crate) use stream::Pages;

@@ -2,18 +2,15 @@
 
 use std::fmt;
 use std::future;
-use std::panic::resume_unwind;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
 use futures_util::{StreamExt as _, stream};
-use tablesdk_protocol::TransportError;
-use tokio::sync::mpsc;
-use tokio::task::{JoinError, JoinSet};
+use tokio::task::JoinSet;
 
 use crate::error::Error;
-use crate::pipeline::in_current_span;
+use crate::pipeline::{in_current_span, joined_of, read_ahead};
 
 /// The items of a query. Pages are fetched as items are consumed. The stream ends after the first error.
 ///
@@ -113,6 +110,13 @@ impl<T: Send + 'static> EntityStream<T> {
         }
     }
 
+    /// The stream, read in a task of its own, up to that many items ahead of the consumer.
+    pub(crate) fn read_ahead(self, items: usize) -> Self {
+        Self {
+            items: Box::pin(read_ahead(self, items)),
+        }
+    }
+
     /// A stream of nothing but an error.
     pub(crate) fn failed(error: Error) -> Self {
         Self {
@@ -133,61 +137,6 @@ pub(crate) struct Pages {
     pub(crate) page_size: Option<usize>,
     /// The next page is fetched while one is consumed.
     pub(crate) prefetch: bool,
-}
-
-/// Reads a stream in a task of its own, up to that many items ahead of the consumer.
-pub(crate) fn read_ahead<T: Send + 'static>(
-    mut stream: EntityStream<T>,
-    items: usize,
-) -> EntityStream<T> {
-    let (sender, mut receiver) = mpsc::channel(items);
-    // Dropped, it is given up.
-    let mut task = JoinSet::new();
-    task.spawn(in_current_span(async move {
-        while let Some(item) = stream.next().await {
-            if sender.send(item).await.is_err() {
-                break;
-            }
-        }
-    }));
-    let items = async_stream::try_stream! {
-        while let Some(item) = receiver.recv().await {
-            yield item?;
-        }
-        // A task that did not reach the end is not the end.
-        if let Some(joined) = task.join_next().await {
-            joined_of(joined)?;
-        }
-    };
-    EntityStream {
-        items: Box::pin(items),
-    }
-}
-
-/// Starts a task that runs even while the returned future is not polled. Dropping the future aborts the task.
-pub(crate) fn spawn<T: Send + 'static>(
-    future: impl Future<Output = Result<T, Error>> + Send + 'static,
-) -> impl Future<Output = Result<T, Error>> + Send {
-    let mut task = JoinSet::new();
-    task.spawn(in_current_span(future));
-    async move {
-        match task.join_next().await {
-            Some(joined) => joined_of(joined)?,
-            None => Err(gone()),
-        }
-    }
-}
-
-/// The result of a task. A panic of the task is raised in the caller.
-fn joined_of<T>(joined: Result<T, JoinError>) -> Result<T, Error> {
-    joined.map_err(|error| match error.try_into_panic() {
-        Ok(panic) => resume_unwind(panic),
-        Err(_) => gone(),
-    })
-}
-
-fn gone() -> Error {
-    Error::transport(TransportError::not_sent("the runtime is shutting down"))
 }
 
 impl<T> Stream for EntityStream<T> {

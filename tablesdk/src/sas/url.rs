@@ -9,7 +9,6 @@ use tablesdk_protocol::{Endpoint, TableName};
 use zeroize::Zeroizing;
 
 use super::terms::OPERATION;
-use crate::TableServiceClientBuilder;
 use crate::credential::{Sas, Signer};
 use crate::error::Error;
 use crate::pipeline::Pipeline;
@@ -60,11 +59,6 @@ impl SasUrl {
     pub fn expose(&self) -> Zeroizing<String> {
         let (endpoint, table) = (&self.endpoint, self.table.as_deref().unwrap_or_default());
         Zeroizing::new(format!("{endpoint}/{table}?{}", self.sas.expose()))
-    }
-
-    /// Starts a client for the account that the URL names, with the signature as its credential.
-    pub fn builder(&self) -> TableServiceClientBuilder {
-        TableServiceClientBuilder::of(self.endpoint.clone()).credential(self.sas.clone())
     }
 
     pub(super) fn sign(

@@ -20,7 +20,7 @@ use super::Record;
 use crate::TableServiceClient;
 use crate::entity::{DynamicEntity, WritableEntity as _, write_entity};
 use crate::error::Error;
-use crate::query::spawn;
+use crate::pipeline::spawn;
 
 /// What an import does with an entity that exists already. There is no default: each is what some people expect.
 ///

@@ -19,8 +19,6 @@ pub use shard::Shard;
 pub use tablesdk_protocol::{EntityKey, KeyError, KeyPartName, KeyProblem, PartitionKey, RowKey};
 pub use template::{KeyPiece, KeyReader, KeyTemplate, KeyWriter};
 
-pub(crate) use rows::end_of_prefix;
-
 use std::fmt;
 use std::marker::PhantomData;
 

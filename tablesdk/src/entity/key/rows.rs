@@ -14,6 +14,7 @@ use super::escaped::Escaped;
 use super::part::KeyPart;
 use super::template::{KeyTemplate, KeyWriter};
 use crate::entity::{EntityError, EntityProblem, Ordered, ValueError};
+use crate::filter::end_of_prefix;
 
 /// Rows of entities of type `E` whose keys lie in a range. See [`QueryEntities::rows`](crate::action::QueryEntities::rows).
 ///
@@ -370,22 +371,4 @@ fn included<P>(end: impl IntoKeyPart<P>) -> Bound<P> {
 
 fn excluded<P>(end: impl IntoKeyPart<P>) -> Bound<P> {
     Bound::Excluded(end.into_key_part())
-}
-
-/// The least text that is greater than every text with that prefix; `None` when there is none.
-///
-/// The order is that of UTF-16 units: characters above U+FFFF come between U+D7FF and U+E000.
-pub(crate) fn end_of_prefix(prefix: &str) -> Option<String> {
-    let mut end = prefix.to_owned();
-    while let Some(last) = end.pop() {
-        let next = match last {
-            '\u{D7FF}' => '\u{10000}',
-            '\u{10FFFF}' => '\u{E000}',
-            '\u{FFFF}' => continue,
-            last => char::from_u32(u32::from(last) + 1)?,
-        };
-        end.push(next);
-        return Some(end);
-    }
-    None
 }

@@ -1,23 +1,21 @@
 //! Enums of entities: the variant of an entity, determined by its entity type or by its row key, and the entities of a variant.
 //!
-//! Overlapping variants are refused at compile time, the only point where both structs are known. This module does not know how a
-//! struct is read.
-//!
-//! A macro sees one item and not the properties of a variant's struct. So the schema is a constant, and so is the assertion over two of
-//! them, whose message is put together at compile time.
+//! This module does not know how a struct is read.
+
+mod checks;
 
 use tablesdk_protocol::KeyPartName;
 use tablesdk_protocol::filter::Filter as Tree;
 
-use super::entity_type::{begins_with, contains, equal, refuse, wrong_type};
+use super::entity_type::{contains, wrong_type};
 use super::{EntityError, EntityProblem, EntityType, PropertyReader, Schema};
-use crate::query::{Filter, row_key_range};
+use crate::filter::{Filter, row_key_range};
 
 /// What distinguishes the variants of an enum.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "made by generated code alone")]
-pub enum By {
+pub enum Discriminator {
     /// The property with the entity type.
     EntityType,
     /// The prefix of the row key.
@@ -27,7 +25,7 @@ pub enum By {
 /// The variants of an enum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Dispatch {
-    by: By,
+    by: Discriminator,
     variants: &'static [VariantSchema],
     has_other: bool,
 }
@@ -70,7 +68,7 @@ impl Schema {
     #[must_use]
     pub const fn with_variants(
         mut self,
-        by: By,
+        by: Discriminator,
         variants: &'static [VariantSchema],
         has_other: bool,
     ) -> Self {
@@ -123,10 +121,10 @@ impl Schema {
     pub(crate) const fn type_property(&self) -> Option<&'static str> {
         match (&self.dispatch, &self.entity_type) {
             (Some(dispatch), _) => match dispatch.by {
-                By::EntityType if !dispatch.variants.is_empty() => {
+                Discriminator::EntityType if !dispatch.variants.is_empty() => {
                     dispatch.variants[0].schema.type_property()
                 }
-                By::EntityType | By::RowKey => None,
+                Discriminator::EntityType | Discriminator::RowKey => None,
             },
             (None, Some(entity_type)) => Some(entity_type.property()),
             (None, None) => None,
@@ -155,7 +153,7 @@ impl Schema {
     /// type, the beginning of its row keys says it.
     pub(crate) fn known_rows(&self) -> Option<Tree> {
         if let Some(dispatch) = &self.dispatch
-            && dispatch.by == By::RowKey
+            && dispatch.by == Discriminator::RowKey
         {
             return any(self.row_key_prefixes());
         }
@@ -194,253 +192,6 @@ fn any(prefixes: Vec<&str>) -> Option<Tree> {
     prefixes.into_iter().map(row_key_range).reduce(Tree::or)
 }
 
-/// Refusals at compile time.
-impl Schema {
-    /// Refuses a variant that cannot be distinguished from the variants before it, or cannot be identified at all.
-    #[doc(hidden)]
-    #[expect(
-        clippy::indexing_slicing,
-        reason = "at compile time, and within the bounds, since generated code names a variant that is there"
-    )]
-    pub const fn check_variant(&self, index: usize) {
-        let Some(dispatch) = &self.dispatch else {
-            return;
-        };
-        let variant = &dispatch.variants[index];
-        if variant.schema.stub {
-            return;
-        }
-        if !variant.writable && !self.projection {
-            refuse(&[
-                "`",
-                variant.schema.entity(),
-                "` is a projection, which cannot be written: hold the whole struct, or mark the enum with `#[table(projection)]`, too",
-            ]);
-        }
-        variant.check_known(dispatch.by);
-        if let By::EntityType = dispatch.by {
-            self.check_property(variant);
-            variant.check_aliases();
-        }
-        let mut before = 0;
-        while before < index {
-            let other = &dispatch.variants[before];
-            before += 1;
-            if other.schema.stub {
-                continue;
-            }
-            match dispatch.by {
-                By::EntityType => {
-                    if let Some(name) = variant.shared_name(other) {
-                        refuse(&[
-                            "`",
-                            variant.name,
-                            "` and `",
-                            other.name,
-                            "` both have the entity type \"",
-                            name,
-                            "\": give one of the structs another, or remove the alias",
-                        ]);
-                    }
-                }
-                By::RowKey => {
-                    if let Some((one, another)) = variant.schema.shared_prefix(other.schema) {
-                        refuse(&[
-                            "the row keys of `",
-                            variant.name,
-                            "` begin with \"",
-                            one,
-                            "\" and those of `",
-                            other.name,
-                            "` with \"",
-                            another,
-                            "\", so that a key may be of both: begin them with texts of which none begins with the other",
-                        ]);
-                    }
-                }
-            }
-        }
-    }
-
-    #[expect(
-        clippy::indexing_slicing,
-        reason = "at compile time, and within the bounds, since there is a variant"
-    )]
-    const fn check_property(&self, variant: &VariantSchema) {
-        let Some(dispatch) = &self.dispatch else {
-            return;
-        };
-        let first = &dispatch.variants[0];
-        if let (Some(first_property), Some(property)) =
-            (first.schema.type_property(), variant.schema.type_property())
-            && !equal(first_property, property)
-        {
-            refuse(&[
-                "`",
-                variant.name,
-                "` has its entity type in the property `",
-                property,
-                "`, and `",
-                first.name,
-                "` in `",
-                first_property,
-                "`: keep them in one, with `#[table(entity_type_property = \"…\")]` on the structs",
-            ]);
-        }
-    }
-
-    /// Beginnings of row keys, one of this and one of the other, of which one begins with the other.
-    #[expect(
-        clippy::indexing_slicing,
-        reason = "at compile time, and within the bounds by the conditions of the loops"
-    )]
-    const fn shared_prefix(&self, other: &Self) -> Option<(&'static str, &'static str)> {
-        if let Some(dispatch) = &self.dispatch {
-            let mut index = 0;
-            while index < dispatch.variants.len() {
-                if let Some(both) = dispatch.variants[index].schema.shared_prefix(other) {
-                    return Some(both);
-                }
-                index += 1;
-            }
-            return None;
-        }
-        if let Some(dispatch) = &other.dispatch {
-            let mut index = 0;
-            while index < dispatch.variants.len() {
-                if let Some(both) = self.shared_prefix(dispatch.variants[index].schema) {
-                    return Some(both);
-                }
-                index += 1;
-            }
-            return None;
-        }
-        let (one, another) = (self.row_key_prefix(), other.row_key_prefix());
-        if begins_with(one, another) || begins_with(another, one) {
-            return Some((one, another));
-        }
-        None
-    }
-}
-
-impl VariantSchema {
-    /// A struct has what the enum goes by, and an enum goes by the same.
-    const fn check_known(&self, by: By) {
-        if let Some(dispatch) = &self.schema.dispatch {
-            if !self.aliases.is_empty() {
-                refuse(&[
-                    "`",
-                    self.name,
-                    "` holds an enum, which has no name of its own: move the alias to one of the variants of `",
-                    self.schema.entity(),
-                    "`",
-                ]);
-            }
-            if dispatch.has_other {
-                refuse(&[
-                    "`",
-                    self.schema.entity(),
-                    "` takes every row by its variant marked `other`: move that one to the outer enum",
-                ]);
-            }
-            match (by, dispatch.by) {
-                (By::EntityType, By::EntityType) | (By::RowKey, By::RowKey) => {}
-                (By::EntityType, By::RowKey) => refuse(&[
-                    "`",
-                    self.schema.entity(),
-                    "` goes by row keys, and this enum by entity types: let both go by the same",
-                ]),
-                (By::RowKey, By::EntityType) => refuse(&[
-                    "`",
-                    self.schema.entity(),
-                    "` goes by entity types, and this enum by row keys: let both go by the same",
-                ]),
-            }
-            return;
-        }
-        match by {
-            By::EntityType => {
-                if self.schema.entity_type.is_none() {
-                    refuse(&[
-                        "`",
-                        self.schema.entity(),
-                        "` has no entity type, by which its rows would be known: add `#[table(entity_type = \"",
-                        self.schema.entity(),
-                        "\")]` to the struct",
-                    ]);
-                }
-            }
-            By::RowKey => {
-                if self.schema.row_key_prefix().is_empty() {
-                    refuse(&[
-                        "the row keys of `",
-                        self.schema.entity(),
-                        "` do not begin with a text of their own, by which they would be known: add a template such as `#[table(row_key = \"",
-                        self.schema.entity(),
-                        "_{id}\")]` to the struct",
-                    ]);
-                }
-            }
-        }
-    }
-
-    /// No alias repeats what the struct says.
-    #[expect(
-        clippy::indexing_slicing,
-        reason = "at compile time, and within the bounds by the condition of the loop"
-    )]
-    const fn check_aliases(&self) {
-        let Some(entity_type) = &self.schema.entity_type else {
-            return;
-        };
-        let mut index = 0;
-        while index < self.aliases.len() {
-            if entity_type.accepts(self.aliases[index]) {
-                refuse(&[
-                    "`",
-                    self.schema.entity(),
-                    "` is known as \"",
-                    self.aliases[index],
-                    "\" already: remove the alias",
-                ]);
-            }
-            index += 1;
-        }
-    }
-
-    /// A name under which the rows of both are read.
-    #[expect(
-        clippy::indexing_slicing,
-        reason = "at compile time, and within the bounds by the conditions of the loops"
-    )]
-    const fn shared_name(&self, other: &Self) -> Option<&'static str> {
-        if let Some(dispatch) = &self.schema.dispatch {
-            let mut index = 0;
-            while index < dispatch.variants.len() {
-                if let Some(name) = dispatch.variants[index].shared_name(other) {
-                    return Some(name);
-                }
-                index += 1;
-            }
-            return None;
-        }
-        if let Some(dispatch) = &other.schema.dispatch {
-            let mut index = 0;
-            while index < dispatch.variants.len() {
-                if let Some(name) = self.shared_name(&dispatch.variants[index]) {
-                    return Some(name);
-                }
-                index += 1;
-            }
-            return None;
-        }
-        match (&self.schema.entity_type, &other.schema.entity_type) {
-            (Some(one), Some(another)) => one.shared_with(self.aliases, another, other.aliases),
-            _ => None,
-        }
-    }
-}
-
 /// The rows to which a column belongs.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -474,8 +225,10 @@ impl VariantRows {
             return self.schema.known_rows().map(|known| !known);
         };
         match self.schema.dispatch.as_ref()?.by {
-            By::EntityType => EntityType::condition(self.schema.type_property()?, &variant.names()),
-            By::RowKey => any(variant.schema.row_key_prefixes()),
+            Discriminator::EntityType => {
+                EntityType::condition(self.schema.type_property()?, &variant.names())
+            }
+            Discriminator::RowKey => any(variant.schema.row_key_prefixes()),
         }
     }
 
@@ -504,8 +257,8 @@ impl PropertyReader<'_> {
             return Ok(None);
         };
         match dispatch.by {
-            By::EntityType => self.variant_by_type(schema, dispatch),
-            By::RowKey => {
+            Discriminator::EntityType => self.variant_by_type(schema, dispatch),
+            Discriminator::RowKey => {
                 let key = self.key(KeyPartName::RowKey)?;
                 let mut variants = dispatch.variants.iter();
                 let found = variants.position(|variant| variant.schema.has_row_key(key));

@@ -1,0 +1,255 @@
+//! The checks of an enum of entities at compile time, the only point where the structs of all its variants are known.
+//!
+//! A macro sees one item, and not the properties of a variant's struct. So the schema is a constant, and so is the assertion over two
+//! of them, whose message is put together at compile time.
+
+use super::{Discriminator, VariantSchema};
+use crate::entity::Schema;
+use crate::entity::entity_type::{begins_with, equal, refuse};
+
+impl Schema {
+    /// Refuses a variant that cannot be distinguished from the variants before it, or cannot be identified at all.
+    #[doc(hidden)]
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "at compile time, and within the bounds, since generated code names a variant that is there"
+    )]
+    pub const fn check_variant(&self, index: usize) {
+        let Some(dispatch) = &self.dispatch else {
+            return;
+        };
+        let variant = &dispatch.variants[index];
+        if variant.schema.stub {
+            return;
+        }
+        if !variant.writable && !self.projection {
+            refuse(&[
+                "`",
+                variant.schema.entity(),
+                "` is a projection, which cannot be written: hold the whole struct, or mark the enum with `#[table(projection)]`, too",
+            ]);
+        }
+        variant.check_known(dispatch.by);
+        if let Discriminator::EntityType = dispatch.by {
+            self.check_property(variant);
+            variant.check_aliases();
+        }
+        let mut before = 0;
+        while before < index {
+            let other = &dispatch.variants[before];
+            before += 1;
+            if other.schema.stub {
+                continue;
+            }
+            match dispatch.by {
+                Discriminator::EntityType => {
+                    if let Some(name) = variant.shared_name(other) {
+                        refuse(&[
+                            "`",
+                            variant.name,
+                            "` and `",
+                            other.name,
+                            "` both have the entity type \"",
+                            name,
+                            "\": give one of the structs another, or remove the alias",
+                        ]);
+                    }
+                }
+                Discriminator::RowKey => {
+                    if let Some((one, another)) = variant.schema.shared_prefix(other.schema) {
+                        refuse(&[
+                            "the row keys of `",
+                            variant.name,
+                            "` begin with \"",
+                            one,
+                            "\" and those of `",
+                            other.name,
+                            "` with \"",
+                            another,
+                            "\", so that a key may be of both: begin them with texts of which none begins with the other",
+                        ]);
+                    }
+                }
+            }
+        }
+    }
+
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "at compile time, and within the bounds, since there is a variant"
+    )]
+    const fn check_property(&self, variant: &VariantSchema) {
+        let Some(dispatch) = &self.dispatch else {
+            return;
+        };
+        let first = &dispatch.variants[0];
+        if let (Some(first_property), Some(property)) =
+            (first.schema.type_property(), variant.schema.type_property())
+            && !equal(first_property, property)
+        {
+            refuse(&[
+                "`",
+                variant.name,
+                "` has its entity type in the property `",
+                property,
+                "`, and `",
+                first.name,
+                "` in `",
+                first_property,
+                "`: keep them in one, with `#[table(entity_type_property = \"…\")]` on the structs",
+            ]);
+        }
+    }
+
+    /// Beginnings of row keys, one of this and one of the other, of which one begins with the other.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "at compile time, and within the bounds by the conditions of the loops"
+    )]
+    const fn shared_prefix(&self, other: &Self) -> Option<(&'static str, &'static str)> {
+        if let Some(dispatch) = &self.dispatch {
+            let mut index = 0;
+            while index < dispatch.variants.len() {
+                if let Some(both) = dispatch.variants[index].schema.shared_prefix(other) {
+                    return Some(both);
+                }
+                index += 1;
+            }
+            return None;
+        }
+        if let Some(dispatch) = &other.dispatch {
+            let mut index = 0;
+            while index < dispatch.variants.len() {
+                if let Some(both) = self.shared_prefix(dispatch.variants[index].schema) {
+                    return Some(both);
+                }
+                index += 1;
+            }
+            return None;
+        }
+        let (one, another) = (self.row_key_prefix(), other.row_key_prefix());
+        if begins_with(one, another) || begins_with(another, one) {
+            return Some((one, another));
+        }
+        None
+    }
+}
+
+impl VariantSchema {
+    /// A struct has what the enum goes by, and an enum goes by the same.
+    const fn check_known(&self, by: Discriminator) {
+        if let Some(dispatch) = &self.schema.dispatch {
+            if !self.aliases.is_empty() {
+                refuse(&[
+                    "`",
+                    self.name,
+                    "` holds an enum, which has no name of its own: move the alias to one of the variants of `",
+                    self.schema.entity(),
+                    "`",
+                ]);
+            }
+            if dispatch.has_other {
+                refuse(&[
+                    "`",
+                    self.schema.entity(),
+                    "` takes every row by its variant marked `other`: move that one to the outer enum",
+                ]);
+            }
+            match (by, dispatch.by) {
+                (Discriminator::EntityType, Discriminator::EntityType)
+                | (Discriminator::RowKey, Discriminator::RowKey) => {}
+                (Discriminator::EntityType, Discriminator::RowKey) => refuse(&[
+                    "`",
+                    self.schema.entity(),
+                    "` goes by row keys, and this enum by entity types: let both go by the same",
+                ]),
+                (Discriminator::RowKey, Discriminator::EntityType) => refuse(&[
+                    "`",
+                    self.schema.entity(),
+                    "` goes by entity types, and this enum by row keys: let both go by the same",
+                ]),
+            }
+            return;
+        }
+        match by {
+            Discriminator::EntityType => {
+                if self.schema.entity_type.is_none() {
+                    refuse(&[
+                        "`",
+                        self.schema.entity(),
+                        "` has no entity type, by which its rows would be known: add `#[table(entity_type = \"",
+                        self.schema.entity(),
+                        "\")]` to the struct",
+                    ]);
+                }
+            }
+            Discriminator::RowKey => {
+                if self.schema.row_key_prefix().is_empty() {
+                    refuse(&[
+                        "the row keys of `",
+                        self.schema.entity(),
+                        "` do not begin with a text of their own, by which they would be known: add a template such as `#[table(row_key = \"",
+                        self.schema.entity(),
+                        "_{id}\")]` to the struct",
+                    ]);
+                }
+            }
+        }
+    }
+
+    /// No alias repeats what the struct says.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "at compile time, and within the bounds by the condition of the loop"
+    )]
+    const fn check_aliases(&self) {
+        let Some(entity_type) = &self.schema.entity_type else {
+            return;
+        };
+        let mut index = 0;
+        while index < self.aliases.len() {
+            if entity_type.accepts(self.aliases[index]) {
+                refuse(&[
+                    "`",
+                    self.schema.entity(),
+                    "` is known as \"",
+                    self.aliases[index],
+                    "\" already: remove the alias",
+                ]);
+            }
+            index += 1;
+        }
+    }
+
+    /// A name under which the rows of both are read.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "at compile time, and within the bounds by the conditions of the loops"
+    )]
+    const fn shared_name(&self, other: &Self) -> Option<&'static str> {
+        if let Some(dispatch) = &self.schema.dispatch {
+            let mut index = 0;
+            while index < dispatch.variants.len() {
+                if let Some(name) = dispatch.variants[index].shared_name(other) {
+                    return Some(name);
+                }
+                index += 1;
+            }
+            return None;
+        }
+        if let Some(dispatch) = &other.schema.dispatch {
+            let mut index = 0;
+            while index < dispatch.variants.len() {
+                if let Some(name) = self.shared_name(&dispatch.variants[index]) {
+                    return Some(name);
+                }
+                index += 1;
+            }
+            return None;
+        }
+        match (&self.schema.entity_type, &other.schema.entity_type) {
+            (Some(one), Some(another)) => one.shared_with(self.aliases, another, other.aliases),
+            _ => None,
+        }
+    }
+}

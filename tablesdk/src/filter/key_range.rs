@@ -1,0 +1,57 @@
+//! Ranges of row keys that begin with the same text.
+
+use tablesdk_protocol::KeyPartName;
+use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
+
+/// What is true of the row keys that begin with the text.
+pub(crate) fn row_key_range(beginning: &str) -> Tree {
+    let name = KeyPartName::RowKey.property();
+    let from = Tree::comparison(name, ComparisonOperator::GreaterThanOrEqual, beginning);
+    match end_of_prefix(beginning) {
+        Some(end) => from.and(Tree::comparison(name, ComparisonOperator::LessThan, end)),
+        None => from,
+    }
+}
+
+/// The least text that is greater than every text with that prefix; `None` when there is none.
+///
+/// The order is that of UTF-16 units: characters above U+FFFF come between U+D7FF and U+E000.
+pub(crate) fn end_of_prefix(prefix: &str) -> Option<String> {
+    let mut end = prefix.to_owned();
+    while let Some(last) = end.pop() {
+        let next = match last {
+            '\u{D7FF}' => '\u{10000}',
+            '\u{10FFFF}' => '\u{E000}',
+            '\u{FFFF}' => continue,
+            last => char::from_u32(u32::from(last) + 1)?,
+        };
+        end.push(next);
+        return Some(end);
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use tablesdk_protocol::compare_utf16;
+
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_prefix_follows_the_order_of_utf16() {
+        for (prefix, end) in [
+            ("", None),
+            ("abc", Some("abd")),
+            ("a\u{D7FF}", Some("a\u{10000}")),
+            ("a\u{10FFFF}", Some("a\u{E000}")),
+            ("a\u{FFFF}", Some("b")),
+            ("\u{FFFF}\u{FFFF}", None),
+        ] {
+            assert_eq!(end_of_prefix(prefix).as_deref(), end, "{prefix:?}");
+            if let Some(end) = end {
+                let longest = format!("{prefix}\u{FFFF}\u{FFFF}");
+                assert!(compare_utf16(&longest, end).is_lt(), "{prefix:?}");
+            }
+        }
+    }
+}
