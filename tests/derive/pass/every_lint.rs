@@ -1,4 +1,4 @@
-//! Generated code shows no lint, whichever is on.
+//! Entities and enums of entities with parameters and every visibility: no lint reports the generated code.
 #![deny(
     warnings,
     missing_docs,
@@ -55,65 +55,107 @@
     clippy::std_instead_of_core,
     clippy::absolute_paths
 )]
-use tablesdk::{TableEntity, WritableEntity as _};
+use tablesdk::{DynamicEntity, PropertyValue, TableEntity, TableProperties};
 
-/// An employee.
-#[derive(TableEntity)]
-#[table(rename_all = "PascalCase")]
-pub struct Employee {
-    /// Where they work.
+/// Whole.
+#[derive(Debug, TableEntity)]
+#[table(entity_type = "Whole", alias = "All", entity_type_property = "Kind")]
+pub struct Whole {
+    /// Key.
     #[table(partition_key)]
-    pub department: String,
-    /// Who they are.
+    pub a: String,
+    /// Key.
     #[table(row_key)]
-    pub id: String,
-    /// What they are called.
-    pub first_name: String,
-    /// In years, see [`Employee::id`].
-    #[doc(alias = "years")]
-    pub age: i32,
-    /// Raw.
-    pub r#type: Option<String>,
-    private: bool,
-    pub(crate) internal: u8,
+    pub b: String,
+    /// Flattened.
+    #[table(flatten, prefix = "More")]
+    pub more: More,
 }
 
-impl core::fmt::Debug for Employee {
+/// Group.
+#[derive(Debug, TableProperties)]
+pub struct More {
+    /// Text.
+    pub text: Option<String>,
+}
+
+/// What it was.
+#[derive(Debug, TableEntity)]
+#[table(entity_type = "Generic", entity_type_property = "Kind")]
+pub struct Older {
+    /// Key.
+    #[table(partition_key)]
+    pub a: String,
+    /// Key.
+    #[table(row_key)]
+    pub b: String,
+}
+
+/// Generic.
+#[derive(Debug, TableEntity)]
+#[table(entity_type = "Generic.v2", entity_type_property = "Kind", from = "Older")]
+pub struct Generic<T: PropertyValue, const N: usize = 3> {
+    /// Key.
+    #[table(partition_key)]
+    pub a: String,
+    /// Key.
+    #[table(row_key)]
+    pub b: String,
+    /// Any.
+    pub value: Option<T>,
+}
+
+impl<T: PropertyValue, const N: usize> From<Older> for Generic<T, N> {
     #[inline]
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str("Employee")
+    fn from(older: Older) -> Self {
+        let Older { a, b } = older;
+        Self { a, b, value: None }
     }
 }
 
-/// Only keys.
+/// Only keys, of the version alone.
 #[derive(Debug, TableEntity)]
-pub struct OnlyKeys {
-    #[table(partition_key)]
-    a: String,
-    #[table(row_key)]
-    b: String,
+#[table(projection, entity_type = "Whole", entity_type_property = "Kind")]
+pub struct Nothing {
+    /// Version.
+    #[table(etag)]
+    pub etag: Option<tablesdk::ETag>,
 }
 
-pub(crate) mod hidden {
-    //! Not public.
+/// Names that are words of the language.
+#[derive(Debug, TableEntity)]
+pub enum Row<T: PropertyValue, const N: usize = 3> {
+    /// Raw.
+    Type(Whole),
+    /// Not even raw.
+    Crate(Generic<T, N>),
+}
+
+/// Nested.
+#[derive(Debug, TableEntity)]
+pub enum Outer {
+    /// Nested.
+    Inner(Row<i64>),
+    /// Unknown.
+    #[table(other)]
+    Super(DynamicEntity),
+}
+
+/// Read only.
+#[derive(Debug, TableEntity)]
+#[table(projection)]
+pub enum Slim {
+    /// One.
+    Nothing(Nothing),
+}
+
+mod hidden {
+    //! Exported by the parent.
     use tablesdk::{PropertyValue, TableEntity};
 
-    /// Shown by the parent.
+    /// With every visibility.
     #[derive(Debug, TableEntity)]
-    pub struct Shown {
-        /// Key.
-        #[table(partition_key)]
-        pub a: String,
-        /// Key.
-        #[table(row_key)]
-        pub(super) b: String,
-        /// Not a key.
-        pub(in crate::hidden) c: i64,
-    }
-
-    /// Generic.
-    #[derive(Debug, TableEntity)]
-    pub struct Row<T: PropertyValue, const N: usize = 3, U = i32>
+    pub struct Shown<T: PropertyValue, U = i32>
     where
         U: Clone,
     {
@@ -122,56 +164,46 @@ pub(crate) mod hidden {
         pub a: String,
         /// Key.
         #[table(row_key)]
-        pub b: String,
+        pub(super) b: String,
         /// Any.
         pub value: T,
-        /// Perhaps.
+        /// Perhaps, see [`Shown::a`].
+        #[doc(alias = "maybe")]
         pub perhaps: Option<U>,
-        /// Sized.
-        pub sized: Fixed<N>,
-    }
-
-    /// Of a size.
-    #[derive(Debug)]
-    pub struct Fixed<const N: usize>([u8; N]);
-
-    impl<const N: usize> PropertyValue for Fixed<N> {
-        const EDM_TYPE: tablesdk::EdmType = tablesdk::EdmType::Binary;
-        #[inline]
-        fn to_value(&self) -> Result<tablesdk::entity::ValueRef<'_>, tablesdk::entity::ValueError> {
-            Ok(tablesdk::entity::ValueRef::Binary(self.0.as_slice().into()))
-        }
-        #[inline]
-        fn from_value(value: tablesdk::Value) -> Result<Self, tablesdk::entity::ValueError> {
-            let bytes = Vec::<u8>::from_value(value)?;
-            bytes
-                .try_into()
-                .map(Self)
-                .map_err(|_bytes: Vec<u8>| tablesdk::entity::ValueError::unwritable("size"))
-        }
+        /// Visible in this module.
+        pub(in crate::hidden) c: i64,
     }
 }
-pub use hidden::{Fixed, Row, Shown};
+pub use hidden::Shown;
 
-/// Uses the private struct.
-#[must_use]
-#[inline]
-pub fn uses() -> bool {
-    let private = Private {
+#[derive(Debug, TableEntity)]
+enum Private {
+    Whole(Whole),
+}
+
+fn main() {
+    let row = Row::<bool>::columns();
+    let filter = row.r#type.more.text.eq("x") | row.crate_.value.eq(true);
+    assert_eq!(
+        filter.to_string(),
+        "(Kind eq 'Whole' or Kind eq 'All') and Moretext eq 'x' or (Kind eq 'Generic.v2' or Kind eq 'Generic') and value eq true"
+    );
+    let outer = Outer::columns();
+    assert_eq!(
+        outer.inner.is_crate().to_string(),
+        "Kind eq 'Generic.v2' or Kind eq 'Generic'"
+    );
+    assert!(outer.is_super().to_string().starts_with("not "));
+    let shown = Shown::<bool>::columns();
+    assert_eq!(shown.perhaps.eq(5).to_string(), "perhaps eq 5");
+    assert_eq!(Slim::columns().row_key.eq("x").to_string(), "RowKey eq 'x'");
+    let private = Private::columns();
+    assert_eq!(format!("{private:?}").matches("whole").count(), 1);
+    assert!(private.is_whole().to_string().contains("'Whole'"));
+    let whole = Whole {
         a: String::new(),
         b: String::new(),
-        r#fn: 1,
+        more: More { text: None },
     };
-    private.entity_key().is_ok()
+    assert!(matches!(&Private::Whole(whole), Private::Whole(whole) if whole.more.text.is_none()));
 }
-
-#[derive(TableEntity)]
-struct Private {
-    #[table(partition_key)]
-    a: String,
-    #[table(row_key)]
-    b: String,
-    r#fn: i64,
-}
-
-fn main() {}
