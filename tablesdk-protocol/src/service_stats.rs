@@ -35,4 +35,9 @@ impl GeoReplicationStatus {
             Self::Unavailable => "unavailable",
         }
     }
+
+    pub(crate) fn from_wire(text: &str) -> Option<Self> {
+        let all = [Self::Live, Self::Bootstrap, Self::Unavailable];
+        all.into_iter().find(|status| status.as_str() == text)
+    }
 }

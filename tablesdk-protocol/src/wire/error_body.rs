@@ -3,9 +3,10 @@
 //! See <https://learn.microsoft.com/rest/api/storageservices/status-and-error-codes2>.
 
 use http::{HeaderMap, StatusCode};
+use quick_xml::escape::partial_escape;
 use serde::{Deserialize, Serialize};
 
-use super::xml::{Element, Writer};
+use super::xml::{self, plain};
 use crate::header::X_MS_ERROR_CODE;
 use crate::{ErrorCode, ServiceError, Timestamp};
 
@@ -26,16 +27,16 @@ pub fn write(error: &ServiceError, request_id: &str, now: Timestamp) -> Vec<u8> 
 
 /// Prints the error as XML, for operations whose bodies are XML.
 pub fn write_xml(error: &ServiceError, request_id: &str, now: Timestamp) -> Vec<u8> {
-    let mut out = Writer::new();
-    let namespace = " xmlns:m=\"http://schemas.microsoft.com/ado/2007/08/dataservices/metadata\"";
-    out.element("m:error", namespace, |out| {
-        out.element("m:code", "", |out| out.text(error.code().as_str()));
-        out.element("m:message", " xml:lang=\"en-US\"", |out| {
-            // SERVICE: here the time has all seven digits.
-            out.text(&full_message(error, request_id, &now.to_padded_string()));
-        });
-    });
-    out.end()
+    // SERVICE: here the time has all seven digits.
+    let message = full_message(error, request_id, &now.to_padded_string());
+    let document = format!(
+        "{}<m:error xmlns:m=\"http://schemas.microsoft.com/ado/2007/08/dataservices/metadata\">\
+        <m:code>{}</m:code><m:message xml:lang=\"en-US\">{}</m:message></m:error>",
+        xml::DECLARATION,
+        partial_escape(error.code().as_str()),
+        partial_escape(&message),
+    );
+    document.into_bytes()
 }
 
 fn full_message(error: &ServiceError, request_id: &str, now: &str) -> String {
@@ -72,16 +73,22 @@ pub fn recognise(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Option
 
 /// Code and message of `<m:error><m:code>…`, as the service writes it, or of `<Error><Code>…`, as emulators do.
 fn read_xml(body: &[u8]) -> Option<(String, String)> {
-    let error = Element::parse(body).ok()?;
-    if !error.name.eq_ignore_ascii_case("error") {
-        return None;
-    }
-    let text = |name| {
-        error
-            .child(name)
-            .map(|child| child.text().trim().to_owned())
-    };
-    Some((text("code")?, text("message").unwrap_or_default()))
+    let (root, document) = plain(body).ok()?;
+    let error: XmlBody = quick_xml::de::from_str(&document).ok()?;
+    root.eq_ignore_ascii_case("error").then(|| {
+        (
+            error.code.trim().to_owned(),
+            error.message.trim().to_owned(),
+        )
+    })
+}
+
+#[derive(Deserialize)]
+struct XmlBody {
+    #[serde(alias = "Code")]
+    code: String,
+    #[serde(alias = "Message", default)]
+    message: String,
 }
 
 #[derive(Serialize)]

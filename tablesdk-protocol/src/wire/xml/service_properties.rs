@@ -2,47 +2,125 @@
 //!
 //! See <https://learn.microsoft.com/rest/api/storageservices/set-table-service-properties>.
 
-use super::reader::{Element, require, take};
-use super::{Writer, XmlError};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::{XmlError, parse, parse_content};
 use crate::text::whole_number;
 use crate::{CorsRule, Logging, Metrics, ServiceProperties};
 
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+struct Document {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    logging: Option<LoggingElement>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hour_metrics: Option<MetricsElement>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    minute_metrics: Option<MetricsElement>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cors: Option<Cors>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+struct LoggingElement {
+    version: String,
+    #[serde(deserialize_with = "parse")]
+    read: bool,
+    #[serde(deserialize_with = "parse")]
+    write: bool,
+    #[serde(deserialize_with = "parse")]
+    delete: bool,
+    retention_policy: Retention,
+}
+
+// SERVICE: clients may leave version and retention of metrics out. That `IncludeAPIs` and `Days` are ignored if nothing is enabled
+// is assumed.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+struct MetricsElement {
+    #[serde(default = "version")]
+    version: String,
+    #[serde(deserialize_with = "parse")]
+    enabled: bool,
+    #[serde(rename = "IncludeAPIs", skip_serializing_if = "Option::is_none")]
+    include_apis: Option<String>,
+    #[serde(default)]
+    retention_policy: Retention,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+struct Retention {
+    #[serde(deserialize_with = "parse")]
+    enabled: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    days: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Cors {
+    #[serde(rename = "CorsRule", default)]
+    rules: Vec<Rule>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Rule(#[serde(with = "RuleElement")] CorsRule);
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "CorsRule", rename_all = "PascalCase", deny_unknown_fields)]
+struct RuleElement {
+    #[serde(with = "list")]
+    allowed_origins: Vec<String>,
+    #[serde(with = "list")]
+    allowed_methods: Vec<String>,
+    #[serde(with = "list", default)]
+    allowed_headers: Vec<String>,
+    #[serde(with = "list", default)]
+    exposed_headers: Vec<String>,
+    #[serde(deserialize_with = "parse")]
+    max_age_in_seconds: u32,
+}
+
+/// Strings with commas between them.
+mod list {
+    use super::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(
+        list: &[String],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&list.join(","))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<String>, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let items = text.split(',').filter(|_| !text.trim().is_empty());
+        Ok(items.map(|item| item.trim().to_owned()).collect())
+    }
+}
+
 /// Prints the properties that are there.
 pub fn write_service_properties(properties: &ServiceProperties) -> Vec<u8> {
-    let mut out = Writer::with_byte_order_mark();
-    out.group("StorageServiceProperties", |out| {
-        if let Some(logging) = &properties.logging {
-            out.group("Logging", |out| {
-                out.value("Version", VERSION);
-                write_bool(out, "Read", logging.read);
-                write_bool(out, "Write", logging.write);
-                write_bool(out, "Delete", logging.delete);
-                write_retention(out, logging.retention_days);
-            });
-        }
-        for (name, metrics) in [
-            ("HourMetrics", &properties.hour_metrics),
-            ("MinuteMetrics", &properties.minute_metrics),
-        ] {
-            let Some(metrics) = metrics else { continue };
-            out.group(name, |out| {
-                out.value("Version", VERSION);
-                write_bool(out, "Enabled", metrics.include_apis.is_some());
-                if let Some(include_apis) = metrics.include_apis {
-                    write_bool(out, "IncludeAPIs", include_apis);
-                }
-                write_retention(out, metrics.retention_days);
-            });
-        }
-        if let Some(rules) = &properties.cors {
-            out.group("Cors", |out| {
-                for rule in rules {
-                    out.group("CorsRule", |out| write_rule(out, rule));
-                }
-            });
-        }
-    });
-    out.end()
+    let rules = properties.cors.clone();
+    let document = Document {
+        logging: properties.logging.map(|logging| LoggingElement {
+            version: version(),
+            read: logging.read,
+            write: logging.write,
+            delete: logging.delete,
+            retention_policy: write_retention(logging.retention_days),
+        }),
+        hour_metrics: properties.hour_metrics.map(write_metrics),
+        minute_metrics: properties.minute_metrics.map(write_metrics),
+        cors: rules.map(|rules| Cors {
+            rules: rules.into_iter().map(Rule).collect(),
+        }),
+    };
+    super::write(ROOT, &document)
 }
 
 /// Reads the properties that are there and checks them.
@@ -51,131 +129,71 @@ pub fn write_service_properties(properties: &ServiceProperties) -> Vec<u8> {
 ///
 /// When the document has another form, or breaks a rule of [`ServiceProperties::check`].
 pub fn read_service_properties(document: &[u8]) -> Result<ServiceProperties, XmlError> {
-    let root = Element::parse(document)?.named("StorageServiceProperties")?;
-    let mut fields = root.fields(&["Logging", "HourMetrics", "MinuteMetrics", "Cors"])?;
+    let document: Document = super::read(document, ROOT)?;
+    let rules = |cors: Cors| cors.rules.into_iter().map(|Rule(rule)| rule).collect();
     let properties = ServiceProperties {
-        logging: take(&mut fields, "Logging").map(read_logging).transpose()?,
-        hour_metrics: take(&mut fields, "HourMetrics")
-            .map(read_metrics)
-            .transpose()?,
-        minute_metrics: take(&mut fields, "MinuteMetrics")
-            .map(read_metrics)
-            .transpose()?,
-        cors: take(&mut fields, "Cors").map(read_cors).transpose()?,
+        logging: document.logging.map(read_logging).transpose()?,
+        hour_metrics: document.hour_metrics.map(read_metrics).transpose()?,
+        minute_metrics: document.minute_metrics.map(read_metrics).transpose()?,
+        cors: document.cors.map(rules),
     };
     properties.check()?;
     Ok(properties)
 }
 
-fn write_bool(out: &mut Writer, name: &str, value: bool) {
-    out.value(name, if value { "true" } else { "false" });
-}
-
-fn write_retention(out: &mut Writer, days: Option<u16>) {
-    out.group("RetentionPolicy", |out| {
-        write_bool(out, "Enabled", days.is_some());
-        if let Some(days) = days {
-            out.value("Days", &days.to_string());
-        }
-    });
-}
-
-fn write_rule(out: &mut Writer, rule: &CorsRule) {
-    out.value("AllowedOrigins", &rule.allowed_origins.join(","));
-    out.value("AllowedMethods", &rule.allowed_methods.join(","));
-    out.value("AllowedHeaders", &rule.allowed_headers.join(","));
-    out.value("ExposedHeaders", &rule.exposed_headers.join(","));
-    out.value("MaxAgeInSeconds", &rule.max_age_in_seconds.to_string());
-}
-
-fn read_logging(logging: Element) -> Result<Logging, XmlError> {
-    let mut fields = logging.fields(&["Version", "Read", "Write", "Delete", "RetentionPolicy"])?;
-    read_version(&require(&mut fields, "Version")?)?;
+fn read_logging(logging: LoggingElement) -> Result<Logging, XmlError> {
+    check_version(&logging.version)?;
     Ok(Logging {
-        read: read_bool(&require(&mut fields, "Read")?)?,
-        write: read_bool(&require(&mut fields, "Write")?)?,
-        delete: read_bool(&require(&mut fields, "Delete")?)?,
-        retention_days: read_retention(require(&mut fields, "RetentionPolicy")?)?,
+        read: logging.read,
+        write: logging.write,
+        delete: logging.delete,
+        retention_days: read_retention(&logging.retention_policy)?,
     })
 }
 
-// SERVICE: clients may leave version and retention of metrics out. That `IncludeAPIs` and `Days` are passed over where
-// nothing is enabled is assumed.
-fn read_metrics(metrics: Element) -> Result<Metrics, XmlError> {
-    let mut fields = metrics.fields(&["Version", "Enabled", "IncludeAPIs", "RetentionPolicy"])?;
-    if let Some(version) = take(&mut fields, "Version") {
-        read_version(&version)?;
+fn write_metrics(metrics: Metrics) -> MetricsElement {
+    MetricsElement {
+        version: version(),
+        enabled: metrics.include_apis.is_some(),
+        include_apis: metrics.include_apis.map(|it| it.to_string()),
+        retention_policy: write_retention(metrics.retention_days),
     }
-    let is_enabled = read_bool(&require(&mut fields, "Enabled")?)?;
-    let include_apis = take(&mut fields, "IncludeAPIs").map(|field| read_bool(&field));
-    let include_apis = include_apis.transpose()?;
-    let name = "IncludeAPIs";
-    let retention = take(&mut fields, "RetentionPolicy").map(read_retention);
+}
+
+fn read_metrics(metrics: MetricsElement) -> Result<Metrics, XmlError> {
+    check_version(&metrics.version)?;
+    // An absent element is like an empty one, which is not a Boolean.
+    let include_apis = metrics.include_apis.or((metrics.enabled).then(String::new));
+    let include_apis = include_apis.map(|text| parse_content(&text, |text| text.parse().ok()));
     Ok(Metrics {
-        include_apis: match (is_enabled, include_apis) {
-            (true, None) => return Err(XmlError::Missing { name }),
-            (true, include_apis) => include_apis,
-            (false, _) => None,
-        },
-        retention_days: retention.transpose()?.flatten(),
+        include_apis: include_apis.transpose()?.filter(|_| metrics.enabled),
+        retention_days: read_retention(&metrics.retention_policy)?,
     })
 }
 
-fn read_retention(retention: Element) -> Result<Option<u16>, XmlError> {
-    let mut fields = retention.fields(&["Enabled", "Days"])?;
-    let is_enabled = read_bool(&require(&mut fields, "Enabled")?)?;
-    if !is_enabled {
-        return Ok(None);
+fn write_retention(days: Option<u16>) -> Retention {
+    Retention {
+        enabled: days.is_some(),
+        days: days.map(|days| days.to_string()),
     }
-    let days = require(&mut fields, "Days")?;
-    days.parse_value(whole_number).map(Some)
 }
 
-fn read_cors(cors: Element) -> Result<Vec<CorsRule>, XmlError> {
-    cors.list("CorsRule")?.into_iter().map(read_rule).collect()
-}
-
-fn read_rule(rule: Element) -> Result<CorsRule, XmlError> {
-    let mut fields = rule.fields(&[
-        "AllowedOrigins",
-        "AllowedMethods",
-        "AllowedHeaders",
-        "ExposedHeaders",
-        "MaxAgeInSeconds",
-    ])?;
-    let list = |field: Option<Element>| match field {
-        Some(field) => read_list(&field),
-        None => Ok(Vec::new()),
-    };
-    let max_age = require(&mut fields, "MaxAgeInSeconds")?;
-    Ok(CorsRule {
-        allowed_origins: read_list(&require(&mut fields, "AllowedOrigins")?)?,
-        allowed_methods: read_list(&require(&mut fields, "AllowedMethods")?)?,
-        allowed_headers: list(take(&mut fields, "AllowedHeaders"))?,
-        exposed_headers: list(take(&mut fields, "ExposedHeaders"))?,
-        max_age_in_seconds: max_age.parse_value(whole_number)?,
-    })
-}
-
-/// Texts with commas between them.
-fn read_list(list: &Element) -> Result<Vec<String>, XmlError> {
-    let text = list.value()?.trim();
-    if text.is_empty() {
-        return Ok(Vec::new());
-    }
-    Ok(text.split(',').map(|item| item.trim().to_owned()).collect())
-}
-
-fn read_bool(field: &Element) -> Result<bool, XmlError> {
-    field.parse_value(|text| text.parse().ok())
-}
-
-fn read_version(version: &Element) -> Result<(), XmlError> {
-    version.parse_value(|text| (text == VERSION).then_some(()))
+fn read_retention(retention: &Retention) -> Result<Option<u16>, XmlError> {
+    let days = retention.days.as_deref().unwrap_or_default();
+    let days = retention.enabled.then(|| parse_content(days, whole_number));
+    days.transpose()
 }
 
 /// The version of storage analytics.
-const VERSION: &str = "1.0";
+fn version() -> String {
+    "1.0".to_owned()
+}
+
+fn check_version(text: &str) -> Result<(), XmlError> {
+    parse_content(text, |text| (text == version()).then_some(()))
+}
+
+const ROOT: &str = "StorageServiceProperties";
 
 #[cfg(test)]
 mod tests {
@@ -186,7 +204,7 @@ mod tests {
     const GOLDEN: &str = "\u{FEFF}<?xml version=\"1.0\" encoding=\"utf-8\"?><StorageServiceProperties><Logging><Version>1.0</Version><Read>false</Read><Write>false</Write><Delete>false</Delete><RetentionPolicy><Enabled>false</Enabled></RetentionPolicy></Logging><HourMetrics><Version>1.0</Version><Enabled>true</Enabled><IncludeAPIs>true</IncludeAPIs><RetentionPolicy><Enabled>true</Enabled><Days>7</Days></RetentionPolicy></HourMetrics><MinuteMetrics><Version>1.0</Version><Enabled>false</Enabled><RetentionPolicy><Enabled>false</Enabled></RetentionPolicy></MinuteMetrics><Cors><CorsRule><AllowedOrigins>www.xyz.com,www.ab.com</AllowedOrigins><AllowedMethods>GET,PUT</AllowedMethods><AllowedHeaders>x-ms-meta-data*,x-ms-meta-xyz</AllowedHeaders><ExposedHeaders /><MaxAgeInSeconds>500</MaxAgeInSeconds></CorsRule></Cors></StorageServiceProperties>";
 
     #[test]
-    fn has_the_shape_of_the_service() {
+    fn document_has_the_form_of_the_service() {
         let properties = read_service_properties(GOLDEN.as_bytes()).unwrap();
         let mut expected = ServiceProperties::initial();
         let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
@@ -203,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_none() {
+    fn absent_elements_are_none() {
         let read = |content: &str| {
             let document =
                 format!("<StorageServiceProperties>{content}</StorageServiceProperties>");
@@ -218,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_breaks_a_rule_is_refused() {
+    fn invalid_documents_are_refused() {
         for (from, to) in [
             ("<Days>7</Days>", "<Days>366</Days>"),
             ("<Days>7</Days>", "<Days>0</Days>"),

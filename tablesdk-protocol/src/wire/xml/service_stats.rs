@@ -2,21 +2,36 @@
 //!
 //! See <https://learn.microsoft.com/rest/api/storageservices/get-table-service-stats>.
 
-use super::reader::{Element, require, take};
-use super::{Writer, XmlError};
+use serde::{Deserialize, Serialize};
+
+use super::{XmlError, parse_content, parse_optional};
 use crate::{GeoReplicationStatus, ServiceStats, Timestamp};
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+struct StorageServiceStats {
+    geo_replication: GeoReplication,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+struct GeoReplication {
+    status: String,
+    last_sync_time: Option<String>,
+}
 
 /// Prints the statistics.
 pub fn write_service_stats(stats: &ServiceStats) -> Vec<u8> {
     let time = stats.last_sync_time.map(Timestamp::to_http_date);
-    let mut out = Writer::with_byte_order_mark();
-    out.group("StorageServiceStats", |out| {
-        out.group("GeoReplication", |out| {
-            out.value("Status", stats.status.as_str());
-            out.value("LastSyncTime", &time.unwrap_or_default());
-        });
-    });
-    out.end()
+    let geo_replication = GeoReplication {
+        status: stats.status.as_str().to_owned(),
+        // SERVICE: the element is empty if the time is not known.
+        last_sync_time: Some(time.unwrap_or_default()),
+    };
+    super::write(
+        "StorageServiceStats",
+        &StorageServiceStats { geo_replication },
+    )
 }
 
 /// Reads the statistics.
@@ -25,23 +40,12 @@ pub fn write_service_stats(stats: &ServiceStats) -> Vec<u8> {
 ///
 /// When the document has another form.
 pub fn read_service_stats(document: &[u8]) -> Result<ServiceStats, XmlError> {
-    let root = Element::parse(document)?.named("StorageServiceStats")?;
-    let mut fields = root.fields(&["GeoReplication"])?;
-    let replication = require(&mut fields, "GeoReplication")?;
-    let mut fields = replication.fields(&["Status", "LastSyncTime"])?;
-    let status = require(&mut fields, "Status")?.parse_value(|text| {
-        let all = [
-            GeoReplicationStatus::Live,
-            GeoReplicationStatus::Bootstrap,
-            GeoReplicationStatus::Unavailable,
-        ];
-        all.into_iter().find(|status| status.as_str() == text)
-    })?;
-    let time = take(&mut fields, "LastSyncTime").filter(|time| time.value() != Ok(""));
-    let time = time.map(|time| time.parse_value(|text| Timestamp::parse_http_date(text).ok()));
+    let document: StorageServiceStats = super::read(document, "StorageServiceStats")?;
+    let replication = document.geo_replication;
+    let time = |text: &str| Timestamp::parse_http_date(text).ok();
     Ok(ServiceStats {
-        status,
-        last_sync_time: time.transpose()?,
+        status: parse_content(&replication.status, GeoReplicationStatus::from_wire)?,
+        last_sync_time: parse_optional(replication.last_sync_time, time)?,
     })
 }
 
@@ -50,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn has_the_shape_of_the_service() {
+    fn document_has_the_form_of_the_service() {
         let golden = "\u{FEFF}<?xml version=\"1.0\" encoding=\"utf-8\"?><StorageServiceStats><GeoReplication><Status>live</Status><LastSyncTime>Tue, 25 Aug 2020 16:46:24 GMT</LastSyncTime></GeoReplication></StorageServiceStats>";
         let stats = read_service_stats(golden.as_bytes()).unwrap();
         assert_eq!(

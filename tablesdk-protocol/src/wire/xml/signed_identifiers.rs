@@ -2,26 +2,53 @@
 //!
 //! See <https://learn.microsoft.com/rest/api/storageservices/set-table-acl>.
 
-use super::reader::{Element, take};
-use super::{Writer, XmlError};
+use serde::{Deserialize, Serialize};
+
+use super::{XmlError, parse_optional};
 use crate::auth::sas::TablePermissions;
 use crate::{AccessPolicy, SignedIdentifier, Timestamp, check_signed_identifiers};
 
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Identifiers {
+    #[serde(rename = "SignedIdentifier", default)]
+    identifiers: Vec<Identifier>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+struct Identifier {
+    id: String,
+    // SERVICE: a policy that says nothing has no element.
+    #[serde(default, skip_serializing_if = "Policy::is_empty")]
+    access_policy: Policy,
+}
+
+#[derive(Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+struct Policy {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expiry: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    permission: Option<String>,
+}
+
+impl Policy {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// Prints the policies of a table.
 pub fn write_signed_identifiers(identifiers: &[SignedIdentifier]) -> Vec<u8> {
-    let mut out = Writer::with_byte_order_mark();
-    out.group("SignedIdentifiers", |out| {
-        for SignedIdentifier { id, policy } in identifiers {
-            out.group("SignedIdentifier", |out| {
-                out.value("Id", id);
-                // SERVICE: a policy that says nothing has no element.
-                if !policy.is_empty() {
-                    out.group("AccessPolicy", |out| write_policy(out, policy));
-                }
-            });
-        }
+    let identifiers = identifiers.iter().map(|identifier| Identifier {
+        id: identifier.id.clone(),
+        access_policy: write_policy(&identifier.policy),
     });
-    out.end()
+    let identifiers = identifiers.collect();
+    super::write("SignedIdentifiers", &Identifiers { identifiers })
 }
 
 /// Reads the policies of a table and checks them.
@@ -30,45 +57,32 @@ pub fn write_signed_identifiers(identifiers: &[SignedIdentifier]) -> Vec<u8> {
 ///
 /// When the document has another form, or breaks a rule of [`check_signed_identifiers`].
 pub fn read_signed_identifiers(document: &[u8]) -> Result<Vec<SignedIdentifier>, XmlError> {
-    let root = Element::parse(document)?.named("SignedIdentifiers")?;
-    let mut identifiers = Vec::new();
-    for identifier in root.list("SignedIdentifier")? {
-        let mut fields = identifier.fields(&["Id", "AccessPolicy"])?;
-        let id = take(&mut fields, "Id").ok_or(XmlError::Missing { name: "Id" })?;
-        let policy = take(&mut fields, "AccessPolicy").map(read_policy);
-        identifiers.push(SignedIdentifier {
-            id: id.value()?.to_owned(),
-            policy: policy.transpose()?.unwrap_or_default(),
-        });
-    }
+    let document: Identifiers = super::read(document, "SignedIdentifiers")?;
+    let identifiers = document.identifiers.into_iter().map(|identifier| {
+        let policy = read_policy(identifier.access_policy)?;
+        let id = identifier.id;
+        Ok(SignedIdentifier { id, policy })
+    });
+    let identifiers = identifiers.collect::<Result<Vec<_>, XmlError>>()?;
     check_signed_identifiers(&identifiers)?;
     Ok(identifiers)
 }
 
 // SERVICE: here times have all seven digits.
-fn write_policy(out: &mut Writer, policy: &AccessPolicy) {
-    if let Some(start) = policy.start {
-        out.value("Start", &start.to_padded_string());
-    }
-    if let Some(expiry) = policy.expiry {
-        out.value("Expiry", &expiry.to_padded_string());
-    }
-    if let Some(permissions) = &policy.permissions {
-        out.value("Permission", permissions.as_str());
+fn write_policy(policy: &AccessPolicy) -> Policy {
+    Policy {
+        start: policy.start.map(Timestamp::to_padded_string),
+        expiry: policy.expiry.map(Timestamp::to_padded_string),
+        permission: policy.permissions.as_ref().map(ToString::to_string),
     }
 }
 
-/// Empty elements count as absent.
-fn read_policy(policy: Element) -> Result<AccessPolicy, XmlError> {
-    let mut fields = policy.fields(&["Start", "Expiry", "Permission"])?;
-    fields.retain(|field| field.value() != Ok(""));
-    let time = |field: Element| field.parse_value(parse_time);
-    let permissions = take(&mut fields, "Permission")
-        .map(|field| field.parse_value(|text| TablePermissions::parse(text).ok()));
+fn read_policy(policy: Policy) -> Result<AccessPolicy, XmlError> {
+    let permissions = |text: &str| TablePermissions::parse(text).ok();
     Ok(AccessPolicy {
-        start: take(&mut fields, "Start").map(time).transpose()?,
-        expiry: take(&mut fields, "Expiry").map(time).transpose()?,
-        permissions: permissions.transpose()?,
+        start: parse_optional(policy.start, parse_time)?,
+        expiry: parse_optional(policy.expiry, parse_time)?,
+        permissions: parse_optional(policy.permission, permissions)?,
     })
 }
 
@@ -103,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn has_the_shape_of_the_service() {
+    fn document_has_the_form_of_the_service() {
         let golden = "\u{FEFF}<?xml version=\"1.0\" encoding=\"utf-8\"?><SignedIdentifiers><SignedIdentifier><Id>policy-1</Id><AccessPolicy><Start>2021-06-08T02:05:09.0000000Z</Start><Expiry>2021-06-08T03:10:09.0000000Z</Expiry><Permission>r</Permission></AccessPolicy></SignedIdentifier><SignedIdentifier><Id>a &amp; b</Id></SignedIdentifier></SignedIdentifiers>";
         let read = read_signed_identifiers(golden.as_bytes()).unwrap();
         assert_eq!(read.len(), 2);
@@ -116,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_has_the_fields_that_it_has() {
+    fn policies_have_optional_elements() {
         for empty in [
             "",
             "<AccessPolicy />",
@@ -148,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_breaks_a_rule_is_refused() {
+    fn invalid_documents_are_refused() {
         let identifier = |id: &str| format!("<SignedIdentifier><Id>{id}</Id></SignedIdentifier>");
         let ids = |count: u8| {
             (0..count)
