@@ -8,7 +8,7 @@
 //! <https://learn.microsoft.com/rest/api/storageservices/querying-tables-and-entities>.
 
 use std::cmp::Ordering;
-use std::{mem, slice};
+use std::mem;
 
 use tablesdk_protocol::filter::{ComparisonOperator, Filter};
 use tablesdk_protocol::{Value, ValueRef};
@@ -63,7 +63,7 @@ impl<'f> CompiledFilter<'f> {
             slots,
         };
         let filled = fill(&mut values);
-        let holds = value_of(&self.steps, &values.slots);
+        let holds = evaluate(&self.steps, &values.slots);
         self.slots = emptied(values.slots);
         filled.map(|()| holds)
     }
@@ -105,129 +105,96 @@ impl<'v> Values<'_, 'v> {
     }
 }
 
-/// One step on the way to the value of a filter.
+/// A step of the evaluation. The value after the last step is the value of the filter.
 #[derive(Debug)]
-enum Step<'f> {
-    /// The value is that of a comparison.
+struct Step<'f> {
+    test: Test<'f>,
+    /// If the value is this after the step, it is also the value after the step at this index, where evaluation continues.
+    skip: Option<(bool, usize)>,
+}
+
+/// How a step makes the next value.
+#[derive(Debug)]
+enum Test<'f> {
+    /// The result of a comparison.
     Compare {
         slot: usize,
         operator: ComparisonOperator,
         literal: &'f Value,
     },
-    /// The value is this.
     Constant(bool),
-    /// The value is the opposite.
+    /// The opposite of the value before.
     Invert,
-    /// The value is whether the property is a Boolean that is true.
-    IsTrue { slot: usize },
-    /// Where the value is this, the steps before `to` change nothing.
-    SkipIf { value: bool, to: usize },
+    /// Whether the property is a Boolean that is true.
+    IsTrue {
+        slot: usize,
+    },
 }
 
-/// The steps of a filter, in order. How deep it is nested takes no stack, here and when they are taken.
+/// The steps of a filter. Neither this nor the evaluation uses recursion, so that a deeply nested filter needs no stack.
 fn steps<'f>(filter: &'f Filter, names: &[&str]) -> Vec<Step<'f>> {
-    let mut steps = Vec::new();
-    let mut open = Vec::new();
-    let mut current = Unfinished::new(filter, names, &mut steps);
-    loop {
-        if let Some(term) = current.rest.next() {
-            if let (true, Some(value)) = (current.has_value, current.decided_by) {
-                current.skips.push(steps.len());
-                steps.push(Step::SkipIf { value, to: 0 });
-            }
-            current.has_value = true;
-            let term = Unfinished::new(term, names, &mut steps);
-            open.push(mem::replace(&mut current, term));
-            continue;
-        }
-        if let Filter::Not(_) = current.filter {
-            steps.push(Step::Invert);
-        }
-        let end = steps.len();
-        for place in current.skips {
-            if let Some(Step::SkipIf { to, .. }) = steps.get_mut(place) {
-                *to = end;
-            }
-        }
-        match open.pop() {
-            Some(parent) => current = parent,
-            None => return steps,
-        }
-    }
-}
-
-/// A filter of whose terms some have their steps.
-struct Unfinished<'f> {
-    filter: &'f Filter,
-    rest: slice::Iter<'f, Filter>,
-    /// Whether a term has its steps.
-    has_value: bool,
-    /// The value of a term that makes the others needless.
-    decided_by: Option<bool>,
-    /// The steps that skip the rest.
-    skips: Vec<usize>,
-}
-
-impl<'f> Unfinished<'f> {
-    /// Begins with a filter. One without terms has its step at once.
-    fn new(filter: &'f Filter, names: &[&str], steps: &mut Vec<Step<'f>>) -> Self {
-        let slot = |name: &str| {
-            let order = |known: &&str| compare_names(known.as_bytes(), name.as_bytes());
-            names.binary_search_by(order).unwrap_or(usize::MAX)
-        };
-        let mut decided_by = None;
-        match filter {
-            Filter::And(terms) | Filter::Or(terms) => {
-                let is_or = matches!(filter, Filter::Or(_));
-                decided_by = Some(is_or);
-                if terms.is_empty() {
-                    steps.push(Step::Constant(!is_or));
+    let slot = |name: &str| {
+        let order = |known: &&str| compare_names(known.as_bytes(), name.as_bytes());
+        names.binary_search_by(order).unwrap_or(usize::MAX)
+    };
+    let mut steps: Vec<Step<'f>> = Vec::new();
+    // Each filter returns the index of its last step.
+    filter.fold(|filter, mut ends: Vec<usize>| {
+        let is_or = matches!(filter, Filter::Or(_));
+        let test = match filter {
+            Filter::And(_) | Filter::Or(_) => {
+                let Some(last) = ends.pop() else {
+                    return push(&mut steps, Test::Constant(!is_or));
+                };
+                // A term with this value decides, so that the terms after it are skipped.
+                for end in ends {
+                    if let Some(step) = steps.get_mut(end) {
+                        step.skip = Some((is_or, last));
+                    }
                 }
+                return last;
             }
-            Filter::Comparison(comparison) => steps.push(Step::Compare {
+            Filter::Comparison(comparison) => Test::Compare {
                 slot: slot(&comparison.property),
                 operator: comparison.operator,
                 literal: &comparison.literal,
-            }),
-            Filter::Constant(value) => steps.push(Step::Constant(*value)),
-            Filter::Not(_) => {}
-            Filter::Property(name) => steps.push(Step::IsTrue { slot: slot(name) }),
-        }
-        Self {
-            filter,
-            rest: filter.terms().iter(),
-            has_value: false,
-            decided_by,
-            skips: Vec::new(),
-        }
-    }
+            },
+            Filter::Constant(value) => Test::Constant(*value),
+            Filter::Not(_) => Test::Invert,
+            Filter::Property(name) => Test::IsTrue { slot: slot(name) },
+        };
+        push(&mut steps, test)
+    });
+    steps
 }
 
-/// Takes the steps.
-fn value_of(steps: &[Step<'_>], slots: &[Option<ValueRef<'_>>]) -> bool {
+fn push<'f>(steps: &mut Vec<Step<'f>>, test: Test<'f>) -> usize {
+    steps.push(Step { test, skip: None });
+    steps.len() - 1
+}
+
+fn evaluate(steps: &[Step<'_>], slots: &[Option<ValueRef<'_>>]) -> bool {
     let stored = |slot: usize| slots.get(slot).and_then(Option::as_ref);
     let mut value = true;
-    let mut next = 0;
-    while let Some(step) = steps.get(next) {
-        next += 1;
-        match step {
-            Step::Compare {
+    let mut at = 0;
+    while let Some(step) = steps.get(at) {
+        value = match step.test {
+            Test::Compare {
                 slot,
                 operator,
                 literal,
-            } => {
-                value = stored(*slot).is_some_and(|stored| compare(stored, *operator, literal));
-            }
-            Step::Constant(constant) => value = *constant,
-            Step::Invert => value = !value,
-            Step::IsTrue { slot } => value = stored(*slot) == Some(&ValueRef::Boolean(true)),
-            Step::SkipIf { value: skips, to } => {
-                if value == *skips {
-                    // Always forward, so that the walk ends.
-                    next = next.max(*to);
-                }
-            }
+            } => stored(slot).is_some_and(|stored| compare(stored, operator, literal)),
+            Test::Constant(constant) => constant,
+            Test::Invert => !value,
+            Test::IsTrue { slot } => stored(slot) == Some(&ValueRef::Boolean(true)),
+        };
+        // The step that it continues after may skip again.
+        while let Some((decisive, to)) = steps.get(at).and_then(|step| step.skip)
+            && value == decisive
+        {
+            at = to;
         }
+        at += 1;
     }
     value
 }
@@ -241,17 +208,18 @@ fn compare(value: &ValueRef<'_>, operator: ComparisonOperator, literal: &Value) 
 }
 
 fn cost(step: &Step<'_>) -> u64 {
-    match step {
-        Step::Compare { literal, .. } => TERM_COST + literal_cost(literal),
-        _ => TERM_COST,
-    }
+    let literal = match step.test {
+        Test::Compare { literal, .. } => literal_cost(literal),
+        _ => 0,
+    };
+    TERM_COST + literal + step.skip.map_or(0, |_| TERM_COST)
 }
 
 fn compare_names(a: &[u8], b: &[u8]) -> Ordering {
     a.len().cmp(&b.len()).then_with(|| a.cmp(b))
 }
 
-/// Comparing with a text or bytes takes as long as they agree, which is at most as long as the literal is.
+/// Comparing with a string or bytes takes at most time linear in the length of the literal.
 fn literal_cost(literal: &Value) -> u64 {
     let bytes = match literal {
         Value::Binary(bytes) => bytes.len(),
@@ -369,6 +337,32 @@ mod tests {
             (Filter::Or(vec![]), false),
         ] {
             assert_eq!(holds(&filter), expected, "{filter:?}");
+        }
+    }
+
+    #[test]
+    fn skipped_terms_do_not_change_the_value() {
+        for shape in [
+            "0 and 1 or 2 and (3 or 4) and 5",
+            "0 or (1 and (2 or (3 and (4 or 5))))",
+            "(((0 and 1) or 2) and 3 or 4) and 5",
+            "not (0 or 1 and not (2 or 3)) or not (4 and 5)",
+        ] {
+            for bits in 0..64 {
+                let constant = |text: String, term| {
+                    let value = bits & (1 << term) != 0;
+                    text.replace(&term.to_string(), &value.to_string())
+                };
+                let text = (0..6).fold(shape.to_owned(), constant);
+                let filter: Filter = text.parse().unwrap();
+                let expected = filter.fold(|filter, terms: Vec<bool>| match filter {
+                    Filter::And(_) => terms.iter().all(|term| *term),
+                    Filter::Constant(value) => *value,
+                    Filter::Not(_) => terms == [false],
+                    _ => terms.contains(&true),
+                });
+                assert_eq!(holds(&filter), expected, "{text}");
+            }
         }
     }
 }
