@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, header, request};
 use super::QueryOptions;
 use super::{DATA_SERVICE_VERSION, JSON, XML};
 use crate::header as name;
-use crate::text::whole_number;
+use crate::types::text::whole_number;
 use crate::wire::json::MetadataLevel;
 use crate::{ETag, Endpoint, ErrorCode, ResourcePath, ServiceError};
 

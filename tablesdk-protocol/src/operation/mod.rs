@@ -15,7 +15,6 @@ pub mod get_metadata;
 pub mod get_table;
 pub mod insert_entity;
 mod message;
-mod options;
 pub mod query_entities;
 pub mod query_tables;
 pub mod service_properties;
@@ -25,9 +24,9 @@ pub mod update_entity;
 
 use http::{HeaderMap, Method, header};
 
+pub use crate::path::QueryOptions;
 pub use body::{EntityBody, EntityInput};
 pub use message::{MalformedResponse, Prefer, ReceivedRequest};
-pub use options::QueryOptions;
 
 use crate::header::X_HTTP_METHOD;
 use crate::path::wrong_number_of_keys;

@@ -349,7 +349,7 @@ mod tests {
             "not (0 or 1 and not (2 or 3)) or not (4 and 5)",
         ] {
             for bits in 0..64 {
-                let constant = |text: String, term| {
+                let constant = |text: String, term: u32| {
                     let value = bits & (1 << term) != 0;
                     text.replace(&term.to_string(), &value.to_string())
                 };

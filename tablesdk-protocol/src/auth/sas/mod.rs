@@ -23,7 +23,7 @@ pub use field::{
 pub use table::{SasBound, SasKeyRange, TableSas};
 
 use super::SharedKey;
-use crate::operation::QueryOptions;
+use crate::path::QueryOptions;
 use crate::path::RESERVED;
 
 /// What a shared access signature grants, whether or not it is signed.

@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::error::PropertyProblem;
-use crate::text::Cursor;
+use crate::types::text::Cursor;
 use crate::{EdmType, ParseTimestampError, Timestamp, Value, ValueRef};
 
 /// A JSON value, as far as a property can hold one.

@@ -6,7 +6,7 @@ use percent_encoding::utf8_percent_encode;
 use super::MetadataLevel;
 use super::value::{write_plain, write_string, write_value};
 use crate::path::{KeyLiteral, RESERVED};
-use crate::timestamp::PrintedTimestamp;
+use crate::types::PrintedTimestamp;
 use crate::{ETag, EdmType, Endpoint, Timestamp, ValueRef};
 
 /// Writes an entity as the body of a request, property by property.

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{XmlError, parse, parse_content};
-use crate::text::whole_number;
+use crate::types::text::whole_number;
 use crate::{CorsRule, Logging, Metrics, ServiceProperties};
 
 #[derive(Serialize, Deserialize)]

@@ -10,7 +10,7 @@ use std::fmt;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use crate::limits::KEY_UNITS_MAX;
-use crate::text::Cursor;
+use crate::types::text::Cursor;
 use crate::{EntityKey, ErrorCode, KeyError, KeyProblem, ServiceError, TableName};
 use crate::{TableNameError, TableNameProblem};
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use percent_encoding::{AsciiSet, percent_decode_str, utf8_percent_encode};
 
+use super::RESERVED;
 use crate::limits::{OPERATION_SECONDS_MAX, PAGE_ITEMS_MAX, SELECT_NAMES_MAX};
-use crate::path::RESERVED;
-use crate::text::{is_digits, whole_number};
+use crate::types::text::{is_digits, whole_number};
 use crate::{ErrorCode, ServiceError};
 
 /// The options in the query of a URL, in order.
@@ -55,7 +55,7 @@ impl QueryOptions {
     }
 
     /// The names in `$select`, each once; `None` for all. At most 252, and none of metadata, which comes unasked.
-    pub(super) fn select(&self) -> Result<Option<Vec<String>>, ServiceError> {
+    pub(crate) fn select(&self) -> Result<Option<Vec<String>>, ServiceError> {
         let list = self.get("$select").unwrap_or_default();
         let mut names: Vec<String> = Vec::new();
         for name in list
@@ -82,7 +82,7 @@ impl QueryOptions {
     }
 
     /// `$top`, from 0 to 1,000.
-    pub(super) fn top(&self) -> Result<Option<usize>, ServiceError> {
+    pub(crate) fn top(&self) -> Result<Option<usize>, ServiceError> {
         match self.get("$top") {
             None | Some("") => Ok(None),
             Some(text) => match whole_number(text) {
@@ -115,7 +115,7 @@ impl QueryOptions {
     }
 
     /// Refuses the options of OData that the service does not have.
-    pub(super) fn refuse_unsupported(&self) -> Result<(), ServiceError> {
+    pub(crate) fn refuse_unsupported(&self) -> Result<(), ServiceError> {
         match self
             .pairs
             .iter()

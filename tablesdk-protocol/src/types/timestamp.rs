@@ -9,7 +9,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
-use crate::text::Cursor;
+use crate::types::text::Cursor;
 
 /// A point in time as `Edm.DateTime` holds it: a count of 100 ns steps, from [`Timestamp::MIN`] to [`Timestamp::MAX`].
 ///

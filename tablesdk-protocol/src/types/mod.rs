@@ -1,0 +1,33 @@
+//! The values that all other modules share: property values, keys, names, timestamps, limits and errors.
+//!
+//! They do not know how they are transmitted.
+
+mod clock;
+mod error_code;
+mod etag;
+mod guid;
+pub mod header;
+mod key;
+pub mod limits;
+mod name;
+mod service_properties;
+mod service_stats;
+pub(crate) mod text;
+mod timestamp;
+mod value;
+
+pub use clock::Clock;
+pub use error_code::{ErrorCode, ServiceError};
+pub use etag::{ETag, IfMatch};
+pub use guid::{Guid, ParseGuidError};
+pub use key::{EntityKey, KeyError, KeyPartName, KeyProblem, PartitionKey, RowKey};
+pub use name::{
+    PropertyNameProblem, TableName, TableNameError, TableNameProblem, check_property_name,
+};
+pub use service_properties::{
+    CorsRule, Logging, Metrics, ServiceProperties, ServicePropertiesError,
+};
+pub use service_stats::{GeoReplicationStatus, ServiceStats};
+pub(crate) use timestamp::PrintedTimestamp;
+pub use timestamp::{ParseTimestampError, Timestamp, TimestampRangeError};
+pub use value::{EdmType, UnknownEdmTypeError, Value, ValueRef, compare_utf16};
