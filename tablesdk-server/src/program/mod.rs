@@ -1,6 +1,11 @@
-//! The parts of the program other than the server: reading accounts, and the subcommands for data directories and backups.
+//! The parts of the program: its command line, the server until a signal stops it, and the subcommands for data directories.
 
-pub(crate) mod accounts;
-mod bar;
-pub(crate) mod open_files;
-pub(crate) mod tools;
+mod accounts;
+pub(crate) mod maintenance;
+mod open_files;
+pub(crate) mod options;
+mod progress;
+pub(crate) mod serve;
+mod signals;
+
+pub(crate) const NAME: &str = "tablesdk-server";

@@ -1,0 +1,191 @@
+//! The subcommands check, backup and restore, for the data directory of a stopped server or for a running server.
+
+use std::error::Error;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, BufWriter, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tablesdk_server::{DataFolder, Progress};
+
+use super::options::{BackupSource, Command};
+use super::progress;
+
+/// Runs a subcommand. An error ends the program with exit code 1.
+pub(crate) fn run(command: Command) -> Result<(), Box<dyn Error>> {
+    match command {
+        Command::Check { data } => check(&DataFolder::new(data)),
+        Command::Backup {
+            source,
+            force,
+            file,
+        } => back_up(&source, &file, force),
+        Command::Restore { data, file } => restore(&DataFolder::new(data), &file),
+    }
+}
+
+fn check(folder: &DataFolder) -> Result<(), Box<dyn Error>> {
+    let bar = progress::records("checking");
+    let report = folder.check(progress::show(&bar))?;
+    drop(bar);
+    for note in &report.notes {
+        say(note)?;
+    }
+    for problem in &report.problems {
+        say(problem)?;
+    }
+    if !report.problems.is_empty() {
+        return Err(format!("{} is damaged", folder.path().display()).into());
+    }
+    say(&format!(
+        "{} is intact: {} tables, {} entities",
+        folder.path().display(),
+        report.tables,
+        report.entities
+    ))
+}
+
+fn back_up(source: &BackupSource, file: &Path, replaces: bool) -> Result<(), Box<dyn Error>> {
+    if is_standard(file) {
+        let records = write_backup(source, &mut io::stdout().lock())?;
+        writeln!(io::stderr(), "the backup contains {records} records")?;
+        return Ok(());
+    }
+    let records = write_whole(file, replaces, |to| write_backup(source, to))?;
+    say(&format!(
+        "{} is a backup of {records} records",
+        file.display()
+    ))
+}
+
+/// Makes a file that only its owner may read: tables are in it.
+fn create_private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+/// Writes a file that is there, under its name, as a whole or not at all.
+fn write_whole<T>(
+    file: &Path,
+    replaces: bool,
+    write: impl FnOnce(&mut BufWriter<File>) -> Result<T, Box<dyn Error>>,
+) -> Result<T, Box<dyn Error>> {
+    if file.exists() && !replaces {
+        let shown = file.display();
+        return Err(format!("{shown} already exists: choose another name, or use --force").into());
+    }
+    let draft = beside(file, ".partial");
+    let written = (|| {
+        let mut to = BufWriter::with_capacity(1 << 20, create_private(&draft)?);
+        let written = write(&mut to)?;
+        to.flush()?;
+        to.get_ref().sync_all()?;
+        fs::rename(&draft, file)?;
+        Ok(written)
+    })();
+    if written.is_err() {
+        let _ = fs::remove_file(&draft);
+    }
+    written
+}
+
+fn beside(file: &Path, ending: &str) -> PathBuf {
+    let mut path = file.as_os_str().to_owned();
+    path.push(ending);
+    PathBuf::from(path)
+}
+
+fn write_backup(source: &BackupSource, to: &mut impl Write) -> Result<u64, Box<dyn Error>> {
+    let bar = progress::records("backing up");
+    if let Some(directory) = &source.data {
+        return Ok(DataFolder::new(directory).backup(to, progress::show(&bar))?);
+    }
+    let port = source.admin_port.expect("clap requires one of both");
+    let from = request_backup(port)?;
+    // Everything that is verified is also written.
+    let records = tablesdk_server::verify_backup(Tee { from, to }, progress::show(&bar));
+    Ok(records.map_err(|error| format!("the server aborted the backup: {error}"))?)
+}
+
+/// Requests a backup from a server on this machine. The returned reader is at its start.
+fn request_backup(port: u16) -> Result<BufReader<TcpStream>, Box<dyn Error>> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let mut stream = TcpStream::connect(address).map_err(|error| {
+        format!(
+            "no server responds on {address}: {error}; start the server with --admin-port {port}"
+        )
+    })?;
+    stream.set_read_timeout(Some(RESPONSE_WAIT_MAX))?;
+    write!(
+        stream,
+        "POST /backup HTTP/1.0\r\nHost: {address}\r\nContent-Length: 0\r\n\r\n"
+    )?;
+    let mut response = BufReader::with_capacity(1 << 20, stream);
+    let mut status = String::new();
+    response.read_line(&mut status)?;
+    let mut line = String::new();
+    while line != "\r\n" {
+        line.clear();
+        if response.read_line(&mut line)? == 0 {
+            return Err(format!("the server on {address} is not a tablesdk-server").into());
+        }
+    }
+    if status.split(' ').nth(1) == Some("200") {
+        return Ok(response);
+    }
+    let mut text = String::new();
+    response.take(1000).read_to_string(&mut text)?;
+    Err(format!(
+        "the server on {address} refused the backup: {}",
+        text.trim()
+    )
+    .into())
+}
+
+/// Writes to `to` everything that is read.
+struct Tee<R, W> {
+    from: R,
+    to: W,
+}
+
+impl<R: Read, W: Write> Read for Tee<R, W> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.from.read(buffer)?;
+        self.to.write_all(buffer.get(..count).unwrap_or_default())?;
+        Ok(count)
+    }
+}
+
+fn restore(folder: &DataFolder, file: &Path) -> Result<(), Box<dyn Error>> {
+    let records = if is_standard(file) {
+        let bar = progress::records("restoring");
+        folder.restore(io::stdin().lock(), progress::show(&bar))?
+    } else {
+        let shown = file.display();
+        let from = File::open(file).map_err(|error| format!("{shown} cannot be read: {error}"))?;
+        let bar = progress::bytes("restoring", from.metadata()?.len());
+        let from = BufReader::with_capacity(1 << 20, bar.wrap_read(from));
+        let restored = folder.restore(from, |_: Progress| {});
+        restored.map_err(|error| format!("{shown}: {error}"))?
+    };
+    say(&format!(
+        "{} has {records} records: start a server with --data {0}",
+        folder.path().display()
+    ))
+}
+
+fn is_standard(file: &Path) -> bool {
+    file.as_os_str() == "-"
+}
+
+fn say(text: &str) -> Result<(), Box<dyn Error>> {
+    writeln!(io::stdout(), "{text}")?;
+    Ok(())
+}
+
+/// How long a server may take for the next part of a backup.
+const RESPONSE_WAIT_MAX: Duration = Duration::from_secs(60);

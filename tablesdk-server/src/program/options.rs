@@ -1,0 +1,263 @@
+//! The command line: its options, their defaults and their help.
+
+use std::net::IpAddr;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
+use tablesdk_server::Durability;
+use tracing_subscriber::filter::Targets;
+
+#[derive(Parser)]
+#[command(name = super::NAME, version, about = ABOUT, after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) serve: ServeOptions,
+}
+
+#[derive(Args)]
+pub(crate) struct ServeOptions {
+    /// Serve this account instead of the well-known one; repeat the option for more accounts. Other users of this machine can see
+    /// the key in the list of processes: see --account-file
+    #[arg(long, value_name = "NAME:KEY")]
+    pub(crate) account: Vec<String>,
+    /// Serve the accounts in this file, one NAME:KEY on each line. Alternative: set TABLESDK_SERVER_ACCOUNTS to NAME:KEY,NAME:KEY
+    #[arg(long, value_name = "FILE")]
+    pub(crate) account_file: Option<PathBuf>,
+    /// Serve /health, /ready, /metrics and the subcommand `backup` on this port of 127.0.0.1, to all clients on this machine,
+    /// without authentication; 0 selects a free port
+    #[arg(long, value_name = "PORT")]
+    pub(crate) admin_port: Option<u16>,
+    /// Write the port to this file when the server accepts connections, and remove the file when the server stops
+    #[arg(long, value_name = "FILE")]
+    pub(crate) port_file: Option<PathBuf>,
+    /// The IP address to listen on
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    pub(crate) host: IpAddr,
+    /// The port to listen on; 0 selects a free port
+    #[arg(long, value_name = "PORT", default_value_t = 10002)]
+    pub(crate) port: u16,
+    /// Store the tables in this data directory, which is created if it does not exist; without this option they are in memory
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) data: Option<PathBuf>,
+    /// Durability of acknowledged writes: sync survives a loss of power, relaxed only the end of the process
+    #[arg(long, value_name = "LEVEL", requires = "data", default_value = "sync", value_parser = durability())]
+    pub(crate) durability: Durability,
+    /// Serve HTTPS with the certificate in this PEM file, which is followed by its intermediate certificates
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The private key of the certificate, in a PEM file without a password
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Allow the well-known key on an address that other machines can reach
+    #[arg(long)]
+    pub(crate) allow_well_known_key: bool,
+    /// Log filter: off, error, warn, info (each request), debug or trace; or per target, for example
+    /// warn,tablesdk_server::request=info
+    #[arg(long, value_name = "FILTER", default_value = "warn")]
+    pub(crate) log: Targets,
+    /// Log format: plain text, or one JSON object on each line
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) log_format: LogFormat,
+    /// Maximum number of connections; the limit of open files may lower it. When all connections are in use, the server closes
+    /// idle ones to accept new ones
+    #[arg(long, value_name = "COUNT", default_value = "10000")]
+    pub(crate) max_connections: NonZeroUsize,
+    /// How long requests in flight may take after a stop signal
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = value_parser!(u64).range(..=3600))]
+    pub(crate) shutdown_grace: u64,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum LogFormat {
+    Text,
+    Json,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Read a data directory completely, and report damage
+    #[command(long_about = CHECK)]
+    Check {
+        /// The data directory to check
+        #[arg(long, value_name = "DIRECTORY")]
+        data: PathBuf,
+    },
+    /// Write all data to one file, from a server that runs or from a data directory
+    #[command(long_about = BACKUP)]
+    Backup {
+        #[command(flatten)]
+        source: BackupSource,
+        /// Replace the file if it exists
+        #[arg(long)]
+        force: bool,
+        /// The file to write, or - for standard output
+        file: PathBuf,
+    },
+    /// Create a data directory from a backup
+    #[command(long_about = RESTORE)]
+    Restore {
+        /// The data directory to create; it must not exist, or must be empty
+        #[arg(long, value_name = "DIRECTORY")]
+        data: PathBuf,
+        /// The backup, or - for standard input
+        file: PathBuf,
+    },
+}
+
+#[derive(Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct BackupSource {
+    /// The data directory of a stopped server
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) data: Option<PathBuf>,
+    /// The --admin-port of a running server on this machine
+    #[arg(long, value_name = "PORT", value_parser = value_parser!(u16).range(1..))]
+    pub(crate) admin_port: Option<u16>,
+}
+
+fn durability() -> impl clap::builder::TypedValueParser<Value = Durability> {
+    PossibleValuesParser::new(["relaxed", "sync"]).map(|level| match level.as_str() {
+        "relaxed" => Durability::Relaxed,
+        _ => Durability::Sync,
+    })
+}
+
+const ABOUT: &str = "\
+An Azure Table storage server for development and tests, for clients in any language.
+
+The server stores its tables in memory, where they are lost when it stops, or in a
+data directory, where every acknowledged write survives a crash and, by default, a
+loss of power. It serves the well-known development account devstoreaccount1, unless
+other accounts are given. When it accepts connections, it prints one line with its
+address and, for the well-known account, the connection string. It stops on Ctrl-C or
+SIGTERM: on the first signal when the requests in flight are complete, on the second
+signal at once.";
+
+const EXAMPLES: &str = r#"Examples:
+  On the default port, which the development connection string of every client uses:
+
+    tablesdk-server
+
+    Python  TableServiceClient.from_connection_string("UseDevelopmentStorage=true")
+    .NET    new TableServiceClient("UseDevelopmentStorage=true")
+
+  On a free port, which the printed line contains:
+
+    tablesdk-server --port 0
+
+  With tables that survive a restart:
+
+    tablesdk-server --data ./tables
+
+  For other machines on the network, with its own accounts and HTTPS:
+
+    tablesdk-server --host 0.0.0.0 --data ./tables --account-file ./accounts \
+      --tls-cert cert.pem --tls-key key.pem
+
+  With one line on standard error for each request, without keys and signatures:
+
+    tablesdk-server --log info"#;
+
+const CHECK: &str = "\
+Read a data directory completely, and report damage
+
+No server may have the data directory open. The command compares every file with its
+checksum, reads every record, and compares data that is stored twice. It reports each
+damage on one line, and exits with 1 if there is damage, else with 0. Incomplete
+writes of a crash that were never acknowledged are not damage.";
+
+const BACKUP: &str = "\
+Write all data to one file, from a server that runs or from a data directory
+
+The backup of a server that runs with --admin-port contains all data as of one moment;
+the server continues to serve requests. The file gets its name only when it is
+complete. `restore` creates a data directory from it, on a machine of any kind.
+
+  tablesdk-server --data tables --admin-port 10012 &
+  tablesdk-server backup --admin-port 10012 monday.backup";
+
+const RESTORE: &str = "\
+Create a data directory from a backup
+
+The data directory gets its name only after the whole backup has been read, verified
+and written. A truncated or damaged backup creates no data directory.
+
+  tablesdk-server restore monday.backup --data tables
+  tablesdk-server --data tables";
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    fn parse(options: &[&str]) -> Result<ServeOptions, clap::Error> {
+        let words = [super::super::NAME].iter().chain(options);
+        Ok(Arguments::try_parse_from(words)?.serve)
+    }
+
+    #[test]
+    fn the_options_are_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn the_default_address_is_that_of_emulators() {
+        let options = parse(&[]).unwrap();
+        assert_eq!(
+            (options.host.to_string(), options.port),
+            ("127.0.0.1".to_owned(), 10002)
+        );
+    }
+
+    #[test]
+    fn errors_name_the_invalid_option() {
+        for (wrong, named) in [
+            (&["--port", "65536"], "--port"),
+            (&["--host", "localhost"], "--host"),
+            (&["--log", "tablesdk_server=loud"], "--log"),
+            (&["--log-format", "xml"], "--log-format"),
+            (&["--shutdown-grace", "3601"], "--shutdown-grace"),
+            (&["--durability", "full"], "--durability"),
+        ] {
+            let error = parse(wrong).err().unwrap();
+            assert_eq!(error.exit_code(), 2);
+            assert!(error.to_string().contains(named), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_log_filter_selects_levels_and_targets() {
+        use tracing::Level;
+
+        let request = "tablesdk_server::request";
+        let logs = |words: &[&str], level| {
+            let options = parse(words).unwrap();
+            options.log.would_enable(request, &level)
+        };
+        assert!(logs(&[], Level::WARN));
+        assert!(!logs(&[], Level::INFO));
+        assert!(!logs(&["--log", "off"], Level::ERROR));
+        assert!(logs(&["--log", "info"], Level::INFO));
+        let by_part = ["--log", "error,tablesdk_server::request=info"];
+        assert!(logs(&by_part, Level::INFO));
+    }
+
+    #[test]
+    fn durability_requires_a_data_directory() {
+        let data = |words: &[&str]| {
+            let options = parse(words).unwrap();
+            (options.data, options.durability)
+        };
+        assert_eq!(data(&[]), (None, Durability::Sync));
+        let folder = || Some(PathBuf::from("x"));
+        assert_eq!(data(&["--data", "x"]), (folder(), Durability::Sync));
+        let relaxed = ["--data", "x", "--durability", "relaxed"];
+        assert_eq!(data(&relaxed), (folder(), Durability::Relaxed));
+        assert!(parse(&["--durability", "relaxed"]).is_err());
+    }
+}

@@ -1,0 +1,226 @@
+//! Runs the server with the options of the command line until a signal stops it.
+
+use std::error::Error;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::time::Duration;
+
+use tablesdk_server::{TableServer, TlsIdentity};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{Layer as _, fmt};
+
+use super::accounts::{self, Accounts};
+use super::options::{LogFormat, ServeOptions};
+use super::{NAME, open_files, signals};
+
+pub(crate) fn run(options: &ServeOptions) -> Result<(), Box<dyn Error>> {
+    // Once, and before signals are caught: a file may be a pipe, which can be read only once and may keep the program waiting.
+    let accounts = accounts(options)?;
+    let tls = tls(options)?;
+    check_host(options, &accounts)?;
+    start_log(options)?;
+    open_files::raise(options.max_connections);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let result = runtime.block_on(serve(options, accounts, tls));
+    // Computations that still run had the time of the shutdown.
+    runtime.shutdown_background();
+    result
+}
+
+/// From here on, events that pass the filter are written to standard error.
+fn start_log(options: &ServeOptions) -> Result<(), Box<dyn Error>> {
+    let layer = fmt::layer().with_writer(io::stderr);
+    let layer = match options.log_format {
+        LogFormat::Json => layer.json().boxed(),
+        LogFormat::Text => layer.boxed(),
+    };
+    let layer = layer.with_filter(options.log.clone());
+    Ok(tracing_subscriber::registry().with(layer).try_init()?)
+}
+
+async fn serve(
+    options: &ServeOptions,
+    accounts: Accounts,
+    tls: Option<TlsIdentity>,
+) -> Result<(), Box<dyn Error>> {
+    // Before the server announces itself: from then on it may get a signal to stop.
+    let stop = signals::listen()?;
+    let mut builder = TableServer::builder()
+        .host(options.host)
+        .port(options.port)
+        .max_connections(options.max_connections)
+        .shutdown_grace(Duration::from_secs(options.shutdown_grace));
+    for account in accounts.keys {
+        builder = builder.account(account);
+    }
+    if let Some(port) = options.admin_port {
+        builder = builder.admin_port(port);
+    }
+    if let Some(identity) = tls {
+        builder = builder.tls(identity);
+    }
+    if let Some(directory) = &options.data {
+        builder = builder.data(directory, options.durability);
+    }
+    let server = builder.start().await.map_err(|error| with_advice(&error))?;
+    if let (Some(path), Some(address)) = (&options.port_file, server.local_addr()) {
+        let written = write_port(path, address.port());
+        written.map_err(|error| format!("--port-file {}: {error}", path.display()))?;
+    }
+    let mut stdout = io::stdout();
+    // An error is ignored: if standard output is closed, no program reads the line.
+    let _ = if accounts.is_default {
+        let text = server.connection_string();
+        let endpoint = server.endpoint();
+        writeln!(
+            stdout,
+            "{NAME} listens on {endpoint}, connection string: {text}"
+        )
+    } else {
+        // The operator who configured the key has it already, and standard output may be stored.
+        writeln!(stdout, "{NAME} listens on {}", server.endpoint())
+    };
+    if let Some(address) = server.admin_addr() {
+        let _ = writeln!(stdout, "{NAME} listens for operators on http://{address}");
+    }
+    let _ = stdout.flush();
+    // If the sender was dropped, the server stops, too.
+    let _ = stop.await;
+    let stopped = server.shutdown().await;
+    if let Some(path) = &options.port_file {
+        // It may be gone.
+        let _ = std::fs::remove_file(path);
+    }
+    Ok(stopped?)
+}
+
+/// Writes the port to a file by renaming a draft, so that a program that waits for the file never reads a partial number.
+fn write_port(path: &Path, port: u16) -> io::Result<()> {
+    let mut draft = path.as_os_str().to_owned();
+    draft.push(".new");
+    std::fs::write(&draft, format!("{port}\n"))?;
+    std::fs::rename(draft, path)
+}
+
+/// The accounts that are given, or the well-known one.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the program reads its environment, the library does not"
+)]
+fn accounts(options: &ServeOptions) -> Result<Accounts, String> {
+    let environment = match std::env::var(accounts::VARIABLE) {
+        Ok(text) => Some(text),
+        Err(std::env::VarError::NotPresent) => None,
+        Err(error) => return Err(format!("{}: {error}", accounts::VARIABLE)),
+    };
+    let keys = accounts::all(
+        &options.account,
+        options.account_file.as_deref(),
+        environment.as_deref(),
+    )?;
+    Ok(Accounts::new(keys))
+}
+
+fn tls(options: &ServeOptions) -> Result<Option<TlsIdentity>, String> {
+    let (Some(certificate), Some(key)) = (&options.tls_cert, &options.tls_key) else {
+        return Ok(None);
+    };
+    let read = |flag: &str, path: &Path| {
+        std::fs::read(path)
+            .map_err(|error| format!("{flag} {} cannot be read: {error}", path.display()))
+    };
+    let identity =
+        TlsIdentity::from_pem(&read("--tls-cert", certificate)?, &read("--tls-key", key)?);
+    identity.map(Some).map_err(|error| {
+        let (certificate, key) = (certificate.display(), key.display());
+        format!("--tls-cert {certificate}, --tls-key {key}: {error}")
+    })
+}
+
+/// Refuses the well-known key, of whichever account, on an address that other machines can reach.
+fn check_host(options: &ServeOptions, accounts: &Accounts) -> Result<(), String> {
+    // `is_loopback` knows no IPv4 address in the form of IPv6.
+    if options.host.to_canonical().is_loopback() || options.allow_well_known_key {
+        return Ok(());
+    }
+    let Some(account) = accounts.with_well_known_key() else {
+        return Ok(());
+    };
+    Err(format!(
+        "refuses to listen on {}: the key of the account {account:?} is the well-known key of every storage emulator, so \
+         any client that can reach this address could read and change all data; give the account its own key with \
+         --account or --account-file, or, if only trusted clients can reach the address (inside a container), add \
+         --allow-well-known-key",
+        options.host
+    ))
+}
+
+/// Says which flag helps, where one does.
+fn with_advice(error: &io::Error) -> String {
+    let advice = match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            "; the port is already in use: choose another port with --port, or a free port with --port 0"
+        }
+        io::ErrorKind::AddrNotAvailable => {
+            "; this machine does not have that address: choose another address with --host"
+        }
+        io::ErrorKind::PermissionDenied if error.to_string().contains("listen") => {
+            "; ports below 1024 are reserved: choose another port with --port"
+        }
+        _ => "",
+    };
+    format!("{error}{advice}")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::program::options::Arguments;
+
+    fn options(words: &[&str]) -> ServeOptions {
+        let words = [NAME].iter().chain(words);
+        Arguments::try_parse_from(words).unwrap().serve
+    }
+
+    #[test]
+    fn the_well_known_key_is_refused_on_a_public_address() {
+        let accounts = |texts: &[&str]| {
+            let texts: Vec<_> = texts.iter().map(|&text| text.to_owned()).collect();
+            Accounts::new(accounts::all(&texts, None, None).unwrap())
+        };
+        let renamed = format!("orders:{}", accounts::WELL_KNOWN_KEY);
+        let well_known = [
+            accounts(&[]),
+            accounts(&[&renamed]),
+            accounts(&["other:c2VjcmV0", &renamed]),
+        ];
+        let own = accounts(&["devstoreaccount1:c2VjcmV0"]);
+        for host in ["127.0.0.1", "127.1.2.3", "::1", "::ffff:127.0.0.1"] {
+            let options = options(&["--host", host]);
+            for accounts in &well_known {
+                assert!(check_host(&options, accounts).is_ok(), "{host}");
+            }
+        }
+        for host in ["0.0.0.0", "::", "192.168.1.1"] {
+            let refused = options(&["--host", host]);
+            let allowed = options(&["--host", host, "--allow-well-known-key"]);
+            for accounts in &well_known {
+                let refusal = check_host(&refused, accounts).unwrap_err();
+                assert!(refusal.contains("--allow-well-known-key"), "{refusal}");
+                assert!(check_host(&allowed, accounts).is_ok(), "{host}");
+            }
+            assert!(check_host(&refused, &own).is_ok(), "{host}");
+        }
+    }
+
+    #[test]
+    fn errors_name_the_option_that_helps() {
+        let error = io::Error::from(io::ErrorKind::AddrInUse);
+        assert!(with_advice(&error).contains("--port 0"));
+    }
+}
