@@ -1,6 +1,7 @@
 //! The entity of most tests.
 
-use tablesdk::TableEntity;
+use tablesdk::action::ModifyError;
+use tablesdk::{Stored, TableClient, TableEntity};
 
 /// An entity with two keys and three properties.
 #[expect(missing_docs, reason = "the names say it")]
@@ -17,6 +18,28 @@ pub struct Employee {
 }
 
 impl Employee {
+    /// The entity that most tests write.
+    pub fn ada() -> Self {
+        Self::new("1", "Ada", 36)
+    }
+
+    /// Another entity with the same key.
+    pub fn grace() -> Self {
+        Self::new("1", "Grace", 50)
+    }
+
+    /// The stored entity with the key of [`ada`](Self::ada) and [`grace`](Self::grace).
+    pub async fn find(table: &TableClient) -> Option<Stored<Self>> {
+        let found = table.get(Self::key("Sales", "1")).await;
+        found.expect("the table can be read")
+    }
+
+    /// The change that most tests of `modify` make.
+    pub fn grow_older(&mut self) -> Result<(), ModifyError> {
+        self.age += 1;
+        Ok(())
+    }
+
     /// An employee of `Sales` without an email.
     pub fn new(id: &str, name: &str, age: i32) -> Self {
         Self {

@@ -81,10 +81,14 @@ impl Op {
 pub struct Seen {
     /// Its kind.
     pub op: Op,
+    /// Its method.
+    pub method: Method,
     /// Its headers.
     pub headers: HeaderMap,
     /// Its path, and its query, if it has one.
     pub url: String,
+    /// Its body.
+    pub body: Bytes,
 }
 
 /// A transport that injects faults on demand. Clones share everything.
@@ -150,7 +154,13 @@ impl<T: Transport + 'static> Faults<T> {
         let url = request.uri().path_and_query().map(ToString::to_string);
         let url = url.unwrap_or_default();
         self.with(|state| {
-            state.seen.push(Seen { op, headers, url });
+            state.seen.push(Seen {
+                op,
+                method: request.method().clone(),
+                headers,
+                url,
+                body: request.body().clone(),
+            });
             match state.plan.iter().position(|(planned, _)| *planned == op) {
                 Some(index) => state.plan.remove(index).1,
                 None => state

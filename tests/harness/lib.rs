@@ -62,6 +62,23 @@ macro_rules! on_both_transports {
     };
 }
 
+/// A client of a server, without a socket.
+pub fn client(server: &TableServer) -> TableServiceClient {
+    client_with(server, |builder| builder)
+}
+
+/// A client of a server, without a socket unless `configure` sets another transport.
+pub fn client_with(
+    server: &TableServer,
+    configure: impl FnOnce(TableServiceClientBuilder) -> TableServiceClientBuilder,
+) -> TableServiceClient {
+    let builder = TableServiceClient::builder(server.endpoint())
+        .credential(server.credential())
+        .transport(server.transport());
+    let service = configure(builder).build();
+    service.expect("the client is configured correctly")
+}
+
 /// A server, and a client of it. Every test has its own.
 #[derive(Debug)]
 pub struct Subject {
@@ -94,13 +111,10 @@ impl Subject {
 
     /// A client of the server with that transport.
     pub fn with_transport(server: TableServer, transport: impl Transport + 'static) -> Self {
-        let service = TableServiceClient::builder(server.endpoint())
-            .credential(server.credential())
-            .transport(transport)
-            .build();
+        let service = client_with(&server, |builder| builder.transport(transport));
         Self {
             server: Some(server),
-            service: service.expect("the server's endpoint is one"),
+            service,
         }
     }
 
@@ -108,14 +122,13 @@ impl Subject {
     pub async fn with_faults(retry: RetryPolicy) -> (Self, TableClient, Faults<InProcess>) {
         let server = TableServer::in_process();
         let faults = Faults::new(server.transport());
-        let direct = Self::with_transport(server, faults.clone());
-        let service = TableServiceClient::builder(direct.server().endpoint())
-            .credential(direct.server().credential())
-            .transport(faults.clone())
-            .retry(retry)
-            .build()
-            .expect("the policy can be used");
-        let subject = Self { service, ..direct };
+        let service = client_with(&server, |builder| {
+            builder.transport(faults.clone()).retry(retry)
+        });
+        let subject = Self {
+            server: Some(server),
+            service,
+        };
         let table = subject.table().await;
         (subject, table, faults)
     }
@@ -148,11 +161,7 @@ impl Subject {
 
     /// A client of the same server without faults: another program.
     pub fn other(&self) -> TableServiceClient {
-        TableServiceClient::builder(self.server().endpoint())
-            .credential(self.server().credential())
-            .transport(self.server().transport())
-            .build()
-            .expect("the server's endpoint is one")
+        client(self.server())
     }
 
     /// A new table.

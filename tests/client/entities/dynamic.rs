@@ -66,10 +66,10 @@ on_both_transports! {
 
     async fn a_struct_and_no_struct_become_each_other(subject: Subject) {
         let table = subject.table().await;
-        let ada = Employee { email: Some("ada@contoso.com".into()), ..Employee::new("1", "Ada", 36) };
+        let ada = Employee { email: Some("ada@contoso.com".into()), ..Employee::ada() };
         let dynamic = DynamicEntity::from_entity(&ada).unwrap();
         table.insert(&dynamic).await.unwrap();
-        let read = table.get(Employee::key("Sales", "1")).await.unwrap().unwrap();
+        let read = Employee::find(&table).await.unwrap();
         assert_eq!(*read, ada);
         assert_eq!(dynamic.to_entity::<Employee>().unwrap(), ada);
         let mut wrong = dynamic.clone();

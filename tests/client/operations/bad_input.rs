@@ -93,7 +93,7 @@ async fn names_that_no_table_has_are_refused_by_every_verb() {
         assert_refused(table.create_table().await, because);
         assert_refused(table.create_table().if_missing().await, because);
         assert_refused(table.delete_table().await, because);
-        assert_refused(table.insert(&Employee::new("1", "Ada", 36)).await, because);
+        assert_refused(table.insert(&Employee::ada()).await, because);
         assert_refused(table.get(Employee::key("Sales", "1")).await, because);
         assert_refused(table.delete(("Sales", "1")).await, because);
         assert_refused(table.query::<Employee>().collect().await, because);
@@ -209,7 +209,7 @@ async fn a_page_size_that_no_page_has_is_refused() {
 async fn a_changed_key_field_is_refused_before_anything_is_written() {
     let subject = Subject::in_process();
     let table = subject.table().await;
-    let mut ada = table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
+    let mut ada = table.insert(&Employee::ada()).await.unwrap();
     ada.id = "2".to_owned();
     let because = "the row key changed from \"1\" to \"2\" since the entity was read";
     assert_refused(table.replace(&mut ada).await, because);

@@ -69,13 +69,13 @@ on_both_transports! {
         for text in ["a\nb", "a\r\n\r\nb", "--batch\r\nHTTP/1.1 400 Bad Request\r\n", "a\u{85}b", "a\u{2028}b\u{2029}c"] {
             let row = Employee::new("1", text, 36);
             table.batch("Sales").upsert_replace(&row).await.unwrap();
-            assert_eq!(*table.get(Employee::key("Sales", "1")).await.unwrap().unwrap(), row);
+            assert_eq!(*Employee::find(&table).await.unwrap(), row);
         }
     }
 
     async fn a_failure_names_the_change_and_undoes_the_others(subject: Subject) {
         let table = subject.table().await;
-        let mut row = table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
+        let mut row = table.insert(&Employee::ada()).await.unwrap();
         let before = row.etag().clone();
         let stale = row.clone();
         table.merge_unconditional(&*stale).await.unwrap();
@@ -109,7 +109,7 @@ async fn an_etag_that_cannot_be_sent_is_refused_with_its_change() {
     let body = r#"{"odata.etag":"a\nb","PartitionKey":"Sales","RowKey":"1","Name":"Ada","Age":36}"#;
     let answer = Response::new(Bytes::from_static(body.as_bytes()));
     faults.plan(Op::Get, [Fault::Answer(answer)]);
-    let row = table.get(Employee::key("Sales", "1")).await.unwrap();
+    let row = Employee::find(&table).await;
     let mut row = row.unwrap();
     let batch = table.batch("Sales").delete_stored(&row);
     let deleted = batch.await.unwrap_err();
@@ -136,7 +136,7 @@ struct Blob {
 #[tokio::test]
 async fn bad_batches_are_refused_before_they_are_sent() {
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
-    let one = Employee::new("1", "Ada", 36);
+    let one = Employee::ada();
     let elsewhere = Employee {
         department: "Lab".into(),
         ..one.clone()
@@ -222,10 +222,7 @@ async fn a_batch_may_be_four_mebibytes_large_and_no_byte_more() {
 async fn a_batch_that_promises_a_state_is_repeated() {
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     faults.plan(Op::Batch, [Fault::LoseAnswer, Fault::LoseRequest]);
-    let (one, two) = (
-        Employee::new("1", "Ada", 36),
-        Employee::new("2", "Grace", 50),
-    );
+    let (one, two) = (Employee::ada(), Employee::new("2", "Grace", 50));
     let done = table
         .batch("Sales")
         .upsert_merge(&one)
@@ -245,7 +242,7 @@ async fn a_batch_that_promises_a_state_is_repeated() {
 async fn a_batch_that_may_have_met_itself_claims_nothing() {
     for first in [Fault::LoseAnswer, Fault::Hang] {
         let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
-        let mut row = table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
+        let mut row = table.insert(&Employee::ada()).await.unwrap();
         let before = row.etag().clone();
         row.age = 37;
         faults.plan(Op::Batch, [first]);
@@ -276,7 +273,7 @@ async fn a_refusal_inside_an_answer_is_treated_as_one_outside() {
             Fault::Answer(refusal(503, "ServerBusy")),
         ],
     );
-    let ada = Employee::new("1", "Ada", 36);
+    let ada = Employee::ada();
     table.batch("Sales").insert(&ada).await.unwrap();
     assert_eq!(faults.count(Op::Batch), 3);
     let error = table.batch("Sales").insert(&ada).await.unwrap_err();
@@ -286,7 +283,7 @@ async fn a_refusal_inside_an_answer_is_treated_as_one_outside() {
 #[tokio::test]
 async fn answers_with_other_line_ends_and_strange_indexes_are_read() {
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
-    let ada = Employee::new("1", "Ada", 36);
+    let ada = Employee::ada();
     for (message, index) in [("0:Exists.", 0), ("Exists.", 0), ("7:Exists.", 7)] {
         let answer = part("HTTP/1.1 409 Conflict", "EntityAlreadyExists", message);
         faults.plan(Op::Batch, [Fault::Answer(answer)]);

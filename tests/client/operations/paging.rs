@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::Stdio;
 
 use futures::TryStreamExt as _;
-use harness::Subject;
 use harness::faults::{Faults, Op};
+use harness::{Subject, client, client_with};
 use tablesdk::query::{AccessClass, PageToken};
 use tablesdk::{DynamicEntity, ErrorKind, TableClient, TableServiceClient};
 use tablesdk_server::TableServer;
@@ -41,11 +41,7 @@ fn rows(random: &mut fastrand::Rng) -> Vec<DynamicEntity> {
 }
 
 async fn filled(server: &TableServer, rows: &[DynamicEntity]) -> TableClient {
-    let subject = TableServiceClient::builder(server.endpoint())
-        .credential(server.credential())
-        .transport(server.transport())
-        .build()
-        .unwrap();
+    let subject = client(&server);
     let table = subject.table("Tests");
     table.create_table().await.unwrap();
     let report = table
@@ -80,11 +76,7 @@ async fn by_tokens(server: &TableServer, query: impl Fn(&TableClient) -> Query) 
     let mut rows = Vec::new();
     let mut token: Option<PageToken> = None;
     loop {
-        let service = TableServiceClient::builder(server.endpoint())
-            .credential(server.credential())
-            .transport(server.transport())
-            .build()
-            .unwrap();
+        let service = client(&server);
         let page = query(&service.table("Tests")).page(token).await.unwrap();
         rows.extend(all_plain(&page.items));
         let Some(next) = page.next else {
@@ -279,12 +271,7 @@ async fn partitions_are_read_side_by_side() {
     ] {
         assert_eq!(error.kind(), ErrorKind::Input, "{error:?}");
     }
-    let missing = TableServiceClient::builder(server.endpoint())
-        .credential(server.credential())
-        .transport(server.transport())
-        .build()
-        .unwrap()
-        .table("Missing");
+    let missing = client(&server).table("Missing");
     for in_order in [false, true] {
         let query = missing.query::<DynamicEntity>().partitions(["a", "b"]);
         let query = if in_order { query.in_order() } else { query };
@@ -337,7 +324,7 @@ on_both_transports! {
             table.query::<Employee>().partition("Sales").filter(move |e| e.id.eq(id))
         };
         assert!(query("1").collect().await.unwrap().is_empty());
-        let stored = table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
+        let stored = table.insert(&Employee::ada()).await.unwrap();
         assert_eq!(query("1").collect().await.unwrap(), vec![stored.clone()]);
         assert_eq!(query("1").select(|e| (e.name, e.age)).one().await.unwrap(), Some(("Ada".to_owned(), 36)));
         assert_eq!(query("1").count().await.unwrap(), 1);
@@ -356,12 +343,7 @@ async fn how_a_query_is_answered_is_known_before_it_is_sent() {
     let server = TableServer::in_process();
     let faults = Faults::new(server.transport());
     let build = |transport: Faults<_>| {
-        TableServiceClient::builder(server.endpoint())
-            .credential(server.credential())
-            .transport(transport)
-            .deny_scans()
-            .build()
-            .unwrap()
+        client_with(&server, |builder| builder.transport(transport).deny_scans())
     };
     let table = build(faults.clone()).table("Tests");
     table.create_table().await.unwrap();

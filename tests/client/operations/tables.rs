@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use harness::Subject;
 use harness::faults::{Fault, Faults, Op, foreign, refusal};
+use harness::{Subject, client_with};
 use tablesdk::query::PageToken;
-use tablesdk::{ErrorCode, ErrorKind, RetryPolicy, TableServiceClient};
+use tablesdk::{ErrorCode, ErrorKind, RetryPolicy};
 use tablesdk_server::TableServer;
 
 use crate::{Employee, on_both_transports};
@@ -21,7 +21,7 @@ on_both_transports! {
 
     async fn a_deleted_table_is_gone_with_its_rows(subject: Subject) {
         let table = subject.table().await;
-        table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
+        table.insert(&Employee::ada()).await.unwrap();
         assert!(table.delete_table().await.unwrap());
         assert!(!table.delete_table().await.unwrap());
         table.create_table().await.unwrap();
@@ -81,10 +81,10 @@ on_both_transports! {
 
     async fn names_of_tables_ignore_case(subject: Subject) {
         let table = subject.table().await;
-        table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
+        table.insert(&Employee::ada()).await.unwrap();
         let same = subject.service.table(table.name().to_uppercase());
         assert!(same.table_exists().await.unwrap());
-        assert!(same.get(Employee::key("Sales", "1")).await.unwrap().is_some());
+        assert!(Employee::find(&same).await.is_some());
         table.insert(&Employee::new("2", "Grace", 50)).await.unwrap();
         let page = table.query::<Employee>().page_size(1).page(None).await.unwrap();
         let rest = same.query::<Employee>().page(page.next).await.unwrap();
@@ -150,13 +150,12 @@ async fn a_table_that_is_being_deleted_is_waited_for() {
         .in_process()
         .unwrap();
     let faults = Faults::new(server.transport());
-    let service = TableServiceClient::builder(server.endpoint())
-        .credential(server.credential())
-        .transport(faults.clone())
-        .clock(TokioClock(begin))
-        .retry(RetryPolicy::none())
-        .build()
-        .unwrap();
+    let service = client_with(&server, |builder| {
+        builder
+            .transport(faults.clone())
+            .clock(TokioClock(begin))
+            .retry(RetryPolicy::none())
+    });
     let table = service.table("Tests");
     table.create_table().await.unwrap();
     table.delete_table().await.unwrap();

@@ -1,10 +1,11 @@
 //! Tracked entities: a merge sends only the changed properties, and never loses what other clients wrote.
 
 use bytes::Bytes;
+use harness::client_with;
 use http::{Method, Request, Response};
 use std::sync::{Arc, Mutex};
 use tablesdk::transport::{Transport, TransportFuture};
-use tablesdk::{ErrorKind, Properties, TableClient, TableEntity, TableServiceClient};
+use tablesdk::{ErrorKind, Properties, TableClient, TableEntity};
 use tablesdk_server::{InProcess, TableServer};
 
 use crate::{Employee, on_both_transports};
@@ -39,11 +40,7 @@ async fn recorded() -> (TableServer, TableClient, Seen) {
         inner: server.transport(),
         seen: Arc::clone(&seen),
     };
-    let service = TableServiceClient::builder(server.endpoint())
-        .credential(server.credential())
-        .transport(recorder)
-        .build()
-        .unwrap();
+    let service = client_with(&server, |builder| builder.transport(recorder));
     let table = service.table("Tests");
     table.create_table().await.unwrap();
     (server, table, seen)
@@ -65,7 +62,7 @@ async fn only_what_differs_is_sent() {
     let (_server, table, seen) = recorded().await;
     let employee = Employee {
         email: Some("a@b".into()),
-        ..Employee::new("1", "Ada", 36)
+        ..Employee::ada()
     };
     table.insert(&employee).await.unwrap();
     let take = || std::mem::take(&mut *seen.lock().unwrap());
@@ -99,11 +96,7 @@ async fn only_what_differs_is_sent() {
         sent,
         [(Method::PUT, format!(r#"{{{keys},"Age":38,"Name":"Ada"}}"#))]
     );
-    let stored = table
-        .get(Employee::key("Sales", "1"))
-        .await
-        .unwrap()
-        .unwrap();
+    let stored = Employee::find(&table).await.unwrap();
     assert_eq!(*stored, Employee::new("1", "Ada", 38));
     assert_eq!(stored.etag(), narrow.etag());
 
@@ -116,7 +109,7 @@ async fn only_what_differs_is_sent() {
 on_both_transports! {
     async fn somebody_elses_write_is_noticed(subject: Subject) {
         let table = subject.table().await;
-        table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
+        table.insert(&Employee::ada()).await.unwrap();
         let key = || Employee::key("Sales", "1");
         let mut mine = table.get(key()).tracked().await.unwrap().unwrap();
         table.patch(key()).set(|e| e.name, "Other").await.unwrap();
@@ -145,7 +138,7 @@ on_both_transports! {
         }
 
         let table = subject.table().await;
-        table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
+        table.insert(&Employee::ada()).await.unwrap();
         let mut open = table.get(Open::key("Sales", "1")).tracked().await.unwrap().unwrap();
         open.rest.remove("Age");
         open.rest.set("Name", "Grace");
@@ -159,7 +152,7 @@ on_both_transports! {
 #[tokio::test]
 async fn what_is_not_tracked_is_refused() {
     let (_server, table, seen) = recorded().await;
-    table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
+    table.insert(&Employee::ada()).await.unwrap();
     let key = || Employee::key("Sales", "1");
     let mut plain = table.get(key()).await.unwrap().unwrap();
     let mut written = table.get(key()).tracked().await.unwrap().unwrap();

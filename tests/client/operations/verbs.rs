@@ -18,10 +18,10 @@ struct Badge {
 on_both_transports! {
     async fn an_inserted_entity_reads_back_with_the_same_etag(subject: Subject) {
         let table = subject.table().await;
-        let ada = Employee::new("1", "Ada", 36);
+        let ada = Employee::ada();
         let inserted = table.insert(&ada).await.unwrap();
         assert_eq!(*inserted, ada);
-        let read = table.get(Employee::key("Sales", "1")).await.unwrap().unwrap();
+        let read = Employee::find(&table).await.unwrap();
         assert_eq!(read, inserted);
         assert_eq!(read.timestamp(), read.etag().timestamp());
         assert!(read.timestamp().is_some());
@@ -30,25 +30,25 @@ on_both_transports! {
 
     async fn a_second_insert_conflicts_and_changes_nothing(subject: Subject) {
         let table = subject.table().await;
-        table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
+        table.insert(&Employee::ada()).await.unwrap();
         let error = table.insert(&Employee::new("1", "Eve", 20)).await.unwrap_err();
         assert!(error.is_conflict());
         assert_eq!(error.code(), Some(&ErrorCode::EntityAlreadyExists));
         assert_eq!(error.operation(), Some("insert entity"));
         assert_eq!(error.key().unwrap().row_key().as_str(), "1");
         assert!(error.request_id().is_some());
-        assert_eq!(table.get(Employee::key("Sales", "1")).await.unwrap().unwrap().name, "Ada");
+        assert_eq!(Employee::find(&table).await.unwrap().name, "Ada");
     }
 
     async fn a_replace_takes_the_place_of_all_properties(subject: Subject) {
         let table = subject.table().await;
-        let mut ada = table.insert(&Employee { email: Some("ada@contoso.com".into()), ..Employee::new("1", "Ada", 36) }).await.unwrap();
+        let mut ada = table.insert(&Employee { email: Some("ada@contoso.com".into()), ..Employee::ada() }).await.unwrap();
         let first = ada.etag().clone();
         ada.email = None;
         ada.age = 37;
         table.replace(&mut ada).await.unwrap();
         assert_ne!(ada.etag(), &first);
-        let read = table.get(Employee::key("Sales", "1")).await.unwrap().unwrap();
+        let read = Employee::find(&table).await.unwrap();
         assert_eq!(read, ada);
         assert_eq!((read.age, &read.email), (37, &None));
         // The new ETag is good for the next write.
@@ -58,20 +58,20 @@ on_both_transports! {
 
     async fn a_merge_leaves_what_it_does_not_name(subject: Subject) {
         let table = subject.table().await;
-        let mut ada = table.insert(&Employee { email: Some("ada@contoso.com".into()), ..Employee::new("1", "Ada", 36) }).await.unwrap();
+        let mut ada = table.insert(&Employee { email: Some("ada@contoso.com".into()), ..Employee::ada() }).await.unwrap();
         ada.email = None;
         ada.age = 37;
         table.merge(&mut ada).await.unwrap();
         let badge = Badge { department: "Sales".into(), id: "1".into(), badge: 7 };
         table.merge_unconditional(&badge).await.unwrap();
-        let read = table.get(Employee::key("Sales", "1")).await.unwrap().unwrap();
+        let read = Employee::find(&table).await.unwrap();
         assert_eq!((read.age, read.email.as_deref()), (37, Some("ada@contoso.com")));
         assert_eq!(*table.get(Badge::key("Sales", "1")).await.unwrap().unwrap(), badge);
     }
 
     async fn a_stale_version_is_refused_by_every_conditional_verb(subject: Subject) {
         let table = subject.table().await;
-        let mut stale = table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
+        let mut stale = table.insert(&Employee::ada()).await.unwrap();
         let etag = table.upsert_replace(&Employee::new("1", "Ada", 37)).await.unwrap();
         let before = stale.clone();
         for error in [
@@ -83,7 +83,7 @@ on_both_transports! {
             assert_eq!(error.code(), Some(&ErrorCode::UpdateConditionNotSatisfied));
         }
         assert_eq!(stale, before, "a refused write leaves the value and its ETag as they were");
-        let read = table.get(Employee::key("Sales", "1")).await.unwrap().unwrap();
+        let read = Employee::find(&table).await.unwrap();
         assert_eq!((read.age, read.etag()), (37, &etag));
         assert!(table.delete_stored(&read).await.unwrap());
         assert!(!table.delete_stored(&read).await.unwrap());
@@ -91,13 +91,13 @@ on_both_transports! {
 
     async fn upserts_insert_and_update(subject: Subject) {
         let table = subject.table().await;
-        let with_email = Employee { email: Some("ada@contoso.com".into()), ..Employee::new("1", "Ada", 36) };
+        let with_email = Employee { email: Some("ada@contoso.com".into()), ..Employee::ada() };
         table.upsert_merge(&with_email).await.unwrap();
         table.upsert_merge(&Employee::new("1", "Ada", 37)).await.unwrap();
-        let read = table.get(Employee::key("Sales", "1")).await.unwrap().unwrap();
+        let read = Employee::find(&table).await.unwrap();
         assert_eq!((read.age, read.email.as_deref()), (37, Some("ada@contoso.com")));
         let etag = table.upsert_replace(&Employee::new("1", "Ada", 38)).await.unwrap();
-        let read = table.get(Employee::key("Sales", "1")).await.unwrap().unwrap();
+        let read = Employee::find(&table).await.unwrap();
         assert_eq!((read.age, &read.email, read.etag()), (38, &None, &etag));
         table.upsert_replace(&Employee::new("2", "Grace", 50)).await.unwrap();
         assert!(table.get(Employee::key("Sales", "2")).await.unwrap().is_some());
@@ -105,7 +105,7 @@ on_both_transports! {
 
     async fn unconditional_writes_need_the_entity(subject: Subject) {
         let table = subject.table().await;
-        let ada = Employee::new("1", "Ada", 36);
+        let ada = Employee::ada();
         for error in [
             table.replace_unconditional(&ada).await.unwrap_err(),
             table.merge_unconditional(&ada).await.unwrap_err(),
@@ -115,22 +115,22 @@ on_both_transports! {
         }
         table.insert(&ada).await.unwrap();
         table.replace_unconditional(&Employee::new("1", "Ada", 37)).await.unwrap();
-        assert_eq!(table.get(Employee::key("Sales", "1")).await.unwrap().unwrap().age, 37);
+        assert_eq!(Employee::find(&table).await.unwrap().age, 37);
     }
 
     async fn a_missing_entity_is_an_answer_and_a_missing_table_an_error(subject: Subject) {
         let table = subject.table().await;
-        assert!(table.get(Employee::key("Sales", "1")).await.unwrap().is_none());
+        assert!(Employee::find(&table).await.is_none());
         assert!(!table.delete(Employee::key("Sales", "1")).await.unwrap());
         let missing = subject.service.table("Missing");
-        let mut stored = table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
+        let mut stored = table.insert(&Employee::ada()).await.unwrap();
         for error in [
             missing.get(Employee::key("Sales", "1")).await.unwrap_err(),
             missing.delete(Employee::key("Sales", "1")).await.unwrap_err(),
             missing.delete_stored(&stored).await.unwrap_err(),
-            missing.insert(&Employee::new("1", "Ada", 36)).await.unwrap_err(),
+            missing.insert(&Employee::ada()).await.unwrap_err(),
             missing.replace(&mut stored).await.unwrap_err(),
-            missing.upsert_merge(&Employee::new("1", "Ada", 36)).await.unwrap_err(),
+            missing.upsert_merge(&Employee::ada()).await.unwrap_err(),
             missing.query::<Employee>().collect().await.unwrap_err(),
         ] {
             assert_eq!(error.code(), Some(&ErrorCode::TableNotFound), "{error}");
@@ -139,7 +139,7 @@ on_both_transports! {
 
     async fn every_write_gives_a_new_and_later_version(subject: Subject) {
         let table = subject.table().await;
-        let ada = Employee::new("1", "Ada", 36);
+        let ada = Employee::ada();
         let mut last = table.insert(&ada).await.unwrap().timestamp();
         for _ in 0..100 {
             let etag = table.upsert_merge(&ada).await.unwrap();

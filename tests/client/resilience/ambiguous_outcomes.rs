@@ -5,8 +5,8 @@ use std::slice;
 use std::time::Duration;
 
 use bytes::Bytes;
-use harness::Subject;
 use harness::faults::{Fault, Op, SERVICE_HEADERS, foreign, refusal, service_response};
+use harness::{Subject, client_with};
 use http::Response;
 use tablesdk::action::CurrentState;
 use tablesdk::transport::{Backend, Transport};
@@ -14,10 +14,6 @@ use tablesdk::{Error, ErrorKind, RetryPolicy, SharedKey, TableEntity, TableServi
 use tokio::time::Instant;
 
 use crate::Employee;
-
-fn ada() -> Employee {
-    Employee::new("1", "Ada", 36)
-}
 
 /// Whether what is there now equals what was sent.
 fn doubt(error: &Error) -> Option<bool> {
@@ -42,7 +38,7 @@ async fn a_strangers_400_after_a_lost_answer_refuses_nothing() {
     for status in [400, 405, 411, 413, 414, 415, 501] {
         let page = Fault::Answer(foreign(status));
         faults.plan(Op::Insert, [Fault::LoseAnswer, page]);
-        let error = table.insert(&ada()).await.unwrap_err();
+        let error = table.insert(&Employee::ada()).await.unwrap_err();
         assert_eq!(doubt(&error), Some(true), "{status}");
         assert_eq!(
             (error.code(), error.status().unwrap().as_u16()),
@@ -56,7 +52,7 @@ async fn a_strangers_400_after_a_lost_answer_refuses_nothing() {
 async fn a_merge_that_meets_a_full_entity_after_a_lost_answer_may_have_filled_it() {
     for code in ["TooManyProperties", "EntityTooLarge"] {
         let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
-        let mut row = table.insert(&ada()).await.unwrap();
+        let mut row = table.insert(&Employee::ada()).await.unwrap();
         row.age = 37;
         let full = Fault::Answer(refusal(400, code));
         faults.plan(Op::Update, [Fault::LoseAnswer, full]);
@@ -179,31 +175,24 @@ async fn a_success_without_a_version_is_a_doubt_for_every_write() {
         let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
         let carried_out = || [Fault::CarryOutAndAnswer(odd.clone())];
         faults.plan(Op::Insert, carried_out());
-        let error = table.insert(&ada()).await.unwrap_err();
+        let error = table.insert(&Employee::ada()).await.unwrap_err();
         assert_eq!(doubt(&error), Some(true));
-        let mut row = table
-            .get::<Employee>(("Sales", "1"))
-            .await
-            .unwrap()
-            .unwrap();
+        let mut row = Employee::find(&table).await.unwrap();
         row.age = 37;
         faults.plan(Op::Update, carried_out());
         let error = table.replace(&mut row).await.unwrap_err();
         assert_eq!(doubt(&error), Some(true));
         faults.plan(Op::Batch, carried_out());
-        let batch = table.batch("Sales").upsert_merge(&ada());
+        let batch = table.batch("Sales").upsert_merge(&Employee::ada());
         let error = batch.await.unwrap_err();
         assert_eq!(doubt(&error), None);
         // What promises a state looks for it.
         faults.plan(Op::Update, carried_out());
-        let etag = table.upsert_replace(&ada()).await.unwrap();
-        let now = table.get::<Employee>(("Sales", "1")).await.unwrap();
+        let etag = table.upsert_replace(&Employee::ada()).await.unwrap();
+        let now = Employee::find(&table).await;
         assert_eq!(etag, *now.unwrap().etag());
         faults.plan(Op::Update, [Fault::Answer(odd.clone())]);
-        let error = table
-            .upsert_replace(&Employee::new("1", "Grace", 50))
-            .await
-            .unwrap_err();
+        let error = table.upsert_replace(&Employee::grace()).await.unwrap_err();
         assert_eq!(doubt(&error), Some(false));
     }
 }
@@ -230,9 +219,13 @@ async fn success_of_a_proxy_to_a_cancel_marker_does_not_prove_that_nothing_was_d
             faults.plan(Op::Batch, [Fault::LoseAnswer]);
             faults.plan(Op::Batch, vec![Fault::LoseRequest; 4]);
             faults.plan(Op::Insert, [Fault::Answer(response)]);
-            let error = table.insert(&ada()).exactly_once().await.unwrap_err();
+            let error = table
+                .insert(&Employee::ada())
+                .exactly_once()
+                .await
+                .unwrap_err();
             assert!(error.is_outcome_unknown(), "{status}: {error:?}");
-            let row = table.get::<Employee>(("Sales", "1")).await.unwrap();
+            let row = Employee::find(&table).await;
             assert!(row.is_some(), "it was done");
         }
     }
@@ -246,13 +239,13 @@ async fn success_of_a_proxy_proves_no_write() {
         let mut row = table.insert(&Employee::new("2", "Alan", 41)).await.unwrap();
 
         faults.plan(Op::Insert, answer());
-        let error = table.insert(&ada()).await.unwrap_err();
+        let error = table.insert(&Employee::ada()).await.unwrap_err();
         assert!(
             matches!(error.current(), Some(CurrentState::Missing)),
             "{error:?}"
         );
         faults.plan(Op::Update, answer());
-        let error = table.upsert_replace(&ada()).await.unwrap_err();
+        let error = table.upsert_replace(&Employee::ada()).await.unwrap_err();
         assert!(
             matches!(error.current(), Some(CurrentState::Missing)),
             "{error:?}"
@@ -319,13 +312,12 @@ async fn a_success_of_cosmos_db_needs_no_version() {
     for (backend, is_believed) in [(Backend::Cosmos, true), (Backend::Storage, false)] {
         let subject = Subject::in_process();
         subject.table().await;
-        let service = TableServiceClient::builder(subject.server().endpoint())
-            .credential(subject.server().credential())
-            .transport(WithoutVersion(subject.server().transport()))
-            .backend(backend)
-            .build()
-            .unwrap();
-        let inserted = service.table("Tests").insert(&ada()).await;
+        let service = client_with(subject.server(), |builder| {
+            builder
+                .transport(WithoutVersion(subject.server().transport()))
+                .backend(backend)
+        });
+        let inserted = service.table("Tests").insert(&Employee::ada()).await;
         assert_eq!(inserted.is_ok(), is_believed, "{inserted:?}");
         if let Err(error) = inserted {
             let text = format!("{error:?}");
@@ -363,7 +355,7 @@ async fn a_strangers_404_says_nothing_of_entities() {
     assert!(error.is_outcome_unknown(), "{error:?}");
     for status in [409, 412] {
         faults.plan(Op::Insert, [Fault::Answer(foreign(status))]);
-        let error = table.insert(&ada()).await.unwrap_err();
+        let error = table.insert(&Employee::ada()).await.unwrap_err();
         assert!(error.is_outcome_unknown(), "{error:?}");
     }
 }
@@ -371,15 +363,13 @@ async fn a_strangers_404_says_nothing_of_entities() {
 #[tokio::test(start_paused = true)]
 async fn a_modification_that_never_holds_ends_with_its_deadline() {
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
-    table.insert(&ada()).await.unwrap();
+    table.insert(&Employee::ada()).await.unwrap();
     let changed = || Fault::Answer(refusal(412, "UpdateConditionNotSatisfied"));
     faults.plan(Op::Update, std::iter::repeat_with(changed).take(10_000));
     let start = Instant::now();
-    let older = |e: &mut Employee| {
-        e.age += 1;
-        Ok(())
-    };
-    let modify = table.modify(("Sales", "1"), older).rounds(u32::MAX);
+    let modify = table
+        .modify(("Sales", "1"), Employee::grow_older)
+        .rounds(u32::MAX);
     let error = modify.await.unwrap_err();
     assert!(error.is_precondition_failed(), "{error:?}");
     let passed = start.elapsed();
@@ -391,7 +381,10 @@ async fn a_modification_that_never_holds_ends_with_its_deadline() {
     assert!(error.elapsed() == passed && sent > 100, "{error:?}");
 
     let before = faults.count(Op::Update);
-    let error = table.modify(("Sales", "1"), older).await.unwrap_err();
+    let error = table
+        .modify(("Sales", "1"), Employee::grow_older)
+        .await
+        .unwrap_err();
     assert!(error.is_precondition_failed(), "{error:?}");
     assert_eq!(
         faults.count(Op::Update) - before,
@@ -405,7 +398,7 @@ async fn what_has_no_version_is_not_the_row_that_is_there() {
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     faults.plan(Op::Insert, [Fault::LoseAnswer]);
     faults.plan(Op::Get, [Fault::Answer(Response::new("{}".into()))]);
-    let error = table.insert(&ada()).await.unwrap_err();
+    let error = table.insert(&Employee::ada()).await.unwrap_err();
     assert!(
         matches!(error.current(), Some(CurrentState::Unread)),
         "{error:?}"

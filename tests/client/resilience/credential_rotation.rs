@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use harness::client_with;
 use harness::clock::TestClock;
 use harness::faults::{Fault, Faults, Op};
 use tablesdk::sas::Permissions;
@@ -168,12 +169,7 @@ async fn a_signature_that_expires_is_followed_by_another() {
         .clock(clock.clone())
         .in_process()
         .unwrap();
-    let owner = TableServiceClient::builder(server.endpoint())
-        .credential(server.credential())
-        .transport(server.transport())
-        .clock(clock.clone())
-        .build()
-        .unwrap();
+    let owner = client_with(&server, |builder| builder.clock(clock.clone()));
     let table = owner.table("Tests");
     table.create_table().await.unwrap();
     let sign = || {

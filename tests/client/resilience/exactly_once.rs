@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use harness::Subject;
 use harness::faults::{Fault, Faults, Op, batch_refusal, refusal};
+use harness::{Subject, client_with};
 use tablesdk::action::CurrentState;
 use tablesdk::transport::{Clock, Transport};
 use tablesdk::{
@@ -17,16 +17,8 @@ use tokio::time::sleep;
 
 use crate::{Employee, on_both_transports};
 
-fn ada() -> Employee {
-    Employee::new("1", "Ada", 36)
-}
-
-fn grace() -> Employee {
-    Employee::new("1", "Grace", 50)
-}
-
 async fn row(table: &TableClient) -> Option<Stored<Employee>> {
-    table.get(Employee::key("Sales", "1")).await.unwrap()
+    Employee::find(&table).await
 }
 
 fn secs(seconds: u64) -> Duration {
@@ -37,11 +29,7 @@ fn secs(seconds: u64) -> Duration {
 async fn markers(subject: &Subject) -> usize {
     let transport = subject.server().transport();
     let seen = Faults::new(Counting(transport));
-    let service = TableServiceClient::builder(subject.server().endpoint())
-        .credential(subject.server().credential())
-        .transport(seen.clone())
-        .build()
-        .unwrap();
+    let service = client_with(subject.server(), |builder| builder.transport(seen.clone()));
     let table = service.table("Tests");
     let rows = table.query::<DynamicEntity>().collect().await.unwrap();
     assert!(
@@ -77,16 +65,15 @@ impl<T: Transport> Transport for Counting<T> {
 #[tokio::test(start_paused = true)]
 async fn every_verb_has_it_and_leaves_nothing_behind() {
     let (subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
-    let mut row = table.insert(&ada()).exactly_once().await.unwrap();
+    let mut row = table.insert(&Employee::ada()).exactly_once().await.unwrap();
     row.age = 37;
     table.replace(&mut row).exactly_once().await.unwrap();
     row.email = Some("ada@contoso.com".to_owned());
     table.merge(&mut row).exactly_once().await.unwrap();
-    let older = |e: &mut Employee| {
-        e.age += 1;
-        Ok(())
-    };
-    let row = table.modify(("Sales", "1"), older).exactly_once().await;
+    let row = table
+        .modify(("Sales", "1"), Employee::grow_older)
+        .exactly_once()
+        .await;
     let mut row = row.unwrap();
     assert_eq!((row.age, row.email.is_some()), (38, true));
     let batch = table.batch("Sales").insert(&Employee::new("2", "Alan", 41));
@@ -105,7 +92,7 @@ async fn every_verb_has_it_and_leaves_nothing_behind() {
 on_both_transports! {
     async fn nothing_but_the_promise_differs_from_the_ordinary_verbs(subject: Subject) {
         let table = subject.table().await;
-        let mut row = table.insert(&ada()).exactly_once().await.unwrap();
+        let mut row = table.insert(&Employee::ada()).exactly_once().await.unwrap();
         row.age = 37;
         table.replace(&mut row).exactly_once().await.unwrap();
         row.age = 38;
@@ -114,14 +101,14 @@ on_both_transports! {
         let batch = table.batch("Sales").insert(&Employee::new("2", "Alan", 41));
         batch.replace(&mut row).exactly_once().await.unwrap();
         for (error, code) in [
-            (table.insert(&ada()).exactly_once().await.unwrap_err(), "EntityAlreadyExists"),
+            (table.insert(&Employee::ada()).exactly_once().await.unwrap_err(), "EntityAlreadyExists"),
             (table.delete_stored(&stale).exactly_once().await.unwrap_err(), "UpdateConditionNotSatisfied"),
         ] {
             assert_eq!(error.code().unwrap().as_str(), code, "{error:?}");
             assert_eq!(error.key().unwrap().row_key().as_str(), "1");
         }
         let batch = table.batch("Sales").upsert_merge(&Employee::new("2", "Alan", 42));
-        let error = batch.insert(&ada()).exactly_once().await.unwrap_err();
+        let error = batch.insert(&Employee::ada()).exactly_once().await.unwrap_err();
         assert!(error.is_conflict(), "{error:?}");
         assert_eq!(error.batch_index(), Some(1));
         assert!(table.delete_stored(&row).exactly_once().await.unwrap());
@@ -134,10 +121,14 @@ on_both_transports! {
 #[tokio::test(start_paused = true)]
 async fn refusals_are_those_of_the_ordinary_verbs() {
     let (subject, table, _) = Subject::with_faults(RetryPolicy::exponential()).await;
-    let mut stale = table.insert(&ada()).await.unwrap();
-    table.upsert_replace(&grace()).await.unwrap();
+    let mut stale = table.insert(&Employee::ada()).await.unwrap();
+    table.upsert_replace(&Employee::grace()).await.unwrap();
     let refused = [
-        table.insert(&ada()).exactly_once().await.unwrap_err(),
+        table
+            .insert(&Employee::ada())
+            .exactly_once()
+            .await
+            .unwrap_err(),
         table.replace(&mut stale).exactly_once().await.unwrap_err(),
         table
             .delete_stored(&stale)
@@ -163,7 +154,11 @@ async fn refusals_are_those_of_the_ordinary_verbs() {
     let batch = table
         .batch("Sales")
         .upsert_merge(&Employee::new("2", "Alan", 41));
-    let error = batch.insert(&ada()).exactly_once().await.unwrap_err();
+    let error = batch
+        .insert(&Employee::ada())
+        .exactly_once()
+        .await
+        .unwrap_err();
     assert!(error.is_conflict(), "{error:?}");
     assert_eq!(
         (error.batch_index(), error.operation()),
@@ -172,7 +167,11 @@ async fn refusals_are_those_of_the_ordinary_verbs() {
     assert_eq!(markers(&subject).await, 0);
 
     let missing = subject.service.table("Missing");
-    let error = missing.insert(&ada()).exactly_once().await.unwrap_err();
+    let error = missing
+        .insert(&Employee::ada())
+        .exactly_once()
+        .await
+        .unwrap_err();
     assert_eq!(error.code().unwrap().as_str(), "TableNotFound");
     let error = missing
         .delete(("Sales", "1"))
@@ -187,7 +186,7 @@ async fn a_lost_answer_is_a_success_with_the_version_that_is_there() {
     let (subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     for fault in [Fault::LoseAnswer, Fault::Hang, Fault::Duplicate] {
         faults.plan(Op::Batch, [fault.clone()]);
-        let mut stored = table.insert(&ada()).exactly_once().await.unwrap();
+        let mut stored = table.insert(&Employee::ada()).exactly_once().await.unwrap();
         faults.plan(Op::Batch, [fault.clone()]);
         stored.age = 37;
         table.replace(&mut stored).exactly_once().await.unwrap();
@@ -204,7 +203,7 @@ async fn a_lost_answer_is_a_success_with_the_version_that_is_there() {
         table.delete_stored(&other).await.unwrap();
         assert!(row(&table).await.is_none());
         faults.plan(Op::Batch, [Fault::LoseRequest]);
-        table.insert(&ada()).exactly_once().await.unwrap();
+        table.insert(&Employee::ada()).exactly_once().await.unwrap();
         faults.plan(Op::Batch, [fault]);
         assert!(table.delete(("Sales", "1")).exactly_once().await.unwrap());
     }
@@ -215,7 +214,7 @@ async fn a_lost_answer_is_a_success_with_the_version_that_is_there() {
 #[tokio::test(start_paused = true)]
 async fn a_merge_whose_answer_was_lost_gets_a_version_that_is_over() {
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
-    let mut stored = table.insert(&ada()).await.unwrap();
+    let mut stored = table.insert(&Employee::ada()).await.unwrap();
     stored.age = 37;
     faults.plan(Op::Batch, [Fault::LoseAnswer]);
     table.merge(&mut stored).exactly_once().await.unwrap();
@@ -233,10 +232,13 @@ async fn equal_content_is_no_proof_since_another_writer_may_have_sent_the_same()
     let other = subject.other().table("Tests");
     let another_writes_the_same = async {
         sleep(secs(1)).await;
-        other.upsert_replace(&ada()).await.unwrap();
+        other.upsert_replace(&Employee::ada()).await.unwrap();
     };
     faults.plan(Op::Insert, [Fault::Swallow]);
-    let (ours, ()) = tokio::join!(table.insert(&ada()).into_future(), another_writes_the_same);
+    let (ours, ()) = tokio::join!(
+        table.insert(&Employee::ada()).into_future(),
+        another_writes_the_same
+    );
     let error = ours.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error:?}");
     let Some(CurrentState::Present(now)) = error.current() else {
@@ -247,10 +249,10 @@ async fn equal_content_is_no_proof_since_another_writer_may_have_sent_the_same()
     table.delete(("Sales", "1")).await.unwrap();
     let another_writes_the_same = async {
         sleep(secs(1)).await;
-        other.upsert_replace(&ada()).await.unwrap();
+        other.upsert_replace(&Employee::ada()).await.unwrap();
     };
     faults.plan(Op::Batch, [Fault::Swallow]);
-    let insert = table.insert(&ada()).exactly_once().into_future();
+    let insert = table.insert(&Employee::ada()).exactly_once().into_future();
     let (ours, ()) = tokio::join!(insert, another_writes_the_same);
     let error = ours.unwrap_err();
     assert!(error.is_conflict(), "that is known: {error:?}");
@@ -263,11 +265,14 @@ async fn other_content_is_no_proof_since_another_writer_may_have_overwritten_our
     let another_overwrites = async {
         sleep(secs(1)).await;
         let mut ours = row(&other).await.expect("it was carried out");
-        *ours = grace();
+        *ours = Employee::grace();
         other.replace(&mut ours).await.unwrap();
     };
     faults.plan(Op::Insert, [Fault::Hang]);
-    let (ours, ()) = tokio::join!(table.insert(&ada()).into_future(), another_overwrites);
+    let (ours, ()) = tokio::join!(
+        table.insert(&Employee::ada()).into_future(),
+        another_overwrites
+    );
     let error = ours.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error:?}");
     let Some(CurrentState::Present(now)) = error.current() else {
@@ -279,11 +284,11 @@ async fn other_content_is_no_proof_since_another_writer_may_have_overwritten_our
     let another_overwrites = async {
         sleep(secs(1)).await;
         let mut ours = row(&other).await.expect("it was carried out");
-        *ours = grace();
+        *ours = Employee::grace();
         other.replace(&mut ours).await.unwrap();
     };
     faults.plan(Op::Batch, [Fault::Hang]);
-    let insert = table.insert(&ada()).exactly_once().into_future();
+    let insert = table.insert(&Employee::ada()).exactly_once().into_future();
     let (ours, ()) = tokio::join!(insert, another_overwrites);
     let mut ours = ours.expect("that is known");
     assert_eq!(ours.name, "Ada");
@@ -296,9 +301,13 @@ async fn other_content_is_no_proof_since_another_writer_may_have_overwritten_our
 async fn a_request_that_arrives_after_a_failure_was_told_changes_nothing() {
     let (subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let other = subject.other().table("Tests");
-    other.insert(&grace()).await.unwrap();
+    other.insert(&Employee::grace()).await.unwrap();
     faults.plan(Op::Batch, [Fault::Straggle(secs(50))]);
-    let error = table.insert(&ada()).exactly_once().await.unwrap_err();
+    let error = table
+        .insert(&Employee::ada())
+        .exactly_once()
+        .await
+        .unwrap_err();
     assert!(error.is_conflict(), "{error:?}");
     // There would be room for it now.
     other.delete(("Sales", "1")).await.unwrap();
@@ -311,7 +320,7 @@ async fn a_request_that_arrives_after_a_success_was_told_does_not_do_it_again() 
     let (subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let other = subject.other().table("Tests");
     faults.plan(Op::Batch, [Fault::Straggle(secs(50))]);
-    table.insert(&ada()).exactly_once().await.unwrap();
+    table.insert(&Employee::ada()).exactly_once().await.unwrap();
     faults.plan(Op::Batch, [Fault::Straggle(secs(50))]);
     let batch = table
         .batch("Sales")
@@ -327,7 +336,11 @@ async fn a_request_that_arrives_after_a_success_was_told_does_not_do_it_again() 
 async fn answers_that_are_all_lost_are_settled_by_the_marker() {
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     faults.plan(Op::Batch, vec![Fault::LoseRequest; 5]);
-    let error = table.insert(&ada()).exactly_once().await.unwrap_err();
+    let error = table
+        .insert(&Employee::ada())
+        .exactly_once()
+        .await
+        .unwrap_err();
     // As an error of this kind says: nothing was changed.
     assert_eq!(error.kind(), ErrorKind::Transport, "{error:?}");
     assert!(row(&table).await.is_none());
@@ -336,7 +349,7 @@ async fn answers_that_are_all_lost_are_settled_by_the_marker() {
     let mut plan = vec![Fault::CarryOutAndAnswer(busy.clone())];
     plan.extend(vec![Fault::Answer(busy); 4]);
     faults.plan(Op::Batch, plan);
-    table.insert(&ada()).exactly_once().await.unwrap();
+    table.insert(&Employee::ada()).exactly_once().await.unwrap();
     assert!(row(&table).await.is_some());
 
     // Settling is repeated like any request, and knows its own answer from the operation's.
@@ -346,7 +359,7 @@ async fn answers_that_are_all_lost_are_settled_by_the_marker() {
         plan.extend(vec![Fault::LoseRequest; 4]);
         faults.plan(Op::Batch, plan);
         faults.plan(Op::Insert, [Fault::LoseAnswer, Fault::LoseRequest]);
-        let outcome = table.insert(&ada()).exactly_once().await;
+        let outcome = table.insert(&Employee::ada()).exactly_once().await;
         assert_eq!(outcome.is_ok(), settled, "{outcome:?}");
         assert_eq!(row(&table).await.is_some(), settled);
     }
@@ -357,7 +370,11 @@ async fn a_service_that_is_gone_leaves_even_this_unknown() {
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     faults.plan(Op::Batch, vec![Fault::LoseAnswer; 5]);
     faults.plan(Op::Insert, vec![Fault::LoseRequest; 5]);
-    let error = table.insert(&ada()).exactly_once().await.unwrap_err();
+    let error = table
+        .insert(&Employee::ada())
+        .exactly_once()
+        .await
+        .unwrap_err();
     assert!(error.is_outcome_unknown(), "{error:?}");
     assert!(row(&table).await.is_some());
 }
@@ -370,7 +387,11 @@ async fn a_refusal_that_does_not_say_of_which_change_is_not_taken_for_the_marker
     let (head, _) = refused.into_parts();
     let refused = http::Response::from_parts(head, text.replace("0:Made", "Made").into());
     faults.plan(Op::Batch, [Fault::Answer(refused)]);
-    let error = table.insert(&ada()).exactly_once().await.unwrap_err();
+    let error = table
+        .insert(&Employee::ada())
+        .exactly_once()
+        .await
+        .unwrap_err();
     assert!(error.is_conflict(), "{error:?}");
     assert!(row(&table).await.is_none());
 }
@@ -396,7 +417,7 @@ async fn a_batch_of_100_has_no_place_for_the_marker() {
 async fn no_query_shows_a_marker() {
     let (subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     faults.plan(Op::Batch, [Fault::LoseAnswer]);
-    table.insert(&ada()).exactly_once().await.unwrap();
+    table.insert(&Employee::ada()).exactly_once().await.unwrap();
     assert_eq!(markers(&subject).await, 1);
     let query = || table.query::<Employee>();
     assert_eq!(query().collect().await.unwrap().len(), 1);
@@ -435,7 +456,7 @@ async fn writes_made_from_one_seed_have_markers_of_their_own() {
 async fn a_late_duplicate_of_a_success_is_carried_out_again_once_its_marker_is_gone() {
     let (subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     faults.plan(Op::Batch, [Fault::DuplicateLater(secs(50))]);
-    table.insert(&ada()).exactly_once().await.unwrap();
+    table.insert(&Employee::ada()).exactly_once().await.unwrap();
     let other = subject.other().table("Tests");
     other.delete(("Sales", "1")).await.unwrap();
     sleep(secs(60)).await;
@@ -448,7 +469,11 @@ async fn a_late_duplicate_of_a_success_finds_a_marker_that_is_kept() {
     let other = subject.other().table("Tests");
     let late = || faults.plan(Op::Batch, [Fault::DuplicateLater(secs(50))]);
     late();
-    table.insert(&ada()).keep_marker(secs(600)).await.unwrap();
+    table
+        .insert(&Employee::ada())
+        .keep_marker(secs(600))
+        .await
+        .unwrap();
     other.delete(("Sales", "1")).await.unwrap();
     late();
     let batch = table
@@ -467,7 +492,11 @@ async fn a_late_duplicate_of_a_success_finds_a_marker_that_is_kept() {
 async fn every_verb_that_has_it_can_keep_its_marker() {
     let (subject, table, _faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let keep = secs(600);
-    let mut row = table.insert(&ada()).keep_marker(keep).await.unwrap();
+    let mut row = table
+        .insert(&Employee::ada())
+        .keep_marker(keep)
+        .await
+        .unwrap();
     row.age = 37;
     let replace = table.replace(&mut row).keep_marker(keep);
     replace.exactly_once().await.unwrap();
@@ -480,11 +509,9 @@ async fn every_verb_that_has_it_can_keep_its_marker() {
     row.age = 38;
     let merge = table.merge(&mut row).changed_only();
     merge.keep_marker(keep).await.unwrap();
-    let older = |e: &mut Employee| {
-        e.age += 1;
-        Ok(())
-    };
-    let modify = table.modify(("Sales", "1"), older).keep_marker(keep);
+    let modify = table
+        .modify(("Sales", "1"), Employee::grow_older)
+        .keep_marker(keep);
     assert_eq!(modify.await.unwrap().age, 39);
     assert!(
         table
@@ -515,12 +542,9 @@ async fn by_hand() -> (TableServer, Hand, TableServiceClient, Faults<InProcess>)
         .in_process()
         .unwrap();
     let faults = Faults::new(server.transport());
-    let service = TableServiceClient::builder(server.endpoint())
-        .credential(server.credential())
-        .transport(faults.clone())
-        .clock(hand.clone())
-        .build()
-        .unwrap();
+    let service = client_with(&server, |builder| {
+        builder.transport(faults.clone()).clock(hand.clone())
+    });
     service.table("Tests").create_table().await.unwrap();
     (server, hand, service, faults)
 }

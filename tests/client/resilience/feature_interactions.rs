@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::TryStreamExt as _;
-use harness::Subject;
 use harness::faults::{Fault, Op};
+use harness::{Subject, client_with};
 use http::Request;
 use tablesdk::action::BulkReport;
 use tablesdk::sas::Permissions;
@@ -165,7 +165,7 @@ async fn a_tracked_entity_of_an_older_version_becomes_a_new_one_when_it_is_writt
 async fn a_merge_of_what_changed_happens_exactly_once_where_that_is_asked_for() {
     for order in 0..2 {
         let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
-        table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
+        table.insert(&Employee::ada()).await.unwrap();
         let get = table.get(Employee::key("Sales", "1")).tracked().await;
         let mut ada = get.unwrap().unwrap();
         ada.age = 37;
@@ -180,8 +180,8 @@ async fn a_merge_of_what_changed_happens_exactly_once_where_that_is_asked_for() 
         assert_eq!(faults.count(Op::Batch), 2);
         // Tracking goes on.
         ada.age = 38;
-        let get = table.get(Employee::key("Sales", "1")).await;
-        assert_eq!(get.unwrap().unwrap().age, 37);
+        let get = Employee::find(&table).await;
+        assert_eq!(get.unwrap().age, 37);
     }
 }
 
@@ -189,7 +189,7 @@ async fn a_merge_of_what_changed_happens_exactly_once_where_that_is_asked_for() 
 async fn a_closure_that_fails_is_the_callers_error_however_the_row_is_found() {
     let subject = Subject::in_process();
     let table = subject.table().await;
-    table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
+    table.insert(&Employee::ada()).await.unwrap();
     let query = || table.query::<Employee>().partition("Sales");
     for (query, what) in [
         (query(), "a query"),
@@ -236,16 +236,15 @@ impl<T: Transport> Transport for Slow<T> {
 async fn places_that_are_read_side_by_side_do_not_time_out_while_items_are_consumed() {
     for in_order in [true, false] {
         let server = TableServer::in_process();
-        let table = TableServiceClient::builder(server.endpoint())
-            .credential(server.credential())
-            .transport(Slow {
-                inner: server.transport(),
-                sent: AtomicU32::new(0),
-            })
-            .retry(RetryPolicy::none())
-            .build()
-            .unwrap()
-            .table("Tests");
+        let table = client_with(&server, |builder| {
+            builder
+                .transport(Slow {
+                    inner: server.transport(),
+                    sent: AtomicU32::new(0),
+                })
+                .retry(RetryPolicy::none())
+        })
+        .table("Tests");
         table.create_table().await.unwrap();
         for department in ["a", "b", "c"] {
             for id in 0..4 {
@@ -394,12 +393,7 @@ async fn what_is_dropped_sends_nothing_more_and_waits_for_nothing() {
         inner: server.transport(),
         under_way: Arc::clone(&under_way),
     };
-    let table = TableServiceClient::builder(server.endpoint())
-        .credential(server.credential())
-        .transport(transport)
-        .build()
-        .unwrap()
-        .table("Tests");
+    let table = client_with(&server, |builder| builder.transport(transport)).table("Tests");
     table.create_table().await.unwrap();
     let query = || table.query::<Employee>().partitions(["a", "b", "c"]);
     let rows = || (0..300).map(|id| Employee::new(&id.to_string(), "Ada", id));
@@ -455,7 +449,7 @@ async fn futures_are_small_and_go_from_thread_to_thread() {
     let subject = Subject::in_process();
     let table = subject.table().await;
     let query = || table.query::<Employee>().partition("Sales");
-    let rows = || vec![Employee::new("1", "Ada", 36)];
+    let rows = || vec![Employee::ada()];
     let mut import = subject.service.import(ImportMode::Insert);
     for (size, what) in [
         (size(&query().collect()), "collect"),

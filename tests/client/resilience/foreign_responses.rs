@@ -1,5 +1,6 @@
 //! The client's requests, byte for byte, and responses that the service should not send. A mock server receives and sends them.
 
+use harness::client_with;
 use harness::faults::SERVICE_HEADERS;
 use tablesdk::transport::Backend;
 use tablesdk::{ErrorKind, RetryPolicy, SharedKey, TableClient, TableServiceClient};
@@ -65,7 +66,7 @@ fn ada() -> Employee {
     Employee {
         department: "O'Hare & co".into(),
         email: Some("ada@contoso.com".into()),
-        ..Employee::new("1", "Ada", 36)
+        ..Employee::ada()
     }
 }
 
@@ -161,12 +162,7 @@ async fn cosmos_gets_merges_by_post() {
 #[tokio::test]
 async fn the_bundled_server_knows_merges_by_post() {
     let server = TableServer::in_process();
-    let service = TableServiceClient::builder(server.endpoint())
-        .credential(server.credential())
-        .transport(server.transport())
-        .backend(Backend::Cosmos)
-        .build()
-        .unwrap();
+    let service = client_with(&server, |builder| builder.backend(Backend::Cosmos));
     let table = service.table("People");
     table.create_table().await.unwrap();
     table.upsert_merge(&ada()).await.unwrap();
@@ -352,7 +348,7 @@ fn without_guids(text: &str) -> String {
 #[tokio::test]
 async fn exactly_once_sends_the_marker_before_the_change() {
     let (server, table) = answering(ResponseTemplate::new(403)).await;
-    let row = Employee::new("1", "Ada", 36);
+    let row = Employee::ada();
     table.insert(&row).exactly_once().await.unwrap_err();
     let requests = server.received_requests().await.unwrap();
     // Nothing but a page answered: the marker is tried, and the row looked at.

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use harness::Subject;
 use harness::faults::{Fault, Op, refusal};
+use harness::{Subject, client_with};
 use http::Response;
 use tablesdk::action::CurrentState;
 use tablesdk::{Error, ErrorKind, RetryPolicy, Stored, TableClient, TableServiceClient};
@@ -13,12 +13,8 @@ use tokio::time::Instant;
 
 use crate::Employee;
 
-fn ada() -> Employee {
-    Employee::new("1", "Ada", 36)
-}
-
 async fn name_of(table: &TableClient) -> Option<String> {
-    let row = table.get(Employee::key("Sales", "1")).await.unwrap();
+    let row = Employee::find(&table).await;
     row.map(|row| row.into_inner().name)
 }
 
@@ -38,11 +34,11 @@ fn current(error: &Error) -> Option<(bool, Stored<Employee>)> {
 async fn what_was_not_sent_is_repeated_without_doubt() {
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     faults.plan(Op::Insert, [Fault::Refuse, Fault::Refuse]);
-    table.insert(&ada()).await.unwrap();
+    table.insert(&Employee::ada()).await.unwrap();
     assert_eq!(faults.count(Op::Insert), 3);
 
     faults.plan(Op::Insert, [Fault::Refuse]);
-    let error = table.insert(&ada()).await.unwrap_err();
+    let error = table.insert(&Employee::ada()).await.unwrap_err();
     assert!(error.is_conflict(), "that is somebody else's: {error:?}");
     assert_eq!((faults.count(Op::Insert), error.attempts()), (5, 2));
 }
@@ -52,8 +48,8 @@ async fn a_busy_service_is_asked_again_and_leaves_no_doubt() {
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     for answer in [refusal(503, "ServerBusy"), refusal(429, "TooManyRequests")] {
         faults.plan(Op::Insert, [Fault::Answer(answer)]);
-        table.upsert_replace(&ada()).await.unwrap();
-        let error = table.insert(&ada()).await.unwrap_err();
+        table.upsert_replace(&Employee::ada()).await.unwrap();
+        let error = table.insert(&Employee::ada()).await.unwrap_err();
         assert!(error.is_conflict(), "{error:?}");
         assert_eq!(error.attempts(), 2);
     }
@@ -63,7 +59,7 @@ async fn a_busy_service_is_asked_again_and_leaves_no_doubt() {
 async fn an_insert_whose_request_was_lost_is_repeated() {
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     faults.plan(Op::Insert, [Fault::LoseRequest]);
-    table.insert(&ada()).await.unwrap();
+    table.insert(&Employee::ada()).await.unwrap();
     assert_eq!(faults.count(Op::Insert), 2);
 }
 
@@ -80,10 +76,10 @@ async fn an_insert_whose_answer_was_lost_claims_nothing() {
     for fault in lost {
         let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
         faults.plan(Op::Insert, [fault.clone()]);
-        let error = table.insert(&ada()).await.unwrap_err();
+        let error = table.insert(&Employee::ada()).await.unwrap_err();
         let (equals, row) = current(&error).unwrap();
         assert!(equals, "{fault:?}");
-        assert_eq!(*row, ada());
+        assert_eq!(*row, Employee::ada());
         assert_eq!(error.attempts(), 3, "{error:?}");
         assert_eq!((faults.count(Op::Insert), faults.count(Op::Get)), (2, 1));
         assert!(
@@ -98,12 +94,9 @@ async fn an_insert_whose_answer_was_lost_claims_nothing() {
 #[tokio::test(start_paused = true)]
 async fn an_insert_that_met_another_tells_so() {
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
-    table
-        .insert(&Employee::new("1", "Grace", 50))
-        .await
-        .unwrap();
+    table.insert(&Employee::grace()).await.unwrap();
     faults.plan(Op::Insert, [Fault::LoseRequest]);
-    let error = table.insert(&ada()).await.unwrap_err();
+    let error = table.insert(&Employee::ada()).await.unwrap_err();
     let (equals, row) = current(&error).unwrap();
     assert!(!equals);
     assert_eq!(row.name, "Grace");
@@ -113,8 +106,8 @@ async fn an_insert_that_met_another_tells_so() {
 async fn upserts_and_unconditional_writes_are_simply_repeated() {
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     faults.plan(Op::Update, [Fault::LoseAnswer, Fault::LoseRequest]);
-    let etag = table.upsert_replace(&ada()).await.unwrap();
-    let row = table.get(Employee::key("Sales", "1")).await.unwrap();
+    let etag = table.upsert_replace(&Employee::ada()).await.unwrap();
+    let row = Employee::find(&table).await;
     assert_eq!(row.unwrap().etag(), &etag);
     faults.plan(Op::Update, [Fault::LoseAnswer]);
     table
@@ -122,7 +115,7 @@ async fn upserts_and_unconditional_writes_are_simply_repeated() {
         .await
         .unwrap();
     faults.plan(Op::Update, [Fault::LoseAnswer]);
-    table.merge_unconditional(&ada()).await.unwrap();
+    table.merge_unconditional(&Employee::ada()).await.unwrap();
     assert_eq!(faults.count(Op::Update), 7);
     assert_eq!(name_of(&table).await.as_deref(), Some("Ada"));
 }
@@ -134,22 +127,19 @@ async fn an_upsert_that_shows_in_the_entity_is_done() {
     let mut plan = vec![Fault::LoseAnswer];
     plan.extend(vec![busy; 4]);
     faults.plan(Op::Update, plan.clone());
-    table.upsert_merge(&ada()).await.unwrap();
+    table.upsert_merge(&Employee::ada()).await.unwrap();
     assert_eq!((faults.count(Op::Update), faults.count(Op::Get)), (5, 1));
 
     plan[0] = Fault::LoseRequest;
     faults.plan(Op::Update, plan);
-    let error = table
-        .upsert_merge(&Employee::new("1", "Grace", 50))
-        .await
-        .unwrap_err();
+    let error = table.upsert_merge(&Employee::grace()).await.unwrap_err();
     assert!(!current(&error).unwrap().0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_conditional_write_that_may_have_met_itself_claims_nothing() {
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
-    let mut row = table.insert(&ada()).await.unwrap();
+    let mut row = table.insert(&Employee::ada()).await.unwrap();
     let before = row.etag().clone();
     row.age = 37;
     faults.plan(Op::Update, [Fault::LoseAnswer]);
@@ -175,7 +165,7 @@ async fn a_conditional_write_that_may_have_met_itself_claims_nothing() {
 #[tokio::test(start_paused = true)]
 async fn a_delete_by_key_is_true_once_nothing_is_there() {
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
-    table.insert(&ada()).await.unwrap();
+    table.insert(&Employee::ada()).await.unwrap();
     faults.plan(Op::Delete, [Fault::LoseAnswer]);
     assert!(table.delete(("Sales", "1")).await.unwrap());
     assert_eq!(faults.count(Op::Delete), 2);
@@ -185,7 +175,7 @@ async fn a_delete_by_key_is_true_once_nothing_is_there() {
 #[tokio::test(start_paused = true)]
 async fn a_delete_of_a_version_claims_nothing() {
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
-    let row = table.insert(&ada()).await.unwrap();
+    let row = table.insert(&Employee::ada()).await.unwrap();
     faults.plan(Op::Delete, [Fault::LoseAnswer]);
     let error = table.delete_stored(&row).await.unwrap_err();
     assert!(current(&error).is_none());
@@ -210,7 +200,7 @@ async fn tables_are_created_and_deleted_in_spite_of_lost_answers() {
 async fn writes_that_are_never_answered_stay_unknown() {
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     faults.plan(Op::Insert, vec![Fault::LoseAnswer; 5]);
-    let error = table.insert(&ada()).await.unwrap_err();
+    let error = table.insert(&Employee::ada()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error:?}");
     assert!(matches!(error.current(), Some(CurrentState::Unread)));
     assert_eq!((error.attempts(), faults.count(Op::Insert)), (5, 5));
@@ -219,7 +209,7 @@ async fn writes_that_are_never_answered_stay_unknown() {
     // Without repetition, one lost answer is enough. A lost answer to a read is no doubt at all.
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
     faults.plan(Op::Update, [Fault::LoseRequest]);
-    let error = table.upsert_merge(&ada()).await.unwrap_err();
+    let error = table.upsert_merge(&Employee::ada()).await.unwrap_err();
     assert!(error.is_outcome_unknown(), "{error:?}");
     faults.plan(Op::Get, [Fault::LoseAnswer]);
     let error = table.get::<Employee>(("Sales", "1")).await.unwrap_err();
@@ -232,12 +222,12 @@ async fn a_refusal_of_the_request_itself_leaves_no_doubt() {
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let refused = Fault::Answer(refusal(400, "InvalidInput"));
     faults.plan(Op::Insert, [Fault::LoseRequest, refused]);
-    let error = table.insert(&ada()).await.unwrap_err();
+    let error = table.insert(&Employee::ada()).await.unwrap_err();
     assert_eq!((error.kind(), error.attempts()), (ErrorKind::Service, 2));
     // One of its circumstances leaves it open.
     let denied = Fault::Answer(refusal(403, "AuthenticationFailed"));
     faults.plan(Op::Insert, [Fault::LoseAnswer, denied]);
-    let error = table.insert(&ada()).await.unwrap_err();
+    let error = table.insert(&Employee::ada()).await.unwrap_err();
     assert!(current(&error).unwrap().0);
     assert!(!error.is_denied());
 }
@@ -319,18 +309,15 @@ async fn attempts_and_operations_are_limited_in_time() {
 #[tokio::test(start_paused = true)]
 async fn every_attempt_is_the_same_request_newly_dated() {
     let (subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
-    let service = TableServiceClient::builder(subject.server().endpoint())
-        .credential(subject.server().credential())
-        .transport(faults.clone())
-        .clock(Ticking::default())
-        .build()
-        .unwrap();
+    let service = client_with(subject.server(), |builder| {
+        builder.transport(faults.clone()).clock(Ticking::default())
+    });
     let lost = [Fault::LoseRequest, Fault::LoseRequest];
     faults.plan(Op::Insert, lost);
     // The clock is decades behind: the server refuses the signature, and was asked three times, and once what is there.
     let error = service
         .table(table.name())
-        .insert(&ada())
+        .insert(&Employee::ada())
         .await
         .unwrap_err();
     assert_eq!(error.attempts(), 4, "{error:?}");
@@ -399,14 +386,11 @@ fn html(status: u16) -> Response<Bytes> {
 #[tokio::test(start_paused = true)]
 async fn an_operation_that_is_dropped_gives_back_its_place() {
     let (subject, direct, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
-    let mut row = direct.insert(&ada()).await.unwrap();
-    let table = TableServiceClient::builder(subject.server().endpoint())
-        .credential(subject.server().credential())
-        .transport(faults.clone())
-        .max_in_flight(1)
-        .build()
-        .unwrap()
-        .table("Tests");
+    let mut row = direct.insert(&Employee::ada()).await.unwrap();
+    let table = client_with(subject.server(), |builder| {
+        builder.transport(faults.clone()).max_in_flight(1)
+    })
+    .table("Tests");
     let before = row.etag().clone();
     for fault in [Fault::Hang, Fault::Swallow] {
         row.age += 1;
@@ -416,7 +400,7 @@ async fn an_operation_that_is_dropped_gives_back_its_place() {
         assert!(dropped.is_err(), "nothing answers");
         assert_eq!(*row.etag(), before, "the version in hand is the old one");
         // There is one place, and it is free.
-        let now = table.get::<Employee>(("Sales", "1")).await.unwrap();
+        let now = Employee::find(&table).await;
         assert_eq!(
             now.unwrap().age,
             37,

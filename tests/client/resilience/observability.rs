@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::TryStreamExt as _;
-use harness::Subject;
 use harness::faults::{Fault, Faults, Op, refusal};
+use harness::{Subject, client_with};
 use http::{Request, header};
 use tablesdk::action::OperationReport;
 use tablesdk::credential::{AccessToken, TokenRequest};
@@ -97,7 +97,7 @@ async fn suite<T: Transport + 'static>(service: &TableServiceClient, faults: &Fa
     let table = &service.table("Tests");
     let key = || Employee::key("Sales", "1");
     let _ = table.create_table().if_missing().await;
-    let ada = Employee::new("1", "Ada", 36);
+    let ada = Employee::ada();
     faults.plan(Op::Insert, [Fault::LoseAnswer]);
     let _ = table.insert(&ada).await;
     let _ = table.insert(&ada).await;
@@ -114,11 +114,7 @@ async fn suite<T: Transport + 'static>(service: &TableServiceClient, faults: &Fa
     }
     faults.plan(Op::Batch, [Fault::LoseAnswer]);
     let _ = table.insert(&ada).exactly_once().await;
-    let older = |row: &mut Employee| {
-        row.age += 1;
-        Ok(())
-    };
-    let _ = table.modify(key(), older).await;
+    let _ = table.modify(key(), Employee::grow_older).await;
     let _ = table.sweep_markers("Sales").await;
     let rows = (0..120).map(|id| Employee::new(&id.to_string(), "Bulk", id));
     let _ = table.bulk().upsert_replace_all(rows).run().await;
@@ -327,14 +323,10 @@ impl log::Log for Records {
 async fn the_second_request_of_an_operation_is_no_repetition() {
     let (log, _guard) = Log::start();
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
-    table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
+    table.insert(&Employee::ada()).await.unwrap();
     faults.plan(Op::Update, [Fault::Answer(refusal(503, "ServerBusy"))]);
-    let older = |row: &mut Employee| {
-        row.age += 1;
-        Ok(())
-    };
     let key = Employee::key("Sales", "1");
-    table.modify(key, older).await.unwrap();
+    table.modify(key, Employee::grow_older).await.unwrap();
     drop(table);
     let text = log.text();
     let lines = text
@@ -351,13 +343,9 @@ async fn the_second_request_of_an_operation_is_no_repetition() {
 async fn operations_are_spans_by_the_names_of_opentelemetry() {
     let (log, _guard) = Log::start();
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
-    table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
+    table.insert(&Employee::ada()).await.unwrap();
     faults.plan(Op::Get, [Fault::Answer(refusal(503, "ServerBusy"))]);
-    table
-        .get(Employee::key("Sales", "1"))
-        .await
-        .unwrap()
-        .unwrap();
+    Employee::find(&table).await.unwrap();
     assert!(
         table
             .get(Employee::key("Sales", "2"))
@@ -476,13 +464,12 @@ async fn the_hook_is_told_what_an_operation_took() {
     let faults = Faults::new(server.transport());
     let reports = Arc::new(Mutex::new(Vec::<OperationReport>::new()));
     let told = Arc::clone(&reports);
-    let table = TableServiceClient::builder(server.endpoint())
-        .credential(server.credential())
-        .transport(faults.clone())
-        .on_operation(move |report| told.lock().unwrap().push(report.clone()))
-        .build()
-        .unwrap()
-        .table("Tests");
+    let table = client_with(&server, |builder| {
+        builder
+            .transport(faults.clone())
+            .on_operation(move |report| told.lock().unwrap().push(report.clone()))
+    })
+    .table("Tests");
     let take = || std::mem::take(&mut *reports.lock().unwrap());
     table.create_table().await.unwrap();
     let [create] = take().try_into().unwrap();
@@ -573,14 +560,13 @@ async fn reported(retry: RetryPolicy) -> (TableServer, TableClient, Faults<InPro
     let faults = Faults::new(server.transport());
     let reports = Reports::default();
     let told = Arc::clone(&reports);
-    let table = TableServiceClient::builder(server.endpoint())
-        .credential(server.credential())
-        .transport(faults.clone())
-        .retry(retry)
-        .on_operation(move |report| told.lock().unwrap().push(report.clone()))
-        .build()
-        .unwrap()
-        .table("Tests");
+    let table = client_with(&server, |builder| {
+        builder
+            .transport(faults.clone())
+            .retry(retry)
+            .on_operation(move |report| told.lock().unwrap().push(report.clone()))
+    })
+    .table("Tests");
     table.create_table().await.unwrap();
     reports.lock().unwrap().clear();
     (server, table, faults, reports)
@@ -614,7 +600,7 @@ struct Other {
 #[tokio::test(start_paused = true)]
 async fn the_hook_is_told_of_an_operation_what_the_program_is_told() {
     let (_server, table, faults, reports) = reported(RetryPolicy::exponential()).await;
-    let ada = Employee::new("1", "Ada", 36);
+    let ada = Employee::ada();
     let told = |operation, entities, attempts, error: Option<&str>| {
         let error = error.map(str::to_owned);
         assert_eq!(last(&reports), (operation, entities, attempts, error));
@@ -630,11 +616,11 @@ async fn the_hook_is_told_of_an_operation_what_the_program_is_told() {
     table.replace(&mut stored).exactly_once().await.unwrap();
     told("replace entity", 1, 4, None);
     let key = || ("Sales", "1");
-    let older = |ada: &mut Employee| {
-        ada.age += 1;
-        Ok(())
-    };
-    table.modify(key(), older).exactly_once().await.unwrap();
+    table
+        .modify(key(), Employee::grow_older)
+        .exactly_once()
+        .await
+        .unwrap();
     told("modify entity", 1, 3, None);
     assert!(table.delete(key()).exactly_once().await.unwrap());
     told("delete entity", 1, 2, None);
@@ -802,12 +788,9 @@ async fn a_list_of_tables_is_one_operation() {
     let server = TableServer::in_process();
     let reports = Reports::default();
     let told = Arc::clone(&reports);
-    let service = TableServiceClient::builder(server.endpoint())
-        .credential(server.credential())
-        .transport(server.transport())
-        .on_operation(move |report| told.lock().unwrap().push(report.clone()))
-        .build()
-        .unwrap();
+    let service = client_with(&server, |builder| {
+        builder.on_operation(move |report| told.lock().unwrap().push(report.clone()))
+    });
     for name in ["One", "Two", "Three"] {
         service.table(name).create_table().await.unwrap();
     }

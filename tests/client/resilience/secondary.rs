@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use harness::Subject;
 use harness::faults::{Fault, Faults, Op, refusal};
+use harness::{Subject, client_with};
 use tablesdk::transport::Backend;
 use tablesdk::{ErrorKind, RetryPolicy, TableClient, TableServiceClient};
 use tablesdk_server::{InProcess, TableServer};
@@ -15,16 +15,15 @@ use crate::Employee;
 async fn start() -> (TableServer, TableClient, Faults<InProcess>) {
     let server = TableServer::in_process();
     let faults = Faults::new(server.transport());
-    let service = TableServiceClient::builder(server.endpoint())
-        .credential(server.credential())
-        .transport(faults.clone())
-        .retry(RetryPolicy::exponential().delay(Duration::ZERO))
-        .secondary_reads()
-        .build()
-        .unwrap();
+    let service = client_with(&server, |builder| {
+        builder
+            .transport(faults.clone())
+            .retry(RetryPolicy::exponential().delay(Duration::ZERO))
+            .secondary_reads()
+    });
     let table = service.table("Tests");
     table.create_table().await.unwrap();
-    table.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
+    table.insert(&Employee::ada()).await.unwrap();
     (server, table, faults)
 }
 
@@ -44,7 +43,7 @@ async fn a_read_goes_to_the_secondary_when_the_primary_fails() {
     let (_server, table, faults) = start().await;
     for fault in [failing(), Fault::LoseAnswer, Fault::Hang, Fault::Refuse] {
         faults.plan(Op::Get, [fault]);
-        let row = table.get::<Employee>(("Sales", "1")).await.unwrap();
+        let row = Employee::find(&table).await;
         assert_eq!(row.unwrap().name, "Ada");
     }
     assert_eq!(places(&faults, Op::Get), [false, true].repeat(4));
@@ -57,11 +56,7 @@ async fn a_read_goes_to_the_secondary_when_the_primary_fails() {
 
     // Nothing says that it has to be the primary that recovers.
     faults.plan(Op::Get, vec![failing(); 4]);
-    table
-        .get::<Employee>(("Sales", "1"))
-        .await
-        .unwrap()
-        .unwrap();
+    Employee::find(&table).await.unwrap();
     assert_eq!(
         places(&faults, Op::Get)[8..],
         [false, true, false, true, false]
@@ -76,11 +71,7 @@ async fn the_secondary_is_asked_while_the_primary_wants_to_be_left_alone() {
         .insert("retry-after", "20".parse().unwrap());
     faults.plan(Op::Get, [Fault::Answer(busy), failing()]);
     let start = Instant::now();
-    table
-        .get::<Employee>(("Sales", "1"))
-        .await
-        .unwrap()
-        .unwrap();
+    Employee::find(&table).await.unwrap();
     assert_eq!(places(&faults, Op::Get), [false, true, false]);
     assert_eq!(
         start.elapsed().as_secs(),
@@ -94,13 +85,7 @@ async fn that_something_is_missing_at_the_secondary_is_not_believed() {
     let (_server, table, faults) = start().await;
     let missing = || Fault::Answer(refusal(404, "ResourceNotFound"));
     faults.plan(Op::Get, [failing(), missing()]);
-    assert!(
-        table
-            .get::<Employee>(("Sales", "1"))
-            .await
-            .unwrap()
-            .is_some()
-    );
+    assert!(Employee::find(&table).await.is_some());
     let denied = Fault::Answer(refusal(403, "AuthorizationFailure"));
     let gone = Fault::Answer(refusal(404, "TableNotFound"));
     faults.plan(Op::Get, [failing(), denied, failing(), gone, failing()]);
@@ -110,13 +95,7 @@ async fn that_something_is_missing_at_the_secondary_is_not_believed() {
     assert_eq!(error.attempts(), 5);
     // What the primary says of itself is believed.
     faults.plan(Op::Get, [missing()]);
-    assert!(
-        table
-            .get::<Employee>(("Sales", "1"))
-            .await
-            .unwrap()
-            .is_none()
-    );
+    assert!(Employee::find(&table).await.is_none());
 }
 
 #[tokio::test(start_paused = true)]
@@ -124,11 +103,10 @@ async fn writes_and_what_they_rest_on_stay_at_the_primary() {
     let (_server, table, faults) = start().await;
     faults.plan(Op::Get, [failing(), failing()]);
     faults.plan(Op::Update, [failing(), failing()]);
-    let older = |e: &mut Employee| {
-        e.age += 1;
-        Ok(())
-    };
-    let row = table.modify(("Sales", "1"), older).await.unwrap();
+    let row = table
+        .modify(("Sales", "1"), Employee::grow_older)
+        .await
+        .unwrap();
     assert_eq!(row.age, 37);
     faults.plan(Op::Insert, [Fault::LoseAnswer]);
     faults.plan(Op::Get, [failing()]);

@@ -101,7 +101,7 @@ async fn keys_and_tokens_and_signatures_go_over_https() {
             .unwrap();
         let guest = url.builder().transport(transport.clone());
         let guest = guest.build().unwrap().table("Shared");
-        guest.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
+        guest.insert(&Employee::ada()).await.unwrap();
         table.delete_table().await.unwrap();
     }
 }
@@ -116,10 +116,7 @@ async fn a_server_that_nobody_vouches_for_gets_no_request() {
         .build()
         .unwrap()
         .table("Tests");
-    let error = table
-        .insert(&Employee::new("1", "Ada", 36))
-        .await
-        .unwrap_err();
+    let error = table.insert(&Employee::ada()).await.unwrap_err();
     // Nothing was sent, so nothing is in doubt.
     assert_eq!(error.kind(), ErrorKind::Transport, "{error:?}");
     let told = format!("{error:?}").to_lowercase();

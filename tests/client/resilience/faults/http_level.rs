@@ -4,9 +4,10 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use harness::client_with;
 use harness::faults::{Fault, Faults, Op, batch_refusal, foreign, refusal};
 use http::Response;
-use tablesdk::{RetryPolicy, TableServiceClient};
+use tablesdk::RetryPolicy;
 use tablesdk_server::TableServer;
 use tokio::time::sleep;
 
@@ -165,12 +166,11 @@ impl Stage {
         let server = TableServer::in_process();
         let ledger = Ledger::new(server.transport());
         let faults = Faults::new(ledger.clone());
-        let service = TableServiceClient::builder(server.endpoint())
-            .credential(server.credential())
-            .transport(faults.clone())
-            .retry(RetryPolicy::exponential().budget(u32::MAX))
-            .build()
-            .unwrap();
+        let service = client_with(&server, |builder| {
+            builder
+                .transport(faults.clone())
+                .retry(RetryPolicy::exponential().budget(u32::MAX))
+        });
         direct(&server).create_table().await.unwrap();
         let table = service.table("Tests");
         Self {
@@ -185,7 +185,7 @@ impl Stage {
         let other = direct(&self.server);
         other.delete(("Sales", "1")).await.unwrap();
         if verb.before().is_some() {
-            other.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
+            other.insert(&Employee::ada()).await.unwrap();
         }
         self.ledger.reset();
     }

@@ -140,7 +140,7 @@ impl Scene<'_> {
 type State = Option<(String, i32)>;
 
 async fn state(table: &TableClient) -> State {
-    let row = table.get(Employee::key("Sales", "1")).await.unwrap();
+    let row = Employee::find(&table).await;
     row.map(|row| (row.name.clone(), row.age))
 }
 

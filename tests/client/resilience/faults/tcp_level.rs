@@ -90,7 +90,7 @@ async fn one_tear_befalls_every_verb() {
         for verb in Verb::ALL {
             other.delete(("Sales", "1")).await.unwrap();
             if verb.before().is_some() {
-                other.insert(&Employee::new("1", "Ada", 36)).await.unwrap();
+                other.insert(&Employee::ada()).await.unwrap();
             }
             ledger.reset();
             let before = torn.connections();
@@ -155,7 +155,7 @@ async fn a_connection_that_is_lost_each_time_is_given_up() {
         Tear::Text(""),
     ] {
         torn.plan(vec![tear.clone(); 5]);
-        let row = Employee::new("1", "Ada", 36);
+        let row = Employee::ada();
         let error = table.insert(&row).await.unwrap_err();
         assert!(error.is_outcome_unknown(), "{tear:?}: {error:?}");
         assert_eq!(error.attempts(), 5, "{tear:?}: {error:?}");

@@ -129,10 +129,6 @@ impl Verb {
             None if matches!(self, Self::Insert) => return table.insert(&new).await.map(|_| true),
             None => return table.insert(&new).exactly_once().await.map(|_| true),
         };
-        let older = |e: &mut Employee| {
-            e.age += 1;
-            Ok(())
-        };
         match self {
             Self::Delete => return table.delete(key()).await,
             Self::DeleteOnce => return table.delete(key()).exactly_once().await,
@@ -155,8 +151,12 @@ impl Verb {
             Self::Merge => table.merge(&mut row).await,
             Self::MergeOnce => table.merge(&mut row).exactly_once().await,
             Self::MergeUnconditional => table.merge_unconditional(&new).await.map(drop),
-            Self::Modify => table.modify(key(), older).await.map(drop),
-            Self::ModifyOnce => table.modify(key(), older).exactly_once().await.map(drop),
+            Self::Modify => table.modify(key(), Employee::grow_older).await.map(drop),
+            Self::ModifyOnce => table
+                .modify(key(), Employee::grow_older)
+                .exactly_once()
+                .await
+                .map(drop),
             Self::Patch => {
                 let patch = table
                     .patch(key())

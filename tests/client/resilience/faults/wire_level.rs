@@ -47,7 +47,7 @@ impl Verb {
     }
 
     async fn run(self, table: &TableClient) -> Result<(), Error> {
-        let ada = Employee::new("1", "Ada", 36);
+        let ada = Employee::ada();
         let key = Employee::key("Sales", "1");
         match self {
             Self::Get => table.get(key).await.map(|row| assert!(row.is_some())),
