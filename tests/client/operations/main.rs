@@ -11,6 +11,7 @@ mod continuations;
 mod paging;
 mod queries;
 mod reading_and_changing;
+mod requests;
 mod shared_access;
 mod tables;
 mod tracked;

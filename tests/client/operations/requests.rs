@@ -1,0 +1,261 @@
+//! The client's requests, byte for byte, as a mock server receives them.
+
+use harness::client_with;
+use harness::faults::SERVICE_HEADERS;
+use tablesdk::transport::Backend;
+use tablesdk::{ErrorKind, Guid, RetryPolicy, SharedKey, TableClient, TableServiceClient};
+use tablesdk_server::TableServer;
+use wiremock::matchers::{any, method};
+use wiremock::{Mock, MockServer, Request, ResponseTemplate};
+
+use crate::Employee;
+
+fn key() -> SharedKey {
+    SharedKey::new("acct", "c2VjcmV0").unwrap()
+}
+
+/// A mock server that gives this response, and a client of it.
+async fn responding(response: ResponseTemplate, backend: Backend) -> (MockServer, TableClient) {
+    let server = MockServer::start().await;
+    let query = ResponseTemplate::new(200).set_body_string(r#"{"value":[]}"#);
+    let mock = Mock::given(method("GET")).respond_with(query);
+    mock.with_priority(9).mount(&server).await;
+    let mock = Mock::given(any()).respond_with(response);
+    mock.with_priority(10).mount(&server).await;
+    let service = TableServiceClient::builder(format!("{}/acct", server.uri()))
+        .credential(key())
+        .backend(backend)
+        .retry(RetryPolicy::none())
+        .build();
+    (server, service.unwrap().table("People"))
+}
+
+fn no_content() -> ResponseTemplate {
+    let etag = "W/\"datetime'2024-03-15T10%3A20%3A30.5Z'\"";
+    ResponseTemplate::new(204)
+        .append_headers(SERVICE_HEADERS)
+        .insert_header("ETag", etag)
+}
+
+/// Method, path with query, the headers that differ between operations, and the body, of the only request. The others are as in
+/// every request, and the signature is for the method and the path that were sent.
+async fn sent(backend: Backend, operation: impl AsyncFnOnce(TableClient)) -> String {
+    let (server, table) = responding(no_content(), backend).await;
+    operation(table).await;
+    let requests = server.received_requests().await.unwrap();
+    let [request] = requests.as_slice() else {
+        panic!("{requests:?}")
+    };
+    let header = |name: &str| {
+        request
+            .headers
+            .get(name)
+            .map(|value| value.to_str().unwrap())
+    };
+    assert_eq!(
+        header("accept"),
+        Some("application/json;odata=minimalmetadata")
+    );
+    assert_eq!(header("dataserviceversion"), Some("3.0"));
+    assert_eq!(header("x-ms-version"), Some("2019-02-02"));
+    let (content_type, path) = (
+        header("content-type").unwrap_or_default(),
+        request.url.path(),
+    );
+    let date = header("x-ms-date").unwrap();
+    let signed = format!("{}\n\n{content_type}\n{date}\n/acct{path}", request.method);
+    let signature = format!("SharedKey acct:{}", key().sign(&signed).expose());
+    assert_eq!(header("authorization"), Some(signature.as_str()));
+
+    let query = request.url.query().map(|query| format!("?{query}"));
+    let mut text = format!("{} {path}{}\n", request.method, query.unwrap_or_default());
+    for name in ["content-type", "if-match", "prefer", "x-http-method"] {
+        if let Some(value) = header(name) {
+            text += &format!("{name}: {value}\n");
+        }
+    }
+    text + body(request)
+}
+
+fn body(request: &Request) -> &str {
+    std::str::from_utf8(&request.body).unwrap()
+}
+
+fn ada() -> Employee {
+    Employee {
+        department: "O'Hare & co".into(),
+        email: Some("ada@contoso.com".into()),
+        ..Employee::ada()
+    }
+}
+
+const BODY: &str = r#"{"PartitionKey":"O'Hare & co","RowKey":"1","Name":"Ada","Age":36,"Email":"ada@contoso.com"}"#;
+
+#[tokio::test]
+async fn each_operation_sends_its_own_request() {
+    let path = "/acct/People(PartitionKey='O''Hare%20%26%20co',RowKey='1')";
+    let json = "content-type: application/json";
+    let insert = sent(Backend::Storage, async |table| {
+        let time = table.insert(&ada()).await.unwrap().timestamp().unwrap();
+        assert_eq!(time.to_string(), "2024-03-15T10:20:30.5Z");
+    });
+    assert_eq!(
+        insert.await,
+        format!("POST /acct/People()\n{json}\nprefer: return-no-content\n{BODY}")
+    );
+
+    let upsert = async |table: TableClient| drop(table.upsert_merge(&ada()).await.unwrap());
+    assert_eq!(
+        sent(Backend::Storage, upsert).await,
+        format!("PATCH {path}\n{json}\n{BODY}")
+    );
+    let merge = format!("POST {path}\n{json}\nx-http-method: MERGE\n{BODY}");
+    assert_eq!(sent(Backend::Cosmos, upsert).await, merge);
+
+    let upsert = async |table: TableClient| drop(table.upsert_replace(&ada()).await.unwrap());
+    assert_eq!(
+        sent(Backend::Cosmos, upsert).await,
+        format!("PUT {path}\n{json}\n{BODY}")
+    );
+
+    let replace = sent(Backend::Storage, async |table| {
+        table.replace_unconditional(&ada()).await.unwrap();
+    });
+    assert_eq!(
+        replace.await,
+        format!("PUT {path}\n{json}\nif-match: *\n{BODY}")
+    );
+
+    let delete = sent(Backend::Storage, async |table| {
+        assert!(table.delete(("a", "b")).await.unwrap());
+    });
+    assert_eq!(
+        delete.await,
+        "DELETE /acct/People(PartitionKey='a',RowKey='b')\nif-match: *\n"
+    );
+
+    let query = sent(Backend::Storage, async |table| {
+        let query = table.query::<Employee>().partition("a").page_size(100);
+        let query = query.filter(|e| e.age.ge(5) | e.name.eq("O'Brien"));
+        query.select(|e| (e.id, e.age)).collect().await.unwrap();
+    });
+    assert_eq!(
+        query.await,
+        "GET /acct/People()?$filter=PartitionKey%20eq%20%27a%27%20and%20%28Age%20ge%205%20or%20Name%20eq%20%27O%27%27Brien%27%29&$select=RowKey%2CAge&$top=100\n"
+    );
+}
+
+#[tokio::test]
+async fn a_batch_to_cosmos_db_has_merges_as_post() {
+    let (server, table) = responding(no_content(), Backend::Cosmos).await;
+    let batch = table.batch("O'Hare & co").upsert_merge(&ada());
+    batch.await.unwrap_err();
+    let requests = server.received_requests().await.unwrap();
+    assert!(!requests[0].headers.contains_key("x-http-method"));
+    let body = body(&requests[0]).to_ascii_lowercase();
+    assert!(body.contains("\r\n\r\npost http"), "{body}");
+    assert!(body.contains("\r\nx-http-method: merge\r\n"), "{body}");
+}
+
+#[tokio::test]
+async fn the_bundled_server_accepts_merges_as_post() {
+    let server = TableServer::in_process();
+    let table = client_with(&server, |builder| builder.backend(Backend::Cosmos)).table("People");
+    table.create_table().await.unwrap();
+    table.upsert_merge(&ada()).await.unwrap();
+    let older = Employee { age: 37, ..ada() };
+    let batch = table.batch("O'Hare & co").merge_unconditional(&older);
+    batch.await.unwrap();
+    let stored = table.get::<Employee>(("O'Hare & co", "1")).await.unwrap();
+    assert_eq!(stored.unwrap().age, 37);
+}
+
+#[tokio::test]
+async fn an_etag_that_no_header_can_hold_is_not_sent() {
+    let page = r#"{"value":[{"odata.etag":"W/\"a\nb\"","PartitionKey":"Sales","RowKey":"1","Timestamp":"2024-03-15T10:20:30Z","Name":"Ada","Age":36}]}"#;
+    let (server, table) = responding(no_content(), Backend::Storage).await;
+    let mock = Mock::given(any()).respond_with(ResponseTemplate::new(200).set_body_string(page));
+    mock.mount(&server).await;
+    let mut read = table.query::<Employee>().collect().await.unwrap();
+    for error in [
+        table.replace(&mut read[0]).await.unwrap_err(),
+        table.merge(&mut read[0]).await.unwrap_err(),
+        table.delete_stored(&read[0]).await.unwrap_err(),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::Input, "{error:?}");
+        let text = format!("{error:?}");
+        assert!(text.contains("the ETag holds characters"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn the_debug_output_of_an_action_has_no_values() {
+    let (_server, table) = responding(no_content(), Backend::Storage).await;
+    let text = format!(
+        "{:?} {:?}",
+        table.insert(&ada()),
+        table.upsert_merge(&ada())
+    );
+    assert!(text.contains("O'Hare"), "{text}");
+    assert!(!text.contains("contoso"), "{text}");
+}
+
+/// Boundaries and the name of the marker are random.
+fn without_guids(text: &str) -> String {
+    let mut shown = String::new();
+    let mut rest = text;
+    while let Some(next) = rest.chars().next() {
+        let is_guid = rest.get(..36).is_some_and(|id| id.parse::<Guid>().is_ok());
+        let length = if is_guid { 36 } else { next.len_utf8() };
+        shown += if is_guid { "GUID" } else { &rest[..length] };
+        rest = &rest[length..];
+    }
+    shown
+}
+
+#[tokio::test]
+async fn exactly_once_sends_the_marker_before_the_change() {
+    let (server, table) = responding(ResponseTemplate::new(403), Backend::Storage).await;
+    let insert = table.insert(&Employee::ada()).exactly_once();
+    insert.await.unwrap_err();
+    let requests = server.received_requests().await.unwrap();
+    // The response is a proxy's: the client tries to cancel by the marker, and reads the entity.
+    let [batch, marker, read] = requests.as_slice() else {
+        panic!("{requests:?}")
+    };
+    assert_eq!(
+        (marker.url.path(), read.method.as_str()),
+        ("/acct/People()", "GET")
+    );
+    let uri = server.uri();
+    let marker_in = |state: &str| {
+        format!(
+            r#"{{"PartitionKey":"Sales","RowKey":"~tablesdk.once.GUID","TablesdkMarker":"exactly-once","TablesdkState":"{state}","TablesdkOperation":"insert entity"}}"#
+        )
+    };
+    let insert = |body: &str| {
+        let lines = [
+            "--changeset_GUID",
+            "Content-Type: application/http",
+            "Content-Transfer-Encoding: binary",
+            "",
+            &format!("POST {uri}/acct/People() HTTP/1.1"),
+            "Accept: application/json;odata=minimalmetadata",
+            "Content-Type: application/json",
+            "DataServiceVersion: 3.0",
+            "Prefer: return-no-content",
+            "",
+            body,
+            "",
+        ];
+        lines.join("\r\n")
+    };
+    let expected = [
+        "--batch_GUID\r\nContent-Type: multipart/mixed; boundary=changeset_GUID\r\n\r\n",
+        &insert(&marker_in("committed")),
+        &insert(r#"{"PartitionKey":"Sales","RowKey":"1","Name":"Ada","Age":36}"#),
+        "--changeset_GUID--\r\n\r\n--batch_GUID--\r\n",
+    ];
+    assert_eq!(without_guids(body(batch)), expected.concat());
+    assert_eq!(without_guids(body(marker)), marker_in("cancelled"));
+}
