@@ -70,7 +70,6 @@
 //! `cargo install tablesdk-server && tablesdk-server` listens on port 10002 with the well-known development account; see
 //! `tablesdk-server --help`.
 
-mod builder;
 #[cfg(feature = "durable")]
 mod data_folder;
 mod engine;
@@ -81,13 +80,12 @@ mod service;
 mod storage;
 mod time;
 
-pub use builder::Builder;
 #[cfg(feature = "durable")]
 pub use data_folder::{CheckReport, DataFolder, Progress, verify_backup};
 #[cfg(feature = "tls")]
 pub use http::tls_identity::TlsIdentity;
 pub use request::auth::{TokenAction, TokenGrant, TokenRefusal, TokenVerifier};
-pub use server::{InProcess, TableServer};
+pub use server::{Builder, InProcess, TableServer};
 #[cfg(feature = "durable")]
 pub use storage::Durability;
 // The types of the public API, so that a test needs only this crate. They are the same types as in `tablesdk`.

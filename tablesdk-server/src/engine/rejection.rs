@@ -1,7 +1,6 @@
 //! Rejections of the engine: errors of the client, one variant for each error code of the service.
 //!
-//! A failure of the storage is an error of the server and has another type. [`Failure`] combines the two, and the response
-//! distinguishes them again. This module knows codes, but no messages and no statuses.
+//! A failure of the storage is an error of the server and has another type. [`Failure`] combines the two. This module knows codes, but no messages and no statuses.
 
 use tablesdk_protocol::{ErrorCode, ServiceError};
 
@@ -91,28 +90,5 @@ impl From<Rejection> for Failure {
 impl From<StorageError> for Failure {
     fn from(error: StorageError) -> Self {
         Self::Storage(error)
-    }
-}
-
-impl From<Failure> for ServiceError {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Rejected(rejection) | Failure::RejectedChange(_, rejection) => {
-                rejection.into()
-            }
-            Failure::Storage(error) => error.into(),
-        }
-    }
-}
-
-/// The response contains no details of the storage failure, because clients must not see them. The operator finds them in the log.
-impl From<StorageError> for ServiceError {
-    fn from(error: StorageError) -> Self {
-        if error.is_temporary() {
-            // The storage has logged it, once.
-            return ErrorCode::ServerBusy.into();
-        }
-        crate::request::log::failed(&error);
-        ErrorCode::InternalError.into()
     }
 }

@@ -85,7 +85,7 @@ impl Handler for Service {
         admitted: Admitted,
         body: Bytes,
     ) -> impl Future<Output = Response<Bytes>> + Send {
-        Self::answer(self, admitted, body)
+        Self::respond(self, admitted, body)
     }
 
     fn refuse(&self, admitted: Admitted, error: &ServiceError) -> Response<Bytes> {

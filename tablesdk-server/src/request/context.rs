@@ -48,10 +48,14 @@ pub(crate) struct Context {
 
 impl Context {
     /// Takes the facts from the head of a request. What is malformed is left out.
-    pub(crate) fn new(head: &Parts, address: Address, request_id: Guid, now: Timestamp) -> Self {
+    pub(crate) fn new(
+        head: &Parts,
+        options: Option<&QueryOptions>,
+        address: Address,
+        request_id: Guid,
+        now: Timestamp,
+    ) -> Self {
         let headers = &head.headers;
-        let options = QueryOptions::parse(head.uri.query().unwrap_or_default());
-        let options = options.unwrap_or_default();
         Self {
             address,
             client_request_id: headers
@@ -59,19 +63,18 @@ impl Context {
                 .filter(|id| is_client_request_id(id))
                 .cloned(),
             cors: Cors::default(),
-            error_format: ErrorFormat::of(&options, headers),
+            error_format: ErrorFormat::of(options, headers),
             memory: head.extensions.get::<Arc<RequestMemory>>().cloned(),
             now,
             peer: head.extensions.get::<Peer>().map(|peer| peer.0),
             request_id,
-            timeout: match options.timeout() {
-                Ok(timeout) => timeout,
-                Err(_) => Duration::from_secs(OPERATION_SECONDS_MAX),
-            },
+            timeout: options
+                .and_then(|options| options.timeout().ok())
+                .unwrap_or(Duration::from_secs(OPERATION_SECONDS_MAX)),
             timer: Timer::Unknown,
             version: match headers.get(X_MS_VERSION) {
                 Some(version) => Some(version.clone()),
-                None => version_of_sas(head.uri.query().unwrap_or_default(), &options),
+                None => options.and_then(|options| version_of_sas(head, options)),
             }
             .filter(is_version),
         }
@@ -278,13 +281,13 @@ enum ErrorFormat {
 
 impl ErrorFormat {
     /// As the operations read it; minimal metadata where they would refuse it.
-    fn of(options: &QueryOptions, headers: &HeaderMap) -> Self {
-        if matches!(options.get("comp"), Some("acl" | "properties" | "stats")) {
+    fn of(options: Option<&QueryOptions>, headers: &HeaderMap) -> Self {
+        let option = |name| options.and_then(|options| options.get(name));
+        if matches!(option("comp"), Some("acl" | "properties" | "stats")) {
             return Self::Xml;
         }
         let accept = headers.get(header::ACCEPT);
-        let accept = options
-            .get("$format")
+        let accept = option("$format")
             .or_else(|| accept.and_then(|accept| accept.to_str().ok()))
             .unwrap_or_default();
         if accept.trim() == XML {
@@ -325,8 +328,8 @@ impl RequestIds {
 }
 
 /// The version that a shared access signature asks for where no header does.
-fn version_of_sas(query: &str, options: &QueryOptions) -> Option<HeaderValue> {
-    if !SignedSas::is_in(query) {
+fn version_of_sas(head: &Parts, options: &QueryOptions) -> Option<HeaderValue> {
+    if !SignedSas::is_in(head.uri.query().unwrap_or_default()) {
         return None;
     }
     let version = options.get("api-version").or_else(|| options.get("sv"))?;
@@ -370,7 +373,9 @@ mod tests {
         }
         let (head, ()) = request.body(()).unwrap().into_parts();
         let address = Address::of(&head, |_| false);
-        Context::new(&head, address, Guid::default(), Timestamp::UNIX_EPOCH)
+        let options = QueryOptions::parse(head.uri.query().unwrap_or_default()).ok();
+        let now = Timestamp::UNIX_EPOCH;
+        Context::new(&head, options.as_ref(), address, Guid::default(), now)
     }
 
     #[test]

@@ -21,7 +21,7 @@ use crate::request::context::Context;
 
 /// The facts known about a request so far. They are logged when this is dropped, at the latest.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct RequestRecord {
     /// `None` if no subscriber reads the log.
     facts: Option<Box<Facts>>,
     operation: &'static str,
@@ -39,7 +39,7 @@ struct Facts {
     bytes_in: usize,
 }
 
-impl Entry {
+impl RequestRecord {
     /// For a request that has come.
     pub(crate) fn new(head: &Parts, context: &Context) -> Self {
         let facts = tracing::enabled!(target: TARGET, Level::ERROR).then(|| {
@@ -132,7 +132,7 @@ pub(crate) fn span(context: &Context) -> Span {
 }
 
 /// The connection broke, or the server stopped, before there was an answer.
-impl Drop for Entry {
+impl Drop for RequestRecord {
     fn drop(&mut self) {
         if let Some(facts) = self.facts.take() {
             tracing::info!(
@@ -180,7 +180,7 @@ pub(crate) fn part_refused(error: &ServiceError) {
 }
 
 /// Writes down that something below the service failed, with all its causes.
-pub(crate) fn failed(error: &dyn Error) {
+pub(crate) fn storage_failed(error: &dyn Error) {
     tracing::error!(target: TARGET, error = with_causes(error), "the storage failed");
 }
 

@@ -4,6 +4,7 @@
 //! runtime and belong to the handle: no task outlives it.
 
 mod admin;
+mod builder;
 mod open_files;
 
 use std::fmt;
@@ -24,11 +25,12 @@ use tokio::task::{JoinError, JoinHandle, JoinSet, spawn_blocking};
 use tokio::time::{sleep, timeout};
 
 use self::admin::Admin;
+pub use self::builder::Builder;
+use self::builder::Sockets;
 use self::open_files::ConnectionLimit;
-use crate::builder::{Builder, Options, Sockets};
 use crate::http::{Edge, Handler, exceeds_limit, serve, stopped, to_origin_form};
 use crate::request::connection::Encrypted;
-use crate::service::Service;
+use crate::service::{Options, Service};
 use crate::time::time_limit::Timer;
 
 /// A table server in this process, with a listening socket or without one.
@@ -185,7 +187,7 @@ impl TableServer {
         Err(io::Error::new(io::ErrorKind::TimedOut, message))
     }
 
-    pub(crate) async fn listening(sockets: Sockets, options: Options) -> io::Result<Self> {
+    async fn listening(sockets: Sockets, options: Options) -> io::Result<Self> {
         let address = sockets.address;
         let in_context = |error: io::Error| {
             io::Error::new(error.kind(), format!("cannot listen on {address}: {error}"))
@@ -217,7 +219,7 @@ impl TableServer {
         Ok(server)
     }
 
-    pub(crate) fn without_socket(options: Options) -> io::Result<Self> {
+    fn without_socket(options: Options) -> io::Result<Self> {
         let account = first_account(&options);
         Ok(Self::new(
             "http",
@@ -290,7 +292,7 @@ impl Transport for InProcess {
                     Ok(admitted) if exceeds_limit(body.len()) => {
                         service.refuse(admitted, &ErrorCode::RequestBodyTooLarge.into())
                     }
-                    Ok(admitted) => service.answer(admitted, body).await,
+                    Ok(admitted) => service.respond(admitted, body).await,
                 },
             };
             if is_head || response.status() == StatusCode::NO_CONTENT {

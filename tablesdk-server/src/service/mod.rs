@@ -1,11 +1,13 @@
 //! The steps of a request in the server, in order: authentication, decoding of the operation, and the response.
 //!
 //! This module handles HTTP messages, but knows no sockets and no runtime. With a socket or without, the head of a request passes
-//! through [`Service::admit`], then its body through [`Service::answer`]; the body need not be read before the head is admitted.
+//! through [`Service::admit`], then its body through [`Service::respond`]; the body need not be read before the head is admitted.
 //! No content of a request makes the service panic.
 
 mod clean_up;
+mod error;
 mod handler;
+mod query_budget;
 
 use std::collections::HashMap;
 use std::io;
@@ -21,17 +23,30 @@ use tablesdk_protocol::{Clock, CorsRule, ErrorCode, ResourcePath, ServiceError, 
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
-use crate::builder::Options;
-use crate::engine::Engine;
+use self::error::OperationError;
+use crate::engine::{Engine, Paging};
 use crate::request::address::Address;
 use crate::request::auth::{self, Principal, Tokens};
 use crate::request::context::{Context, RequestIds};
 use crate::request::cors::{self, Cors};
-use crate::request::log::{self, Entry};
+use crate::request::log::{self, RequestRecord};
 use crate::request::memory::SMALL_BYTES_MAX;
 use crate::request::metrics::Metrics;
-use crate::storage::{Closed, Storage, StorageError};
+use crate::storage::{Closed, Storage, StorageError, StorageOptions};
 use crate::time::time_limit::{Timer, within};
+
+/// The options of the layers below the sockets.
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
+    /// At least one.
+    pub(crate) accounts: Vec<SharedKey>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) paging: Paging,
+    pub(crate) storage: StorageOptions,
+    /// How long the name of a deleted table stays reserved.
+    pub(crate) table_name_hold: Duration,
+    pub(crate) tokens: Tokens,
+}
 
 /// The table service of some accounts.
 #[derive(Debug)]
@@ -57,11 +72,11 @@ impl Service {
         Self::with_storage(options, storage)
     }
 
-    /// A service of what is in a storage.
+    /// A service with the tables of this storage.
     ///
     /// # Errors
     ///
-    /// When the storage holds something else.
+    /// When the storage has other contents.
     pub(crate) fn with_storage(options: Options, storage: Box<dyn Storage>) -> io::Result<Self> {
         let mut accounts: HashMap<String, Vec<SharedKey>> = HashMap::new();
         for key in options.accounts {
@@ -82,209 +97,235 @@ impl Service {
         })
     }
 
-    /// Goes on with what an earlier process left to do. A timer ends operations that wait for too long.
+    /// Continues the work that an earlier process left. A timer ends operations that wait for too long.
     #[must_use]
     pub(crate) fn resumed(self, timer: Timer) -> Self {
         clean_up::resume(&self.engine, timer);
         Self { timer, ..self }
     }
 
-    /// What its tables are in.
     #[cfg(feature = "durable")]
     pub(crate) fn engine(&self) -> &Arc<Engine> {
         &self.engine
     }
 
-    /// What it has counted.
     pub(crate) const fn metrics(&self) -> &Metrics {
         &self.metrics
     }
 
-    /// Why nothing can be written any more, if that is so.
+    /// Returns the reason if writes are not possible any more.
     pub(crate) fn is_writable(&self) -> Result<(), StorageError> {
         self.engine.is_writable()
     }
 
-    /// Tells when the storage is closed, once the service is gone.
+    /// Resolves when the storage is closed, which is after the service is dropped.
     pub(crate) fn closed(&self) -> Closed {
         self.engine.closed()
     }
 
-    /// Answers a request, whose URL is the one on the wire.
+    /// Responds to a request with the URL that it has on the wire.
     #[cfg(test)]
     pub(crate) async fn call(&self, request: Request<Bytes>) -> Response<Bytes> {
         let (head, body) = request.into_parts();
         match self.admit(head) {
-            Ok(admitted) => self.answer(admitted, body).await,
+            Ok(admitted) => self.respond(admitted, body).await,
             Err(response) => *response,
         }
     }
 
-    /// Finds out who sends a request. Its body is worth reading only if this succeeds.
+    /// Authenticates a request. Its body is worth reading only if this succeeds.
     pub(crate) fn admit(&self, head: Parts) -> Result<Admitted, Box<Response<Bytes>>> {
-        let context = self.context(&head);
-        let entry = Entry::new(&head, &context);
+        let (context, options) = self.context(&head);
+        let record = RequestRecord::new(&head, &context);
         if cors::is_preflight(&head) {
-            let answered = entry.span().in_scope(|| self.preflight(&context, &head));
-            let response = match answered {
-                Ok(response) => context.finish(response),
-                Err(refusal) => return Err(Box::new(refusal.answer(&context, entry))),
-            };
-            entry.answered(&response, None);
-            return Err(Box::new(response));
+            let preflight = record.span().in_scope(|| self.preflight(&context, &head));
+            return Err(Box::new(match preflight {
+                Ok(response) => {
+                    let response = context.finish(response);
+                    record.answered(&response, None);
+                    response
+                }
+                Err(error) => refuse(&context, record, &error),
+            }));
         }
-        let authenticated = entry.span().in_scope(|| {
-            let principal = self.authenticate(&context, &head)?;
-            authorize_head(&principal, &context, &head)?;
+        let authenticated = record.span().in_scope(|| {
+            let principal = self.authenticate(&context, &head, &options)?;
+            authorize_head(&principal, &context, &head, &options)?;
             Ok::<_, Refusal>(principal)
         });
-        match authenticated {
+        let response = match authenticated {
             Ok(principal) => {
                 context.is_authenticated();
-                Ok(Admitted {
+                return Ok(Admitted {
                     context,
-                    entry,
+                    record,
                     head,
+                    options,
                     principal,
-                })
+                });
             }
-            Err(refusal) => {
-                let response = refusal.answer(&context, entry);
-                let status = response.status().as_u16();
-                self.metrics.answered("", status, Duration::ZERO);
-                Err(Box::new(response))
+            Err(Refusal::Unauthenticated(error)) => {
+                let response = context.access_refusal(&error);
+                record.answered(&response, Some(&error));
+                response
             }
-        }
+            Err(Refusal::Rejected(error)) => refuse(&context, record, &error),
+        };
+        let status = response.status().as_u16();
+        self.metrics.answered("", status, Duration::ZERO);
+        Err(Box::new(response))
     }
 
-    /// Does what a request asks for.
-    pub(crate) async fn answer(&self, admitted: Admitted, body: Bytes) -> Response<Bytes> {
+    /// Carries out the operation of a request.
+    pub(crate) async fn respond(&self, admitted: Admitted, body: Bytes) -> Response<Bytes> {
         let Admitted {
             context,
-            mut entry,
+            mut record,
             head,
+            options,
             principal,
         } = admitted;
-        entry.received(&body);
+        record.received(&body);
         let began = Instant::now();
-        let span = entry.span();
-        let handled = self.handle(&context, &principal, head, body, &mut entry);
+        let span = record.span();
+        let handled = async {
+            let operation = decode(&context, head, options, body)?;
+            record.names(handler::name(&operation));
+            let handled = handler::handle(&self.engine, &context, &principal, operation);
+            within(context.timeout(), self.timer, handled).await
+        };
+        let handled = async { handled.await.map_err(OperationError::report) };
         let handled = handled.instrument(span).await;
-        let operation = entry.operation();
+        let operation = record.operation();
         let response = match handled {
             Ok(response) => {
                 let response = context.finish(response);
-                entry.answered(&response, None);
+                record.answered(&response, None);
                 response
             }
-            Err(error) => Refusal::Operation(error).answer(&context, entry),
+            Err(error) => refuse(&context, record, &error),
         };
         let status = response.status().as_u16();
         self.metrics.answered(operation, status, began.elapsed());
         response
     }
 
-    /// The answer to a request whose body was not read to its end.
-    #[expect(clippy::unused_self, reason = "it is the service that answers")]
+    /// The response to a request whose body was not read to its end.
+    #[expect(clippy::unused_self, reason = "the service makes all responses")]
     pub(crate) fn refuse(&self, admitted: Admitted, error: &ServiceError) -> Response<Bytes> {
-        let Admitted { context, entry, .. } = admitted;
-        Refusal::Operation(error.clone()).answer(&context, entry)
+        refuse(&admitted.context, admitted.record, error)
     }
 
-    /// The answer to a request whose head is not good enough to ask who sends it.
+    /// The response to a request that is refused for its head, before authentication.
     pub(crate) fn refuse_head(&self, head: &Parts, error: &ServiceError) -> Response<Bytes> {
-        let context = self.context(head);
-        let entry = Entry::new(head, &context);
-        Refusal::Operation(error.clone()).answer(&context, entry)
+        let (context, _) = self.context(head);
+        let record = RequestRecord::new(head, &context);
+        refuse(&context, record, error)
     }
 
-    /// The answer to what has no head that could be read.
+    /// The response to a request whose head is malformed.
     pub(crate) fn refuse_unread(&self, error: &ServiceError) -> Response<Bytes> {
         let (head, ()) = Request::new(()).into_parts();
-        let context = self.context(&head);
+        let (context, _) = self.context(&head);
         log::unread(context.request_id(), error);
         context.refusal(error)
     }
 
     /// Responds to a CORS preflight. No authentication is required.
-    fn preflight(&self, context: &Context, head: &Parts) -> Result<Response<Bytes>, Refusal> {
+    fn preflight(&self, context: &Context, head: &Parts) -> Result<Response<Bytes>, ServiceError> {
         self.keys(context, head)?;
         let rules = self.cors_rules(context.account())?;
-        Ok(cors::preflight(&head.headers, &rules)?)
+        cors::preflight(&head.headers, &rules)
     }
 
-    fn authenticate(&self, context: &Context, head: &Parts) -> Result<Principal, Refusal> {
+    fn authenticate(
+        &self,
+        context: &Context,
+        head: &Parts,
+        options: &Result<QueryOptions, ServiceError>,
+    ) -> Result<Principal, Refusal> {
         let keys = self.keys(context, head)?;
         let policies = |table: &TableName| {
             let view = self.engine.read();
-            let table = view.table(context.account(), table)?;
-            let policies = table.map(|table| view.table_acl(table.id)).transpose()?;
-            Ok(policies)
+            let table = view.table(context.account(), table);
+            let policies = table.and_then(|table| {
+                let policies = table.map(|table| view.table_acl(table.id));
+                policies.transpose()
+            });
+            policies.map_err(|error| OperationError::from(error).report())
         };
-        auth::authenticate(keys, &self.tokens, context, head, policies).map_err(Refusal::Access)
+        let options = options.as_ref().ok();
+        auth::authenticate(keys, &self.tokens, context, head, options, policies)
+            .map_err(Refusal::Unauthenticated)
     }
 
-    /// The keys of the account that is asked.
+    /// The keys of the account that the URL names.
     fn keys(&self, context: &Context, head: &Parts) -> Result<&[SharedKey], ServiceError> {
         context.check_version(&head.headers)?;
         let keys = self.accounts.get(context.account());
         Ok(keys.ok_or(ErrorCode::ResourceNotFound)?)
     }
 
-    async fn handle(
-        &self,
-        context: &Context,
-        principal: &Principal,
-        head: Parts,
-        body: Bytes,
-        entry: &mut Entry,
-    ) -> Result<Response<Bytes>, ServiceError> {
-        // Only after authentication: the meaning of a URL is not revealed to unauthenticated clients.
-        let request = ReceivedRequest {
-            account: context.account().to_owned(),
-            resource: ResourcePath::parse(context.resource())?,
-            options: QueryOptions::parse(head.uri.query().unwrap_or_default())?,
-            method: head.method,
-            headers: head.headers,
-            body,
-        };
-        // What it comes to is known already; here it is refused where it is malformed.
-        request.options.timeout()?;
-        let operation = Operation::decode(request)?;
-        entry.names(handler::name(&operation));
-        let handled = handler::handle(&self.engine, context, principal, operation);
-        within(context.timeout(), self.timer, handled).await
-    }
-
-    fn context(&self, head: &Parts) -> Context {
+    /// The facts of a request, and the options of its query string, which is parsed only here.
+    fn context(&self, head: &Parts) -> (Context, Result<QueryOptions, ServiceError>) {
+        let options = QueryOptions::parse(head.uri.query().unwrap_or_default());
         let address = Address::of(head, |account| self.accounts.contains_key(account));
-        let context = Context::new(head, address, self.request_ids.next(), self.clock.now())
-            .with_timer(self.timer);
-        if !Cors::concerns(head) || cors::is_preflight(head) {
-            return context;
-        }
+        let known = options.as_ref().ok();
+        let context = Context::new(
+            head,
+            known,
+            address,
+            self.request_ids.next(),
+            self.clock.now(),
+        )
+        .with_timer(self.timer);
         // The request is not authenticated yet: made-up account names must not cause lookups.
-        if !self.accounts.contains_key(context.account()) {
-            return context;
+        let may_have_rules = Cors::concerns(head)
+            && !cors::is_preflight(head)
+            && self.accounts.contains_key(context.account());
+        if !may_have_rules {
+            return (context, options);
         }
         // If the rules cannot be read, the response has no CORS headers, and the operation reports the error.
         let rules = log::span(&context).in_scope(|| self.cors_rules(context.account()));
-        let rules = rules.unwrap_or_default();
-        context.with_cors(Cors::of(head, &rules))
+        let cors = Cors::of(head, &rules.unwrap_or_default());
+        (context.with_cors(cors), options)
     }
 
     fn cors_rules(&self, account: &str) -> Result<Vec<CorsRule>, ServiceError> {
-        let properties = self.engine.read().service_properties(account)?;
+        let properties = self.engine.read().service_properties(account);
+        let properties = properties.map_err(|error| OperationError::from(error).report())?;
         Ok(properties.cors.unwrap_or_default())
     }
 }
 
-/// Refuses a large body that the credential is not good for, before it is read. A small one is read in any case, so that the
-/// connection can go on.
+/// Decodes a request. This follows authentication, so unauthenticated clients do not learn the meaning of a URL.
+fn decode(
+    context: &Context,
+    head: Parts,
+    options: Result<QueryOptions, ServiceError>,
+    body: Bytes,
+) -> Result<Operation, ServiceError> {
+    let request = ReceivedRequest {
+        account: context.account().to_owned(),
+        resource: ResourcePath::parse(context.resource())?,
+        options: options?,
+        method: head.method,
+        headers: head.headers,
+        body,
+    };
+    // The context has the value already; a malformed one is refused here.
+    request.options.timeout()?;
+    Operation::decode(request)
+}
+
+/// Refuses a large body that the credential does not permit, before it is read. A small body is read in any case, so that the
+/// connection can be used again.
 fn authorize_head(
     principal: &Principal,
     context: &Context,
     head: &Parts,
+    options: &Result<QueryOptions, ServiceError>,
 ) -> Result<(), ServiceError> {
     let length = head.headers.get(header::CONTENT_LENGTH);
     let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
@@ -294,40 +335,35 @@ fn authorize_head(
         return Ok(());
     }
     let resource = ResourcePath::parse(context.resource())?;
-    let options = QueryOptions::parse(head.uri.query().unwrap_or_default())?;
-    principal.authorize_head(head, &resource, &options)
+    let options = options.as_ref().map_err(Clone::clone)?;
+    principal.authorize_head(head, &resource, options)
 }
 
-/// A request whose sender is known, and whose body is yet to come.
+/// Logs and returns the response to a rejected request.
+fn refuse(context: &Context, record: RequestRecord, error: &ServiceError) -> Response<Bytes> {
+    let response = context.refusal(error);
+    record.answered(&response, Some(error));
+    response
+}
+
+/// An authenticated request whose body is not read yet.
 #[derive(Debug)]
 pub(crate) struct Admitted {
     context: Context,
-    entry: Entry,
+    record: RequestRecord,
     head: Parts,
+    options: Result<QueryOptions, ServiceError>,
     principal: Principal,
 }
 
-/// Why a request gets no other answer: the two kinds look different on the wire.
+/// Why the head of a request is refused: the two kinds of responses have different headers.
 enum Refusal {
-    /// It is not known who asks.
-    Access(ServiceError),
-    /// What is asked for cannot be done.
-    Operation(ServiceError),
+    Unauthenticated(ServiceError),
+    Rejected(ServiceError),
 }
 
 impl From<ServiceError> for Refusal {
     fn from(error: ServiceError) -> Self {
-        Self::Operation(error)
-    }
-}
-
-impl Refusal {
-    fn answer(&self, context: &Context, entry: Entry) -> Response<Bytes> {
-        let (response, error) = match self {
-            Self::Access(error) => (context.access_refusal(error), error),
-            Self::Operation(error) => (context.refusal(error), error),
-        };
-        entry.answered(&response, Some(error));
-        response
+        Self::Rejected(error)
     }
 }

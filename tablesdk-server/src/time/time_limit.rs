@@ -9,7 +9,7 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
 
-use tablesdk_protocol::{ErrorCode, ServiceError};
+use tablesdk_protocol::ErrorCode;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 /// Whether the runtime has a timer.
@@ -26,11 +26,11 @@ pub(crate) enum Timer {
 /// # Errors
 ///
 /// Those of the operation, and `OperationTimedOut`: whether it has had an effect is then unknown.
-pub(crate) async fn within<T>(
+pub(crate) async fn within<T, E: From<ErrorCode>>(
     limit: Duration,
     timer: Timer,
-    operation: impl Future<Output = Result<T, ServiceError>>,
-) -> Result<T, ServiceError> {
+    operation: impl Future<Output = Result<T, E>>,
+) -> Result<T, E> {
     let started = Instant::now();
     let mut operation = pin!(operation);
     // Made for those alone that have to wait.
@@ -54,6 +54,7 @@ pub(crate) async fn within<T>(
 
 #[cfg(test)]
 mod tests {
+    use tablesdk_protocol::ServiceError;
     use tokio::task::yield_now;
     use tokio::time::advance;
 
@@ -70,7 +71,7 @@ mod tests {
             }
         };
         let started = Instant::now();
-        let result: Result<(), _> = within(LIMIT, Timer::Unknown, endless).await;
+        let result: Result<(), ServiceError> = within(LIMIT, Timer::Unknown, endless).await;
         let error = result.unwrap_err();
         assert_eq!(
             (error.status().as_u16(), error.code().as_str()),
@@ -92,11 +93,11 @@ mod tests {
     async fn one_that_is_done_is_never_given_up() {
         let long = async {
             advance(LIMIT).await;
-            Ok(1)
+            Ok::<_, ServiceError>(1)
         };
         // `advance` waits for its turn once, and the time is not up then.
         assert_eq!(within(LIMIT + LIMIT, Timer::Unknown, long).await, Ok(1));
-        let late = async { Ok(1) };
+        let late = async { Ok::<_, ServiceError>(1) };
         assert_eq!(within(Duration::ZERO, Timer::Runs, late).await, Ok(1));
     }
 }

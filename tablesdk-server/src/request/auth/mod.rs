@@ -15,6 +15,7 @@ use http::header;
 use http::request::Parts;
 use tablesdk_protocol::auth::sas::{AccountSas, SasKeyRange, SignedSas, TablePermissions};
 use tablesdk_protocol::auth::{Scheme, SharedKey};
+use tablesdk_protocol::operation::QueryOptions;
 use tablesdk_protocol::{ErrorCode, ServiceError, SignedIdentifier, TableName};
 
 pub(crate) use authorize::{Change, ChangeKind};
@@ -46,13 +47,14 @@ pub(crate) struct TableGrant {
 
 /// Authenticates a request. Any of the account's keys is accepted.
 ///
-/// `policies` looks up the stored access policies of a table, for a signature that names one. It returns `None` for a missing
+/// `options` are those of the query string; `None` if it is malformed. `policies` looks up the stored access policies of a table, for a signature that names one. It returns `None` for a missing
 /// table.
 pub(crate) fn authenticate(
     keys: &[SharedKey],
     tokens: &Tokens,
     context: &Context,
     head: &Parts,
+    options: Option<&QueryOptions>,
     policies: impl FnOnce(&TableName) -> Result<Option<Vec<SignedIdentifier>>, ServiceError>,
 ) -> Result<Principal, ServiceError> {
     let query = head.uri.query().unwrap_or_default();
@@ -65,7 +67,7 @@ pub(crate) fn authenticate(
     }
     // SERVICE: unsure. Clients that sign a URL with a SAS in it rely on this: the header wins. Where the header is not valid, the usual
     // emulator takes a SAS that is.
-    authenticate_header(keys, tokens, context, head).or_else(|error| {
+    authenticate_header(keys, tokens, context, head, options).or_else(|error| {
         if has_sas {
             sas::authenticate(keys, context, query, policies).map_err(|_| error)
         } else {
@@ -80,8 +82,8 @@ fn authenticate_header(
     tokens: &Tokens,
     context: &Context,
     head: &Parts,
+    options: Option<&QueryOptions>,
 ) -> Result<Principal, ServiceError> {
-    let query = head.uri.query().unwrap_or_default();
     let mut credentials = head.headers.get_all(header::AUTHORIZATION).iter();
     let credential = credentials.next();
     let malformed = || ServiceError::from(ErrorCode::InvalidAuthenticationInfo);
@@ -95,7 +97,7 @@ fn authenticate_header(
         "SharedKey" => Scheme::SharedKey,
         "SharedKeyLite" => Scheme::SharedKeyLite,
         _ if scheme.eq_ignore_ascii_case("Bearer") => {
-            let granted = tokens.authenticate(context, query, credential.trim())?;
+            let granted = tokens.authenticate(context, options, credential.trim())?;
             return Ok(Principal::Token(granted));
         }
         _ => return Err(malformed()),

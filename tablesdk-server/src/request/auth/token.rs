@@ -187,11 +187,10 @@ impl Tokens {
     pub(super) fn authenticate(
         &self,
         context: &Context,
-        query: &str,
+        options: Option<&QueryOptions>,
         token: &str,
     ) -> Result<TokenGrant, ServiceError> {
-        let options = QueryOptions::parse(query).unwrap_or_default();
-        if options.get("comp") == Some("acl") {
+        if options.and_then(|options| options.get("comp")) == Some("acl") {
             // SERVICE: stored access policies do not exist for tokens.
             return Err(ErrorCode::ResourceNotFound.into());
         }

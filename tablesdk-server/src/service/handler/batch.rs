@@ -10,6 +10,7 @@ use tablesdk_protocol::operation::batch::{Change, Query, Received, Refusal, Resp
 use tablesdk_protocol::operation::delete_entity;
 use tablesdk_protocol::{EntityKey, ErrorCode, ServiceError, Value};
 
+use super::{Handled, OperationError};
 use super::{get_entity, insert_entity, query_entities, update_entity};
 use crate::engine::{self, Action, Command, Engine, Failure, Outcome, View};
 use crate::request::auth::{self, Principal};
@@ -21,22 +22,26 @@ pub(super) async fn handle(
     context: &Context,
     principal: &Principal,
     request: Received,
-) -> Result<HttpResponse<Bytes>, ServiceError> {
+) -> Handled {
     let (response, surplus) = match request {
         Received::Query(query) => {
-            // SERVICE: whoever may not do what is asked is refused the whole request, not one of its parts.
+            // SERVICE: a client without the permission is refused the whole request, not one of its parts.
             if let Ok(query) = &query {
                 principal.authorize_read(query.table())?;
             }
-            let answer = answer_query(engine, context, principal, query).await;
-            (Response::Queried(answer), 0)
+            let response = carry_out_query(engine, context, principal, query).await;
+            (Response::Queried(response), 0)
         }
         Received::Changes {
             changes,
             refusal,
             surplus,
         } => {
-            let response = answer_changes(engine, context, principal, &changes, refusal).await?;
+            let carried_out = carry_out(engine, context, principal, &changes, refusal).await?;
+            let response = match carried_out {
+                Ok(responses) => Response::Changed(responses),
+                Err(refusal) => Response::Refused(refused_change(context, &changes, &refusal)),
+            };
             (response, surplus)
         }
     };
@@ -45,55 +50,48 @@ pub(super) async fn handle(
     Ok(response.encode(context.request_id(), more))
 }
 
-async fn answer_query(
+async fn carry_out_query(
     engine: &Engine,
     context: &Context,
     principal: &Principal,
     query: Result<Query, ServiceError>,
 ) -> HttpResponse<Bytes> {
-    let answer = match query {
+    let handled = match query {
         Ok(Query::Entities(request)) => {
             query_entities::handle(engine, context, principal, &request).await
         }
         Ok(Query::Entity(request)) => match principal.authorize_get(&request) {
             Ok(()) => get_entity::handle(engine, context, &request).await,
-            Err(error) => Err(error),
+            Err(error) => Err(error.into()),
         },
-        Err(error) => Err(error),
+        Err(error) => Err(error.into()),
     };
-    answer.unwrap_or_else(|error| part_refusal(context, &Refusal { index: 0, error }.to_error()))
+    handled.unwrap_or_else(|error| {
+        let error = error.report();
+        part_refusal(context, &Refusal { index: 0, error }.to_error())
+    })
 }
 
-async fn answer_changes(
-    engine: &Engine,
-    context: &Context,
-    principal: &Principal,
-    changes: &[Change],
-    refusal: Option<Refusal>,
-) -> Result<Response, ServiceError> {
-    let refusal = match carry_out(engine, context, principal, changes, refusal).await? {
-        Ok(answers) => return Ok(Response::Changed(answers)),
-        Err(refusal) => refusal,
-    };
-    let mut answer = part_refusal(context, &refusal.to_error());
-    // SERVICE: it applies, although there is no content to be had.
+fn refused_change(context: &Context, changes: &[Change], refusal: &Refusal) -> HttpResponse<Bytes> {
+    let mut response = part_refusal(context, &refusal.to_error());
+    // SERVICE: the header is present, although a refusal never has the content.
     if let Some(Change::Insert(request)) = changes.get(refusal.index)
         && let Some(prefer) = request.prefer.as_str()
     {
         let prefer = HeaderValue::from_static(prefer);
-        answer.headers_mut().insert(PREFERENCE_APPLIED, prefer);
+        response.headers_mut().insert(PREFERENCE_APPLIED, prefer);
     }
-    Ok(Response::Refused(answer))
+    response
 }
 
-/// Carries out the changes, unless what follows them is refused already. The answers to them, or the refusal of one.
+/// Carries out the changes, unless a change after them is refused already. Returns their responses, or the refusal of one.
 async fn carry_out(
     engine: &Engine,
     context: &Context,
     principal: &Principal,
     changes: &[Change],
     mut refusal: Option<Refusal>,
-) -> Result<Result<Vec<HttpResponse<Bytes>>, Refusal>, ServiceError> {
+) -> Result<Result<Vec<HttpResponse<Bytes>>, Refusal>, OperationError> {
     let Some(table) = changes.first().map(Change::table) else {
         return Ok(refusal.map_or_else(|| Ok(Vec::new()), Err));
     };
@@ -120,6 +118,7 @@ async fn carry_out(
                 ready.push(change);
             }
             Err(error) => {
+                let error = error.report();
                 refusal = Some(Refusal { index, error });
                 break;
             }
@@ -131,13 +130,13 @@ async fn carry_out(
     let failure = match refusal {
         None => match engine.commit(context.account(), &command).await {
             Ok(outcome) => {
-                let answers = ready.into_iter();
-                let answers = answers.map(|change| change.answer(context, outcome));
-                return Ok(Ok(answers.collect()));
+                let responses = ready.into_iter();
+                let responses = responses.map(|change| change.response(context, outcome));
+                return Ok(Ok(responses.collect()));
             }
             Err(failure) => failure,
         },
-        // SERVICE: the first change that fails is the one that is named, whether it cannot be read or cannot be done.
+        // SERVICE: the error is that of the first change that fails, whether it is malformed or cannot be applied.
         Some(refusal) => match engine
             .check(context.account(), &command, context.now())
             .await
@@ -155,7 +154,7 @@ async fn carry_out(
     }
 }
 
-/// The answer to a refused operation, which is written down: the request as a whole is no refused one.
+/// The response to a refused operation, which is logged here, because the request as a whole succeeds.
 fn part_refusal(context: &Context, error: &ServiceError) -> HttpResponse<Bytes> {
     log::part_refused(error);
     context.part_refusal(error)
@@ -169,7 +168,7 @@ struct Ready<'a> {
 }
 
 impl<'a> Ready<'a> {
-    fn read(view: &View, context: &Context, change: &'a Change) -> Result<Self, ServiceError> {
+    fn read(view: &View, context: &Context, change: &'a Change) -> Result<Self, OperationError> {
         let (key, properties) = match change {
             Change::Delete(request) => (request.key.clone(), Vec::new()),
             Change::Insert(request) => insert_entity::read(view, context, request)?,
@@ -199,13 +198,13 @@ impl<'a> Ready<'a> {
         engine::Change { key, action }
     }
 
-    fn answer(self, context: &Context, outcome: Outcome) -> HttpResponse<Bytes> {
+    fn response(self, context: &Context, outcome: Outcome) -> HttpResponse<Bytes> {
         match self.change {
             Change::Delete(_) => delete_entity::Response.encode(),
             Change::Insert(request) => {
-                insert_entity::answer(context, request, self.key, &self.properties, outcome)
+                insert_entity::response(context, request, self.key, &self.properties, outcome)
             }
-            Change::Update(_) => update_entity::answer(outcome),
+            Change::Update(_) => update_entity::response(outcome),
         }
     }
 }

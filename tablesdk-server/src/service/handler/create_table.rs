@@ -2,19 +2,13 @@
 //!
 //! See <https://learn.microsoft.com/rest/api/storageservices/create-table>. The protocol crate validates the name.
 
-use bytes::Bytes;
-use http::Response as HttpResponse;
-use tablesdk_protocol::ServiceError;
 use tablesdk_protocol::operation::create_table::{Request, Response};
 
+use super::Handled;
 use crate::engine::{Command, Engine};
 use crate::request::context::Context;
 
-pub(super) async fn handle(
-    engine: &Engine,
-    context: &Context,
-    request: Request,
-) -> Result<HttpResponse<Bytes>, ServiceError> {
+pub(super) async fn handle(engine: &Engine, context: &Context, request: Request) -> Handled {
     let command = Command::CreateTable(&request.name);
     engine.commit(context.account(), &command).await?;
     let response = Response {

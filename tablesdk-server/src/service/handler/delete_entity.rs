@@ -2,19 +2,13 @@
 //!
 //! See <https://learn.microsoft.com/rest/api/storageservices/delete-entity1>. The comparison of ETags is not part of this module.
 
-use bytes::Bytes;
-use http::Response as HttpResponse;
-use tablesdk_protocol::ServiceError;
 use tablesdk_protocol::operation::delete_entity::{Request, Response};
 
+use super::Handled;
 use crate::engine::{Action, Change, Command, Engine};
 use crate::request::context::Context;
 
-pub(super) async fn handle(
-    engine: &Engine,
-    context: &Context,
-    request: &Request,
-) -> Result<HttpResponse<Bytes>, ServiceError> {
+pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request) -> Handled {
     let change = Change {
         key: &request.key,
         action: Action::Delete(&request.if_match),

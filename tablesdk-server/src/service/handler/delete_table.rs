@@ -4,20 +4,14 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::Response as HttpResponse;
-use tablesdk_protocol::ServiceError;
 use tablesdk_protocol::operation::delete_table::{Request, Response};
 
+use super::Handled;
 use crate::engine::Engine;
 use crate::request::context::Context;
 use crate::service::clean_up;
 
-pub(super) async fn handle(
-    engine: &Arc<Engine>,
-    context: &Context,
-    request: &Request,
-) -> Result<HttpResponse<Bytes>, ServiceError> {
+pub(super) async fn handle(engine: &Arc<Engine>, context: &Context, request: &Request) -> Handled {
     let command = engine.delete_table(&request.name);
     engine.commit(context.account(), &command).await?;
     clean_up::start(engine, context.timer()).await;

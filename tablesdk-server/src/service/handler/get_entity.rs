@@ -4,18 +4,15 @@
 
 use bytes::Bytes;
 use http::Response as HttpResponse;
+use tablesdk_protocol::ErrorCode;
 use tablesdk_protocol::operation::get_entity::{Request, Response};
 use tablesdk_protocol::wire::json::EntityFormat;
-use tablesdk_protocol::{ErrorCode, ServiceError};
 
+use super::{Handled, OperationError};
 use crate::engine::Engine;
 use crate::request::context::Context;
 
-pub(super) async fn handle(
-    engine: &Engine,
-    context: &Context,
-    request: &Request,
-) -> Result<HttpResponse<Bytes>, ServiceError> {
+pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request) -> Handled {
     loop {
         match read(engine, context, request)? {
             Ok(response) => return Ok(response),
@@ -34,7 +31,7 @@ fn read(
     engine: &Engine,
     context: &Context,
     request: &Request,
-) -> Result<Result<HttpResponse<Bytes>, Large>, ServiceError> {
+) -> Result<Result<HttpResponse<Bytes>, Large>, OperationError> {
     let view = engine.read();
     let table = view.require_table(context.account(), &request.table)?;
     let Some(row) = view.entity(table.id, &request.key)? else {

@@ -2,19 +2,14 @@
 //!
 //! See <https://learn.microsoft.com/rest/api/storageservices/query-tables>.
 
-use bytes::Bytes;
-use http::Response as HttpResponse;
 use tablesdk_protocol::operation::get_table::{Request, Response};
 use tablesdk_protocol::{ErrorCode, ServiceError};
 
+use super::Handled;
 use crate::engine::Engine;
 use crate::request::context::Context;
 
-pub(super) fn handle(
-    engine: &Engine,
-    context: &Context,
-    request: &Request,
-) -> Result<HttpResponse<Bytes>, ServiceError> {
+pub(super) fn handle(engine: &Engine, context: &Context, request: &Request) -> Handled {
     let table = engine.read().table(context.account(), &request.name)?;
     // SERVICE: not `TableNotFound`: here the table is the resource.
     let table = table.ok_or_else(|| ServiceError::from(ErrorCode::ResourceNotFound))?;

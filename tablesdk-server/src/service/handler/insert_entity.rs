@@ -8,8 +8,9 @@ use http::Response as HttpResponse;
 use tablesdk_protocol::operation::Prefer;
 use tablesdk_protocol::operation::insert_entity::{Request, Response};
 use tablesdk_protocol::wire::json::{EntityFormat, EntityHead};
-use tablesdk_protocol::{ETag, EntityKey, ResourcePath, ServiceError, Value};
+use tablesdk_protocol::{ETag, EntityKey, ResourcePath, Value};
 
+use super::{Handled, OperationError};
 use crate::engine::{Action, Change, Command, Engine, Outcome, View, borrowed};
 use crate::request::auth::{self, ChangeKind, Principal};
 use crate::request::context::Context;
@@ -19,7 +20,7 @@ pub(super) async fn handle(
     context: &Context,
     principal: &Principal,
     request: Request,
-) -> Result<HttpResponse<Bytes>, ServiceError> {
+) -> Handled {
     let (key, properties) = read(&engine.read(), context, &request)?;
     principal.authorize(&auth::Change {
         table: &request.table,
@@ -33,7 +34,7 @@ pub(super) async fn handle(
     let command = Command::Change(&request.table, change);
     let outcome = engine.commit(context.account(), &command).await?;
 
-    Ok(answer(context, &request, key, &properties, outcome))
+    Ok(response(context, &request, key, &properties, outcome))
 }
 
 /// What is to be inserted.
@@ -41,15 +42,15 @@ pub(super) fn read(
     view: &View,
     context: &Context,
     request: &Request,
-) -> Result<(EntityKey, Vec<(String, Value)>), ServiceError> {
+) -> Result<(EntityKey, Vec<(String, Value)>), OperationError> {
     // SERVICE: a body that cannot be read comes first, a missing table second, and only then what the body says.
     let input = request.entity.read()?;
     view.require_table(context.account(), &request.table)?;
     Ok((input.key()?, input.into_properties()?))
 }
 
-/// The answer once it was inserted.
-pub(super) fn answer(
+/// The response after the insert.
+pub(super) fn response(
     context: &Context,
     request: &Request,
     key: EntityKey,

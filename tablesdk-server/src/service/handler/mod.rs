@@ -11,7 +11,6 @@ mod get_entity;
 mod get_metadata;
 mod get_table;
 mod insert_entity;
-mod query_budget;
 mod query_entities;
 mod query_tables;
 mod service_properties;
@@ -27,10 +26,14 @@ use tablesdk_protocol::operation::Operation;
 use tablesdk_protocol::operation::batch::Received;
 use tablesdk_protocol::{ErrorCode, ServiceError};
 
+use super::error::OperationError;
 use crate::engine::Engine;
 use crate::request::address::Location;
 use crate::request::auth::Principal;
 use crate::request::context::Context;
+
+/// The response of an operation, without the headers that every response has.
+type Handled = Result<Response<Bytes>, OperationError>;
 
 /// The service's name for an operation, for the request log.
 pub(crate) const fn name(operation: &Operation) -> &'static str {
@@ -61,13 +64,11 @@ pub(crate) async fn handle(
     context: &Context,
     principal: &Principal,
     operation: Operation,
-) -> Result<Response<Bytes>, ServiceError> {
+) -> Handled {
     if context.location() == Location::Secondary && !is_read(&operation) {
         let message = "Write operations are not allowed.";
-        return Err(ServiceError::new(
-            ErrorCode::InsufficientAccountPermissions,
-            message,
-        ));
+        let code = ErrorCode::InsufficientAccountPermissions;
+        return Err(ServiceError::new(code, message).into());
     }
     principal.authorize_operation(&operation)?;
     match operation {
@@ -86,7 +87,7 @@ pub(crate) async fn handle(
         }
         Operation::Misplaced(table, error) => {
             engine.read().require_table(context.account(), &table)?;
-            Err(error)
+            Err(error.into())
         }
         Operation::QueryEntities(request) => {
             query_entities::handle(engine, context, principal, &request).await

@@ -5,8 +5,6 @@
 
 use std::ops::ControlFlow;
 
-use bytes::Bytes;
-use http::Response as HttpResponse;
 use tablesdk_protocol::auth::sas::SasKeyRange;
 use tablesdk_protocol::continuation::{EntityContinuation, decode_token, encode_token};
 use tablesdk_protocol::limits::PAGE_BODY_BYTES_MAX;
@@ -14,12 +12,13 @@ use tablesdk_protocol::operation::query_entities::{Request, Response};
 use tablesdk_protocol::wire::json::{EntityFormat, PageWriter};
 use tablesdk_protocol::{ErrorCode, ServiceError};
 
-use super::query_budget::Pace;
-#[cfg(feature = "durable")]
-use super::query_budget::beside_others;
+use super::Handled;
 use crate::engine::{Engine, Entity, Paging, Position, Progress, Query, Scan, Span, SpanEnd};
 use crate::request::auth::Principal;
 use crate::request::context::Context;
+use crate::service::query_budget::Pace;
+#[cfg(feature = "durable")]
+use crate::service::query_budget::beside_others;
 use crate::storage::StorageError;
 
 pub(super) async fn handle(
@@ -27,7 +26,7 @@ pub(super) async fn handle(
     context: &Context,
     principal: &Principal,
     request: &Request,
-) -> Result<HttpResponse<Bytes>, ServiceError> {
+) -> Handled {
     let paging = engine.paging();
     let start = Start::of(request, paging)?;
     let within = principal.keys().map(span).unwrap_or_default();

@@ -5,22 +5,17 @@
 
 use std::ops::ControlFlow;
 
-use bytes::Bytes;
-use http::Response as HttpResponse;
 use tablesdk_protocol::continuation::{decode_token, encode_token};
 use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 use tablesdk_protocol::operation::query_tables::{Request, Response};
 use tablesdk_protocol::{ErrorCode, ServiceError};
 
-use super::query_budget::Pace;
+use super::Handled;
 use crate::engine::{Engine, Progress, TableScan};
 use crate::request::context::Context;
+use crate::service::query_budget::Pace;
 
-pub(super) async fn handle(
-    engine: &Engine,
-    context: &Context,
-    request: &Request,
-) -> Result<HttpResponse<Bytes>, ServiceError> {
+pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request) -> Handled {
     let from = match &request.next_table_name {
         Some(token) => {
             decode_token(token).map_err(|_| ServiceError::from(ErrorCode::InvalidInput))?

@@ -3,24 +3,18 @@
 //!
 //! See <https://learn.microsoft.com/rest/api/storageservices/set-table-service-properties>.
 
-use bytes::Bytes;
-use http::Response as HttpResponse;
-use tablesdk_protocol::ServiceError;
 use tablesdk_protocol::operation::service_properties::{GetResponse, SetRequest, SetResponse};
 
+use super::Handled;
 use crate::engine::{Command, Engine};
 use crate::request::context::Context;
 
-pub(super) fn get(engine: &Engine, context: &Context) -> Result<HttpResponse<Bytes>, ServiceError> {
+pub(super) fn get(engine: &Engine, context: &Context) -> Handled {
     let properties = engine.read().service_properties(context.account())?;
     Ok(GetResponse { properties }.encode())
 }
 
-pub(super) async fn set(
-    engine: &Engine,
-    context: &Context,
-    request: &SetRequest,
-) -> Result<HttpResponse<Bytes>, ServiceError> {
+pub(super) async fn set(engine: &Engine, context: &Context, request: &SetRequest) -> Handled {
     let command = Command::SetServiceProperties(&request.properties);
     engine.commit(context.account(), &command).await?;
     Ok(SetResponse.encode())

@@ -2,15 +2,14 @@
 //!
 //! See <https://learn.microsoft.com/rest/api/storageservices/get-table-service-stats>.
 
-use bytes::Bytes;
-use http::Response as HttpResponse;
 use tablesdk_protocol::operation::service_stats::Response;
-use tablesdk_protocol::{ErrorCode, GeoReplicationStatus, ServiceError, ServiceStats};
+use tablesdk_protocol::{ErrorCode, GeoReplicationStatus, ServiceStats};
 
+use super::Handled;
 use crate::request::address::Location;
 use crate::request::context::Context;
 
-pub(super) fn handle(context: &Context) -> Result<HttpResponse<Bytes>, ServiceError> {
+pub(super) fn handle(context: &Context) -> Handled {
     if context.location() == Location::Primary {
         return Err(ErrorCode::InvalidQueryParameterValue.into());
     }

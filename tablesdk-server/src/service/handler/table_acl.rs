@@ -4,30 +4,20 @@
 //! signatures.
 // SERVICE: a change there takes up to 30 seconds to take effect; here it takes effect at once.
 
-use bytes::Bytes;
-use http::Response as HttpResponse;
-use tablesdk_protocol::ServiceError;
 use tablesdk_protocol::operation::table_acl::{GetRequest, GetResponse, SetRequest, SetResponse};
 
+use super::Handled;
 use crate::engine::{Command, Engine};
 use crate::request::context::Context;
 
-pub(super) fn get(
-    engine: &Engine,
-    context: &Context,
-    request: &GetRequest,
-) -> Result<HttpResponse<Bytes>, ServiceError> {
+pub(super) fn get(engine: &Engine, context: &Context, request: &GetRequest) -> Handled {
     let view = engine.read();
     let table = view.require_table(context.account(), &request.table)?;
     let identifiers = view.table_acl(table.id)?;
     Ok(GetResponse { identifiers }.encode())
 }
 
-pub(super) async fn set(
-    engine: &Engine,
-    context: &Context,
-    request: &SetRequest,
-) -> Result<HttpResponse<Bytes>, ServiceError> {
+pub(super) async fn set(engine: &Engine, context: &Context, request: &SetRequest) -> Handled {
     let command = Command::SetTableAcl(&request.table, &request.identifiers);
     engine.commit(context.account(), &command).await?;
     Ok(SetResponse.encode())

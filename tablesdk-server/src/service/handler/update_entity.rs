@@ -6,16 +6,13 @@
 use bytes::Bytes;
 use http::Response as HttpResponse;
 use tablesdk_protocol::operation::update_entity::{Request, Response};
-use tablesdk_protocol::{ETag, ServiceError, Value};
+use tablesdk_protocol::{ETag, Value};
 
+use super::{Handled, OperationError};
 use crate::engine::{Action, Change, Command, Engine, Outcome, View};
 use crate::request::context::Context;
 
-pub(super) async fn handle(
-    engine: &Engine,
-    context: &Context,
-    request: &Request,
-) -> Result<HttpResponse<Bytes>, ServiceError> {
+pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request) -> Handled {
     let properties = read(&engine.read(), context, request)?;
     let action = Action::Update {
         mode: request.mode,
@@ -28,7 +25,7 @@ pub(super) async fn handle(
     };
     let command = Command::Change(&request.table, change);
     let outcome = engine.commit(context.account(), &command).await?;
-    Ok(answer(outcome))
+    Ok(response(outcome))
 }
 
 /// What is to be written.
@@ -36,15 +33,15 @@ pub(super) fn read(
     view: &View,
     context: &Context,
     request: &Request,
-) -> Result<Vec<(String, Value)>, ServiceError> {
+) -> Result<Vec<(String, Value)>, OperationError> {
     // The same order as on an insert.
     let input = request.entity.read()?;
     view.require_table(context.account(), &request.table)?;
-    input.into_properties()
+    Ok(input.into_properties()?)
 }
 
-/// The answer once it was written.
-pub(super) fn answer(outcome: Outcome) -> HttpResponse<Bytes> {
+/// The response after the update.
+pub(super) fn response(outcome: Outcome) -> HttpResponse<Bytes> {
     let etag = ETag::from_timestamp(outcome.timestamp);
     Response { etag }.encode()
 }

@@ -269,7 +269,7 @@ fn a_failure_is_told_with_its_causes() {
 
     let log = log_of(|| {
         let cause = io::Error::other("the disk is gone");
-        crate::request::log::failed(&Failure(cause));
+        crate::request::log::storage_failed(&Failure(cause));
     });
     assert_has(&log[0], &["the page cannot be read: the disk is gone"]);
 }

@@ -28,10 +28,9 @@ use http::{HeaderName, HeaderValue, Request, Response};
 use tablesdk_protocol::auth::{Scheme, SharedKey, string_to_sign};
 use tablesdk_protocol::{Clock, Timestamp};
 
-use crate::builder::Options;
 use crate::engine::Paging;
 use crate::request::auth::Tokens;
-use crate::service::Service;
+use crate::service::{Options, Service};
 use crate::storage::{MemoryStorage, Storage, StorageOptions};
 use crate::time::monotonic_clock::tests::ManualClock;
 

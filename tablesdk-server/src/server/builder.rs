@@ -15,15 +15,16 @@ use tablesdk_protocol::Clock;
 use tablesdk_protocol::auth::SharedKey;
 use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 
+use super::TableServer;
 use crate::engine::Paging;
 #[cfg(feature = "tls")]
 use crate::http::tls_identity::TlsIdentity;
-use crate::request::auth::Tokens;
+use crate::request::auth::{TokenVerifier, Tokens};
+use crate::service::Options;
 #[cfg(feature = "durable")]
 use crate::storage::Durability;
 use crate::storage::StorageOptions;
 use crate::time::clock::SystemClock;
-use crate::{TableServer, TokenVerifier};
 
 /// Configures a [`TableServer`]; returned by [`TableServer::builder`].
 ///
@@ -289,28 +290,15 @@ impl Builder {
 
 /// The options of the socket layer.
 #[derive(Clone, Debug)]
-pub(crate) struct Sockets {
-    pub(crate) address: SocketAddr,
-    pub(crate) max_connections: NonZeroUsize,
-    pub(crate) shutdown_grace: Duration,
-    pub(crate) admin_port: Option<u16>,
+pub(super) struct Sockets {
+    pub(super) address: SocketAddr,
+    pub(super) max_connections: NonZeroUsize,
+    pub(super) shutdown_grace: Duration,
+    pub(super) admin_port: Option<u16>,
     /// The scheme of the server's URL.
-    pub(crate) scheme: &'static str,
+    pub(super) scheme: &'static str,
     #[cfg(feature = "tls")]
-    pub(crate) tls: Option<TlsIdentity>,
-}
-
-/// The options of the layers below the sockets.
-#[derive(Clone, Debug)]
-pub(crate) struct Options {
-    /// At least one.
-    pub(crate) accounts: Vec<SharedKey>,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) paging: Paging,
-    pub(crate) storage: StorageOptions,
-    /// How long the name of a deleted table stays reserved.
-    pub(crate) table_name_hold: Duration,
-    pub(crate) tokens: Tokens,
+    pub(super) tls: Option<TlsIdentity>,
 }
 
 /// Refuses a name that cannot be part of a host name, or that would be ambiguous there.

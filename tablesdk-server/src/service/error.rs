@@ -1,0 +1,58 @@
+//! [`OperationError`]: the error of an operation, for the client and for the log.
+
+use tablesdk_protocol::{ErrorCode, ServiceError};
+
+use crate::engine::Failure;
+use crate::request::log;
+use crate::storage::StorageError;
+
+/// Why an operation failed.
+#[derive(Debug)]
+pub(super) struct OperationError {
+    response: ServiceError,
+    /// The error of the storage, which the operator finds in the log. The response contains nothing of it.
+    cause: Option<StorageError>,
+}
+
+impl OperationError {
+    /// Logs the error of the storage, if there is one, and returns the error for the response.
+    pub(super) fn report(self) -> ServiceError {
+        if let Some(cause) = self.cause {
+            log::storage_failed(&cause);
+        }
+        self.response
+    }
+}
+
+impl<E: Into<ServiceError>> From<E> for OperationError {
+    fn from(error: E) -> Self {
+        Self {
+            response: error.into(),
+            cause: None,
+        }
+    }
+}
+
+impl From<StorageError> for OperationError {
+    fn from(error: StorageError) -> Self {
+        if error.is_temporary() {
+            // The storage has logged it, once.
+            return ErrorCode::ServerBusy.into();
+        }
+        Self {
+            response: ErrorCode::InternalError.into(),
+            cause: Some(error),
+        }
+    }
+}
+
+impl From<Failure> for OperationError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Rejected(rejection) | Failure::RejectedChange(_, rejection) => {
+                rejection.into()
+            }
+            Failure::Storage(error) => error.into(),
+        }
+    }
+}
