@@ -9,7 +9,7 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-use futures::TryStreamExt as _;
+use futures::{TryStreamExt as _, stream};
 use indicatif::{ProgressBar, ProgressStyle};
 use tablesdk::{TableClient, TableEntity, TableServiceClient};
 use tablesdk_examples::unique_name;
@@ -91,10 +91,9 @@ async fn run(table: &TableClient, count: u64) -> Result<(), Box<dyn Error>> {
     let started = Instant::now();
     let report = table
         .bulk()
-        .insert_all((0..count).map(Measurement::generate))
+        .insert(stream::iter((0..count).map(Measurement::generate)))
         .concurrency(16)
         .progress(|progress| bar.set_position(progress.written))
-        .run()
         .await?;
     bar.finish_and_clear();
     for failure in report.failures() {

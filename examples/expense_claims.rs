@@ -11,6 +11,7 @@
 
 use std::error::Error;
 
+use futures::stream;
 use tablesdk::key::Desc;
 use tablesdk::{DynamicEntity, TableClient, TableEntity};
 use tablesdk_examples::{connect, unique_name};
@@ -46,7 +47,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 async fn tour(table: &TableClient) -> Result<(), Box<dyn Error>> {
     let claims = (0..100).map(claim);
-    let report = table.bulk().insert_all(claims).run().await?;
+    let report = table.bulk().insert(stream::iter(claims)).await?;
     assert!(report.is_success());
 
     println!("1. The newest three, which are the first three:");

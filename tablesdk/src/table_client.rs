@@ -7,7 +7,7 @@ use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{ETag, IfMatch};
 
 use crate::action::{
-    Batch, BulkStart, CreateTable, DeleteEntity, DeleteTable, GetAccessPolicy, GetEntity, GetMany,
+    Batch, Bulk, CreateTable, DeleteEntity, DeleteTable, GetAccessPolicy, GetEntity, GetMany,
     InsertEntity, Modify, ModifyError, Patch, QueryEntities, SetAccessPolicy, SweepMarkers,
     TableExists, UpdateEntity, WriteEntity,
 };
@@ -595,19 +595,21 @@ impl TableClient {
         Batch::new(self.table.clone(), partition.into_partition_key())
     }
 
-    /// Starts a bulk run: any number of entities over any partitions, from an iterator or a stream.
+    /// Starts a bulk run, which writes or deletes any number of entities over any partitions, from a stream.
     ///
     /// It is not atomic. Entities are grouped into batches of one partition, of up to 100 changes and 4 MiB. Several batches are in
     /// flight at a time. Memory use is bounded, however long the input is. Changes of the same entity keep their order. When an
-    /// entity is refused, the other entities of its batch are still written.
+    /// entity is rejected, the other entities of its batch are still written.
     ///
     /// ```
     #[doc = include_str!("docs/employees.md")]
+    /// use futures::stream;
+    ///
     /// let employees = (0..250).map(|id| {
     ///     let department = ["Sales", "Marketing"][id % 2];
     ///     Employee::new(department, &id.to_string(), "Ada")
     /// });
-    /// let report = table.bulk().upsert_replace_all(employees).concurrency(4).run().await?;
+    /// let report = table.bulk().upsert_replace(stream::iter(employees)).concurrency(4).await?;
     /// assert!(report.is_success());
     /// assert_eq!(report.progress().written, 250);
     /// assert_eq!(report.progress().requests, 4, "two full batches, and two of 25");
@@ -617,9 +619,10 @@ impl TableClient {
     ///
     /// # Errors
     ///
-    /// Errors of [`run`](crate::action::Bulk::run). Errors of single entities are in the [report](crate::action::BulkReport).
-    pub fn bulk(&self) -> BulkStart {
-        BulkStart::new(self.table.clone())
+    /// A [`BulkError`](crate::action::BulkError) when the run ends early. Errors of single entities are in the
+    /// [report](crate::action::BulkReport).
+    pub fn bulk<'a>(&self) -> Bulk<'a, false> {
+        Bulk::new(self.table.clone())
     }
 }
 

@@ -94,7 +94,11 @@ pub(crate) async fn run(world: &World, rng: &mut Rng) {
         .collect();
     let direct = world.direct.table(TABLE);
     let old = before.iter().map(|(p, r)| Row::whole(p, r, OLD));
-    let prepared = direct.bulk().upsert_replace_all(old).run().await.unwrap();
+    let prepared = direct
+        .bulk()
+        .upsert_replace(stream::iter(old))
+        .await
+        .unwrap();
     assert!(prepared.is_success());
 
     let table = world.table(rng, TABLE);
@@ -102,22 +106,19 @@ pub(crate) async fn run(world: &World, rng: &mut Rng) {
     let part = input.iter().map(|(p, r)| Row::part(p, r, token));
     let keys = input.iter().map(|(p, r)| Row::key(p.as_str(), r.as_str()));
     let found = || table.query::<Row>().partition(partition(0).as_str());
-    let streams = rng.bool();
     let concurrency = rng.usize(1..4);
     let bulk = match kind {
-        Kind::Insert if streams => Ok(table.bulk().insert_stream(stream::iter(whole))),
-        Kind::Insert => Ok(table.bulk().insert_all(whole)),
-        Kind::UpsertReplace => Ok(table.bulk().upsert_replace_all(whole)),
-        Kind::UpsertMerge => Ok(table.bulk().upsert_merge_stream(stream::iter(part))),
-        Kind::Delete if streams => Ok(table.bulk().delete_stream(stream::iter(keys))),
-        Kind::Delete => Ok(table.bulk().delete_all(keys)),
+        Kind::Insert => Ok(table.bulk().insert(stream::iter(whole))),
+        Kind::UpsertReplace => Ok(table.bulk().upsert_replace(stream::iter(whole))),
+        Kind::UpsertMerge => Ok(table.bulk().upsert_merge(stream::iter(part))),
+        Kind::Delete => Ok(table.bulk().delete(stream::iter(keys))),
         Kind::DeleteFound => Err(found().delete_all()),
         Kind::DeleteFoundUnchanged => Err(found().page_size(7).delete_all().if_unchanged()),
     };
     let asked = world
         .ask(id, async {
             match bulk {
-                Ok(bulk) => bulk.concurrency(concurrency).run().await,
+                Ok(bulk) => bulk.concurrency(concurrency).await,
                 Err(delete_all) => delete_all.concurrency(concurrency).await,
             }
         })

@@ -4,7 +4,7 @@
 use std::fmt::Debug;
 
 use fastrand::Rng;
-use futures::TryStreamExt as _;
+use futures::{TryStreamExt as _, stream};
 use tablesdk::{Error, Stored};
 
 use crate::entity::Row;
@@ -24,7 +24,11 @@ pub(crate) async fn prepare(world: &World) {
     let stable = (0..STABLE).map(|index| Row::whole("stable", &name(index), number(index)));
     let changing = (0..CHANGING).map(|index| Row::whole("changing", &name(index), number(index)));
     let rows = stable.chain(changing);
-    let report = table.bulk().upsert_replace_all(rows).run().await.unwrap();
+    let report = table
+        .bulk()
+        .upsert_replace(stream::iter(rows))
+        .await
+        .unwrap();
     assert!(report.is_success());
 }
 

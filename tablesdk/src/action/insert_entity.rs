@@ -41,7 +41,10 @@ pub struct InsertEntity<E> {
 
 impl<E: WritableEntity> InsertEntity<E> {
     pub(crate) fn new(table: Table, entity: &E) -> Self {
-        let entity = EncodedEntity::new(OPERATION, entity);
+        Self::encoded(table, EncodedEntity::new(OPERATION, entity))
+    }
+
+    pub(super) const fn encoded(table: Table, entity: Result<EncodedEntity, Error>) -> Self {
         Self {
             table,
             entity,

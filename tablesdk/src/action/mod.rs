@@ -50,7 +50,9 @@ mod update_entity;
 pub use crate::error::{CurrentEntity, CurrentState};
 pub use crate::pipeline::OperationReport;
 pub use batch::{Batch, BatchResult};
-pub use bulk::{Bulk, BulkError, BulkFailure, BulkProgress, BulkReport, BulkStart, DeleteAll};
+pub use bulk::{
+    Bulk, BulkEntity, BulkError, BulkFailure, BulkKey, BulkProgress, BulkReport, DeleteAll,
+};
 pub use create_table::{CreateTable, CreateTableIfMissing};
 pub use delete_entity::DeleteEntity;
 pub use delete_table::DeleteTable;

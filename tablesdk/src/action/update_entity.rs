@@ -43,6 +43,15 @@ impl WriteEntity {
         entity: &E,
     ) -> Self {
         let entity = EncodedEntity::new(operation(mode, if_match.as_ref()), entity);
+        Self::encoded(table, mode, if_match, entity)
+    }
+
+    pub(super) const fn encoded(
+        table: Table,
+        mode: Mode,
+        if_match: Option<IfMatch>,
+        entity: Result<EncodedEntity, Error>,
+    ) -> Self {
         Self {
             table,
             mode,

@@ -32,7 +32,7 @@ on_both_transports! {
         let table = subject.table().await;
         let rows = || (0..450).map(|id| row(["a", "b", "c"][id % 3], &id.to_string(), 1));
         let mut told = Vec::new();
-        let run = table.bulk().insert_all(rows()).progress(|progress| told.push(*progress)).run();
+        let run = table.bulk().insert(stream::iter(rows())).progress(|progress| told.push(*progress));
         let report = run.await.unwrap();
         assert!(report.is_success());
         let BulkProgress { read, written, failed, requests, resume_at, .. } = *report.progress();
@@ -41,20 +41,20 @@ on_both_transports! {
         assert!(told.is_sorted_by_key(|progress| progress.written));
         assert_eq!(values(&table).await.len(), 450);
 
-        let report = table.bulk().insert_stream(stream::iter(rows())).run().await.unwrap();
+        let report = table.bulk().insert(stream::iter(rows())).await.unwrap();
         assert_eq!((report.progress().written, report.failures().len()), (0, 450));
         assert!(report.failures().iter().all(|failure| failure.error().is_conflict()));
 
         let changed = rows().map(|row| DynamicEntity::with_properties(row, [("Other", 2)].map(|(name, value)| (name.to_owned(), value)).into_iter().fold(tablesdk::Properties::new(), |mut all, (name, value)| { all.set(name, value); all })));
-        assert!(table.bulk().upsert_merge_stream(stream::iter(changed.clone())).run().await.unwrap().is_success());
+        assert!(table.bulk().upsert_merge(stream::iter(changed.clone())).await.unwrap().is_success());
         let both = table.get::<DynamicEntity>(("a", "0")).await.unwrap().unwrap();
         assert_eq!(both.properties().len(), 2);
-        assert!(table.bulk().upsert_replace_all(changed).run().await.unwrap().is_success());
+        assert!(table.bulk().upsert_replace(stream::iter(changed)).await.unwrap().is_success());
         let one = table.get::<DynamicEntity>(("a", "0")).await.unwrap().unwrap();
         assert_eq!(one.properties().len(), 1);
 
         let keys = (0..460).map(|id| (["a", "b", "c"][id % 3], id.to_string()));
-        let report = table.bulk().delete_all(keys).run().await.unwrap();
+        let report = table.bulk().delete(stream::iter(keys)).await.unwrap();
         assert_eq!((report.progress().written, report.progress().missing), (450, 10));
         assert!(report.is_success());
         assert_eq!(table.query::<DynamicEntity>().count().await.unwrap(), 0);
@@ -72,7 +72,7 @@ on_both_transports! {
             row(&partition, &id, value)
         }).collect();
         let buffer = random.usize(1..300);
-        let run = table.bulk().upsert_replace_all(rows).concurrency(random.usize(1..20)).buffer(buffer).run();
+        let run = table.bulk().upsert_replace(stream::iter(rows)).concurrency(random.usize(1..20)).buffer(buffer);
         assert_eq!(run.await.unwrap().progress().written, 2_000);
         assert_eq!(values(&table).await, expected);
     }
@@ -87,7 +87,7 @@ on_both_transports! {
             let key = if id == 44 { "a/b".to_owned() } else { id.to_string() };
             Employee { name, ..Employee::new(&key, "", 1) }
         });
-        let report = table.bulk().insert_all(employees).run().await.unwrap();
+        let report = table.bulk().insert(stream::iter(employees)).await.unwrap();
         let mut failed: Vec<_> = report.failures().iter().map(|failure| {
             let row = failure.key().map(|key| key.row_key().as_str().to_owned());
             (failure.index(), row, failure.error().kind())
@@ -108,7 +108,7 @@ on_both_transports! {
     async fn a_missing_table_ends_the_run(subject: Subject) {
         let table = subject.service.table("Missing");
         let endless = (0..).map(|id: u64| row("a", &id.to_string(), 1));
-        let error = table.bulk().insert_all(endless).run().await.unwrap_err();
+        let error = table.bulk().insert(stream::iter(endless)).await.unwrap_err();
         assert_eq!(error.error().unwrap().code().unwrap().as_str(), "TableNotFound");
         assert_eq!((error.report().progress().written, error.report().progress().resume_at), (0, 0));
         let error = table.query::<Employee>().delete_all().await.unwrap_err();
@@ -118,7 +118,7 @@ on_both_transports! {
     async fn what_a_query_finds_is_deleted(subject: Subject) {
         let table = subject.table().await;
         let rows = (0..900).map(|id| row(["a", "b"][id % 2], &format!("{id:04}"), i32::try_from(id).unwrap()));
-        assert!(table.bulk().insert_all(rows).run().await.unwrap().is_success());
+        assert!(table.bulk().insert(stream::iter(rows)).await.unwrap().is_success());
         let query = || table.query::<DynamicEntity>().odata("Value lt 600").page_size(70);
         let report = query().delete_all().dry_run().await.unwrap();
         assert_eq!((report.progress().read, report.progress().written), (600, 0));
@@ -139,8 +139,7 @@ async fn rows_that_change_or_vanish_while_they_are_deleted_are_no_failures() {
     assert!(
         table
             .bulk()
-            .insert_all(rows)
-            .run()
+            .insert(stream::iter(rows))
             .await
             .unwrap()
             .is_success()
@@ -191,8 +190,7 @@ async fn rows_that_change_or_vanish_while_they_are_deleted_are_no_failures() {
             assert!(
                 table
                     .bulk()
-                    .insert_all(rows)
-                    .run()
+                    .insert(stream::iter(rows))
                     .await
                     .unwrap()
                     .is_success()
@@ -217,10 +215,9 @@ async fn a_lost_answer_is_told_of_every_entity_of_its_batch() {
     let mut resume_at = 0;
     let run = table
         .bulk()
-        .insert_all(rows())
+        .insert(stream::iter(rows()))
         .concurrency(1)
-        .progress(|progress| resume_at = progress.resume_at)
-        .run();
+        .progress(|progress| resume_at = progress.resume_at);
     let report = run.await.unwrap();
     assert_eq!(report.progress().written, 200);
     assert_eq!(report.failures().len(), 300);
@@ -239,9 +236,8 @@ async fn a_lost_answer_is_told_of_every_entity_of_its_batch() {
     assert_eq!((report.progress().resume_at, resume_at), (100, 100));
     let report = table
         .bulk()
-        .upsert_replace_all(rows())
+        .upsert_replace(stream::iter(rows()))
         .resume_at(resume_at)
-        .run()
         .await
         .unwrap();
     assert_eq!(
@@ -262,15 +258,14 @@ async fn a_delete_whose_answer_is_lost_is_done_all_the_same() {
     assert!(
         table
             .bulk()
-            .insert_all(rows)
-            .run()
+            .insert(stream::iter(rows))
             .await
             .unwrap()
             .is_success()
     );
     faults.plan(Op::Batch, [Fault::LoseAnswer]);
     let keys = (0..50).map(|id| ("a", id.to_string()));
-    let report = table.bulk().delete_all(keys).run().await.unwrap();
+    let report = table.bulk().delete(stream::iter(keys)).await.unwrap();
     assert!(report.is_success(), "{report:?}");
     let progress = report.progress();
     assert_eq!(progress.written + progress.missing, 50);
@@ -281,12 +276,12 @@ async fn a_delete_whose_answer_is_lost_is_done_all_the_same() {
 async fn delete_after_a_lost_batch(singles: Vec<Fault>) -> Result<BulkReport, BulkError> {
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let rows = (0..4).map(|id| row("a", &id.to_string(), 1));
-    let inserted = table.bulk().insert_all(rows).run().await.unwrap();
+    let inserted = table.bulk().insert(stream::iter(rows)).await.unwrap();
     assert!(inserted.is_success());
     faults.plan(Op::Batch, [Fault::LoseAnswer]);
     faults.plan(Op::Delete, singles);
     let keys = (0..4).map(|id| ("a", id.to_string()));
-    let report = table.bulk().delete_all(keys).run().await;
+    let report = table.bulk().delete(stream::iter(keys)).await;
     assert_eq!(table.query::<DynamicEntity>().count().await.unwrap(), 0);
     report
 }
@@ -352,7 +347,7 @@ async fn a_run_that_is_dropped_in_the_middle_is_resumed() {
     let whole = {
         let subject = Subject::in_process();
         let table = subject.table().await;
-        let run = table.bulk().upsert_replace_all(rows.clone()).run();
+        let run = table.bulk().upsert_replace(stream::iter(rows.clone()));
         assert_eq!(run.await.unwrap().progress().written, 1_500);
         values(&table).await
     };
@@ -365,7 +360,7 @@ async fn a_run_that_is_dropped_in_the_middle_is_resumed() {
         let stopped = tokio::sync::Notify::new();
         let run = table
             .bulk()
-            .upsert_replace_all(rows.clone())
+            .upsert_replace(stream::iter(rows.clone()))
             .concurrency(4)
             .buffer(200)
             .progress(|progress| {
@@ -373,19 +368,17 @@ async fn a_run_that_is_dropped_in_the_middle_is_resumed() {
                 if told.fetch_add(1, Ordering::Relaxed) + 1 == stop_after {
                     stopped.notify_one();
                 }
-            })
-            .run();
+            });
         tokio::select! {
             biased;
             () = stopped.notified() => {}
-            report = run => assert!(report.unwrap().is_success()),
+            report = run.into_future() => assert!(report.unwrap().is_success()),
         }
         let resume_at = checkpoint.load(Ordering::Relaxed);
         let run = table
             .bulk()
-            .upsert_replace_all(rows.clone())
-            .resume_at(resume_at)
-            .run();
+            .upsert_replace(stream::iter(rows.clone()))
+            .resume_at(resume_at);
         let report = run.await.unwrap();
         assert_eq!(report.progress().read, 1_500 - resume_at);
         assert_eq!(
@@ -403,10 +396,7 @@ async fn an_input_that_fails_ends_the_run_after_what_came_before() {
         7 => Err("the disk is gone"),
         _ => Ok(row("a", &id.to_string(), 1)),
     });
-    let run = table
-        .bulk()
-        .upsert_replace_try_stream(stream::iter(rows))
-        .run();
+    let run = table.bulk().upsert_replace(stream::iter(rows));
     let error = run.await.unwrap_err();
     assert!(
         format!("{error:?}").ends_with("with 7 entities written and 0 failed: the disk is gone"),
@@ -426,18 +416,12 @@ async fn an_input_that_fails_ends_the_run_after_what_came_before() {
             copy
         })
     });
-    let report = table
-        .bulk()
-        .upsert_replace_try_stream(copy)
-        .run()
-        .await
-        .unwrap();
+    let report = table.bulk().upsert_replace(copy).await.unwrap();
     assert_eq!(report.progress().written, 7);
     let missing = table.query::<Employee>().odata("no filter").stream();
     let error = table
         .bulk()
-        .upsert_replace_try_stream(missing.map(|found| found.map(tablesdk::Stored::into_inner)))
-        .run()
+        .upsert_replace(missing.map(|found| found.map(tablesdk::Stored::into_inner)))
         .await
         .unwrap_err();
     assert_eq!(error.error().unwrap().kind(), ErrorKind::Input);
@@ -449,9 +433,8 @@ async fn failures_are_bounded_and_bad_settings_refused() {
     let endless = (0..).map(|id: u64| row("a/b", &id.to_string(), 1));
     let error = table
         .bulk()
-        .insert_all(endless)
+        .insert(stream::iter(endless))
         .max_failures(20)
-        .run()
         .await
         .unwrap_err();
     assert_eq!(error.report().failures().len(), 20);
@@ -465,35 +448,28 @@ async fn failures_are_bounded_and_bad_settings_refused() {
         (1, 1, true),
     ] {
         let bad = (0..count).map(|id: u64| row("a/b", &id.to_string(), 1));
-        let run = table.bulk().insert_all(bad).max_failures(max_failures);
-        let ended = run.run().await;
+        let run = table
+            .bulk()
+            .insert(stream::iter(bad))
+            .max_failures(max_failures);
+        let ended = run.await;
         assert_eq!(ended.is_err(), ends, "{count} of {max_failures}");
     }
     let rows = || [row("a", "1", 1)];
     let none = || table.query::<Employee>().delete_all().concurrency(0);
+    let run = || table.bulk().insert(stream::iter(rows()));
     for error in [
         none().await.unwrap_err(),
         none().dry_run().await.unwrap_err(),
-        table
-            .bulk()
-            .insert_all(rows())
-            .concurrency(0)
-            .run()
-            .await
-            .unwrap_err(),
-        table
-            .bulk()
-            .insert_all(rows())
-            .buffer(0)
-            .run()
-            .await
-            .unwrap_err(),
+        run().concurrency(0).await.unwrap_err(),
+        run().buffer(0).await.unwrap_err(),
+        run().batch_size(0).await.unwrap_err(),
+        run().batch_size(101).await.unwrap_err(),
         subject
             .service
             .table("x")
             .bulk()
-            .insert_all(rows())
-            .run()
+            .insert(stream::iter(rows()))
             .await
             .unwrap_err(),
     ] {
@@ -502,11 +478,29 @@ async fn failures_are_bounded_and_bad_settings_refused() {
     assert_eq!(faults.count(Op::Batch), 0);
     let none = table
         .bulk()
-        .delete_all(Vec::<EntityKey>::new())
-        .run()
+        .delete(stream::iter(Vec::<EntityKey>::new()))
         .await
         .unwrap();
     assert_eq!(*none.progress(), BulkProgress::default());
+}
+
+#[tokio::test]
+async fn a_batch_size_of_1_sends_no_batches() {
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
+    let rows = || stream::iter((0..10).map(|id| row("a", &id.to_string(), id)));
+    let run = || table.bulk().batch_size(1);
+    assert!(run().insert(rows()).await.unwrap().is_success());
+    let report = run().insert(rows()).await.unwrap();
+    assert_eq!(report.failures().len(), 10, "conflicts");
+    assert!(run().upsert_merge(rows()).await.unwrap().is_success());
+    let report = run().upsert_replace(rows()).await.unwrap();
+    assert_eq!(report.progress().requests, 10);
+    assert_eq!(values(&table).await.len(), 10);
+    // Keys of a query are an input that can fail.
+    let keys = table.query::<DynamicEntity>().stream();
+    let keys = keys.map(|found| found.map(|found| found.key().clone()));
+    assert_eq!(run().delete(keys).await.unwrap().progress().written, 10);
+    assert_eq!(faults.count(Op::Batch), 0);
 }
 
 /// However many partitions the input has, what is read and not written is bounded.
@@ -522,7 +516,7 @@ async fn an_endless_input_is_read_no_faster_than_it_is_written() {
     });
     let run = table
         .bulk()
-        .insert_all(rows)
+        .insert(stream::iter(rows))
         .concurrency(4)
         .buffer(50)
         .progress(|progress| {
@@ -530,7 +524,7 @@ async fn an_endless_input_is_read_no_faster_than_it_is_written() {
             let mut most = most.lock().unwrap();
             *most = ahead.max(*most);
         });
-    assert_eq!(run.run().await.unwrap().progress().written, 3_000);
+    assert_eq!(run.await.unwrap().progress().written, 3_000);
     let most = *most.lock().unwrap();
     assert!(most <= 50 + 4 + 4 + 1, "{most} entities were held");
 }
@@ -554,12 +548,7 @@ async fn a_slow_input_does_not_wait_for_full_batches() {
             row("a", &id.to_string(), id)
         }
     });
-    let report = table
-        .bulk()
-        .upsert_replace_stream(rows)
-        .run()
-        .await
-        .unwrap();
+    let report = table.bulk().upsert_replace(rows).await.unwrap();
     assert_eq!(report.progress().requests, 3);
 }
 
@@ -581,7 +570,11 @@ async fn batches_of_large_entities_are_full_and_not_too_large() {
         id: format!("'{id}'"),
         text: "\u{1}".repeat(8_000),
     });
-    let report = table.bulk().upsert_replace_all(blobs).run().await.unwrap();
+    let report = table
+        .bulk()
+        .upsert_replace(stream::iter(blobs))
+        .await
+        .unwrap();
     assert!(report.is_success(), "{report:?}");
     // 48 KB each in JSON: 86 or 87 fit.
     assert_eq!(

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Stdio;
 
-use futures::TryStreamExt as _;
+use futures::{TryStreamExt as _, stream};
 use harness::faults::{Faults, Op};
 use harness::{Subject, client, client_with};
 use tablesdk::query::{AccessClass, PageToken};
@@ -46,8 +46,7 @@ async fn filled(server: &TableServer, rows: &[DynamicEntity]) -> TableClient {
     table.create_table().await.unwrap();
     let report = table
         .bulk()
-        .upsert_replace_all(rows.to_vec())
-        .run()
+        .upsert_replace(stream::iter(rows.to_vec()))
         .await
         .unwrap();
     assert!(report.is_success());
@@ -493,7 +492,7 @@ async fn tokens_are_resumed_in_other_processes() {
     let service = TableServiceClient::from_connection_string(&server.connection_string()).unwrap();
     let table = service.table("Tests");
     table.create_table().await.unwrap();
-    let run = table.bulk().upsert_replace_all(rows).run();
+    let run = table.bulk().upsert_replace(stream::iter(rows));
     assert!(run.await.unwrap().is_success());
 
     let folder = tempfile::tempdir().unwrap();

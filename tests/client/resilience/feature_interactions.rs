@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::TryStreamExt as _;
+use futures::{TryStreamExt as _, stream};
 use harness::faults::{Fault, Op};
 use harness::{Subject, client_with};
 use http::Request;
@@ -404,7 +404,7 @@ async fn what_is_dropped_sends_nothing_more_and_waits_for_nothing() {
             match index {
                 0 => drop(query().collect().await),
                 1 => drop(query().in_order().collect().await),
-                2 => drop(table.bulk().insert_all(rows()).run().await),
+                2 => drop(table.bulk().insert(stream::iter(rows())).await),
                 _ => drop(table.get_many(keys()).await),
             }
         };
@@ -458,7 +458,10 @@ async fn futures_are_small_and_go_from_thread_to_thread() {
         (size(&query().count()), "count"),
         (size(&query().partitions(["a"]).collect()), "partitions"),
         (size(&table.batch("Sales").into_future()), "batch"),
-        (size(&table.bulk().insert_all(rows()).run()), "bulk"),
+        (
+            size(&table.bulk().insert(stream::iter(rows())).into_future()),
+            "bulk",
+        ),
         (size(&subject.service.tables().page(None)), "tables"),
         (size(&import.push(Record::Start)), "push"),
     ] {
@@ -481,13 +484,17 @@ async fn a_bulk_run_by_a_signature_for_some_keys_fails_for_the_others_alone() {
     };
     let everything = Permissions::READ | Permissions::ADD | Permissions::UPDATE;
     let bearer = by_signature(everything | Permissions::DELETE);
-    let report = bearer.bulk().upsert_replace_all(all()).run().await.unwrap();
+    let report = bearer
+        .bulk()
+        .upsert_replace(stream::iter(all()))
+        .await
+        .unwrap();
     let count = |report: &BulkReport| (report.progress().written, report.failures().len());
     assert_eq!(count(&report), (2, 2));
-    let report = table.bulk().upsert_replace_all(all()).run().await;
+    let report = table.bulk().upsert_replace(stream::iter(all())).await;
     assert!(report.unwrap().is_success());
     let keys = partitions.map(|partition| (partition, "1"));
-    let report = bearer.bulk().delete_all(keys).run().await.unwrap();
+    let report = bearer.bulk().delete(stream::iter(keys)).await.unwrap();
     assert_eq!(count(&report), (2, 2));
     for failure in report.failures() {
         assert!(failure.error().is_denied(), "{failure:?}");
@@ -496,10 +503,10 @@ async fn a_bulk_run_by_a_signature_for_some_keys_fails_for_the_others_alone() {
     // What it may not do with any key ends the run.
     let reader = by_signature(Permissions::READ);
     for run in [
-        reader.bulk().upsert_replace_all(all()),
-        reader.bulk().delete_all(keys),
+        reader.bulk().upsert_replace(stream::iter(all())),
+        reader.bulk().delete(stream::iter(keys)),
     ] {
-        let error = run.concurrency(1).run().await.unwrap_err();
+        let error = run.concurrency(1).await.unwrap_err();
         assert!(error.error().unwrap().is_denied());
         assert_eq!(error.report().failures().len(), 1);
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::TryStreamExt as _;
+use futures::{TryStreamExt as _, stream};
 use harness::faults::{Fault, Faults, Op, refusal};
 use harness::{Subject, client_with};
 use http::{Request, header};
@@ -117,7 +117,7 @@ async fn suite<T: Transport + 'static>(service: &TableServiceClient, faults: &Fa
     let _ = table.modify(key(), Employee::grow_older).await;
     let _ = table.sweep_markers("Sales").await;
     let rows = (0..120).map(|id| Employee::new(&id.to_string(), "Bulk", id));
-    let _ = table.bulk().upsert_replace_all(rows).run().await;
+    let _ = table.bulk().upsert_replace(stream::iter(rows)).await;
     let _ = table.get_many([key(), key()]).await;
     let _ = table
         .query::<Employee>()
@@ -481,8 +481,7 @@ async fn the_hook_is_told_what_an_operation_took() {
     assert!(
         table
             .bulk()
-            .insert_all(rows)
-            .run()
+            .insert(stream::iter(rows))
             .await
             .unwrap()
             .is_success()
@@ -671,7 +670,7 @@ async fn what_runs_in_tasks_of_its_own_stays_in_the_callers_span() {
     let (log, _guard) = Log::start();
     let (_server, table, ..) = reported(RetryPolicy::none()).await;
     let rows = (0..30).map(|id| Employee::new(&format!("{id:02}"), "Ada", id));
-    let report = table.bulk().insert_all(rows).run().await.unwrap();
+    let report = table.bulk().insert(stream::iter(rows)).await.unwrap();
     assert!(report.is_success());
     let reads = async {
         let query = || table.query::<Employee>().page_size(5);
@@ -701,7 +700,7 @@ async fn what_runs_in_tasks_of_its_own_stays_in_the_callers_span() {
 async fn thirty(retry: RetryPolicy) -> (TableServer, TableClient, Faults<InProcess>, Reports) {
     let (server, table, faults, reports) = reported(retry).await;
     let rows = (0..30).map(|id| Employee::new(&format!("{id:02}"), "Ada", id));
-    let written = table.bulk().insert_all(rows).run().await.unwrap();
+    let written = table.bulk().insert(stream::iter(rows)).await.unwrap();
     assert!(written.is_success());
     reports.lock().unwrap().clear();
     (server, table, faults, reports)

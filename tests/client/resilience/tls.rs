@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use futures::stream;
 use tablesdk::credential::{AccessToken, TokenRequest};
 use tablesdk::sas::Permissions;
 use tablesdk::transport::ReqwestTransport;
@@ -60,7 +61,11 @@ async fn use_table(name: &str, builder: TableServiceClientBuilder) {
     let table = service.table("Tests");
     table.create_table().if_missing().await.unwrap();
     let rows = (0..250).map(|id| Employee::new(&id.to_string(), name, id));
-    let report = table.bulk().upsert_replace_all(rows).run().await.unwrap();
+    let report = table
+        .bulk()
+        .upsert_replace(stream::iter(rows))
+        .await
+        .unwrap();
     assert!(report.is_success(), "{name}: {report:?}");
     let mut ada = table
         .get(Employee::key("Sales", "7"))

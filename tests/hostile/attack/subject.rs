@@ -4,6 +4,7 @@ use std::fs;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use futures::stream;
 use harness::process::{Process, program};
 use tablesdk::sas::{AccountPermissions, ResourceTypes};
 use tablesdk::transport::ReqwestTransport;
@@ -77,7 +78,11 @@ impl Subject {
             e: text.clone(),
             f: text.clone(),
         });
-        let stored = service.table(LARGE).bulk().insert_all(large).run().await;
+        let stored = service
+            .table(LARGE)
+            .bulk()
+            .insert(stream::iter(large))
+            .await;
         assert!(stored.unwrap().is_success());
         subject
     }

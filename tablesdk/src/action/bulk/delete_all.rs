@@ -1,20 +1,20 @@
 //! `delete_all`: deletes what a query finds, by way of a bulk run of deletes.
 
 use std::fmt;
-use std::future::IntoFuture;
 use std::pin::Pin;
-use std::sync::Arc;
 
-use futures_util::TryStreamExt as _;
+use futures_util::{StreamExt as _, TryStreamExt as _};
 use tablesdk_protocol::{ETag, EntityKey, IfMatch};
 
-use super::report::{Cause, Ledger, Outcome};
-use super::{BUFFER, Bulk, BulkError, BulkProgress, BulkReport, CONCURRENCY, Input, Verb, check};
+use super::report::{Cause, Outcome, ReportBuilder};
+use super::run::BulkRun;
+use super::send::Verb;
+use super::{BulkError, BulkProgress, BulkReport};
 use crate::action::EncodedEntity;
 use crate::pipeline::Table;
 use crate::query::EntityStream;
 
-/// Keys, with versions where they were asked for.
+/// Keys, with ETags where they were asked for.
 type Found = EntityStream<(EntityKey, Option<ETag>)>;
 
 /// Deletes what a query finds. See [`QueryEntities::delete_all`](crate::action::QueryEntities::delete_all).
@@ -35,24 +35,20 @@ type Found = EntityStream<(EntityKey, Option<ETag>)>;
 /// ```
 #[must_use = "actions do nothing until awaited"]
 pub struct DeleteAll<'a> {
-    table: Table,
-    /// What the query finds, with the versions if they are asked for.
+    bulk: BulkRun<'a>,
+    /// The query; its argument says whether to read the ETags.
     find: Box<dyn FnOnce(bool) -> Found + Send + 'a>,
     if_unchanged: bool,
     dry_run: bool,
-    concurrency: Option<usize>,
-    progress: Box<dyn FnMut(&BulkProgress) + Send + 'a>,
 }
 
 impl<'a> DeleteAll<'a> {
     pub(crate) fn new(table: Table, find: impl FnOnce(bool) -> Found + Send + 'a) -> Self {
         Self {
-            table,
+            bulk: BulkRun::new(table),
             find: Box::new(find),
             if_unchanged: false,
             dry_run: false,
-            concurrency: None,
-            progress: Box::new(|_| {}),
         }
     }
 
@@ -71,37 +67,31 @@ impl<'a> DeleteAll<'a> {
 
     /// How many batches are in flight at a time; 16 by default. Must not be 0, not even in a dry run.
     pub const fn concurrency(mut self, batches: usize) -> Self {
-        self.concurrency = Some(batches);
+        self.bulk.concurrency = batches;
         self
     }
 
     /// Sets a function that is called with the progress after every batch; in a dry run, after every 1,000 entities.
-    pub fn progress(mut self, tell: impl FnMut(&BulkProgress) + Send + 'a) -> Self {
-        self.progress = Box::new(tell);
+    pub fn progress(mut self, report: impl FnMut(&BulkProgress) + Send + 'a) -> Self {
+        self.bulk.progress = Box::new(report);
         self
     }
 
     async fn run(self) -> Result<BulkReport, BulkError> {
-        if let Err(error) = check(&self.table, self.concurrency.unwrap_or(CONCURRENCY), BUFFER) {
-            let cause = Cause::Error(Arc::new(error));
-            return Err(BulkError::new(Ledger::new(0).finish(0), cause));
-        }
-        let found = (self.find)(self.if_unchanged);
-        if self.dry_run {
-            return count(found, self.progress).await;
-        }
+        self.bulk.check()?;
         let if_unchanged = self.if_unchanged;
-        let inputs = found.map_err(Into::into).map_ok(move |(key, etag)| {
-            let if_match = if if_unchanged { etag } else { None };
-            Input {
-                change: Ok((EncodedEntity::of_key(key), if_match.map(IfMatch::ETag))),
-            }
-        });
-        let mut bulk = Bulk::new(self.table, Verb::Delete, inputs).progress(self.progress);
-        if let Some(batches) = self.concurrency {
-            bulk = bulk.concurrency(batches);
+        let found = (self.find)(if_unchanged);
+        if self.dry_run {
+            return count(found, self.bulk.progress).await;
         }
-        bulk.run().await
+        let inputs = found.map_err(Into::into).map_ok(move |(key, etag)| {
+            let if_match = etag.filter(|_| if_unchanged).map(IfMatch::ETag);
+            Ok((EncodedEntity::of_key(key), if_match))
+        });
+        self.bulk
+            .with_input(Verb::Delete, inputs.boxed())
+            .run()
+            .await
     }
 }
 
@@ -109,22 +99,22 @@ async fn count(
     mut found: Found,
     mut progress: impl FnMut(&BulkProgress),
 ) -> Result<BulkReport, BulkError> {
-    let mut ledger = Ledger::new(0);
+    let mut report = ReportBuilder::new(0);
     let mut count = 0;
     loop {
         match found.try_next().await {
             Ok(Some(_)) => {
-                ledger.read(count);
-                ledger.settle(count, &Outcome::Found);
+                report.read(count);
+                report.outcome(count, Outcome::Found);
                 count += 1;
-                if count % TOLD == 0 {
-                    progress(ledger.progress(count));
+                if count % ENTITIES_PER_PROGRESS == 0 {
+                    progress(report.progress(count));
                 }
             }
-            Ok(None) => return Ok(ledger.finish(count)),
+            Ok(None) => return Ok(report.finish(count)),
             Err(error) => {
                 let cause = Cause::Source(error.into());
-                return Err(BulkError::new(ledger.finish(count), cause));
+                return Err(BulkError::new(report.finish(count), cause));
             }
         }
     }
@@ -142,12 +132,11 @@ impl<'a> IntoFuture for DeleteAll<'a> {
 impl fmt::Debug for DeleteAll<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DeleteAll")
-            .field("table", &self.table)
+            .field("bulk", &self.bulk)
             .field("if_unchanged", &self.if_unchanged)
             .field("dry_run", &self.dry_run)
-            .field("concurrency", &self.concurrency)
             .finish_non_exhaustive()
     }
 }
 
-const TOLD: u64 = 1_000;
+const ENTITIES_PER_PROGRESS: u64 = 1_000;

@@ -1,22 +1,24 @@
-//! Sorts changes into batches: one partition, one change an entity, 100 changes and 4 MiB at most, and in order for each entity.
+//! Sorts changes into batches: one partition, at most one change of an entity, at most 100 changes and 4 MiB. The changes of an
+//! entity keep their order.
 //!
-//! Holds a bounded number of changes, and knows nothing of sending: batches are taken out when they may be sent, and noted as
-//! done when they are.
+//! The packer holds a bounded number of changes, and knows nothing about requests: `take` returns a batch that may be sent, and
+//! `done` reports that it is complete.
 //!
-//! Full batches need a hundredth of the requests, but an input with endless partitions never fills one. So the open batches share a bound,
-//! and the oldest is closed when it is reached. Sizes are estimated from above, and measured to the byte only near 4 MiB.
+//! Full batches need a hundredth of the requests, but an input with a new partition in each change never fills one. Therefore the
+//! open batches share a bound, and the oldest is closed when it is reached. Sizes are estimated from above, and exact only near
+//! 4 MiB.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::hash::{BuildHasher as _, RandomState};
 
 use bytes::Bytes;
-use tablesdk_protocol::limits::{BATCH_CHANGES_MAX, REQUEST_BODY_BYTES_MAX};
+use tablesdk_protocol::limits::REQUEST_BODY_BYTES_MAX;
 use tablesdk_protocol::{EntityKey, IfMatch, PartitionKey};
 
 /// A change of one entity, ready to be sent.
 #[derive(Clone)]
 pub(super) struct Item {
-    /// Which of the input it is.
+    /// The index in the input.
     pub(super) index: u64,
     pub(super) key: EntityKey,
     /// Empty for a delete.
@@ -24,65 +26,70 @@ pub(super) struct Item {
     pub(super) if_match: Option<IfMatch>,
 }
 
-/// Changes that go into one batch.
+/// The hashes of the keys of a batch. Two entities with the same hash wait for each other unnecessarily, which does no harm.
+pub(super) type Keys = HashSet<u64>;
+
+/// A batch that is closed: no change is added to it.
 pub(super) struct Packed {
     id: u64,
     pub(super) items: Vec<Item>,
-    keys: HashSet<u64>,
+    pub(super) keys: Keys,
 }
 
-/// How large a batch gets.
+/// The size of the request of a batch, in bytes.
 pub(super) trait Measure {
-    /// What a batch has besides its changes, in bytes.
+    /// The size without changes.
     fn frame(&self) -> usize;
 
-    /// What a change adds, in bytes.
+    /// The size that a change adds.
     fn exact(&self, item: &Item) -> usize;
 
-    /// What a change adds at most: cheap to tell.
+    /// An upper bound of the size that a change adds; fast.
     fn at_most(&self, item: &Item) -> usize;
 }
 
 pub(super) struct Packer<M> {
     measure: M,
-    entities_max: usize,
-    bytes_max: usize,
+    /// The limits of a batch, and of all open batches together.
+    batch_size: usize,
+    max_entities: usize,
+    max_bytes: usize,
     hasher: RandomState,
     next_id: u64,
     open: HashMap<PartitionKey, Open>,
     /// The partitions of the open batches, in the order in which those were opened.
     oldest: BTreeMap<u64, PartitionKey>,
-    /// What the open batches hold.
+    /// The changes in all open batches.
     entities: usize,
     bytes: usize,
     /// Closed batches that are not sent yet.
     closed: VecDeque<Packed>,
-    /// Which closed batches change an entity, in order, including the batches in flight. Indexed by the hash of the key: two
-    /// entities with the same hash wait for each other unnecessarily, which does no harm.
-    holders: HashMap<u64, Holders>,
+    /// The closed batches that change an entity, in order, including the batches in flight.
+    waiting: HashMap<u64, VecDeque<u64>>,
 }
 
 struct Open {
     opened: u64,
     items: Vec<Item>,
-    keys: HashSet<u64>,
+    keys: Keys,
     bytes: usize,
-    /// The size of the batch, at most, or exactly.
+    /// The size of the request: exact, or an upper bound.
     size: usize,
     is_exact: bool,
 }
 
-struct Holders {
-    first: u64,
-    others: VecDeque<u64>,
-}
-
 impl<M: Measure> Packer<M> {
-    pub(super) fn new(measure: M, entities_max: usize, bytes_max: usize) -> Self {
+    pub(super) fn new(
+        measure: M,
+        batch_size: usize,
+        max_entities: usize,
+        max_bytes: usize,
+    ) -> Self {
         Self {
             measure,
-            entities_max,
-            bytes_max,
+            batch_size,
+            max_entities,
+            max_bytes,
             hasher: RandomState::new(),
             next_id: 0,
             open: HashMap::new(),
@@ -90,11 +97,11 @@ impl<M: Measure> Packer<M> {
             entities: 0,
             bytes: 0,
             closed: VecDeque::new(),
-            holders: HashMap::new(),
+            waiting: HashMap::new(),
         }
     }
 
-    /// Takes a change. Batches that it fills, and the oldest where there are too many, are closed.
+    /// Adds a change. Closes its batch if it is full, and the oldest batches if the bound of all open batches is reached.
     pub(super) fn push(&mut self, item: Item) {
         let key = self.hasher.hash_one(&item.key);
         if !self.fits(&item, key) {
@@ -110,7 +117,7 @@ impl<M: Measure> Packer<M> {
             Open {
                 opened: id,
                 items: Vec::new(),
-                keys: HashSet::new(),
+                keys: Keys::new(),
                 bytes: 0,
                 size: frame,
                 is_exact: true,
@@ -127,10 +134,10 @@ impl<M: Measure> Packer<M> {
         open.bytes += bytes;
         self.entities += 1;
         self.bytes += bytes;
-        if open.items.len() == BATCH_CHANGES_MAX {
+        if open.items.len() >= self.batch_size {
             self.close(&partition);
         }
-        while self.entities > self.entities_max || self.bytes > self.bytes_max {
+        while self.entities > self.max_entities || self.bytes > self.max_bytes {
             self.close_oldest();
         }
     }
@@ -146,7 +153,7 @@ impl<M: Measure> Packer<M> {
         if open.size + self.measure.at_most(item) <= REQUEST_BODY_BYTES_MAX {
             return true;
         }
-        // Near the limit, and so measured to the byte.
+        // Near the limit, the size must be exact.
         if !open.is_exact {
             let sizes = open.items.iter().map(|item| self.measure.exact(item));
             open.size = self.measure.frame() + sizes.sum::<usize>();
@@ -165,13 +172,7 @@ impl<M: Measure> Packer<M> {
         self.next_id += 1;
         let id = self.next_id;
         for key in &open.keys {
-            self.holders
-                .entry(*key)
-                .and_modify(|holders| holders.others.push_back(id))
-                .or_insert(Holders {
-                    first: id,
-                    others: VecDeque::new(),
-                });
+            self.waiting.entry(*key).or_default().push_back(id);
         }
         self.closed.push_back(Packed {
             id,
@@ -180,7 +181,7 @@ impl<M: Measure> Packer<M> {
         });
     }
 
-    /// Closes the batch that is open for the longest time; `false` when there is none.
+    /// Closes the oldest open batch. Returns `false` if no batch is open.
     pub(super) fn close_oldest(&mut self) -> bool {
         let partition = self.oldest.values().next().cloned();
         partition.is_some_and(|partition| {
@@ -189,12 +190,12 @@ impl<M: Measure> Packer<M> {
         })
     }
 
-    /// How many batches wait to be sent.
+    /// The number of closed batches that were not taken yet.
     pub(super) fn closed(&self) -> usize {
         self.closed.len()
     }
 
-    /// A batch that may be sent: none before it that changes one of its entities is still to be done.
+    /// Takes a batch that may be sent: the batches before it that change one of its entities are done.
     pub(super) fn take(&mut self) -> Option<Packed> {
         let index = self.closed.iter().position(|packed| self.may_go(packed))?;
         self.closed.remove(index)
@@ -202,44 +203,31 @@ impl<M: Measure> Packer<M> {
 
     fn may_go(&self, packed: &Packed) -> bool {
         packed.keys.iter().all(|key| {
-            let holders = self.holders.get(key);
-            holders.is_none_or(|holders| holders.first == packed.id)
+            let waiting = self.waiting.get(key);
+            waiting.and_then(VecDeque::front) == Some(&packed.id)
         })
     }
 
-    /// Notes that a batch that was taken is done.
-    pub(super) fn done(&mut self, done: &Done) {
-        for key in &done.keys {
-            let Some(holders) = self.holders.get_mut(key) else {
-                continue;
-            };
-            match holders.others.pop_front() {
-                Some(next) => holders.first = next,
-                None => {
-                    self.holders.remove(key);
+    /// Reports that a batch that was taken is done.
+    pub(super) fn done(&mut self, keys: &Keys) {
+        for key in keys {
+            if let Some(batches) = self.waiting.get_mut(key) {
+                batches.pop_front();
+                if batches.is_empty() {
+                    self.waiting.remove(key);
                 }
             }
         }
     }
 }
 
-/// What is left of a batch when it is done.
-pub(super) struct Done {
-    keys: HashSet<u64>,
-}
-
-impl Packed {
-    /// The changes, and what to give back when they are done.
-    pub(super) fn split(self) -> (Vec<Item>, Done) {
-        (self.items, Done { keys: self.keys })
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
+
     use super::*;
 
-    /// Sizes that can be counted by hand; the cheap ones are twice the exact ones.
+    /// Simple sizes; the upper bound is twice the exact size.
     struct ByHand;
 
     impl Measure for ByHand {
@@ -265,13 +253,16 @@ mod tests {
         }
     }
 
-    fn packer(entities_max: usize) -> Packer<ByHand> {
-        Packer::new(ByHand, entities_max, usize::MAX)
+    fn packer(max_entities: usize) -> Packer<ByHand> {
+        Packer::new(ByHand, BATCH_CHANGES_MAX, max_entities, usize::MAX)
     }
 
-    fn take(packer: &mut Packer<ByHand>) -> Option<(Vec<u64>, Done)> {
-        let (items, done) = packer.take()?.split();
-        Some((items.iter().map(|item| item.index).collect(), done))
+    fn take(packer: &mut Packer<ByHand>) -> Option<(Vec<u64>, Keys)> {
+        let packed = packer.take()?;
+        Some((
+            packed.items.iter().map(|item| item.index).collect(),
+            packed.keys,
+        ))
     }
 
     #[test]
@@ -298,9 +289,9 @@ mod tests {
     fn a_batch_is_filled_to_the_byte() {
         for (last, batches) in [(0, 1), (1, 2)] {
             let mut packer = packer(1000);
-            let room = REQUEST_BODY_BYTES_MAX - 100;
-            packer.push(item(0, "a", "0", room / 2));
-            packer.push(item(1, "a", "1", room - room / 2 - 10));
+            let bytes = REQUEST_BODY_BYTES_MAX - 100;
+            packer.push(item(0, "a", "0", bytes / 2));
+            packer.push(item(1, "a", "1", bytes - bytes / 2 - 10));
             packer.push(item(2, "a", "2", 10 + last));
             while packer.close_oldest() {}
             assert_eq!(packer.closed(), batches, "{last} bytes too many");
@@ -317,7 +308,7 @@ mod tests {
         assert_eq!(packer.closed(), 990);
         assert_eq!(take(&mut packer).unwrap().0, [0], "the oldest go first");
 
-        let mut packer = Packer::new(ByHand, usize::MAX, 1000);
+        let mut packer = Packer::new(ByHand, BATCH_CHANGES_MAX, usize::MAX, 1000);
         for index in 0..100 {
             packer.push(item(index, &index.to_string(), "", 100));
             assert!(packer.bytes <= 1000);
@@ -347,10 +338,6 @@ mod tests {
         let (third, third_done) = take(&mut packer).unwrap();
         assert_eq!(third, [3]);
         packer.done(&third_done);
-        assert_eq!(
-            packer.holders.len(),
-            1,
-            "nothing is kept but what is on its way"
-        );
+        assert_eq!(packer.waiting.len(), 1, "only of the batch in flight");
     }
 }

@@ -7,17 +7,20 @@ use std::sync::Arc;
 
 use tablesdk_protocol::EntityKey;
 
+use super::send::BatchOutcome;
 use crate::error::Error;
 
 /// The progress of a bulk run. Every count is a number of entities.
 ///
 /// ```
 #[doc = include_str!("../../docs/employees.md")]
+/// use futures::stream;
+///
 /// let employees = (0..250).map(|id| Employee::new("Sales", &id.to_string(), "Ada"));
-/// let run = table.bulk().upsert_replace_all(employees).progress(|progress| {
+/// let run = table.bulk().upsert_replace(stream::iter(employees)).progress(|progress| {
 ///     eprint!("\r{} read, {} written, {} failed", progress.read, progress.written, progress.failed);
 /// });
-/// let report = run.run().await?;
+/// let report = run.await?;
 /// assert_eq!((report.progress().written, report.progress().requests), (250, 3));
 /// assert_eq!(report.progress().resume_at, 250, "nothing is left to be done");
 /// # Ok(())
@@ -26,7 +29,7 @@ use crate::error::Error;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BulkProgress {
-    /// Taken from the input so far.
+    /// Read from the input so far.
     pub read: u64,
     /// Written; of deletes, deleted.
     pub written: u64,
@@ -37,10 +40,10 @@ pub struct BulkProgress {
     pub changed: u64,
     /// Failed.
     pub failed: u64,
-    /// Requests that were answered: batches, and single changes where a batch was refused.
+    /// Requests that were sent: batches, and single changes after a batch was rejected.
     pub requests: u64,
-    /// Everything in the input before this index is settled: written, or refused for what it is. A run that begins here
-    /// goes on where this one stands. See [`Bulk::resume_at`](super::Bulk::resume_at).
+    /// Everything in the input before this index is done: written, or itself rejected. A run that begins here continues this run.
+    /// See [`Bulk::resume_at`](super::Bulk::resume_at).
     pub resume_at: u64,
 }
 
@@ -48,9 +51,11 @@ pub struct BulkProgress {
 ///
 /// ```
 #[doc = include_str!("../../docs/employees.md")]
+/// use futures::stream;
+///
 /// table.insert(&Employee::new("Sales", "7", "Grace")).await?;
 /// let employees = (0..100).map(|id| Employee::new("Sales", &id.to_string(), "Ada"));
-/// let report = table.bulk().insert_all(employees).run().await?;
+/// let report = table.bulk().insert(stream::iter(employees)).await?;
 /// assert_eq!(report.progress().written, 99);
 /// for failure in report.failures() {
 ///     println!("{failure}");
@@ -60,7 +65,7 @@ pub struct BulkProgress {
 /// # }
 /// ```
 #[derive(Debug)]
-#[must_use = "entities may have failed, each for itself: look at `failures`"]
+#[must_use = "single entities may have failed: see `failures`"]
 pub struct BulkReport {
     progress: BulkProgress,
     failures: Vec<BulkFailure>,
@@ -87,9 +92,11 @@ impl BulkReport {
 ///
 /// ```
 #[doc = include_str!("../../docs/employees.md")]
+/// use futures::stream;
+///
 /// table.insert(&Employee::new("Sales", "7", "Grace")).await?;
 /// let employees = (0..100).map(|id| Employee::new("Sales", &id.to_string(), "Ada"));
-/// let report = table.bulk().insert_all(employees).run().await?;
+/// let report = table.bulk().insert(stream::iter(employees)).await?;
 ///
 /// let [failure] = report.failures() else { panic!("one is there already") };
 /// assert_eq!(failure.index(), 7);
@@ -103,9 +110,9 @@ pub struct BulkFailure {
     pub(super) index: u64,
     pub(super) key: Option<EntityKey>,
     pub(super) error: Arc<Error>,
-    /// Whether the entity itself was refused. A new attempt would be refused again: nothing was written, and a run that resumes can
+    /// Whether the entity itself was rejected. A retry would be rejected again: nothing was written, and a run that resumes can
     /// skip it.
-    pub(super) is_refused: bool,
+    pub(super) is_rejected: bool,
 }
 
 impl BulkFailure {
@@ -147,8 +154,10 @@ impl fmt::Display for BulkFailure {
 ///
 /// ```
 #[doc = include_str!("../../docs/employees.md")]
+/// use futures::stream;
+///
 /// let employees = (0..250).map(|id| Employee::new("Sales", &id.to_string(), "Ada"));
-/// let error = service.table("Nowhere").bulk().insert_all(employees).run().await.unwrap_err();
+/// let error = service.table("Nowhere").bulk().insert(stream::iter(employees)).await.unwrap_err();
 /// assert!(error.error().is_some_and(|error| error.is_not_found()), "the table is missing");
 /// assert_eq!(error.report().progress().written, 0);
 /// # Ok(())
@@ -176,12 +185,12 @@ impl BulkError {
         Self(Box::new(Inner { report, cause }))
     }
 
-    /// What was done up to there.
+    /// The report up to the end of the run.
     pub const fn report(&self) -> &BulkReport {
         &self.0.report
     }
 
-    /// What was done up to there.
+    /// The report up to the end of the run.
     pub fn into_report(self) -> BulkReport {
         self.0.report
     }
@@ -202,7 +211,7 @@ impl fmt::Display for BulkError {
             written, failed, ..
         } = self.0.report.progress;
         match &self.0.cause {
-            Cause::Error(_) => f.write_str("the bulk run cannot go on")?,
+            Cause::Error(_) => f.write_str("the bulk run cannot continue")?,
             Cause::Failures(_) => f.write_str("too many entities of the bulk run failed")?,
             Cause::Source(_) => f.write_str("the input of the bulk run failed")?,
         }
@@ -232,25 +241,26 @@ impl StdError for BulkError {
     }
 }
 
-/// How an entity of the input ended.
+/// The result of one entity of the input.
 pub(super) enum Outcome {
+    /// Not deleted, since it has changed.
     Changed,
-    /// And left alone: a dry run.
+    /// Found by a dry run.
     Found,
     Missing,
     Written,
 }
 
-/// Keeps the accounts of a run.
-pub(super) struct Ledger {
+/// Collects the report of a run.
+pub(super) struct ReportBuilder {
     progress: BulkProgress,
     failures: Vec<BulkFailure>,
-    /// What was read and is not settled: what is being packed and sent, and what should be tried again.
-    unsettled: BTreeSet<u64>,
+    /// Indexes that were read and are not done: packed, in flight, or failed in a way that a retry may mend.
+    pending: BTreeSet<u64>,
 }
 
-impl Ledger {
-    /// The accounts of a run that begins at that index.
+impl ReportBuilder {
+    /// The report of a run that begins at that index.
     pub(super) fn new(first: u64) -> Self {
         Self {
             progress: BulkProgress {
@@ -258,41 +268,48 @@ impl Ledger {
                 ..BulkProgress::default()
             },
             failures: Vec::new(),
-            unsettled: BTreeSet::new(),
+            pending: BTreeSet::new(),
         }
     }
 
     pub(super) fn read(&mut self, index: u64) {
         self.progress.read += 1;
-        self.unsettled.insert(index);
+        self.pending.insert(index);
     }
 
-    pub(super) fn settle(&mut self, index: u64, outcome: &Outcome) {
-        self.unsettled.remove(&index);
-        let count = match outcome {
-            Outcome::Found => return,
-            Outcome::Changed => &mut self.progress.changed,
-            Outcome::Missing => &mut self.progress.missing,
-            Outcome::Written => &mut self.progress.written,
-        };
-        *count += 1;
+    pub(super) fn outcome(&mut self, index: u64, outcome: Outcome) {
+        self.pending.remove(&index);
+        match outcome {
+            Outcome::Found => {}
+            Outcome::Changed => self.progress.changed += 1,
+            Outcome::Missing => self.progress.missing += 1,
+            Outcome::Written => self.progress.written += 1,
+        }
     }
 
-    pub(super) fn fail(&mut self, failure: BulkFailure) {
-        if failure.is_refused {
-            self.unsettled.remove(&failure.index);
+    pub(super) fn failed(&mut self, failure: BulkFailure) {
+        if failure.is_rejected {
+            self.pending.remove(&failure.index);
         }
         self.progress.failed += 1;
         self.failures.push(failure);
     }
 
-    pub(super) fn sent(&mut self, requests: u64) {
-        self.progress.requests += requests;
+    /// Adds the outcome of a batch. Returns why the run must end, if it must.
+    pub(super) fn batch(&mut self, batch: BatchOutcome) -> Option<Cause> {
+        for (index, outcome) in batch.outcomes {
+            self.outcome(index, outcome);
+        }
+        for failure in batch.failures {
+            self.failed(failure);
+        }
+        self.progress.requests += batch.requests;
+        batch.fatal.map(Cause::Error)
     }
 
     /// The counts, when everything before `next` was read.
     pub(super) fn progress(&mut self, next: u64) -> &BulkProgress {
-        self.progress.resume_at = self.unsettled.first().copied().unwrap_or(next);
+        self.progress.resume_at = self.pending.first().copied().unwrap_or(next);
         &self.progress
     }
 

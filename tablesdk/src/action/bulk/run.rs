@@ -1,0 +1,193 @@
+//! The loop of a bulk run: reads the input, packs batches, and sends several at a time.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+
+use futures_util::stream::{FuturesUnordered, StreamExt as _, empty};
+use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
+
+use super::input::{Input, Inputs, SourceError};
+use super::pack::{Item, Keys, Packer};
+use super::report::{Cause, ReportBuilder};
+use super::send::{BatchOutcome, Sizes, Verb, send};
+use super::{BulkError, BulkFailure, BulkProgress, BulkReport};
+use crate::action::EncodedEntity;
+use crate::error::Error;
+use crate::pipeline::Table;
+
+/// The input and the options of a run.
+pub(super) struct BulkRun<'a> {
+    pub(super) table: Table,
+    verb: Verb,
+    inputs: Inputs<'a>,
+    pub(super) concurrency: usize,
+    pub(super) batch_size: usize,
+    pub(super) buffer: usize,
+    pub(super) max_failures: usize,
+    /// The index of the input to begin at.
+    pub(super) first: u64,
+    pub(super) progress: Box<dyn FnMut(&BulkProgress) + Send + 'a>,
+}
+
+impl<'a> BulkRun<'a> {
+    /// A run with an empty input.
+    pub(super) fn new(table: Table) -> Self {
+        Self {
+            table,
+            verb: Verb::Insert,
+            inputs: empty().boxed(),
+            concurrency: 16,
+            batch_size: BATCH_CHANGES_MAX,
+            buffer: 10_000,
+            max_failures: 1_000,
+            first: 0,
+            progress: Box::new(|_| {}),
+        }
+    }
+
+    pub(super) fn with_input(self, verb: Verb, inputs: Inputs<'a>) -> Self {
+        Self {
+            verb,
+            inputs,
+            ..self
+        }
+    }
+
+    /// Rejects a name or an option with which no run is possible.
+    pub(super) fn check(&self) -> Result<(), BulkError> {
+        let rejected = |problem: String| Error::input(problem).with_operation(OPERATION);
+        let error = match self {
+            Self { concurrency: 0, .. } => rejected("the concurrency must not be 0".to_owned()),
+            Self { buffer: 0, .. } => rejected("the buffer must not be 0".to_owned()),
+            Self { batch_size, .. } if !(1..=BATCH_CHANGES_MAX).contains(batch_size) => rejected(
+                format!("a batch size of {batch_size} is not from 1 to {BATCH_CHANGES_MAX}"),
+            ),
+            Self { table, .. } => match table.checked_name(OPERATION) {
+                Ok(_) => return Ok(()),
+                Err(error) => error,
+            },
+        };
+        let report = ReportBuilder::new(self.first).finish(self.first);
+        Err(BulkError::new(report, Cause::Error(Arc::new(error))))
+    }
+
+    pub(super) async fn run(self) -> Result<BulkReport, BulkError> {
+        self.check()?;
+        let Self {
+            table,
+            verb,
+            mut inputs,
+            concurrency,
+            batch_size,
+            buffer,
+            max_failures,
+            first,
+            mut progress,
+        } = self;
+        let mut report = ReportBuilder::new(first);
+        let sizes = Sizes::new(table.clone(), verb);
+        let mut packer = Packer::new(sizes, batch_size, buffer, BUFFER_BYTES);
+        let mut in_flight = FuturesUnordered::new();
+        let mut next = 0;
+        let mut has_ended = false;
+        let (mut cause, mut source_error) = (None, None);
+        loop {
+            while cause.is_none() && in_flight.len() < concurrency {
+                let Some(batch) = packer.take() else {
+                    break;
+                };
+                let sent = send(table.clone(), verb, batch.items, batch_size > 1);
+                in_flight.push(Box::pin(async move { (sent.await, batch.keys) }));
+            }
+            let reads = cause.is_none() && !has_ended && packer.closed() < concurrency;
+            if in_flight.is_empty() && !reads {
+                break;
+            }
+            let event = poll_fn(|cx| {
+                if let Poll::Ready(Some((outcome, keys))) = in_flight.poll_next_unpin(cx) {
+                    return Poll::Ready(Event::Sent(outcome, keys));
+                }
+                if reads {
+                    match inputs.poll_next_unpin(cx) {
+                        Poll::Ready(input) => return Poll::Ready(Event::Read(input)),
+                        // No batch is in flight and the input pauses: what is packed is sent.
+                        Poll::Pending if in_flight.is_empty() && packer.close_oldest() => {
+                            return Poll::Ready(Event::Idle);
+                        }
+                        Poll::Pending => {}
+                    }
+                }
+                Poll::Pending
+            });
+            match event.await {
+                Event::Idle => {}
+                Event::Sent(outcome, keys) => {
+                    packer.done(&keys);
+                    cause = cause.or(report.batch(outcome));
+                    progress(report.progress(next.max(first)));
+                }
+                Event::Read(Some(Ok(_))) if next < first => next += 1,
+                Event::Read(Some(Ok(input))) => {
+                    report.read(next);
+                    match input {
+                        Ok((EncodedEntity { key, body }, if_match)) => packer.push(Item {
+                            index: next,
+                            key,
+                            body,
+                            if_match,
+                        }),
+                        Err(error) => report.failed(BulkFailure {
+                            index: next,
+                            key: error.key().cloned(),
+                            error: Arc::new(error),
+                            is_rejected: true,
+                        }),
+                    }
+                    next += 1;
+                }
+                Event::Read(end) => {
+                    has_ended = true;
+                    source_error = end.and_then(Result::err);
+                    // What came before an error is still sent.
+                    while packer.close_oldest() {}
+                }
+            }
+            if cause.is_none() && report.failures().len() >= max_failures {
+                let last = report.failures().last();
+                cause = last.map(|failure| Cause::Failures(Arc::clone(&failure.error)));
+            }
+            if cause.is_some() {
+                // The input is not read any more. A query that waits for its next page may hold a permit that a batch needs.
+                inputs = empty().boxed();
+            }
+        }
+        let report = report.finish(next.max(first));
+        match cause.or_else(|| source_error.map(Cause::Source)) {
+            Some(cause) => Err(BulkError::new(report, cause)),
+            None => Ok(report),
+        }
+    }
+}
+
+impl fmt::Debug for BulkRun<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bulk")
+            .field("table", &self.table)
+            .field("verb", &self.verb)
+            .field("concurrency", &self.concurrency)
+            .field("resume_at", &self.first)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a run waits for.
+enum Event {
+    Idle,
+    Read(Option<Result<Input, SourceError>>),
+    Sent(BatchOutcome, Keys),
+}
+
+const OPERATION: &str = "bulk";
+const BUFFER_BYTES: usize = 16 * 1024 * 1024;
