@@ -1,7 +1,11 @@
 //! URLs, hosts, verbs, and the rules of HTTP that hold for every request.
 
+use serde_json::json;
+
 use crate::client::Credential;
-use crate::run::{Suite, same};
+use crate::run::{Suite, holds, refused, same};
+
+const FULL: &str = "Accept: application/json;odata=fullmetadata";
 
 pub(crate) async fn check(suite: &mut Suite) {
     let table = suite.table().await;
@@ -73,6 +77,57 @@ pub(crate) async fn check(suite: &mut Suite) {
         })
         .await;
     suite
+        .choice("1.1 URLs in responses have the host as it was written", async |suite| {
+            let account = &suite.account;
+            let (first, rest) = account.name.split_at(1);
+            let upper = format!("{}{rest}.Table.Localhost:41000", first.to_uppercase());
+            for host in [&*upper, &format!("{}.example.com", account.name)] {
+                let headers = [&*format!("Host: {host}"), FULL];
+                let path = format!("/{table}(PartitionKey='p',RowKey='r')");
+                let answer = account.send_to(Credential::SharedKeyLite, "GET", &path, &headers, "").await;
+                same(host, &answer.status, &200)?;
+                let metadata = format!("http://{host}/$metadata#{table}/@Element");
+                same("metadata", &answer.json()["odata.metadata"].as_str(), &Some(&*metadata))?;
+                same("id", &answer.json()["odata.id"].as_str(), &Some(&*format!("http://{host}{path}")))?;
+            }
+            Ok(())
+        })
+        .await;
+    suite
+        .choice("1.1 the path has the account if the host has none", async |suite| {
+            let account = &suite.account;
+            for host in ["[::1]:10002", "localhost:10002", "host.docker.internal:10002", "tables", "unknown.table.localhost:10002"] {
+                let target = format!("{}/Tables('{table}')", account.path);
+                let headers = [&*format!("Host: {host}"), FULL];
+                let answer = account.send_to(Credential::SharedKeyLite, "GET", &target, &headers, "").await;
+                same(host, &answer.json()["odata.id"].as_str(), &Some(&*format!("http://{host}{target}")))?;
+            }
+            Ok(())
+        })
+        .await;
+    suite
+        .choice("1.1, 3.10 the secondary in the host is read and not written to", async |suite| {
+            let account = &suite.account;
+            let host = format!("Host: {}-secondary.table.localhost:10002", account.name);
+            let stats = "/?restype=service&comp=stats";
+            for (method, target, expected) in [
+                ("GET", &*format!("/Tables('{table}')"), (200, "")),
+                ("GET", stats, (200, "")),
+                ("DELETE", &format!("/Tables('{table}')"), (403, "InsufficientAccountPermissions")),
+            ] {
+                let answer = account.send_to(Credential::SharedKeyLite, method, target, &[&host], "").await;
+                refused(&answer, expected.0, expected.1)?;
+            }
+            Ok(())
+        })
+        .await;
+    suite
+        .choice("1.1 an unknown account", async |suite| {
+            let answer = suite.account.send_to(Credential::None, "GET", "/unknown/Tables", &[], "").await;
+            refused(&answer, 404, "ResourceNotFound")
+        })
+        .await;
+    suite
         .rule("1.1 the secondary of a path is read", async |suite| {
             let target = format!("{}-secondary/{table}()", suite.account.path);
             let answer = suite.account.send_to(Credential::SharedKeyLite, "GET", &target, &[], "").await;
@@ -88,6 +143,27 @@ pub(crate) async fn check(suite: &mut Suite) {
         })
         .await;
     suite
+        .choice("3.10 no operation writes to the secondary", async |suite| {
+            let path = format!("{table}(PartitionKey='p',RowKey='r')");
+            for (method, resource, headers, body) in [
+                ("POST", "Tables", &[][..], r#"{"TableName":"more"}"#),
+                ("DELETE", &format!("Tables('{table}')"), &[], ""),
+                ("POST", &table, &[], r#"{"PartitionKey":"p","RowKey":"s"}"#),
+                ("PUT", &path, &[], r#"{"a":1}"#),
+                ("MERGE", &path, &["If-Match: *"], r#"{"a":1}"#),
+                ("DELETE", &path, &["If-Match: *"], ""),
+                ("PUT", &format!("{table}?comp=acl"), &[], ""),
+                ("PUT", "?restype=service&comp=properties", &[], "<StorageServiceProperties><Cors /></StorageServiceProperties>"),
+            ] {
+                let target = format!("{}-secondary/{resource}", suite.account.path);
+                let answer = suite.account.send_to(Credential::SharedKeyLite, method, &target, headers, body).await;
+                refused(&answer, 403, "InsufficientAccountPermissions").map_err(|why| format!("{method} {resource}: {why}"))?;
+                holds("the message", answer.body.contains("Write operations are not allowed."))?;
+            }
+            same("entity", &suite.entity(&table, "p", "r").await?, &json!({"PartitionKey":"p","RowKey":"r"}))
+        })
+        .await;
+    suite
         .refusals(&table, &[
             ("1.2 Tables behind a table, POST", "POST /TABLE/Tables", &[], r#"{"TableName":"x"}"#, 400, "PropertiesNeedValue"),
             ("1.2 Tables behind a missing table, POST", "POST /ConfMissing/Tables", &[], r#"{"TableName":"x"}"#, 404, "TableNotFound"),
@@ -98,12 +174,145 @@ pub(crate) async fn check(suite: &mut Suite) {
             ("1.2 a batch behind a table", "POST /TABLE/$batch", &[], "", 415, "MediaTypeNotSupported"),
         ])
         .await;
+    verbs(suite, &table).await;
+    tables_of_metrics(suite).await;
     suite
         .refusals_by_choice(&table, &[
             ("4.12 PUT of a set", "PUT /TABLE", &[], "{}", 405, "MethodNotAllowed"),
             ("4.12 DELETE of a set", "DELETE /Tables", &[], "", 405, "MethodNotAllowed"),
             ("4.12 an unknown verb", "BREW /TABLE", &[], "", 405, "UnsupportedHttpVerb"),
             ("4.12 conditions on tables", "DELETE /Tables('TABLE')", &["If-Match: *"], "", 400, "InvalidInput"),
+            ("4.12 conditions on a new table", "POST /Tables", &["If-None-Match: *"], r#"{"TableName":"ConfNew"}"#, 400, "InvalidInput"),
+            ("4.12 conditions on a query of tables", "GET /Tables", &["If-Match: *"], "", 400, "InvalidInput"),
+            ("4.12 conditions on a read of a table", "GET /Tables('TABLE')", &["If-None-Match: *"], "", 400, "InvalidInput"),
+            ("1.2 the encoded set of tables after a table, DELETE", "DELETE /TABLE/Tables%28%27x%27%29", &[], "", 400, "InvalidInput"),
+            ("1.2 tables after a table, with options", "GET /TABLE/Tables()?$top=1", &[], "", 501, "NotImplemented"),
+            ("1.2 tables after a table, PUT", "PUT /TABLE/Tables", &[], "", 405, "MethodNotAllowed"),
+            ("1.2 service properties after a table, PUT", "PUT /TABLE/?restype=service&comp=properties", &[], "", 400, "InvalidQueryParameterValue"),
+            ("1.2 anything else after a table", "GET /TABLE/cities", &[], "", 400, "InvalidUri"),
+            ("1.2 more segments after a table", "GET /TABLE/more/of/it", &[], "", 400, "InvalidUri"),
+            ("1.2 the metadata document after a table", "GET /TABLE/$metadata", &[], "", 400, "InvalidUri"),
+            ("1.2 the account alone", "GET /", &[], "", 400, "InvalidUri"),
+            ("1.2 a malformed option", "GET /Tables?$filter=%FF", &[], "", 400, "InvalidInput"),
+            ("2.2 a timeout of no time", "GET /TABLE()?timeout=0", &[], "", 400, "OutOfRangeQueryParameterValue"),
         ])
+        .await;
+    suite
+        .choice("2.2 a timeout is a number of seconds", async |suite| {
+            for resource in [&*format!("{table}()?"), "Tables?", &format!("{table}?comp=acl&")] {
+                for timeout in ["30", "1", "", "90", "99999999999999999999999"] {
+                    suite.expect(&format!("GET /{resource}timeout={timeout}"), &[], "", (200, "")).await?;
+                }
+                for timeout in ["-1", "1.5", "%2B5", "soon"] {
+                    let expected = (400, "InvalidQueryParameterValue");
+                    suite.expect(&format!("GET /{resource}timeout={timeout}"), &[], "", expected).await?;
+                }
+            }
+            Ok(())
+        })
+        .await;
+}
+
+/// The verbs of each resource.
+async fn verbs(suite: &mut Suite, table: &str) {
+    let point = format!("{table}(PartitionKey='p',RowKey='r')");
+    for (resource, verbs) in [
+        ("Tables", "PUT PATCH MERGE DELETE OPTIONS HEAD"),
+        (&*format!("Tables('{table}')"), "PUT PATCH MERGE POST OPTIONS HEAD"),
+        (table, "PUT PATCH MERGE DELETE OPTIONS HEAD"),
+        (&format!("{table}()"), "PUT PATCH MERGE DELETE OPTIONS HEAD"),
+        (&point, "POST OPTIONS HEAD"),
+        (&format!("{table}?comp=acl"), "POST PATCH MERGE DELETE OPTIONS"),
+        ("?restype=service&comp=properties", "POST PATCH MERGE DELETE OPTIONS"),
+        ("?restype=service&comp=stats", "PUT POST PATCH MERGE DELETE OPTIONS"),
+        ("$batch", "GET PUT PATCH MERGE DELETE OPTIONS HEAD"),
+        ("$metadata", "PUT POST PATCH MERGE DELETE OPTIONS HEAD"),
+    ] {
+        let rule = resource.replace(table, "TABLE");
+        suite
+            .choice(&format!("4.12 verbs that {rule} does not have"), async |suite| {
+                for verb in verbs.split(' ') {
+                    // A response to HEAD has no body, and the code is in the body.
+                    let code = if verb == "HEAD" { "" } else { "MethodNotAllowed" };
+                    suite.expect(&format!("{verb} /{resource}"), &[], "", (405, code)).await?;
+                }
+                for verb in ["BREW", "get", "TRACE", "COPY"] {
+                    suite.expect(&format!("{verb} /{resource}"), &[], "", (405, "UnsupportedHttpVerb")).await?;
+                }
+                Ok(())
+            })
+            .await;
+    }
+    suite
+        .choice("4.12 HEAD of what is XML", async |suite| {
+            for resource in [&*format!("{table}?comp=acl"), "?restype=service&comp=properties"] {
+                let answer = suite.done(&format!("HEAD /{resource}"), &[], "").await?;
+                same("Content-Type", &answer.header("Content-Type"), &Some("application/xml"))?;
+            }
+            same("status", &suite.ask("HEAD /ConfMissing?comp=acl", &[], "").await.status, &404)
+        })
+        .await;
+    suite
+        .choice("4.12 X-HTTP-Method replaces a POST, once", async |suite| {
+            for (verb, methods, expected) in [
+                ("GET", &["X-HTTP-Method: GET"][..], (400, "XMethodNotUsingPost")),
+                ("POST", &["X-HTTP-Method: MERGE", "X-HTTP-Method: MERGE"], (400, "XMethodIncorrectCount")),
+                ("POST", &["X-HTTP-Method: MERGE, PUT"], (400, "XMethodIncorrectCount")),
+                ("PUT", &["X-HTTP-Method: MERGE", "X-HTTP-Method: PUT"], (400, "XMethodIncorrectCount")),
+                ("POST", &["X-HTTP-Method: GET"], (400, "XMethodIncorrectValue")),
+                ("POST", &["X-HTTP-Method: POST"], (400, "XMethodIncorrectValue")),
+                ("POST", &["X-HTTP-Method: merge"], (400, "XMethodIncorrectValue")),
+                ("POST", &["X-HTTP-Method: "], (400, "XMethodIncorrectValue")),
+                ("POST", &["X-HTTP-Method: PATCH"], (204, "")),
+                ("POST", &["X-HTTP-Method: PUT"], (204, "")),
+                // Without `If-Match`.
+                ("POST", &["X-HTTP-Method: DELETE"], (400, "InvalidInput")),
+            ] {
+                suite.expect(&format!("{verb} /{point}"), methods, r#"{"a":1}"#, expected).await?;
+            }
+            Ok(())
+        })
+        .await;
+    let name = suite.table().await;
+    suite
+        .choice("4.12 X-HTTP-Method of a table", async |suite| {
+            suite.expect(&format!("POST /Tables('{name}')"), &["X-HTTP-Method: DELETE"], "", (204, "")).await
+        })
+        .await;
+}
+
+/// The service's own tables.
+async fn tables_of_metrics(suite: &mut Suite) {
+    let name = "$MetricsHourPrimaryTransactionsTable";
+    let point = format!("{name}(PartitionKey='p',RowKey='r')");
+    suite
+        .choice("1.2 tables of metrics are empty and in no list", async |suite| {
+            let answer = suite.done(&format!("GET /{name}()?$filter=a%20eq%201"), &[], "").await?;
+            let metadata = format!("{}/$metadata#{name}", suite.account.url());
+            same("page", &answer.json(), &json!({"odata.metadata": metadata, "value": []}))?;
+            let answer = suite.done(&format!("GET /Tables('{name}')"), &[], "").await?;
+            same("name", &answer.json()["TableName"].as_str(), &Some(name))?;
+            let answer = suite.done("GET /Tables", &[], "").await?;
+            same("is listed", &answer.body.contains(name), &false)
+        })
+        .await;
+    suite
+        .choice("1.2 tables of metrics cannot be changed", async |suite| {
+            let refused = (403, "InsufficientAccountPermissions");
+            for (line, headers, body, expected) in [
+                (format!("GET /{point}"), &[][..], "", (404, "ResourceNotFound")),
+                ("GET /$MetricsUnknown()".to_owned(), &[], "", (400, "InvalidResourceName")),
+                ("POST /Tables".to_owned(), &[], &*format!(r#"{{"TableName":"{name}"}}"#), refused),
+                (format!("POST /{name}"), &[], r#"{"PartitionKey":"p","RowKey":"r"}"#, refused),
+                (format!("PUT /{point}"), &[], "{}", refused),
+                (format!("MERGE /{point}"), &[], "{}", refused),
+                (format!("DELETE /{point}"), &["If-Match: *"], "", refused),
+                (format!("DELETE /Tables('{name}')"), &[], "", refused),
+                (format!("PUT /{name}?comp=acl"), &[], "", refused),
+            ] {
+                suite.expect(&line, headers, body, expected).await?;
+            }
+            Ok(())
+        })
         .await;
 }

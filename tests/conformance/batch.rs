@@ -122,14 +122,27 @@ pub(crate) async fn check(suite: &mut Suite) {
         ("an invalid property name", on("PUT", &table, "x", "", r#"{"1a":1}"#), 400, "PropertyNameInvalid"),
         ("a missing RowKey", ("POST", format!("/{table}"), "", r#"{"PartitionKey":"p"}"#.to_owned()), 400, "PropertiesNeedValue"),
         ("a malformed ETag", on("PUT", &table, "merge", "If-Match: test\r\n", r#"{"n":1}"#), 400, "InvalidInput"),
+        ("a delete without a condition", on("DELETE", &table, "merge", "", ""), 400, "InvalidInput"),
+        ("the same insert twice", insert(&table, "first"), 400, "InvalidDuplicateRow"),
+        ("a query", ("GET", format!("/{table}()"), "", String::new()), 400, "InvalidInput"),
+        ("a read", on("GET", &table, "merge", "", ""), 400, "InvalidInput"),
+        ("a table", ("POST", "/Tables".to_owned(), "", r#"{"TableName":"ConfMore"}"#.to_owned()), 400, "InvalidInput"),
+        ("a verb of another resource", ("PUT", format!("/{table}"), "", "{}".to_owned()), 405, "MethodNotAllowed"),
+        ("a value that is too large", on("PUT", &table, "x", "", &format!(r#"{{"a":"{}"}}"#, "x".repeat(32 * 1024 + 1))), 400, "PropertyValueTooLarge"),
+        ("a key with a slash", on("PUT", &table, "a/b", "", "{}"), 400, "OutOfRangeInput"),
     ];
     for (rule, change, status, code) in failures {
         suite
             .rule(&format!("7.4 {rule}: the change is named, and nothing happens"), async |suite| {
                 let before = suite.rows(&table, "").await?;
-                let answer = send(suite, &[insert(&table, "first"), change, insert(&table, "last")]).await;
-                part_refused(&answer, 1, status, code)?;
-                same("rows", &suite.rows(&table, "").await?, &before)
+                let later = [insert(&table, "last"), insert(&table, "new"), ("GET", "/".to_owned(), "", String::new())];
+                // Later changes are not read, valid or not.
+                for later in [&later[..0], &later[..1], &later[1..]] {
+                    let answer = send(suite, &[&[insert(&table, "first"), change.clone()], later].concat()).await;
+                    part_refused(&answer, 1, status, code)?;
+                    same("rows", &suite.rows(&table, "").await?, &before)?;
+                }
+                Ok(())
             })
             .await;
         // What was written all the same must not fail the rules that follow.
@@ -143,6 +156,32 @@ pub(crate) async fn check(suite: &mut Suite) {
             let answer = send(suite, &[on("PUT", &table, "bare", "", "{}"), insert(&table, "bare2")]).await;
             same("outer status", &answer.status, &202)?;
             same("statuses", &statuses(&answer), &vec![204; 2])
+        })
+        .await;
+    suite
+        .choice("7.4 the messages of refused changes", async |suite| {
+            for (change, message) in [
+                (insert(&table, "new"), "The specified entity already exists."),
+                (on("DELETE", &table, "none", "If-Match: *\r\n", ""), "The specified resource does not exist."),
+                (on("DELETE", &table, "merge", stale, ""), "The update condition specified in the request was not satisfied."),
+                (on("DELETE", &table, "merge", "", ""), "One of the request inputs is not valid."),
+                (on("PUT", &table, "first", "", "{}"), "The batch request contains multiple changes with same row key. An entity can appear only once in a batch request."),
+                (("POST", format!("/{table}"), "", elsewhere.clone()), "All commands in a batch must operate on same entity group."),
+                (("PUT", format!("/{table}"), "", "{}".to_owned()), "The requested method is not allowed on the specified resource."),
+                (("POST", format!("/{table}"), "", r#"{"PartitionKey":"p"}"#.to_owned()), "The values are not specified for all properties in the entity."),
+                (on("PUT", &table, "x", "", r#"{"a-b":1}"#), "The property name is invalid."),
+                (on("PUT", &table, "a/b", "", "{}"), "The 'RowKey' parameter of value 'a/b' is out of range."),
+            ] {
+                let answer = send(suite, &[insert(&table, "first"), change]).await;
+                holds(&answer.body, answer.body.contains(&format!(r#""1:{message}\nRequestId:"#)))?;
+            }
+            Ok(())
+        })
+        .await;
+    suite
+        .choice("7.4 the first change that cannot be applied is named, although a later one is malformed", async |suite| {
+            let malformed = ("POST", format!("/{table}"), "", "{".to_owned());
+            part_refused(&send(suite, &[insert(&table, "new"), malformed]).await, 0, 409, "EntityAlreadyExists")
         })
         .await;
     suite
@@ -167,7 +206,11 @@ pub(crate) async fn check(suite: &mut Suite) {
     suite
         .rule("0.1, 7.4 101 changes are refused at 99", async |suite| {
             let changes: Vec<_> = (0..101).map(|n| insert(&table, &format!("i{n}"))).collect();
-            part_refused(&send(suite, &changes).await, 99, 400, "InvalidInput")
+            let answer = send(suite, &changes).await;
+            let message = "99:The batch request operation exceeds the maximum 100 changes per change set.";
+            holds(&answer.body, answer.body.contains(message))?;
+            part_refused(&answer, 99, 400, "InvalidInput")?;
+            same("rows", &suite.rows(&table, "$filter=RowKey%20ge%20'i'%20and%20RowKey%20lt%20'j'").await?.len(), &0)
         })
         .await;
     suite
@@ -228,12 +271,144 @@ pub(crate) async fn check(suite: &mut Suite) {
             refused(&answer, 413, "RequestBodyTooLarge")
         })
         .await;
+    queries(suite, &table).await;
+    framing(suite, &table).await;
+    access(suite, &table).await;
+}
+
+/// The framing of a change set with these parts, without its end.
+fn change_set(parts: &str) -> String {
+    format!("--batch_1\r\nContent-Type: multipart/mixed; boundary=changeset_1\r\n\r\n{parts}--changeset_1--\r\n\r\n")
+}
+
+fn part(boundary: &str, request: &str) -> String {
+    format!("--{boundary}\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n{request}\r\n")
+}
+
+const MULTIPART: &str = "Content-Type: multipart/mixed; boundary=batch_1";
+
+/// Queries in a batch.
+async fn queries(suite: &mut Suite, table: &str) {
+    let query = |target: &str| part("batch_1", &format!("GET {target} HTTP/1.1\r\nAccept: application/json;odata=nometadata\r\n\r\n"));
+    suite
+        .choice("7.1 a query in a batch has pages and errors", async |suite| {
+            let url = suite.account.url();
+            let body = query(&format!("{url}/{table}()?$filter=RowKey%20ge%20'h1'&$top=1&$select=RowKey"));
+            let answer = suite.done("POST /$batch", &[MULTIPART], &(body + "--batch_1--\r\n")).await?;
+            same("statuses", &statuses(&answer), &[200])?;
+            holds("the page", answer.body.contains(r#"{"value":[{"RowKey":"h1"}]}"#))?;
+            holds("the token", answer.body.contains("\r\nx-ms-continuation-NextRowKey: 1!4!"))?;
+            same("change sets", &answer.body.contains("changesetresponse"), &false)?;
+            for (target, status, code) in [
+                (&*format!("/{table}(PartitionKey='p',RowKey='none')"), 404, "ResourceNotFound"),
+                ("/ConfMissing()", 404, "TableNotFound"),
+                (&format!("/{table}()?$filter=a%20b"), 400, "InvalidInput"),
+                (&format!("/{table}()?$orderby=a"), 501, "NotImplemented"),
+            ] {
+                let answer = suite.done("POST /$batch", &[MULTIPART], &(query(target) + "--batch_1--\r\n")).await?;
+                same(target, &statuses(&answer), &[status])?;
+                holds(&answer.body, answer.body.contains(&format!(r#"{{"odata.error":{{"code":"{code}""#)))?;
+            }
+            Ok(())
+        })
+        .await;
+}
+
+/// What surrounds the changes, and the headers of the batch.
+async fn framing(suite: &mut Suite, table: &str) {
+    let put = part("changeset_1", &format!("PUT /{table}(PartitionKey='p',RowKey='framing') HTTP/1.1\r\n\r\n"));
+    let whole = change_set(&put) + "--batch_1--\r\n";
     suite
         .refusals_by_choice("", &[
-            ("7.5 no boundary", "POST /$batch", &["Content-Type: multipart/mixed"], "--batch_1--", 400, "InvalidInput"),
-            ("7.5 no framing", "POST /$batch", &["Content-Type: multipart/mixed; boundary=batch_1"], "nothing", 400, "InvalidInput"),
+            ("7.5 no boundary", "POST /$batch", &["Content-Type: multipart/mixed"], &whole, 400, "InvalidInput"),
+            ("7.5 another boundary", "POST /$batch", &["Content-Type: multipart/mixed; boundary=other"], &whole, 400, "InvalidInput"),
+            ("7.5 no framing", "POST /$batch", &[MULTIPART], "nothing", 400, "InvalidInput"),
+            ("7.5 no content", "POST /$batch", &[MULTIPART], "", 400, "InvalidInput"),
+            ("7.5 no part", "POST /$batch", &[MULTIPART], "--batch_1--", 400, "InvalidInput"),
+            ("7.5 a part that is no request", "POST /$batch", &[MULTIPART], &(change_set(&part("changeset_1", "nothing")) + "--batch_1--\r\n"), 400, "InvalidInput"),
+            ("7.5 a batch without its end", "POST /$batch", &[MULTIPART], &change_set(&put), 400, "InvalidInput"),
+            ("7.5 a change set without its end", "POST /$batch", &[MULTIPART], &whole.replace("--changeset_1--", ""), 400, "InvalidInput"),
             ("7.5 another type", "POST /$batch", &["Content-Type: application/json"], "{}", 415, "MediaTypeNotSupported"),
             ("7.5 another verb", "GET /$batch", &[], "", 405, "MethodNotAllowed"),
+            ("7.5 another verb with a batch", "PUT /$batch", &[MULTIPART], &whole, 405, "MethodNotAllowed"),
+            ("7.5 nothing of a malformed batch is applied", &format!("GET /{table}(PartitionKey='p',RowKey='framing')"), &[], "", 404, "ResourceNotFound"),
         ])
+        .await;
+    suite
+        .choice("7.1 of two change sets the second is refused", async |suite| {
+            let second = change_set(&put.replace("framing", "second"));
+            let answer = suite.done("POST /$batch", &[MULTIPART], &(change_set(&put) + &second + "--batch_1--\r\n")).await?;
+            same("statuses", &statuses(&answer), &[204, 400])?;
+            suite.entity(table, "p", "framing").await?;
+            suite.expect(&format!("GET {}", entity_path(table, "p", "second")), &[], "", (404, "ResourceNotFound")).await
+        })
+        .await;
+}
+
+/// The credential of a batch, and what it allows.
+async fn access(suite: &mut Suite, table: &str) {
+    let elsewhere = r#"{"PartitionKey":"q","RowKey":"access"}"#;
+    let json = "Content-Type: application/json\r\n";
+    let insert = part("changeset_1", &format!("POST /{table} HTTP/1.1\r\n{json}\r\n{{\"PartitionKey\":\"p\",\"RowKey\":\"access\"}}"));
+    let change = |verb: &str, row: &str, headers: &str| {
+        part("changeset_1", &format!("{verb} /{table}(PartitionKey='p',RowKey='{row}') HTTP/1.1\r\n{headers}\r\n"))
+    };
+    let all = change_set(&[insert, change("PUT", "new", "If-Match: *\r\n"), change("PUT", "merge", ""), change("DELETE", "none", "If-Match: *\r\n")].concat());
+    let upsert = change_set(&change("MERGE", "new", ""));
+    let outside = change_set(&part("changeset_1", &format!("POST /{table} HTTP/1.1\r\n{json}\r\n{elsewhere}")));
+    let query = part("batch_1", &format!("GET /{table}() HTTP/1.1\r\n\r\n"));
+    let read = part("batch_1", &format!("GET /{table}(PartitionKey='p',RowKey='h1') HTTP/1.1\r\n\r\n"));
+    let time = [("sv", "2019-02-02"), ("se", "2099-01-01T00:00:00Z")];
+    let tables = |permissions| [("tn", table), ("sp", permissions)];
+    let account = |types, permissions| [("ss", "t"), ("srt", types), ("sp", permissions)];
+    let range = [("tn", table), ("sp", "raud"), ("spk", "p"), ("srk", "new"), ("epk", "p")];
+    let permission = "AuthorizationPermissionMismatch";
+    for (rule, fields, body, status, code) in [
+        ("all changes without deletes", &tables("rau")[..], &all, 403, permission),
+        ("all changes without updates", &tables("rad"), &all, 403, permission),
+        ("all changes without inserts", &tables("rud"), &all, 403, permission),
+        ("an upsert without updates", &tables("ra"), &upsert, 403, permission),
+        ("an upsert without inserts", &tables("ru"), &upsert, 403, permission),
+        ("all changes by an account's", &account("o", "au"), &all, 403, permission),
+        ("an upsert by an account's", &account("o", "a"), &upsert, 403, permission),
+        ("another type of resource", &account("c", "raud"), &upsert, 403, "AuthorizationResourceTypeMismatch"),
+        ("another table", &[("tn", "ConfMissing"), ("sp", "raud")], &upsert, 403, "AuthorizationFailure"),
+        ("keys out of range", &range, &all, 403, "AuthorizationFailure"),
+        ("a key in a body out of range", &range, &outside, 403, "AuthorizationFailure"),
+        ("a query without reads", &tables("aud"), &query, 403, permission),
+        ("a read out of range", &range, &read, 202, "404"),
+        ("a query in a range", &range, &query, 202, "200"),
+        ("an upsert", &tables("au"), &upsert, 202, "204"),
+        ("an upsert in a range", &range, &upsert, 202, "204"),
+        ("an upsert by an account's that has both", &account("o", "au"), &upsert, 202, "204"),
+        ("all changes", &tables("raud"), &all, 202, "404"),
+    ] {
+        suite
+            .choice(&format!("3.9, 7.5 a batch by a signature: {rule}"), async |suite| {
+                let fields = [fields, &time].concat();
+                let is_account = fields[0].0 == "ss";
+                let sas = if is_account { suite.account_sas(&fields) } else { suite.table_sas(&fields) };
+                let before = suite.ask(&format!("GET /{table}()"), &[], "").await.body;
+                let answer = suite.ask_with(&sas, "POST /$batch", &[MULTIPART], &format!("{body}--batch_1--\r\n")).await;
+                if status == 403 {
+                    refused(&answer, status, code)?;
+                    return same("entities", &suite.ask(&format!("GET /{table}()"), &[], "").await.body, &before);
+                }
+                same("statuses", &statuses(&answer), &[code.parse::<u16>().unwrap()])
+            })
+            .await;
+    }
+    suite
+        .choice("7.5 the batch alone is authenticated", async |suite| {
+            let without = suite.account.send(crate::client::Credential::None, "POST /$batch", &[MULTIPART], &all).await;
+            same("without a credential", &without.status, &403)?;
+            let headers = "Authorization: SharedKey unknown:d3Jvbmc=\r\nx-ms-date: x\r\n";
+            let inner = change_set(&part("changeset_1", &format!("PUT /{table}(PartitionKey='p',RowKey='inner')?sv=1&sig=wrong HTTP/1.1\r\n{headers}\r\n")));
+            let answer = suite.done("POST /$batch", &[MULTIPART], &(inner + "--batch_1--\r\n")).await?;
+            same("statuses", &statuses(&answer), &[204])?;
+            let other = change_set(&part("changeset_1", &format!("POST http://h/unknown/{table} HTTP/1.1\r\n{json}\r\n{elsewhere}")));
+            let answer = suite.done("POST /$batch", &[MULTIPART], &(other + "--batch_1--\r\n")).await?;
+            part_refused(&answer, 0, 400, "InvalidUri")
+        })
         .await;
 }

@@ -68,6 +68,9 @@ pub(crate) async fn check(suite: &mut Suite) {
             &[
                 ("5.1 the name `tables` is reserved", "POST /Tables", &[], r#"{"TableName":"Tables"}"#, 400, "InvalidResourceName"),
                 ("4.2 a name is needed", "POST /Tables", &[], "{}", 400, "PropertiesNeedValue"),
+                ("4.2 a name is no number", "POST /Tables", &[], r#"{"TableName":5}"#, 400, "InvalidInput"),
+                ("4.2 a body that is no JSON", "POST /Tables", &[], "{", 400, "InvalidInput"),
+                ("4.2 a body of another type", "POST /Tables", &["Content-Type: text/plain"], r#"{"TableName":"ConfText"}"#, 415, "MediaTypeNotSupported"),
                 ("4.2 a name is no null", "POST /Tables", &[], r#"{"TableName":null}"#, 400, "PropertiesNeedValue"),
             ],
         )

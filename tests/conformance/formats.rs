@@ -17,6 +17,14 @@ pub(crate) async fn check(suite: &mut Suite) {
         ("$format comes first", "application/json;odata=nometadata", "?$format=application/json;odata=fullmetadata", "fullmetadata"),
         ("$format percent-encoded", "application/json", "?%24format=application%2Fjson%3Bodata%3Dnometadata", "nometadata"),
         ("the most precise of several", "application/json, application/json;odata=nometadata", "", "nometadata"),
+        ("anything", "*/*", "", "minimalmetadata"),
+        ("any application type", "application/*", "", "minimalmetadata"),
+        ("upper case", "Application/JSON; OData=NoMetadata", "", "nometadata"),
+        ("a charset first", "application/json;charset=utf-8;odata=fullmetadata", "", "fullmetadata"),
+        ("JSON after Atom", "application/atom+xml,application/json;odata=nometadata", "", "nometadata"),
+        ("anything after HTML", "text/html, */*;q=0.1", "", "minimalmetadata"),
+        ("JSON after verbose JSON", "application/json;odata=verbose,application/json", "", "minimalmetadata"),
+        ("$format in place of Atom", "application/atom+xml", "?$format=application%2Fjson%3B%20odata%3Dnometadata", "nometadata"),
     ] {
         suite
             .rule(&format!("2.5 {rule}"), async |suite| {
@@ -57,6 +65,46 @@ pub(crate) async fn check(suite: &mut Suite) {
             same("nosniff", &answer.header("X-Content-Type-Options"), &Some("nosniff"))?;
             holds("an id", answer.header("x-ms-request-id").is_some())?;
             holds("a date", answer.header("Date").is_some())
+        })
+        .await;
+    suite
+        .choice("2.5 several Accept headers, and tables", async |suite| {
+            let headers = ["Accept: */*", "Accept: application/json;odata=nometadata"];
+            for line in [format!("GET {path}"), "GET /Tables?$top=1".to_owned(), format!("GET /Tables('{table}')")] {
+                let answer = suite.done(&line, &headers, "").await?;
+                let expected = "application/json;odata=nometadata;streaming=true;charset=utf-8";
+                same(&line, &answer.header("Content-Type"), &Some(expected))?;
+            }
+            Ok(())
+        })
+        .await;
+    suite
+        .choice("2.4 the headers of every response, errors included", async |suite| {
+            for line in [format!("GET {path}"), "GET /ConfMissing()".to_owned()] {
+                let answer = suite.ask(&line, &["x-ms-client-request-id: !~\"{}"], "").await;
+                let server = answer.header("Server").unwrap_or_default();
+                holds(server, server.starts_with("Windows-Azure-Table/1.0 "))?;
+                same("version", &answer.header("x-ms-version"), &Some("2019-02-02"))?;
+                same("client's id", &answer.header("x-ms-client-request-id"), &Some("!~\"{}"))?;
+                same("Cache-Control", &answer.header("Cache-Control"), &Some("no-cache"))?;
+                same("nosniff", &answer.header("X-Content-Type-Options"), &Some("nosniff"))?;
+                same("length of the id", &answer.header("x-ms-request-id").map(str::len), &Some(36))?;
+                same("vary", &answer.header("Vary"), &None::<&str>)?;
+            }
+            Ok(())
+        })
+        .await;
+    suite
+        .choice("2.4 a client's id is returned if it is printable and of up to 1,024 characters", async |suite| {
+            let (longest, too_long) = ("x".repeat(1024), "x".repeat(1025));
+            for (id, is_returned) in [("a", true), (&*longest, true), (&too_long, false), ("two words", false), ("caf\u{e9}", false), ("tab\there", false)] {
+                for line in [&*format!("GET {path}"), "GET /ConfMissing()", "GET /?restype=service&comp=properties"] {
+                    let answer = suite.ask(line, &[&format!("x-ms-client-request-id: {id}")], "").await;
+                    let returned = answer.header("x-ms-client-request-id");
+                    same(format!("{line} {id:.20}"), &returned, &is_returned.then_some(id))?;
+                }
+            }
+            Ok(())
         })
         .await;
     suite
@@ -102,7 +150,39 @@ pub(crate) async fn check(suite: &mut Suite) {
             Ok(())
         })
         .await;
-    for version in ["2013-08-15", "2017-11-09", "2019-02-02", "2020-12-06", "2022-11-02", "2026-10-06"] {
+    suite
+        .choice("1.2 the metadata document is XML, of the account, and names no table", async |suite| {
+            for accept in ["application/xml", "application/json", "*/*"] {
+                let answer = suite.done("GET /$metadata", &[&format!("Accept: {accept}")], "").await?;
+                same("Content-Type", &answer.header("Content-Type"), &Some("application/xml"))?;
+                holds("the start", answer.body.starts_with("<?xml version=\"1.0\" encoding=\"utf-8\"?><edmx:Edmx "))?;
+                holds("the namespace", answer.body.contains(&format!("<Schema Namespace=\"{}\" ", suite.account.name)))?;
+                holds("TableName", answer.body.contains("Name=\"TableName\" Type=\"Edm.String\""))?;
+                holds("Timestamp", answer.body.contains("Name=\"Timestamp\" Type=\"Edm.DateTime\""))?;
+                holds("no table", !answer.body.contains(&table))?;
+            }
+            Ok(())
+        })
+        .await;
+    versions(suite, &table).await;
+    checksums(suite, &table).await;
+    suite
+        .choice("4.10 Prefer in every form", async |suite| {
+            for (row, prefer, status, applied) in [
+                ("1", "Return-No-Content;x=y", 204, Some("return-no-content")),
+                ("2", "respond-async, return-content", 201, Some("return-content")),
+                ("3", "return-content, return-no-content", 201, Some("return-content")),
+                ("4", "return=minimal", 201, None),
+            ] {
+                let body = format!(r#"{{"PartitionKey":"prefer","RowKey":"{row}"}}"#);
+                let answer = suite.ask(&format!("POST /{table}"), &[&format!("Prefer: {prefer}")], &body).await;
+                let found = (answer.status, answer.header("Preference-Applied"), answer.body.is_empty());
+                same(prefer, &found, &(status, applied, status == 204))?;
+            }
+            Ok(())
+        })
+        .await;
+    for version in ["2013-08-15", "2017-11-09", "9999-12-31", "2019-02-02", "2020-12-06", "2022-11-02", "2026-10-06"] {
         suite
             .choice(&format!("2.1, 11.1 version {version}"), async |suite| {
                 let header = format!("x-ms-version: {version}");
@@ -115,9 +195,96 @@ pub(crate) async fn check(suite: &mut Suite) {
         .refusals_by_choice("", &[
             ("2.1 a malformed version", "GET /Tables", &["x-ms-version: newest"], "", 400, "InvalidHeaderValue"),
             ("2.5 Atom", "GET /Tables", &["Accept: application/atom+xml"], "", 415, "AtomFormatNotSupported"),
+            ("2.5 Atom or XML", "GET /Tables", &["Accept: application/atom+xml,application/xml"], "", 415, "AtomFormatNotSupported"),
+            ("2.5 Atom by $format", "GET /Tables?$format=application/atom%2Bxml", &[], "", 415, "AtomFormatNotSupported"),
+            ("2.5 HTML", "GET /Tables", &["Accept: text/html"], "", 415, "MediaTypeNotSupported"),
+            ("2.5 verbose JSON by $format", "GET /Tables?$format=application/json;odata=verbose", &[], "", 415, "JsonVerboseFormatNotSupported"),
             ("2.5 verbose JSON", "GET /Tables", &["Accept: application/json;odata=verbose"], "", 415, "JsonVerboseFormatNotSupported"),
             ("2.5 JSON before there was JSON", "GET /Tables", &["x-ms-version: 2012-02-12", "Accept: application/json"], "", 415, "JsonFormatNotSupported"),
             ("2.3 a checksum of something else", "POST /Tables", &["Content-MD5: AAAAAAAAAAAAAAAAAAAAAA=="], r#"{"TableName":"ConfSum"}"#, 400, "Md5Mismatch"),
         ])
+        .await;
+}
+
+/// Versions of the service and of OData.
+async fn versions(suite: &mut Suite, table: &str) {
+    let path = format!("{table}(PartitionKey='p',RowKey='r')");
+    suite
+        .choice("2.1 what is no date is no version", async |suite| {
+            for version in ["latest", "2019-2-2", "2019-02-30", "20190202", "*"] {
+                let header = format!("x-ms-version: {version}");
+                for line in [&*format!("GET /{path}"), "GET /?restype=service&comp=properties"] {
+                    let answer = suite.ask(line, &[&header], "").await;
+                    refused(&answer, 400, "InvalidHeaderValue")?;
+                    same("version", &answer.header("x-ms-version"), &None::<&str>)?;
+                }
+            }
+            Ok(())
+        })
+        .await;
+    for header in [
+        "x-ms-version: 2009-04-14",
+        "DataServiceVersion: 1.0;NetFx",
+        "DataServiceVersion: 2.0",
+        "MaxDataServiceVersion: 2.0;NetFx",
+    ] {
+        suite
+            .choice(&format!("2.2, 2.5 no JSON with {header}"), async |suite| {
+                let refused = (415, "JsonFormatNotSupported");
+                for (line, body) in [
+                    ("GET /Tables", ""),
+                    ("POST /Tables", r#"{"TableName":"ConfMore"}"#),
+                    (&*format!("GET /{table}()"), ""),
+                    (&format!("POST /{table}"), r#"{"PartitionKey":"p","RowKey":"json"}"#),
+                    (&format!("GET /{path}"), ""),
+                    (&format!("PUT /{path}"), "{}"),
+                ] {
+                    suite.expect(line, &[header], body, refused).await?;
+                }
+                // Requests without JSON are older than it.
+                suite.expect("GET /?restype=service&comp=properties", &[header], "", (200, "")).await?;
+                let missing = format!("DELETE /{table}(PartitionKey='p',RowKey='none')");
+                suite.expect(&missing, &[header, "If-Match: *"], "", (404, "ResourceNotFound")).await
+            })
+            .await;
+    }
+    suite
+        .choice("2.2 MaxDataServiceVersion allows what DataServiceVersion does not", async |suite| {
+            let headers = ["DataServiceVersion: 1.0;NetFx", "MaxDataServiceVersion: 3.0;NetFx"];
+            suite.expect(&format!("GET /{table}()?$select=a"), &headers, "", (200, "")).await
+        })
+        .await;
+    suite
+        .choice("2.2 $select of an entity with DataServiceVersion 1.0", async |suite| {
+            let line = format!("GET /{path}?$select=a,b");
+            suite.expect(&line, &["DataServiceVersion: 1.0"], "", (400, "InvalidInput")).await
+        })
+        .await;
+}
+
+/// Content-MD5.
+async fn checksums(suite: &mut Suite, table: &str) {
+    let entity = r#"{"PartitionKey":"p","RowKey":"r"}"#;
+    let (of_entity, of_nothing) = ("Content-MD5: 2VJhdZUhREIjY0yGA9BE7g==", "Content-MD5: 1B2M2Y8AsgTpgAmY7PhCfg==");
+    let delete = format!("DELETE /{table}(PartitionKey='p',RowKey='r')");
+    let get = format!("GET /{table}()");
+    let insert = format!("POST /{table}");
+    suite.ask(&delete, &["If-Match: *"], "").await;
+    suite
+        .choice("2.3 every body is compared with its checksum, an empty one, too", async |suite| {
+            let properties = "PUT /?restype=service&comp=properties";
+            for (line, header, body, expected) in [
+                (&*insert, of_nothing, entity, (400, "Md5Mismatch")),
+                (&insert, "Content-MD5: nonsense", entity, (400, "InvalidMd5")),
+                (&insert, "Content-MD5: 1B2M2Y8AsgTpgAmY7PhC", entity, (400, "InvalidMd5")),
+                (&insert, of_entity, entity, (201, "")),
+                (&get, of_nothing, "", (200, "")),
+                (&get, of_entity, "", (400, "Md5Mismatch")),
+                (properties, of_nothing, "<StorageServiceProperties />", (400, "Md5Mismatch")),
+            ] {
+                suite.expect(line, &[header], body, expected).await?;
+            }
+            Ok(())
+        })
         .await;
 }

@@ -101,6 +101,9 @@ pub(crate) async fn check(suite: &mut Suite) {
         .await;
     suite
         .refusals_by_choice(&table, &[
+            ("6.3 $select of the annotation of a property", "GET /TABLE(PartitionKey='p',RowKey='r')?$select=a@odata.type", &[], "", 400, "InvalidInput"),
+            ("6.3 $select of the ETag's member", "GET /TABLE(PartitionKey='p',RowKey='r')?$select=odata.etag", &[], "", 400, "InvalidInput"),
+            ("6.3 $select of metadata after a property", "GET /TABLE(PartitionKey='p',RowKey='r')?$select=a,odata.metadata", &[], "", 400, "InvalidInput"),
             ("1.2 one key alone", "GET /TABLE(PartitionKey='p')", &[], "", 400, "InvalidInput"),
             ("1.2 a quote that is not closed", "GET /TABLE(PartitionKey='p,RowKey='r')", &[], "", 400, "InvalidUri"),
         ])

@@ -120,6 +120,9 @@ pub(crate) async fn check(suite: &mut Suite) {
     suite
         .refusals_by_choice(&table, &[
             ("5.1 a property given twice", "POST /TABLE", &[], r#"{"PartitionKey":"p","RowKey":"x","a":1,"a":2}"#, 400, "DuplicatePropertiesSpecified"),
+            ("4.10 the body is read before the table is looked up", "POST /ConfMissing", &[], "{", 400, "InvalidInput"),
+            ("4.10 the table is looked up before the keys", "POST /ConfMissing", &[], "{}", 404, "TableNotFound"),
+            ("5.1 a key in the URL with #", "GET /TABLE(PartitionKey='p',RowKey='a%23b')", &[], "", 400, "OutOfRangeInput"),
             ("5.1 a key given twice", "POST /TABLE", &[], r#"{"PartitionKey":"p","RowKey":"x","RowKey":"y"}"#, 400, "DuplicatePropertiesSpecified"),
             ("5.1 a body of another kind", "POST /TABLE", &["Content-Type: text/plain"], r#"{"PartitionKey":"p","RowKey":"x"}"#, 415, "MediaTypeNotSupported"),
         ])

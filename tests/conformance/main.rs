@@ -11,6 +11,7 @@
 //! difference is reported but is not a failure.
 
 mod client;
+mod cors;
 mod run;
 mod sign;
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::run::{Suite, same};
+use crate::run::{Suite, holds, same};
 use crate::sign::percent;
 
 /// A value of each type: its name, itself in a body, and the literal of a filter.
@@ -233,6 +233,8 @@ async fn grammar(suite: &mut Suite) {
         ("a eq -1", ""),
         ("a ge 1 and a le 3 and a ne 2", "1 3"),
         ("A eq 1", ""),
+        ("PartitionKey eq 'o' or PartitionKey gt 'o'", "1 2 3 4"),
+        ("Timestamp lt datetime'2000-01-01T00:00:00Z'", ""),
     ] {
         suite
             .rule(&format!("6.1 {filter}"), async |suite| {
@@ -396,6 +398,42 @@ async fn pages(suite: &mut Suite) {
         })
         .await;
     suite
+        .choice("6.4 $top is a number without a sign", async |suite| {
+            for top in ["%2B5", "+5", "-0", "5.0", "0x5", "1e1", "%205%20x"] {
+                for resource in [&*format!("{table}()"), "Tables"] {
+                    suite.expect(&format!("GET /{resource}?$top={top}"), &[], "", (400, "InvalidInput")).await?;
+                }
+            }
+            suite.expect(&format!("GET /{table}()?$top=007"), &[], "", (200, "")).await
+        })
+        .await;
+    let empty = suite.table().await;
+    suite
+        .rule("6.5 a page may start at an empty key", async |suite| {
+            for (partition, row) in [("", ""), ("", "1"), ("p", ""), ("p", "1")] {
+                suite.insert(&empty, &format!(r#""PartitionKey":"{partition}","RowKey":"{row}""#)).await?;
+            }
+            same("rows", &suite.rows(&empty, "$top=1").await?, &["", "1", "", "1"])
+        })
+        .await;
+    let large = suite.table().await;
+    suite
+        .choice("6.4 a page ends at 4 MiB, measured after the projection", async |suite| {
+            let text = "x".repeat(32 * 1024);
+            let members: Vec<_> = (0..15).map(|n| format!(r#""t{n}":"{text}""#)).collect();
+            for row in 10..20 {
+                suite.insert(&large, &format!(r#""PartitionKey":"p","RowKey":"{row}",{}"#, members.join(","))).await?;
+            }
+            let answer = suite.done(&format!("GET /{large}()"), &["Accept: application/json;odata=nometadata"], "").await?;
+            let length = answer.body.len();
+            holds(format!("a page of {length} bytes"), (3 << 20..=(4 << 20) + 2).contains(&length))?;
+            same("rows", &answer.json()["value"].as_array().map(Vec::len), &Some(8))?;
+            same("token", &answer.header("x-ms-continuation-NextRowKey"), &Some("1!4!MTg-"))?;
+            let answer = suite.done(&format!("GET /{large}()?$select=RowKey"), &[], "").await?;
+            same("selected rows", &answer.json()["value"].as_array().map(Vec::len), &Some(10))
+        })
+        .await;
+    suite
         .rule("6.4 a page ends at 1,000 entities", async |suite| {
             for start in 0..11 {
                 let changes: Vec<_> = (0..100)
@@ -443,6 +481,8 @@ async fn refusals(suite: &mut Suite) {
             ("6.4 $skip", "GET /TABLE()?$skip=1", &[], "", 501, "NotImplemented"),
             ("6.4 $expand", "GET /TABLE()?$expand=a", &[], "", 501, "NotImplemented"),
             ("6.4 $inlinecount", "GET /TABLE()?$inlinecount=allpages", &[], "", 501, "NotImplemented"),
+            ("6.5 an empty token", "GET /TABLE()?NextPartitionKey=", &[], "", 400, "InvalidInput"),
+            ("6.5 a malformed token of a row", "GET /TABLE()?NextPartitionKey=1%214%21Yg--&NextRowKey=x", &[], "", 400, "InvalidInput"),
             ("6.5 a malformed token", "GET /TABLE()?NextPartitionKey=x", &[], "", 400, "InvalidInput"),
             ("6.5 a row without a partition", "GET /TABLE()?NextRowKey=1%214%21cGs-", &[], "", 400, "InvalidInput"),
             ("2.2 $select with DataServiceVersion 1.0", "GET /TABLE()?$select=a", &["DataServiceVersion: 1.0"], "", 400, "InvalidInput"),

@@ -49,6 +49,25 @@ pub(crate) async fn check(suite: &mut Suite) {
             })
             .await;
     }
+    let base = suite.name();
+    let mixed = ["a", "B", "c", "D"].map(|end| format!("{base}{end}"));
+    suite
+        .choice("4.1 the order of tables is that of their names in lower case", async |suite| {
+            for name in mixed.iter().rev() {
+                suite.done("POST /Tables", &[], &format!(r#"{{"TableName":"{name}"}}"#)).await?;
+            }
+            let filter = percent(&format!("TableName ge '{base}A' and TableName le '{base}z'"));
+            for top in ["", "&$top=4"] {
+                let answer = suite.done(&format!("GET /Tables?$filter={filter}{top}"), &[], "").await?;
+                same("names", &names(&answer.json()), &mixed)?;
+                same("token", &answer.header("x-ms-continuation-NextTableName"), &None::<&str>)?;
+            }
+            for name in &mixed {
+                suite.done(&format!("DELETE /Tables('{name}')"), &[], "").await?;
+            }
+            Ok(())
+        })
+        .await;
     suite
         .rule("4.1 $top ends a page, whose token starts the next one", async |suite| {
             let mut found = Vec::new();
@@ -110,6 +129,8 @@ pub(crate) async fn check(suite: &mut Suite) {
             ("6.4 $top above 1,000", "GET /Tables?$top=1001", &[], "", 400, "InvalidInput"),
             ("6.4 a negative $top", "GET /Tables?$top=-1", &[], "", 400, "InvalidInput"),
             ("6.4 a $top that is no number", "GET /Tables?$top=x", &[], "", 400, "InvalidInput"),
+            ("6.5 a malformed token", "GET /Tables?NextTableName=x", &[], "", 400, "InvalidInput"),
+            ("6.5 an empty token", "GET /Tables?NextTableName=", &[], "", 400, "InvalidInput"),
             ("6.1 a malformed filter", "GET /Tables?$filter=TableName%20eq", &[], "", 400, "InvalidInput"),
         ])
         .await;

@@ -50,7 +50,7 @@ pub(crate) struct Suite {
     others: Vec<String>,
 }
 
-/// A request that is refused: the rule, request line, headers, body, and status and code of the answer. `TABLE` in the request
+/// A request and its outcome: the rule, request line, headers, body, and status and code of the response. `TABLE` in the request
 /// line stands for the name of a table.
 pub(crate) type Refusal<'a> = (&'a str, &'a str, &'a [&'a str], &'a str, u16, &'a str);
 
@@ -83,19 +83,22 @@ impl Suite {
         name
     }
 
-    /// Tries a rule.
+    /// Checks a rule.
     pub(crate) async fn rule(&mut self, rule: &str, check: impl AsyncFnOnce(&Self) -> Outcome) {
-        self.rules += 1;
-        if let Err(why) = check(self).await {
-            self.failed.push(format!("{rule}: {why}"));
-        }
+        let outcome = check(self).await;
+        self.note(rule, outcome, false);
     }
 
     /// Checks a choice: a rule for which the behaviour of the service is not certain.
     pub(crate) async fn choice(&mut self, rule: &str, check: impl AsyncFnOnce(&Self) -> Outcome) {
+        let outcome = check(self).await;
+        self.note(rule, outcome, true);
+    }
+
+    fn note(&mut self, rule: &str, outcome: Outcome, is_choice: bool) {
         self.rules += 1;
-        if let Err(why) = check(self).await {
-            let failed = if self.is_foreign {
+        if let Err(why) = outcome {
+            let failed = if is_choice && self.is_foreign {
                 &mut self.others
             } else {
                 &mut self.failed
@@ -104,28 +107,35 @@ impl Suite {
         }
     }
 
-    /// Tries that each of these requests is refused as it should be.
+    /// Checks the outcome of each of these requests.
     pub(crate) async fn refusals(&mut self, table: &str, refusals: &[Refusal<'_>]) {
-        for (rule, line, headers, body, status, code) in refusals {
-            let line = line.replace("TABLE", table);
-            self.rule(rule, async |suite| {
-                let answer = suite.ask(&line, headers, body).await;
-                refused(&answer, *status, code)
-            })
-            .await;
-        }
+        self.each(table, refusals, false).await;
     }
 
     /// As [`Self::refusals`], for rules that are choices.
     pub(crate) async fn refusals_by_choice(&mut self, table: &str, refusals: &[Refusal<'_>]) {
+        self.each(table, refusals, true).await;
+    }
+
+    async fn each(&mut self, table: &str, refusals: &[Refusal<'_>], is_choice: bool) {
         for (rule, line, headers, body, status, code) in refusals {
             let line = line.replace("TABLE", table);
-            self.choice(rule, async |suite| {
-                let answer = suite.ask(&line, headers, body).await;
-                refused(&answer, *status, code)
-            })
-            .await;
+            let outcome = self.expect(&line, headers, body, (*status, code)).await;
+            self.note(rule, outcome, is_choice);
         }
+    }
+
+    /// Sends a signed request and checks status and code of its response. The code of a success is empty.
+    pub(crate) async fn expect(
+        &self,
+        line: &str,
+        headers: &[&str],
+        body: &str,
+        (status, code): (u16, &str),
+    ) -> Outcome {
+        let answer = self.ask(line, headers, body).await;
+        refused(&answer, status, code)
+            .map_err(|why| format!("{line} {headers:?} {body:.60}: {why}"))
     }
 
     /// Sends a signed request.

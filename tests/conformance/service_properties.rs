@@ -1,14 +1,15 @@
 //! Get and Set Table Service Properties, and what CORS rules do.
 
 use crate::client::Credential;
+use crate::cors;
 use crate::run::{Suite, holds, refused, same};
 
-const XML: &str = "Content-Type: application/xml";
+pub(crate) const XML: &str = "Content-Type: application/xml";
 const ACCEPT: &str = "Accept: application/xml";
 const GET: &str = "GET /?restype=service&comp=properties";
-const PUT: &str = "PUT /?restype=service&comp=properties";
+pub(crate) const PUT: &str = "PUT /?restype=service&comp=properties";
 
-fn properties(content: &str) -> String {
+pub(crate) fn properties(content: &str) -> String {
     format!("<?xml version=\"1.0\" encoding=\"utf-8\"?><StorageServiceProperties>{content}</StorageServiceProperties>")
 }
 
@@ -146,6 +147,26 @@ pub(crate) async fn check(suite: &mut Suite) {
             })
             .await;
     }
+    suite
+        .choice("4.6 a document that breaks a rule changes nothing", async |suite| {
+            let before = suite.done(GET, &[ACCEPT], "").await?.body;
+            let invalid = (400, "InvalidXmlDocument");
+            for body in ["<HourMetrics><Enabled>true</Enabled></HourMetrics>", &cors("a").replace("<CorsRule>", "").replace("</CorsRule>", "")] {
+                suite.expect(PUT, &[XML], &properties(body), invalid).await?;
+            }
+            suite.expect(PUT, &[XML], "", invalid).await?;
+            // A document without content is valid, and changes nothing either.
+            suite.expect(PUT, &[XML], &properties(""), (202, "")).await?;
+            same("properties", &suite.done(GET, &[ACCEPT], "").await?.body, &before)
+        })
+        .await;
+    suite
+        .refusals_by_choice("", &[
+            ("1.2 properties of an unnamed resource", "GET /?comp=properties", &[], "", 400, "InvalidQueryParameterValue"),
+            ("1.2 a service without a component", "GET /?restype=service", &[], "", 400, "InvalidQueryParameterValue"),
+        ])
+        .await;
+    cors::check(suite).await;
     suite
         .choice("4.6 metrics without IncludeAPIs", async |suite| {
             let body = properties("<HourMetrics><Version>1.0</Version><Enabled>true</Enabled><RetentionPolicy><Enabled>false</Enabled></RetentionPolicy></HourMetrics>");

@@ -14,6 +14,17 @@ pub(crate) async fn check(suite: &mut Suite) {
         })
         .await;
     suite
+        .choice("1.1, 4.7 the secondary's path without a slash, and with the account", async |suite| {
+            let account = &suite.account;
+            for path in [format!("{}-secondary", account.path), format!("{0}-secondary{0}/", account.path)] {
+                let target = format!("{path}?restype=service&comp=stats");
+                let answer = account.send_to(Credential::SharedKeyLite, "GET", &target, &[], "").await;
+                same(path, &answer.status, &200)?;
+            }
+            Ok(())
+        })
+        .await;
+    suite
         .choice("4.7 the primary has none", async |suite| {
             let answer = suite.ask("GET /?restype=service&comp=stats", &["Accept: application/xml"], "").await;
             refused(&answer, 400, "InvalidQueryParameterValue")

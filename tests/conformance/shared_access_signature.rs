@@ -18,6 +18,11 @@ pub(crate) async fn check(suite: &mut Suite) {
     what_does_not_hold(suite).await;
 }
 
+/// All entities with their ETags.
+async fn state(suite: &Suite, table: &str) -> String {
+    suite.ask(&format!("GET /{table}()"), &[], "").await.body
+}
+
 async fn account_sas(suite: &mut Suite) {
     let table = suite.table().await;
     let name = suite.name();
@@ -30,7 +35,9 @@ async fn account_sas(suite: &mut Suite) {
     // The operation, the types of resource that allow it, and the permissions that do, each set by itself.
     for (rule, line, headers, body, types, permissions) in [
         ("Get Service Properties", "GET /?restype=service&comp=properties".to_owned(), &[][..], "", "s", &["r"][..]),
+        ("Set Service Properties", "PUT /?restype=service&comp=properties".to_owned(), &[], "<StorageServiceProperties />", "s", &["w"]),
         ("Query Tables", "GET /Tables".to_owned(), &[], "", "c", &["l"]),
+        ("Query Tables with a name", format!("GET /Tables('{table}')"), &[], "", "c", &["l"]),
         ("Create Table", "POST /Tables".to_owned(), &[], &create, "c", &["c", "w"]),
         ("Delete Table", format!("DELETE /Tables('{name}')"), &[], "", "c", &["d"]),
         ("Query Entities", format!("GET /{table}()"), &[], "", "o", &["r"]),
@@ -49,8 +56,10 @@ async fn account_sas(suite: &mut Suite) {
                     _ => all.chars().filter(|letter| !permissions.concat().contains(*letter)).collect(),
                 };
                 let sas = suite.account_sas(&account_fields("sco", &lacking));
+                let before = state(suite, &table).await;
                 let answer = suite.ask_with(&sas, &line, headers, body).await;
-                refused(&answer, 403, "AuthorizationPermissionMismatch")
+                refused(&answer, 403, "AuthorizationPermissionMismatch")?;
+                same("entities", &state(suite, &table).await, &before)
             })
             .await;
         suite
@@ -113,14 +122,18 @@ async fn table_sas(suite: &mut Suite) {
         ("Insert Or Replace Entity", format!("PUT {path}"), &[], "{}", "rad", "au"),
         ("Insert Or Merge Entity", format!("PATCH {path}"), &[], "{}", "rud", "au"),
         ("Update Entity", format!("PUT {path}"), any, "{}", "rad", "u"),
+        ("Insert Or Merge Entity, without updates", format!("MERGE {path}"), &[], "{}", "rad", "raud"),
+        ("Merge Entity", format!("MERGE {path}"), any, "{}", "rad", "u"),
         ("Delete Entity", format!("DELETE {path}"), any, "", "rau", "d"),
         ("Insert Entity", format!("POST /{table}"), &[], entity, "rud", "a"),
     ] {
         let with = |permissions| [VERSION, ("tn", &*table), ("sp", permissions), UNTIL];
         suite
             .rule(&format!("3.9 {rule} lacks a permission"), async |suite| {
+                let before = state(suite, &table).await;
                 let answer = suite.ask_with(&suite.table_sas(&with(lacking)), &line, headers, body).await;
-                refused(&answer, 403, "AuthorizationPermissionMismatch")
+                refused(&answer, 403, "AuthorizationPermissionMismatch")?;
+                same("entities", &state(suite, &table).await, &before)
             })
             .await;
         suite
@@ -146,6 +159,75 @@ async fn table_sas(suite: &mut Suite) {
             for line in [format!("GET /{other}()"), "GET /Tables".to_owned(), format!("DELETE /Tables('{table}')"), format!("GET /{table}?comp=acl")] {
                 let answer = suite.ask_with(&sas, &line, &[], "").await;
                 same(&line, &[403, 404].contains(&answer.status), &true)?;
+            }
+            Ok(())
+        })
+        .await;
+    suite
+        .choice("3.9 the code for what is out of its reach", async |suite| {
+            let sas = suite.table_sas(&[VERSION, ("tn", &table), ("sp", "raud"), UNTIL]);
+            let outside = format!("/{other}(PartitionKey='p',RowKey='r')");
+            for (line, body) in [
+                ("GET /Tables", ""),
+                (&*format!("GET /Tables('{table}')"), ""),
+                ("POST /Tables", r#"{"TableName":"ConfMore"}"#),
+                (&format!("DELETE /Tables('{table}')"), ""),
+                ("GET /?restype=service&comp=properties", ""),
+                ("PUT /?restype=service&comp=properties", "<StorageServiceProperties />"),
+                (&format!("GET /{table}?comp=acl"), ""),
+                (&format!("PUT /{table}?comp=acl"), "<SignedIdentifiers />"),
+                (&format!("GET /{other}()"), ""),
+                (&format!("GET {outside}"), ""),
+                (&format!("POST /{other}"), entity),
+                (&format!("PUT {outside}"), "{}"),
+            ] {
+                let answer = suite.ask_with(&sas, line, &[], body).await;
+                refused(&answer, 403, "AuthorizationFailure").map_err(|why| format!("{line}: {why}"))?;
+            }
+            Ok(())
+        })
+        .await;
+    suite
+        .choice("3.1 a signature in the URL replaces a header that is not valid", async |suite| {
+            let sas = suite.table_sas(&[VERSION, ("tn", &table), ("sp", "r"), UNTIL]);
+            let expired = suite.table_sas(&[VERSION, ("tn", &table), ("sp", "r"), ("se", "2020-01-01")]);
+            for header in ["SharedKey NAME:c2ln", "SharedKey unknown:c2ln", "Bearer x", "nothing"] {
+                let header = format!("Authorization: {}", header.replace("NAME", &suite.account.name));
+                for (sas, table, status) in [(&sas, &table, 200), (&sas, &other, 403), (&expired, &table, 403)] {
+                    let answer = suite.ask_with(sas, &format!("GET /{table}()"), &[&header], "").await;
+                    let status = if status == 403 && header.ends_with("nothing") && sas == &expired { 400 } else { status };
+                    same(&header, &answer.status, &status)?;
+                }
+            }
+            Ok(())
+        })
+        .await;
+    suite
+        .choice("2.1 the version is that of the header, the option, or the signature", async |suite| {
+            let sas = suite.table_sas(&[VERSION, ("tn", &table), ("sp", "r"), UNTIL]);
+            let option = format!("GET {}/{table}()?api-version=2018-03-28&{sas}", suite.account.path);
+            let plain = format!("GET {}/{table}()?{sas}", suite.account.path);
+            for (line, header, version) in [(&plain, "", "2019-02-02"), (&option, "", "2018-03-28"), (&option, "x-ms-version: 2020-12-06\r\n", "2020-12-06")] {
+                let host = &suite.account.authority;
+                let answer = suite.account.exchange(&format!("{line} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{header}\r\n")).await;
+                same(header, &answer.header("x-ms-version"), &Some(version))?;
+            }
+            Ok(())
+        })
+        .await;
+    suite
+        .choice("3.10 a signature reads from the secondary and does not write to it", async |suite| {
+            let sas = suite.table_sas(&[VERSION, ("tn", &table), ("sp", "raud"), UNTIL]);
+            let of_service = suite.account_sas(&account_fields("s", "r"));
+            let secondary = format!("{}-secondary", suite.account.path);
+            for (method, target, status, code) in [
+                ("GET", format!("{secondary}/{table}()?{sas}"), 200, ""),
+                ("POST", format!("{secondary}/{table}?{sas}"), 403, "InsufficientAccountPermissions"),
+                ("GET", format!("{secondary}/?restype=service&comp=stats&{of_service}"), 200, ""),
+            ] {
+                let body = if method == "POST" { entity } else { "" };
+                let answer = suite.account.send_to(Credential::None, method, &target, &[], body).await;
+                refused(&answer, status, code)?;
             }
             Ok(())
         })
@@ -185,6 +267,8 @@ async fn key_ranges(suite: &mut Suite) {
         (&[("epk", "D"), ("erk", "1")], "A1 B1 B2 C1 D1"),
         (&[("spk", "B"), ("srk", "2"), ("epk", "D"), ("erk", "1")], "B2 C1 D1"),
         (&[("spk", "C"), ("epk", "C")], "C1"),
+        (&[("spk", "E")], ""),
+        (&[("spk", "D"), ("epk", "B")], ""),
     ] {
         let fields = [&[VERSION, ("tn", &*table), ("sp", "raud"), UNTIL], range].concat();
         suite
@@ -215,6 +299,50 @@ async fn key_ranges(suite: &mut Suite) {
             })
             .await;
     }
+    let range = [VERSION, ("tn", &*table), ("sp", "raud"), UNTIL, ("spk", "B"), ("srk", "2"), ("epk", "D"), ("erk", "1")];
+    suite
+        .choice("3.9 pages, filters and tokens stay in the range", async |suite| {
+            let sas = suite.table_sas(&range);
+            for (options, count, continues) in [
+                ("$top=2", 2, true),
+                ("$top=3", 3, false),
+                ("$filter=PartitionKey%20eq%20'D'", 1, false),
+                ("$filter=not%20(PartitionKey%20eq%20'C')", 2, false),
+                ("NextPartitionKey=1!4!QQ--", 3, false),
+                ("NextPartitionKey=1!4!RQ--", 0, false),
+            ] {
+                let answer = suite.ask_with(&sas, &format!("GET /{table}()?{options}"), &[], "").await;
+                let token = answer.header("x-ms-continuation-NextPartitionKey").is_some();
+                let found = answer.json()["value"].as_array().map(Vec::len);
+                same(options, &(found, token), &(Some(count), continues))?;
+            }
+            Ok(())
+        })
+        .await;
+    suite
+        .choice("3.9 no verb writes outside the range", async |suite| {
+            let sas = suite.table_sas(&range);
+            let before = state(suite, &table).await;
+            for (partition, row) in [("A", "1"), ("B", "1"), ("D", "2")] {
+                let path = format!("/{table}(PartitionKey='{partition}',RowKey='{row}')");
+                let entity = format!(r#"{{"PartitionKey":"{partition}","RowKey":"{row}"}}"#);
+                for (line, headers, body) in [
+                    (format!("POST /{table}"), &[][..], &*entity),
+                    (format!("PUT {path}"), &[], "{}"),
+                    (format!("MERGE {path}"), &[], "{}"),
+                    (format!("DELETE {path}"), &["If-Match: *"], ""),
+                ] {
+                    let answer = suite.ask_with(&sas, &line, headers, body).await;
+                    refused(&answer, 403, "AuthorizationFailure").map_err(|why| format!("{line}: {why}"))?;
+                }
+            }
+            same("entities", &state(suite, &table).await, &before)?;
+            let exists = suite.ask_with(&sas, &format!("POST /{table}"), &[], r#"{"PartitionKey":"C","RowKey":"1"}"#).await;
+            refused(&exists, 409, "EntityAlreadyExists")?;
+            let delete = suite.ask_with(&sas, &format!("DELETE /{table}(PartitionKey='B',RowKey='2')"), &["If-Match: *"], "").await;
+            same("a delete inside", &delete.status, &204)
+        })
+        .await;
     suite
         .rule("0.1, 3.9 an insert outside is refused", async |suite| {
             let sas = suite.table_sas(&[VERSION, ("tn", &table), ("sp", "raud"), UNTIL, ("spk", "B"), ("epk", "B")]);
@@ -229,10 +357,12 @@ async fn stored_policies(suite: &mut Suite) {
     let line = format!("GET /{table}()");
     let policy = |id: &str, content: &str| format!("<SignedIdentifier><Id>{id}</Id><AccessPolicy>{content}</AccessPolicy></SignedIdentifier>");
     let policies = format!(
-        "<SignedIdentifiers>{}{}{}</SignedIdentifiers>",
+        "<SignedIdentifiers>{}{}{}{}{}</SignedIdentifiers>",
         policy("all", "<Expiry>2099-01-01T00:00:00Z</Expiry><Permission>r</Permission>"),
         policy("old", "<Expiry>2001-01-01T00:00:00Z</Expiry><Permission>r</Permission>"),
         policy("times", "<Expiry>2099-01-01T00:00:00Z</Expiry>"),
+        policy("started", "<Start>2024-03-15</Start><Expiry>2099-01-01T00:00:00Z</Expiry><Permission>r</Permission>"),
+        policy("later", "<Start>2098-01-01</Start><Expiry>2099-01-01T00:00:00Z</Expiry><Permission>r</Permission>"),
     );
     suite
         .rule("3.9 policies may leave out what they like", async |suite| {
@@ -248,6 +378,9 @@ async fn stored_policies(suite: &mut Suite) {
         ("there is none", &[("si", "none")], 403),
         ("both have a permission", &[("si", "all"), ("sp", "r")], 403),
         ("both have an expiry", &[("si", "times"), ("sp", "r"), UNTIL], 403),
+        ("it has started", &[("si", "started")], 200),
+        ("both have a start", &[("si", "started"), ("st", "2024-03-15")], 403),
+        ("it has not started", &[("si", "later")], 403),
     ] {
         let fields = [&[VERSION, ("tn", &*table)], fields].concat();
         suite
@@ -257,6 +390,24 @@ async fn stored_policies(suite: &mut Suite) {
             })
             .await;
     }
+    suite
+        .choice("3.9 stored policies that leave out permission, expiry, or all", async |suite| {
+            let policies = [policy("r", "<Permission>r</Permission>"), policy("nothing", ""), policy("a", "<Expiry>2099-01-01</Expiry><Permission>a</Permission>")];
+            suite.done(&format!("PUT /{table}?comp=acl"), &["Content-Type: application/xml"], &format!("<SignedIdentifiers>{}</SignedIdentifiers>", policies.concat())).await?;
+            for (fields, status, code) in [
+                (&[("si", "r"), UNTIL][..], 200, ""),
+                (&[("si", "r")], 403, "AuthenticationFailed"),
+                (&[("si", "nothing"), ("sp", "r"), UNTIL], 200, ""),
+                (&[("si", "a")], 403, "AuthorizationPermissionMismatch"),
+                (&[("si", "none")], 403, "AuthenticationFailed"),
+            ] {
+                let sas = suite.table_sas(&[&[VERSION, ("tn", &*table)], fields].concat());
+                refused(&suite.ask_with(&sas, &line, &[], "").await, status, code).map_err(|why| format!("{fields:?}: {why}"))?;
+            }
+            let of_missing = suite.table_sas(&[VERSION, ("tn", "ConfMissing"), ("si", "r"), UNTIL]);
+            refused(&suite.ask_with(&of_missing, "GET /ConfMissing()", &[], "").await, 403, "AuthenticationFailed")
+        })
+        .await;
     suite
         .rule("3.9 a policy that is gone ends its signatures", async |suite| {
             suite.done(&format!("PUT /{table}?comp=acl"), &["Content-Type: application/xml"], "<SignedIdentifiers />").await?;
@@ -302,6 +453,48 @@ async fn what_does_not_hold(suite: &mut Suite) {
             let sas = suite.table_sas(&good).replace("sp=r", "sp=raud");
             let answer = suite.ask_with(&sas, &line, &[], "").await;
             same("status", &answer.status, &403)
+        })
+        .await;
+    suite
+        .choice("3.10 no part of a signature can be changed, added or left out", async |suite| {
+            let good = suite.account_sas(&account_fields("sco", "r"));
+            for sas in [
+                &*good.replace("sig=", "sig=A"),
+                &good.replace("sig=", "sig=&x="),
+                &good.replace("2019-02-02", "2020-12-06"),
+                &good.replace("sv=", "vs="),
+                &format!("{good}&sp=r"),
+                &format!("{good}&spk=B"),
+                "sig=x",
+            ] {
+                let answer = suite.ask_with(sas, &line, &[], "").await;
+                refused(&answer, 403, "AuthenticationFailed").map_err(|why| format!("{sas}: {why}"))?;
+                same("shows the signature", &answer.body.contains("sig="), &false)?;
+            }
+            let other = format!("GET /unknown/Tables?{good}");
+            refused(&suite.account.send_to(Credential::None, "GET", other.trim_start_matches("GET "), &[], "").await, 404, "ResourceNotFound")
+        })
+        .await;
+    suite
+        .choice("3.8, 3.10 the order of the checks: time, address, protocol, service, type, permission", async |suite| {
+            let mut fields = vec![VERSION, ("ss", "b"), ("srt", "s"), ("sp", "w"), ("sip", "203.0.113.7"), ("spr", "https"), ("se", "2001-01-01")];
+            for (field, code) in [
+                (UNTIL, "AuthenticationFailed"),
+                (("sip", "127.0.0.1"), "AuthorizationSourceIPMismatch"),
+                (("spr", "https,http"), "AuthorizationProtocolMismatch"),
+                (("ss", "bqtf"), "AuthorizationServiceMismatch"),
+                (("srt", "o"), "AuthorizationResourceTypeMismatch"),
+                (("sp", "r"), "AuthorizationPermissionMismatch"),
+            ] {
+                let answer = suite.ask_with(&suite.account_sas(&fields), &line, &[], "").await;
+                refused(&answer, 403, code)?;
+                let is_unauthenticated = !["AuthorizationResourceTypeMismatch", "AuthorizationPermissionMismatch"].contains(&code);
+                same("header", &answer.header("x-ms-error-code"), &is_unauthenticated.then_some(code))?;
+                // With this field in order, the next check refuses.
+                fields.retain(|(name, _)| *name != field.0);
+                fields.push(field);
+            }
+            same("status", &suite.ask_with(&suite.account_sas(&fields), &line, &[], "").await.status, &200)
         })
         .await;
 }

@@ -3,7 +3,8 @@
 use time::{Duration, OffsetDateTime};
 
 use crate::client::{Account, Credential, http_date};
-use crate::run::{Suite, same};
+use crate::run::{Suite, refused, same};
+use crate::sign::signature;
 
 pub(crate) async fn check(suite: &mut Suite) {
     let table = suite.table().await;
@@ -102,6 +103,8 @@ pub(crate) async fn check(suite: &mut Suite) {
             })
             .await;
     }
+    signed_resources(suite, &table).await;
+    malformed_credentials(suite).await;
     for (version, status) in [("2019-07-07", 403), ("2020-12-06", 401)] {
         suite
             .choice(&format!("0.1, 3.7 a malformed token, version {version}"), async |suite| {
@@ -112,4 +115,100 @@ pub(crate) async fn check(suite: &mut Suite) {
             })
             .await;
     }
+}
+
+/// The resource that is signed: path and account, in each form of a URL.
+async fn signed_resources(suite: &mut Suite, table: &str) {
+    let name = suite.account.name.clone();
+    let in_host = format!("{name}.table.localhost:10002");
+    let in_path = suite.account.authority.clone();
+    let failed = (403, "AuthenticationFailed");
+    let missing = (404, "TableNotFound");
+    // `NAME` stands for the account, `TABLE` for the table.
+    for (host, path, resource, expected) in [
+        (&in_host, "/Tables?$top=5", "/NAME/Tables", (200, "")),
+        (&in_host, "/TABLE?comp=acl", "/NAME/TABLE?comp=acl", (200, "")),
+        (&in_host, "/Tables", "/NAME/NAME/Tables", failed),
+        (&in_path, "/NAME/Tables", "/NAME/NAME/Tables", (200, "")),
+        (&in_path, "/NAME/Tables", "/NAME/Tables", failed),
+        (&in_path, "/NAME/TABLE()", "/NAME/NAME/Tables", failed),
+        // The clients spell the secondary in several ways.
+        (&in_path, "/NAME-secondary/Tables", "/NAME/NAME-secondary/Tables", (200, "")),
+        (&in_path, "/NAME-secondary/Tables", "/NAME/NAME/Tables", (200, "")),
+        (&in_path, "/NAME-secondary/NAME/Tables", "/NAME/NAME-secondary/NAME/Tables", (200, "")),
+        (&in_path, "/NAME-secondary/NAME/Tables", "/NAME/NAME/NAME/Tables", (200, "")),
+        (&in_path, "/NAME-secondary/NAME/Tables", "/NAME/NAME/Tables", (200, "")),
+        (&in_path, "/NAME/Tables", "/NAME/NAME-secondary/Tables", failed),
+        (&in_path, "/NAME/NAME/Tables", "/NAME/NAME/NAME/Tables", missing),
+        // Without more after it, the name is a table's.
+        (&in_path, "/NAME-secondary/NAME", "/NAME/NAME-secondary/NAME", missing),
+        (&in_path, "/unknown-secondary/Tables", "/NAME/unknown-secondary/Tables", (404, "ResourceNotFound")),
+    ] {
+        let named = |text: &str| text.replace("NAME", &name).replace("TABLE", table);
+        suite
+            .choice(&format!("3.3 {path} of {}, signed as {resource}", host.replace(&in_path, "HOST")), async |suite| {
+                let date = http_date(OffsetDateTime::now_utc());
+                let signature = signature(&suite.account.key, &format!("GET\n\n\n{date}\n{}", named(resource)));
+                let credential = format!("Authorization: SharedKey {name}:{signature}");
+                let headers = [&*format!("Host: {host}"), &format!("x-ms-date: {date}"), &credential];
+                let answer = suite.account.send_to(Credential::None, "GET", &named(path), &headers, "").await;
+                refused(&answer, expected.0, expected.1)
+            })
+            .await;
+    }
+}
+
+/// Status, code and headers for each credential that is not accepted.
+async fn malformed_credentials(suite: &mut Suite) {
+    let account = suite.account.name.clone();
+    let malformed = (400, "InvalidAuthenticationInfo");
+    let failed = (403, "AuthenticationFailed");
+    for (rule, line, headers, expected) in [
+        ("a wrong signature", "GET /Tables", &["Authorization: SharedKey NAME:c2ln"][..], failed),
+        ("another account", "GET /Tables", &["Authorization: SharedKey unknown:c2ln"], failed),
+        ("no account", "GET /Tables", &["Authorization: SharedKey :c2ln"], malformed),
+        ("no signature", "GET /Tables", &["Authorization: SharedKey NAME:"], malformed),
+        ("no colon", "GET /Tables", &["Authorization: SharedKey NAME"], malformed),
+        ("a scheme alone", "GET /Tables", &["Authorization: SharedKey"], malformed),
+        ("an unknown scheme", "GET /Tables", &["Authorization: Basic NAME:c2ln"], malformed),
+        ("two", "GET /Tables", &["Authorization: SharedKey NAME:c2ln", "Authorization: x y:z"], malformed),
+        ("a token without challenges", "GET /Tables", &["Authorization: Bearer x"], failed),
+        ("a token", "GET /Tables", &["x-ms-version: 2020-12-06", "Authorization: Bearer x"], (401, "InvalidAuthenticationInfo")),
+        ("none", "GET /Tables", &[], failed),
+        ("none, since there are challenges", "GET /Tables", &["x-ms-version: 2019-12-12"], (401, "NoAuthenticationInformation")),
+        ("none, and a malformed URL", "GET /a/b/c?$filter=%FF", &[], failed),
+        ("none, and an unknown verb", "BREW /x", &[], failed),
+        ("none, and a large body", "POST /x", &["Content-Length: 4194305"], failed),
+        ("a malformed date", "GET /Tables", &["x-ms-date: yesterday", "Authorization: SharedKey NAME:c2ln"], failed),
+    ] {
+        suite
+            .choice(&format!("3.10 the response to a credential: {rule}"), async |suite| {
+                let headers: Vec<_> = headers.iter().map(|header| header.replace("NAME", &account)).collect();
+                let headers: Vec<_> = headers.iter().map(String::as_str).collect();
+                let answer = suite.account.send(Credential::None, line, &headers, "").await;
+                refused(&answer, expected.0, expected.1)?;
+                same("code", &answer.header("x-ms-error-code"), &Some(expected.1))?;
+                same("Content-Type", &answer.header("Content-Type"), &Some("application/json"))?;
+                same("version", &answer.header("x-ms-version"), &None::<&str>)?;
+                let challenge = "Bearer authorization_uri=https://login.microsoftonline.com/common/oauth2/authorize resource_id=https://storage.azure.com";
+                same("challenge", &answer.header("WWW-Authenticate"), &(expected.0 == 401).then_some(challenge))
+            })
+            .await;
+    }
+    suite
+        .choice("3.6 a malformed date, signed", async |suite| {
+            let answer = suite.account.send(Credential::SharedKey, "GET /Tables", &["x-ms-date: yesterday"], "").await;
+            refused(&answer, 403, "AuthenticationFailed")
+        })
+        .await;
+    suite
+        .choice("3.7 policies do not exist for tokens", async |suite| {
+            for version in ["2019-02-02", "2020-12-06"] {
+                let headers = [&*format!("x-ms-version: {version}"), "Authorization: Bearer x"];
+                let answer = suite.account.send(Credential::None, "GET /ConfMissing?comp=acl", &headers, "").await;
+                refused(&answer, 404, "ResourceNotFound")?;
+            }
+            Ok(())
+        })
+        .await;
 }

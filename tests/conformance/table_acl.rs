@@ -61,7 +61,37 @@ pub(crate) async fn check(suite: &mut Suite) {
         ])
         .await;
     suite
+        .choice("4.5 a document that breaks a rule changes nothing", async |suite| {
+            let document = |content: &str| format!("<SignedIdentifiers>{content}</SignedIdentifiers>");
+            let kept = document("<SignedIdentifier><Id>kept</Id></SignedIdentifier>");
+            let put_upper = format!("PUT /{}?comp=acl", table.to_uppercase());
+            suite.expect(&put_upper, &[XML], &kept, (204, "")).await?;
+            for content in [
+                &*document(&format!("<SignedIdentifier><Id>{}</Id></SignedIdentifier>", "x".repeat(65))),
+                &document("<SignedIdentifier><Id>a</Id><AccessPolicy><Start>2021-06-08T02:05:09.123Z</Start></AccessPolicy></SignedIdentifier>"),
+                "<!DOCTYPE x [<!ENTITY y 'z'>]><SignedIdentifiers />",
+                "{}",
+            ] {
+                suite.expect(&put, &[XML], content, (400, "InvalidXmlDocument")).await?;
+            }
+            let answer = suite.done(&line, &[ACCEPT], "").await?;
+            holds(&answer.body, answer.body.ends_with(&kept))
+        })
+        .await;
+    suite
+        .choice("4.5 a time may be a day", async |suite| {
+            let policy = |expiry: &str| format!("<SignedIdentifiers><SignedIdentifier><Id>day</Id><AccessPolicy><Expiry>{expiry}</Expiry></AccessPolicy></SignedIdentifier></SignedIdentifiers>");
+            suite.done(&put, &[XML], &policy("2030-01-01")).await?;
+            let answer = suite.done(&line, &[ACCEPT], "").await?;
+            holds(&answer.body, answer.body.ends_with(&policy("2030-01-01T00:00:00.0000000Z")))
+        })
+        .await;
+    suite
         .refusals_by_choice(&table, &[
+            ("4.5 policies of a missing table", "PUT /ConfMissing?comp=acl", &[XML], "", 404, "TableNotFound"),
+            ("1.2 policies of the account", "GET /?comp=acl", &[], "", 400, "InvalidQueryParameterValue"),
+            ("1.2 policies of the set of tables", "GET /Tables?comp=acl", &[], "", 400, "InvalidQueryParameterValue"),
+            ("1.2 an unknown component", "GET /TABLE?comp=acls", &[], "", 400, "InvalidQueryParameterValue"),
             ("4.5 a letter that is no permission", "PUT /TABLE?comp=acl", &[XML], letter, 400, "InvalidXmlDocument"),
             ("4.5 the same id twice", "PUT /TABLE?comp=acl", &[XML], "<SignedIdentifiers><SignedIdentifier><Id>x</Id></SignedIdentifier><SignedIdentifier><Id>x</Id></SignedIdentifier></SignedIdentifiers>", 400, "InvalidXmlDocument"),
         ])

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::run::{Suite, refused, same};
+use crate::run::{Suite, holds, refused, same};
 
 const STALE: &str = "If-Match: W/\"datetime'2021-09-21T01%3A04%3A37.9678478Z'\"";
 
@@ -118,9 +118,43 @@ pub(crate) async fn check(suite: &mut Suite) {
             .refusals_by_choice(&table, &[
                 ("4.12 If-None-Match", &there, &["If-None-Match: *"], "{}", 400, "InvalidInput"),
                 ("4.12 both conditions", &there, &["If-Match: *", "If-None-Match: *"], "{}", 400, "InvalidInput"),
+                ("5.1 a list", &there, &["If-Match: *"], r#"{"a":[]}"#, 400, "InvalidInput"),
+                ("5.1 a name with a blank", &there, &["If-Match: *"], r#"{"a b":1}"#, 400, "PropertyNameInvalid"),
             ])
             .await;
     }
+    suite
+        .choice("4.12 a condition is one weak ETag, or a star", async |suite| {
+            let etag = suite.done(&format!("PUT {path}"), &[], "{}").await?;
+            let etag = etag.header("ETag").unwrap_or_default();
+            let (current, lower) = (format!("If-Match: {etag}"), format!("If-Match: {}", etag.to_lowercase()));
+            let without = format!("If-None-Match: {etag}");
+            let invalid = (400, "InvalidInput");
+            let stale = (412, "UpdateConditionNotSatisfied");
+            for (verb, headers, expected) in [
+                ("PUT", &[&*without][..], invalid),
+                ("MERGE", &["If-None-Match: W/\"0x8D\""], invalid),
+                ("DELETE", &[&current, "If-None-Match: W/\"0x8D\""], invalid),
+                ("PUT", &["If-Match: \"0x8D\""], invalid),
+                ("PUT", &["If-Match: 0x8D"], invalid),
+                ("PUT", &["If-Match: W/0x8D"], invalid),
+                ("PUT", &["If-Match: W/\"0x8D"], invalid),
+                ("PUT", &["If-Match: W/\"a\", W/\"b\""], invalid),
+                ("PUT", &["If-Match: *, *"], invalid),
+                ("PUT", &["If-Match: *", "If-Match: *"], invalid),
+                ("PUT", &["If-Match: "], invalid),
+                ("DELETE", &["If-Match: \u{e9}"], invalid),
+                ("MERGE", &[&lower], stale),
+                ("DELETE", &["If-Match: w/\"\""], stale),
+                ("PUT", &[&current], (204, "")),
+            ] {
+                suite.expect(&format!("{verb} {path}"), headers, "{}", expected).await?;
+            }
+            let answer = suite.ask(&format!("PUT {path}"), &["If-Match: test"], "{}").await;
+            let message = "The etag value 'test' specified in one of the request headers is not valid. Please make sure only one etag value is specified and is valid.";
+            holds(answer.message(), answer.message().starts_with(message))
+        })
+        .await;
     suite
         .refusals_by_choice(&table, &[
             ("4.12 X-HTTP-Method without POST", "PUT /TABLE(PartitionKey='p',RowKey='r')", &["X-HTTP-Method: MERGE"], "{}", 400, "XMethodNotUsingPost"),

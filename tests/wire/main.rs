@@ -1,10 +1,6 @@
-//! Bytes that do not go through our own encoder: signature vectors, and raw requests with their expected responses.
+//! Bytes that do not go through our own encoder: signature vectors, transcripts of each operation, and connections.
 
-mod batch;
 mod connections;
 mod golden;
 mod raw;
-mod refusals;
-mod shared_access;
 mod signatures;
-mod surface;
