@@ -36,17 +36,17 @@ pub(crate) async fn check(suite: &mut Suite) {
         .rule("11.1 a chunked body", async |suite| {
             let body = r#"{"PartitionKey":"p","RowKey":"chunked"}"#;
             let chunks = format!("{:x}\r\n{}\r\n{:x}\r\n{}\r\n0\r\n\r\n", 10, &body[..10], body.len() - 10, &body[10..]);
-            let answer = suite.ask(&format!("POST /{table}"), &["Transfer-Encoding: chunked"], &chunks).await;
-            same("status", &answer.status, &201)
+            let response = suite.ask(&format!("POST /{table}"), &["Transfer-Encoding: chunked"], &chunks).await;
+            same("status", &response.status, &201)
         })
         .await;
     suite
         .rule("2.3 Expect: 100-continue", async |suite| {
             let body = r#"{"PartitionKey":"p","RowKey":"expect"}"#;
-            let answer = suite.ask(&format!("POST /{table}"), &["Expect: 100-continue"], body).await;
-            // Whoever sends the body at once may be told to go on, or be answered.
-            let ok = answer.status == 201 || answer.status == 100 && answer.body.contains("201 Created");
-            same("is answered", &ok, &true)
+            let response = suite.ask(&format!("POST /{table}"), &["Expect: 100-continue"], body).await;
+            // A client that sends the body at once receives 100 or the response.
+            let ok = response.status == 201 || response.status == 100 && response.body.contains("201 Created");
+            same("has a response", &ok, &true)
         })
         .await;
     suite
@@ -54,15 +54,15 @@ pub(crate) async fn check(suite: &mut Suite) {
             let account = &suite.account;
             let date = "Fri, 15 Mar 2024 10:20:30 GMT";
             let one = format!("GET {}/Tables HTTP/1.1\r\nHost: {}\r\nx-ms-date: {date}\r\nContent-Length: 0\r\n", account.path, account.authority);
-            let answer = account.exchange(&format!("{one}\r\n{one}Connection: close\r\n\r\n")).await;
-            same("answers", &(answer.body.matches("HTTP/1.1 ").count() + 1), &2)
+            let response = account.exchange(&format!("{one}\r\n{one}Connection: close\r\n\r\n")).await;
+            same("responses", &(response.body.matches("HTTP/1.1 ").count() + 1), &2)
         })
         .await;
     suite
-        .rule("11.1 the port of the Host is the one of the URLs in answers", async |suite| {
+        .rule("11.1 the port of the Host is the one of the URLs in responses", async |suite| {
             let body = r#"{"PartitionKey":"p","RowKey":"host"}"#;
-            let answer = suite.ask(&format!("POST /{table}"), &["Host: 127.0.0.1:4711"], body).await;
-            let location = answer.header("Location").unwrap_or_default();
+            let response = suite.ask(&format!("POST /{table}"), &["Host: 127.0.0.1:4711"], body).await;
+            let location = response.header("Location").unwrap_or_default();
             same("Location", &location.starts_with("http://127.0.0.1:4711/"), &true)
         })
         .await;
@@ -70,10 +70,10 @@ pub(crate) async fn check(suite: &mut Suite) {
         .rule("1.1 the account in the host", async |suite| {
             let account = &suite.account;
             let host = format!("Host: {}.table.localhost:10002", account.name);
-            let answer = account.send_to(Credential::SharedKeyLite, "GET", "/Tables", &[&host], "").await;
-            same("status", &answer.status, &200)?;
+            let response = account.send_to(Credential::SharedKeyLite, "GET", "/Tables", &[&host], "").await;
+            same("status", &response.status, &200)?;
             let url = format!("http://{}.table.localhost:10002/$metadata#Tables", account.name);
-            same("metadata", &answer.json()["odata.metadata"].as_str(), &Some(&*url))
+            same("metadata", &response.json()["odata.metadata"].as_str(), &Some(&*url))
         })
         .await;
     suite
@@ -84,11 +84,11 @@ pub(crate) async fn check(suite: &mut Suite) {
             for host in [&*upper, &format!("{}.example.com", account.name)] {
                 let headers = [&*format!("Host: {host}"), FULL];
                 let path = format!("/{table}(PartitionKey='p',RowKey='r')");
-                let answer = account.send_to(Credential::SharedKeyLite, "GET", &path, &headers, "").await;
-                same(host, &answer.status, &200)?;
+                let response = account.send_to(Credential::SharedKeyLite, "GET", &path, &headers, "").await;
+                same(host, &response.status, &200)?;
                 let metadata = format!("http://{host}/$metadata#{table}/@Element");
-                same("metadata", &answer.json()["odata.metadata"].as_str(), &Some(&*metadata))?;
-                same("id", &answer.json()["odata.id"].as_str(), &Some(&*format!("http://{host}{path}")))?;
+                same("metadata", &response.json()["odata.metadata"].as_str(), &Some(&*metadata))?;
+                same("id", &response.json()["odata.id"].as_str(), &Some(&*format!("http://{host}{path}")))?;
             }
             Ok(())
         })
@@ -99,8 +99,8 @@ pub(crate) async fn check(suite: &mut Suite) {
             for host in ["[::1]:10002", "localhost:10002", "host.docker.internal:10002", "tables", "unknown.table.localhost:10002"] {
                 let target = format!("{}/Tables('{table}')", account.path);
                 let headers = [&*format!("Host: {host}"), FULL];
-                let answer = account.send_to(Credential::SharedKeyLite, "GET", &target, &headers, "").await;
-                same(host, &answer.json()["odata.id"].as_str(), &Some(&*format!("http://{host}{target}")))?;
+                let response = account.send_to(Credential::SharedKeyLite, "GET", &target, &headers, "").await;
+                same(host, &response.json()["odata.id"].as_str(), &Some(&*format!("http://{host}{target}")))?;
             }
             Ok(())
         })
@@ -115,31 +115,31 @@ pub(crate) async fn check(suite: &mut Suite) {
                 ("GET", stats, (200, "")),
                 ("DELETE", &format!("/Tables('{table}')"), (403, "InsufficientAccountPermissions")),
             ] {
-                let answer = account.send_to(Credential::SharedKeyLite, method, target, &[&host], "").await;
-                refused(&answer, expected.0, expected.1)?;
+                let response = account.send_to(Credential::SharedKeyLite, method, target, &[&host], "").await;
+                refused(&response, expected.0, expected.1)?;
             }
             Ok(())
         })
         .await;
     suite
         .choice("1.1 an unknown account", async |suite| {
-            let answer = suite.account.send_to(Credential::None, "GET", "/unknown/Tables", &[], "").await;
-            refused(&answer, 404, "ResourceNotFound")
+            let response = suite.account.send_to(Credential::None, "GET", "/unknown/Tables", &[], "").await;
+            refused(&response, 404, "ResourceNotFound")
         })
         .await;
     suite
         .rule("1.1 the secondary of a path is read", async |suite| {
             let target = format!("{}-secondary/{table}()", suite.account.path);
-            let answer = suite.account.send_to(Credential::SharedKeyLite, "GET", &target, &[], "").await;
-            same("status", &answer.status, &200)
+            let response = suite.account.send_to(Credential::SharedKeyLite, "GET", &target, &[], "").await;
+            same("status", &response.status, &200)
         })
         .await;
     suite
         .rule("3.10 the secondary is not written to", async |suite| {
             let target = format!("{}-secondary/{table}", suite.account.path);
             let body = r#"{"PartitionKey":"p","RowKey":"s"}"#;
-            let answer = suite.account.send_to(Credential::SharedKeyLite, "POST", &target, &[], body).await;
-            same("status", &answer.status, &403)
+            let response = suite.account.send_to(Credential::SharedKeyLite, "POST", &target, &[], body).await;
+            same("status", &response.status, &403)
         })
         .await;
     suite
@@ -156,22 +156,22 @@ pub(crate) async fn check(suite: &mut Suite) {
                 ("PUT", "?restype=service&comp=properties", &[], "<StorageServiceProperties><Cors /></StorageServiceProperties>"),
             ] {
                 let target = format!("{}-secondary/{resource}", suite.account.path);
-                let answer = suite.account.send_to(Credential::SharedKeyLite, method, &target, headers, body).await;
-                refused(&answer, 403, "InsufficientAccountPermissions").map_err(|why| format!("{method} {resource}: {why}"))?;
-                holds("the message", answer.body.contains("Write operations are not allowed."))?;
+                let response = suite.account.send_to(Credential::SharedKeyLite, method, &target, headers, body).await;
+                refused(&response, 403, "InsufficientAccountPermissions").map_err(|why| format!("{method} {resource}: {why}"))?;
+                holds("the message", response.body.contains("Write operations are not allowed."))?;
             }
             same("entity", &suite.entity(&table, "p", "r").await?, &json!({"PartitionKey":"p","RowKey":"r"}))
         })
         .await;
     suite
         .refusals(&table, &[
-            ("1.2 Tables behind a table, POST", "POST /TABLE/Tables", &[], r#"{"TableName":"x"}"#, 400, "PropertiesNeedValue"),
-            ("1.2 Tables behind a missing table, POST", "POST /ConfMissing/Tables", &[], r#"{"TableName":"x"}"#, 404, "TableNotFound"),
-            ("1.2 Tables behind a table, DELETE", "DELETE /TABLE/Tables('x')", &[], "", 400, "InvalidInput"),
-            ("1.2 Tables behind a missing table, DELETE", "DELETE /ConfMissing/Tables('x')", &[], "", 404, "TableNotFound"),
-            ("1.2 Tables behind a table, GET", "GET /TABLE/Tables", &[], "", 501, "NotImplemented"),
-            ("1.2 service properties behind a table", "GET /TABLE/?restype=service&comp=properties", &[], "", 400, "InvalidQueryParameterValue"),
-            ("1.2 a batch behind a table", "POST /TABLE/$batch", &[], "", 415, "MediaTypeNotSupported"),
+            ("1.2 Tables after a table, POST", "POST /TABLE/Tables", &[], r#"{"TableName":"x"}"#, 400, "PropertiesNeedValue"),
+            ("1.2 Tables after a missing table, POST", "POST /ConfMissing/Tables", &[], r#"{"TableName":"x"}"#, 404, "TableNotFound"),
+            ("1.2 Tables after a table, DELETE", "DELETE /TABLE/Tables('x')", &[], "", 400, "InvalidInput"),
+            ("1.2 Tables after a missing table, DELETE", "DELETE /ConfMissing/Tables('x')", &[], "", 404, "TableNotFound"),
+            ("1.2 Tables after a table, GET", "GET /TABLE/Tables", &[], "", 501, "NotImplemented"),
+            ("1.2 service properties after a table", "GET /TABLE/?restype=service&comp=properties", &[], "", 400, "InvalidQueryParameterValue"),
+            ("1.2 a batch after a table", "POST /TABLE/$batch", &[], "", 415, "MediaTypeNotSupported"),
         ])
         .await;
     verbs(suite, &table).await;
@@ -246,8 +246,8 @@ async fn verbs(suite: &mut Suite, table: &str) {
     suite
         .choice("4.12 HEAD of what is XML", async |suite| {
             for resource in [&*format!("{table}?comp=acl"), "?restype=service&comp=properties"] {
-                let answer = suite.done(&format!("HEAD /{resource}"), &[], "").await?;
-                same("Content-Type", &answer.header("Content-Type"), &Some("application/xml"))?;
+                let response = suite.done(&format!("HEAD /{resource}"), &[], "").await?;
+                same("Content-Type", &response.header("Content-Type"), &Some("application/xml"))?;
             }
             same("status", &suite.ask("HEAD /ConfMissing?comp=acl", &[], "").await.status, &404)
         })
@@ -287,13 +287,13 @@ async fn tables_of_metrics(suite: &mut Suite) {
     let point = format!("{name}(PartitionKey='p',RowKey='r')");
     suite
         .choice("1.2 tables of metrics are empty and in no list", async |suite| {
-            let answer = suite.done(&format!("GET /{name}()?$filter=a%20eq%201"), &[], "").await?;
+            let response = suite.done(&format!("GET /{name}()?$filter=a%20eq%201"), &[], "").await?;
             let metadata = format!("{}/$metadata#{name}", suite.account.url());
-            same("page", &answer.json(), &json!({"odata.metadata": metadata, "value": []}))?;
-            let answer = suite.done(&format!("GET /Tables('{name}')"), &[], "").await?;
-            same("name", &answer.json()["TableName"].as_str(), &Some(name))?;
-            let answer = suite.done("GET /Tables", &[], "").await?;
-            same("is listed", &answer.body.contains(name), &false)
+            same("page", &response.json(), &json!({"odata.metadata": metadata, "value": []}))?;
+            let response = suite.done(&format!("GET /Tables('{name}')"), &[], "").await?;
+            same("name", &response.json()["TableName"].as_str(), &Some(name))?;
+            let response = suite.done("GET /Tables", &[], "").await?;
+            same("is listed", &response.body.contains(name), &false)
         })
         .await;
     suite

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::client::Answer;
+use crate::client::Response;
 use crate::run::{Outcome, Suite, entity_path, holds, refused, same};
 
 /// A change: verb, path below the account, headers and body.
@@ -17,7 +17,7 @@ fn on(verb: &'static str, table: &str, row: &str, headers: &'static str, body: &
     (verb, entity_path(table, "p", row), headers, body.to_owned())
 }
 
-async fn send(suite: &Suite, changes: &[Change]) -> Answer {
+async fn send(suite: &Suite, changes: &[Change]) -> Response {
     let mut body = "--batch_1\r\nContent-Type: multipart/mixed; boundary=changeset_1\r\n\r\n".to_owned();
     for (verb, path, headers, content) in changes {
         let url = suite.account.url();
@@ -32,16 +32,16 @@ async fn send(suite: &Suite, changes: &[Change]) -> Answer {
 }
 
 /// The statuses of the parts.
-fn statuses(answer: &Answer) -> Vec<u16> {
-    let parts = answer.body.split("HTTP/1.1 ").skip(1);
+fn statuses(response: &Response) -> Vec<u16> {
+    let parts = response.body.split("HTTP/1.1 ").skip(1);
     parts.map(|part| part.split(' ').next().unwrap().parse().unwrap()).collect()
 }
 
 /// Whether one change was refused, and nothing happened.
-fn part_refused(answer: &Answer, index: usize, status: u16, code: &str) -> Outcome {
-    same("outer status", &answer.status, &202)?;
-    same("statuses", &statuses(answer), &vec![status])?;
-    let json = answer.body.lines().find(|line| line.starts_with('{')).unwrap_or_default();
+fn part_refused(response: &Response, index: usize, status: u16, code: &str) -> Outcome {
+    same("outer status", &response.status, &202)?;
+    same("statuses", &statuses(response), &vec![status])?;
+    let json = response.body.lines().find(|line| line.starts_with('{')).unwrap_or_default();
     let json: serde_json::Value = serde_json::from_str(json).unwrap_or_default();
     let error = &json["odata.error"];
     same("code", &error["code"].as_str(), &Some(code))?;
@@ -52,11 +52,11 @@ fn part_refused(answer: &Answer, index: usize, status: u16, code: &str) -> Outco
 pub(crate) async fn check(suite: &mut Suite) {
     let table = suite.table().await;
     suite
-        .rule("7.3 all kinds of changes, answered in order", async |suite| {
+        .rule("7.3 all kinds of changes, with responses in order", async |suite| {
             for row in ["delete", "merge", "replace"] {
                 suite.insert(&table, &format!(r#""PartitionKey":"p","RowKey":"{row}","a":1,"b":1"#)).await?;
             }
-            let answer = send(suite, &[
+            let response = send(suite, &[
                 insert(&table, "new"),
                 on("DELETE", &table, "delete", "If-Match: *\r\n", ""),
                 on("PATCH", &table, "merge", "If-Match: *\r\n", r#"{"a":2}"#),
@@ -65,10 +65,10 @@ pub(crate) async fn check(suite: &mut Suite) {
                 on("PUT", &table, "upsert2", "", r#"{"a":"}\r\n--c"}"#),
             ])
             .await;
-            same("outer status", &answer.status, &202)?;
-            same("statuses", &statuses(&answer), &vec![204; 6])?;
-            same("ETags", &answer.body.matches("\r\nETag: W/\"").count(), &5)?;
-            let outer = answer.header("Content-Type").unwrap_or_default();
+            same("outer status", &response.status, &202)?;
+            same("statuses", &statuses(&response), &vec![204; 6])?;
+            same("ETags", &response.body.matches("\r\nETag: W/\"").count(), &5)?;
+            let outer = response.header("Content-Type").unwrap_or_default();
             holds(outer, outer.starts_with("multipart/mixed; boundary=batchresponse_"))?;
             same("merged", &suite.entity(&table, "p", "merge").await?, &json!({"PartitionKey":"p","RowKey":"merge","a":2,"b":1}))?;
             same("replaced", &suite.entity(&table, "p", "replace").await?, &json!({"PartitionKey":"p","RowKey":"replace","a":2}))?;
@@ -77,17 +77,17 @@ pub(crate) async fn check(suite: &mut Suite) {
         .await;
     suite
         .rule("7.3 an empty change set", async |suite| {
-            let answer = send(suite, &[]).await;
-            same("outer status", &answer.status, &202)?;
-            same("statuses", &statuses(&answer).len(), &0)?;
-            let sets = answer.body.matches("Content-Type: multipart/mixed; boundary=changesetresponse_").count();
+            let response = send(suite, &[]).await;
+            same("outer status", &response.status, &202)?;
+            same("statuses", &statuses(&response).len(), &0)?;
+            let sets = response.body.matches("Content-Type: multipart/mixed; boundary=changesetresponse_").count();
             same("change sets", &sets, &1)
         })
         .await;
     suite
         .rule("7.3 what surrounds the parts, as parsers of SDKs want it", async |suite| {
-            let answer = send(suite, &[insert(&table, "framed")]).await;
-            let body = &answer.body;
+            let response = send(suite, &[insert(&table, "framed")]).await;
+            let body = &response.body;
             let start = body.split("\r\n").take(3).collect::<Vec<_>>();
             holds(format!("{start:?}"), start[0].starts_with("--batchresponse_"))?;
             holds(format!("{start:?}"), start[1].starts_with("Content-Type: multipart/mixed; boundary=changesetresponse_"))?;
@@ -101,9 +101,9 @@ pub(crate) async fn check(suite: &mut Suite) {
     suite
         .rule("7.3 content is returned where it is wanted", async |suite| {
             let (verb, path, _, body) = insert(&table, "content");
-            let answer = send(suite, &[(verb, path, "Prefer: return-content\r\n", body)]).await;
-            same("statuses", &statuses(&answer), &vec![201])?;
-            holds("the entity", answer.body.contains(r#""RowKey":"content""#))
+            let response = send(suite, &[(verb, path, "Prefer: return-content\r\n", body)]).await;
+            same("statuses", &statuses(&response), &vec![201])?;
+            holds("the entity", response.body.contains(r#""RowKey":"content""#))
         })
         .await;
     let stale = "If-Match: W/\"datetime'2021-09-21T01%3A04%3A37.9678478Z'\"\r\n";
@@ -138,8 +138,8 @@ pub(crate) async fn check(suite: &mut Suite) {
                 let later = [insert(&table, "last"), insert(&table, "new"), ("GET", "/".to_owned(), "", String::new())];
                 // Later changes are not read, valid or not.
                 for later in [&later[..0], &later[..1], &later[1..]] {
-                    let answer = send(suite, &[&[insert(&table, "first"), change.clone()], later].concat()).await;
-                    part_refused(&answer, 1, status, code)?;
+                    let response = send(suite, &[&[insert(&table, "first"), change.clone()], later].concat()).await;
+                    part_refused(&response, 1, status, code)?;
                     same("rows", &suite.rows(&table, "").await?, &before)?;
                 }
                 Ok(())
@@ -153,9 +153,9 @@ pub(crate) async fn check(suite: &mut Suite) {
     }
     suite
         .rule("7.2 an entity without properties of its own", async |suite| {
-            let answer = send(suite, &[on("PUT", &table, "bare", "", "{}"), insert(&table, "bare2")]).await;
-            same("outer status", &answer.status, &202)?;
-            same("statuses", &statuses(&answer), &vec![204; 2])
+            let response = send(suite, &[on("PUT", &table, "bare", "", "{}"), insert(&table, "bare2")]).await;
+            same("outer status", &response.status, &202)?;
+            same("statuses", &statuses(&response), &vec![204; 2])
         })
         .await;
     suite
@@ -172,8 +172,8 @@ pub(crate) async fn check(suite: &mut Suite) {
                 (on("PUT", &table, "x", "", r#"{"a-b":1}"#), "The property name is invalid."),
                 (on("PUT", &table, "a/b", "", "{}"), "The 'RowKey' parameter of value 'a/b' is out of range."),
             ] {
-                let answer = send(suite, &[insert(&table, "first"), change]).await;
-                holds(&answer.body, answer.body.contains(&format!(r#""1:{message}\nRequestId:"#)))?;
+                let response = send(suite, &[insert(&table, "first"), change]).await;
+                holds(&response.body, response.body.contains(&format!(r#""1:{message}\nRequestId:"#)))?;
             }
             Ok(())
         })
@@ -186,30 +186,30 @@ pub(crate) async fn check(suite: &mut Suite) {
         .await;
     suite
         .rule("7.4 a missing table is the fault of the first change", async |suite| {
-            let answer = send(suite, &[insert(missing, "x"), insert(missing, "y")]).await;
-            part_refused(&answer, 0, 404, "TableNotFound")
+            let response = send(suite, &[insert(missing, "x"), insert(missing, "y")]).await;
+            part_refused(&response, 0, 404, "TableNotFound")
         })
         .await;
     suite
         .choice("7.4 another table", async |suite| {
-            let answer = send(suite, &[insert(&table, "first"), insert(missing, "y")]).await;
-            part_refused(&answer, 1, 400, "CommandsInBatchActOnDifferentPartitions")
+            let response = send(suite, &[insert(&table, "first"), insert(missing, "y")]).await;
+            part_refused(&response, 1, 400, "CommandsInBatchActOnDifferentPartitions")
         })
         .await;
     suite
         .rule("7.1 100 changes", async |suite| {
             let changes: Vec<_> = (0..100).map(|n| insert(&table, &format!("h{n}"))).collect();
-            let answer = send(suite, &changes).await;
-            same("statuses", &statuses(&answer), &vec![204; 100])
+            let response = send(suite, &changes).await;
+            same("statuses", &statuses(&response), &vec![204; 100])
         })
         .await;
     suite
         .rule("0.1, 7.4 101 changes are refused at 99", async |suite| {
             let changes: Vec<_> = (0..101).map(|n| insert(&table, &format!("i{n}"))).collect();
-            let answer = send(suite, &changes).await;
+            let response = send(suite, &changes).await;
             let message = "99:The batch request operation exceeds the maximum 100 changes per change set.";
-            holds(&answer.body, answer.body.contains(message))?;
-            part_refused(&answer, 99, 400, "InvalidInput")?;
+            holds(&response.body, response.body.contains(message))?;
+            part_refused(&response, 99, 400, "InvalidInput")?;
             same("rows", &suite.rows(&table, "$filter=RowKey%20ge%20'i'%20and%20RowKey%20lt%20'j'").await?.len(), &0)
         })
         .await;
@@ -220,9 +220,9 @@ pub(crate) async fn check(suite: &mut Suite) {
                 suite.account.url(),
                 entity_path(&table, "p", "new")
             );
-            let answer = suite.done("POST /$batch", &["Content-Type: multipart/mixed; boundary=batch_1"], &body).await?;
-            same("statuses", &statuses(&answer), &vec![200])?;
-            holds("the entity", answer.body.contains(r#""RowKey":"new""#))
+            let response = suite.done("POST /$batch", &["Content-Type: multipart/mixed; boundary=batch_1"], &body).await?;
+            same("statuses", &statuses(&response), &vec![200])?;
+            holds("the entity", response.body.contains(r#""RowKey":"new""#))
         })
         .await;
     suite
@@ -232,8 +232,8 @@ pub(crate) async fn check(suite: &mut Suite) {
                 suite.account.url(),
                 entity_path(&table, "p", "feeds")
             );
-            let answer = suite.done("POST /$batch", &["Content-Type: multipart/mixed; boundary=batch_1", "Accept: */*"], &body).await?;
-            same("statuses", &statuses(&answer), &vec![204])
+            let response = suite.done("POST /$batch", &["Content-Type: multipart/mixed; boundary=batch_1", "Accept: */*"], &body).await?;
+            same("statuses", &statuses(&response), &vec![204])
         })
         .await;
     suite
@@ -242,8 +242,8 @@ pub(crate) async fn check(suite: &mut Suite) {
             let url = suite.account.url();
             let body = format!("--x'()+_,-./:=?y\r\nContent-Type: multipart/mixed; boundary=z\r\n\r\n--z\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nPUT {url}{path} HTTP/1.1\r\ncontent-type: application/json\r\n\r\n{{\"n\":1}}\r\n--z--\r\n--x'()+_,-./:=?y--\r\n");
             let content_type = "Content-Type: multipart/mixed; boundary=\"x'()+_,-./:=?y\"";
-            let answer = suite.done("POST /$batch", &[content_type], &body).await?;
-            same("statuses", &statuses(&answer), &vec![204])
+            let response = suite.done("POST /$batch", &[content_type], &body).await?;
+            same("statuses", &statuses(&response), &vec![204])
         })
         .await;
     for (rule, url) in [("another host", "https://elsewhere.example:1"), ("no host", "")] {
@@ -251,24 +251,24 @@ pub(crate) async fn check(suite: &mut Suite) {
             .rule(&format!("7.2 URLs of {rule}"), async |suite| {
                 let path = format!("{}{}", suite.account.path, entity_path(&table, "p", "hosts"));
                 let body = format!("--batch_1\r\nContent-Type: multipart/mixed; boundary=\"changeset_1 1\"\r\n\r\n--changeset_1 1\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nPUT {url}{path} HTTP/1.1\r\ncontent-type: application/json\r\n\r\n{{\"n\":1}}\r\n--changeset_1 1--\r\n--batch_1--\r\n");
-                let answer = suite.done("POST /$batch", &["Content-Type: multipart/mixed; boundary=\"batch_1\""], &body).await?;
-                same("statuses", &statuses(&answer), &vec![204])
+                let response = suite.done("POST /$batch", &["Content-Type: multipart/mixed; boundary=\"batch_1\""], &body).await?;
+                same("statuses", &statuses(&response), &vec![204])
             })
             .await;
     }
     suite
         .rule("7.2 keys and values that look like framing", async |suite| {
             let row = "x',RowKey='y";
-            let answer = send(suite, &[on("PUT", &table, row, "", r#"{"a":"}{%7D --changeset_1 \r\n--batch_1-- HTTP/1.1"}"#)]).await;
-            same("statuses", &statuses(&answer), &vec![204])?;
+            let response = send(suite, &[on("PUT", &table, row, "", r#"{"a":"}{%7D --changeset_1 \r\n--batch_1-- HTTP/1.1"}"#)]).await;
+            same("statuses", &statuses(&response), &vec![204])?;
             same("value", &suite.entity(&table, "p", row).await?["a"], &json!("}{%7D --changeset_1 \r\n--batch_1-- HTTP/1.1"))
         })
         .await;
     suite
         .rule("0.1, 7.5 a batch of more than 4 MiB", async |suite| {
             let filler = "x".repeat(4 * 1024 * 1024);
-            let answer = send(suite, &[on("PUT", &table, "big", "", &format!("{{\"a\":\"{filler}\"}}"))]).await;
-            refused(&answer, 413, "RequestBodyTooLarge")
+            let response = send(suite, &[on("PUT", &table, "big", "", &format!("{{\"a\":\"{filler}\"}}"))]).await;
+            refused(&response, 413, "RequestBodyTooLarge")
         })
         .await;
     queries(suite, &table).await;
@@ -294,20 +294,20 @@ async fn queries(suite: &mut Suite, table: &str) {
         .choice("7.1 a query in a batch has pages and errors", async |suite| {
             let url = suite.account.url();
             let body = query(&format!("{url}/{table}()?$filter=RowKey%20ge%20'h1'&$top=1&$select=RowKey"));
-            let answer = suite.done("POST /$batch", &[MULTIPART], &(body + "--batch_1--\r\n")).await?;
-            same("statuses", &statuses(&answer), &[200])?;
-            holds("the page", answer.body.contains(r#"{"value":[{"RowKey":"h1"}]}"#))?;
-            holds("the token", answer.body.contains("\r\nx-ms-continuation-NextRowKey: 1!4!"))?;
-            same("change sets", &answer.body.contains("changesetresponse"), &false)?;
+            let response = suite.done("POST /$batch", &[MULTIPART], &(body + "--batch_1--\r\n")).await?;
+            same("statuses", &statuses(&response), &[200])?;
+            holds("the page", response.body.contains(r#"{"value":[{"RowKey":"h1"}]}"#))?;
+            holds("the token", response.body.contains("\r\nx-ms-continuation-NextRowKey: 1!4!"))?;
+            same("change sets", &response.body.contains("changesetresponse"), &false)?;
             for (target, status, code) in [
                 (&*format!("/{table}(PartitionKey='p',RowKey='none')"), 404, "ResourceNotFound"),
                 ("/ConfMissing()", 404, "TableNotFound"),
                 (&format!("/{table}()?$filter=a%20b"), 400, "InvalidInput"),
                 (&format!("/{table}()?$orderby=a"), 501, "NotImplemented"),
             ] {
-                let answer = suite.done("POST /$batch", &[MULTIPART], &(query(target) + "--batch_1--\r\n")).await?;
-                same(target, &statuses(&answer), &[status])?;
-                holds(&answer.body, answer.body.contains(&format!(r#"{{"odata.error":{{"code":"{code}""#)))?;
+                let response = suite.done("POST /$batch", &[MULTIPART], &(query(target) + "--batch_1--\r\n")).await?;
+                same(target, &statuses(&response), &[status])?;
+                holds(&response.body, response.body.contains(&format!(r#"{{"odata.error":{{"code":"{code}""#)))?;
             }
             Ok(())
         })
@@ -337,8 +337,8 @@ async fn framing(suite: &mut Suite, table: &str) {
     suite
         .choice("7.1 of two change sets the second is refused", async |suite| {
             let second = change_set(&put.replace("framing", "second"));
-            let answer = suite.done("POST /$batch", &[MULTIPART], &(change_set(&put) + &second + "--batch_1--\r\n")).await?;
-            same("statuses", &statuses(&answer), &[204, 400])?;
+            let response = suite.done("POST /$batch", &[MULTIPART], &(change_set(&put) + &second + "--batch_1--\r\n")).await?;
+            same("statuses", &statuses(&response), &[204, 400])?;
             suite.entity(table, "p", "framing").await?;
             suite.expect(&format!("GET {}", entity_path(table, "p", "second")), &[], "", (404, "ResourceNotFound")).await
         })
@@ -389,12 +389,12 @@ async fn access(suite: &mut Suite, table: &str) {
                 let is_account = fields[0].0 == "ss";
                 let sas = if is_account { suite.account_sas(&fields) } else { suite.table_sas(&fields) };
                 let before = suite.ask(&format!("GET /{table}()"), &[], "").await.body;
-                let answer = suite.ask_with(&sas, "POST /$batch", &[MULTIPART], &format!("{body}--batch_1--\r\n")).await;
+                let response = suite.ask_with(&sas, "POST /$batch", &[MULTIPART], &format!("{body}--batch_1--\r\n")).await;
                 if status == 403 {
-                    refused(&answer, status, code)?;
+                    refused(&response, status, code)?;
                     return same("entities", &suite.ask(&format!("GET /{table}()"), &[], "").await.body, &before);
                 }
-                same("statuses", &statuses(&answer), &[code.parse::<u16>().unwrap()])
+                same("statuses", &statuses(&response), &[code.parse::<u16>().unwrap()])
             })
             .await;
     }
@@ -404,11 +404,11 @@ async fn access(suite: &mut Suite, table: &str) {
             same("without a credential", &without.status, &403)?;
             let headers = "Authorization: SharedKey unknown:d3Jvbmc=\r\nx-ms-date: x\r\n";
             let inner = change_set(&part("changeset_1", &format!("PUT /{table}(PartitionKey='p',RowKey='inner')?sv=1&sig=wrong HTTP/1.1\r\n{headers}\r\n")));
-            let answer = suite.done("POST /$batch", &[MULTIPART], &(inner + "--batch_1--\r\n")).await?;
-            same("statuses", &statuses(&answer), &[204])?;
+            let response = suite.done("POST /$batch", &[MULTIPART], &(inner + "--batch_1--\r\n")).await?;
+            same("statuses", &statuses(&response), &[204])?;
             let other = change_set(&part("changeset_1", &format!("POST http://h/unknown/{table} HTTP/1.1\r\n{json}\r\n{elsewhere}")));
-            let answer = suite.done("POST /$batch", &[MULTIPART], &(other + "--batch_1--\r\n")).await?;
-            part_refused(&answer, 0, 400, "InvalidUri")
+            let response = suite.done("POST /$batch", &[MULTIPART], &(other + "--batch_1--\r\n")).await?;
+            part_refused(&response, 0, 400, "InvalidUri")
         })
         .await;
 }

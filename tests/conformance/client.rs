@@ -31,13 +31,13 @@ pub(crate) enum Credential {
 
 /// A response, parsed.
 #[derive(Clone, Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     pub(crate) status: u16,
     headers: Vec<(String, String)>,
     pub(crate) body: String,
 }
 
-impl Answer {
+impl Response {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
         let header = headers.find(|(key, _)| key.eq_ignore_ascii_case(name));
@@ -105,7 +105,7 @@ impl Account {
         }
     }
 
-    /// The URL of the account, as answers have it.
+    /// The URL of the account, as responses have it.
     pub(crate) fn url(&self) -> String {
         format!("http://{}{}", self.authority, self.path)
     }
@@ -117,7 +117,7 @@ impl Account {
         line: &str,
         headers: &[&str],
         body: &str,
-    ) -> Answer {
+    ) -> Response {
         let (method, path) = line.split_once(' ').unwrap();
         let target = format!("{}{path}", self.path);
         self.send_to(credential, method, &target, headers, body)
@@ -132,7 +132,7 @@ impl Account {
         target: &str,
         headers: &[&str],
         body: &str,
-    ) -> Answer {
+    ) -> Response {
         let named = |name: &str| {
             let mut lines = headers.iter().filter_map(|line| line.split_once(": "));
             let line = lines.find(|(key, _)| key.eq_ignore_ascii_case(name));
@@ -192,35 +192,35 @@ impl Account {
     }
 
     /// Sends bytes, and reads until the other side closes.
-    pub(crate) async fn exchange(&self, request: &str) -> Answer {
+    pub(crate) async fn exchange(&self, request: &str) -> Response {
         let mut socket = TcpStream::connect(&self.authority).await.unwrap();
-        // Whoever refuses a large body may close before it has read it.
+        // A server that refuses a large body may close before it has read it.
         let _ = socket.write_all(request.as_bytes()).await;
         let mut bytes = Vec::new();
         let _ = socket.read_to_end(&mut bytes).await;
-        let answer = String::from_utf8_lossy(&bytes);
-        let (head, body) = answer
+        let response = String::from_utf8_lossy(&bytes);
+        let (head, body) = response
             .split_once("\r\n\r\n")
-            .unwrap_or_else(|| panic!("no answer to {request:.300}: {answer:?}"));
+            .unwrap_or_else(|| panic!("no response to {request:.300}: {response:?}"));
         let mut lines = head.lines();
         let status = lines.next().unwrap().split(' ').nth(1).unwrap();
         let headers: Vec<_> = lines
             .filter_map(|line| line.split_once(": "))
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .collect();
-        let mut answer = Answer {
+        let mut response = Response {
             status: status.parse().unwrap(),
             headers,
             body: body.to_owned(),
         };
-        if answer.header("Transfer-Encoding") == Some("chunked") {
-            answer.body = dechunked(body);
+        if response.header("Transfer-Encoding") == Some("chunked") {
+            response.body = dechunked(body);
         }
-        answer
+        response
     }
 }
 
-/// The content of a body in chunks. Their sizes are bytes, and no answer of a table service cuts a character in two.
+/// The content of a body in chunks. Their sizes are bytes, and no response of a table service cuts a character in two.
 fn dechunked(mut body: &str) -> String {
     let mut content = String::new();
     while let Some((size, rest)) = body.split_once("\r\n") {

@@ -1,6 +1,6 @@
 //! Preflights, and the CORS headers of other responses. Part of `service_properties`, which owns the rules of the account.
 
-use crate::client::{Answer, Credential};
+use crate::client::{Credential, Response};
 use crate::run::{Outcome, Suite, holds, refused, same};
 use crate::service_properties::{PUT, XML, properties};
 
@@ -29,7 +29,7 @@ async fn set(suite: &Suite, rules: &[Rule<'_>], expected: (u16, &str)) -> Outcom
 }
 
 /// Sends a preflight without a credential. An empty string stands for a header that is absent.
-async fn preflight(suite: &Suite, origin: &str, method: &str, headers: &str) -> Answer {
+async fn preflight(suite: &Suite, origin: &str, method: &str, headers: &str) -> Response {
     let named = [
         ("Origin", origin),
         ("Access-Control-Request-Method", method),
@@ -48,14 +48,14 @@ async fn preflight(suite: &Suite, origin: &str, method: &str, headers: &str) -> 
 }
 
 /// The CORS headers of a response: allowed origin, credentials, exposed headers, `Vary`.
-fn shown(answer: &Answer) -> [&str; 4] {
+fn shown(response: &Response) -> [&str; 4] {
     [
         "Access-Control-Allow-Origin",
         "Access-Control-Allow-Credentials",
         "Access-Control-Expose-Headers",
         "Vary",
     ]
-    .map(|name| answer.header(name).unwrap_or("-"))
+    .map(|name| response.header(name).unwrap_or("-"))
 }
 
 pub(crate) async fn check(suite: &mut Suite) {
@@ -63,7 +63,7 @@ pub(crate) async fn check(suite: &mut Suite) {
     let get = format!("GET /{table}()");
     suite
         .choice(
-            "4.11 a preflight is answered by the first rule that allows all of it",
+            "4.11 a preflight uses the first rule that allows all of it",
             async |suite| {
                 let rules = [
                     ("http://www.ab.com", "GET", "", ""),
@@ -75,15 +75,15 @@ pub(crate) async fn check(suite: &mut Suite) {
                     ),
                 ];
                 set(suite, &rules, (202, "")).await?;
-                let answer = preflight(suite, XYZ, "GET", "x-ms-meta-xyz").await;
+                let response = preflight(suite, XYZ, "GET", "x-ms-meta-xyz").await;
                 same(
                     "headers",
-                    &answer.header("Access-Control-Allow-Headers"),
+                    &response.header("Access-Control-Allow-Headers"),
                     &Some("x-ms-meta-xyz"),
                 )?;
-                same("shown", &shown(&answer), &[XYZ, "true", "-", "-"])?;
-                same("body", &answer.body, &String::new())?;
-                holds("an id", answer.header("x-ms-request-id").is_some())?;
+                same("shown", &shown(&response), &[XYZ, "true", "-", "-"])?;
+                same("body", &response.body, &String::new())?;
+                holds("an id", response.header("x-ms-request-id").is_some())?;
                 for (origin, method, headers, is_allowed) in [
                     (XYZ, "PUT", "", true),
                     (XYZ, "GET", "X-MS-META-DATA, x-ms-meta-data-2,,", true),
@@ -99,20 +99,20 @@ pub(crate) async fn check(suite: &mut Suite) {
                     ("http://www.xyz.com:80", "GET", "", false),
                     ("null", "GET", "", false),
                 ] {
-                    let answer = preflight(suite, origin, method, headers).await;
+                    let response = preflight(suite, origin, method, headers).await;
                     let (status, code) = if is_allowed {
                         (200, "")
                     } else {
                         (403, "CorsPreflightFailure")
                     };
-                    refused(&answer, status, code)
+                    refused(&response, status, code)
                         .map_err(|why| format!("{origin} {method} {headers}: {why}"))?;
-                    let message = answer
+                    let message = response
                         .body
                         .contains("CORS not enabled or no matching rule found for this request.");
                     same(
                         "message and headers",
-                        &(message, shown(&answer)[0] == "-"),
+                        &(message, shown(&response)[0] == "-"),
                         &(!is_allowed, !is_allowed),
                     )?;
                 }
@@ -123,18 +123,18 @@ pub(crate) async fn check(suite: &mut Suite) {
     suite
         .choice("4.11 a star allows everything of its kind", async |suite| {
             set(suite, &[("*", "MERGE,OPTIONS", "*", "*")], (202, "")).await?;
-            let answer = preflight(suite, XYZ, "MERGE", "authorization,x-anything").await;
+            let response = preflight(suite, XYZ, "MERGE", "authorization,x-anything").await;
             same(
                 "headers",
-                &answer.header("Access-Control-Allow-Headers"),
+                &response.header("Access-Control-Allow-Headers"),
                 &Some("authorization,x-anything"),
             )?;
             same(
                 "methods",
-                &answer.header("Access-Control-Allow-Methods"),
+                &response.header("Access-Control-Allow-Methods"),
                 &Some("MERGE"),
             )?;
-            same("shown", &shown(&answer), &[XYZ, "true", "-", "-"])
+            same("shown", &shown(&response), &[XYZ, "true", "-", "-"])
         })
         .await;
     suite
@@ -143,11 +143,11 @@ pub(crate) async fn check(suite: &mut Suite) {
             async |suite| {
                 set(suite, &[("*", "GET", "*", "")], (202, "")).await?;
                 for (origin, method) in [(XYZ, ""), ("", "GET")] {
-                    let answer = preflight(suite, origin, method, "").await;
-                    refused(&answer, 400, "InvalidHeaderValue")?;
+                    let response = preflight(suite, origin, method, "").await;
+                    refused(&response, 400, "InvalidHeaderValue")?;
                     holds(
                         "the message",
-                        answer
+                        response
                             .body
                             .contains("A required CORS header is not present."),
                     )?;
@@ -196,18 +196,18 @@ pub(crate) async fn check(suite: &mut Suite) {
                     ("GET /ConfMissing()", 404),
                     ("DELETE /Tables('ConfMissing')", 404),
                 ] {
-                    let answer = suite.ask(line, &headers, "").await;
+                    let response = suite.ask(line, &headers, "").await;
                     let exposed = "x-ms-request-id,x-ms-client-request-id,Custom";
                     same(
                         line,
-                        &(answer.status, shown(&answer)),
+                        &(response.status, shown(&response)),
                         &(status, [XYZ, "true", exposed, "Origin"]),
                     )?;
                 }
-                let answer = suite.ask(&get, &["Origin: http://www.ab.com"], "").await;
+                let response = suite.ask(&get, &["Origin: http://www.ab.com"], "").await;
                 same(
                     "nothing exposed",
-                    &shown(&answer),
+                    &shown(&response),
                     &["http://www.ab.com", "true", "-", "Origin"],
                 )
             },
@@ -250,10 +250,10 @@ pub(crate) async fn check(suite: &mut Suite) {
                     } else {
                         &[&*header]
                     };
-                    let answer = suite.done(&format!("{method} {acl}"), headers, "").await?;
+                    let response = suite.done(&format!("{method} {acl}"), headers, "").await?;
                     same(
                         format!("{rules:?} {method} {origin}"),
-                        &shown(&answer),
+                        &shown(&response),
                         &expected,
                     )?;
                 }
@@ -280,7 +280,7 @@ pub(crate) async fn check(suite: &mut Suite) {
                     } else {
                         &[&*header]
                     };
-                    let answer = suite
+                    let response = suite
                         .account
                         .send(
                             Credential::None,
@@ -291,7 +291,7 @@ pub(crate) async fn check(suite: &mut Suite) {
                         .await;
                     same(
                         format!("{method} {origin}"),
-                        &(answer.status, shown(&answer)),
+                        &(response.status, shown(&response)),
                         &(403, expected),
                     )?;
                     if !origin.is_empty() {
@@ -308,7 +308,7 @@ pub(crate) async fn check(suite: &mut Suite) {
             "4.11 a request of another origin is carried out",
             async |suite| {
                 let body = r#"{"PartitionKey":"p","RowKey":"r"}"#;
-                let answer = suite
+                let response = suite
                     .ask(
                         &format!("POST /{table}"),
                         &["Origin: http://elsewhere"],
@@ -317,7 +317,7 @@ pub(crate) async fn check(suite: &mut Suite) {
                     .await;
                 same(
                     "outcome",
-                    &(answer.status, shown(&answer)),
+                    &(response.status, shown(&response)),
                     &(201, ["-"; 4]),
                 )
             },

@@ -7,16 +7,16 @@ pub(crate) async fn check(suite: &mut Suite) {
     suite
         .rule("4.2 a table is created with 201, its URL and itself", async |suite| {
             let body = format!(r#"{{"TableName":"{name}"}}"#);
-            let answer = suite.ask("POST /Tables", &[], &body).await;
-            same("status", &answer.status, &201)?;
+            let response = suite.ask("POST /Tables", &[], &body).await;
+            same("status", &response.status, &201)?;
             let url = suite.account.url();
             let location = format!("{url}/Tables('{name}')");
-            same("Location", &answer.header("Location"), &Some(&*location))?;
-            same("Preference-Applied", &answer.header("Preference-Applied"), &None::<&str>)?;
+            same("Location", &response.header("Location"), &Some(&*location))?;
+            same("Preference-Applied", &response.header("Preference-Applied"), &None::<&str>)?;
             let expected = format!(
                 r#"{{"odata.metadata":"{url}/$metadata#Tables/@Element","TableName":"{name}"}}"#
             );
-            same("body", &answer.body, &expected)
+            same("body", &response.body, &expected)
         })
         .await;
     for (preference, status) in [("return-content", 201), ("return-no-content", 204)] {
@@ -25,12 +25,12 @@ pub(crate) async fn check(suite: &mut Suite) {
             .rule(&format!("4.2 Prefer: {preference} is applied"), async |suite| {
                 let header = format!("Prefer: {preference}");
                 let body = format!(r#"{{"TableName":"{name}"}}"#);
-                let answer = suite.ask("POST /Tables", &[&header], &body).await;
-                same("status", &answer.status, &status)?;
-                same("applied", &answer.header("Preference-Applied"), &Some(preference))?;
-                same("is without body", &answer.body.is_empty(), &(status == 204))?;
+                let response = suite.ask("POST /Tables", &[&header], &body).await;
+                same("status", &response.status, &status)?;
+                same("applied", &response.header("Preference-Applied"), &Some(preference))?;
+                same("is without body", &response.body.is_empty(), &(status == 204))?;
                 if status == 204 {
-                    same("DataServiceId", &answer.header("DataServiceId"), &answer.header("Location"))?;
+                    same("DataServiceId", &response.header("DataServiceId"), &response.header("Location"))?;
                 }
                 Ok(())
             })
@@ -41,8 +41,8 @@ pub(crate) async fn check(suite: &mut Suite) {
         .rule("4.2, 5.1 names that differ in case alone are the same", async |suite| {
             for name in [&name, &lower] {
                 let body = format!(r#"{{"TableName":"{name}"}}"#);
-                let answer = suite.ask("POST /Tables", &[], &body).await;
-                refused(&answer, 409, "TableAlreadyExists")?;
+                let response = suite.ask("POST /Tables", &[], &body).await;
+                refused(&response, 409, "TableAlreadyExists")?;
             }
             Ok(())
         })
@@ -80,15 +80,15 @@ pub(crate) async fn check(suite: &mut Suite) {
             let long = format!("L{:062x}", fastrand::u128(..));
             let short = loop {
                 let name = format!("s{:02x}", fastrand::u8(..));
-                let answer = suite.ask("GET /Tables", &[], "").await;
-                if !answer.body.contains(&format!("\"{name}\"")) {
+                let response = suite.ask("GET /Tables", &[], "").await;
+                if !response.body.contains(&format!("\"{name}\"")) {
                     break name;
                 }
             };
             for name in [long, short] {
                 let body = format!(r#"{{"TableName":"{name}"}}"#);
-                let answer = suite.ask("POST /Tables", &[], &body).await;
-                same("status", &answer.status, &201)?;
+                let response = suite.ask("POST /Tables", &[], &body).await;
+                same("status", &response.status, &201)?;
                 suite.done(&format!("DELETE /Tables('{name}')"), &[], "").await?;
             }
             Ok(())

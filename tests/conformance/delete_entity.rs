@@ -9,12 +9,12 @@ pub(crate) async fn check(suite: &mut Suite) {
     let path = format!("/{table}(PartitionKey='p',RowKey='r')");
     let line = format!("DELETE {path}");
     suite
-        .rule("4.12 a delete answers 204 without an ETag", async |suite| {
+        .rule("4.12 a delete returns 204 without an ETag", async |suite| {
             suite.insert(&table, r#""PartitionKey":"p","RowKey":"r""#).await?;
-            let answer = suite.ask(&line, &["If-Match: *"], "").await;
-            same("status", &answer.status, &204)?;
-            same("ETag", &answer.header("ETag"), &None::<&str>)?;
-            same("body", &answer.body, &String::new())?;
+            let response = suite.ask(&line, &["If-Match: *"], "").await;
+            same("status", &response.status, &204)?;
+            same("ETag", &response.header("ETag"), &None::<&str>)?;
+            same("body", &response.body, &String::new())?;
             refused(&suite.ask(&format!("GET {path}"), &[], "").await, 404, "ResourceNotFound")
         })
         .await;

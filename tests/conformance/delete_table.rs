@@ -7,20 +7,20 @@ pub(crate) async fn check(suite: &mut Suite) {
     suite
         .rule("4.3 a table is deleted with 204, and what it held", async |suite| {
             suite.insert(&table, r#""PartitionKey":"p","RowKey":"r""#).await?;
-            let answer = suite.ask(&format!("DELETE /Tables('{table}')"), &[], "").await;
-            same("status", &answer.status, &204)?;
-            same("body", &answer.body, &String::new())?;
-            let answer = suite.ask(&format!("GET /{table}()"), &[], "").await;
-            refused(&answer, 404, "TableNotFound")?;
+            let response = suite.ask(&format!("DELETE /Tables('{table}')"), &[], "").await;
+            same("status", &response.status, &204)?;
+            same("body", &response.body, &String::new())?;
+            let response = suite.ask(&format!("GET /{table}()"), &[], "").await;
+            refused(&response, 404, "TableNotFound")?;
             let line = format!("GET /Tables?$filter=TableName%20eq%20'{table}'");
-            let answer = suite.done(&line, &[], "").await?;
-            same("is listed", &answer.body.contains(&table), &false)
+            let response = suite.done(&line, &[], "").await?;
+            same("is listed", &response.body.contains(&table), &false)
         })
         .await;
     suite
         .rule("0.1, 4.3 deleting a missing table is ResourceNotFound", async |suite| {
-            let answer = suite.ask(&format!("DELETE /Tables('{table}')"), &[], "").await;
-            refused(&answer, 404, "ResourceNotFound")
+            let response = suite.ask(&format!("DELETE /Tables('{table}')"), &[], "").await;
+            refused(&response, 404, "ResourceNotFound")
         })
         .await;
     suite

@@ -30,10 +30,10 @@ pub(crate) async fn check(suite: &mut Suite) {
             .rule(&format!("2.5 {rule}"), async |suite| {
                 let headers = [format!("Accept: {accept}"), "DataServiceVersion: 3.0".to_owned()];
                 let headers: Vec<_> = headers.iter().map(String::as_str).collect();
-                let answer = suite.done(&format!("GET {path}{option}"), &headers, "").await?;
+                let response = suite.done(&format!("GET {path}{option}"), &headers, "").await?;
                 let expected = format!("application/json;odata={level};streaming=true;charset=utf-8");
-                same("Content-Type", &answer.header("Content-Type"), &Some(&*expected))?;
-                let json = answer.json();
+                same("Content-Type", &response.header("Content-Type"), &Some(&*expected))?;
+                let json = response.json();
                 same("metadata", &json["odata.metadata"].is_string(), &(level != "nometadata"))?;
                 same("ETag", &json["odata.etag"].is_string(), &(level != "nometadata"))?;
                 same("type", &json["odata.type"].is_string(), &(level == "fullmetadata"))?;
@@ -47,8 +47,8 @@ pub(crate) async fn check(suite: &mut Suite) {
     }
     suite
         .rule("2.6 an entity at full metadata", async |suite| {
-            let answer = suite.done(&format!("GET {path}"), &["Accept: application/json;odata=fullmetadata"], "").await?;
-            let json = answer.json();
+            let response = suite.done(&format!("GET {path}"), &["Accept: application/json;odata=fullmetadata"], "").await?;
+            let json = response.json();
             let account = &suite.account;
             same("type", &json["odata.type"], &json!(format!("{}.{table}", account.name)))?;
             same("id", &json["odata.id"], &json!(format!("{}{path}", account.url())))?;
@@ -56,24 +56,24 @@ pub(crate) async fn check(suite: &mut Suite) {
         })
         .await;
     suite
-        .rule("2.4 the headers of every answer", async |suite| {
+        .rule("2.4 the headers of every response", async |suite| {
             let id = "x-ms-client-request-id: 12345-abc";
-            let answer = suite.done(&format!("GET {path}"), &[id, "x-ms-version: 2020-12-06"], "").await?;
-            same("version", &answer.header("x-ms-version"), &Some("2020-12-06"))?;
-            same("client's id", &answer.header("x-ms-client-request-id"), &Some("12345-abc"))?;
-            same("Cache-Control", &answer.header("Cache-Control"), &Some("no-cache"))?;
-            same("nosniff", &answer.header("X-Content-Type-Options"), &Some("nosniff"))?;
-            holds("an id", answer.header("x-ms-request-id").is_some())?;
-            holds("a date", answer.header("Date").is_some())
+            let response = suite.done(&format!("GET {path}"), &[id, "x-ms-version: 2020-12-06"], "").await?;
+            same("version", &response.header("x-ms-version"), &Some("2020-12-06"))?;
+            same("client's id", &response.header("x-ms-client-request-id"), &Some("12345-abc"))?;
+            same("Cache-Control", &response.header("Cache-Control"), &Some("no-cache"))?;
+            same("nosniff", &response.header("X-Content-Type-Options"), &Some("nosniff"))?;
+            holds("an id", response.header("x-ms-request-id").is_some())?;
+            holds("a date", response.header("Date").is_some())
         })
         .await;
     suite
         .choice("2.5 several Accept headers, and tables", async |suite| {
             let headers = ["Accept: */*", "Accept: application/json;odata=nometadata"];
             for line in [format!("GET {path}"), "GET /Tables?$top=1".to_owned(), format!("GET /Tables('{table}')")] {
-                let answer = suite.done(&line, &headers, "").await?;
+                let response = suite.done(&line, &headers, "").await?;
                 let expected = "application/json;odata=nometadata;streaming=true;charset=utf-8";
-                same(&line, &answer.header("Content-Type"), &Some(expected))?;
+                same(&line, &response.header("Content-Type"), &Some(expected))?;
             }
             Ok(())
         })
@@ -81,15 +81,15 @@ pub(crate) async fn check(suite: &mut Suite) {
     suite
         .choice("2.4 the headers of every response, errors included", async |suite| {
             for line in [format!("GET {path}"), "GET /ConfMissing()".to_owned()] {
-                let answer = suite.ask(&line, &["x-ms-client-request-id: !~\"{}"], "").await;
-                let server = answer.header("Server").unwrap_or_default();
+                let response = suite.ask(&line, &["x-ms-client-request-id: !~\"{}"], "").await;
+                let server = response.header("Server").unwrap_or_default();
                 holds(server, server.starts_with("Windows-Azure-Table/1.0 "))?;
-                same("version", &answer.header("x-ms-version"), &Some("2019-02-02"))?;
-                same("client's id", &answer.header("x-ms-client-request-id"), &Some("!~\"{}"))?;
-                same("Cache-Control", &answer.header("Cache-Control"), &Some("no-cache"))?;
-                same("nosniff", &answer.header("X-Content-Type-Options"), &Some("nosniff"))?;
-                same("length of the id", &answer.header("x-ms-request-id").map(str::len), &Some(36))?;
-                same("vary", &answer.header("Vary"), &None::<&str>)?;
+                same("version", &response.header("x-ms-version"), &Some("2019-02-02"))?;
+                same("client's id", &response.header("x-ms-client-request-id"), &Some("!~\"{}"))?;
+                same("Cache-Control", &response.header("Cache-Control"), &Some("no-cache"))?;
+                same("nosniff", &response.header("X-Content-Type-Options"), &Some("nosniff"))?;
+                same("length of the id", &response.header("x-ms-request-id").map(str::len), &Some(36))?;
+                same("vary", &response.header("Vary"), &None::<&str>)?;
             }
             Ok(())
         })
@@ -99,8 +99,8 @@ pub(crate) async fn check(suite: &mut Suite) {
             let (longest, too_long) = ("x".repeat(1024), "x".repeat(1025));
             for (id, is_returned) in [("a", true), (&*longest, true), (&too_long, false), ("two words", false), ("caf\u{e9}", false), ("tab\there", false)] {
                 for line in [&*format!("GET {path}"), "GET /ConfMissing()", "GET /?restype=service&comp=properties"] {
-                    let answer = suite.ask(line, &[&format!("x-ms-client-request-id: {id}")], "").await;
-                    let returned = answer.header("x-ms-client-request-id");
+                    let response = suite.ask(line, &[&format!("x-ms-client-request-id: {id}")], "").await;
+                    let returned = response.header("x-ms-client-request-id");
                     same(format!("{line} {id:.20}"), &returned, &is_returned.then_some(id))?;
                 }
             }
@@ -109,16 +109,16 @@ pub(crate) async fn check(suite: &mut Suite) {
         .await;
     suite
         .rule("0.1 an OData error has its code in the body alone", async |suite| {
-            let answer = suite.ask("GET /ConfMissing()", &[], "").await;
-            refused(&answer, 404, "TableNotFound")?;
-            same("header", &answer.header("x-ms-error-code"), &None::<&str>)
+            let response = suite.ask("GET /ConfMissing()", &[], "").await;
+            refused(&response, 404, "TableNotFound")?;
+            same("header", &response.header("x-ms-error-code"), &None::<&str>)
         })
         .await;
     suite
         .rule("8.1 a message ends with the id of the request and the time", async |suite| {
-            let answer = suite.ask("GET /ConfMissing()", &[], "").await;
-            let message = answer.message();
-            let id = answer.header("x-ms-request-id").unwrap_or_default();
+            let response = suite.ask("GET /ConfMissing()", &[], "").await;
+            let message = response.message();
+            let id = response.header("x-ms-request-id").unwrap_or_default();
             let lines: Vec<_> = message.split('\n').collect();
             same("first", &lines.first(), &Some(&"The table specified does not exist."))?;
             same("second", &lines.get(1), &Some(&&*format!("RequestId:{id}")))?;
@@ -127,25 +127,25 @@ pub(crate) async fn check(suite: &mut Suite) {
         .await;
     suite
         .rule("11.2 an error is on one line", async |suite| {
-            let answer = suite.ask("GET /ConfMissing()", &[], "").await;
-            same("lines", &answer.body.trim_end().lines().count(), &1)
+            let response = suite.ask("GET /ConfMissing()", &[], "").await;
+            same("lines", &response.body.trim_end().lines().count(), &1)
         })
         .await;
     for level in ["nometadata", "minimalmetadata", "fullmetadata"] {
         suite
             .choice(&format!("8.1 an error in the format of {level}"), async |suite| {
                 let header = format!("Accept: application/json;odata={level}");
-                let answer = suite.ask("GET /ConfMissing()", &[&header], "").await;
+                let response = suite.ask("GET /ConfMissing()", &[&header], "").await;
                 let kind = format!("application/json;odata={level};streaming=true;charset=utf-8");
-                same("Content-Type", &answer.header("Content-Type"), &Some(&*kind))
+                same("Content-Type", &response.header("Content-Type"), &Some(&*kind))
             })
             .await;
     }
     suite
         .rule("1.2 the metadata document has the three properties that all entities have", async |suite| {
-            let answer = suite.done("GET /$metadata", &["Accept: application/xml"], "").await?;
+            let response = suite.done("GET /$metadata", &["Accept: application/xml"], "").await?;
             for name in ["PartitionKey", "RowKey", "Timestamp"] {
-                holds(name, answer.body.contains(&format!("Name=\"{name}\"")))?;
+                holds(name, response.body.contains(&format!("Name=\"{name}\"")))?;
             }
             Ok(())
         })
@@ -153,13 +153,13 @@ pub(crate) async fn check(suite: &mut Suite) {
     suite
         .choice("1.2 the metadata document is XML, of the account, and names no table", async |suite| {
             for accept in ["application/xml", "application/json", "*/*"] {
-                let answer = suite.done("GET /$metadata", &[&format!("Accept: {accept}")], "").await?;
-                same("Content-Type", &answer.header("Content-Type"), &Some("application/xml"))?;
-                holds("the start", answer.body.starts_with("<?xml version=\"1.0\" encoding=\"utf-8\"?><edmx:Edmx "))?;
-                holds("the namespace", answer.body.contains(&format!("<Schema Namespace=\"{}\" ", suite.account.name)))?;
-                holds("TableName", answer.body.contains("Name=\"TableName\" Type=\"Edm.String\""))?;
-                holds("Timestamp", answer.body.contains("Name=\"Timestamp\" Type=\"Edm.DateTime\""))?;
-                holds("no table", !answer.body.contains(&table))?;
+                let response = suite.done("GET /$metadata", &[&format!("Accept: {accept}")], "").await?;
+                same("Content-Type", &response.header("Content-Type"), &Some("application/xml"))?;
+                holds("the start", response.body.starts_with("<?xml version=\"1.0\" encoding=\"utf-8\"?><edmx:Edmx "))?;
+                holds("the namespace", response.body.contains(&format!("<Schema Namespace=\"{}\" ", suite.account.name)))?;
+                holds("TableName", response.body.contains("Name=\"TableName\" Type=\"Edm.String\""))?;
+                holds("Timestamp", response.body.contains("Name=\"Timestamp\" Type=\"Edm.DateTime\""))?;
+                holds("no table", !response.body.contains(&table))?;
             }
             Ok(())
         })
@@ -175,8 +175,8 @@ pub(crate) async fn check(suite: &mut Suite) {
                 ("4", "return=minimal", 201, None),
             ] {
                 let body = format!(r#"{{"PartitionKey":"prefer","RowKey":"{row}"}}"#);
-                let answer = suite.ask(&format!("POST /{table}"), &[&format!("Prefer: {prefer}")], &body).await;
-                let found = (answer.status, answer.header("Preference-Applied"), answer.body.is_empty());
+                let response = suite.ask(&format!("POST /{table}"), &[&format!("Prefer: {prefer}")], &body).await;
+                let found = (response.status, response.header("Preference-Applied"), response.body.is_empty());
                 same(prefer, &found, &(status, applied, status == 204))?;
             }
             Ok(())
@@ -186,8 +186,8 @@ pub(crate) async fn check(suite: &mut Suite) {
         suite
             .choice(&format!("2.1, 11.1 version {version}"), async |suite| {
                 let header = format!("x-ms-version: {version}");
-                let answer = suite.done(&format!("GET {path}"), &[&header], "").await?;
-                same("version", &answer.header("x-ms-version"), &Some(version))
+                let response = suite.done(&format!("GET {path}"), &[&header], "").await?;
+                same("version", &response.header("x-ms-version"), &Some(version))
             })
             .await;
     }
@@ -214,9 +214,9 @@ async fn versions(suite: &mut Suite, table: &str) {
             for version in ["latest", "2019-2-2", "2019-02-30", "20190202", "*"] {
                 let header = format!("x-ms-version: {version}");
                 for line in [&*format!("GET /{path}"), "GET /?restype=service&comp=properties"] {
-                    let answer = suite.ask(line, &[&header], "").await;
-                    refused(&answer, 400, "InvalidHeaderValue")?;
-                    same("version", &answer.header("x-ms-version"), &None::<&str>)?;
+                    let response = suite.ask(line, &[&header], "").await;
+                    refused(&response, 400, "InvalidHeaderValue")?;
+                    same("version", &response.header("x-ms-version"), &None::<&str>)?;
                 }
             }
             Ok(())

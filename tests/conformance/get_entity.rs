@@ -8,17 +8,17 @@ pub(crate) async fn check(suite: &mut Suite) {
         .rule("4.9 an entity is returned with its ETag", async |suite| {
             let etag = suite.insert(&table, r#""PartitionKey":"p","RowKey":"r","a":1"#).await?;
             let line = format!("GET /{table}(PartitionKey='p',RowKey='r')");
-            let answer = suite.ask(&line, &[], "").await;
-            same("status", &answer.status, &200)?;
-            same("ETag", &answer.header("ETag"), &Some(&*etag))?;
-            let json = answer.json();
+            let response = suite.ask(&line, &[], "").await;
+            same("status", &response.status, &200)?;
+            same("ETag", &response.header("ETag"), &Some(&*etag))?;
+            let json = response.json();
             same("odata.etag", &json["odata.etag"].as_str(), &Some(&*etag))?;
             let metadata = format!("{}/$metadata#{table}/@Element", suite.account.url());
             same("metadata", &json["odata.metadata"].as_str(), &Some(&*metadata))
         })
         .await;
     for (rule, path) in [
-        ("1.2 a space behind the comma", "/TABLE(PartitionKey='p',%20RowKey='r')"),
+        ("1.2 a space after the comma", "/TABLE(PartitionKey='p',%20RowKey='r')"),
         ("1.2 the other order of the keys", "/TABLE(RowKey='r',PartitionKey='p')"),
         ("1.2 percent-encoded quotes", "/TABLE(PartitionKey=%27p%27,RowKey=%27r%27)"),
         ("1.2 everything percent-encoded", "/TABLE%28PartitionKey%3D%27p%27%2CRowKey%3D%27r%27%29"),
@@ -61,25 +61,25 @@ pub(crate) async fn check(suite: &mut Suite) {
         suite
             .rule(&format!("6.3 $select={names}"), async |suite| {
                 let line = format!("GET /{table}(PartitionKey='p',RowKey='r')?$select={names}");
-                let answer = suite.done(&line, &["Accept: application/json;odata=nometadata"], "").await?;
+                let response = suite.done(&line, &["Accept: application/json;odata=nometadata"], "").await?;
                 let expected: serde_json::Value = serde_json::from_str(expected).unwrap();
-                same("entity", &answer.json(), &expected)
+                same("entity", &response.json(), &expected)
             })
             .await;
     }
     suite
         .rule("6.3 the ETag is returned whatever is selected", async |suite| {
             let line = format!("GET /{table}(PartitionKey='p',RowKey='r')?$select=a");
-            let answer = suite.done(&line, &[], "").await?;
-            same("has it", &answer.json()["odata.etag"].is_string(), &true)
+            let response = suite.done(&line, &[], "").await?;
+            same("has it", &response.json()["odata.etag"].is_string(), &true)
         })
         .await;
     for names in ["", "*"] {
         suite
             .rule(&format!("6.3 $select={names} selects everything"), async |suite| {
                 let line = format!("GET /{table}(PartitionKey='p',RowKey='r')?$select={names}");
-                let answer = suite.done(&line, &["Accept: application/json;odata=nometadata"], "").await?;
-                let json = answer.json();
+                let response = suite.done(&line, &["Accept: application/json;odata=nometadata"], "").await?;
+                let json = response.json();
                 let members = json.as_object().map(serde_json::Map::len);
                 same("members", &members, &Some(4))
             })

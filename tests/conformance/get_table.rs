@@ -6,33 +6,33 @@ pub(crate) async fn check(suite: &mut Suite) {
     let table = suite.table().await;
     suite
         .rule("4.1 one table is returned alone", async |suite| {
-            let answer = suite.ask(&format!("GET /Tables('{table}')"), &[], "").await;
-            same("status", &answer.status, &200)?;
+            let response = suite.ask(&format!("GET /Tables('{table}')"), &[], "").await;
+            same("status", &response.status, &200)?;
             let url = suite.account.url();
             let expected = format!(
                 r#"{{"odata.metadata":"{url}/$metadata#Tables/@Element","TableName":"{table}"}}"#
             );
-            same("body", &answer.body, &expected)
+            same("body", &response.body, &expected)
         })
         .await;
     suite
         .rule("1.2 the case of a table's name is no matter, and is kept", async |suite| {
             let line = format!("GET /Tables('{}')", table.to_uppercase());
-            let answer = suite.done(&line, &[], "").await?;
-            same("name", &answer.json()["TableName"].as_str(), &Some(&*table))
+            let response = suite.done(&line, &[], "").await?;
+            same("name", &response.json()["TableName"].as_str(), &Some(&*table))
         })
         .await;
     suite
         .rule("4.1 a missing table is ResourceNotFound", async |suite| {
-            let answer = suite.ask("GET /Tables('ConfMissing')", &[], "").await;
-            refused(&answer, 404, "ResourceNotFound")
+            let response = suite.ask("GET /Tables('ConfMissing')", &[], "").await;
+            refused(&response, 404, "ResourceNotFound")
         })
         .await;
     suite
         .rule("4.1 full metadata adds type, id and link", async |suite| {
             let accept = "Accept: application/json;odata=fullmetadata";
-            let answer = suite.done(&format!("GET /Tables('{table}')"), &[accept], "").await?;
-            let json = answer.json();
+            let response = suite.done(&format!("GET /Tables('{table}')"), &[accept], "").await?;
+            let json = response.json();
             let account = &suite.account;
             let id = format!("{}/Tables('{table}')", account.url());
             same("type", &json["odata.type"].as_str(), &Some(&*format!("{}.Tables", account.name)))?;

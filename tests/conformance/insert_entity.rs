@@ -5,42 +5,42 @@ use crate::run::{Suite, refused, same};
 pub(crate) async fn check(suite: &mut Suite) {
     let table = suite.table().await;
     suite
-        .rule("4.10 an insert answers 201 with the entity, its ETag and URL", async |suite| {
+        .rule("4.10 an insert returns 201 with the entity, its ETag and URL", async |suite| {
             let body = r#"{"PartitionKey":"p","RowKey":"1","age":39}"#;
-            let answer = suite.ask(&format!("POST /{table}"), &[], body).await;
-            same("status", &answer.status, &201)?;
+            let response = suite.ask(&format!("POST /{table}"), &[], body).await;
+            same("status", &response.status, &201)?;
             let url = format!("{}/{table}(PartitionKey='p',RowKey='1')", suite.account.url());
-            same("Location", &answer.header("Location"), &Some(&*url))?;
-            same("applied", &answer.header("Preference-Applied"), &None::<&str>)?;
-            let json = answer.json();
+            same("Location", &response.header("Location"), &Some(&*url))?;
+            same("applied", &response.header("Preference-Applied"), &None::<&str>)?;
+            let json = response.json();
             same("age", &json["age"], &serde_json::json!(39))?;
-            same("ETag", &json["odata.etag"].as_str(), &answer.header("ETag"))?;
+            same("ETag", &json["odata.etag"].as_str(), &response.header("ETag"))?;
             let timestamp = json["Timestamp"].as_str().ok_or("no Timestamp")?;
             let etag = format!("W/\"datetime'{}'\"", timestamp.replace(':', "%3A"));
-            same("4.13 the ETag is the Timestamp", &answer.header("ETag"), &Some(&*etag))?;
+            same("4.13 the ETag is the Timestamp", &response.header("ETag"), &Some(&*etag))?;
             let fraction = timestamp.trim_end_matches('Z').split('.').nth(1).unwrap_or("1");
             same("4.13 has trailing zeros", &fraction.ends_with('0'), &false)
         })
         .await;
     suite
-        .rule("4.10 Prefer: return-no-content answers 204 with ETag and URL twice", async |suite| {
+        .rule("4.10 Prefer: return-no-content returns 204 with ETag and URL twice", async |suite| {
             let body = r#"{"PartitionKey":"p","RowKey":"2"}"#;
             let line = format!("POST /{table}");
-            let answer = suite.ask(&line, &["Prefer: return-no-content"], body).await;
-            same("status", &answer.status, &204)?;
-            same("body", &answer.body, &String::new())?;
-            same("applied", &answer.header("Preference-Applied"), &Some("return-no-content"))?;
-            same("DataServiceId", &answer.header("DataServiceId"), &answer.header("Location"))?;
-            same("has an ETag", &answer.header("ETag").is_some(), &true)
+            let response = suite.ask(&line, &["Prefer: return-no-content"], body).await;
+            same("status", &response.status, &204)?;
+            same("body", &response.body, &String::new())?;
+            same("applied", &response.header("Preference-Applied"), &Some("return-no-content"))?;
+            same("DataServiceId", &response.header("DataServiceId"), &response.header("Location"))?;
+            same("has an ETag", &response.header("ETag").is_some(), &true)
         })
         .await;
     suite
         .rule("4.10 Prefer: return-content is applied", async |suite| {
             let body = r#"{"PartitionKey":"p","RowKey":"3"}"#;
             let line = format!("POST /{table}");
-            let answer = suite.ask(&line, &["Prefer: return-content"], body).await;
-            same("status", &answer.status, &201)?;
-            same("applied", &answer.header("Preference-Applied"), &Some("return-content"))
+            let response = suite.ask(&line, &["Prefer: return-content"], body).await;
+            same("status", &response.status, &201)?;
+            same("applied", &response.header("Preference-Applied"), &Some("return-content"))
         })
         .await;
     suite
@@ -64,8 +64,8 @@ pub(crate) async fn check(suite: &mut Suite) {
             let body = r#""PartitionKey":"p","RowKey":"6","Timestamp":"2001-01-01T00:00:00Z","Timestamp@odata.type":"Edm.DateTime""#;
             suite.insert(&table, body).await?;
             let line = format!("GET /{table}(PartitionKey='p',RowKey='6')");
-            let answer = suite.done(&line, &[], "").await?;
-            let time = answer.json()["Timestamp"].as_str().unwrap_or_default().to_owned();
+            let response = suite.done(&line, &[], "").await?;
+            let time = response.json()["Timestamp"].as_str().unwrap_or_default().to_owned();
             same("is the client's", &time.starts_with("2001"), &false)
         })
         .await;
@@ -78,26 +78,26 @@ pub(crate) async fn check(suite: &mut Suite) {
         })
         .await;
     suite
-        .rule("0.1 an annotation may stand behind its value", async |suite| {
+        .rule("0.1 an annotation may follow its value", async |suite| {
             suite.insert(&table, r#""PartitionKey":"p","RowKey":"8","n":"5","n@odata.type":"Edm.Int64""#).await?;
             let line = format!("GET /{table}(PartitionKey='p',RowKey='8')");
-            let answer = suite.done(&line, &[], "").await?;
-            same("type", &answer.json()["n@odata.type"].as_str(), &Some("Edm.Int64"))
+            let response = suite.done(&line, &[], "").await?;
+            same("type", &response.json()["n@odata.type"].as_str(), &Some("Edm.Int64"))
         })
         .await;
     suite
         .rule("2.5 keys in URLs keep quotes, doubled, and escape all else", async |suite| {
             let body = r#"{"PartitionKey":"A'aaa\"_bbbb2","RowKey":"x"}"#;
-            let answer = suite.ask(&format!("POST /{table}"), &[], body).await;
+            let response = suite.ask(&format!("POST /{table}"), &[], body).await;
             let url = format!("{}/{table}(PartitionKey='A''aaa%22_bbbb2',RowKey='x')", suite.account.url());
-            same("Location", &answer.header("Location"), &Some(&*url))
+            same("Location", &response.header("Location"), &Some(&*url))
         })
         .await;
     suite
         .rule("4.10 an entity is inserted once", async |suite| {
             let body = r#"{"PartitionKey":"p","RowKey":"1"}"#;
-            let answer = suite.ask(&format!("POST /{table}"), &[], body).await;
-            refused(&answer, 409, "EntityAlreadyExists")?;
+            let response = suite.ask(&format!("POST /{table}"), &[], body).await;
+            refused(&response, 409, "EntityAlreadyExists")?;
             same("kept", &suite.entity(&table, "p", "1").await?["age"], &serde_json::json!(39))
         })
         .await;

@@ -41,10 +41,10 @@ pub(crate) async fn check(suite: &mut Suite) {
     ] {
         suite
             .rule(rule, async |suite| {
-                let answer = suite.ask(&line, &[], &insert(&members)).await;
+                let response = suite.ask(&line, &[], &insert(&members)).await;
                 match expected {
-                    None => same("status", &answer.status, &201),
-                    Some(code) => refused(&answer, 400, code),
+                    None => same("status", &response.status, &201),
+                    Some(code) => refused(&response, 400, code),
                 }
             })
             .await;
@@ -67,30 +67,30 @@ pub(crate) async fn check(suite: &mut Suite) {
     suite
         .choice("5.1 keys of 513 characters", async |suite| {
             let body = format!(r#"{{"PartitionKey":"{key}k","RowKey":"r"}}"#);
-            let answer = suite.ask(&line, &[], &body).await;
-            same("status", &answer.status, &400)
+            let response = suite.ask(&line, &[], &body).await;
+            same("status", &response.status, &400)
         })
         .await;
     for character in ['/', '\\', '#', '?', '\u{0}', '\u{1F}', '\u{7F}', '\u{9F}'] {
         suite
             .rule(&format!("5.1 a key with {character:?}"), async |suite| {
                 let body = serde_json::json!({"PartitionKey": format!("a{character}b"), "RowKey": "r"});
-                let answer = suite.ask(&line, &[], &body.to_string()).await;
-                same("status", &answer.status, &400)
+                let response = suite.ask(&line, &[], &body.to_string()).await;
+                same("status", &response.status, &400)
             })
             .await;
         suite
             .choice(&format!("5.1 the code for a key with {character:?}"), async |suite| {
                 let body = serde_json::json!({"PartitionKey": "p", "RowKey": format!("a{character}b")});
-                let answer = suite.ask(&line, &[], &body.to_string()).await;
-                refused(&answer, 400, "OutOfRangeInput")
+                let response = suite.ask(&line, &[], &body.to_string()).await;
+                refused(&response, 400, "OutOfRangeInput")
             })
             .await;
     }
     suite
         .rule("5.1 a body of more than 4 MiB", async |suite| {
-            let answer = suite.ask(&line, &[], &insert(&texts(65, 65_536))).await;
-            refused(&answer, 413, "RequestBodyTooLarge")
+            let response = suite.ask(&line, &[], &insert(&texts(65, 65_536))).await;
+            refused(&response, 413, "RequestBodyTooLarge")
         })
         .await;
 }

@@ -264,8 +264,8 @@ async fn grammar(suite: &mut Suite) {
         .await;
     suite
         .rule("1.2 the set may be named without parentheses", async |suite| {
-            let answer = suite.done(&format!("GET /{table}"), &[], "").await?;
-            same("rows", &answer.json()["value"].as_array().map(Vec::len), &Some(4))
+            let response = suite.done(&format!("GET /{table}"), &[], "").await?;
+            same("rows", &response.json()["value"].as_array().map(Vec::len), &Some(4))
         })
         .await;
     suite
@@ -299,9 +299,9 @@ async fn spellings(suite: &mut Suite) {
     suite
         .rule("2.5 full metadata of an entity whose keys are empty is that of an entity", async |suite| {
             let line = format!("GET /{table}()");
-            let answer = suite.done(&line, &["Accept: application/json;odata=fullmetadata"], "").await?;
+            let response = suite.done(&line, &["Accept: application/json;odata=fullmetadata"], "").await?;
             let edit = format!("{table}(PartitionKey='',RowKey='')");
-            let entity = &answer.json()["value"][0];
+            let entity = &response.json()["value"][0];
             same("link", &entity["odata.editLink"].as_str(), &Some(&*edit))?;
             let id = format!("{}/{edit}", suite.account.url());
             same("id", &entity["odata.id"].as_str(), &Some(&*id))
@@ -321,18 +321,18 @@ async fn projections(suite: &mut Suite) {
         suite
             .rule(&format!("6.3 $select={names}"), async |suite| {
                 let line = format!("GET /{table}()?$select={names}");
-                let answer = suite.done(&line, &["Accept: application/json;odata=nometadata"], "").await?;
-                same("entities", &answer.json()["value"], &expected)
+                let response = suite.done(&line, &["Accept: application/json;odata=nometadata"], "").await?;
+                same("entities", &response.json()["value"], &expected)
             })
             .await;
     }
     suite
         .rule("0.1 entities have their ETags, selected or not", async |suite| {
-            let answer = suite.done(&format!("GET /{table}()?$select=a"), &[], "").await?;
-            let json = answer.json();
+            let response = suite.done(&format!("GET /{table}()?$select=a"), &[], "").await?;
+            let json = response.json();
             let etags = json["value"].as_array().map(|all| all.iter().filter(|e| e["odata.etag"].is_string()).count());
             same("ETags", &etags, &Some(2))?;
-            same("an ETag of its own", &answer.header("ETag"), &None::<&str>)
+            same("an ETag of its own", &response.header("ETag"), &None::<&str>)
         })
         .await;
     suite
@@ -362,14 +362,14 @@ async fn pages(suite: &mut Suite) {
     }
     suite
         .rule("6.4 $top=0 is an empty list", async |suite| {
-            let answer = suite.done(&format!("GET /{table}()?$top=0"), &[], "").await?;
-            same("rows", &answer.json()["value"], &json!([]))
+            let response = suite.done(&format!("GET /{table}()?$top=0"), &[], "").await?;
+            same("rows", &response.json()["value"], &json!([]))
         })
         .await;
     suite
-        .rule("6.4 $top with more behind it gives a token, in the form of the service", async |suite| {
-            let answer = suite.done(&format!("GET /{table}()?$top=1"), &[], "").await?;
-            let token = answer.header("x-ms-continuation-NextPartitionKey").ok_or("no token")?;
+        .rule("6.4 $top with more after it gives a token, in the form of the service", async |suite| {
+            let response = suite.done(&format!("GET /{table}()?$top=1"), &[], "").await?;
+            let token = response.header("x-ms-continuation-NextPartitionKey").ok_or("no token")?;
             let mut parts = token.split('!');
             let (version, length, text) = (parts.next(), parts.next(), parts.next());
             same("version", &version, &Some("1"))?;
@@ -377,24 +377,24 @@ async fn pages(suite: &mut Suite) {
         })
         .await;
     suite
-        .rule("6.5 a token for an entity that is gone goes on behind it", async |suite| {
-            let answer = suite.done(&format!("GET /{table}()?$top=2"), &[], "").await?;
-            let header = |name: &str| percent(answer.header(name).unwrap_or_default());
+        .rule("6.5 a token for an entity that is gone continues after it", async |suite| {
+            let response = suite.done(&format!("GET /{table}()?$top=2"), &[], "").await?;
+            let header = |name: &str| percent(response.header(name).unwrap_or_default());
             let next = format!(
                 "&NextPartitionKey={}&NextRowKey={}",
                 header("x-ms-continuation-NextPartitionKey"),
                 header("x-ms-continuation-NextRowKey")
             );
             suite.done(&format!("DELETE /{table}(PartitionKey='p0',RowKey='2')"), &["If-Match: *"], "").await?;
-            let answer = suite.done(&format!("GET /{table}()?$top=1{next}"), &[], "").await?;
-            same("row", &answer.json()["value"][0]["RowKey"].as_str(), &Some("3"))
+            let response = suite.done(&format!("GET /{table}()?$top=1{next}"), &[], "").await?;
+            same("row", &response.json()["value"][0]["RowKey"].as_str(), &Some("3"))
         })
         .await;
     suite
         .rule("6.5 a token without a row starts at the partition", async |suite| {
             // `p1`, as the service writes it.
-            let answer = suite.done(&format!("GET /{table}()?$top=1&NextPartitionKey=1%214%21cDE-"), &[], "").await?;
-            same("partition", &answer.json()["value"][0]["PartitionKey"].as_str(), &Some("p1"))
+            let response = suite.done(&format!("GET /{table}()?$top=1&NextPartitionKey=1%214%21cDE-"), &[], "").await?;
+            same("partition", &response.json()["value"][0]["PartitionKey"].as_str(), &Some("p1"))
         })
         .await;
     suite
@@ -424,13 +424,13 @@ async fn pages(suite: &mut Suite) {
             for row in 10..20 {
                 suite.insert(&large, &format!(r#""PartitionKey":"p","RowKey":"{row}",{}"#, members.join(","))).await?;
             }
-            let answer = suite.done(&format!("GET /{large}()"), &["Accept: application/json;odata=nometadata"], "").await?;
-            let length = answer.body.len();
+            let response = suite.done(&format!("GET /{large}()"), &["Accept: application/json;odata=nometadata"], "").await?;
+            let length = response.body.len();
             holds(format!("a page of {length} bytes"), (3 << 20..=(4 << 20) + 2).contains(&length))?;
-            same("rows", &answer.json()["value"].as_array().map(Vec::len), &Some(8))?;
-            same("token", &answer.header("x-ms-continuation-NextRowKey"), &Some("1!4!MTg-"))?;
-            let answer = suite.done(&format!("GET /{large}()?$select=RowKey"), &[], "").await?;
-            same("selected rows", &answer.json()["value"].as_array().map(Vec::len), &Some(10))
+            same("rows", &response.json()["value"].as_array().map(Vec::len), &Some(8))?;
+            same("token", &response.header("x-ms-continuation-NextRowKey"), &Some("1!4!MTg-"))?;
+            let response = suite.done(&format!("GET /{large}()?$select=RowKey"), &[], "").await?;
+            same("selected rows", &response.json()["value"].as_array().map(Vec::len), &Some(10))
         })
         .await;
     suite
@@ -446,9 +446,9 @@ async fn pages(suite: &mut Suite) {
                 suite.done("POST /$batch", &["Content-Type: multipart/mixed; boundary=batch_1"], &body).await?;
             }
             let line = format!("GET /{table}()?$filter=PartitionKey%20eq%20'many'");
-            let answer = suite.done(&line, &[], "").await?;
-            same("first page", &answer.json()["value"].as_array().map(Vec::len), &Some(1000))?;
-            same("has a token", &answer.header("x-ms-continuation-NextRowKey").is_some(), &true)?;
+            let response = suite.done(&line, &[], "").await?;
+            same("first page", &response.json()["value"].as_array().map(Vec::len), &Some(1000))?;
+            same("has a token", &response.header("x-ms-continuation-NextRowKey").is_some(), &true)?;
             same("all", &suite.rows(&table, "$filter=PartitionKey%20eq%20'many'").await?.len(), &1100)
         })
         .await;

@@ -25,12 +25,12 @@ pub(crate) async fn check(suite: &mut Suite) {
     suite
         .rule("4.1 a filter on TableName finds tables, in the order of their names", async |suite| {
             let line = format!("GET /Tables?$filter={filter}");
-            let answer = suite.done(&line, &[], "").await?;
-            let found: Vec<_> = names(&answer.json());
+            let response = suite.done(&line, &[], "").await?;
+            let found: Vec<_> = names(&response.json());
             let found: Vec<_> = found.iter().filter(|name| tables.contains(name)).collect();
             same("names", &found, &tables.iter().collect::<Vec<_>>())?;
             let metadata = format!("{}/$metadata#Tables", suite.account.url());
-            same("metadata", &answer.json()["odata.metadata"].as_str(), &Some(&*metadata))
+            same("metadata", &response.json()["odata.metadata"].as_str(), &Some(&*metadata))
         })
         .await;
     for (rule, text, expected) in [
@@ -44,8 +44,8 @@ pub(crate) async fn check(suite: &mut Suite) {
         suite
             .rule(rule, async |suite| {
                 let line = format!("GET /Tables?$filter={}", percent(&text));
-                let answer = suite.done(&line, &[], "").await?;
-                same("names", &names(&answer.json()).iter().collect::<Vec<_>>(), &expected)
+                let response = suite.done(&line, &[], "").await?;
+                same("names", &names(&response.json()).iter().collect::<Vec<_>>(), &expected)
             })
             .await;
     }
@@ -58,9 +58,9 @@ pub(crate) async fn check(suite: &mut Suite) {
             }
             let filter = percent(&format!("TableName ge '{base}A' and TableName le '{base}z'"));
             for top in ["", "&$top=4"] {
-                let answer = suite.done(&format!("GET /Tables?$filter={filter}{top}"), &[], "").await?;
-                same("names", &names(&answer.json()), &mixed)?;
-                same("token", &answer.header("x-ms-continuation-NextTableName"), &None::<&str>)?;
+                let response = suite.done(&format!("GET /Tables?$filter={filter}{top}"), &[], "").await?;
+                same("names", &names(&response.json()), &mixed)?;
+                same("token", &response.header("x-ms-continuation-NextTableName"), &None::<&str>)?;
             }
             for name in &mixed {
                 suite.done(&format!("DELETE /Tables('{name}')"), &[], "").await?;
@@ -74,11 +74,11 @@ pub(crate) async fn check(suite: &mut Suite) {
             let mut next = String::new();
             for _ in 0..10 {
                 let line = format!("GET /Tables?$top=1&$filter={filter}{next}");
-                let answer = suite.done(&line, &[], "").await?;
-                let page = names(&answer.json());
+                let response = suite.done(&line, &[], "").await?;
+                let page = names(&response.json());
                 same("is within $top", &(page.len() <= 1), &true)?;
                 found.extend(page);
-                let Some(token) = answer.header("x-ms-continuation-NextTableName") else {
+                let Some(token) = response.header("x-ms-continuation-NextTableName") else {
                     break;
                 };
                 same("is no empty token", &token.is_empty(), &false)?;
@@ -89,39 +89,39 @@ pub(crate) async fn check(suite: &mut Suite) {
         })
         .await;
     suite
-        .rule("4.1 a token for a table that is gone goes on behind it", async |suite| {
+        .rule("4.1 a token for a table that is gone continues after it", async |suite| {
             let line = format!("GET /Tables?$top=1&$filter={}", percent(&ours));
-            let answer = suite.done(&line, &[], "").await?;
-            let token = answer.header("x-ms-continuation-NextTableName").ok_or("no token")?;
+            let response = suite.done(&line, &[], "").await?;
+            let token = response.header("x-ms-continuation-NextTableName").ok_or("no token")?;
             let token = percent(token);
             let second = format!("{second}x");
             let body = format!(r#"{{"TableName":"{second}"}}"#);
             suite.done("POST /Tables", &[], &body).await?;
             suite.done(&format!("DELETE /Tables('{second}')"), &[], "").await?;
             let line = format!("{line}&NextTableName={token}");
-            let answer = suite.done(&line, &[], "").await?;
-            same("names", &names(&answer.json()).len(), &1)
+            let response = suite.done(&line, &[], "").await?;
+            same("names", &names(&response.json()).len(), &1)
         })
         .await;
     suite
         .rule("6.4 $top=0 is an empty list", async |suite| {
-            let answer = suite.done("GET /Tables?$top=0", &[], "").await?;
-            same("names", &names(&answer.json()).len(), &0)
+            let response = suite.done("GET /Tables?$top=0", &[], "").await?;
+            same("names", &names(&response.json()).len(), &0)
         })
         .await;
     suite
         .rule("11.2 an empty list has its member, and no token", async |suite| {
-            let answer = suite.done("GET /Tables?$filter=TableName%20eq%20'x'", &[], "").await?;
-            same("value", &answer.json()["value"], &Json::Array(Vec::new()))?;
-            let token = answer.header("x-ms-continuation-NextTableName");
+            let response = suite.done("GET /Tables?$filter=TableName%20eq%20'x'", &[], "").await?;
+            same("value", &response.json()["value"], &Json::Array(Vec::new()))?;
+            let token = response.header("x-ms-continuation-NextTableName");
             same("token", &token, &None::<&str>)
         })
         .await;
     suite
         .rule("11.1 the dollar of an option may be percent-encoded", async |suite| {
             let line = format!("GET /Tables()?%24filter={}&%24top=1", percent(&format!("TableName eq '{second}'")));
-            let answer = suite.done(&line, &[], "").await?;
-            same("names", &names(&answer.json()), &vec![second.clone()])
+            let response = suite.done(&line, &[], "").await?;
+            same("names", &names(&response.json()), &vec![second.clone()])
         })
         .await;
     suite

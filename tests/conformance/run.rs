@@ -5,7 +5,7 @@ use std::fmt::{Debug, Display};
 use tablesdk_server::{Durability, TableServer};
 use tempfile::TempDir;
 
-use crate::client::{Account, Answer, Credential};
+use crate::client::{Account, Credential, Response};
 use crate::sign::{account_sas, percent, table_sas};
 
 /// What a rule says when it does not hold.
@@ -71,8 +71,8 @@ impl Suite {
     pub(crate) async fn table(&mut self) -> String {
         let name = self.name();
         let body = format!(r#"{{"TableName":"{name}"}}"#);
-        let answer = self.ask("POST /Tables", &[], &body).await;
-        assert_eq!(answer.status, 201, "{answer:?}");
+        let response = self.ask("POST /Tables", &[], &body).await;
+        assert_eq!(response.status, 201, "{response:?}");
         name
     }
 
@@ -120,8 +120,8 @@ impl Suite {
     async fn each(&mut self, table: &str, refusals: &[Refusal<'_>], is_choice: bool) {
         for (rule, line, headers, body, status, code) in refusals {
             let line = line.replace("TABLE", table);
-            let outcome = self.expect(&line, headers, body, (*status, code)).await;
-            self.note(rule, outcome, is_choice);
+            let response = self.ask(&line, headers, body).await;
+            self.note(rule, refused(&response, *status, code), is_choice);
         }
     }
 
@@ -133,13 +133,13 @@ impl Suite {
         body: &str,
         (status, code): (u16, &str),
     ) -> Outcome {
-        let answer = self.ask(line, headers, body).await;
-        refused(&answer, status, code)
+        let response = self.ask(line, headers, body).await;
+        refused(&response, status, code)
             .map_err(|why| format!("{line} {headers:?} {body:.60}: {why}"))
     }
 
     /// Sends a signed request.
-    pub(crate) async fn ask(&self, line: &str, headers: &[&str], body: &str) -> Answer {
+    pub(crate) async fn ask(&self, line: &str, headers: &[&str], body: &str) -> Response {
         let credential = Credential::SharedKeyLite;
         self.account.send(credential, line, headers, body).await
     }
@@ -150,29 +150,29 @@ impl Suite {
         line: &str,
         headers: &[&str],
         body: &str,
-    ) -> Result<Answer, String> {
-        let answer = self.ask(line, headers, body).await;
-        if answer.status < 300 {
-            return Ok(answer);
+    ) -> Result<Response, String> {
+        let response = self.ask(line, headers, body).await;
+        if response.status < 300 {
+            return Ok(response);
         }
         Err(format!(
-            "{line} {body:.100} was answered with {} {}",
-            answer.status,
-            answer.code()
+            "{line} {body:.100} has the response {} {}",
+            response.status,
+            response.code()
         ))
     }
 
     /// Inserts an entity from its members; returns its ETag.
     pub(crate) async fn insert(&self, table: &str, members: &str) -> Result<String, String> {
         let body = format!("{{{members}}}");
-        let answer = self
+        let response = self
             .done(
                 &format!("POST /{table}"),
                 &["Prefer: return-no-content"],
                 &body,
             )
             .await?;
-        let etag = answer.header("ETag");
+        let etag = response.header("ETag");
         etag.map(str::to_owned)
             .ok_or_else(|| "an insert has no ETag".to_owned())
     }
@@ -185,10 +185,10 @@ impl Suite {
         row: &str,
     ) -> Result<serde_json::Value, String> {
         let line = format!("GET {}", entity_path(table, partition, row));
-        let answer = self
+        let response = self
             .done(&line, &["Accept: application/json;odata=nometadata"], "")
             .await?;
-        let mut json = answer.json();
+        let mut json = response.json();
         if let Some(members) = json.as_object_mut() {
             members.remove("Timestamp");
         }
@@ -201,20 +201,20 @@ impl Suite {
         let mut next = String::new();
         loop {
             let line = format!("GET /{table}()?{query}{next}");
-            let answer = self
+            let response = self
                 .done(&line, &["Accept: application/json;odata=nometadata"], "")
                 .await?;
-            let json = answer.json();
+            let json = response.json();
             let page = json["value"].as_array().ok_or("a page has no value")?;
             rows.extend(
                 page.iter()
                     .map(|row| row["RowKey"].as_str().unwrap_or("-").to_owned()),
             );
-            let Some(partition) = answer.header("x-ms-continuation-NextPartitionKey") else {
+            let Some(partition) = response.header("x-ms-continuation-NextPartitionKey") else {
                 return Ok(rows);
             };
             next = format!("&NextPartitionKey={}", percent(partition));
-            if let Some(row) = answer.header("x-ms-continuation-NextRowKey") {
+            if let Some(row) = response.header("x-ms-continuation-NextRowKey") {
                 next += &format!("&NextRowKey={}", percent(row));
             }
         }
@@ -227,7 +227,7 @@ impl Suite {
         line: &str,
         headers: &[&str],
         body: &str,
-    ) -> Answer {
+    ) -> Response {
         let separator = if line.contains('?') { '&' } else { '?' };
         let line = format!("{line}{separator}{sas}");
         self.account
@@ -276,10 +276,10 @@ pub(crate) fn entity_path(table: &str, partition: &str, row: &str) -> String {
     )
 }
 
-/// Whether an answer is that refusal.
-pub(crate) fn refused(answer: &Answer, status: u16, code: &str) -> Outcome {
-    let found = (answer.status, answer.code());
-    same("answered", &found, &(status, code.to_owned()))
+/// Whether a response is that refusal.
+pub(crate) fn refused(response: &Response, status: u16, code: &str) -> Outcome {
+    let found = (response.status, response.code());
+    same("response", &found, &(status, code.to_owned()))
 }
 
 /// Whether two things are the same.

@@ -18,23 +18,23 @@ pub(crate) async fn check(suite: &mut Suite) {
     let before = suite.ask(GET, &[ACCEPT], "").await.body;
     suite
         .rule("4.6 properties are there without ever being set", async |suite| {
-            let answer = suite.done(GET, &[ACCEPT], "").await?;
-            same("Content-Type", &answer.header("Content-Type"), &Some("application/xml"))?;
-            holds("0.1 a byte order mark", answer.body.starts_with('\u{FEFF}'))?;
+            let response = suite.done(GET, &[ACCEPT], "").await?;
+            same("Content-Type", &response.header("Content-Type"), &Some("application/xml"))?;
+            holds("0.1 a byte order mark", response.body.starts_with('\u{FEFF}'))?;
             for element in ["<Logging>", "<HourMetrics>", "<MinuteMetrics>", "<Cors"] {
-                holds(element, answer.body.contains(element))?;
+                holds(element, response.body.contains(element))?;
             }
             Ok(())
         })
         .await;
     suite
         .choice("4.6 an account that is new keeps hourly metrics for a week, and nothing else", async |suite| {
-            let answer = suite.done(GET, &[ACCEPT], "").await?;
+            let response = suite.done(GET, &[ACCEPT], "").await?;
             let off = "<RetentionPolicy><Enabled>false</Enabled></RetentionPolicy>";
             let logging = format!("<Logging><Version>1.0</Version><Read>false</Read><Write>false</Write><Delete>false</Delete>{off}</Logging>");
             let hours = "<HourMetrics><Version>1.0</Version><Enabled>true</Enabled><IncludeAPIs>true</IncludeAPIs><RetentionPolicy><Enabled>true</Enabled><Days>7</Days></RetentionPolicy></HourMetrics>";
             let minutes = format!("<MinuteMetrics><Version>1.0</Version><Enabled>false</Enabled>{off}</MinuteMetrics>");
-            holds(&answer.body, answer.body.contains(&format!("{logging}{hours}{minutes}<Cors />")))
+            holds(&response.body, response.body.contains(&format!("{logging}{hours}{minutes}<Cors />")))
         })
         .await;
     let logging = "<Logging><Version>1.0</Version><Delete>true</Delete><Read>false</Read><Write>true</Write><RetentionPolicy><Enabled>true</Enabled><Days>5</Days></RetentionPolicy></Logging>";
@@ -43,9 +43,9 @@ pub(crate) async fn check(suite: &mut Suite) {
         .rule("4.6 what is set comes back, and what is left out stays", async |suite| {
             same("status", &suite.ask(PUT, &[XML], &properties(logging)).await.status, &202)?;
             same("status", &suite.ask(PUT, &[XML], &properties(&cors("http://www.xyz.com"))).await.status, &202)?;
-            let answer = suite.done(GET, &[ACCEPT], "").await?;
-            holds(&answer.body, answer.body.contains("<Days>5</Days>"))?;
-            holds(&answer.body, answer.body.contains("<AllowedOrigins>http://www.xyz.com</AllowedOrigins>"))
+            let response = suite.done(GET, &[ACCEPT], "").await?;
+            holds(&response.body, response.body.contains("<Days>5</Days>"))?;
+            holds(&response.body, response.body.contains("<AllowedOrigins>http://www.xyz.com</AllowedOrigins>"))
         })
         .await;
     let preflight = |headers: &[&'static str]| headers.to_vec();
@@ -58,43 +58,43 @@ pub(crate) async fn check(suite: &mut Suite) {
     ] {
         suite
             .rule(rule, async |suite| {
-                let answer = suite.account.send(Credential::None, "OPTIONS /Tables", &headers, "").await;
-                same("status", &answer.status, &status)?;
+                let response = suite.account.send(Credential::None, "OPTIONS /Tables", &headers, "").await;
+                same("status", &response.status, &status)?;
                 if status == 200 {
-                    same("origin", &answer.header("Access-Control-Allow-Origin"), &Some("http://www.xyz.com"))?;
-                    same("method", &answer.header("Access-Control-Allow-Methods"), &Some("GET"))?;
-                    same("age", &answer.header("Access-Control-Max-Age"), &Some("500"))?;
+                    same("origin", &response.header("Access-Control-Allow-Origin"), &Some("http://www.xyz.com"))?;
+                    same("method", &response.header("Access-Control-Allow-Methods"), &Some("GET"))?;
+                    same("age", &response.header("Access-Control-Max-Age"), &Some("500"))?;
                 }
                 Ok(())
             })
             .await;
     }
     suite
-        .rule("4.11 an answer tells a page that it may see it", async |suite| {
-            let answer = suite.done("GET /Tables?$top=1", &["Origin: http://www.xyz.com"], "").await?;
-            same("origin", &answer.header("Access-Control-Allow-Origin"), &Some("http://www.xyz.com"))?;
-            same("credentials", &answer.header("Access-Control-Allow-Credentials"), &Some("true"))?;
-            same("vary", &answer.header("Vary"), &Some("Origin"))
+        .rule("4.11 a response names the origin that may read it", async |suite| {
+            let response = suite.done("GET /Tables?$top=1", &["Origin: http://www.xyz.com"], "").await?;
+            same("origin", &response.header("Access-Control-Allow-Origin"), &Some("http://www.xyz.com"))?;
+            same("credentials", &response.header("Access-Control-Allow-Credentials"), &Some("true"))?;
+            same("vary", &response.header("Vary"), &Some("Origin"))
         })
         .await;
     suite
-        .rule("2.4, 4.11 an answer varies by origin once there are rules", async |suite| {
-            let answer = suite.done("GET /Tables?$top=1", &[], "").await?;
-            same("vary", &answer.header("Vary"), &Some("Origin"))?;
-            same("origin", &answer.header("Access-Control-Allow-Origin"), &None::<&str>)
+        .rule("2.4, 4.11 a response varies by origin once there are rules", async |suite| {
+            let response = suite.done("GET /Tables?$top=1", &[], "").await?;
+            same("vary", &response.header("Vary"), &Some("Origin"))?;
+            same("origin", &response.header("Access-Control-Allow-Origin"), &None::<&str>)
         })
         .await;
     suite
         .rule("4.11 a rule for every origin", async |suite| {
             suite.done(PUT, &[XML], &properties(&cors("*"))).await?;
-            let answer = suite.done("GET /Tables?$top=1", &["Origin: http://any.com"], "").await?;
-            same("origin", &answer.header("Access-Control-Allow-Origin"), &Some("*"))
+            let response = suite.done("GET /Tables?$top=1", &["Origin: http://any.com"], "").await?;
+            same("origin", &response.header("Access-Control-Allow-Origin"), &Some("*"))
         })
         .await;
     suite
         .rule("4.11 a rule for every origin allows no credentials", async |suite| {
-            let answer = suite.done("GET /Tables?$top=1", &["Origin: http://any.com"], "").await?;
-            same("credentials", &answer.header("Access-Control-Allow-Credentials"), &None::<&str>)
+            let response = suite.done("GET /Tables?$top=1", &["Origin: http://any.com"], "").await?;
+            same("credentials", &response.header("Access-Control-Allow-Credentials"), &None::<&str>)
         })
         .await;
     suite
@@ -108,8 +108,8 @@ pub(crate) async fn check(suite: &mut Suite) {
             for (origin, age) in [("http://a.com", "2"), ("http://b.com", "3")] {
                 let origin = format!("Origin: {origin}");
                 let headers = [&*origin, "Access-Control-Request-Method: GET"];
-                let answer = suite.account.send(Credential::None, "OPTIONS /Tables", &headers, "").await;
-                same("age", &answer.header("Access-Control-Max-Age"), &Some(age))?;
+                let response = suite.account.send(Credential::None, "OPTIONS /Tables", &headers, "").await;
+                same("age", &response.header("Access-Control-Max-Age"), &Some(age))?;
             }
             Ok(())
         })
@@ -117,8 +117,8 @@ pub(crate) async fn check(suite: &mut Suite) {
     suite
         .rule("4.6 an empty element clears the rules", async |suite| {
             suite.done(PUT, &[XML], &properties("<Cors />")).await?;
-            let answer = suite.done(GET, &[ACCEPT], "").await?;
-            same("rules", &answer.body.matches("<CorsRule>").count(), &0)
+            let response = suite.done(GET, &[ACCEPT], "").await?;
+            same("rules", &response.body.matches("<CorsRule>").count(), &0)
         })
         .await;
     let days = |days: u32| properties(&logging.replace("<Days>5<", &format!("<Days>{days}<")));
@@ -126,9 +126,9 @@ pub(crate) async fn check(suite: &mut Suite) {
     suite
         .rule("4.6 366 days, and six rules", async |suite| {
             for body in [days(366), properties(&format!("<Cors>{six}</Cors>"))] {
-                let answer = suite.ask(PUT, &[XML], &body).await;
-                refused(&answer, 400, "InvalidXmlDocument")?;
-                same("header", &answer.header("x-ms-error-code"), &Some("InvalidXmlDocument"))?;
+                let response = suite.ask(PUT, &[XML], &body).await;
+                refused(&response, 400, "InvalidXmlDocument")?;
+                same("header", &response.header("x-ms-error-code"), &Some("InvalidXmlDocument"))?;
             }
             Ok(())
         })

@@ -7,10 +7,10 @@ pub(crate) async fn check(suite: &mut Suite) {
     suite
         .rule("4.7 statistics of the secondary", async |suite| {
             let target = format!("{}-secondary/?restype=service&comp=stats", suite.account.path);
-            let answer = suite.account.send_to(Credential::SharedKeyLite, "GET", &target, &["Accept: application/xml"], "").await;
-            same("status", &answer.status, &200)?;
-            holds("0.1 a byte order mark", answer.body.starts_with('\u{FEFF}'))?;
-            holds(&answer.body, answer.body.contains("<GeoReplication><Status>live</Status><LastSyncTime>"))
+            let response = suite.account.send_to(Credential::SharedKeyLite, "GET", &target, &["Accept: application/xml"], "").await;
+            same("status", &response.status, &200)?;
+            holds("0.1 a byte order mark", response.body.starts_with('\u{FEFF}'))?;
+            holds(&response.body, response.body.contains("<GeoReplication><Status>live</Status><LastSyncTime>"))
         })
         .await;
     suite
@@ -18,16 +18,16 @@ pub(crate) async fn check(suite: &mut Suite) {
             let account = &suite.account;
             for path in [format!("{}-secondary", account.path), format!("{0}-secondary{0}/", account.path)] {
                 let target = format!("{path}?restype=service&comp=stats");
-                let answer = account.send_to(Credential::SharedKeyLite, "GET", &target, &[], "").await;
-                same(path, &answer.status, &200)?;
+                let response = account.send_to(Credential::SharedKeyLite, "GET", &target, &[], "").await;
+                same(path, &response.status, &200)?;
             }
             Ok(())
         })
         .await;
     suite
         .choice("4.7 the primary has none", async |suite| {
-            let answer = suite.ask("GET /?restype=service&comp=stats", &["Accept: application/xml"], "").await;
-            refused(&answer, 400, "InvalidQueryParameterValue")
+            let response = suite.ask("GET /?restype=service&comp=stats", &["Accept: application/xml"], "").await;
+            refused(&response, 400, "InvalidQueryParameterValue")
         })
         .await;
 }

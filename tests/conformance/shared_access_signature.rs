@@ -57,8 +57,8 @@ async fn account_sas(suite: &mut Suite) {
                 };
                 let sas = suite.account_sas(&account_fields("sco", &lacking));
                 let before = state(suite, &table).await;
-                let answer = suite.ask_with(&sas, &line, headers, body).await;
-                refused(&answer, 403, "AuthorizationPermissionMismatch")?;
+                let response = suite.ask_with(&sas, &line, headers, body).await;
+                refused(&response, 403, "AuthorizationPermissionMismatch")?;
                 same("entities", &state(suite, &table).await, &before)
             })
             .await;
@@ -67,8 +67,8 @@ async fn account_sas(suite: &mut Suite) {
                 let others: String = "sco".chars().filter(|letter| !types.contains(*letter)).collect();
                 let others = if types == "c" { "o".to_owned() } else { others };
                 let sas = suite.account_sas(&account_fields(&others, all));
-                let answer = suite.ask_with(&sas, &line, headers, body).await;
-                refused(&answer, 403, "AuthorizationResourceTypeMismatch")
+                let response = suite.ask_with(&sas, &line, headers, body).await;
+                refused(&response, 403, "AuthorizationResourceTypeMismatch")
             })
             .await;
         for permissions in permissions {
@@ -78,8 +78,8 @@ async fn account_sas(suite: &mut Suite) {
                         suite.ask(&format!("DELETE /Tables('{name}')"), &[], "").await;
                     }
                     let sas = suite.account_sas(&account_fields(types, permissions));
-                    let answer = suite.ask_with(&sas, &line, headers, body).await;
-                    same("is allowed", &(answer.status < 300), &true)
+                    let response = suite.ask_with(&sas, &line, headers, body).await;
+                    same("is allowed", &(response.status < 300), &true)
                 })
                 .await;
         }
@@ -88,23 +88,23 @@ async fn account_sas(suite: &mut Suite) {
         .rule("3.8 the signature of 2020-12-06 has a line more", async |suite| {
             let mut fields = account_fields("sco", all);
             fields[0] = ("sv", "2020-12-06");
-            let answer = suite.ask_with(&suite.account_sas(&fields), "GET /Tables", &[], "").await;
-            same("status", &answer.status, &200)
+            let response = suite.ask_with(&suite.account_sas(&fields), "GET /Tables", &[], "").await;
+            same("status", &response.status, &200)
         })
         .await;
     suite
         .rule("3.8 other services", async |suite| {
             let mut fields = account_fields("sco", all);
             fields[1] = ("ss", "bq");
-            let answer = suite.ask_with(&suite.account_sas(&fields), "GET /Tables", &[], "").await;
-            refused(&answer, 403, "AuthorizationServiceMismatch")
+            let response = suite.ask_with(&suite.account_sas(&fields), "GET /Tables", &[], "").await;
+            refused(&response, 403, "AuthorizationServiceMismatch")
         })
         .await;
     suite
         .rule("3.8 policies are out of its reach", async |suite| {
             let sas = suite.account_sas(&account_fields("sco", all));
-            let answer = suite.ask_with(&sas, &format!("GET /{table}?comp=acl"), &[], "").await;
-            same("is refused", &[403, 404].contains(&answer.status), &true)
+            let response = suite.ask_with(&sas, &format!("GET /{table}?comp=acl"), &[], "").await;
+            same("is refused", &[403, 404].contains(&response.status), &true)
         })
         .await;
 }
@@ -131,15 +131,15 @@ async fn table_sas(suite: &mut Suite) {
         suite
             .rule(&format!("3.9 {rule} lacks a permission"), async |suite| {
                 let before = state(suite, &table).await;
-                let answer = suite.ask_with(&suite.table_sas(&with(lacking)), &line, headers, body).await;
-                refused(&answer, 403, "AuthorizationPermissionMismatch")?;
+                let response = suite.ask_with(&suite.table_sas(&with(lacking)), &line, headers, body).await;
+                refused(&response, 403, "AuthorizationPermissionMismatch")?;
                 same("entities", &state(suite, &table).await, &before)
             })
             .await;
         suite
             .rule(&format!("3.9 {rule} by {enough}"), async |suite| {
-                let answer = suite.ask_with(&suite.table_sas(&with(enough)), &line, headers, body).await;
-                same("is allowed", &(answer.status < 300), &true)
+                let response = suite.ask_with(&suite.table_sas(&with(enough)), &line, headers, body).await;
+                same("is allowed", &(response.status < 300), &true)
             })
             .await;
     }
@@ -157,8 +157,8 @@ async fn table_sas(suite: &mut Suite) {
         .rule("3.9 other tables, the list of them and their policies are out of its reach", async |suite| {
             let sas = suite.table_sas(&[VERSION, ("tn", &table), ("sp", "raud"), UNTIL]);
             for line in [format!("GET /{other}()"), "GET /Tables".to_owned(), format!("DELETE /Tables('{table}')"), format!("GET /{table}?comp=acl")] {
-                let answer = suite.ask_with(&sas, &line, &[], "").await;
-                same(&line, &[403, 404].contains(&answer.status), &true)?;
+                let response = suite.ask_with(&sas, &line, &[], "").await;
+                same(&line, &[403, 404].contains(&response.status), &true)?;
             }
             Ok(())
         })
@@ -181,8 +181,8 @@ async fn table_sas(suite: &mut Suite) {
                 (&format!("POST /{other}"), entity),
                 (&format!("PUT {outside}"), "{}"),
             ] {
-                let answer = suite.ask_with(&sas, line, &[], body).await;
-                refused(&answer, 403, "AuthorizationFailure").map_err(|why| format!("{line}: {why}"))?;
+                let response = suite.ask_with(&sas, line, &[], body).await;
+                refused(&response, 403, "AuthorizationFailure").map_err(|why| format!("{line}: {why}"))?;
             }
             Ok(())
         })
@@ -194,9 +194,9 @@ async fn table_sas(suite: &mut Suite) {
             for header in ["SharedKey NAME:c2ln", "SharedKey unknown:c2ln", "Bearer x", "nothing"] {
                 let header = format!("Authorization: {}", header.replace("NAME", &suite.account.name));
                 for (sas, table, status) in [(&sas, &table, 200), (&sas, &other, 403), (&expired, &table, 403)] {
-                    let answer = suite.ask_with(sas, &format!("GET /{table}()"), &[&header], "").await;
+                    let response = suite.ask_with(sas, &format!("GET /{table}()"), &[&header], "").await;
                     let status = if status == 403 && header.ends_with("nothing") && sas == &expired { 400 } else { status };
-                    same(&header, &answer.status, &status)?;
+                    same(&header, &response.status, &status)?;
                 }
             }
             Ok(())
@@ -209,8 +209,8 @@ async fn table_sas(suite: &mut Suite) {
             let plain = format!("GET {}/{table}()?{sas}", suite.account.path);
             for (line, header, version) in [(&plain, "", "2019-02-02"), (&option, "", "2018-03-28"), (&option, "x-ms-version: 2020-12-06\r\n", "2020-12-06")] {
                 let host = &suite.account.authority;
-                let answer = suite.account.exchange(&format!("{line} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{header}\r\n")).await;
-                same(header, &answer.header("x-ms-version"), &Some(version))?;
+                let response = suite.account.exchange(&format!("{line} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{header}\r\n")).await;
+                same(header, &response.header("x-ms-version"), &Some(version))?;
             }
             Ok(())
         })
@@ -226,8 +226,8 @@ async fn table_sas(suite: &mut Suite) {
                 ("GET", format!("{secondary}/?restype=service&comp=stats&{of_service}"), 200, ""),
             ] {
                 let body = if method == "POST" { entity } else { "" };
-                let answer = suite.account.send_to(Credential::None, method, &target, &[], body).await;
-                refused(&answer, status, code)?;
+                let response = suite.account.send_to(Credential::None, method, &target, &[], body).await;
+                refused(&response, status, code)?;
             }
             Ok(())
         })
@@ -236,8 +236,8 @@ async fn table_sas(suite: &mut Suite) {
         .rule("3.1 a header counts, and not the signature in the URL", async |suite| {
             let sas = suite.table_sas(&[VERSION, ("tn", &other), ("sp", "r"), UNTIL]);
             let line = format!("GET /{table}()?{sas}");
-            let answer = suite.account.send(Credential::SharedKey, &line, &[], "").await;
-            same("status", &answer.status, &200)
+            let response = suite.account.send(Credential::SharedKey, &line, &[], "").await;
+            same("status", &response.status, &200)
         })
         .await;
     suite
@@ -273,8 +273,8 @@ async fn key_ranges(suite: &mut Suite) {
         let fields = [&[VERSION, ("tn", &*table), ("sp", "raud"), UNTIL], range].concat();
         suite
             .rule(&format!("3.9 {range:?} limits a query"), async |suite| {
-                let answer = suite.ask_with(&suite.table_sas(&fields), &format!("GET /{table}()"), &[], "").await;
-                let json = answer.json();
+                let response = suite.ask_with(&suite.table_sas(&fields), &format!("GET /{table}()"), &[], "").await;
+                let json = response.json();
                 let rows = json["value"].as_array().cloned().unwrap_or_default();
                 let found: Vec<_> = rows.iter().map(|row| format!("{}{}", row["PartitionKey"].as_str().unwrap(), row["RowKey"].as_str().unwrap())).collect();
                 same("rows", &found.join(" "), &expected)
@@ -311,9 +311,9 @@ async fn key_ranges(suite: &mut Suite) {
                 ("NextPartitionKey=1!4!QQ--", 3, false),
                 ("NextPartitionKey=1!4!RQ--", 0, false),
             ] {
-                let answer = suite.ask_with(&sas, &format!("GET /{table}()?{options}"), &[], "").await;
-                let token = answer.header("x-ms-continuation-NextPartitionKey").is_some();
-                let found = answer.json()["value"].as_array().map(Vec::len);
+                let response = suite.ask_with(&sas, &format!("GET /{table}()?{options}"), &[], "").await;
+                let token = response.header("x-ms-continuation-NextPartitionKey").is_some();
+                let found = response.json()["value"].as_array().map(Vec::len);
                 same(options, &(found, token), &(Some(count), continues))?;
             }
             Ok(())
@@ -332,8 +332,8 @@ async fn key_ranges(suite: &mut Suite) {
                     (format!("MERGE {path}"), &[], "{}"),
                     (format!("DELETE {path}"), &["If-Match: *"], ""),
                 ] {
-                    let answer = suite.ask_with(&sas, &line, headers, body).await;
-                    refused(&answer, 403, "AuthorizationFailure").map_err(|why| format!("{line}: {why}"))?;
+                    let response = suite.ask_with(&sas, &line, headers, body).await;
+                    refused(&response, 403, "AuthorizationFailure").map_err(|why| format!("{line}: {why}"))?;
                 }
             }
             same("entities", &state(suite, &table).await, &before)?;
@@ -346,8 +346,8 @@ async fn key_ranges(suite: &mut Suite) {
     suite
         .rule("0.1, 3.9 an insert outside is refused", async |suite| {
             let sas = suite.table_sas(&[VERSION, ("tn", &table), ("sp", "raud"), UNTIL, ("spk", "B"), ("epk", "B")]);
-            let answer = suite.ask_with(&sas, &format!("POST /{table}"), &[], r#"{"PartitionKey":"X","RowKey":"1"}"#).await;
-            refused(&answer, 403, "AuthorizationFailure")
+            let response = suite.ask_with(&sas, &format!("POST /{table}"), &[], r#"{"PartitionKey":"X","RowKey":"1"}"#).await;
+            refused(&response, 403, "AuthorizationFailure")
         })
         .await;
 }
@@ -385,8 +385,8 @@ async fn stored_policies(suite: &mut Suite) {
         let fields = [&[VERSION, ("tn", &*table)], fields].concat();
         suite
             .rule(&format!("3.9 a stored policy: {rule}"), async |suite| {
-                let answer = suite.ask_with(&suite.table_sas(&fields), &line, &[], "").await;
-                same("status", &answer.status, &status)
+                let response = suite.ask_with(&suite.table_sas(&fields), &line, &[], "").await;
+                same("status", &response.status, &status)
             })
             .await;
     }
@@ -431,14 +431,14 @@ async fn what_does_not_hold(suite: &mut Suite) {
         fields.push(field);
         suite
             .rule(&format!("3.10 {rule}"), async |suite| {
-                let answer = suite.ask_with(&suite.table_sas(&fields), &line, &[], "").await;
-                same("status", &answer.status, &403)
+                let response = suite.ask_with(&suite.table_sas(&fields), &line, &[], "").await;
+                same("status", &response.status, &403)
             })
             .await;
         suite
             .choice(&format!("3.10 the code for {rule}"), async |suite| {
-                let answer = suite.ask_with(&suite.table_sas(&fields), &line, &[], "").await;
-                refused(&answer, 403, code)
+                let response = suite.ask_with(&suite.table_sas(&fields), &line, &[], "").await;
+                refused(&response, 403, code)
             })
             .await;
     }
@@ -451,8 +451,8 @@ async fn what_does_not_hold(suite: &mut Suite) {
     suite
         .rule("3.10 a signature of other fields", async |suite| {
             let sas = suite.table_sas(&good).replace("sp=r", "sp=raud");
-            let answer = suite.ask_with(&sas, &line, &[], "").await;
-            same("status", &answer.status, &403)
+            let response = suite.ask_with(&sas, &line, &[], "").await;
+            same("status", &response.status, &403)
         })
         .await;
     suite
@@ -467,9 +467,9 @@ async fn what_does_not_hold(suite: &mut Suite) {
                 &format!("{good}&spk=B"),
                 "sig=x",
             ] {
-                let answer = suite.ask_with(sas, &line, &[], "").await;
-                refused(&answer, 403, "AuthenticationFailed").map_err(|why| format!("{sas}: {why}"))?;
-                same("shows the signature", &answer.body.contains("sig="), &false)?;
+                let response = suite.ask_with(sas, &line, &[], "").await;
+                refused(&response, 403, "AuthenticationFailed").map_err(|why| format!("{sas}: {why}"))?;
+                same("shows the signature", &response.body.contains("sig="), &false)?;
             }
             let other = format!("GET /unknown/Tables?{good}");
             refused(&suite.account.send_to(Credential::None, "GET", other.trim_start_matches("GET "), &[], "").await, 404, "ResourceNotFound")
@@ -486,10 +486,10 @@ async fn what_does_not_hold(suite: &mut Suite) {
                 (("srt", "o"), "AuthorizationResourceTypeMismatch"),
                 (("sp", "r"), "AuthorizationPermissionMismatch"),
             ] {
-                let answer = suite.ask_with(&suite.account_sas(&fields), &line, &[], "").await;
-                refused(&answer, 403, code)?;
+                let response = suite.ask_with(&suite.account_sas(&fields), &line, &[], "").await;
+                refused(&response, 403, code)?;
                 let is_unauthenticated = !["AuthorizationResourceTypeMismatch", "AuthorizationPermissionMismatch"].contains(&code);
-                same("header", &answer.header("x-ms-error-code"), &is_unauthenticated.then_some(code))?;
+                same("header", &response.header("x-ms-error-code"), &is_unauthenticated.then_some(code))?;
                 // With this field in order, the next check refuses.
                 fields.retain(|(name, _)| *name != field.0);
                 fields.push(field);

@@ -22,8 +22,8 @@ pub(crate) async fn check(suite: &mut Suite) {
             let body = if line.starts_with("PUT") { "{}" } else { "" };
             suite
                 .rule(&format!("3.2–3.4 {credential:?} of {line}"), async |suite| {
-                    let answer = suite.account.send(credential, line, &[], body).await;
-                    same("is accepted", &(answer.status < 300), &true)
+                    let response = suite.account.send(credential, line, &[], body).await;
+                    same("is accepted", &(response.status < 300), &true)
                 })
                 .await;
         }
@@ -33,8 +33,8 @@ pub(crate) async fn check(suite: &mut Suite) {
                     key: "c2VjcmV0".to_owned(),
                     ..suite.account.clone()
                 };
-                let answer = account.send(credential, "GET /Tables", &[], "").await;
-                same("status", &answer.status, &403)
+                let response = account.send(credential, "GET /Tables", &[], "").await;
+                same("status", &response.status, &403)
             })
             .await;
         suite
@@ -43,16 +43,16 @@ pub(crate) async fn check(suite: &mut Suite) {
                     key: "c2VjcmV0".to_owned(),
                     ..suite.account.clone()
                 };
-                let answer = account.send(credential, "GET /Tables", &[], "").await;
-                same("code", &answer.code(), &"AuthenticationFailed")?;
-                same("header", &answer.header("x-ms-error-code"), &Some("AuthenticationFailed"))
+                let response = account.send(credential, "GET /Tables", &[], "").await;
+                same("code", &response.code(), &"AuthenticationFailed")?;
+                same("header", &response.header("x-ms-error-code"), &Some("AuthenticationFailed"))
             })
             .await;
         suite
             .choice(&format!("3.6 {credential:?} of another day"), async |suite| {
                 let header = "x-ms-date: Fri, 15 Mar 2024 10:20:30 GMT";
-                let answer = suite.account.send(credential, "GET /Tables", &[header], "").await;
-                same("status", &answer.status, &403)
+                let response = suite.account.send(credential, "GET /Tables", &[header], "").await;
+                same("status", &response.status, &403)
             })
             .await;
     }
@@ -60,8 +60,8 @@ pub(crate) async fn check(suite: &mut Suite) {
         suite
             .rule(&format!("3.2 {credential:?} takes x-ms-date where there is a Date, too"), async |suite| {
                 let header = "Date: Fri, 15 Mar 2024 10:20:30 GMT";
-                let answer = suite.account.send(credential, "GET /Tables?$top=1", &[header], "").await;
-                same("status", &answer.status, &200)
+                let response = suite.account.send(credential, "GET /Tables?$top=1", &[header], "").await;
+                same("status", &response.status, &200)
             })
             .await;
         suite
@@ -69,8 +69,8 @@ pub(crate) async fn check(suite: &mut Suite) {
                 for (minutes, status) in [(-16, 403), (-14, 200), (14, 200), (16, 403)] {
                     let date = http_date(OffsetDateTime::now_utc() + Duration::minutes(minutes));
                     let header = format!("x-ms-date: {date}");
-                    let answer = suite.account.send(credential, "GET /Tables?$top=1", &[&header], "").await;
-                    same(format!("{minutes} minutes"), &answer.status, &status)?;
+                    let response = suite.account.send(credential, "GET /Tables?$top=1", &[&header], "").await;
+                    same(format!("{minutes} minutes"), &response.status, &status)?;
                 }
                 Ok(())
             })
@@ -79,8 +79,8 @@ pub(crate) async fn check(suite: &mut Suite) {
     suite
         .rule("3.10 no credential", async |suite| {
             for line in ["GET /Tables", "GET /ConfMissing()", "POST /$batch"] {
-                let answer = suite.account.send(Credential::None, line, &[], "").await;
-                same("is refused", &[401, 403].contains(&answer.status), &true)?;
+                let response = suite.account.send(Credential::None, line, &[], "").await;
+                same("is refused", &[401, 403].contains(&response.status), &true)?;
             }
             Ok(())
         })
@@ -88,9 +88,9 @@ pub(crate) async fn check(suite: &mut Suite) {
     suite
         .choice("3.10 no credential, since there are challenges", async |suite| {
             let version = "x-ms-version: 2020-12-06";
-            let answer = suite.account.send(Credential::None, "GET /Tables", &[version], "").await;
-            same("status", &answer.status, &401)?;
-            let challenge = answer.header("WWW-Authenticate").unwrap_or_default();
+            let response = suite.account.send(Credential::None, "GET /Tables", &[version], "").await;
+            same("status", &response.status, &401)?;
+            let challenge = response.header("WWW-Authenticate").unwrap_or_default();
             same("challenge", &challenge.starts_with("Bearer "), &true)
         })
         .await;
@@ -98,8 +98,8 @@ pub(crate) async fn check(suite: &mut Suite) {
         suite
             .rule(&format!("3.10 the credential {value:?}"), async |suite| {
                 let header = format!("Authorization: {value}");
-                let answer = suite.account.send(Credential::SharedKey, "GET /Tables", &[&header], "").await;
-                same("is refused", &[400, 401, 403].contains(&answer.status), &true)
+                let response = suite.account.send(Credential::SharedKey, "GET /Tables", &[&header], "").await;
+                same("is refused", &[400, 401, 403].contains(&response.status), &true)
             })
             .await;
     }
@@ -110,8 +110,8 @@ pub(crate) async fn check(suite: &mut Suite) {
             .choice(&format!("0.1, 3.7 a malformed token, version {version}"), async |suite| {
                 let headers = [format!("x-ms-version: {version}"), "Authorization: Bearer x".to_owned()];
                 let headers: Vec<_> = headers.iter().map(String::as_str).collect();
-                let answer = suite.account.send(Credential::None, "GET /Tables", &headers, "").await;
-                same("status", &answer.status, &status)
+                let response = suite.account.send(Credential::None, "GET /Tables", &headers, "").await;
+                same("status", &response.status, &status)
             })
             .await;
     }
@@ -151,8 +151,8 @@ async fn signed_resources(suite: &mut Suite, table: &str) {
                 let signature = signature(&suite.account.key, &format!("GET\n\n\n{date}\n{}", named(resource)));
                 let credential = format!("Authorization: SharedKey {name}:{signature}");
                 let headers = [&*format!("Host: {host}"), &format!("x-ms-date: {date}"), &credential];
-                let answer = suite.account.send_to(Credential::None, "GET", &named(path), &headers, "").await;
-                refused(&answer, expected.0, expected.1)
+                let response = suite.account.send_to(Credential::None, "GET", &named(path), &headers, "").await;
+                refused(&response, expected.0, expected.1)
             })
             .await;
     }
@@ -185,28 +185,28 @@ async fn malformed_credentials(suite: &mut Suite) {
             .choice(&format!("3.10 the response to a credential: {rule}"), async |suite| {
                 let headers: Vec<_> = headers.iter().map(|header| header.replace("NAME", &account)).collect();
                 let headers: Vec<_> = headers.iter().map(String::as_str).collect();
-                let answer = suite.account.send(Credential::None, line, &headers, "").await;
-                refused(&answer, expected.0, expected.1)?;
-                same("code", &answer.header("x-ms-error-code"), &Some(expected.1))?;
-                same("Content-Type", &answer.header("Content-Type"), &Some("application/json"))?;
-                same("version", &answer.header("x-ms-version"), &None::<&str>)?;
+                let response = suite.account.send(Credential::None, line, &headers, "").await;
+                refused(&response, expected.0, expected.1)?;
+                same("code", &response.header("x-ms-error-code"), &Some(expected.1))?;
+                same("Content-Type", &response.header("Content-Type"), &Some("application/json"))?;
+                same("version", &response.header("x-ms-version"), &None::<&str>)?;
                 let challenge = "Bearer authorization_uri=https://login.microsoftonline.com/common/oauth2/authorize resource_id=https://storage.azure.com";
-                same("challenge", &answer.header("WWW-Authenticate"), &(expected.0 == 401).then_some(challenge))
+                same("challenge", &response.header("WWW-Authenticate"), &(expected.0 == 401).then_some(challenge))
             })
             .await;
     }
     suite
         .choice("3.6 a malformed date, signed", async |suite| {
-            let answer = suite.account.send(Credential::SharedKey, "GET /Tables", &["x-ms-date: yesterday"], "").await;
-            refused(&answer, 403, "AuthenticationFailed")
+            let response = suite.account.send(Credential::SharedKey, "GET /Tables", &["x-ms-date: yesterday"], "").await;
+            refused(&response, 403, "AuthenticationFailed")
         })
         .await;
     suite
         .choice("3.7 policies do not exist for tokens", async |suite| {
             for version in ["2019-02-02", "2020-12-06"] {
                 let headers = [&*format!("x-ms-version: {version}"), "Authorization: Bearer x"];
-                let answer = suite.account.send(Credential::None, "GET /ConfMissing?comp=acl", &headers, "").await;
-                refused(&answer, 404, "ResourceNotFound")?;
+                let response = suite.account.send(Credential::None, "GET /ConfMissing?comp=acl", &headers, "").await;
+                refused(&response, 404, "ResourceNotFound")?;
             }
             Ok(())
         })

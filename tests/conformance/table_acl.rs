@@ -11,46 +11,46 @@ pub(crate) async fn check(suite: &mut Suite) {
     let put = format!("PUT /{table}?comp=acl");
     suite
         .rule("4.4 no policies", async |suite| {
-            let answer = suite.done(&line, &[ACCEPT], "").await?;
-            same("Content-Type", &answer.header("Content-Type"), &Some("application/xml"))?;
-            holds("0.1 a byte order mark", answer.body.starts_with('\u{FEFF}'))?;
-            holds(&answer.body, answer.body.contains("<SignedIdentifiers />") || answer.body.contains("<SignedIdentifiers/>"))
+            let response = suite.done(&line, &[ACCEPT], "").await?;
+            same("Content-Type", &response.header("Content-Type"), &Some("application/xml"))?;
+            holds("0.1 a byte order mark", response.body.starts_with('\u{FEFF}'))?;
+            holds(&response.body, response.body.contains("<SignedIdentifiers />") || response.body.contains("<SignedIdentifiers/>"))
         })
         .await;
     suite
         .rule("4.4, 4.5 policies come back, with seven digits of their times", async |suite| {
             let body = "<?xml version=\"1.0\" encoding=\"utf-8\"?><SignedIdentifiers><SignedIdentifier><Id>policy-1</Id><AccessPolicy><Start>2021-06-08T02:05:09Z</Start><Expiry>2021-06-08T03:10:09.1230000Z</Expiry><Permission>raud</Permission></AccessPolicy></SignedIdentifier></SignedIdentifiers>";
-            let answer = suite.done(&put, &[XML], body).await?;
-            same("status", &answer.status, &204)?;
-            let answer = suite.done(&line, &[ACCEPT], "").await?;
+            let response = suite.done(&put, &[XML], body).await?;
+            same("status", &response.status, &204)?;
+            let response = suite.done(&line, &[ACCEPT], "").await?;
             let expected = "<SignedIdentifiers><SignedIdentifier><Id>policy-1</Id><AccessPolicy><Start>2021-06-08T02:05:09.0000000Z</Start><Expiry>2021-06-08T03:10:09.1230000Z</Expiry><Permission>raud</Permission></AccessPolicy></SignedIdentifier></SignedIdentifiers>";
-            holds(&answer.body, answer.body.ends_with(expected))
+            holds(&response.body, response.body.ends_with(expected))
         })
         .await;
     suite
         .rule("4.4 a policy has only what it was given", async |suite| {
             let body = "<SignedIdentifiers><SignedIdentifier><Id>none</Id></SignedIdentifier><SignedIdentifier><Id>empty</Id><AccessPolicy /></SignedIdentifier><SignedIdentifier><Id>part</Id><AccessPolicy><Permission>r</Permission></AccessPolicy></SignedIdentifier></SignedIdentifiers>";
             suite.done(&put, &[XML], body).await?;
-            let answer = suite.done(&line, &[ACCEPT], "").await?;
+            let response = suite.done(&line, &[ACCEPT], "").await?;
             let expected = "<SignedIdentifiers><SignedIdentifier><Id>none</Id></SignedIdentifier><SignedIdentifier><Id>empty</Id></SignedIdentifier><SignedIdentifier><Id>part</Id><AccessPolicy><Permission>r</Permission></AccessPolicy></SignedIdentifier></SignedIdentifiers>";
-            holds(&answer.body, answer.body.ends_with(expected))
+            holds(&response.body, response.body.ends_with(expected))
         })
         .await;
     suite
         .rule("4.5 an empty body clears them", async |suite| {
             suite.done(&put, &[XML], "").await?;
-            let answer = suite.done(&line, &[ACCEPT], "").await?;
-            same("identifiers", &answer.body.matches("<SignedIdentifier>").count(), &0)
+            let response = suite.done(&line, &[ACCEPT], "").await?;
+            same("identifiers", &response.body.matches("<SignedIdentifier>").count(), &0)
         })
         .await;
     let six: Vec<_> = (0..6).map(|n| format!("<SignedIdentifier><Id>{n}</Id></SignedIdentifier>")).collect();
     let six = format!("<SignedIdentifiers>{}</SignedIdentifiers>", six.concat());
     suite
         .rule("4.5 six policies are refused, in XML, with the code in a header", async |suite| {
-            let answer = suite.ask(&put, &[XML, ACCEPT], &six).await;
-            refused(&answer, 400, "InvalidXmlDocument")?;
-            same("header", &answer.header("x-ms-error-code"), &Some("InvalidXmlDocument"))?;
-            holds(&answer.body, answer.body.contains("XML specified is not syntactically valid."))
+            let response = suite.ask(&put, &[XML, ACCEPT], &six).await;
+            refused(&response, 400, "InvalidXmlDocument")?;
+            same("header", &response.header("x-ms-error-code"), &Some("InvalidXmlDocument"))?;
+            holds(&response.body, response.body.contains("XML specified is not syntactically valid."))
         })
         .await;
     let letter = "<SignedIdentifiers><SignedIdentifier><Id>x</Id><AccessPolicy><Permission>x</Permission></AccessPolicy></SignedIdentifier></SignedIdentifiers>";
@@ -74,16 +74,16 @@ pub(crate) async fn check(suite: &mut Suite) {
             ] {
                 suite.expect(&put, &[XML], content, (400, "InvalidXmlDocument")).await?;
             }
-            let answer = suite.done(&line, &[ACCEPT], "").await?;
-            holds(&answer.body, answer.body.ends_with(&kept))
+            let response = suite.done(&line, &[ACCEPT], "").await?;
+            holds(&response.body, response.body.ends_with(&kept))
         })
         .await;
     suite
         .choice("4.5 a time may be a day", async |suite| {
             let policy = |expiry: &str| format!("<SignedIdentifiers><SignedIdentifier><Id>day</Id><AccessPolicy><Expiry>{expiry}</Expiry></AccessPolicy></SignedIdentifier></SignedIdentifiers>");
             suite.done(&put, &[XML], &policy("2030-01-01")).await?;
-            let answer = suite.done(&line, &[ACCEPT], "").await?;
-            holds(&answer.body, answer.body.ends_with(&policy("2030-01-01T00:00:00.0000000Z")))
+            let response = suite.done(&line, &[ACCEPT], "").await?;
+            holds(&response.body, response.body.ends_with(&policy("2030-01-01T00:00:00.0000000Z")))
         })
         .await;
     suite

@@ -44,20 +44,20 @@ pub(crate) async fn check(suite: &mut Suite) {
             .rule(rule, async |suite| {
                 suite.insert(&table, &format!(r#""PartitionKey":"p","RowKey":"{index}",{sent}"#)).await?;
                 let line = format!("GET /{table}(PartitionKey='p',RowKey='{index}')");
-                let answer = suite.done(&line, &[], "").await?;
-                let json = answer.json();
+                let response = suite.done(&line, &[], "").await?;
+                let json = response.json();
                 same("type", &json["v@odata.type"].as_str(), &annotation)?;
                 let expected: Json = serde_json::from_str(value).unwrap();
                 same("value", &json["v"], &expected)?;
                 // Whether it is a whole number shows in the text alone.
-                if let Some((_, text)) = answer.body.split_once(r#""v":"#)
+                if let Some((_, text)) = response.body.split_once(r#""v":"#)
                     && expected.is_number()
                 {
                     same("text", &text.trim_end_matches('}').split(',').next(), &Some(value))?;
                 }
-                let answer = suite.done(&line, &["Accept: application/json;odata=nometadata"], "").await?;
-                same("value without metadata", &answer.json()["v"], &expected)?;
-                same("type without metadata", &answer.json()["v@odata.type"], &Json::Null)
+                let response = suite.done(&line, &["Accept: application/json;odata=nometadata"], "").await?;
+                same("value without metadata", &response.json()["v"], &expected)?;
+                same("type without metadata", &response.json()["v@odata.type"], &Json::Null)
             })
             .await;
     }

@@ -19,10 +19,10 @@ pub(crate) async fn check(suite: &mut Suite) {
     suite
         .rule("4.12 Insert Or Replace inserts, and replaces all properties", async |suite| {
             for body in [r#"{"a":1,"b":1}"#, r#"{"a":2}"#] {
-                let answer = suite.ask(&format!("PUT {path}"), &[], body).await;
-                same("status", &answer.status, &204)?;
-                same("body", &answer.body, &String::new())?;
-                same("has an ETag", &answer.header("ETag").is_some(), &true)?;
+                let response = suite.ask(&format!("PUT {path}"), &[], body).await;
+                same("status", &response.status, &204)?;
+                same("body", &response.body, &String::new())?;
+                same("has an ETag", &response.header("ETag").is_some(), &true)?;
             }
             same("entity", &suite.entity(&table, "p", "r").await?, &json!({"PartitionKey":"p","RowKey":"r","a":2}))
         })
@@ -32,8 +32,8 @@ pub(crate) async fn check(suite: &mut Suite) {
             .rule(&format!("4.12 Insert Or Merge by {verb} inserts, and keeps what it does not name"), async |suite| {
                 suite.ask(&format!("DELETE {path}"), &["If-Match: *"], "").await;
                 for body in [r#"{"a":1,"b":1}"#, r#"{"a":2,"b":null}"#] {
-                    let answer = suite.ask(&format!("{verb} {path}"), tunnel, body).await;
-                    same("status", &answer.status, &204)?;
+                    let response = suite.ask(&format!("{verb} {path}"), tunnel, body).await;
+                    same("status", &response.status, &204)?;
                 }
                 same("entity", &suite.entity(&table, "p", "r").await?, &json!({"PartitionKey":"p","RowKey":"r","a":2,"b":1}))
             })
@@ -68,8 +68,8 @@ pub(crate) async fn check(suite: &mut Suite) {
         .rule("4.13 every write changes the version, one that changes nothing, too", async |suite| {
             let mut etags = Vec::new();
             for _ in 0..50 {
-                let answer = suite.done(&format!("MERGE {path}"), &["If-Match: *"], "{}").await?;
-                etags.push(answer.header("ETag").unwrap_or_default().to_owned());
+                let response = suite.done(&format!("MERGE {path}"), &["If-Match: *"], "{}").await?;
+                etags.push(response.header("ETag").unwrap_or_default().to_owned());
             }
             let sorted = etags.is_sorted_by(|a, b| time(a) < time(b));
             same("strictly increasing", &sorted, &true)
@@ -96,8 +96,8 @@ pub(crate) async fn check(suite: &mut Suite) {
         .await;
     suite
         .rule("4.12 Prefer means nothing", async |suite| {
-            let answer = suite.done(&format!("PUT {path}"), &["Prefer: return-content"], "{}").await?;
-            same("status", &answer.status, &204)
+            let response = suite.done(&format!("PUT {path}"), &["Prefer: return-content"], "{}").await?;
+            same("status", &response.status, &204)
         })
         .await;
     for line in ["PUT", "PATCH", "MERGE"] {
@@ -150,9 +150,9 @@ pub(crate) async fn check(suite: &mut Suite) {
             ] {
                 suite.expect(&format!("{verb} {path}"), headers, "{}", expected).await?;
             }
-            let answer = suite.ask(&format!("PUT {path}"), &["If-Match: test"], "{}").await;
+            let response = suite.ask(&format!("PUT {path}"), &["If-Match: test"], "{}").await;
             let message = "The etag value 'test' specified in one of the request headers is not valid. Please make sure only one etag value is specified and is valid.";
-            holds(answer.message(), answer.message().starts_with(message))
+            holds(response.message(), response.message().starts_with(message))
         })
         .await;
     suite

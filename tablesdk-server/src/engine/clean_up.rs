@@ -86,40 +86,21 @@ mod tests {
 
     use super::*;
     use crate::engine::{Action, Change, Command, Engine, Failure, Paging};
-    use crate::storage::{Closed, Commit, MemoryStorage, Records, Snapshot, Storage, Write};
+    use crate::storage::tests::StorageDouble;
+    use crate::storage::{Commit, MemoryStorage, Records, Snapshot, Storage, Write};
     use crate::time::monotonic_clock::tests::ManualClock;
 
     /// A storage that outlives engines.
     #[derive(Clone, Debug, Default)]
     struct Lasting(Arc<MemoryStorage>);
 
-    impl Storage for Lasting {
-        fn snapshot(&self) -> Box<dyn Snapshot> {
-            self.0.snapshot()
-        }
-
-        fn latest(&self) -> Box<dyn Snapshot> {
-            self.0.latest()
-        }
-
-        fn commit(&self, batch: WriteBatch) -> Result<Commit, StorageError> {
-            self.0.commit(batch)
-        }
-
-        fn settle(&self) -> Commit {
-            self.0.settle()
-        }
-
-        fn is_full(&self) -> bool {
-            self.0.is_full()
+    impl StorageDouble for Lasting {
+        fn inner(&self) -> &dyn Storage {
+            &*self.0
         }
 
         fn outlives_the_process(&self) -> bool {
             true
-        }
-
-        fn closed(&self) -> Closed {
-            self.0.closed()
         }
     }
 
@@ -130,7 +111,7 @@ mod tests {
         }
 
         fn entities(&self) -> usize {
-            self.snapshot().range(b"e", b"f").count()
+            self.0.snapshot().range(b"e", b"f").count()
         }
     }
 
@@ -182,7 +163,7 @@ mod tests {
         assert_eq!(sweep(&engine), Ok(true));
         assert_eq!(storage.entities(), 5);
         assert_eq!(sweep(&engine), Ok(false));
-        assert_eq!(storage.snapshot().range(b"s", b"t").count(), 0);
+        assert_eq!(storage.0.snapshot().range(b"s", b"t").count(), 0);
     }
 
     #[test]
@@ -205,11 +186,16 @@ mod tests {
     /// tombstones that reads step over.
     #[derive(Clone, Debug, Default)]
     struct Tombstones {
+        inner: Lasting,
         records: Arc<Mutex<BTreeMap<Bytes, Option<Bytes>>>>,
         steps: Arc<AtomicUsize>,
     }
 
-    impl Storage for Tombstones {
+    impl StorageDouble for Tombstones {
+        fn inner(&self) -> &dyn Storage {
+            &self.inner
+        }
+
         fn snapshot(&self) -> Box<dyn Snapshot> {
             Box::new(TombstonesSnapshot {
                 records: self.records.lock().unwrap().clone(),
@@ -218,7 +204,7 @@ mod tests {
         }
 
         fn latest(&self) -> Box<dyn Snapshot> {
-            self.snapshot()
+            StorageDouble::snapshot(self)
         }
 
         fn commit(&self, batch: WriteBatch) -> Result<Commit, StorageError> {
@@ -230,22 +216,6 @@ mod tests {
                 };
             }
             Ok(Commit::DONE)
-        }
-
-        fn settle(&self) -> Commit {
-            Commit::DONE
-        }
-
-        fn is_full(&self) -> bool {
-            false
-        }
-
-        fn outlives_the_process(&self) -> bool {
-            true
-        }
-
-        fn closed(&self) -> Closed {
-            Closed::NOW
         }
     }
 
@@ -312,7 +282,7 @@ mod tests {
         let engine = storage.engine();
         let steps = storage.steps_of(|| while sweep(&engine).unwrap() {});
         assert!(steps <= count + 100, "{steps} steps over {count} records");
-        assert_eq!(storage.snapshot().range(b"e", b"f").count(), 0);
+        assert_eq!(Storage::snapshot(&storage).range(b"e", b"f").count(), 0);
     }
 
     #[test]

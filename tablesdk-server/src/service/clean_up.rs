@@ -107,7 +107,7 @@ mod tests {
     use super::*;
     use crate::engine::{Action, Change, Command, Paging};
     #[cfg(feature = "durable")]
-    use crate::storage::{Closed, Commit, Snapshot, WriteBatch};
+    use crate::storage::{Commit, WriteBatch, tests::StorageDouble};
     use crate::storage::{MemoryStorage, Storage};
     use crate::time::monotonic_clock::tests::ManualClock;
 
@@ -178,13 +178,9 @@ mod tests {
     }
 
     #[cfg(feature = "durable")]
-    impl Storage for Arc<SlowCommits> {
-        fn snapshot(&self) -> Box<dyn Snapshot> {
-            self.records.snapshot()
-        }
-
-        fn latest(&self) -> Box<dyn Snapshot> {
-            self.records.latest()
+    impl StorageDouble for Arc<SlowCommits> {
+        fn inner(&self) -> &dyn Storage {
+            &self.records
         }
 
         fn commit(&self, batch: WriteBatch) -> Result<Commit, StorageError> {
@@ -202,22 +198,6 @@ mod tests {
                 let _ = done.send(result);
             });
             Ok(Commit::pending(commit))
-        }
-
-        fn settle(&self) -> Commit {
-            Commit::DONE
-        }
-
-        fn is_full(&self) -> bool {
-            false
-        }
-
-        fn outlives_the_process(&self) -> bool {
-            true
-        }
-
-        fn closed(&self) -> Closed {
-            Closed::NOW
         }
     }
 

@@ -14,7 +14,7 @@ mod files;
 mod map;
 mod memory;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::fmt;
 use std::io;

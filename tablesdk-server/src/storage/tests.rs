@@ -2,6 +2,58 @@
 
 use super::*;
 
+/// A storage of a test that differs from another one in a few methods.
+pub(crate) trait StorageDouble: fmt::Debug + Send + Sync {
+    /// The storage that has all other methods.
+    fn inner(&self) -> &dyn Storage;
+
+    fn snapshot(&self) -> Box<dyn Snapshot> {
+        self.inner().snapshot()
+    }
+
+    fn latest(&self) -> Box<dyn Snapshot> {
+        self.inner().latest()
+    }
+
+    fn commit(&self, batch: WriteBatch) -> Result<Commit, StorageError> {
+        self.inner().commit(batch)
+    }
+
+    fn outlives_the_process(&self) -> bool {
+        self.inner().outlives_the_process()
+    }
+}
+
+impl<T: StorageDouble> Storage for T {
+    fn snapshot(&self) -> Box<dyn Snapshot> {
+        StorageDouble::snapshot(self)
+    }
+
+    fn latest(&self) -> Box<dyn Snapshot> {
+        StorageDouble::latest(self)
+    }
+
+    fn commit(&self, batch: WriteBatch) -> Result<Commit, StorageError> {
+        StorageDouble::commit(self, batch)
+    }
+
+    fn settle(&self) -> Commit {
+        self.inner().settle()
+    }
+
+    fn is_full(&self) -> bool {
+        self.inner().is_full()
+    }
+
+    fn outlives_the_process(&self) -> bool {
+        StorageDouble::outlives_the_process(self)
+    }
+
+    fn closed(&self) -> Closed {
+        self.inner().closed()
+    }
+}
+
 fn batch(keys: &[&'static str]) -> WriteBatch {
     let mut batch = WriteBatch::default();
     for key in keys {

@@ -4,7 +4,8 @@ use std::io;
 use std::sync::{Arc, Mutex, Once};
 
 use super::*;
-use crate::storage::{Closed, Commit, Snapshot, StorageError, WriteBatch};
+use crate::storage::tests::StorageDouble;
+use crate::storage::{Commit, Records, Snapshot, StorageError, WriteBatch};
 
 /// What was written to a log.
 #[derive(Clone, Default)]
@@ -49,7 +50,7 @@ fn assert_has(line: &str, parts: &[&str]) {
 }
 
 #[test]
-fn a_request_is_one_line() {
+fn each_request_is_one_line() {
     let client = Client::with_table();
     let mut response = Response::default();
     let entity = r#"{"PartitionKey":"p","RowKey":"r"}"#;
@@ -80,7 +81,7 @@ fn a_request_is_one_line() {
 }
 
 #[test]
-fn a_refusal_says_why() {
+fn refused_requests_are_logged_with_their_reason() {
     let client = Client::with_table();
     let log = log_of(|| {
         client.send("GET", "missing()", &[], "");
@@ -102,7 +103,7 @@ fn a_refusal_says_why() {
 }
 
 #[test]
-fn a_refused_change_of_a_batch_says_why() {
+fn refused_changes_of_a_batch_are_logged() {
     let client = Client::with_table();
     let log = log_of(|| {
         let body = "--b\r\nContent-Type: application/http\r\n\r\n\
@@ -122,7 +123,7 @@ fn a_refused_change_of_a_batch_says_why() {
 }
 
 #[test]
-fn a_request_that_is_given_up_is_a_line_too() {
+fn abandoned_requests_are_logged() {
     let client = Client::with_table();
     let log = log_of(|| {
         let mut request = client.request("POST", "/acct/people", &[], "{}");
@@ -138,7 +139,7 @@ fn a_request_that_is_given_up_is_a_line_too() {
 }
 
 #[test]
-fn no_line_helps_anybody_to_sign() {
+fn the_log_has_no_signature_and_no_key() {
     let client = Client::with_table();
     let log = log_of(|| {
         let mut signed = client.request("GET", "/acct/people()", &[], "");
@@ -151,7 +152,7 @@ fn no_line_helps_anybody_to_sign() {
         let path = format!("/acct/people()?{}", query.as_str());
         let response = client.call(client.request("GET", &path, &[], ""));
         assert_eq!(response.status(), 200);
-        // In the wrong place, it is no better.
+        // A SAS that is not in the query is not logged either.
         for separator in ["%3F", "&"] {
             let path = path.replace('?', separator);
             client.call(client.request("GET", &path, &[], ""));
@@ -173,47 +174,37 @@ fn no_line_helps_anybody_to_sign() {
 }
 
 /// A storage that fails, always in the same way.
-#[derive(Clone, Debug)]
-struct Broken(StorageError);
+#[derive(Debug)]
+struct Broken(MemoryStorage, StorageError);
 
 impl Broken {
-    fn client(self) -> Client {
-        let (tokens, paging) = (Tokens::default(), Paging::default());
-        Client::with_storage(Duration::ZERO, tokens, paging, Box::new(self))
+    fn client(error: StorageError) -> Client {
+        Client::on(Self(MemoryStorage::default(), error), |_| {})
     }
 }
 
-impl Storage for Broken {
+impl StorageDouble for Broken {
+    fn inner(&self) -> &dyn Storage {
+        &self.0
+    }
+
     fn snapshot(&self) -> Box<dyn Snapshot> {
-        Box::new(self.clone())
+        Box::new(BrokenReads(self.1.clone()))
     }
 
     fn latest(&self) -> Box<dyn Snapshot> {
-        self.snapshot()
+        Box::new(BrokenReads(self.1.clone()))
     }
 
     fn commit(&self, _: WriteBatch) -> Result<Commit, StorageError> {
-        Err(self.0.clone())
-    }
-
-    fn settle(&self) -> Commit {
-        Commit::DONE
-    }
-
-    fn is_full(&self) -> bool {
-        false
-    }
-
-    fn outlives_the_process(&self) -> bool {
-        true
-    }
-
-    fn closed(&self) -> Closed {
-        Closed::NOW
+        Err(self.1.clone())
     }
 }
 
-impl Snapshot for Broken {
+#[derive(Debug)]
+struct BrokenReads(StorageError);
+
+impl Snapshot for BrokenReads {
     fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StorageError> {
         // The time of the last write, without which no engine starts.
         if key == b"w" {
@@ -222,21 +213,21 @@ impl Snapshot for Broken {
         Err(self.0.clone())
     }
 
-    fn range(&self, _: &[u8], _: &[u8]) -> crate::storage::Records<'_> {
+    fn range(&self, _: &[u8], _: &[u8]) -> Records<'_> {
         Box::new(std::iter::once(Err(self.0.clone())))
     }
 }
 
 #[test]
-fn a_failure_of_the_storage_is_told_to_the_log_and_to_nobody_else() {
-    let client = Broken(StorageError::Corrupt { what: "record" }).client();
+fn storage_failures_are_logged_but_not_returned() {
+    let client = Broken::client(StorageError::Corrupt { what: "record" });
     let log = log_of(|| {
         let response = client.send("GET", "people()", &[], "");
         assert_eq!(status_and_code(&response), (500, "InternalError"));
         assert!(!body(&response).contains("stored"), "{response:?}");
     });
     let (request, causes) = log.split_last().unwrap();
-    // The rules for browsers could not be read, either.
+    // The CORS rules could not be read, either.
     assert_eq!(causes.len(), 2, "{log:?}");
     let error = r#"error="the stored record cannot be read""#;
     for cause in causes {
@@ -249,20 +240,20 @@ fn a_failure_of_the_storage_is_told_to_the_log_and_to_nobody_else() {
 
 #[cfg(feature = "durable")]
 #[test]
-fn too_many_open_files_are_answered_as_busy() {
-    let client = Broken(StorageError::Exhausted { what: "write" }).client();
+fn a_lack_of_open_files_is_server_busy() {
+    let client = Broken::client(StorageError::Exhausted { what: "write" });
     let log = log_of(|| {
         let create = client.send("POST", "Tables", &[], r#"{"TableName":"people"}"#);
         for response in [create, client.send("GET", "people()", &[], "")] {
             assert_eq!(status_and_code(&response), (503, "ServerBusy"));
         }
     });
-    // The storage says what is wrong, once; not each request.
+    // The storage logs the cause once, and not for each request.
     assert!(log.iter().all(|line| !line.contains("ulimit")), "{log:?}");
 }
 
 #[test]
-fn a_failure_is_told_with_its_causes() {
+fn failures_are_logged_with_their_causes() {
     #[derive(Debug, thiserror::Error)]
     #[error("the page cannot be read")]
     struct Failure(#[source] io::Error);

@@ -1,19 +1,13 @@
-//! Where pages end, by choice: what the builder's options do to the pages of a query, and that a client that follows the
-//! tokens misses nothing.
-//!
-//! Where pages end by default is tested beside the queries.
-
-use std::time::Duration;
+//! The builder's options for pages, and the time and the turns of long queries.
 
 use super::*;
 
 /// A table of three partitions with three rows each.
 fn client(paging: Paging) -> Client {
-    let client = Client::with_paging(paging).and_table();
+    let client = Client::with(|options| options.paging = paging).and_table();
     for p in ["", "a", "b"] {
         for r in ["", "1", "2"] {
-            let entity = format!(r#"{{"PartitionKey":"{p}","RowKey":"{r}","v":1}}"#);
-            assert_eq!(client.send("POST", "people", &[], &entity).status(), 201);
+            client.insert(p, r, 1);
         }
     }
     client
@@ -46,7 +40,7 @@ fn pages(client: &Client, query: &str) -> (Vec<String>, Vec<bool>) {
 }
 
 #[test]
-fn pages_are_as_small_as_chosen() {
+fn pages_have_the_chosen_number_of_entities() {
     let entities_max = |entities_max| Paging {
         entities_max,
         ..Paging::default()
@@ -67,7 +61,7 @@ fn pages_are_as_small_as_chosen() {
 }
 
 #[test]
-fn a_page_can_come_after_an_empty_one() {
+fn empty_pages_come_before_full_ones() {
     let client = client(Paging {
         empty_pages: true,
         entities_max: 5,
@@ -83,7 +77,7 @@ fn a_page_can_come_after_an_empty_one() {
 }
 
 #[test]
-fn a_page_can_end_with_its_partition() {
+fn pages_end_with_their_partition() {
     let client = client(Paging {
         page_per_partition: true,
         entities_max: 2,
@@ -103,7 +97,7 @@ fn a_page_can_end_with_its_partition() {
 }
 
 #[test]
-fn without_time_a_page_has_what_one_look_finds() {
+fn pages_without_time_have_one_entity() {
     let client = client(Paging {
         max_query_time: Duration::ZERO,
         ..Paging::default()
@@ -146,24 +140,22 @@ fn without_time_a_page_has_what_one_look_finds() {
 fn long_query() -> (Client, Request<Bytes>) {
     let client = Client::with_table();
     for number in 0..1000 {
-        let entity = format!(r#"{{"PartitionKey":"p","RowKey":"{number:04}","v":1}}"#);
-        assert_eq!(client.send("POST", "people", &[], &entity).status(), 201);
+        client.insert("p", &format!("{number:04}"), 1);
     }
     let filter = vec!["v+eq+2"; 3000].join("+or+");
-    let request = signed(&client, &format!("people()?$filter={filter}"));
+    let request = client.signed("GET", &format!("/acct/people()?$filter={filter}"), &[], "");
     (client, request)
 }
 
-fn signed(client: &Client, resource: &str) -> Request<Bytes> {
-    let mut request = client.request("GET", &format!("/acct/{resource}"), &[], "");
-    client.sign(&mut request, Scheme::SharedKey);
-    request
-}
-
 #[tokio::test]
-async fn a_long_query_lets_others_have_their_turn() {
+async fn long_queries_let_other_requests_run() {
     let (client, query) = tokio::task::spawn_blocking(long_query).await.unwrap();
-    let point = signed(&client, "people(PartitionKey='p',RowKey='0001')");
+    let point = client.signed(
+        "GET",
+        "/acct/people(PartitionKey='p',RowKey='0001')",
+        &[],
+        "",
+    );
     let mut answered = Vec::new();
     let query = client.service.call(query);
     tokio::pin!(query);
@@ -182,7 +174,7 @@ async fn a_long_query_lets_others_have_their_turn() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_query_ends_when_its_time_is_up() {
+async fn queries_end_when_their_time_is_over() {
     let (client, query) = tokio::task::spawn_blocking(long_query).await.unwrap();
     let query = client.service.call(query);
     tokio::pin!(query);

@@ -8,7 +8,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use super::*;
 use crate::request::connection::Peer;
-use crate::storage::{Closed, Commit, Records, Snapshot, StorageError, WriteBatch};
+use crate::storage::tests::StorageDouble;
+use crate::storage::{Records, Snapshot, StorageError};
 
 #[derive(Debug)]
 struct SlowDisk {
@@ -22,7 +23,11 @@ struct Gate {
     go_on: Mutex<Receiver<()>>,
 }
 
-impl Storage for SlowDisk {
+impl StorageDouble for SlowDisk {
+    fn inner(&self) -> &dyn Storage {
+        &self.records
+    }
+
     fn snapshot(&self) -> Box<dyn Snapshot> {
         Box::new(SlowReads {
             records: self.records.snapshot(),
@@ -30,28 +35,8 @@ impl Storage for SlowDisk {
         })
     }
 
-    fn latest(&self) -> Box<dyn Snapshot> {
-        self.records.latest()
-    }
-
-    fn commit(&self, batch: WriteBatch) -> Result<Commit, StorageError> {
-        self.records.commit(batch)
-    }
-
-    fn settle(&self) -> Commit {
-        self.records.settle()
-    }
-
-    fn is_full(&self) -> bool {
-        self.records.is_full()
-    }
-
     fn outlives_the_process(&self) -> bool {
         true
-    }
-
-    fn closed(&self) -> Closed {
-        self.records.closed()
     }
 }
 
@@ -72,7 +57,7 @@ impl Snapshot for SlowReads {
             self.gate.arrived.send(()).unwrap();
             let go_on = self.gate.go_on.lock().unwrap();
             let told = go_on.recv_timeout(Duration::from_secs(60));
-            told.expect("nobody else has a turn while a scan waits");
+            told.expect("other tasks have no thread while a scan waits");
         }
         self.records.range(start, end)
     }
@@ -89,14 +74,11 @@ fn client() -> (Client, Receiver<()>, Sender<()>) {
             go_on: Mutex::new(told),
         }),
     };
-    let (tokens, paging) = (Tokens::default(), Paging::default());
-    let client = Client::with_storage(Duration::ZERO, tokens, paging, Box::new(storage));
-    (client.and_table(), has_arrived, go_on)
+    (Client::on(storage, |_| {}).and_table(), has_arrived, go_on)
 }
 
 fn query(client: &Client) -> Request<Bytes> {
-    let mut request = client.request("GET", "/acct/people()", &[], "");
-    client.sign(&mut request, Scheme::SharedKey);
+    let mut request = client.signed("GET", "/acct/people()", &[], "");
     request
         .extensions_mut()
         .insert(Peer(IpAddr::V4(Ipv4Addr::LOCALHOST)));
@@ -104,7 +86,7 @@ fn query(client: &Client) -> Request<Bytes> {
 }
 
 #[test]
-fn a_scan_that_waits_for_a_disk_leaves_the_thread_to_others() {
+fn scans_that_wait_for_a_disk_block_no_other_task() {
     let (client, has_arrived, go_on) = client();
     let request = query(&client);
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
@@ -117,7 +99,7 @@ fn a_scan_that_waits_for_a_disk_leaves_the_thread_to_others() {
 }
 
 #[test]
-fn a_scan_waits_where_it_is_on_a_runtime_of_one_thread() {
+fn scans_wait_in_place_on_a_single_thread() {
     let (client, _has_arrived, go_on) = client();
     go_on.send(()).unwrap();
     assert_eq!(client.call(query(&client)).status(), 200);

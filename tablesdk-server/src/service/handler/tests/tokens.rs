@@ -4,7 +4,6 @@ use super::*;
 use crate::{TokenAction, TokenGrant, TokenRefusal};
 
 const POINT: &str = "people(PartitionKey='p',RowKey='r')";
-const ENTITY: &str = r#"{"PartitionKey":"p","RowKey":"r"}"#;
 const SERVICE: &str = "?restype=service&comp=properties";
 const ACTIONS: [(&str, TokenAction); 9] = [
     ("add", TokenAction::AddEntities),
@@ -36,12 +35,12 @@ fn verify(account: &str, token: &str) -> Result<TokenGrant, TokenRefusal> {
 
 /// A table with one entity, and tokens.
 fn client(over_http: bool) -> Client {
-    let client = Client::taking(Tokens {
+    let tokens = Tokens {
         verifier: Some(Arc::new(verify)),
         over_http,
-    });
-    client.send("POST", "Tables", &[], r#"{"TableName":"people"}"#);
-    assert_eq!(client.send("POST", "people", &[], ENTITY).status(), 201);
+    };
+    let client = Client::with(|options| options.tokens = tokens).and_table();
+    client.insert("p", "r", 1);
     client
 }
 
@@ -64,7 +63,7 @@ fn ask(
 }
 
 #[test]
-fn a_token_is_good_for_what_it_allows() {
+fn tokens_permit_the_actions_of_their_grant() {
     let any = [("if-match", "*")];
     let document = "<StorageServiceProperties><Cors /></StorageServiceProperties>";
     for (method, resource, headers, content, needed) in [
@@ -122,7 +121,7 @@ fn a_token_is_good_for_what_it_allows() {
 }
 
 #[test]
-fn a_batch_needs_what_each_of_its_changes_needs() {
+fn batches_need_the_action_of_each_change() {
     let client = client(true);
     let change = "--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n--c\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nDELETE http://h/acct/people(PartitionKey='p',RowKey='r') HTTP/1.1\r\nIf-Match: *\r\n\r\n\r\n--c--\r\n--b--\r\n";
     let multipart = [("content-type", "multipart/mixed; boundary=b")];
@@ -146,7 +145,7 @@ fn a_batch_needs_what_each_of_its_changes_needs() {
 }
 
 #[test]
-fn a_token_that_is_not_good_is_refused_as_its_version_knows() {
+fn invalid_tokens_are_refused_by_version() {
     let client = client(true);
     for (version, expected) in [
         ("2020-12-06", (401, "InvalidAuthenticationInfo")),
@@ -155,7 +154,7 @@ fn a_token_that_is_not_good_is_refused_as_its_version_knows() {
         ("", (403, "AuthenticationFailed")),
     ] {
         let headers = [("x-ms-version", version)];
-        let response = ask(&client, "stranger", "GET", "Tables", &headers, "");
+        let response = ask(&client, "unknown", "GET", "Tables", &headers, "");
         assert_eq!(status_and_code(&response), expected, "{version}");
         let challenge = header(&response, "www-authenticate");
         let expected = "Bearer authorization_uri=https://login.microsoftonline.com/common/oauth2/authorize resource_id=https://storage.azure.com";
@@ -171,7 +170,7 @@ fn a_token_that_is_not_good_is_refused_as_its_version_knows() {
 }
 
 #[test]
-fn policies_do_not_exist_even_for_a_token_that_is_good_for_everything() {
+fn policies_do_not_exist_for_tokens() {
     let client = client(true);
     for method in ["GET", "PUT"] {
         let response = ask(&client, "all", method, "people?comp=acl", &[], "");
@@ -180,7 +179,7 @@ fn policies_do_not_exist_even_for_a_token_that_is_good_for_everything() {
 }
 
 #[test]
-fn nobody_on_the_way_may_read_a_token() {
+fn tokens_are_refused_over_plain_http() {
     let client = client(false);
     let response = ask(&client, "all", "GET", "Tables", &[], "");
     assert_eq!(status_and_code(&response), (403, "AuthenticationFailed"));
@@ -192,7 +191,7 @@ fn nobody_on_the_way_may_read_a_token() {
 }
 
 #[test]
-fn a_grant_prints_what_it_allows() {
+fn grants_print_their_actions() {
     let grant = TokenGrant::none().with(TokenAction::ReadTables);
     assert_eq!(format!("{grant:?}"), "{ReadTables}");
     for (_, action) in ACTIONS {
