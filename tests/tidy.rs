@@ -206,7 +206,7 @@ fn the_rooms_of_the_server_use_only_those_below() {
         ("engine", &["storage", "time"]),
         ("request", &["time"]),
         ("service", &["engine", "request", "storage", "time"]),
-        ("http", &["request", "service"]),
+        ("http", &["request"]),
         (
             "server",
             &["engine", "http", "request", "service", "storage", "time"],

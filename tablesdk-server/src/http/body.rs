@@ -14,25 +14,27 @@ use tablesdk_protocol::limits::REQUEST_BODY_BYTES_MAX;
 use tablesdk_protocol::{ErrorCode, ServiceError};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use super::progress::Progress;
+use super::connection_state::ConnectionState;
 use crate::request::memory::{GRACE, RequestMemory, Reservation, SMALL_BYTES_MAX};
 
-/// A whole body, and the memory that it takes from others for as long as this lives.
+/// A complete body, and the memory of the budget that it uses.
 #[derive(Debug, Default)]
 pub(super) struct Received {
     pub(super) bytes: Bytes,
     pub(super) memory: Option<Reservation>,
 }
 
-/// Reads a body to its end. Nothing is read of one that says it is too long.
+/// Reads a body to its end. A body whose announced length exceeds the limit is not read.
 ///
-/// A body holds next to nothing before its bytes come. Once they do, all that the body may need is taken at once: bodies that wait
-/// for memory while they hold much of it could wait for each other.
+/// A body holds almost no memory before its bytes arrive. Then all the memory that it may need is reserved at once, because bodies
+/// that hold memory while they wait for more could wait for each other. Each limit has a test in `http/tests`:
+/// `a_body_that_only_trickles_is_given_up`, `bodies_that_do_not_come_take_no_memory_from_others`,
+/// `a_body_that_stalls_makes_room_for_another`.
 ///
 /// # Errors
 ///
-/// `RequestBodyTooLarge`; `InvalidInput` for one that is cut off or malformed; `OperationTimedOut`, as the caller's fault, for
-/// one that comes too slowly; `ServerBusy` when there is no memory for it for a while.
+/// `RequestBodyTooLarge`; `InvalidInput` if the body is truncated or malformed; `OperationTimedOut` with status 408 if it arrives
+/// too slowly; `ServerBusy` if there is no memory for it for some seconds.
 pub(super) async fn read(
     mut body: Incoming,
     memory: &RequestMemory,
@@ -48,7 +50,7 @@ pub(super) async fn read(
     let declared = declared.and_then(|length| usize::try_from(length).ok());
     let bytes_max = declared.unwrap_or(REQUEST_BODY_BYTES_MAX);
 
-    // Frames are copied: each may be a byte in a buffer of its own.
+    // Frames are copied: each may be one byte in a buffer of its own.
     let mut bytes = BytesMut::with_capacity(declared.unwrap_or(0).min(SMALL_BYTES_MAX));
     let mut reserved: Option<Reservation> = None;
     let mut started = Instant::now();
@@ -58,7 +60,7 @@ pub(super) async fn read(
             biased;
             frame = timeout_at(deadline, body.frame()) => frame.map_err(|_| too_slow())?,
             () = until_cut(reserved.as_ref()) => return Err(too_slow()),
-            // Its connection may be needed, though it has no memory.
+            // The connection may be needed although its body holds no memory.
             () = sleep_until(started + GRACE), if reserved.is_none() => {
                 let reservation = memory.reserve_body(0).await?;
                 reservation.transfer().begin();
@@ -67,9 +69,9 @@ pub(super) async fn read(
             }
         };
         let Some(frame) = frame else { break };
-        // Cut off, or malformed chunks.
+        // Truncated, or malformed chunks.
         let frame = frame.map_err(|_| ServiceError::from(ErrorCode::InvalidInput))?;
-        // Trailers mean nothing here.
+        // Trailers are ignored.
         let Some(data) = frame.data_ref() else {
             continue;
         };
@@ -102,7 +104,7 @@ pub(super) async fn read(
     })
 }
 
-/// Resolves when others need the memory of a body that has stalled.
+/// Resolves when other bodies need the memory of a stalled one.
 async fn until_cut(reserved: Option<&Reservation>) {
     match reserved {
         Some(reserved) => reserved.transfer().until_cut().await,
@@ -110,7 +112,7 @@ async fn until_cut(reserved: Option<&Reservation>) {
     }
 }
 
-/// How long so many bytes may take.
+/// The time limit for so many bytes.
 fn time_for(bytes: usize) -> Duration {
     let millis = u64::try_from(bytes)
         .unwrap_or(u64::MAX)
@@ -119,31 +121,35 @@ fn time_for(bytes: usize) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// Whether a body of that many bytes is more than a request may have.
+/// Whether a body of that many bytes exceeds the limit of a request.
 pub(crate) fn exceeds_limit(bytes: impl TryInto<usize>) -> bool {
     bytes
         .try_into()
         .map_or(true, |bytes| bytes > REQUEST_BODY_BYTES_MAX)
 }
 
-// SERVICE: its own code for this goes with a 500, but it is not the server that was slow.
+// SERVICE: its own code for this has the status 500, but the client was slow here.
 fn too_slow() -> ServiceError {
     ServiceError::from(ErrorCode::OperationTimedOut).with_status(StatusCode::REQUEST_TIMEOUT)
 }
 
-/// The body of an answer. It says when hyper has taken it over.
+/// The body of a response. It reports when hyper has taken it over.
 #[derive(Debug)]
-pub(super) struct Reply {
+pub(super) struct ResponseBody {
     bytes: Option<Bytes>,
-    progress: Arc<Progress>,
+    state: Arc<ConnectionState>,
 }
 
-impl Reply {
-    /// `memory` is held until all bytes are with the system.
-    pub(super) fn new(bytes: Bytes, memory: Option<Reservation>, progress: Arc<Progress>) -> Self {
+impl ResponseBody {
+    /// `memory` is held until all bytes are sent.
+    pub(super) fn new(
+        bytes: Bytes,
+        memory: Option<Reservation>,
+        state: Arc<ConnectionState>,
+    ) -> Self {
         let bytes = match memory {
             Some(memory) => {
-                progress.sends(Arc::clone(memory.transfer()));
+                state.begin_response(Arc::clone(memory.transfer()));
                 Bytes::from_owner(Reserved {
                     bytes,
                     _memory: memory,
@@ -153,12 +159,12 @@ impl Reply {
         };
         Self {
             bytes: Some(bytes),
-            progress,
+            state,
         }
     }
 }
 
-/// Bytes that give their memory back when hyper lets go of them.
+/// Bytes that return their memory when hyper drops them.
 struct Reserved {
     bytes: Bytes,
     _memory: Reservation,
@@ -170,7 +176,7 @@ impl AsRef<[u8]> for Reserved {
     }
 }
 
-impl Body for Reply {
+impl Body for ResponseBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -182,7 +188,7 @@ impl Body for Reply {
         Poll::Ready(bytes.map(|bytes| Ok(Frame::data(bytes))))
     }
 
-    /// An empty body does not end before it was looked at: only then does hyper send a `Content-Length: 0` with a 204.
+    /// An empty body does not end before it was polled: otherwise hyper sends no `Content-Length: 0` with a 204.
     fn is_end_stream(&self) -> bool {
         self.bytes.is_none()
     }
@@ -193,13 +199,13 @@ impl Body for Reply {
     }
 }
 
-impl Drop for Reply {
+impl Drop for ResponseBody {
     fn drop(&mut self) {
-        self.progress.answered();
+        self.state.end_response();
     }
 }
 
-/// By how much a body may lag behind the pace.
+/// By how much a body may lag behind the minimum pace.
 const START_WAIT_MAX: Duration = Duration::from_secs(30);
-/// The pace: the fewest bytes a second, on the average from the start. What comes slower takes room from others for too long.
+/// The minimum pace: bytes per second, on average from the start. A slower body would hold memory for too long.
 const PACE_MIN: u64 = 32 * 1024;

@@ -18,46 +18,46 @@ pub(crate) struct IdleList {
 #[derive(Debug, Default)]
 struct List {
     count: u64,
-    places: BTreeMap<Place, Arc<Notify>>,
+    positions: BTreeMap<IdlePosition, Arc<Notify>>,
 }
 
 /// The position of a connection in the order of eviction. Unauthenticated connections, which never sent a valid credential, come
-/// first, so that many of them do not displace authenticated clients. Within each group, the longest idle connection comes first.
+/// first, so that many of them do not disposition authenticated clients. Within each group, the longest idle connection comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
-    is_known: bool,
+pub(super) struct IdlePosition {
+    is_authenticated: bool,
     number: u64,
 }
 
 impl IdleList {
-    /// Adds a connection that has become idle. `leave` is notified when the connection has to close to free its slot.
-    pub(super) fn enter(&self, is_known: bool, leave: Arc<Notify>) -> Place {
+    /// Adds a connection that has become idle. `evict` is notified when the connection has to close to free its permit.
+    pub(super) fn enter(&self, is_authenticated: bool, evict: Arc<Notify>) -> IdlePosition {
         let mut list = self.lock();
         list.count += 1;
-        let place = Place {
-            is_known,
+        let position = IdlePosition {
+            is_authenticated,
             number: list.count,
         };
-        list.places.insert(place, leave);
+        list.positions.insert(position, evict);
         drop(list);
         self.arrival.notify_one();
-        place
+        position
     }
 
-    /// Takes out a connection that has something to do, or has ended.
-    pub(super) fn remove(&self, place: Place) {
-        self.lock().places.remove(&place);
+    /// Removes a connection that has a request, or has ended.
+    pub(super) fn remove(&self, position: IdlePosition) {
+        self.lock().positions.remove(&position);
     }
 
     /// Asks the first connection to close; waits for one if the list is empty.
     pub(crate) async fn evict(&self) {
         loop {
-            let first = self.lock().places.pop_first();
-            if let Some((_, leave)) = first {
-                leave.notify_one();
+            let first = self.lock().positions.pop_first();
+            if let Some((_, evict)) = first {
+                evict.notify_one();
                 return;
             }
-            // A connection that came in since is remembered here.
+            // A connection that entered since then is remembered here.
             self.arrival.notified().await;
         }
     }
@@ -73,10 +73,12 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn strangers_leave_first_and_then_who_waited_longest() {
+    async fn unauthenticated_connections_are_evicted_first() {
         let list = IdleList::default();
         let connections: Vec<_> = (0..5).map(|_| Arc::new(Notify::new())).collect();
-        let enter = |index: usize, is_known| list.enter(is_known, Arc::clone(&connections[index]));
+        let enter = |index: usize, is_authenticated| {
+            list.enter(is_authenticated, Arc::clone(&connections[index]))
+        };
         enter(0, true);
         let removed = enter(1, false);
         enter(2, false);
@@ -87,18 +89,18 @@ mod tests {
             list.evict().await;
             connections[index].notified().await;
         }
-        assert!(list.lock().places.is_empty());
+        assert!(list.lock().positions.is_empty());
     }
 
     #[tokio::test]
-    async fn waits_for_one_that_can_leave() {
+    async fn eviction_waits_for_an_idle_connection() {
         let list = IdleList::default();
-        let leave = Arc::new(Notify::new());
+        let evict = Arc::new(Notify::new());
         let arrival = async {
             tokio::task::yield_now().await;
-            list.enter(true, Arc::clone(&leave));
+            list.enter(true, Arc::clone(&evict));
         };
         tokio::join!(list.evict(), arrival);
-        leave.notified().await;
+        evict.notified().await;
     }
 }

@@ -28,8 +28,9 @@ use self::admin::Admin;
 pub use self::builder::Builder;
 use self::builder::Sockets;
 use self::open_files::ConnectionLimit;
-use crate::http::{Edge, Handler, exceeds_limit, serve, stopped, to_origin_form};
+use crate::http::{ConnectionShared, exceeds_limit, serve, stopped, to_origin_form};
 use crate::request::connection::Encrypted;
+use crate::request::handler::Handler;
 use crate::service::{Options, Service};
 use crate::time::time_limit::Timer;
 
@@ -54,7 +55,7 @@ pub struct TableServer {
     endpoint: String,
     service: Arc<Service>,
     stopping: watch::Sender<bool>,
-    front: Option<Front>,
+    listener: Option<Listener>,
     admin: Option<Admin>,
 }
 
@@ -122,7 +123,7 @@ impl TableServer {
 
     /// The address the server listens on, `None` without a socket.
     pub fn local_addr(&self) -> Option<SocketAddr> {
-        self.front.as_ref().map(|front| front.local_addr)
+        self.listener.as_ref().map(|listener| listener.local_addr)
     }
 
     /// The address of the listener for operators, `None` without an [`admin_port`](Builder::admin_port).
@@ -156,8 +157,8 @@ impl TableServer {
     ///   seconds later. The data directory is then closed when that request ends.
     pub async fn shutdown(mut self) -> io::Result<()> {
         self.stopping.send_replace(true);
-        let drained = match self.front.take() {
-            Some(front) => front.drained().await,
+        let drained = match self.listener.take() {
+            Some(listener) => listener.drained().await,
             None => Ok(()),
         };
         if let Some(admin) = self.admin.take() {
@@ -205,12 +206,12 @@ impl TableServer {
             Ok::<_, io::Error>(Self::new(scheme, &authority, account, service))
         });
         let mut server = opening.await.map_err(io::Error::other)??;
-        let edge = Edge::new(Arc::clone(&server.service), host);
+        let shared = ConnectionShared::new(Arc::clone(&server.service), host);
         #[cfg(feature = "tls")]
-        let edge = edge.encrypted(sockets.tls.clone());
+        let shared = shared.encrypted(sockets.tls.clone());
         let admin_port = sockets.admin_port;
-        let front = Front::new(listener, local_addr, sockets, edge, &server.stopping);
-        server.front = Some(front);
+        let listener = Listener::new(listener, local_addr, sockets, shared, &server.stopping);
+        server.listener = Some(listener);
         if let Some(port) = admin_port {
             let stopping = server.stopping.subscribe();
             let admin = Admin::start(port, Arc::clone(&server.service), stopping);
@@ -235,7 +236,7 @@ impl TableServer {
             account,
             service: Arc::new(service),
             stopping: watch::Sender::new(false),
-            front: None,
+            listener: None,
             admin: None,
         }
     }
@@ -248,7 +249,7 @@ fn first_account(options: &Options) -> SharedKey {
 
 impl Drop for TableServer {
     fn drop(&mut self) {
-        // Notifies transports that outlive the server. The front stops itself.
+        // Notifies transports that outlive the server. The listener stops itself.
         self.stopping.send_replace(true);
     }
 }
@@ -311,24 +312,24 @@ impl fmt::Debug for InProcess {
 }
 
 /// A listening socket and the task that serves its connections. Dropping it ends both.
-struct Front {
+struct Listener {
     local_addr: SocketAddr,
-    listener: Arc<Listener>,
+    listener: Arc<ClosableListener>,
     /// Returns the number of connections that were aborted.
     task: JoinHandle<usize>,
 }
 
-impl Front {
+impl Listener {
     fn new<H: Handler>(
         listener: TcpListener,
         local_addr: SocketAddr,
         sockets: Sockets,
-        edge: Edge<H>,
+        shared: ConnectionShared<H>,
         stopping: &watch::Sender<bool>,
     ) -> Self {
-        let listener = Arc::new(Listener(Mutex::new(Some(listener))));
-        let edge = Arc::new(edge);
-        let accepting = accept_all(Arc::clone(&listener), sockets, edge, stopping.subscribe());
+        let listener = Arc::new(ClosableListener(Mutex::new(Some(listener))));
+        let shared = Arc::new(shared);
+        let accepting = accept_all(Arc::clone(&listener), sockets, shared, stopping.subscribe());
         Self {
             local_addr,
             listener,
@@ -336,7 +337,7 @@ impl Front {
         }
     }
 
-    /// Waits until the front has stopped, after `stopping` was set.
+    /// Waits until the listener has stopped, after `stopping` was set.
     async fn drained(mut self) -> io::Result<()> {
         self.listener.close();
         match (&mut self.task).await {
@@ -350,7 +351,7 @@ impl Front {
     }
 }
 
-impl Drop for Front {
+impl Drop for Listener {
     fn drop(&mut self) {
         self.listener.close();
         // The connections belong to the task.
@@ -374,9 +375,9 @@ fn bind(address: SocketAddr) -> io::Result<TcpListener> {
 
 /// A listener that can be closed from outside the task that accepts from it. An aborted task drops its values only when the runtime
 /// next polls it, but the port must be free when the server is dropped.
-struct Listener(Mutex<Option<TcpListener>>);
+struct ClosableListener(Mutex<Option<TcpListener>>);
 
-impl Listener {
+impl ClosableListener {
     /// The next connection, `None` once the listener is closed.
     async fn accept(&self) -> Option<io::Result<(TcpStream, SocketAddr)>> {
         std::future::poll_fn(|context| match &*self.lock() {
@@ -398,9 +399,9 @@ impl Listener {
 
 /// Accepts until `stopping`, then waits for the connections. Returns the number of aborted connections.
 async fn accept_all<H: Handler>(
-    listener: Arc<Listener>,
+    listener: Arc<ClosableListener>,
     sockets: Sockets,
-    edge: Arc<Edge<H>>,
+    shared: Arc<ConnectionShared<H>>,
     mut stopping: watch::Receiver<bool>,
 ) -> usize {
     let mut connections = JoinSet::new();
@@ -410,7 +411,7 @@ async fn accept_all<H: Handler>(
         // A failure means that the client has closed the connection already; reading will return that.
         let _ = stream.set_nodelay(true);
         let stopping = stopping_of_connection.clone();
-        serve(stream, peer.ip(), Arc::clone(&edge), stopping)
+        serve(stream, peer.ip(), Arc::clone(&shared), stopping)
     };
     // The accepted connection that waits for a free slot.
     let mut waiting = None;
@@ -430,7 +431,7 @@ async fn accept_all<H: Handler>(
                 evicting = false;
                 continue;
             }
-            () = edge.evict(), if waiting.is_some() && !evicting => {
+            () = shared.evict(), if waiting.is_some() && !evicting => {
                 limit.log_reached();
                 evicting = true;
                 continue;
@@ -439,7 +440,7 @@ async fn accept_all<H: Handler>(
             () = sleep(EVICTION_RETRY_DELAY), if waiting.is_some() => {
                 if !std::mem::take(&mut evicting) {
                     limit.log_reached();
-                    edge.cut_stalled();
+                    shared.cut_stalled();
                 }
                 continue;
             }
@@ -454,7 +455,7 @@ async fn accept_all<H: Handler>(
             Some(Err(error)) => {
                 limit.log_failure(&error);
                 let ended = async {
-                    edge.evict().await;
+                    shared.evict().await;
                     connections.join_next().await
                 };
                 tokio::select! {
@@ -462,7 +463,7 @@ async fn accept_all<H: Handler>(
                     ended = timeout(ACCEPT_RETRY_DELAY, ended) => {
                         match ended {
                             Ok(ended) => ended.into_iter().for_each(tell_panic),
-                            Err(_) => edge.cut_stalled(),
+                            Err(_) => shared.cut_stalled(),
                         }
                     }
                 }

@@ -33,7 +33,7 @@ impl Handler for Gate {
         Ok(head)
     }
 
-    async fn answer(&self, head: Parts, _: Bytes) -> Response<Bytes> {
+    async fn respond(&self, head: Parts, _: Bytes) -> Response<Bytes> {
         assert_ne!(head.uri, "/panic", "a handler that panics");
         self.asked.add_permits(1);
         self.open.acquire().await.unwrap().forget();
@@ -53,11 +53,14 @@ impl Handler for Gate {
     }
 }
 
-async fn front_of(handler: Arc<Gate>) -> (Front, watch::Sender<bool>) {
-    front_with(handler, 100).await
+async fn listener_of(handler: Arc<Gate>) -> (Listener, watch::Sender<bool>) {
+    listener_with(handler, 100).await
 }
 
-async fn front_with(handler: Arc<Gate>, max_connections: usize) -> (Front, watch::Sender<bool>) {
+async fn listener_with(
+    handler: Arc<Gate>,
+    max_connections: usize,
+) -> (Listener, watch::Sender<bool>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let local_addr = listener.local_addr().unwrap();
     let stopping = watch::Sender::new(false);
@@ -70,9 +73,9 @@ async fn front_with(handler: Arc<Gate>, max_connections: usize) -> (Front, watch
         #[cfg(feature = "tls")]
         tls: None,
     };
-    let edge = Edge::new(handler, HeaderValue::from_static("h"));
-    let front = Front::new(listener, local_addr, sockets, edge, &stopping);
-    (front, stopping)
+    let shared = ConnectionShared::new(handler, HeaderValue::from_static("h"));
+    let listener = Listener::new(listener, local_addr, sockets, shared, &stopping);
+    (listener, stopping)
 }
 
 async fn ask(address: SocketAddr, path: &str) -> TcpStream {
@@ -113,13 +116,13 @@ fn sign(server: &TableServer, request: &mut Request<Bytes>) {
 #[tokio::test]
 async fn shutdown_answers_what_has_been_asked() {
     let gate = Gate::new();
-    let (front, stopping) = front_of(Arc::clone(&gate)).await;
-    let address = front.local_addr;
+    let (listener, stopping) = listener_of(Arc::clone(&gate)).await;
+    let address = listener.local_addr;
     let asked = ask(address, "/").await;
     gate.asked.acquire().await.unwrap().forget();
 
     stopping.send_replace(true);
-    let drained = tokio::spawn(front.drained());
+    let drained = tokio::spawn(listener.drained());
     // The port is free at once, the answer comes later.
     while TcpStream::connect(address).await.is_ok() {
         tokio::task::yield_now().await;
@@ -135,18 +138,18 @@ async fn shutdown_answers_what_has_been_asked() {
 async fn shutdown_does_not_wait_for_connections_without_a_request() {
     let gate = Gate::new();
     gate.open.add_permits(1);
-    let (front, stopping) = front_of(Arc::clone(&gate)).await;
-    let silent = TcpStream::connect(front.local_addr).await.unwrap();
-    let mut half_open = TcpStream::connect(front.local_addr).await.unwrap();
+    let (listener, stopping) = listener_of(Arc::clone(&gate)).await;
+    let silent = TcpStream::connect(listener.local_addr).await.unwrap();
+    let mut half_open = TcpStream::connect(listener.local_addr).await.unwrap();
     half_open.write_all(b"GET / HT").await.unwrap();
     // Once this one is served, the two before it have been accepted.
-    let mut idle = ask(front.local_addr, "/").await;
+    let mut idle = ask(listener.local_addr, "/").await;
     let mut answer = Vec::new();
     while !answer.ends_with(b"done") {
         answer.push(idle.read_u8().await.unwrap());
     }
     stopping.send_replace(true);
-    front.drained().await.unwrap();
+    listener.drained().await.unwrap();
     for stream in [silent, half_open, idle] {
         assert_eq!(read_to_end(stream).await, "");
     }
@@ -155,13 +158,13 @@ async fn shutdown_does_not_wait_for_connections_without_a_request() {
 #[tokio::test]
 async fn shutdown_says_when_it_cut_a_request_off() {
     let gate = Gate::new();
-    let (front, stopping) = front_of(Arc::clone(&gate)).await;
-    let asked = ask(front.local_addr, "/").await;
+    let (listener, stopping) = listener_of(Arc::clone(&gate)).await;
+    let asked = ask(listener.local_addr, "/").await;
     gate.asked.acquire().await.unwrap().forget();
     tokio::time::pause();
     stopping.send_replace(true);
     let began = tokio::time::Instant::now();
-    let error = front.drained().await.unwrap_err();
+    let error = listener.drained().await.unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     assert_eq!(began.elapsed().as_secs(), 7);
     assert_eq!(read_to_end(asked).await, "");
@@ -170,15 +173,15 @@ async fn shutdown_says_when_it_cut_a_request_off() {
 #[tokio::test]
 async fn idle_connections_make_room_for_new_ones() {
     let gate = Gate::new();
-    let (front, _stopping) = front_with(Arc::clone(&gate), 4).await;
-    let busy = ask(front.local_addr, "/").await;
+    let (listener, _stopping) = listener_with(Arc::clone(&gate), 4).await;
+    let busy = ask(listener.local_addr, "/").await;
     gate.asked.acquire().await.unwrap().forget();
     // More than there are places for, most of them silent: each of them in its turn finds one.
     let mut silent = Vec::new();
     for _ in 0..20 {
-        silent.push(TcpStream::connect(front.local_addr).await.unwrap());
+        silent.push(TcpStream::connect(listener.local_addr).await.unwrap());
     }
-    let late = ask(front.local_addr, "/").await;
+    let late = ask(listener.local_addr, "/").await;
     gate.asked.acquire().await.unwrap().forget();
     gate.open.add_permits(2);
     for (index, stream) in silent.into_iter().enumerate() {
@@ -197,11 +200,11 @@ async fn idle_connections_make_room_for_new_ones() {
 #[tokio::test]
 async fn new_connections_wait_while_none_can_be_spared() {
     let gate = Gate::new();
-    let (front, _stopping) = front_with(Arc::clone(&gate), 2).await;
-    let first = ask(front.local_addr, "/").await;
-    let second = ask(front.local_addr, "/").await;
+    let (listener, _stopping) = listener_with(Arc::clone(&gate), 2).await;
+    let first = ask(listener.local_addr, "/").await;
+    let second = ask(listener.local_addr, "/").await;
     gate.asked.acquire_many(2).await.unwrap().forget();
-    let third = ask(front.local_addr, "/").await;
+    let third = ask(listener.local_addr, "/").await;
     gate.open.add_permits(3);
     gate.asked.acquire().await.unwrap().forget();
     for stream in [first, second, third] {
@@ -213,15 +216,15 @@ async fn new_connections_wait_while_none_can_be_spared() {
 async fn bodies_that_do_not_come_make_room_for_new_connections() {
     let gate = Gate::new();
     gate.open.add_permits(1);
-    let (front, _stopping) = front_with(Arc::clone(&gate), 2).await;
+    let (listener, _stopping) = listener_with(Arc::clone(&gate), 2).await;
     let mut stalled = Vec::new();
     for length in ["9", "4194304"] {
-        let mut stream = TcpStream::connect(front.local_addr).await.unwrap();
+        let mut stream = TcpStream::connect(listener.local_addr).await.unwrap();
         let head = format!("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: {length}\r\n\r\n");
         stream.write_all(head.as_bytes()).await.unwrap();
         stalled.push(stream);
     }
-    let stream = ask(front.local_addr, "/").await;
+    let stream = ask(listener.local_addr, "/").await;
     gate.asked.acquire().await.unwrap().forget();
     stream.readable().await.unwrap();
 }
@@ -230,10 +233,10 @@ async fn bodies_that_do_not_come_make_room_for_new_connections() {
 async fn a_panic_costs_one_connection() {
     let gate = Gate::new();
     gate.open.add_permits(1);
-    let (front, _stopping) = front_of(Arc::clone(&gate)).await;
-    let lost = ask(front.local_addr, "/panic").await;
+    let (listener, _stopping) = listener_of(Arc::clone(&gate)).await;
+    let lost = ask(listener.local_addr, "/panic").await;
     assert_eq!(read_to_end(lost).await, "");
-    let mut stream = TcpStream::connect(front.local_addr).await.unwrap();
+    let mut stream = TcpStream::connect(listener.local_addr).await.unwrap();
     stream.write_all(b"GET / HTTP/1.0\r\n\r\n").await.unwrap();
     assert!(read_to_end(stream).await.ends_with("done"));
 }
@@ -241,11 +244,11 @@ async fn a_panic_costs_one_connection() {
 #[tokio::test]
 async fn dropping_ends_connections_and_frees_the_port() {
     let gate = Gate::new();
-    let (front, _stopping) = front_of(Arc::clone(&gate)).await;
-    let address = front.local_addr;
+    let (listener, _stopping) = listener_of(Arc::clone(&gate)).await;
+    let address = listener.local_addr;
     let asked = ask(address, "/").await;
     gate.asked.acquire().await.unwrap().forget();
-    drop(front);
+    drop(listener);
     // At once: the task that accepted has not run since.
     let listener = std::net::TcpListener::bind(address).unwrap();
     assert_eq!(read_to_end(asked).await, "");
@@ -311,11 +314,11 @@ async fn shutdown_says_that_the_folder_is_held_beside_what_else_went_wrong() {
     let builder = TableServer::builder().data(folder.path(), crate::Durability::Sync);
     let mut server = builder.in_process().unwrap();
     let gate = Gate::new();
-    let (front, stopping) = front_of(Arc::clone(&gate)).await;
-    let _stream = ask(front.local_addr, "/").await;
+    let (listener, stopping) = listener_of(Arc::clone(&gate)).await;
+    let _stream = ask(listener.local_addr, "/").await;
     gate.asked.acquire().await.unwrap().forget();
     stopping.send_replace(true);
-    server.front = Some(front);
+    server.listener = Some(listener);
     let _held = Arc::clone(&server.service);
     tokio::time::pause();
     let error = server.shutdown().await.unwrap_err();

@@ -29,6 +29,7 @@ use crate::request::address::Address;
 use crate::request::auth::{self, Principal, Tokens};
 use crate::request::context::{Context, RequestIds};
 use crate::request::cors::{self, Cors};
+use crate::request::handler::Handler;
 use crate::request::log::{self, RequestRecord};
 use crate::request::memory::SMALL_BYTES_MAX;
 use crate::request::metrics::Metrics;
@@ -132,9 +133,13 @@ impl Service {
             Err(response) => *response,
         }
     }
+}
 
-    /// Authenticates a request. Its body is worth reading only if this succeeds.
-    pub(crate) fn admit(&self, head: Parts) -> Result<Admitted, Box<Response<Bytes>>> {
+impl Handler for Service {
+    type Admitted = Admitted;
+
+    /// Authenticates a request.
+    fn admit(&self, head: Parts) -> Result<Admitted, Box<Response<Bytes>>> {
         let (context, options) = self.context(&head);
         let record = RequestRecord::new(&head, &context);
         if cors::is_preflight(&head) {
@@ -176,8 +181,7 @@ impl Service {
         Err(Box::new(response))
     }
 
-    /// Carries out the operation of a request.
-    pub(crate) async fn respond(&self, admitted: Admitted, body: Bytes) -> Response<Bytes> {
+    async fn respond(&self, admitted: Admitted, body: Bytes) -> Response<Bytes> {
         let Admitted {
             context,
             mut record,
@@ -210,27 +214,25 @@ impl Service {
         response
     }
 
-    /// The response to a request whose body was not read to its end.
-    #[expect(clippy::unused_self, reason = "the service makes all responses")]
-    pub(crate) fn refuse(&self, admitted: Admitted, error: &ServiceError) -> Response<Bytes> {
+    fn refuse(&self, admitted: Admitted, error: &ServiceError) -> Response<Bytes> {
         refuse(&admitted.context, admitted.record, error)
     }
 
-    /// The response to a request that is refused for its head, before authentication.
-    pub(crate) fn refuse_head(&self, head: &Parts, error: &ServiceError) -> Response<Bytes> {
+    fn refuse_head(&self, head: &Parts, error: &ServiceError) -> Response<Bytes> {
         let (context, _) = self.context(head);
         let record = RequestRecord::new(head, &context);
         refuse(&context, record, error)
     }
 
-    /// The response to a request whose head is malformed.
-    pub(crate) fn refuse_unread(&self, error: &ServiceError) -> Response<Bytes> {
+    fn refuse_unread(&self, error: &ServiceError) -> Response<Bytes> {
         let (head, ()) = Request::new(()).into_parts();
         let (context, _) = self.context(&head);
         log::unread(context.request_id(), error);
         context.refusal(error)
     }
+}
 
+impl Service {
     /// Responds to a CORS preflight. No authentication is required.
     fn preflight(&self, context: &Context, head: &Parts) -> Result<Response<Bytes>, ServiceError> {
         self.keys(context, head)?;

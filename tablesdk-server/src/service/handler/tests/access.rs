@@ -6,6 +6,7 @@ use tablesdk_protocol::auth::sas::SignedSas;
 
 use super::*;
 use crate::request::connection::Peer;
+use crate::request::handler::Handler as _;
 use crate::storage::tests::StorageDouble;
 use crate::storage::{Records, Snapshot, StorageError};
 

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex, Once};
 
 use super::*;
+use crate::request::handler::Handler as _;
 use crate::storage::tests::StorageDouble;
 use crate::storage::{Commit, Records, Snapshot, StorageError, WriteBatch};
 

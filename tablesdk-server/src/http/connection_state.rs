@@ -1,4 +1,4 @@
-//! [`Progress`]: the phase of a connection's current request, as reported by the parts of the connection.
+//! [`ConnectionState`]: the phase of a connection's current request, as reported by the parts of the connection.
 //!
 //! The stream reports the first byte of a head and the last byte of a response; the exchange reports the phases between them.
 //! The code that closes connections asks here whether a connection is idle.
@@ -8,19 +8,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, watch};
 
-use super::idle::{IdleList, Place};
+use super::idle::{IdleList, IdlePosition};
 use crate::request::memory::Transfer;
 
-/// What a connection does.
+/// The phase of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// It waits for a request.
+    /// No request is in flight.
     Idle,
-    /// Some of a head has come.
+    /// A part of a head was received.
     Head,
-    /// A request is being read or answered.
-    Answering,
-    /// hyper has the whole answer, but the client may not.
+    /// A request is being read or processed.
+    Responding,
+    /// hyper has the whole response, but may not have sent it.
     Flushing,
 }
 
@@ -33,28 +33,28 @@ impl Phase {
 
 /// The phase of one connection, shared by its parts.
 #[derive(Debug)]
-pub(super) struct Progress {
+pub(super) struct ConnectionState {
     phase: watch::Sender<Phase>,
-    is_known: AtomicBool,
+    is_authenticated: AtomicBool,
     idle: Arc<IdleList>,
-    place: Mutex<Option<Place>>,
-    leave: Arc<Notify>,
-    /// The response that is sent, if it is one that others may need the memory of.
+    position: Mutex<Option<IdlePosition>>,
+    evict: Arc<Notify>,
+    /// The response that is being sent, if it uses memory of the budget.
     sending: Mutex<Option<Arc<Transfer>>>,
     cut: Arc<Notify>,
 }
 
-impl Progress {
-    /// Of a connection that is new, and as such idle.
+impl ConnectionState {
+    /// The state of a new connection, which is idle.
     pub(super) fn new(idle: Arc<IdleList>) -> Self {
-        let leave = Arc::new(Notify::new());
-        let place = idle.enter(false, Arc::clone(&leave));
+        let evict = Arc::new(Notify::new());
+        let position = idle.enter(false, Arc::clone(&evict));
         Self {
             phase: watch::Sender::new(Phase::Idle),
-            is_known: AtomicBool::new(false),
+            is_authenticated: AtomicBool::new(false),
             idle,
-            place: Mutex::new(Some(place)),
-            leave,
+            position: Mutex::new(Some(position)),
+            evict,
             sending: Mutex::default(),
             cut: Arc::default(),
         }
@@ -64,60 +64,60 @@ impl Progress {
         *self.phase.borrow()
     }
 
-    /// Whether a request with an acceptable credential came on this connection.
-    pub(super) fn is_known(&self) -> bool {
-        self.is_known.load(Ordering::Relaxed)
+    /// Whether a credential was accepted on this connection.
+    pub(super) fn is_authenticated(&self) -> bool {
+        self.is_authenticated.load(Ordering::Relaxed)
     }
 
-    /// A request's credential was accepted.
-    pub(super) fn became_known(&self) {
-        self.is_known.store(true, Ordering::Relaxed);
+    /// A credential was accepted.
+    pub(super) fn set_authenticated(&self) {
+        self.is_authenticated.store(true, Ordering::Relaxed);
     }
 
-    /// Some bytes have come.
-    pub(super) fn received(&self) {
+    /// The first bytes of a head were received.
+    pub(super) fn begin_head(&self) {
         self.advance(Phase::Idle, Phase::Head);
     }
 
-    /// A request has come.
-    pub(super) fn began(&self) {
-        self.phase.send_replace(Phase::Answering);
+    /// A request was received.
+    pub(super) fn begin_request(&self) {
+        self.phase.send_replace(Phase::Responding);
         self.leave_idle_list();
     }
 
-    /// The answer is with hyper.
-    pub(super) fn answered(&self) {
-        // An unauthenticated client that does not take its refusals can be spared as one that is idle.
-        if self.advance(Phase::Answering, Phase::Flushing) && !self.is_known() {
+    /// hyper has the whole response.
+    pub(super) fn end_response(&self) {
+        // An unauthenticated client that does not read its responses may be evicted like an idle one.
+        if self.advance(Phase::Responding, Phase::Flushing) && !self.is_authenticated() {
             self.enter_idle_list();
         }
     }
 
-    /// From here on the client takes this response.
-    pub(super) fn sends(&self, response: Arc<Transfer>) {
+    /// From now on this response is being sent.
+    pub(super) fn begin_response(&self, response: Arc<Transfer>) {
         response.begin_sending(Arc::clone(&self.cut));
         *lock(&self.sending) = Some(response);
     }
 
-    /// The system has taken so many bytes.
+    /// So many bytes were sent.
     pub(super) fn sent(&self, bytes: usize) {
         if let Some(response) = &*lock(&self.sending) {
             response.moved(bytes);
         }
     }
 
-    /// Resolves when others need the memory of the response that is sent, and the client does not take it.
-    pub(super) async fn is_cut(&self) {
+    /// Resolves when other responses need the memory of this one, and the client does not read it.
+    pub(super) async fn cut_off(&self) {
         loop {
             self.cut.notified().await;
-            // It may have been an earlier response, which is through.
+            // It may have been an earlier response, which is complete.
             if lock(&self.sending).as_ref().is_some_and(|it| it.is_cut()) {
                 return;
             }
         }
     }
 
-    /// All that hyper had is with the system.
+    /// hyper has sent all it had.
     pub(super) fn flushed(&self) {
         if self.advance(Phase::Flushing, Phase::Idle) {
             lock(&self.sending).take();
@@ -125,19 +125,19 @@ impl Progress {
         }
     }
 
-    /// Whatever happens now, no answer depends on it.
-    pub(super) fn lingers(&self) {
+    /// From now on no response is lost if the connection ends.
+    pub(super) fn linger(&self) {
         self.phase.send_replace(Phase::Idle);
         self.enter_idle_list();
     }
 
-    /// Resolves when the place of this connection is needed for another.
-    pub(super) async fn is_evicted(&self) {
-        self.leave.notified().await;
+    /// Resolves when another connection needs the permit of this one.
+    pub(super) async fn evicted(&self) {
+        self.evict.notified().await;
     }
 
-    /// Resolves when no answer is under way.
-    pub(super) async fn is_quiet(&self) {
+    /// Resolves when no response is in flight.
+    pub(super) async fn quiet(&self) {
         let mut phase = self.phase.subscribe();
         // It does not fail: the sender is borrowed.
         let _ = phase.wait_for(|phase| phase.is_quiet()).await;
@@ -154,17 +154,19 @@ impl Progress {
     }
 
     fn enter_idle_list(&self) {
-        let place = self.idle.enter(self.is_known(), Arc::clone(&self.leave));
-        self.replace(Some(place));
+        let position = self
+            .idle
+            .enter(self.is_authenticated(), Arc::clone(&self.evict));
+        self.set_position(Some(position));
     }
 
     fn leave_idle_list(&self) {
-        self.replace(None);
+        self.set_position(None);
     }
 
-    fn replace(&self, place: Option<Place>) {
-        let mut current = lock(&self.place);
-        if let Some(previous) = std::mem::replace(&mut *current, place) {
+    fn set_position(&self, position: Option<IdlePosition>) {
+        let mut current = lock(&self.position);
+        if let Some(previous) = std::mem::replace(&mut *current, position) {
             self.idle.remove(previous);
         }
     }
@@ -175,7 +177,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Drop for Progress {
+impl Drop for ConnectionState {
     fn drop(&mut self) {
         self.leave_idle_list();
     }

@@ -1,7 +1,10 @@
-//! [`Paced`]: a stream that enforces a minimum pace of the client, for reading and for writing.
+//! [`TimeoutStream`]: a stream with time limits for the client, for reading and for writing.
 //!
-//! A client that sends an incomplete head, or reads none of its response, occupies memory and a connection slot. The limits are
-//! here and not around the requests, because only the stream sees whether bytes move. Of HTTP, this module knows only [`Progress`].
+//! A client that sends an incomplete head, or reads none of its response, occupies memory and a connection permit. The limits are
+//! here and not around the requests, because only the stream sees whether bytes move. hyper's `header_read_timeout` cannot replace
+//! them: it is the same for an idle connection and for an incomplete head. `http/tests` has a test for each limit
+//! (`a_head_has_to_come_soon`, `a_long_head_has_less_time_for_its_rest`, `a_connection_may_idle_for_minutes_but_not_forever`,
+//! `a_response_that_is_not_read_ends_the_connection`). Of HTTP, this module knows only [`ConnectionState`].
 
 use std::io;
 use std::pin::Pin;
@@ -9,37 +12,33 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::progress::{Phase, Progress};
+use super::connection_state::{ConnectionState, Phase};
 
-/// A stream with limits on waiting, and what it was waited for.
 #[derive(Debug)]
-pub(super) struct Paced<S> {
+pub(super) struct TimeoutStream<S> {
     stream: S,
-    /// What was read before hyper was there.
-    first: Bytes,
-    progress: Arc<Progress>,
+    state: Arc<ConnectionState>,
     head: Head,
-    answer: Answer,
+    response: Response,
     /// Whether hyper sent a response by itself: it could not parse the head, so there was no request for the handler.
-    refused: bool,
+    is_refused: bool,
 }
 
 /// How long a head may take.
 #[derive(Debug, Default)]
 struct Head {
-    /// How much of it has come.
+    /// The number of bytes that were received of it.
     bytes: usize,
-    /// What the limit is for.
+    /// The phase that the limit applies to.
     awaited: Option<Phase>,
     limit: Option<Pin<Box<Sleep>>>,
 }
 
 impl Head {
-    /// Counts what came. A head that holds more than hyper's first buffer has less time for its rest.
+    /// Counts received bytes. A head that is longer than hyper's first buffer has less time for its rest.
     fn add(&mut self, bytes: usize) {
         let before = self.bytes;
         self.bytes = before.saturating_add(bytes);
@@ -50,49 +49,46 @@ impl Head {
     }
 }
 
-/// How fast an answer must be taken.
+/// How fast the client must read a response.
 #[derive(Debug, Default)]
-struct Answer {
-    /// Runs while there is no room for what is to be written.
+struct Response {
+    /// Runs while the stream accepts no bytes.
     limit: Option<Pin<Box<Sleep>>>,
-    /// How much was written since the limit began.
+    /// The number of bytes that were written since the limit began.
     moved: usize,
 }
 
-impl<S> Paced<S> {
-    /// A stream of which the beginning was read already.
-    pub(super) fn new(stream: S, first: Vec<u8>, progress: Arc<Progress>) -> Self {
+impl<S> TimeoutStream<S> {
+    pub(super) fn new(stream: S, state: Arc<ConnectionState>) -> Self {
         Self {
             stream,
-            first: first.into(),
-            progress,
+            state,
             head: Head::default(),
-            answer: Answer::default(),
-            refused: false,
+            response: Response::default(),
+            is_refused: false,
         }
     }
 
-    /// The stream, and whether it still lacks the answer to a head that hyper could not read.
+    /// The stream, and whether it still lacks the response to a head that hyper could not parse.
     pub(super) fn into_parts(self) -> (S, bool) {
-        (self.stream, self.refused)
+        (self.stream, self.is_refused)
     }
 
-    /// Whether what is written now is hyper's own: it answers what it cannot read with a bare status, where the service says
-    /// what is wrong. The one who serves the connection says that instead.
+    /// Whether hyper writes a response of its own. It is held back, and the connection sends one with an error code instead.
+    ///
+    /// hyper responds with a bare status to a head that it cannot parse, or that has more than 100 headers or 64 KiB, and has no hook
+    /// for another response. Without a request in flight it writes nothing else. The bare status remains only for a client that sends
+    /// requests ahead: it cannot be distinguished from an earlier response in flight.
     fn is_refusal(&mut self) -> bool {
-        // hyper responds with a bare status to a head that it cannot parse, or that has more than 100 headers or 64 KiB, and has no
-        // hook for another response. Without a request in progress hyper writes nothing else, so this write can be held back. The
-        // bare status remains only for a client that sends requests ahead: it cannot be distinguished from an earlier response in
-        // flight.
-        self.refused |= matches!(self.progress.phase(), Phase::Idle | Phase::Head);
-        self.refused
+        self.is_refused |= matches!(self.state.phase(), Phase::Idle | Phase::Head);
+        self.is_refused
     }
 
-    /// Whether a head has been waited for long enough, in this phase.
+    /// Whether the time limit of this phase has passed.
     fn head_overdue(&mut self, phase: Phase, context: &mut Context<'_>) -> bool {
         if self.head.awaited != Some(phase) {
             self.head.awaited = Some(phase);
-            let wait = if phase == Phase::Idle && self.progress.is_known() {
+            let wait = if phase == Phase::Idle && self.state.is_authenticated() {
                 IDLE_MAX
             } else {
                 HEAD_WAIT_MAX
@@ -102,77 +98,70 @@ impl<S> Paced<S> {
         has_passed(&mut self.head.limit, context)
     }
 
-    /// What a write has come to; counts what went out.
-    fn paced(
+    /// Counts the written bytes, or fails if the client reads too slowly.
+    fn limit_write(
         &mut self,
         written: Poll<io::Result<usize>>,
         context: &mut Context<'_>,
     ) -> Poll<io::Result<usize>> {
-        let answer = &mut self.answer;
+        let response = &mut self.response;
         if let Poll::Ready(Ok(bytes)) = written {
-            answer.moved = answer.moved.saturating_add(bytes);
-            self.progress.sent(bytes);
+            response.moved = response.moved.saturating_add(bytes);
+            self.state.sent(bytes);
         }
         if written.is_ready() {
             return written;
         }
-        if answer.limit.is_none() {
-            answer.moved = 0;
-            restart(&mut answer.limit, STALL_MAX);
+        if response.limit.is_none() {
+            response.moved = 0;
+            restart(&mut response.limit, STALL_MAX);
         }
-        while has_passed(&mut answer.limit, context) {
-            if answer.moved < STALL_BYTES_MIN {
-                return Poll::Ready(Err(too_slow("the client does not take its answer")));
+        while has_passed(&mut response.limit, context) {
+            if response.moved < STALL_BYTES_MIN {
+                return Poll::Ready(Err(too_slow("the client does not read its response")));
             }
-            answer.moved = 0;
-            restart(&mut answer.limit, STALL_MAX);
+            response.moved = 0;
+            restart(&mut response.limit, STALL_MAX);
         }
         Poll::Pending
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for TimeoutStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        if !this.first.is_empty() {
-            let first = this
-                .first
-                .split_to(buffer.remaining().min(this.first.len()));
-            buffer.put_slice(&first);
-            this.progress.received();
-            this.head.add(first.len());
-            return Poll::Ready(Ok(()));
-        }
-        let phase = this.progress.phase();
+        let phase = this.state.phase();
         if !matches!(phase, Phase::Idle | Phase::Head) {
             return Pin::new(&mut this.stream).poll_read(context, buffer);
         }
-        // hyper doubles its buffer when a read fills it: of a head, no more is taken in than what comes slowly may hold.
+        // hyper doubles its buffer when a read fills it: an incomplete head must not occupy more than its first buffer.
         let room = buffer.remaining().min(HEAD_READ_BYTES_MAX);
         let mut part = ReadBuf::new(buffer.initialize_unfilled_to(room));
         let read = Pin::new(&mut this.stream).poll_read(context, &mut part);
         let bytes = part.filled().len();
-        // Some clients end a body with a line end more.
+        // Some clients send an additional line end after a body.
         let is_blank = part.filled().iter().all(|byte| b"\r\n".contains(byte));
         buffer.advance(bytes);
         if read.is_pending() && this.head_overdue(phase, context) {
             return Poll::Ready(Err(too_slow("the client does not send its request")));
         }
         if !is_blank && phase == Phase::Idle {
-            this.head.awaited = None;
+            // On an unauthenticated connection, the limit of the idle phase goes on.
+            let goes_on = this.head.awaited == Some(Phase::Idle) && !this.state.is_authenticated();
+            this.head.awaited = goes_on.then_some(Phase::Head);
             this.head.bytes = 0;
-            this.progress.received();
+            this.state.begin_head();
         }
         this.head.add(bytes);
         read
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for TimeoutStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -182,7 +171,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
             return Poll::Ready(Ok(bytes.len()));
         }
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.paced(written, context)
+        self.limit_write(written, context)
     }
 
     fn poll_write_vectored(
@@ -195,7 +184,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
             return Poll::Ready(Ok(lengths.sum()));
         }
         let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
-        self.paced(written, context)
+        self.limit_write(written, context)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -203,21 +192,21 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // hyper flushes once it has nothing left to write. What is encrypted may wait here for room.
+        // hyper flushes when it has nothing left to write. Encrypted bytes may wait here.
         let flushed = Pin::new(&mut self.stream).poll_flush(context);
-        ready!(self.paced(flushed.map_ok(|()| 0), context))?;
-        self.answer.limit = None;
-        self.progress.flushed();
+        ready!(self.limit_write(flushed.map_ok(|()| 0), context))?;
+        self.response.limit = None;
+        self.state.flushed();
         Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.refused {
-            // Not before the answer.
+        if self.is_refused {
+            // Not before the response.
             return Poll::Ready(Ok(()));
         }
         let shut = Pin::new(&mut self.stream).poll_shutdown(context);
-        ready!(self.paced(shut.map_ok(|()| 0), context))?;
+        ready!(self.limit_write(shut.map_ok(|()| 0), context))?;
         Poll::Ready(Ok(()))
     }
 }
@@ -240,18 +229,17 @@ fn too_slow(what: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, what)
 }
 
-/// The longest wait for a whole head, from its first byte on; for the first head, from the connection on; and for any head on a
-/// connection on which no credential was accepted yet.
+/// The time limit for a complete head, from its first byte on; on a connection without an accepted credential, from the end of the
+/// request before it, or from the connection on.
 pub(super) const HEAD_WAIT_MAX: Duration = Duration::from_secs(30);
-/// The longest wait for the rest of a head that is longer than hyper's first buffer, from there on: up to 64 KiB are held for it.
-// Until it is complete, a head holds as much memory as its length, and a page more.
+/// The time limit for the rest of a head that is longer than hyper's first buffer, which may occupy up to 64 KiB.
 pub(super) const LONG_HEAD_WAIT_MAX: Duration = Duration::from_secs(5);
-/// The longest wait for the next request. Clients keep connections for minutes, and one that finds them closed fails: idling
-/// must be cheap for us, not short. Where places run out, it ends sooner.
+/// The time limit for the next request. Clients keep connections for minutes, and a request on a closed connection fails. If
+/// connections are needed, idle ones end sooner.
 pub(super) const IDLE_MAX: Duration = Duration::from_secs(10 * 60);
-/// How long an answer may lie while less than [`STALL_BYTES_MIN`] of it are taken.
+/// The time in which a client must read at least [`STALL_BYTES_MIN`] of a response.
 pub(super) const STALL_MAX: Duration = Duration::from_secs(30);
-/// What a client must take of its answer in [`STALL_MAX`]: at this pace, the longest answer takes a quarter of an hour.
+/// At this pace, the longest response takes a quarter of an hour.
 pub(super) const STALL_BYTES_MIN: usize = 128 * 1024;
-/// What a head may have in the time for a short one.
-const HEAD_READ_BYTES_MAX: usize = super::first_head::BYTES_MAX;
+/// One byte less than hyper's first buffer.
+const HEAD_READ_BYTES_MAX: usize = 8191;

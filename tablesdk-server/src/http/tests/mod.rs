@@ -1,11 +1,16 @@
 //! Raw bytes on a connection, with a handler that echoes requests.
 
+#[cfg(feature = "tls")]
+mod tls;
+
 use http::Method;
+use http::request::Parts;
 use tablesdk_protocol::limits::REQUEST_BODY_BYTES_MAX;
 use tokio::io::{DuplexStream, duplex};
 use tokio::task::JoinHandle;
 
-use super::paced::LONG_HEAD_WAIT_MAX;
+use super::origin_form::HEADERS_MAX;
+use super::timeout_stream::{HEAD_WAIT_MAX, LONG_HEAD_WAIT_MAX, STALL_BYTES_MIN, STALL_MAX};
 use super::*;
 use crate::request::memory::MemoryBudget;
 
@@ -19,12 +24,12 @@ impl Handler for Echo {
     fn admit(&self, head: Parts) -> Result<Parts, Box<Response<Bytes>>> {
         if head.uri == "/secret" {
             let response = Response::builder().status(403);
-            return Err(Box::new(response.body("[stranger]".into()).unwrap()));
+            return Err(Box::new(response.body("[unauthenticated]".into()).unwrap()));
         }
         Ok(head)
     }
 
-    async fn answer(&self, head: Parts, body: Bytes) -> Response<Bytes> {
+    async fn respond(&self, head: Parts, body: Bytes) -> Response<Bytes> {
         let host = head.headers[header::HOST].to_str().unwrap();
         assert_eq!(
             head.extensions
@@ -65,18 +70,18 @@ impl Handler for Echo {
     }
 }
 
-fn edge() -> Edge<Echo> {
-    Edge::new(Arc::new(Echo), HeaderValue::from_static("default:1"))
+fn shared() -> ConnectionShared<Echo> {
+    ConnectionShared::new(Arc::new(Echo), HeaderValue::from_static("default:1"))
 }
 
 /// With that many bytes for bodies, and for responses; a client may hold half of either.
-fn edge_with_memory(bytes: usize) -> Arc<Edge<Echo>> {
+fn shared_with_memory(bytes: usize) -> Arc<ConnectionShared<Echo>> {
     let memory = MemoryBudgets {
         bodies: MemoryBudget::new(bytes),
         responses: MemoryBudget::new(bytes),
     };
     let memory = Arc::new(memory);
-    Arc::new(Edge { memory, ..edge() })
+    Arc::new(ConnectionShared { memory, ..shared() })
 }
 
 /// A body that takes all that a client may hold.
@@ -94,13 +99,13 @@ struct Peer {
 
 impl Peer {
     fn new() -> Self {
-        Self::of(&Arc::new(edge()))
+        Self::of(&Arc::new(shared()))
     }
 
-    fn of(edge: &Arc<Edge<Echo>>) -> Self {
+    fn of(shared: &Arc<ConnectionShared<Echo>>) -> Self {
         let (stream, server) = duplex(16 * 1024);
         let (stopping, receiver) = watch::channel(false);
-        let serving = tokio::spawn(serve(server, PEER, Arc::clone(edge), receiver));
+        let serving = tokio::spawn(serve(server, PEER, Arc::clone(shared), receiver));
         Self {
             stream,
             stopping,
@@ -140,15 +145,15 @@ async fn a_connection_serves_one_request_after_the_other() {
     for _ in 0..3 {
         peer.send("GET /a?b=%20c HTTP/1.1\r\nHost: h:1\r\n\r\n")
             .await;
-        let answer = peer.read_until("[GET /a?b=%20c h:1 0]").await;
-        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
-        assert!(answer.contains("content-length: 21\r\n"), "{answer}");
-        assert!(answer.contains("\r\ndate: "), "{answer}");
+        let response = peer.read_until("[GET /a?b=%20c h:1 0]").await;
+        assert!(response.starts_with("HTTP/1.1 200 OK\r\n"), "{response}");
+        assert!(response.contains("content-length: 21\r\n"), "{response}");
+        assert!(response.contains("\r\ndate: "), "{response}");
     }
 }
 
 #[tokio::test]
-async fn answers_pipelined_requests_in_their_order() {
+async fn pipelined_requests_have_responses_in_their_order() {
     let mut peer = Peer::new();
     peer.send(
         "MERGE /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc\
@@ -171,7 +176,7 @@ async fn reads_a_body_in_chunks() {
 }
 
 #[tokio::test]
-async fn asks_for_a_body_that_waits_to_be_asked_for() {
+async fn a_body_that_expects_100_continue_is_requested() {
     let mut peer = Peer::new();
     peer.send("PUT /1 HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n")
         .await;
@@ -184,14 +189,14 @@ async fn asks_for_a_body_that_waits_to_be_asked_for() {
 }
 
 #[tokio::test]
-async fn an_answer_to_head_and_one_without_content_have_no_body() {
+async fn responses_to_head_and_without_content_have_no_body() {
     let mut peer = Peer::new();
     peer.send("HEAD /1 HTTP/1.1\r\nHost: h\r\n\r\nGET /none HTTP/1.1\r\nHost: h\r\n\r\n")
         .await;
     peer.read_until("\r\n\r\n").await;
-    let answer = peer.read_until("\r\n\r\n").await;
-    assert!(answer.starts_with("HTTP/1.1 204 "), "{answer}");
-    assert!(answer.contains("content-length: 0\r\n"), "{answer}");
+    let response = peer.read_until("\r\n\r\n").await;
+    assert!(response.starts_with("HTTP/1.1 204 "), "{response}");
+    assert!(response.contains("content-length: 0\r\n"), "{response}");
     peer.send("GET /2 HTTP/1.1\r\nHost: h\r\n\r\n").await;
     assert!(
         peer.read_until("[GET /2 h 0]")
@@ -201,34 +206,34 @@ async fn an_answer_to_head_and_one_without_content_have_no_body() {
 }
 
 #[tokio::test]
-async fn a_body_that_says_it_is_too_long_is_not_asked_for() {
+async fn a_body_with_a_too_large_length_is_not_requested() {
     let mut peer = Peer::new();
     let length = REQUEST_BODY_BYTES_MAX + 1;
     peer.send(format!(
         "PUT /1 HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: {length}\r\n\r\n"
     ))
     .await;
-    let answer = peer.read_to_end().await;
-    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
-    assert!(answer.contains("connection: close"), "{answer}");
+    let response = peer.read_to_end().await;
+    assert!(response.starts_with("HTTP/1.1 413 "), "{response}");
+    assert!(response.contains("connection: close"), "{response}");
     assert!(
-        answer.ends_with("[refused PUT RequestBodyTooLarge]"),
-        "{answer}"
+        response.ends_with("[refused PUT RequestBodyTooLarge]"),
+        "{response}"
     );
 }
 
 #[tokio::test]
-async fn a_client_that_sends_too_much_still_gets_its_answer() {
+async fn a_client_that_sends_too_much_gets_a_response() {
     let mut peer = Peer::new();
     let length = REQUEST_BODY_BYTES_MAX + 1;
     peer.send(format!(
         "PUT /1 HTTP/1.1\r\nHost: h\r\nContent-Length: {length}\r\n\r\n"
     ))
     .await;
-    // All of it fits through, since it is taken in after the answer.
+    // All of it fits through, since it is taken in after the response.
     peer.send(vec![b'x'; length]).await;
-    let answer = peer.read_to_end().await;
-    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+    let response = peer.read_to_end().await;
+    assert!(response.starts_with("HTTP/1.1 413 "), "{response}");
     drop(peer.stream);
     peer.serving.await.unwrap();
 }
@@ -245,8 +250,8 @@ async fn chunks_are_counted_while_they_come() {
         peer.send(&chunk).await;
     }
     peer.send("1\r\nx\r\n").await;
-    let answer = peer.read_to_end().await;
-    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
+    let response = peer.read_to_end().await;
+    assert!(response.starts_with("HTTP/1.1 413 "), "{response}");
 }
 
 #[tokio::test]
@@ -266,18 +271,18 @@ async fn a_body_that_is_cut_or_malformed_is_refused() {
     peer.send("PUT /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nabc")
         .await;
     peer.stream.shutdown().await.unwrap();
-    let answer = peer.read_to_end().await;
-    assert!(!answer.contains("200 OK"), "{answer}");
+    let response = peer.read_to_end().await;
+    assert!(!response.contains("200 OK"), "{response}");
 
     let mut peer = Peer::new();
     peer.send("PUT /1 HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n")
         .await;
-    let answer = peer.read_to_end().await;
-    assert!(!answer.contains("200 OK"), "{answer}");
+    let response = peer.read_to_end().await;
+    assert!(!response.contains("200 OK"), "{response}");
 }
 
 #[tokio::test]
-async fn a_client_may_close_its_side_once_it_has_asked() {
+async fn a_client_may_close_its_side_after_its_request() {
     let mut peer = Peer::new();
     peer.send("GET /large HTTP/1.1\r\nHost: h\r\n\r\n").await;
     peer.stream.shutdown().await.unwrap();
@@ -286,15 +291,15 @@ async fn a_client_may_close_its_side_once_it_has_asked() {
 }
 
 #[tokio::test]
-async fn an_offer_to_upgrade_is_passed_over() {
+async fn an_offer_to_upgrade_is_ignored() {
     let mut peer = Peer::new();
     for connection in ["upgrade", "upgrade, close"] {
         peer.send(format!(
             "GET /large HTTP/1.1\r\nHost: h\r\nConnection: {connection}\r\nUpgrade: h2c\r\n\r\n"
         ))
         .await;
-        let answer = peer.read_until("\r\n\r\n").await;
-        assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+        let response = peer.read_until("\r\n\r\n").await;
+        assert!(response.starts_with("HTTP/1.1 200 OK"), "{response}");
         let mut body = vec![0; LARGE];
         peer.stream.read_exact(&mut body).await.unwrap();
     }
@@ -324,10 +329,10 @@ async fn refuses_heads_that_name_no_host_or_no_resource() {
     ] {
         let mut peer = Peer::new();
         peer.send(format!("{head}\r\n")).await;
-        let answer = peer.read_to_end().await;
-        assert!(answer.starts_with("HTTP/1.1 400 "), "{head}: {answer}");
+        let response = peer.read_to_end().await;
+        assert!(response.starts_with("HTTP/1.1 400 "), "{head}: {response}");
         let end = format!(" {code}]");
-        assert!(answer.ends_with(&end), "{head}: {answer}");
+        assert!(response.ends_with(&end), "{head}: {response}");
     }
 }
 
@@ -345,7 +350,7 @@ async fn a_head_that_is_too_long_is_refused() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_refused_with_a_code_and_behind_the_answers_before_it() {
+async fn malformed_heads_are_refused_with_a_code_after_earlier_responses() {
     for begun in ["", "GET /1 HTTP/1.1\r\nHost: h\r\n\r\n"] {
         let mut peer = Peer::new();
         peer.send(begun).await;
@@ -353,11 +358,11 @@ async fn what_cannot_be_read_is_refused_with_a_code_and_behind_the_answers_befor
             peer.read_until("[GET /1 h 0]").await;
         }
         peer.send("GET /2\r\nno head\r\n\r\n").await;
-        let answer = peer.read_to_end().await;
-        assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+        let response = peer.read_to_end().await;
+        assert!(response.starts_with("HTTP/1.1 400 "), "{response}");
         assert!(
-            answer.ends_with("\r\n\r\n[unread InvalidInput]"),
-            "{answer}"
+            response.ends_with("\r\n\r\n[unread InvalidInput]"),
+            "{response}"
         );
     }
     // Sent at once, one answer to each at the most, and the first one whole.
@@ -417,11 +422,11 @@ async fn half_a_body_is_not_awaited_forever() {
     let mut peer = Peer::new();
     peer.send("PUT /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nabc")
         .await;
-    let answer = peer.read_to_end().await;
-    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+    let response = peer.read_to_end().await;
+    assert!(response.starts_with("HTTP/1.1 408 "), "{response}");
     assert!(
-        answer.ends_with("[refused PUT OperationTimedOut]"),
-        "{answer}"
+        response.ends_with("[refused PUT OperationTimedOut]"),
+        "{response}"
     );
 }
 
@@ -436,8 +441,8 @@ async fn a_body_that_only_trickles_is_given_up() {
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
     assert!(began.elapsed() < Duration::from_secs(40));
-    let answer = peer.read_to_end().await;
-    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+    let response = peer.read_to_end().await;
+    assert!(response.starts_with("HTTP/1.1 408 "), "{response}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -458,17 +463,17 @@ async fn a_body_at_the_slowest_pace_is_read_to_its_end() {
 
 #[tokio::test(start_paused = true)]
 async fn a_body_waits_for_memory_for_a_while() {
-    let edge = edge_with_memory(2 * LARGE);
-    let held = edge.memory.bodies.share("", PEER);
+    let shared = shared_with_memory(2 * LARGE);
+    let held = shared.memory.bodies.share("", PEER);
     let held = held.reserve(LARGE).await.unwrap();
-    let mut peer = Peer::of(&edge);
+    let mut peer = Peer::of(&shared);
     peer.send(LARGE_BODY).await;
     peer.send(vec![b'x'; 20_000]).await;
     let response = peer.read_to_end().await;
     assert!(response.starts_with("HTTP/1.1 503 "), "{response}");
     assert!(response.ends_with("[refused PUT ServerBusy]"), "{response}");
 
-    let mut peer = Peer::of(&edge);
+    let mut peer = Peer::of(&shared);
     peer.send(LARGE_BODY).await;
     peer.send(vec![b'x'; 20_000]).await;
     drop(held);
@@ -478,15 +483,15 @@ async fn a_body_waits_for_memory_for_a_while() {
 
 #[tokio::test(start_paused = true)]
 async fn bodies_that_do_not_come_take_no_memory_from_others() {
-    let edge = edge_with_memory(2 * LARGE);
+    let shared = shared_with_memory(2 * LARGE);
     let mut silent = Vec::new();
     for _ in 0..64 {
-        let mut peer = Peer::of(&edge);
+        let mut peer = Peer::of(&shared);
         peer.send(LARGE_BODY).await;
         silent.push(peer);
     }
     let began = tokio::time::Instant::now();
-    let mut peer = Peer::of(&edge);
+    let mut peer = Peer::of(&shared);
     peer.send(LARGE_BODY).await;
     peer.send(vec![b'x'; LARGE]).await;
     peer.read_until("[PUT /1 h 4194304]").await;
@@ -495,11 +500,11 @@ async fn bodies_that_do_not_come_take_no_memory_from_others() {
 
 #[tokio::test(start_paused = true)]
 async fn a_body_that_stalls_makes_room_for_another() {
-    let edge = edge_with_memory(2 * LARGE);
-    let mut stalled = Peer::of(&edge);
+    let shared = shared_with_memory(2 * LARGE);
+    let mut stalled = Peer::of(&shared);
     stalled.send(LARGE_BODY).await;
     stalled.send(vec![b'x'; 20_000]).await;
-    let mut peer = Peer::of(&edge);
+    let mut peer = Peer::of(&shared);
     let began = tokio::time::Instant::now();
     peer.send(LARGE_BODY).await;
     peer.send(vec![b'x'; LARGE]).await;
@@ -511,14 +516,14 @@ async fn a_body_that_stalls_makes_room_for_another() {
 
 #[tokio::test(start_paused = true)]
 async fn an_unauthenticated_client_that_takes_no_refusals_can_be_spared() {
-    let edge = Arc::new(edge());
-    let mut peer = Peer::of(&edge);
+    let shared = Arc::new(shared());
+    let mut peer = Peer::of(&shared);
     let requests = "GET /secret HTTP/1.1\r\nHost: h\r\n\r\n".repeat(1000);
     // Until the server waits for the refusals to be taken.
     let sent = timeout(Duration::from_secs(1), peer.send(&requests)).await;
     assert!(sent.is_err(), "there is a limit on what it takes meanwhile");
     let began = tokio::time::Instant::now();
-    edge.evict().await;
+    shared.evict().await;
     (&mut peer.serving).await.unwrap();
     assert_eq!(began.elapsed(), Duration::ZERO);
 }
@@ -537,12 +542,12 @@ async fn a_line_end_behind_a_body_leaves_a_connection_idle() {
 
 #[tokio::test(start_paused = true)]
 async fn a_response_that_is_not_taken_makes_room_for_another() {
-    let edge = edge_with_memory(2 * LARGE);
+    let shared = shared_with_memory(2 * LARGE);
     let request = "GET /large HTTP/1.1\r\nHost: h\r\n\r\n";
-    let mut stalled = Peer::of(&edge);
+    let mut stalled = Peer::of(&shared);
     stalled.send(request).await;
     stalled.read_until("HTTP/1.1 200 OK").await;
-    let mut peer = Peer::of(&edge);
+    let mut peer = Peer::of(&shared);
     let began = tokio::time::Instant::now();
     for _ in 0..2 {
         peer.send(request).await;
@@ -566,34 +571,34 @@ async fn stopping_closes_idle_connections_and_finishes_the_others() {
     half_a_body
         .send("PUT /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\na")
         .await;
-    let mut half_an_answer = Peer::new();
-    half_an_answer
+    let mut half_a_response = Peer::new();
+    half_a_response
         .send("GET /large HTTP/1.1\r\nHost: h\r\n\r\n")
         .await;
-    half_an_answer.read_until("\r\n\r\n").await;
+    half_a_response.read_until("\r\n\r\n").await;
 
     for peer in [
         &untouched,
         &idle,
         &half_a_head,
         &half_a_body,
-        &half_an_answer,
+        &half_a_response,
     ] {
         peer.stopping.send_replace(true);
     }
     assert_eq!(untouched.read_to_end().await, "");
     assert_eq!(idle.read_to_end().await, "");
-    assert_eq!(half_an_answer.read_to_end().await.len(), LARGE);
+    assert_eq!(half_a_response.read_to_end().await.len(), LARGE);
     assert_eq!(half_a_head.read_to_end().await, "");
     half_a_body.send("bc").await;
     assert!(half_a_body.read_to_end().await.ends_with("[PUT /1 h 3]"));
-    for peer in [untouched, idle, half_a_head, half_a_body, half_an_answer] {
+    for peer in [untouched, idle, half_a_head, half_a_body, half_a_response] {
         peer.serving.await.unwrap();
     }
 }
 
 #[test]
-fn gives_a_request_the_form_of_the_wire() {
+fn requests_get_origin_form() {
     let form = |uri: &str, default| {
         let request = Request::builder().method(Method::GET).uri(uri);
         let (mut head, ()) = request.body(()).unwrap().into_parts();
@@ -612,38 +617,38 @@ fn gives_a_request_the_form_of_the_wire() {
 }
 
 #[tokio::test]
-async fn a_body_is_not_read_before_its_sender_is_known() {
+async fn a_body_is_not_read_before_authentication() {
     let mut peer = Peer::new();
     peer.send(
         "PUT /secret HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n",
     )
     .await;
-    let answer = peer.read_to_end().await;
-    assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
-    assert!(answer.contains("connection: close"), "{answer}");
-    assert!(answer.ends_with("[stranger]"), "{answer}");
+    let response = peer.read_to_end().await;
+    assert!(response.starts_with("HTTP/1.1 403 "), "{response}");
+    assert!(response.contains("connection: close"), "{response}");
+    assert!(response.ends_with("[unauthenticated]"), "{response}");
 
-    // Nor does it have to be there, or to end.
+    // Not even if it does not end.
     let mut peer = Peer::new();
     peer.send("PUT /secret HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
         .await;
-    assert!(peer.read_to_end().await.ends_with("[stranger]"));
+    assert!(peer.read_to_end().await.ends_with("[unauthenticated]"));
 }
 
 #[tokio::test]
-async fn a_stranger_without_a_body_may_try_again() {
+async fn a_refused_request_without_a_body_keeps_the_connection() {
     let mut peer = Peer::new();
     peer.send("GET /secret HTTP/1.1\r\nHost: h\r\n\r\n").await;
-    peer.read_until("[stranger]").await;
+    peer.read_until("[unauthenticated]").await;
     peer.send("GET /1 HTTP/1.1\r\nHost: h\r\n\r\n").await;
     peer.read_until("[GET /1 h 0]").await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_body_in_chunks_gives_back_the_memory_that_it_does_not_need() {
-    let edge = edge_with_memory(2 * REQUEST_BODY_BYTES_MAX);
+    let shared = shared_with_memory(2 * REQUEST_BODY_BYTES_MAX);
     let began = tokio::time::Instant::now();
-    let mut peer = Peer::of(&edge);
+    let mut peer = Peer::of(&shared);
     for _ in 0..3 {
         peer.send("POST /1 HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n7530\r\n")
             .await;
@@ -655,26 +660,26 @@ async fn a_body_in_chunks_gives_back_the_memory_that_it_does_not_need() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_does_not_take_the_answer_loses_the_connection() {
+async fn a_response_that_is_not_read_ends_the_connection() {
     let mut peer = Peer::new();
     peer.send("GET /large HTTP/1.1\r\nHost: h\r\n\r\n").await;
     let began = tokio::time::Instant::now();
     (&mut peer.serving).await.unwrap();
-    assert_eq!(began.elapsed(), paced::STALL_MAX);
+    assert_eq!(began.elapsed(), STALL_MAX);
     assert!(peer.read_to_end().await.len() < LARGE);
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_takes_the_answer_slowly_enough_gets_all_of_it() {
+async fn a_response_that_is_read_slowly_arrives_completely() {
     let mut peer = Peer::new();
     peer.send("GET /large HTTP/1.1\r\nHost: h\r\n\r\n").await;
     peer.read_until("\r\n\r\n").await;
-    let mut part = vec![0; paced::STALL_BYTES_MIN];
-    for _ in 0..LARGE / paced::STALL_BYTES_MIN {
-        tokio::time::sleep(paced::STALL_MAX.mul_f32(0.9)).await;
+    let mut part = vec![0; STALL_BYTES_MIN];
+    for _ in 0..LARGE / STALL_BYTES_MIN {
+        tokio::time::sleep(STALL_MAX.mul_f32(0.9)).await;
         peer.stream.read_exact(&mut part).await.unwrap();
     }
-    // And is still welcome.
+    // The connection remains usable.
     peer.send("GET /1 HTTP/1.1\r\nHost: h\r\n\r\n").await;
     peer.read_until("[GET /1 h 0]").await;
 }
@@ -711,26 +716,26 @@ async fn the_time_for_a_head_is_not_made_longer_by_single_bytes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn strangers_may_not_idle_for_minutes() {
+async fn unauthenticated_clients_may_not_idle_for_minutes() {
     let mut peer = Peer::new();
     peer.send("GET /secret HTTP/1.1\r\nHost: h\r\n\r\n").await;
-    peer.read_until("[stranger]").await;
+    peer.read_until("[unauthenticated]").await;
     let began = tokio::time::Instant::now();
     assert_eq!(peer.read_to_end().await, "");
     assert_eq!(began.elapsed(), HEAD_WAIT_MAX);
 }
 
 #[tokio::test]
-async fn nobody_has_to_leave_before_the_answer_is_out() {
-    let edge = Arc::new(edge());
-    let mut busy = Peer::of(&edge);
+async fn an_evicted_connection_completes_its_response() {
+    let shared = Arc::new(shared());
+    let mut busy = Peer::of(&shared);
     busy.send("GET /large HTTP/1.1\r\nHost: h\r\n\r\n").await;
     busy.read_until("\r\n\r\n").await;
-    let mut half_a_head = Peer::of(&edge);
+    let mut half_a_head = Peer::of(&shared);
     half_a_head.send("GET /1 HTTP/1.1\r\nHo").await;
-    edge.evict().await;
+    shared.evict().await;
     assert_eq!(half_a_head.read_to_end().await, "");
-    tokio::join!(edge.evict(), async {
+    tokio::join!(shared.evict(), async {
         let mut body = vec![0; LARGE];
         busy.stream.read_exact(&mut body).await.unwrap();
         assert_eq!(busy.read_to_end().await, "");
@@ -754,16 +759,19 @@ async fn long_urls_and_headers_are_refused_with_a_code() {
     ] {
         let mut peer = Peer::new();
         peer.send(format!("{head}\r\n")).await;
-        let answer = peer.read_to_end().await;
+        let response = peer.read_to_end().await;
         let start = format!("HTTP/1.1 {status} ");
-        assert!(answer.starts_with(&start), "{answer}");
-        assert!(answer.ends_with(&format!("{code}]")), "{answer}");
+        assert!(response.starts_with(&start), "{response}");
+        assert!(response.ends_with(&format!("{code}]")), "{response}");
     }
     // hyper counts headers by itself.
     let mut peer = Peer::new();
     let many = "X: y\r\n".repeat(HEADERS_MAX + 1);
     peer.send(format!("GET / HTTP/1.1\r\n{many}\r\n")).await;
-    let answer = peer.read_to_end().await;
-    assert!(answer.starts_with("HTTP/1.1 431 "), "{answer}");
-    assert!(answer.ends_with("[unread InvalidHeaderValue]"), "{answer}");
+    let response = peer.read_to_end().await;
+    assert!(response.starts_with("HTTP/1.1 431 "), "{response}");
+    assert!(
+        response.ends_with("[unread InvalidHeaderValue]"),
+        "{response}"
+    );
 }
