@@ -11,7 +11,9 @@ use crate::action::{GetProperties, GetStats, QueryTables, SetProperties};
 use crate::connection_string::ConnectionString;
 use crate::credential::{Account, Credential, CredentialSlot};
 use crate::error::Error;
-use crate::pipeline::{Hook, OperationReport, Pipeline, RetryPolicy};
+use crate::pipeline::{
+    Hook, OperationReport, Pipeline, PipelineHandle, PipelineOptions, RetryPolicy, user_agent,
+};
 use crate::sas::{AccountSasBuilder, SasUrl};
 use crate::transfer::{Export, Import, ImportMode};
 use crate::transport::{Backend, SystemClock};
@@ -34,7 +36,7 @@ use crate::transport::{Backend, SystemClock};
 /// ```
 #[derive(Clone)]
 pub struct TableServiceClient {
-    pipeline: Arc<Pipeline>,
+    pipeline: PipelineHandle,
 }
 
 impl TableServiceClient {
@@ -108,7 +110,7 @@ impl TableServiceClient {
     /// A client of the table with that name, which need not exist yet. A valid name has 3 to 63 letters and digits, and starts with
     /// a letter. An invalid name is reported when an operation on the table is awaited. The case of a name does not matter.
     pub fn table(&self, name: impl Into<String>) -> TableClient {
-        TableClient::new(Arc::clone(&self.pipeline), name.into())
+        TableClient::new(self.pipeline.clone(), name.into())
     }
 
     /// Lists the account's tables.
@@ -128,7 +130,7 @@ impl TableServiceClient {
     ///
     /// Those of the service, such as `AuthenticationFailed`; a shared access signature needs the permission to list.
     pub fn tables(&self) -> QueryTables {
-        QueryTables::new(Arc::clone(&self.pipeline))
+        QueryTables::new(self.pipeline.clone())
     }
 
     /// Reads whole tables, all of them by default, as records that can be written to a file or another account. See
@@ -161,7 +163,7 @@ impl TableServiceClient {
     /// `AuthorizationPermissionMismatch` and `AuthorizationResourceTypeMismatch` for a shared access signature without the
     /// permission or the resource type. Cosmos DB does not support this operation.
     pub fn properties(&self) -> GetProperties {
-        GetProperties::new(Arc::clone(&self.pipeline))
+        GetProperties::new(self.pipeline.clone())
     }
 
     /// Changes the properties of the account's table service. Properties that are `None` stay as they are. The change takes effect
@@ -193,7 +195,7 @@ impl TableServiceClient {
     /// [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent, for more than five CORS rules, for more than 2 KiB
     /// of them, or for a retention that is not 1 to 365 days.
     pub fn set_properties(&self, properties: ServiceProperties) -> SetProperties {
-        SetProperties::new(Arc::clone(&self.pipeline), properties)
+        SetProperties::new(self.pipeline.clone(), properties)
     }
 
     /// Asks the account's secondary location how far it is behind. Only accounts with read access to a secondary have one.
@@ -217,7 +219,7 @@ impl TableServiceClient {
     /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) where the name of the secondary cannot be derived from the
     /// endpoint, and [`TableServiceClientBuilder::secondary_endpoint`] was not set.
     pub fn stats(&self) -> GetStats {
-        GetStats::new(Arc::clone(&self.pipeline))
+        GetStats::new(self.pipeline.clone())
     }
 
     /// Starts a shared access signature for the account. Signing it takes the account's key; nothing is sent.
@@ -249,7 +251,7 @@ impl TableServiceClient {
     ///
     /// Those of [`sign`](AccountSasBuilder::sign).
     pub fn sas(&self) -> AccountSasBuilder {
-        AccountSasBuilder::new(Arc::clone(&self.pipeline))
+        AccountSasBuilder::new(self.pipeline.clone())
     }
 
     /// Replaces the credential of this client and of all its clones, for example after a key was changed, or before a shared access
@@ -330,6 +332,7 @@ pub struct TableServiceClientBuilder {
     reads_secondary: bool,
     denies_scans: bool,
     hook: Option<Hook>,
+    application_id: Option<String>,
 }
 
 impl TableServiceClientBuilder {
@@ -346,6 +349,7 @@ impl TableServiceClientBuilder {
             reads_secondary: false,
             denies_scans: false,
             hook: None,
+            application_id: None,
         }
     }
 
@@ -512,19 +516,35 @@ impl TableServiceClientBuilder {
         self
     }
 
+    /// The name of the application, such as `billing/2.1`. It is the first word of the `User-Agent` of each request, where the logs
+    /// of the service show it. It has 1 to 24 characters: letters, digits and any of ``!#$%&'*+-./^_`|~``.
+    ///
+    /// ```
+    /// use tablesdk::TableServiceClient;
+    ///
+    /// let service = TableServiceClient::builder("https://acct.table.core.windows.net")
+    ///     .application_id("billing/2.1")
+    ///     .build()?;
+    /// # Ok::<(), tablesdk::Error>(())
+    /// ```
+    pub fn application_id(mut self, id: &str) -> Self {
+        self.application_id = Some(id.to_owned());
+        self
+    }
+
     /// Builds the client.
     ///
     /// # Errors
     ///
-    /// When the endpoint is malformed, when reads should go to a secondary that cannot be derived from the endpoint, when an option
-    /// allows no request at all, or when the transport cannot be set up.
+    /// When the endpoint or the application id is malformed, when reads should go to a secondary that cannot be derived from the
+    /// endpoint, when an option allows no request at all, or when the transport cannot be set up.
     pub fn build(self) -> Result<TableServiceClient, Error> {
         let endpoint = self.endpoint?;
         let transport = match self.transport {
             Some(transport) => transport,
             None => default_transport()?,
         };
-        self.retry.check()?;
+        self.retry.check().map_err(Error::configuration_message)?;
         if let Some(requests) = self.max_in_flight
             && !(1..=Semaphore::MAX_PERMITS).contains(&requests)
         {
@@ -551,19 +571,22 @@ impl TableServiceClientBuilder {
             clock: &self.clock,
         };
         let credential = CredentialSlot::new(self.credential, &account)?;
-        let mut pipeline = Pipeline::new(
+        let pipeline = Pipeline::new(PipelineOptions {
             endpoint,
+            secondary,
+            reads_secondary: self.reads_secondary,
+            denies_scans: self.denies_scans,
+            hook: self.hook,
             backend,
             credential,
             transport,
-            self.clock,
-            self.retry,
-            self.max_in_flight,
-        );
-        pipeline.denies_scans = self.denies_scans;
-        pipeline.hook = self.hook;
+            clock: self.clock,
+            retry: self.retry,
+            max_in_flight: self.max_in_flight,
+            user_agent: user_agent(self.application_id.as_deref())?,
+        });
         Ok(TableServiceClient {
-            pipeline: Arc::new(pipeline.with_secondary(secondary, self.reads_secondary)),
+            pipeline: PipelineHandle::new(pipeline),
         })
     }
 }

@@ -1,7 +1,6 @@
 //! The handle to one table: its verbs, each an action that runs when awaited.
 
 use std::fmt;
-use std::sync::Arc;
 
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{ETag, IfMatch};
@@ -15,7 +14,7 @@ use crate::entity::key::{IntoEntityKey, KeyOf};
 use crate::entity::{Stored, TableEntity, WritableEntity};
 use crate::error::Error;
 use crate::key::IntoPartitionKey;
-use crate::pipeline::{Pipeline, Table};
+use crate::pipeline::{PipelineHandle, Table};
 use crate::sas::{SasUrl, StoredAccessPolicy, TableSasBuilder};
 
 /// A client of one table. Cloning it is cheap; clones share connections.
@@ -40,7 +39,7 @@ pub struct TableClient {
 }
 
 impl TableClient {
-    pub(crate) const fn new(pipeline: Arc<Pipeline>, name: String) -> Self {
+    pub(crate) const fn new(pipeline: PipelineHandle, name: String) -> Self {
         Self {
             table: Table::new(pipeline, name),
         }

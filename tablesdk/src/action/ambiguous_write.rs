@@ -1,46 +1,37 @@
-//! What becomes of a write that may have been carried out, although no answer says so, or the answer to its repetition says
+//! The outcome of a write that may have been carried out, although no response says so, or although the response to its retry says
 //! otherwise: 409 to an insert, 404 to a delete, 412 to a conditional write.
 //!
-//! Success is claimed only where it is sure. That the entity equals what was sent is no proof: two programs may send the same.
+//! Success is returned only where it is certain. That the entity equals what was sent proves nothing: two programs may send the
+//! same.
 
 use std::error::Error as StdError;
 
 use bytes::Bytes;
-use http::StatusCode;
+use http::{Response as HttpResponse, StatusCode};
 use tablesdk_protocol::operation::get_entity::{Request, Response};
 use tablesdk_protocol::wire::json::MetadataLevel;
-use tablesdk_protocol::{EntityKey, TableName};
 
+use super::change::EntityChange;
 use crate::error::{CurrentEntity, CurrentState, Error, ErrorKind};
-use crate::pipeline::{Effect, OperationRun, ServiceResponse};
+use crate::pipeline::{Effect, OperationRun};
 
-/// A write, as far as its outcome can be seen in the entity.
-pub(super) struct WriteAttempt<'a> {
-    pub(super) table: &'a TableName,
-    pub(super) key: &'a EntityKey,
-    /// What should be there; nothing, after a delete.
-    pub(super) body: Option<&'a Bytes>,
-    /// Nothing but the body should be there.
-    pub(super) whole: bool,
-}
-
-/// Looks at what there is after a write that failed and may have been carried out all the same. The error comes back as it
-/// is when the write was surely not carried out.
+/// Reads the current state of the entity after a write that failed and may have been carried out all the same. An error of a write
+/// that was certainly not carried out is returned as it is.
 pub(super) async fn resolve(
     run: &mut OperationRun<'_>,
-    sent: WriteAttempt<'_>,
+    change: &EntityChange,
     error: Error,
 ) -> Result<(CurrentState, Error), Error> {
-    let error = error.with_key(sent.key);
+    let error = error.with_key(&change.key);
     if !error.is_ambiguous() {
         return Err(error);
     }
-    // A service that gives no answer to the write is not asked for more.
-    let row = match error.kind() {
-        ErrorKind::Response | ErrorKind::Service => read_current(run, &sent).await,
+    // A service that does not respond to the write gets no further request.
+    let current = match error.kind() {
+        ErrorKind::Response | ErrorKind::Service => read_current(run, change).await,
         _ => CurrentState::Unread,
     };
-    Ok((row, run.annotate(error)))
+    Ok((current, run.annotate(error)))
 }
 
 /// The error of a write with a success response that is not a well-formed response of the service. Any component in between can
@@ -49,27 +40,30 @@ pub(super) fn malformed_success(problem: impl Into<Box<dyn StdError + Send + Syn
     Error::response(problem).with_ambiguous(true)
 }
 
-/// Whether a success has a status that the service gives it.
-pub(super) fn check_status(answer: &ServiceResponse, statuses: &[StatusCode]) -> Result<(), Error> {
-    let status = answer.response.status();
+/// Whether a success has a status that the service sends for it.
+pub(super) fn check_status(
+    response: &HttpResponse<Bytes>,
+    statuses: &[StatusCode],
+) -> Result<(), Error> {
+    let status = response.status();
     if statuses.contains(&status) {
         return Ok(());
     }
     Err(malformed_success(format!(
-        "the service does not answer with {status}"
+        "the service does not respond with {status}"
     )))
 }
 
 /// Resolves the outcome of a write that has no entity to read back: only a well-formed response of the service counts as success.
 pub(super) fn resolve_without_entity(
     operation: &'static str,
-    sent: Result<ServiceResponse, Error>,
+    sent: Result<HttpResponse<Bytes>, Error>,
     statuses: &[StatusCode],
 ) -> Result<(), Error> {
-    let told = sent.and_then(|answer| {
-        check_status(&answer, statuses).map_err(|error| error.with_operation(operation))
+    let checked = sent.and_then(|response| {
+        check_status(&response, statuses).map_err(|error| error.with_operation(operation))
     });
-    told.map_err(|error| {
+    checked.map_err(|error| {
         if error.is_ambiguous() {
             error.into_outcome_unknown(CurrentState::Unread)
         } else {
@@ -78,23 +72,23 @@ pub(super) fn resolve_without_entity(
     })
 }
 
-/// What is there now.
+/// The current state of the entity of a change.
 pub(super) async fn read_current(
     run: &mut OperationRun<'_>,
-    sent: &WriteAttempt<'_>,
+    change: &EntityChange,
 ) -> CurrentState {
     let request = Request {
-        table: sent.table.clone(),
-        key: sent.key.clone(),
+        table: change.table().clone(),
+        key: change.key.clone(),
         select: None,
         level: MetadataLevel::Minimal,
     };
     let request = request.encode(&run.pipeline().endpoint);
     match run.send(Effect::ReadNow, &request).await {
-        Ok(answer) => {
-            let Response { etag, content } = Response::decode(answer.response);
-            match CurrentEntity::new(content, etag, sent.body, sent.whole) {
-                Ok(Some(row)) => CurrentState::Present(row),
+        Ok(response) => {
+            let Response { etag, content } = Response::decode(response);
+            match CurrentEntity::new(content, etag, change.body(), change.is_whole()) {
+                Ok(Some(entity)) => CurrentState::Present(entity),
                 Ok(None) | Err(_) => CurrentState::Unread,
             }
         }

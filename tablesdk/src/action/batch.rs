@@ -5,19 +5,16 @@
 use std::fmt;
 
 use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
-use tablesdk_protocol::operation::batch::{Change, Request};
+use tablesdk_protocol::operation::batch::Request;
 use tablesdk_protocol::operation::update_entity::Mode;
-use tablesdk_protocol::operation::{
-    EntityBody, Prefer, delete_entity, insert_entity, update_entity,
-};
-use tablesdk_protocol::wire::json::MetadataLevel;
 use tablesdk_protocol::{ETag, EntityKey, IfMatch, PartitionKey, TableName};
 
-use super::ambiguous_write::{WriteAttempt, resolve};
+use super::ambiguous_write::resolve;
+use super::change::EntityChange;
 use super::exactly_once::{self, KeepMarker};
-use super::transaction::{Transaction, content};
+use super::transaction::Transaction;
 use super::update_entity::{encode_stored, operation};
-use super::{EncodedEntity, check_condition};
+use super::{EncodedEntity, check_condition, refused};
 use crate::entity::key::IntoEntityKey;
 use crate::entity::{EntityError, Stored, WritableEntity};
 use crate::error::{CurrentState, Error};
@@ -66,20 +63,21 @@ pub struct Batch<'e> {
     target: Result<(TableName, PartitionKey), Error>,
     items: Vec<Item<'e>>,
     /// The first error of a change.
-    refused: Option<Error>,
+    refused_change: Option<Error>,
     exactly_once: Option<KeepMarker>,
 }
 
 struct Item<'e> {
-    operation: &'static str,
-    key: EntityKey,
-    change: Change,
+    change: EntityChange,
     written: Option<Written<'e>>,
 }
 
+/// Puts the new ETag into an entity that was written.
+type Written<'e> = Box<dyn FnOnce(ETag) + Send + 'e>;
+
 impl<'e> Batch<'e> {
     pub(crate) fn new(table: Table, partition: Result<PartitionKey, EntityError>) -> Self {
-        let partition = partition.map_err(|error| Error::input(error).with_operation(OPERATION));
+        let partition = partition.map_err(|error| refused(OPERATION, error));
         let target = table
             .checked_name(OPERATION)
             .and_then(|name| Ok((name, partition?)));
@@ -87,7 +85,7 @@ impl<'e> Batch<'e> {
             table,
             target,
             items: Vec::new(),
-            refused: None,
+            refused_change: None,
             exactly_once: None,
         }
     }
@@ -108,14 +106,8 @@ impl<'e> Batch<'e> {
     }
 
     pub(super) fn insert_encoded(self, encoded: Result<EncodedEntity, Error>) -> Self {
-        self.add(INSERT, encoded, |table, EncodedEntity { key, body }| {
-            let change = Change::Insert(insert_entity::Request {
-                table,
-                entity: EntityBody::from_bytes(body),
-                prefer: Prefer::ReturnNoContent,
-                level: MetadataLevel::Minimal,
-            });
-            (key, change, None)
+        self.add(INSERT, encoded, |table, entity| {
+            (EntityChange::insert(table, entity), None)
         })
     }
 
@@ -154,8 +146,7 @@ impl<'e> Batch<'e> {
     /// Deletes an entity that must exist, whatever its version.
     pub fn delete(self, key: impl IntoEntityKey) -> Self {
         let key = key.into_entity_key();
-        let key = key.map_err(|error| Error::input(error).with_operation(DELETE));
-        self.delete_if(key, IfMatch::Any)
+        self.delete_if(key.map_err(|error| refused(DELETE, error)), IfMatch::Any)
     }
 
     /// Deletes an entity if its stored version is the one that was read.
@@ -169,39 +160,26 @@ impl<'e> Batch<'e> {
             table,
             target,
             items,
-            refused,
+            refused_change,
             exactly_once,
         } = self;
-        let (name, _) = target?;
-        if let Some(error) = refused {
+        target?;
+        if let Some(error) = refused_change {
             return Err(error);
         }
         let count = items.len();
         let problem = match count {
-            1..BATCH_CHANGES_MAX => None,
             BATCH_CHANGES_MAX if exactly_once.is_some() => Some(BatchProblem::MarkerExceeds),
-            BATCH_CHANGES_MAX => None,
+            1..=BATCH_CHANGES_MAX => None,
             _ => Some(BatchProblem::Count { count }),
         };
         if let Some(problem) = problem {
-            return Err(Error::input(problem).with_operation(OPERATION));
+            return Err(refused(OPERATION, problem));
         }
-        let (mut operations, mut keys) = (Vec::new(), Vec::new());
-        let (mut changes, mut writes) = (Vec::new(), Vec::new());
-        for item in items {
-            operations.push(item.operation);
-            keys.push(item.key);
-            changes.push(item.change);
-            writes.push(item.written);
-        }
-        let checked = Checked {
-            table: &name,
-            operations: &operations,
-            keys: &keys,
-            changes,
-        };
+        let items = items.into_iter().map(|item| (item.change, item.written));
+        let (changes, writes): (Vec<_>, Vec<_>) = items.unzip();
         let mut run = table.begin(OPERATION);
-        let etags = checked.send(&mut run, exactly_once).await;
+        let etags = send(&mut run, &changes, exactly_once).await;
         let etags = run.end(etags)?;
         for (written, etag) in writes.into_iter().zip(&etags) {
             if let (Some(written), Some(etag)) = (written, etag) {
@@ -224,8 +202,7 @@ impl<'e> Batch<'e> {
     ) -> Self {
         let operation = operation(mode, if_match.as_ref());
         self.add(operation, encoded, |table, entity| {
-            let (key, change) = update(table, mode, if_match, entity);
-            (key, change, None)
+            (EntityChange::update(table, mode, if_match, entity), None)
         })
     }
 
@@ -237,9 +214,9 @@ impl<'e> Batch<'e> {
             Ok(encoded)
         });
         self.add(operation, encoded, |table, encoded| {
-            let (key, change) = update(table, mode, Some(if_match), encoded);
             let written: Written<'e> = Box::new(move |etag| entity.written(etag));
-            (key, change, Some(written))
+            let change = EntityChange::update(table, mode, Some(if_match), encoded);
+            (change, Some(written))
         })
     }
 
@@ -249,18 +226,13 @@ impl<'e> Batch<'e> {
             Ok(key)
         });
         self.add(DELETE, key, |table, key| {
-            let request = delete_entity::Request {
-                table,
-                key: key.clone(),
-                if_match,
-            };
-            (key, Change::Delete(request), None)
+            (EntityChange::delete(table, key, if_match), None)
         })
     }
 
     /// The size of the request with the changes so far.
     pub(super) fn body_bytes(&self) -> usize {
-        let changes = self.items.iter().map(|item| item.change.clone());
+        let changes = self.items.iter().map(|item| item.change.change.clone());
         let pipeline = &self.table.pipeline;
         let adapt = |change: &mut _| pipeline.adapt(change);
         let request = Request::Changes(changes.collect());
@@ -272,47 +244,34 @@ impl<'e> Batch<'e> {
         mut self,
         operation: &'static str,
         input: Result<T, Error>,
-        change: impl FnOnce(TableName, T) -> (EntityKey, Change, Option<Written<'e>>),
+        change: impl FnOnce(TableName, T) -> (EntityChange, Option<Written<'e>>),
     ) -> Self {
-        let index = self.items.len();
-        let (Ok((table, partition)), None) = (&self.target, &self.refused) else {
+        let (Ok((table, partition)), None) = (&self.target, &self.refused_change) else {
             return self;
         };
-        let refused = match input {
-            Ok(input) => {
-                let (key, change, written) = change(table.clone(), input);
-                let problem = if key.partition_key() != partition {
-                    Some(BatchProblem::Partition {
-                        partition: partition.as_str().to_owned(),
-                    })
-                } else if self.items.iter().any(|item| item.key == key) {
-                    Some(BatchProblem::Twice)
-                } else {
-                    None
-                };
-                match problem {
-                    Some(problem) => Error::input(problem)
-                        .with_operation(operation)
-                        .with_key(&key),
-                    None => {
-                        self.items.push(Item {
-                            operation,
-                            key,
-                            change,
-                            written,
-                        });
-                        return self;
-                    }
+        let item = input.and_then(|input| {
+            let (change, written) = change(table.clone(), input);
+            let key = &change.key;
+            let problem = if key.partition_key() != partition {
+                BatchProblem::Partition {
+                    partition: partition.as_str().to_owned(),
                 }
-            }
-            Err(error) => error,
-        };
-        self.refused = Some(refused.with_batch_index(index));
+            } else if self.items.iter().any(|item| item.change.key == *key) {
+                BatchProblem::Twice
+            } else {
+                return Ok(Item { change, written });
+            };
+            Err(refused(operation, problem).with_key(key))
+        });
+        match item {
+            Ok(item) => self.items.push(item),
+            Err(error) => self.refused_change = Some(error.with_batch_index(self.items.len())),
+        }
         self
     }
 }
 
-awaitable!(impl['e] Batch<'e> => 'e, BatchResult);
+action!(impl['e] Batch<'e>, table.pipeline => 'e, BatchResult);
 exactly_once_options!(
     impl[] Batch<'_>;
     /// Determines the outcome even when responses are lost. The marker for this is one of the changes, so the batch can have at
@@ -330,12 +289,13 @@ exactly_once_options!(
 
 impl fmt::Debug for Batch<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let changes = self.items.iter().map(|item| (item.operation, &item.key));
+        let changes = self.items.iter().map(|item| &item.change);
+        let changes = changes.map(|change| (change.operation(), &change.key));
         f.debug_struct("Batch")
             .field("table", &self.table)
             .field("target", &self.target)
             .field("changes", &changes.collect::<Vec<_>>())
-            .field("refused", &self.refused)
+            .field("refused", &self.refused_change)
             .finish()
     }
 }
@@ -365,75 +325,30 @@ impl BatchResult {
     }
 }
 
-/// The changes of a batch, checked.
-struct Checked<'b> {
-    table: &'b TableName,
-    operations: &'b [&'static str],
-    keys: &'b [EntityKey],
-    changes: Vec<Change>,
-}
-
-impl Checked<'_> {
-    async fn send(
-        self,
-        run: &mut OperationRun<'_>,
-        once: Option<KeepMarker>,
-    ) -> Result<Vec<Option<ETag>>, Error> {
-        let Self {
-            table,
-            operations,
-            keys,
-            changes,
-        } = self;
-        let done = if let Some(keep) = once {
-            exactly_once::commit(run, table, keys, changes.clone(), keep).await
-        } else {
-            let done = Transaction::new(run, changes.clone())?.send(run).await;
-            done.map(|done| done.etags)
-        };
-        let error = match done {
-            Ok(etags) => {
-                run.note_entities(changes.len());
-                return Ok(etags);
-            }
-            Err(error) => error,
-        };
-        let index = error.batch_index().unwrap_or(changes.len());
-        let (Some(operation), Some(key), Some(change)) =
-            (operations.get(index), keys.get(index), changes.get(index))
-        else {
-            return Err(as_a_whole(error));
-        };
-        let error = error.for_change(operation);
-        let (body, whole) = content(change);
-        let sent = WriteAttempt {
-            table,
-            key,
-            body,
-            whole,
-        };
-        let (row, error) = resolve(run, sent, error).await?;
-        Err(error.into_outcome_unknown(row))
-    }
-}
-
-type Written<'e> = Box<dyn FnOnce(ETag) + Send + 'e>;
-
-fn update(
-    table: TableName,
-    mode: Mode,
-    if_match: Option<IfMatch>,
-    entity: EncodedEntity,
-) -> (EntityKey, Change) {
-    let EncodedEntity { key, body } = entity;
-    let request = update_entity::Request {
-        table,
-        key: key.clone(),
-        mode,
-        if_match,
-        entity: EntityBody::from_bytes(body),
+async fn send(
+    run: &mut OperationRun<'_>,
+    changes: &[EntityChange],
+    exactly_once: Option<KeepMarker>,
+) -> Result<Vec<Option<ETag>>, Error> {
+    let sent = if let Some(keep) = exactly_once {
+        exactly_once::commit(run, changes, keep).await
+    } else {
+        let transaction = Transaction::new(run, changes.iter().map(|change| &change.change))?;
+        transaction.send(run).await.map(|done| done.etags)
     };
-    (key, Change::Update(request))
+    let error = match sent {
+        Ok(etags) => {
+            run.report().entities = changes.len();
+            return Ok(etags);
+        }
+        Err(error) => error,
+    };
+    let Some(change) = error.batch_index().and_then(|index| changes.get(index)) else {
+        return Err(as_a_whole(error));
+    };
+    let error = error.for_change(change.operation());
+    let (current, error) = resolve(run, change, error).await?;
+    Err(error.into_outcome_unknown(current))
 }
 
 /// An error that is about no change in particular.

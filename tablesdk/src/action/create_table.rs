@@ -96,8 +96,7 @@ impl CreateTable {
             prefer: Prefer::ReturnNoContent,
             level: MetadataLevel::Minimal,
         };
-        let pipeline = &self.table.pipeline;
-        let request = request.encode(&pipeline.endpoint);
+        let request = request.encode(self.table.endpoint());
         match self.table.send(OPERATION, Effect::Write, &request).await {
             // Somebody created it, most likely an attempt of ours: a table holds nothing that could tell.
             Err(error)
@@ -113,7 +112,7 @@ impl CreateTable {
     }
 }
 
-awaitable!(impl[] CreateTable => ());
+action!(impl[] CreateTable, table.pipeline => ());
 
 /// Creates a table unless it exists. See [`CreateTable::if_missing`].
 #[derive(Clone, Debug)]
@@ -139,6 +138,6 @@ impl CreateTableIfMissing {
     }
 }
 
-awaitable!(impl[] CreateTableIfMissing => bool);
+action!(impl[] CreateTableIfMissing, create.table.pipeline => bool);
 
 const OPERATION: &str = "create table";

@@ -5,8 +5,7 @@ use tablesdk_protocol::operation::delete_table::Request;
 
 use super::ambiguous_write::resolve_without_entity;
 use crate::error::Error;
-use crate::pipeline::Effect;
-use crate::pipeline::Table;
+use crate::pipeline::{Effect, Table};
 
 /// Deletes a table. See [`TableClient::delete_table`](crate::TableClient::delete_table).
 #[derive(Clone, Debug)]
@@ -24,8 +23,7 @@ impl DeleteTable {
         let request = Request {
             name: self.table.checked_name(OPERATION)?,
         };
-        let pipeline = &self.table.pipeline;
-        let request = request.encode(&pipeline.endpoint);
+        let request = request.encode(self.table.endpoint());
         match self.table.send(OPERATION, Effect::Write, &request).await {
             // It is gone, most likely by an attempt of ours.
             Err(error) if error.is_ambiguous() && error.is_not_found() => Ok(true),
@@ -37,6 +35,6 @@ impl DeleteTable {
     }
 }
 
-awaitable!(impl[] DeleteTable => bool);
+action!(impl[] DeleteTable, table.pipeline => bool);
 
 const OPERATION: &str = "delete table";

@@ -11,16 +11,17 @@
 use std::time::Duration;
 
 use http::StatusCode;
-use tablesdk_protocol::operation::batch::Change;
-use tablesdk_protocol::operation::{EntityBody, Prefer, delete_entity, get_entity, insert_entity};
+use tablesdk_protocol::operation::get_entity;
 use tablesdk_protocol::wire::json::{JsonEntity, MetadataLevel, read_entity};
 use tablesdk_protocol::{ETag, EntityKey, ErrorCode, Guid, IfMatch, TableName, Value};
 
-use super::ambiguous_write::{WriteAttempt, check_status, read_current};
-use super::transaction::{Transaction, content};
+use super::EncodedEntity;
+use super::ambiguous_write::{check_status, read_current};
+use super::change::EntityChange;
+use super::transaction::Transaction;
 use crate::entity::write_values;
 use crate::error::{CurrentState, Error};
-use crate::pipeline::{Effect, OperationRun, random_guid};
+use crate::pipeline::{Effect, OperationRun, SendOptions, random_guid};
 
 /// The minimum time that the marker stays after a success. Zero: it is deleted at once, unless the outcome of an attempt is
 /// ambiguous.
@@ -61,34 +62,35 @@ impl KeepMarker {
     }
 }
 
-/// Carries changes out exactly once, or not at all, and gives back the new versions in their order; `None` for a delete.
+/// Carries changes out exactly once, or not at all, and returns the new ETags in their order; `None` for a delete.
 ///
-/// Where the answer was lost and the entity was written again since, the version is one that is over.
+/// Where the response was lost and the entity was written again since, the ETag is one that is no longer current.
 ///
-/// The error is [ambiguous](Error::is_ambiguous) only where not even the marker could be asked.
+/// The error is [ambiguous](Error::is_ambiguous) only where not even the marker could be read or written.
 pub(super) async fn commit(
     run: &mut OperationRun<'_>,
-    table: &TableName,
-    keys: &[EntityKey],
-    changes: Vec<Change>,
+    changes: &[EntityChange],
     keep: KeepMarker,
 ) -> Result<Vec<Option<ETag>>, Error> {
-    let marker = Marker::new(run, table, keys, keep)?;
-    let mut all = vec![Change::Insert(marker.insert(State::Committed)?)];
-    all.extend(changes);
-    let transaction = Transaction::new(run, all)?;
+    let Some(first) = changes.first() else {
+        return Ok(Vec::new());
+    };
+    let marker = Marker::new(run, first, keep)?;
+    let insert = marker.insert(State::Committed)?;
+    let all = [&insert].into_iter().chain(changes);
+    let transaction = Transaction::new(run, all.map(|change| &change.change))?;
     let error = match transaction.send(run).await {
         Ok(done) => {
-            // An attempt that is still under way must find the marker.
+            // An attempt that is still in flight must find the marker.
             if !done.is_after_ambiguous && keep.0.is_zero() {
-                marker.sweep(run).await;
+                marker.delete(run).await;
             }
             return Ok(done.etags.into_iter().skip(1).collect());
         }
         Err(error) => error,
     };
     let index = error.batch_index();
-    // Even at the first attempt: something on the way may have sent it twice.
+    // Even at the first attempt: a proxy may have sent it twice.
     let met_itself = index == Some(0) && error.code() == Some(&ErrorCode::EntityAlreadyExists);
     let error = match index {
         Some(index) if index > 0 => error.with_batch_index(index - 1),
@@ -97,7 +99,7 @@ pub(super) async fn commit(
     if !error.is_ambiguous() && !met_itself {
         return Err(error);
     }
-    // A backend that leaves out which change it refuses may have meant another one: then no marker is there.
+    // A backend that does not report which change it refuses may have refused another one: then no marker exists.
     let found = if met_itself {
         marker.read(run).await
     } else {
@@ -110,8 +112,8 @@ pub(super) async fn commit(
     match outcome {
         Outcome::Committed { marker: over } => {
             let mut etags = Vec::new();
-            for (key, change) in keys.iter().zip(transaction.changes().iter().skip(1)) {
-                etags.push(version_now(run, table, key, change, &over).await);
+            for change in changes {
+                etags.push(current_etag(run, change, &over).await);
             }
             Ok(etags)
         }
@@ -120,14 +122,14 @@ pub(super) async fn commit(
     }
 }
 
-/// Whether a row of that key is a marker.
+/// Whether an entity with this row key is a marker.
 pub(super) fn is_marker(row_key: &str) -> bool {
     row_key
         .strip_prefix(PREFIX)
         .is_some_and(|id| id.parse::<Guid>().is_ok())
 }
 
-/// The row that proves that the changes beside it were carried out.
+/// The entity that proves that the changes in its transaction were carried out.
 struct Marker<'t> {
     table: &'t TableName,
     key: EntityKey,
@@ -154,21 +156,20 @@ enum Outcome {
 impl<'t> Marker<'t> {
     fn new(
         run: &OperationRun<'_>,
-        table: &'t TableName,
-        keys: &[EntityKey],
+        first: &'t EntityChange,
         keep: KeepMarker,
     ) -> Result<Self, Error> {
-        let partition = keys.first().map_or("", |key| key.partition_key().as_str());
+        let partition = first.key.partition_key().as_str();
         let key = EntityKey::new(partition, format!("{PREFIX}{}", random_guid()));
         Ok(Self {
-            table,
+            table: first.table(),
             key: key.map_err(|error| run.annotate(Error::input(error)))?,
             operation: run.operation(),
             keep,
         })
     }
 
-    fn insert(&self, state: State) -> Result<insert_entity::Request, Error> {
+    fn insert(&self, state: State) -> Result<EntityChange, Error> {
         let text = |text: &str| Value::String(text.to_owned());
         let mut values = vec![
             ("TablesdkMarker".to_owned(), text("exactly-once")),
@@ -180,21 +181,18 @@ impl<'t> Marker<'t> {
             values.push((KEEP_SECONDS.to_owned(), seconds));
         }
         let body = write_values(&self.key, &values).map_err(Error::input)?;
-        Ok(insert_entity::Request {
-            table: self.table.clone(),
-            entity: EntityBody::from_bytes(body),
-            prefer: Prefer::ReturnNoContent,
-            level: MetadataLevel::Minimal,
-        })
+        let key = self.key.clone();
+        let entity = EncodedEntity { key, body };
+        Ok(EntityChange::insert(self.table.clone(), entity))
     }
 
-    /// Settles what came of the changes, once and for all.
+    /// Determines the outcome of the changes once and for all.
     async fn decide(&self, run: &mut OperationRun<'_>) -> Result<Outcome, Error> {
-        let request = self.insert(State::Cancelled)?;
-        let request = request.encode(&run.pipeline().endpoint);
+        let insert = self.insert(State::Cancelled)?;
+        let request = insert.change.encode(&run.pipeline().endpoint);
         let statuses = [StatusCode::CREATED, StatusCode::NO_CONTENT];
         Ok(match run.send(Effect::Write, &request).await {
-            Ok(answer) if check_status(&answer, &statuses).is_ok() => Outcome::Cancelled,
+            Ok(response) if check_status(&response, &statuses).is_ok() => Outcome::Cancelled,
             Err(error) if error.code() == Some(&ErrorCode::EntityAlreadyExists) => {
                 self.read(run).await.unwrap_or(Outcome::Unknown)
             }
@@ -202,7 +200,7 @@ impl<'t> Marker<'t> {
         })
     }
 
-    /// What the marker says; `None` when there is none.
+    /// The outcome by the marker; `None` when no marker exists.
     async fn read(&self, run: &mut OperationRun<'_>) -> Option<Outcome> {
         let request = get_entity::Request {
             table: self.table.clone(),
@@ -211,33 +209,34 @@ impl<'t> Marker<'t> {
             level: MetadataLevel::Minimal,
         };
         let request = request.encode(&run.pipeline().endpoint);
-        let answer = match run.send(Effect::ReadNow, &request).await {
-            Ok(answer) => answer,
+        let response = match run.send(Effect::ReadNow, &request).await {
+            Ok(response) => response,
             Err(error) if error.is_no_such_resource() => return None,
             Err(_) => return Some(Outcome::Unknown),
         };
-        let get_entity::Response { etag, content } = get_entity::Response::decode(answer.response);
-        let Ok(row) = read_entity(&content) else {
+        let get_entity::Response { etag, content } = get_entity::Response::decode(response);
+        let Ok(entity) = read_entity(&content) else {
             return Some(Outcome::Unknown);
         };
-        let state = row.text(STATE).ok().flatten();
-        Some(match (state, etag.or_else(|| row.etag())) {
+        let state = entity.text(STATE).ok().flatten();
+        Some(match (state, etag.or_else(|| entity.etag())) {
             (Some(COMMITTED), Some(marker)) => Outcome::Committed { marker },
             (Some(CANCELLED), _) => Outcome::Cancelled,
             _ => Outcome::Unknown,
         })
     }
 
-    /// Deletes the marker, if that can be done at the first attempt: the changes are done in any case.
-    async fn sweep(&self, run: &mut OperationRun<'_>) {
-        let request = delete_entity::Request {
-            table: self.table.clone(),
-            key: self.key.clone(),
-            if_match: IfMatch::Any,
+    /// Deletes the marker, if the first attempt succeeds: the changes were carried out in any case.
+    async fn delete(&self, run: &mut OperationRun<'_>) {
+        let key = self.key.clone();
+        let delete = EntityChange::delete(self.table.clone(), key, IfMatch::Any);
+        let request = delete.change.encode(&run.pipeline().endpoint);
+        let options = SendOptions {
+            attempts: Some(1),
+            ..SendOptions::default()
         };
-        let request = request.encode(&run.pipeline().endpoint);
-        // What stays behind, `sweep_markers` finds.
-        let _ = run.send_once(Effect::Write, &request).await;
+        // A marker that remains is found by `sweep_markers`.
+        let _ = run.send_with(Effect::Write, &request, options).await;
     }
 }
 
@@ -250,37 +249,28 @@ impl State {
     }
 }
 
-/// The version of a change that was carried out without an answer: that of the entity now, if that is what the change made of
-/// it; else one that is over, as the true one is.
-async fn version_now(
+/// The ETag after a change that was carried out without a response: that of the entity now, if the entity is as the change made
+/// it; else one that is no longer current, as the true one is.
+async fn current_etag(
     run: &mut OperationRun<'_>,
-    table: &TableName,
-    key: &EntityKey,
-    change: &Change,
+    change: &EntityChange,
     over: &ETag,
 ) -> Option<ETag> {
-    if let Change::Delete(_) = change {
-        return None;
-    }
-    let (body, whole) = content(change);
-    let sent = WriteAttempt {
-        table,
-        key,
-        body,
-        whole,
-    };
-    Some(match read_current(run, &sent).await {
+    change.body()?;
+    Some(match read_current(run, change).await {
         // After a merge, properties that were not sent may have changed since.
-        CurrentState::Present(row) if whole && row.equals_sent() => row.etag().clone(),
+        CurrentState::Present(entity) if change.is_whole() && entity.equals_sent() => {
+            entity.etag().clone()
+        }
         _ => over.clone(),
     })
 }
 
-/// What the names of all markers start with. Sorts behind letters and digits.
+/// The prefix of the row keys of all markers. It sorts after letters and digits.
 pub(super) const PREFIX: &str = "~tablesdk.once.";
-/// Behind the names of all markers, which go on with a GUID.
+/// Sorts after the row keys of all markers, which go on with a GUID.
 pub(super) const PREFIX_END: &str = "~tablesdk.once.~";
-/// How long a marker is to stay from its timestamp on, where that was asked for.
+/// The minimum time that a marker stays after its timestamp, where the caller set one.
 pub(super) const KEEP_SECONDS: &str = "TablesdkKeepSeconds";
 const STATE: &str = "TablesdkState";
 const COMMITTED: &str = "committed";

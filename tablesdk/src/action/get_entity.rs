@@ -93,7 +93,7 @@ impl<E: TableEntity> GetEntity<E> {
     }
 }
 
-awaitable!(impl[E: TableEntity] GetEntity<E> => Option<Stored<E>>);
+action!(impl[E: TableEntity] GetEntity<E>, table.pipeline => Option<Stored<E>>);
 debug_by_fields!(GetEntity<E> { table, key, is_tracked });
 
 /// Reads one entity and converts it with a closure. See [`GetEntity::resolve`].
@@ -120,9 +120,9 @@ impl<F> ResolveEntity<F> {
     }
 }
 
-awaitable!(
+action!(
     impl[T: Send + 'static, F: FnOnce(Stored<DynamicEntity>) -> Result<T, ResolveError> + Send + 'static]
-    ResolveEntity<F> => Option<T>
+    ResolveEntity<F>, table.pipeline => Option<T>
 );
 debug_by_fields!(ResolveEntity<F> { table, key });
 
@@ -150,7 +150,11 @@ async fn read<E: TableEntity>(
     Ok((key, run.end(read)?))
 }
 
-fn stored<E: TableEntity>(content: &Bytes, etag: Option<ETag>) -> Result<Stored<E>, Error> {
+/// Decodes an entity.
+pub(super) fn stored<E: TableEntity>(
+    content: &Bytes,
+    etag: Option<ETag>,
+) -> Result<Stored<E>, Error> {
     let entity = read_entity(content).map_err(Error::response)?;
     Stored::read(&entity, etag).map_err(Error::response)
 }
@@ -170,11 +174,11 @@ pub(super) async fn fetch(
         level: MetadataLevel::Minimal,
     };
     let request = request.encode(&run.pipeline().endpoint);
-    run.note_access(AccessClass::Point);
-    let answer = run.send(effect, &request).await;
-    let answer = answer.map_err(|error| error.with_key(key))?;
-    run.note_entities(1);
-    let Response { etag, content } = Response::decode(answer.response);
+    run.report().access = Some(AccessClass::Point);
+    let response = run.send(effect, &request).await;
+    let response = response.map_err(|error| error.with_key(key))?;
+    run.report().entities = 1;
+    let Response { etag, content } = Response::decode(response);
     Ok((content, etag))
 }
 

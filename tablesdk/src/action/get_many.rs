@@ -54,7 +54,7 @@ impl<E: TableEntity> GetMany<E> {
     }
 }
 
-awaitable!(impl[E: TableEntity] GetMany<E> => Vec<Option<Stored<E>>>);
+action!(impl[E: TableEntity] GetMany<E>, table.pipeline => Vec<Option<Stored<E>>>);
 
 debug_by_fields!(GetMany<E> { table, keys, concurrency });
 

@@ -6,8 +6,7 @@ use tablesdk_protocol::operation::get_table::Request;
 use tablesdk_protocol::wire::json::MetadataLevel;
 
 use crate::error::Error;
-use crate::pipeline::Effect;
-use crate::pipeline::Table;
+use crate::pipeline::{Effect, Table};
 
 /// Checks whether a table exists. See [`TableClient::table_exists`](crate::TableClient::table_exists).
 #[derive(Clone, Debug)]
@@ -26,15 +25,14 @@ impl TableExists {
             name: self.table.checked_name(OPERATION)?,
             level: MetadataLevel::Minimal,
         };
-        let pipeline = &self.table.pipeline;
-        let request = request.encode(&pipeline.endpoint);
+        let request = request.encode(self.table.endpoint());
         match self.table.send(OPERATION, Effect::Read, &request).await {
-            // The status is the answer, since emulators put something else than the table into the body. Any proxy can give the
-            // status, so that the header tells whose it is.
-            Ok(answer) => {
-                let (status, headers) = (answer.response.status(), answer.response.headers());
+            // Only the status counts, since the body of some emulators is not the table. A proxy can send the same status, so the
+            // header shows whose response it is.
+            Ok(response) => {
+                let (status, headers) = (response.status(), response.headers());
                 let problem = if status != StatusCode::OK {
-                    format!("the service does not answer with {status}")
+                    format!("the service does not respond with {status}")
                 } else if !headers.contains_key(X_MS_REQUEST_ID) {
                     format!("{status} without the header {X_MS_REQUEST_ID} is not the service's")
                 } else {
@@ -48,6 +46,6 @@ impl TableExists {
     }
 }
 
-awaitable!(impl[] TableExists => bool);
+action!(impl[] TableExists, table.pipeline => bool);
 
 const OPERATION: &str = "get table";

@@ -4,17 +4,14 @@ use std::error::Error as StdError;
 use std::marker::PhantomData;
 
 use bytes::Bytes;
-use http::StatusCode;
-use tablesdk_protocol::operation::batch::Change;
-use tablesdk_protocol::operation::insert_entity::{Request, Response};
-use tablesdk_protocol::operation::{EntityBody, Prefer};
-use tablesdk_protocol::wire::json::{MetadataLevel, read_entity};
+use tablesdk_protocol::wire::json::read_entity;
 use tablesdk_protocol::{ETag, EntityKey, Timestamp};
 
 use super::EncodedEntity;
-use super::ambiguous_write::{WriteAttempt, check_status, malformed_success, resolve};
-use super::exactly_once::{self, KeepMarker};
-use super::get_entity::fetch;
+use super::ambiguous_write::malformed_success;
+use super::change::EntityChange;
+use super::exactly_once::KeepMarker;
+use super::get_entity::{fetch, stored};
 use crate::entity::{PropertyReader, Stored, TableEntity, WritableEntity};
 use crate::error::Error;
 use crate::pipeline::{Effect, OperationRun, Table};
@@ -54,130 +51,79 @@ impl<E: WritableEntity> InsertEntity<E> {
     }
 
     async fn run(self) -> Result<Stored<E>, Error> {
-        let EncodedEntity { key, body } = self.entity?;
-        let failed = |error: Error| error.with_operation(OPERATION).with_key(&key);
-        // Before it is sent, since nothing may fail afterwards that is not about the service.
-        let now = ETag::from_timestamp(Timestamp::UNIX_EPOCH);
-        read_back::<E>(&body, &now)
-            .map_err(|error| failed(Error::input(Unreadable { source: error })))?;
-        let request = Request {
-            table: self.table.checked_name(OPERATION)?,
-            entity: EntityBody::from_bytes(body),
-            prefer: Prefer::ReturnNoContent,
-            level: MetadataLevel::Minimal,
-        };
+        let entity = self.entity?;
+        let (key, body) = (entity.key.clone(), entity.body.clone());
+        // Before it is sent: afterwards, only the service may cause a failure.
+        let no_etag = ETag::from_timestamp(Timestamp::UNIX_EPOCH);
+        let (value, shows_etag) = read_back::<E>(&body, &no_etag).map_err(|error| {
+            let error = Error::input(Unreadable { source: error });
+            error.with_operation(OPERATION).with_key(&key)
+        })?;
+        let change = EntityChange::insert(self.table.checked_name(OPERATION)?, entity);
         let mut run = self.table.begin(OPERATION);
-        let stored = insert(&mut run, &self.table, request, key, self.exactly_once).await;
+        let stored = match change.write(&mut run, self.exactly_once).await {
+            // What was sent is what is stored, and is not read over the network again. It is decoded as a response would be, so that
+            // no field shows a value that was not stored.
+            Ok(Some(etag)) if !shows_etag => Ok(Stored::new(value, key, etag)),
+            Ok(Some(etag)) => match read_back(&body, &etag) {
+                Ok((value, _)) => Ok(Stored::new(value, key, etag)),
+                // A field needs the time, which the ETags of this backend do not contain.
+                Err(_) => fetch_back(&mut run, &self.table, &key, &etag)
+                    .await
+                    .map_err(|error| run.annotate(error).with_key(&key)),
+            },
+            Ok(None) => Err(run.annotate(malformed_success("the response has no ETag"))),
+            Err(error) => Err(error),
+        };
         run.end(stored)
     }
 }
 
-async fn insert<E: WritableEntity>(
-    run: &mut OperationRun<'_>,
-    table: &Table,
-    request: Request,
-    key: EntityKey,
-    once: Option<KeepMarker>,
-) -> Result<Stored<E>, Error> {
-    let body = request.entity.as_bytes();
-    let etag = match send(run, &request, &key, once).await {
-        Ok(etag) => etag,
-        Err(error) => {
-            let sent = WriteAttempt {
-                table: &request.table,
-                key: &key,
-                body: Some(body),
-                whole: true,
-            };
-            let (row, error) = resolve(run, sent, error).await?;
-            return Err(error.into_outcome_unknown(row));
-        }
-    };
-    // What was sent is what is stored, and needs no way back over the network. It is read as any answer is read, so
-    // that no field shows what was not stored.
-    match read_back::<E>(body, &etag) {
-        Ok(value) => Ok(Stored::new(value, key, etag)),
-        // A field wants the time, and this backend's ETags do not hold it.
-        Err(_) => fetch_back(run, table, &key, &etag)
-            .await
-            .map_err(|error| run.annotate(error).with_key(&key)),
-    }
-}
-
-/// Sends the request, and gives back the version of the new entity.
-async fn send(
-    run: &mut OperationRun<'_>,
-    request: &Request,
-    key: &EntityKey,
-    once: Option<KeepMarker>,
-) -> Result<ETag, Error> {
-    if let Some(keep) = once {
-        let changes = vec![Change::Insert(request.clone())];
-        let keys = std::slice::from_ref(key);
-        let etags = exactly_once::commit(run, &request.table, keys, changes, keep).await;
-        let etags = etags.map_err(Error::without_batch_index)?;
-        run.note_entities(1);
-        return etags
-            .into_iter()
-            .flatten()
-            .next()
-            .ok_or_else(|| malformed_success("the answer has no version of the entity"));
-    }
-    let encoded = request.encode(&run.pipeline().endpoint);
-    let answer = run.send(Effect::Write, &encoded).await?;
-    run.note_entities(1);
-    check_status(&answer, &[StatusCode::CREATED, StatusCode::NO_CONTENT])?;
-    let decoded = Response::decode(answer.response).map_err(malformed_success)?;
-    Ok(decoded.etag)
-}
-
-/// What an entity that was written looks like when it is read.
-fn read_back<E: TableEntity>(body: &Bytes, etag: &ETag) -> Result<E, Cause> {
+/// The value of an entity that was written, as it is read. Also whether it depends on the ETag.
+fn read_back<E: TableEntity>(body: &Bytes, etag: &ETag) -> Result<(E, bool), Cause> {
     let sent = read_entity(body)?;
-    Ok(E::read(&mut PropertyReader::new(&sent, Some(etag)))?)
+    let mut reader = PropertyReader::new(&sent, Some(etag));
+    let value = E::read(&mut reader)?;
+    Ok((value, reader.has_given_etag()))
 }
 
-/// Fetches an entity that was stored as that version.
+/// Reads an entity that was stored with that ETag.
 async fn fetch_back<E: TableEntity>(
     run: &mut OperationRun<'_>,
     table: &Table,
     key: &EntityKey,
     etag: &ETag,
 ) -> Result<Stored<E>, Error> {
-    let unshown = |why| {
-        Error::response(Unshown {
-            etag: etag.clone(),
-            why,
-        })
+    let read = fetch(run, Effect::ReadNow, table, key, E::SCHEMA.select()).await;
+    let read = read.and_then(|(content, header)| stored::<E>(&content, header));
+    let why = match read {
+        Ok(stored) if stored.etag() == etag => return Ok(stored),
+        Ok(_) => "it was written again since".into(),
+        Err(error) => error.into(),
     };
-    let fetched = fetch(run, Effect::ReadNow, table, key, E::SCHEMA.select()).await;
-    let (content, header) = fetched.map_err(|error| unshown(error.into()))?;
-    let entity = read_entity(&content).map_err(|error| unshown(error.into()))?;
-    let stored = Stored::<E>::read(&entity, header).map_err(|error| unshown(error.into()))?;
-    if stored.etag() == etag {
-        Ok(stored)
-    } else {
-        Err(unshown("it was written again since".into()))
-    }
+    Err(Error::response(Unshown {
+        etag: etag.clone(),
+        why,
+    }))
 }
 
 type Cause = Box<dyn StdError + Send + Sync>;
 
 #[derive(Debug, thiserror::Error)]
-#[error("it could be written, and not be read again")]
+#[error("it could be written, but not be read again")]
 struct Unreadable {
     source: Cause,
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("the entity was stored as version {etag}, and cannot be shown")]
+#[error("the entity was stored with the ETag {etag}, and cannot be returned")]
 struct Unshown {
     etag: ETag,
     #[source]
     why: Cause,
 }
 
-awaitable!(impl[E: WritableEntity] InsertEntity<E> => Stored<E>);
+action!(impl[E: WritableEntity] InsertEntity<E>, table.pipeline => Stored<E>);
 exactly_once_options!(
     impl[E: WritableEntity] InsertEntity<E>;
     /// Determines the outcome even when responses are lost. See [the guide](crate::guide::errors_and_retries#exactly-once) for what

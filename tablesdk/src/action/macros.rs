@@ -1,19 +1,42 @@
-//! What actions have in common, as macros: `.await`, the options of `exactly_once`, and `Debug`.
+//! What actions have in common, as macros: `.await`, the options of a single call and of `exactly_once`, and `Debug`.
 
-/// Makes an action awaitable: `.await` calls its method `run`.
-macro_rules! awaitable {
-    (impl[$($generics:tt)*] $action:ty => $lifetime:lifetime, $output:ty) => {
+/// Makes an action awaitable: `.await` calls its method `run`. Adds the options of a single call.
+macro_rules! action {
+    (impl[$($generics:tt)*] $action:ty, $($handle:ident).+ => $lifetime:lifetime, $output:ty) => {
         impl<$($generics)*> IntoFuture for $action {
-            type Output = Result<$output, crate::Error>;
+            type Output = Result<$output, crate::error::Error>;
             type IntoFuture = crate::action::ActionFuture<$lifetime, $output>;
 
             fn into_future(self) -> Self::IntoFuture {
                 Box::pin(self.run())
             }
         }
+
+        call_options!(impl[$($generics)*] $action, $($handle).+);
     };
-    (impl[$($generics:tt)*] $action:ty => $output:ty) => {
-        awaitable!(impl[$($generics)*] $action => 'static, $output);
+    (impl[$($generics:tt)*] $action:ty, $($handle:ident).+ => $output:ty) => {
+        action!(impl[$($generics)*] $action, $($handle).+ => 'static, $output);
+    };
+}
+
+/// Adds the methods `deadline` and `retry`: options of a single call, which its pipeline handle keeps.
+macro_rules! call_options {
+    (impl[$($generics:tt)*] $action:ty, $($handle:ident).+) => {
+        impl<$($generics)*> $action {
+            /// The time limit of this call, instead of the [deadline](crate::RetryPolicy::deadline) of the client or of
+            /// [`retry`](Self::retry). See [what it covers](crate::action#options-of-a-single-call). Must not be 0.
+            pub const fn deadline(mut self, deadline: std::time::Duration) -> Self {
+                self.$($handle).+.deadline = Some(deadline);
+                self
+            }
+
+            /// How the requests of this call are retried, instead of the policy of the client. The
+            /// [budget](crate::RetryPolicy::budget) of retries remains that of the client.
+            pub fn retry(mut self, retry: crate::RetryPolicy) -> Self {
+                self.$($handle).+.retry = Some(retry);
+                self
+            }
+        }
     };
 }
 

@@ -19,6 +19,30 @@
 //!
 //! Queries have no `.await` of their own: a method selects the form of the result, such as [`stream`](QueryEntities::stream),
 //! [`collect`](QueryEntities::collect) or [`count`](QueryEntities::count).
+//!
+//! # Options of a single call
+//!
+//! Each action and query has the methods `deadline` and `retry`, which replace the [policy](crate::RetryPolicy) of the client for this
+//! call:
+//!
+//! ```
+#![doc = include_str!("../docs/employees.md")]
+//! use std::time::Duration;
+//! use tablesdk::RetryPolicy;
+//!
+//! let ada = Employee::new("Sales", "1", "Ada");
+//! table.insert(&ada).deadline(Duration::from_secs(2)).await?;
+//! let sales = table.query::<Employee>().partition("Sales").retry(RetryPolicy::none());
+//! assert_eq!(sales.count().await?, 1);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The deadline covers all requests of an action, such as the rounds of [`modify`](crate::TableClient::modify) and the requests of
+//! `exactly_once`. Some actions are several operations, each of which has the whole deadline and all attempts: a query or a list
+//! of tables for each page, [`get_many`](crate::TableClient::get_many) for each entity, [`sweep_markers`](crate::TableClient::sweep_markers)
+//! for each request, [`create_table().wait(…)`](CreateTable::wait) for each attempt to create the table, and
+//! [`delete_all`](QueryEntities::delete_all) for each page and each batch.
 
 #[macro_use]
 mod macros;
@@ -26,6 +50,7 @@ mod macros;
 mod ambiguous_write;
 mod batch;
 mod bulk;
+mod change;
 mod changed_only;
 mod create_table;
 mod delete_entity;
@@ -71,6 +96,7 @@ pub use sweep_markers::SweepMarkers;
 pub use table_acl::{GetAccessPolicy, SetAccessPolicy};
 pub use update_entity::{UpdateEntity, WriteEntity};
 
+use std::error::Error as StdError;
 use std::fmt;
 use std::pin::Pin;
 
@@ -131,7 +157,7 @@ impl EncodedEntity {
     }
 
     fn new<E: WritableEntity>(operation: &'static str, entity: &E) -> Result<Self, Error> {
-        let refused = |error| Error::input(error).with_operation(operation);
+        let refused = |error| refused(operation, error);
         let key = entity.entity_key().map_err(refused)?;
         match write_entity(entity, &key) {
             Ok(body) => Ok(Self { key, body }),
@@ -140,19 +166,24 @@ impl EncodedEntity {
     }
 }
 
+/// An error of the input of an operation.
+fn refused(operation: &'static str, error: impl Into<Box<dyn StdError + Send + Sync>>) -> Error {
+    Error::input(error).with_operation(operation)
+}
+
 /// Refuses the URL of a query that is longer than the service reads.
 fn check_url(operation: &'static str, bytes: usize) -> Result<(), Error> {
     if bytes > URL_BYTES_MAX {
-        return Err(Error::input(UrlTooLong { bytes }).with_operation(operation));
+        return Err(refused(operation, UrlTooLong { bytes }));
     }
     Ok(())
 }
 
-/// Refuses an ETag that cannot be sent. It may come from anywhere, and need not be one of the service.
+/// Refuses an ETag that cannot be sent: it need not come from the service.
 fn check_condition(operation: &'static str, if_match: &IfMatch) -> Result<(), Error> {
     match HeaderValue::from_str(if_match.as_str()) {
         Ok(_) => Ok(()),
-        Err(_) => Err(Error::input(UnsendableETag).with_operation(operation)),
+        Err(_) => Err(refused(operation, UnsendableETag)),
     }
 }
 

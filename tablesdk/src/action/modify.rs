@@ -177,9 +177,9 @@ fn encode<E: WritableEntity>(
     Ok(EncodedEntity { key, body })
 }
 
-awaitable!(
+action!(
     impl[E: WritableEntity, F: FnMut(&mut E) -> Result<(), ModifyError> + Send + 'static]
-    Modify<E, F> => Stored<E>
+    Modify<E, F>, table.pipeline => Stored<E>
 );
 exactly_once_options!(
     impl[E, F] Modify<E, F>;

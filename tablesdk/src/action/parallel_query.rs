@@ -166,6 +166,7 @@ fn check(part: KeyPartName, boundaries: &[String]) -> Result<(), Error> {
     }
 }
 
+call_options!(impl[E, S] ParallelQuery<E, S>, query.table.pipeline);
 debug_by_fields!(ParallelQuery<E, S> { query, parallel, in_order });
 
 const PARALLEL: usize = 8;

@@ -94,7 +94,7 @@ impl<E: TableEntity> Patch<E> {
     }
 }
 
-awaitable!(impl[E: TableEntity] Patch<E> => ETag);
+action!(impl[E: TableEntity] Patch<E>, table.pipeline => ETag);
 
 impl<E> fmt::Debug for Patch<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

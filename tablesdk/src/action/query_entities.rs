@@ -59,7 +59,7 @@ use crate::query::{
 /// ```
 #[must_use = "a query does nothing until it is read"]
 pub struct QueryEntities<E, S = Whole<E>> {
-    table: Table,
+    pub(super) table: Table,
     filter: Result<Option<Tree>, Error>,
     selection: S,
     take: Option<usize>,
@@ -644,6 +644,8 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, Arc<S>> {
     }
 }
 
+call_options!(impl[E, S] QueryEntities<E, S>, table.pipeline);
+
 impl<E, S> fmt::Debug for QueryEntities<E, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("QueryEntities");
@@ -741,12 +743,12 @@ impl<S> PagedQuery<S> {
     where
         S: Selection<E>,
     {
-        run.note_access(AccessClass::of(self.filter.as_ref()));
-        let answer = run.send(Effect::Read, request).await?;
+        run.report().access = Some(AccessClass::of(self.filter.as_ref()));
+        let response = run.send(Effect::Read, request).await?;
         let Response {
             content,
             continuation,
-        } = Response::decode(answer.response);
+        } = Response::decode(response);
         let mut items = Vec::new();
         let read = read_page(&content, |entity| {
             // Markers are skipped in the client. A filter against them would cost every query something, and a type that cannot be
@@ -769,8 +771,8 @@ impl<S> PagedQuery<S> {
         });
         match read {
             Ok(()) => {
-                run.note_page();
-                run.note_more_entities(items.len());
+                run.report().pages += 1;
+                run.report().entities += items.len();
                 Ok((items, continuation))
             }
             Err(Unreadable::Page(error)) => Err(run.annotate(Error::response(error))),
@@ -828,7 +830,7 @@ impl<S> PagedQuery<S> {
         let entity = read_entity(&content).map_err(|error| unreadable(Error::response(error)))?;
         let item = self.selection.read(&entity);
         let item = item.map_err(|error| unreadable(unselected(error)))?;
-        run.note_page();
+        run.report().pages += 1;
         Ok(vec![item])
     }
 }

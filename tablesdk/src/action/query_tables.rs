@@ -9,7 +9,7 @@ use tablesdk_protocol::operation::query_tables::{Request, Response};
 
 use super::check_url;
 use crate::error::Error;
-use crate::pipeline::{Effect, PagedOperation, Pipeline};
+use crate::pipeline::{Effect, PagedOperation, PipelineHandle};
 use crate::query::{Column, Continuations, EntityStream, Page, PageToken, Pages, fingerprint};
 
 /// Lists tables. See [`TableServiceClient::tables`](crate::TableServiceClient::tables).
@@ -32,13 +32,13 @@ use crate::query::{Column, Continuations, EntityStream, Page, PageToken, Pages, 
 #[derive(Clone, Debug)]
 #[must_use = "a query does nothing until it is read"]
 pub struct QueryTables {
-    pipeline: Arc<Pipeline>,
+    pipeline: PipelineHandle,
     prefix: String,
     page_size: Option<usize>,
 }
 
 impl QueryTables {
-    pub(crate) const fn new(pipeline: Arc<Pipeline>) -> Self {
+    pub(crate) const fn new(pipeline: PipelineHandle) -> Self {
         Self {
             pipeline,
             prefix: String::new(),
@@ -168,8 +168,9 @@ impl QueryTables {
         let request = request.encode(&pipeline.endpoint);
         let mut run = pipeline.resume(OPERATION, None, &scan.operation);
         let page = match run.send(Effect::Read, &request).await {
-            Ok(answer) => Response::decode(&answer.response)
-                .map_err(|error| run.annotate(Error::response(error))),
+            Ok(response) => {
+                Response::decode(&response).map_err(|error| run.annotate(Error::response(error)))
+            }
             Err(error) => Err(error),
         };
         let page = page.and_then(|page| {
@@ -179,12 +180,14 @@ impl QueryTables {
             Ok(page)
         });
         if page.is_ok() {
-            run.note_page();
+            run.report().pages += 1;
         }
         let page = run.pause(&scan.operation, page)?;
         Ok((page.names, page.next_table_name))
     }
 }
+
+call_options!(impl[] QueryTables, pipeline);
 
 /// What the pages of one list have in common.
 struct Scan {

@@ -1,51 +1,50 @@
 //! `properties` and `set_properties`: Get and Set Table Service Properties.
 
-use std::sync::Arc;
-
 use http::StatusCode;
 use tablesdk_protocol::ServiceProperties;
 use tablesdk_protocol::operation::service_properties::{GetRequest, GetResponse, SetRequest};
 
 use super::ambiguous_write::resolve_without_entity;
+use super::refused;
 use crate::error::Error;
-use crate::pipeline::{Effect, Pipeline};
+use crate::pipeline::{Effect, PipelineHandle};
 
 /// Reads the properties of the service. See [`TableServiceClient::properties`](crate::TableServiceClient::properties).
 #[derive(Clone, Debug)]
 #[must_use = "actions do nothing until awaited"]
 pub struct GetProperties {
-    pipeline: Arc<Pipeline>,
+    pipeline: PipelineHandle,
 }
 
 impl GetProperties {
-    pub(crate) const fn new(pipeline: Arc<Pipeline>) -> Self {
+    pub(crate) const fn new(pipeline: PipelineHandle) -> Self {
         Self { pipeline }
     }
 
     async fn run(self) -> Result<ServiceProperties, Error> {
         let request = GetRequest.encode(&self.pipeline.endpoint);
-        let answer = self
+        let response = self
             .pipeline
             .send(GET, None, Effect::ReadNow, &request)
             .await?;
-        let response = GetResponse::decode(&answer.response)
+        let response = GetResponse::decode(&response)
             .map_err(|error| Error::response(error).with_operation(GET))?;
         Ok(response.properties)
     }
 }
 
-awaitable!(impl[] GetProperties => ServiceProperties);
+action!(impl[] GetProperties, pipeline => ServiceProperties);
 
 /// Changes the properties of the service. See [`TableServiceClient::set_properties`](crate::TableServiceClient::set_properties).
 #[derive(Clone, Debug)]
 #[must_use = "actions do nothing until awaited"]
 pub struct SetProperties {
-    pipeline: Arc<Pipeline>,
+    pipeline: PipelineHandle,
     properties: ServiceProperties,
 }
 
 impl SetProperties {
-    pub(crate) const fn new(pipeline: Arc<Pipeline>, properties: ServiceProperties) -> Self {
+    pub(crate) const fn new(pipeline: PipelineHandle, properties: ServiceProperties) -> Self {
         Self {
             pipeline,
             properties,
@@ -57,16 +56,14 @@ impl SetProperties {
             pipeline,
             properties,
         } = self;
-        properties
-            .check()
-            .map_err(|error| Error::input(error).with_operation(SET))?;
+        properties.check().map_err(|error| refused(SET, error))?;
         let request = SetRequest { properties }.encode(&pipeline.endpoint);
         let sent = pipeline.send(SET, None, Effect::Write, &request).await;
         resolve_without_entity(SET, sent, &[StatusCode::ACCEPTED])
     }
 }
 
-awaitable!(impl[] SetProperties => ());
+action!(impl[] SetProperties, pipeline => ());
 
 const GET: &str = "get service properties";
 const SET: &str = "set service properties";

@@ -1,22 +1,20 @@
 //! `stats`: Get Table Service Stats, which the secondary answers.
 
-use std::sync::Arc;
-
 use tablesdk_protocol::ServiceStats;
 use tablesdk_protocol::operation::service_stats::{Request, Response};
 
 use crate::error::Error;
-use crate::pipeline::{Effect, Pipeline};
+use crate::pipeline::{Effect, PipelineHandle};
 
 /// Reads the statistics of the service. See [`TableServiceClient::stats`](crate::TableServiceClient::stats).
 #[derive(Clone, Debug)]
 #[must_use = "actions do nothing until awaited"]
 pub struct GetStats {
-    pipeline: Arc<Pipeline>,
+    pipeline: PipelineHandle,
 }
 
 impl GetStats {
-    pub(crate) const fn new(pipeline: Arc<Pipeline>) -> Self {
+    pub(crate) const fn new(pipeline: PipelineHandle) -> Self {
         Self { pipeline }
     }
 
@@ -26,16 +24,16 @@ impl GetStats {
             return Err(Error::configuration_message(problem).with_operation(OPERATION));
         };
         let request = Request.encode(secondary);
-        let answer = self
+        let response = self
             .pipeline
             .send(OPERATION, None, Effect::ReadNow, &request)
             .await?;
-        let response = Response::decode(&answer.response)
+        let response = Response::decode(&response)
             .map_err(|error| Error::response(error).with_operation(OPERATION))?;
         Ok(response.stats)
     }
 }
 
-awaitable!(impl[] GetStats => ServiceStats);
+action!(impl[] GetStats, pipeline => ServiceStats);
 
 const OPERATION: &str = "get service stats";

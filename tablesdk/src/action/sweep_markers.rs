@@ -15,8 +15,7 @@ use super::check_url;
 use super::exactly_once::{KEEP_SECONDS, KeepMarker, PREFIX, PREFIX_END, is_marker};
 use crate::entity::EntityError;
 use crate::error::Error;
-use crate::pipeline::Effect;
-use crate::pipeline::Table;
+use crate::pipeline::{Effect, Table};
 use crate::query::Continuations;
 
 /// Deletes old markers of one partition. See [`TableClient::sweep_markers`](crate::TableClient::sweep_markers).
@@ -39,8 +38,8 @@ impl SweepMarkers {
 
     /// Deletes only markers that are older than this age; one hour by default. The age must exceed the longest time that any client
     /// of the table tries an operation plus the longest time that a request can be in flight. An age below the
-    /// [deadline](crate::RetryPolicy::deadline) of this client plus one minute is refused. The age is measured with this machine's
-    /// clock. A marker that is to be [kept](super::InsertEntity::keep_marker) longer is kept for that time.
+    /// [deadline](crate::RetryPolicy::deadline) of this client plus one minute is refused; longer deadlines of single calls are not
+    /// known here. The age is measured with this machine's clock. A marker that is to be [kept](super::InsertEntity::keep_marker) longer is kept for that time.
     pub const fn older_than(mut self, age: Duration) -> Self {
         self.older_than = age;
         self
@@ -77,11 +76,11 @@ impl SweepMarkers {
         loop {
             check_url(OPERATION, request.url_bytes(&pipeline.endpoint))?;
             let encoded = request.encode(&pipeline.endpoint);
-            let answer = self
+            let response = self
                 .table
                 .send(OPERATION, Effect::ReadNow, &encoded)
                 .await?;
-            let page = Response::decode(answer.response);
+            let page = Response::decode(response);
             let mut old = Vec::new();
             let read = read_page(&page.content, |entity| {
                 let age = age(entity, now);
@@ -111,7 +110,7 @@ impl SweepMarkers {
     }
 }
 
-awaitable!(impl[] SweepMarkers => usize);
+action!(impl[] SweepMarkers, table.pipeline => usize);
 
 fn filter(partition: &PartitionKey) -> Filter {
     let row = |operator, text: &str| Filter::comparison("RowKey", operator, text.to_owned());

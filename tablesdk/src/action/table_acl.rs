@@ -5,9 +5,9 @@ use tablesdk_protocol::operation::table_acl::{GetRequest, GetResponse, SetReques
 use tablesdk_protocol::{SignedIdentifier, check_signed_identifiers};
 
 use super::ambiguous_write::resolve_without_entity;
+use super::refused;
 use crate::error::Error;
-use crate::pipeline::Effect;
-use crate::pipeline::Table;
+use crate::pipeline::{Effect, Table};
 use crate::sas::StoredAccessPolicy;
 
 /// Reads the stored access policies of a table. See [`TableClient::access_policy`](crate::TableClient::access_policy).
@@ -24,17 +24,16 @@ impl GetAccessPolicy {
 
     async fn run(self) -> Result<Vec<StoredAccessPolicy>, Error> {
         let table = self.table.checked_name(GET)?;
-        let pipeline = &self.table.pipeline;
-        let request = GetRequest { table }.encode(&pipeline.endpoint);
-        let answer = self.table.send(GET, Effect::ReadNow, &request).await?;
-        let policies = GetResponse::decode(&answer.response)
+        let request = GetRequest { table }.encode(self.table.endpoint());
+        let response = self.table.send(GET, Effect::ReadNow, &request).await?;
+        let policies = GetResponse::decode(&response)
             .map_err(|error| Error::response(error).with_operation(GET))?;
         let policies = policies.identifiers.into_iter();
         Ok(policies.map(StoredAccessPolicy::from_wire).collect())
     }
 }
 
-awaitable!(impl[] GetAccessPolicy => Vec<StoredAccessPolicy>);
+action!(impl[] GetAccessPolicy, table.pipeline => Vec<StoredAccessPolicy>);
 
 /// Replaces the stored access policies of a table. See [`TableClient::set_access_policy`](crate::TableClient::set_access_policy).
 #[derive(Clone, Debug)]
@@ -50,21 +49,19 @@ impl SetAccessPolicy {
     }
 
     async fn run(self) -> Result<(), Error> {
-        let refused = |error: Error| error.with_operation(SET);
         let table = self.table.checked_name(SET)?;
         let policies = self.policies.into_iter();
         let identifiers = policies.map(StoredAccessPolicy::into_wire);
-        let identifiers: Vec<SignedIdentifier> =
-            identifiers.collect::<Result<_, _>>().map_err(refused)?;
-        check_signed_identifiers(&identifiers).map_err(|error| refused(Error::input(error)))?;
-        let pipeline = &self.table.pipeline;
-        let request = SetRequest { table, identifiers }.encode(&pipeline.endpoint);
+        let identifiers: Result<Vec<SignedIdentifier>, _> = identifiers.collect();
+        let identifiers = identifiers.map_err(|error| error.with_operation(SET))?;
+        check_signed_identifiers(&identifiers).map_err(|error| refused(SET, error))?;
+        let request = SetRequest { table, identifiers }.encode(self.table.endpoint());
         let sent = self.table.send(SET, Effect::Write, &request).await;
         resolve_without_entity(SET, sent, &[StatusCode::NO_CONTENT])
     }
 }
 
-awaitable!(impl[] SetAccessPolicy => ());
+action!(impl[] SetAccessPolicy, table.pipeline => ());
 
 const GET: &str = "get table access policy";
 const SET: &str = "set table access policy";

@@ -6,12 +6,11 @@ use http::{Request as HttpRequest, Response as HttpResponse, StatusCode};
 use tablesdk_protocol::ETag;
 use tablesdk_protocol::limits::REQUEST_BODY_BYTES_MAX;
 use tablesdk_protocol::operation::batch::{Change, Refusal, Request, Response};
-use tablesdk_protocol::operation::update_entity::Mode;
-use tablesdk_protocol::operation::{MalformedResponse, insert_entity, update_entity};
 
 use super::ambiguous_write::{check_status, malformed_success};
+use super::change::etag_of;
 use crate::error::Error;
-use crate::pipeline::{Effect, OperationRun, random_guid};
+use crate::pipeline::{Effect, OperationRun, SendOptions, random_guid};
 
 /// The changes of a transaction, ready to be sent.
 pub(super) struct Transaction {
@@ -19,18 +18,21 @@ pub(super) struct Transaction {
     encoded: HttpRequest<Bytes>,
 }
 
-/// What came of a transaction: all of it was carried out.
+/// The result of a transaction whose changes were all carried out.
 pub(super) struct Done {
-    /// The versions that the entities have now, in the order of the changes; `None` for a delete.
+    /// The new ETags of the entities, in the order of the changes; `None` for a delete.
     pub(super) etags: Vec<Option<ETag>>,
-    /// An attempt before it was not answered, and may be carried out later still.
+    /// An earlier attempt got no response, and may be carried out later.
     pub(super) is_after_ambiguous: bool,
 }
 
 impl Transaction {
     /// Refuses changes that are too large together.
-    pub(super) fn new(run: &OperationRun<'_>, changes: Vec<Change>) -> Result<Self, Error> {
-        let request = Request::Changes(changes);
+    pub(super) fn new<'c>(
+        run: &OperationRun<'_>,
+        changes: impl IntoIterator<Item = &'c Change>,
+    ) -> Result<Self, Error> {
+        let request = Request::Changes(changes.into_iter().cloned().collect());
         let pipeline = run.pipeline();
         let adapt = |change: &mut _| pipeline.adapt(change);
         let encoded = request.encode_with(&pipeline.endpoint, random_guid(), adapt);
@@ -41,61 +43,38 @@ impl Transaction {
         Ok(Self { request, encoded })
     }
 
-    pub(super) fn changes(&self) -> &[Change] {
-        match &self.request {
-            Request::Changes(changes) => changes,
-            Request::Query(_) => &[],
-        }
-    }
-
     /// Sends it. The error is [ambiguous](Error::is_ambiguous) when it may have been carried out all the same.
     pub(super) async fn send(&self, run: &mut OperationRun<'_>) -> Result<Done, Error> {
-        let inspect = |answer: &HttpResponse<_>| match Response::decode(answer, &self.request) {
-            Ok(Response::Refused(answer)) => Some(Refusal::read(&answer)),
+        let inspect = |response: &HttpResponse<_>| match Response::decode(response, &self.request) {
+            Ok(Response::Refused(refusal)) => Some(Refusal::read(&refusal)),
             _ => None,
         };
-        let answer = run
-            .send_inspected(Effect::Write, &self.encoded, &inspect)
-            .await?;
-        let etags = check_status(&answer, &[StatusCode::ACCEPTED]).and_then(|()| {
-            match Response::decode(&answer.response, &self.request) {
-                Ok(Response::Changed(answers)) => {
-                    etags(answers, self.changes()).map_err(malformed_success)
-                }
-                Ok(_) => Err(malformed_success("the answer is not one to these changes")),
-                Err(error) => Err(malformed_success(error)),
-            }
-        });
+        let options = SendOptions {
+            inspect: &inspect,
+            ..SendOptions::default()
+        };
+        let sent = run.send_with(Effect::Write, &self.encoded, options).await?;
+        let etags = self.etags(&sent.response);
         Ok(Done {
             etags: etags.map_err(|error| run.annotate(error))?,
-            is_after_ambiguous: answer.is_after_ambiguous,
+            is_after_ambiguous: sent.is_after_ambiguous,
         })
     }
-}
 
-/// What should be there after a change, and whether nothing else should.
-pub(super) fn content(change: &Change) -> (Option<&Bytes>, bool) {
-    match change {
-        Change::Delete(_) => (None, true),
-        Change::Insert(request) => (Some(request.entity.as_bytes()), true),
-        Change::Update(request) => {
-            let whole = request.mode == Mode::Replace;
-            (Some(request.entity.as_bytes()), whole)
+    fn etags(&self, response: &HttpResponse<Bytes>) -> Result<Vec<Option<ETag>>, Error> {
+        check_status(response, &[StatusCode::ACCEPTED])?;
+        match (Response::decode(response, &self.request), &self.request) {
+            (Ok(Response::Changed(responses)), Request::Changes(changes)) => {
+                let etags = changes.iter().zip(responses);
+                let etags = etags.map(|(change, response)| etag_of(change, response));
+                etags.collect::<Result<_, _>>().map_err(malformed_success)
+            }
+            (Ok(_), _) => Err(malformed_success(
+                "the response is not one to these changes",
+            )),
+            (Err(error), _) => Err(malformed_success(error)),
         }
     }
-}
-
-fn etags(
-    answers: Vec<HttpResponse<Bytes>>,
-    changes: &[Change],
-) -> Result<Vec<Option<ETag>>, MalformedResponse> {
-    let etags = answers.into_iter().zip(changes);
-    let etags = etags.map(|(answer, change)| match change {
-        Change::Delete(_) => Ok(None),
-        Change::Insert(_) => insert_entity::Response::decode(answer).map(|it| Some(it.etag)),
-        Change::Update(_) => update_entity::Response::decode(&answer).map(|it| Some(it.etag)),
-    });
-    etags.collect()
 }
 
 #[derive(Clone, Copy, Debug, thiserror::Error)]

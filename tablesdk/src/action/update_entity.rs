@@ -1,19 +1,17 @@
 //! `replace`, `merge`, the upserts and the unconditional writes: Update, Merge, Insert Or Replace and Insert Or Merge Entity.
 
 use bytes::Bytes;
-use http::StatusCode;
-use tablesdk_protocol::operation::EntityBody;
-use tablesdk_protocol::operation::batch::Change;
-use tablesdk_protocol::operation::update_entity::{Mode, Request, Response};
+use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{ETag, IfMatch};
 
-use super::ambiguous_write::{WriteAttempt, check_status, malformed_success, resolve};
+use super::ambiguous_write::malformed_success;
+use super::change::EntityChange;
 use super::changed_only::changes;
-use super::exactly_once::{self, KeepMarker};
+use super::exactly_once::KeepMarker;
 use super::{EncodedEntity, check_condition};
 use crate::entity::{Stored, WritableEntity, write_entity};
-use crate::error::{CurrentState, Error};
-use crate::pipeline::{Effect, OperationRun, Table};
+use crate::error::Error;
+use crate::pipeline::{OperationRun, Table};
 
 /// Writes an entity whatever its version, and returns the new ETag. See [`TableClient::upsert_replace`](crate::TableClient::upsert_replace),
 /// [`TableClient::upsert_merge`](crate::TableClient::upsert_merge), [`TableClient::replace_unconditional`](crate::TableClient::replace_unconditional) and [`TableClient::merge_unconditional`](crate::TableClient::merge_unconditional).
@@ -69,7 +67,7 @@ impl WriteEntity {
     }
 }
 
-awaitable!(impl[] WriteEntity => ETag);
+action!(impl[] WriteEntity, table.pipeline => ETag);
 
 /// Writes an entity if its stored version is the one that was read, and puts the new ETag into it. See [`TableClient::replace`](crate::TableClient::replace)
 /// and [`TableClient::merge`](crate::TableClient::merge).
@@ -169,7 +167,7 @@ impl<'e, E: WritableEntity> UpdateEntity<'e, E> {
     }
 }
 
-awaitable!(impl['e, E: WritableEntity] UpdateEntity<'e, E> => 'e, ());
+action!(impl['e, E: WritableEntity] UpdateEntity<'e, E>, table.pipeline => 'e, ());
 exactly_once_options!(
     impl[E: WritableEntity] UpdateEntity<'_, E>;
     /// Determines the outcome even when responses are lost. See [the guide](crate::guide::errors_and_retries#exactly-once) for what
@@ -206,74 +204,26 @@ pub(super) fn encode_stored<E: WritableEntity>(
     Ok(EncodedEntity { key, body })
 }
 
-/// Writes an entity as a part of that run, and gives back its new version.
+/// Writes an entity as a part of that run, and returns its new ETag.
 pub(super) async fn send(
     run: &mut OperationRun<'_>,
     table: &Table,
     mode: Mode,
     if_match: Option<IfMatch>,
     entity: EncodedEntity,
-    once: Option<KeepMarker>,
+    exactly_once: Option<KeepMarker>,
 ) -> Result<ETag, Error> {
     let operation = run.operation();
-    let EncodedEntity { key, body } = entity;
     if let Some(if_match) = &if_match {
-        check_condition(operation, if_match).map_err(|error| error.with_key(&key))?;
+        check_condition(operation, if_match).map_err(|error| error.with_key(&entity.key))?;
     }
-    let request = Request {
-        table: table.checked_name(operation)?,
-        key,
-        mode,
-        if_match,
-        entity: EntityBody::from_bytes(body),
-    };
-    let error = match exchange(run, &request, once).await {
-        Ok(etag) => return Ok(etag),
-        Err(error) => error,
-    };
-    let sent = WriteAttempt {
-        table: &request.table,
-        key: &request.key,
-        body: Some(request.entity.as_bytes()),
-        whole: request.mode == Mode::Replace,
-    };
-    // Without a version to fulfil, the write promises what is there, not who wrote it.
-    let promises_state = !matches!(request.if_match, Some(IfMatch::ETag(_)));
-    match resolve(run, sent, error).await? {
-        (CurrentState::Present(row), _) if promises_state && row.equals_sent() => {
-            run.note_entities(1);
-            Ok(row.etag().clone())
-        }
-        (row, error) => Err(error.into_outcome_unknown(row)),
-    }
+    let table = table.checked_name(operation)?;
+    let change = EntityChange::update(table, mode, if_match, entity);
+    let etag = change.write(run, exactly_once).await?;
+    etag.ok_or_else(|| run.annotate(malformed_success("the response has no ETag")))
 }
 
-async fn exchange(
-    run: &mut OperationRun<'_>,
-    request: &Request,
-    once: Option<KeepMarker>,
-) -> Result<ETag, Error> {
-    if let Some(keep) = once {
-        let changes = vec![Change::Update(request.clone())];
-        let keys = std::slice::from_ref(&request.key);
-        let etags = exactly_once::commit(run, &request.table, keys, changes, keep).await;
-        let etags = etags.map_err(Error::without_batch_index)?;
-        run.note_entities(1);
-        return etags
-            .into_iter()
-            .next()
-            .flatten()
-            .ok_or_else(|| malformed_success("the answer has no version of the entity"));
-    }
-    let encoded = request.encode(&run.pipeline().endpoint);
-    let answer = run.send(Effect::Write, &encoded).await?;
-    run.note_entities(1);
-    check_status(&answer, &[StatusCode::NO_CONTENT])?;
-    let decoded = Response::decode(&answer.response).map_err(malformed_success)?;
-    Ok(decoded.etag)
-}
-
-pub(super) fn operation(mode: Mode, if_match: Option<&IfMatch>) -> &'static str {
+pub(super) const fn operation(mode: Mode, if_match: Option<&IfMatch>) -> &'static str {
     match (mode, if_match) {
         (Mode::Merge, Some(_)) => "merge entity",
         (Mode::Merge, None) => "insert or merge entity",

@@ -3,6 +3,7 @@
 //! There is no map between JSON and struct: names and values are borrowed from the JSON, and a `match` over the names in the
 //! derived code picks the fields.
 
+use std::cell::Cell;
 use std::slice;
 
 use tablesdk_protocol::wire::json::{JsonEntity, RawProperty};
@@ -18,6 +19,8 @@ pub struct PropertyReader<'a> {
     rest: slice::Iter<'a, RawProperty<'a>>,
     /// The property that says of which type the entity is, once that has been checked.
     hidden: Option<&'static str>,
+    /// Whether the ETag or the time in it was asked for.
+    has_given_etag: Cell<bool>,
     /// Whether an enum has found the type to be right, by a name that the struct itself does not know.
     accepted: bool,
 }
@@ -29,6 +32,7 @@ impl<'a> PropertyReader<'a> {
             etag,
             rest: entity.members().iter(),
             hidden: None,
+            has_given_etag: Cell::new(false),
             accepted: false,
         }
     }
@@ -40,6 +44,11 @@ impl<'a> PropertyReader<'a> {
         self.rest.find(|property| {
             !property.is_system() && hidden.is_none_or(|name| property.name() != name)
         })
+    }
+
+    /// Whether the value that was read may depend on the ETag.
+    pub(crate) const fn has_given_etag(&self) -> bool {
+        self.has_given_etag.get()
     }
 
     pub(super) const fn hide(&mut self, name: &'static str) {
@@ -84,6 +93,7 @@ impl<'a> PropertyReader<'a> {
 
     /// The version that is read, where the response contains it.
     pub fn etag(&self) -> Option<ETag> {
+        self.has_given_etag.set(true);
         self.etag.cloned()
     }
 
@@ -93,6 +103,7 @@ impl<'a> PropertyReader<'a> {
     ///
     /// When it is not a date and time.
     pub fn timestamp(&self) -> Result<Option<Timestamp>, EntityError> {
+        self.has_given_etag.set(true);
         let told = self.entity.timestamp()?;
         Ok(told.or_else(|| self.etag.and_then(ETag::timestamp)))
     }

@@ -1,4 +1,4 @@
-//! One attempt: the credential, a place among the requests in flight, one request, and what its answer means.
+//! One attempt: the credential, a permit among the requests in flight, one request, and what its response means.
 
 use std::time::Duration;
 
@@ -8,133 +8,75 @@ use tablesdk_protocol::header as name;
 use tablesdk_protocol::operation::batch::Refusal;
 use tablesdk_protocol::wire::error_body;
 use tablesdk_protocol::{Delivery, ErrorCode, ServiceError, Timestamp, TransportError};
-use tokio::time::{Instant, timeout_at};
 
 use super::Pipeline;
-use super::request_auth::RequestAuth;
+use super::deadline::Deadline;
 use crate::error::Error;
 use crate::transport::Backend;
 
-/// Finds the refusal in an answer of success.
+/// Finds the error of the service in a response of success, such as that of a batch.
 pub(crate) type Inspect<'i> = &'i (dyn Fn(&Response<Bytes>) -> Option<Refusal> + Sync);
 
-/// Whether a request changes anything, and what it may be answered from.
+/// Whether a request changes anything, and which location may respond to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// It reads, and may be answered by the secondary, where the client allows that.
+    /// It reads, and the secondary may respond, where the client allows that.
     Read,
-    /// It reads what the primary has now.
+    /// It reads the current state at the primary.
     ReadNow,
     Write,
 }
 
-/// An operation that has begun: what sends its requests, and since when it takes time.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Deadline<'p> {
-    pub(super) pipeline: &'p Pipeline,
-    started: Instant,
+/// One request of an operation.
+pub(super) struct Attempt<'a> {
+    pub(super) pipeline: &'a Pipeline,
+    pub(super) effect: Effect,
+    pub(super) request: &'a Request<Bytes>,
+    pub(super) inspect: Inspect<'a>,
+    pub(super) client_request_id: &'a str,
+    /// The deadline of the operation.
+    pub(super) deadline: Deadline,
+    pub(super) try_timeout: Duration,
 }
 
-impl<'p> Deadline<'p> {
-    pub(super) fn now(pipeline: &'p Pipeline) -> Self {
-        Self {
-            pipeline,
-            started: Instant::now(),
-        }
-    }
-
-    pub(super) fn elapsed(self) -> Duration {
-        self.started.elapsed()
-    }
-
-    /// Whether a pause that begins now ends before the deadline.
-    pub(super) fn is_before_deadline(self, pause: Duration) -> bool {
-        self.deadline().is_none_or(|deadline| {
-            let next = Instant::now().checked_add(pause);
-            next.is_some_and(|next| next < deadline)
-        })
-    }
-
-    /// `None`, where it is beyond all time.
-    fn deadline(self) -> Option<Instant> {
-        self.started.checked_add(self.pipeline.retry.deadline)
-    }
-
+impl Attempt<'_> {
     /// Sends the request once.
-    pub(super) async fn attempt(
-        self,
-        effect: Effect,
-        request: &Request<Bytes>,
-        inspect: Inspect<'_>,
-        client_request_id: &str,
-    ) -> Result<Response<Bytes>, Failure> {
-        let pipeline = self.pipeline;
-        // Before there is a place: others need none to wait for the same token.
-        let auth = self.authenticate().await?;
-        let Ok(_place) = pipeline.place(self.deadline()).await else {
-            return Err(Failure::crowded(self.elapsed()));
+    pub(super) async fn send(self) -> Result<Response<Bytes>, Failure> {
+        let (pipeline, deadline) = (self.pipeline, self.deadline);
+        // Before it takes a permit: waiting for the same token needs none.
+        let auth = deadline.limit(pipeline.authenticate()).await;
+        let auth = auth.ok_or_else(|| Failure::without_token(deadline.elapsed()))?;
+        let auth = auth.map_err(Failure::without_sending)?;
+        let _permit = match &pipeline.in_flight {
+            Some(permits) => match deadline.limit(permits.acquire()).await {
+                Some(Ok(permit)) => Some(permit),
+                _ => return Err(Failure::without_permit(deadline.elapsed())),
+            },
+            None => None,
         };
-        let answer = self.exchange(request, client_request_id, &auth).await?;
-        let answer = answer.map_err(Failure::undelivered)?;
-        if !answer.status().is_success() {
-            let mut failure = Failure::answered(&answer, pipeline.clock.now());
-            if pipeline.can_reauthenticate(&auth, &answer) {
+        let request = pipeline.prepare(self.request.clone(), self.client_request_id, &auth);
+        let time = deadline.of_part(self.try_timeout);
+        let response = time.limit(pipeline.transport.send(request)).await;
+        let response = response.ok_or_else(|| Failure::timeout(time.elapsed()))?;
+        let response = response.map_err(Failure::undelivered)?;
+        if !response.status().is_success() {
+            let mut failure = Failure::answered(&response, pipeline.now());
+            if pipeline.can_reauthenticate(&auth, &response) {
                 failure.retry_class = RetryClass::Credential;
             }
             return Err(failure);
         }
-        match inspect(&answer) {
-            Some(Refusal { index, error }) => {
-                let now = pipeline.clock.now();
-                let mut failure = Failure::refused(error, answer.headers(), now);
-                failure.error = failure.error.with_batch_index(index);
-                Err(failure)
-            }
-            None => match missing_header(answer.headers(), pipeline.backend) {
-                // Of a read, the content tells.
-                Some(header) if effect == Effect::Write => {
-                    Err(Failure::malformed_success(&answer, header))
-                }
-                _ => Ok(answer),
-            },
+        if let Some(Refusal { index, error }) = (self.inspect)(&response) {
+            let mut failure = Failure::refused(error, response.headers(), pipeline.now());
+            failure.error = failure.error.with_batch_index(index);
+            return Err(failure);
         }
-    }
-
-    /// The credential, within the deadline of the operation.
-    async fn authenticate(self) -> Result<RequestAuth, Failure> {
-        let authenticating = self.pipeline.authenticate();
-        let auth = match self.deadline() {
-            Some(deadline) => timeout_at(deadline, authenticating)
-                .await
-                .map_err(|_| Failure::unauthenticated(self.elapsed()))?,
-            None => authenticating.await,
-        };
-        auth.map_err(Failure::without_sending)
-    }
-
-    /// Sends the request, within the time of an attempt.
-    async fn exchange(
-        self,
-        request: &Request<Bytes>,
-        client_request_id: &str,
-        auth: &RequestAuth,
-    ) -> Result<Result<Response<Bytes>, TransportError>, Failure> {
-        let pipeline = self.pipeline;
-        let request = pipeline.prepare(request.clone(), client_request_id, auth);
-        let begin = Instant::now();
-        let limit = match (
-            begin.checked_add(pipeline.retry.try_timeout),
-            self.deadline(),
-        ) {
-            (Some(limit), Some(deadline)) => Some(limit.min(deadline)),
-            (limit, deadline) => limit.or(deadline),
-        };
-        let sent = pipeline.transport.send(request);
-        match limit {
-            Some(limit) => timeout_at(limit, sent)
-                .await
-                .map_err(|_| Failure::timeout(begin.elapsed())),
-            None => Ok(sent.await),
+        match missing_header(response.headers(), pipeline.backend) {
+            // For a read, the content shows whose response it is.
+            Some(header) if self.effect == Effect::Write => {
+                Err(Failure::malformed_success(&response, header))
+            }
+            _ => Ok(response),
         }
     }
 }
@@ -148,19 +90,57 @@ pub(super) enum RetryClass {
     Time,
 }
 
-/// What went wrong with an attempt, and what may be done about it.
+/// The failure of an attempt, and what may be done about it.
 pub(super) struct Failure {
     pub(super) error: Error,
     pub(super) retry_class: RetryClass,
     /// The service may have carried the request out.
     pub(super) maybe_applied: bool,
-    /// The answer proves that no earlier attempt of the same request was carried out.
+    /// The response proves that no earlier attempt of the same request was carried out.
     pub(super) is_definitive: bool,
-    /// How long the service wants to be left alone.
+    /// The minimum time before the next attempt that the service asks for.
     pub(super) asked_pause: Duration,
 }
 
 impl Failure {
+    /// Nothing was sent, and another attempt does not help: the time is over, or the credential has retried enough.
+    const fn without_sending(error: Error) -> Self {
+        Self {
+            error,
+            retry_class: RetryClass::None,
+            maybe_applied: false,
+            is_definitive: false,
+            asked_pause: Duration::ZERO,
+        }
+    }
+
+    fn without_token(after: Duration) -> Self {
+        let message = format!("the credential gave no token within {after:?}");
+        Self::without_sending(Error::timeout(message))
+    }
+
+    fn without_permit(after: Duration) -> Self {
+        Self::without_sending(Error::timeout(format!(
+            "the requests in flight were too many for another one, for {after:?}"
+        )))
+    }
+
+    fn undelivered(error: TransportError) -> Self {
+        Self {
+            retry_class: RetryClass::Time,
+            maybe_applied: error.delivery() == Delivery::MaybeSent,
+            ..Self::without_sending(Error::transport(error))
+        }
+    }
+
+    fn timeout(after: Duration) -> Self {
+        Self {
+            retry_class: RetryClass::Time,
+            maybe_applied: true,
+            ..Self::without_sending(Error::timeout(format!("no response within {after:?}")))
+        }
+    }
+
     fn answered(response: &Response<Bytes>, now: Timestamp) -> Self {
         let (status, headers) = (response.status(), response.headers());
         match error_body::recognise(status, headers, response.body()) {
@@ -170,17 +150,16 @@ impl Failure {
                 // A proxy that responds in the service's place may have forwarded the request before. 429 is sent before the
                 // request is processed.
                 maybe_applied: status != StatusCode::TOO_MANY_REQUESTS,
-                is_definitive: false,
                 asked_pause: asked_pause(headers, now),
-                error: Error::foreign(status).with_request_id(request_id(headers)),
+                ..Self::without_sending(Error::foreign(status).with_request_id(request_id(headers)))
             },
         }
     }
 
-    /// What the service says.
+    /// An error of the service.
     fn refused(error: ServiceError, headers: &HeaderMap, now: Timestamp) -> Self {
         let status = error.status();
-        // The service that is busy says so before it does anything. A proxy may say the same in other words, at any time.
+        // A busy service says so before it processes the request. A proxy may send the same status at any time.
         let is_refusal = status.is_client_error() && status != StatusCode::REQUEST_TIMEOUT
             || status == StatusCode::NOT_IMPLEMENTED
             || *error.code() == ErrorCode::ServerBusy;
@@ -196,58 +175,13 @@ impl Failure {
         }
     }
 
-    /// A success that is not the service's: a proxy may give it, and may have passed the request on.
+    /// A success that is not the service's: a proxy may send it, and may have forwarded the request.
     fn malformed_success(response: &Response<Bytes>, header: HeaderName) -> Self {
         let status = response.status();
         let error = Error::response(NotTheService { status, header });
         Self {
-            error: error.with_request_id(request_id(response.headers())),
-            retry_class: RetryClass::None,
             maybe_applied: true,
-            is_definitive: false,
-            asked_pause: Duration::ZERO,
-        }
-    }
-
-    fn timeout(after: Duration) -> Self {
-        Self {
-            error: Error::timeout(format!("no response within {after:?}")),
-            retry_class: RetryClass::Time,
-            maybe_applied: true,
-            is_definitive: false,
-            asked_pause: Duration::ZERO,
-        }
-    }
-
-    /// Nothing was sent, and the time for it is over or the credential has tried as often as it finds sensible.
-    const fn without_sending(error: Error) -> Self {
-        Self {
-            error,
-            retry_class: RetryClass::None,
-            maybe_applied: false,
-            is_definitive: false,
-            asked_pause: Duration::ZERO,
-        }
-    }
-
-    fn unauthenticated(after: Duration) -> Self {
-        let message = format!("the credential gave no token within {after:?}");
-        Self::without_sending(Error::timeout(message))
-    }
-
-    fn crowded(after: Duration) -> Self {
-        Self::without_sending(Error::timeout(format!(
-            "the requests in flight were too many for another one, for {after:?}"
-        )))
-    }
-
-    fn undelivered(error: TransportError) -> Self {
-        Self {
-            retry_class: RetryClass::Time,
-            maybe_applied: error.delivery() == Delivery::MaybeSent,
-            is_definitive: false,
-            asked_pause: Duration::ZERO,
-            error: Error::transport(error),
+            ..Self::without_sending(error.with_request_id(request_id(response.headers())))
         }
     }
 }
@@ -278,7 +212,7 @@ struct NotTheService {
     header: HeaderName,
 }
 
-/// Whether another attempt may fare better, as far as the status tells.
+/// Whether another attempt may succeed, by the status.
 fn retry_class(status: StatusCode) -> RetryClass {
     match status {
         StatusCode::REQUEST_TIMEOUT
@@ -291,10 +225,10 @@ fn retry_class(status: StatusCode) -> RetryClass {
     }
 }
 
-/// Whether the service finds fault with what every attempt had in common, so that none was ever carried out.
+/// Whether the error is about the content that all attempts share, so that none of them was carried out.
 ///
-/// `TooManyProperties` and `EntityTooLarge` are none: of a merge they speak of what is stored as well, which may have grown
-/// since an earlier attempt. Nor is anything about headers and checksums, which a bad connection may have damaged once.
+/// `TooManyProperties` and `EntityTooLarge` do not count: for a merge they depend on the stored entity, which may have grown since
+/// an earlier attempt. Errors about headers and checksums do not count either: one attempt may have been damaged on its way.
 fn is_definitive(error: &ServiceError) -> bool {
     let code = error.code();
     // A code with a status that is not its own is not a response of the service.
@@ -401,7 +335,7 @@ mod tests {
         for status in [
             400, 401, 403, 404, 405, 409, 411, 412, 413, 415, 416, 501, 505,
         ] {
-            // What the service says is a refusal; what anybody else says leaves it open.
+            // An error of the service is a refusal; a response of a proxy leaves it open.
             let is_refusal = status != 505;
             assert_eq!(
                 class(status, &coded("Made")),

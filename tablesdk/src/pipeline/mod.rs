@@ -1,10 +1,12 @@
-//! What happens to every request, in order: a place among those in flight, date and version, signature, sending within a time
-//! limit, a first look at the answer, and another attempt where that helps.
+//! What happens to every request, in order: a permit among the requests in flight, date and version, authentication, sending within
+//! a time limit, a first check of the response, and another attempt where that helps.
 //!
 //! Knows nothing of what an operation means.
 
 mod attempt;
 mod budget;
+mod deadline;
+mod handle;
 mod operation_run;
 mod operation_span;
 mod policy;
@@ -14,7 +16,8 @@ mod table;
 mod task;
 
 pub(crate) use attempt::Effect;
-pub(crate) use operation_run::{OperationRun, ServiceResponse};
+pub(crate) use handle::PipelineHandle;
+pub(crate) use operation_run::{OperationRun, SendOptions};
 pub use operation_span::OperationReport;
 pub(crate) use operation_span::{Hook, PagedOperation, in_current_span};
 pub use policy::RetryPolicy;
@@ -30,8 +33,7 @@ use http::{HeaderValue, Request, header};
 use tablesdk_protocol::header as name;
 use tablesdk_protocol::operation::update_entity::merge_by_post;
 use tablesdk_protocol::{Clock, Endpoint, Guid, Timestamp, Transport};
-use tokio::sync::{Semaphore, SemaphorePermit};
-use tokio::time::{Instant, timeout_at};
+use tokio::sync::Semaphore;
 
 use self::budget::Budget;
 use self::request_auth::RequestAuth;
@@ -42,55 +44,48 @@ use crate::transport::Backend;
 /// Sends requests to one account.
 #[derive(Debug)]
 pub(crate) struct Pipeline {
+    options: PipelineOptions,
+    budget: Budget,
+    /// A permit for each request that may be in flight at a time.
+    in_flight: Option<Semaphore>,
+}
+
+/// How a pipeline sends requests.
+#[derive(Debug)]
+pub(crate) struct PipelineOptions {
     pub(crate) endpoint: Endpoint,
     /// Where the account can be read when it is replicated, if that is known.
     pub(crate) secondary: Option<Endpoint>,
-    /// Whether reads may go there that the primary does not answer.
-    reads_secondary: bool,
+    /// Whether reads are retried at the secondary.
+    pub(crate) reads_secondary: bool,
     /// Queries that read whole tables are refused.
     pub(crate) denies_scans: bool,
     /// Called with the report of each operation.
     pub(crate) hook: Option<Hook>,
-    backend: Backend,
+    pub(crate) backend: Backend,
     pub(crate) credential: CredentialSlot,
-    transport: Arc<dyn Transport>,
-    clock: Arc<dyn Clock>,
-    retry: RetryPolicy,
-    budget: Budget,
-    places: Option<Semaphore>,
+    pub(crate) transport: Arc<dyn Transport>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) retry: RetryPolicy,
+    pub(crate) max_in_flight: Option<usize>,
+    pub(crate) user_agent: HeaderValue,
+}
+
+impl std::ops::Deref for Pipeline {
+    type Target = PipelineOptions;
+
+    fn deref(&self) -> &PipelineOptions {
+        &self.options
+    }
 }
 
 impl Pipeline {
-    pub(crate) fn new(
-        endpoint: Endpoint,
-        backend: Backend,
-        credential: CredentialSlot,
-        transport: Arc<dyn Transport>,
-        clock: Arc<dyn Clock>,
-        retry: RetryPolicy,
-        max_in_flight: Option<usize>,
-    ) -> Self {
+    pub(crate) fn new(options: PipelineOptions) -> Self {
         Self {
-            endpoint,
-            secondary: None,
-            reads_secondary: false,
-            denies_scans: false,
-            hook: None,
-            backend,
-            credential,
-            transport,
-            clock,
-            budget: Budget::new(retry.budget),
-            retry,
-            places: max_in_flight.map(Semaphore::new),
+            budget: Budget::new(options.retry.budget),
+            in_flight: options.max_in_flight.map(Semaphore::new),
+            options,
         }
-    }
-
-    /// Tells where the account can be read when it is replicated, and whether reads that fail may be repeated there.
-    pub(crate) fn with_secondary(mut self, secondary: Option<Endpoint>, for_reads: bool) -> Self {
-        self.secondary = secondary;
-        self.reads_secondary = for_reads;
-        self
     }
 
     /// A request to the endpoint as one to the secondary, where reads may go there.
@@ -103,9 +98,9 @@ impl Pipeline {
         Some(request)
     }
 
-    /// The time, and how long an operation may take.
+    /// The time, and how long an operation may take by the policy of the client.
     pub(crate) fn now_and_deadline(&self) -> (Timestamp, Duration) {
-        (self.clock.now(), self.retry.deadline)
+        (self.now(), self.retry.deadline)
     }
 
     /// The time, by the client's clock.
@@ -124,54 +119,12 @@ impl Pipeline {
         self.credential.replace(credential, &account)
     }
 
-    /// Starts an operation: its deadline begins here.
-    pub(crate) fn begin(&self, operation: &'static str, table: Option<&str>) -> OperationRun<'_> {
-        OperationRun::new(self, operation, table)
-    }
-
-    /// Goes on with an operation whose requests begin one by one: the deadline of the next ones begins here.
-    pub(crate) fn resume(
-        &self,
-        operation: &'static str,
-        table: Option<&str>,
-        paged: &PagedOperation,
-    ) -> OperationRun<'_> {
-        OperationRun::resume(self, operation, table, paged)
-    }
-
-    /// Sends the only request of an operation, and gives back the answer of its success.
-    pub(crate) async fn send(
-        &self,
-        operation: &'static str,
-        table: Option<&str>,
-        effect: Effect,
-        request: &Request<Bytes>,
-    ) -> Result<ServiceResponse, Error> {
-        let mut run = self.begin(operation, table);
-        let answer = run.send(effect, request).await;
-        run.end(answer)
-    }
-
     /// Writes a request the way the backend knows it. A batch needs it for each request in it.
     pub(crate) fn adapt(&self, request: &mut Request<Bytes>) {
         match self.backend {
             Backend::Cosmos => merge_by_post(request),
             Backend::Storage => {}
         }
-    }
-
-    /// Waits for a place among the requests in flight, where those are limited.
-    async fn place(&self, deadline: Option<Instant>) -> Result<Option<SemaphorePermit<'_>>, ()> {
-        let Some(places) = &self.places else {
-            return Ok(None);
-        };
-        let place = match deadline {
-            Some(deadline) => timeout_at(deadline, places.acquire())
-                .await
-                .map_err(|_| ())?,
-            None => places.acquire().await,
-        };
-        place.map(Some).map_err(|_| ())
     }
 
     /// Adds what every attempt has, and signs it: after this, nothing may change.
@@ -182,13 +135,13 @@ impl Pipeline {
         auth: &RequestAuth,
     ) -> Request<Bytes> {
         self.adapt(&mut request);
-        let date = self.clock.now().to_http_date();
+        let date = self.now().to_http_date();
         let headers = request.headers_mut();
         headers.insert(
             name::X_MS_VERSION,
             HeaderValue::from_static(auth.service_version()),
         );
-        headers.insert(header::USER_AGENT, HeaderValue::from_static(USER_AGENT));
+        headers.insert(header::USER_AGENT, self.user_agent.clone());
         headers.insert(name::X_MS_DATE, ascii(&date));
         headers.insert(name::X_MS_CLIENT_REQUEST_ID, ascii(client_request_id));
         auth.sign(&mut request);
@@ -211,4 +164,23 @@ fn ascii(text: &str) -> HeaderValue {
     HeaderValue::from_str(text).expect("dates and GUIDs are visible ASCII")
 }
 
+/// The `User-Agent` of the requests of an application.
+pub(crate) fn user_agent(application_id: Option<&str>) -> Result<HeaderValue, Error> {
+    let Some(id) = application_id else {
+        return Ok(HeaderValue::from_static(USER_AGENT));
+    };
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-./^_`|~".contains(&byte);
+    let refused = || {
+        Error::configuration_message(format!(
+            "an application id has 1 to {APPLICATION_ID_MAX} characters: letters, digits and any of !#$%&'*+-./^_`|~"
+        ))
+    };
+    if !(1..=APPLICATION_ID_MAX).contains(&id.len()) || !id.bytes().all(is_allowed) {
+        return Err(refused());
+    }
+    HeaderValue::try_from(format!("{id} {USER_AGENT}")).map_err(|_| refused())
+}
+
 const USER_AGENT: &str = concat!("tablesdk/", env!("CARGO_PKG_VERSION"));
+/// As the guidelines for Azure SDKs have it.
+const APPLICATION_ID_MAX: usize = 24;

@@ -1,7 +1,7 @@
-//! The only loop: sends a request until there is an answer that is worth having, or no time left.
+//! The only loop: sends a request until there is a response that is worth returning, or no time left.
 //!
-//! Keeps account of what may have happened: a write that was sent and not answered may have been carried out, whatever is
-//! answered to its repetition. What follows from that, the operation knows.
+//! Records whether an attempt may have been applied: a write that was sent and got no response may have been carried out, whatever
+//! the response to its retry is. The operation decides what follows from that.
 
 use std::time::Duration;
 
@@ -9,106 +9,88 @@ use bytes::Bytes;
 use http::{Request, Response};
 use tokio::time::{Instant, sleep};
 
-use super::Pipeline;
-use super::attempt::{Deadline, Effect, Inspect, RetryClass};
+use super::attempt::{Attempt, Effect, Inspect, RetryClass};
+use super::deadline::Deadline;
 use super::operation_span::{OperationSpan, PagedOperation};
+use super::{OperationReport, PipelineHandle};
 use crate::error::Error;
-use crate::filter::AccessClass;
 
 /// The requests of one operation: they share a deadline and a count.
 #[derive(Debug)]
 pub(crate) struct OperationRun<'p> {
-    begun: Deadline<'p>,
-    operation: &'static str,
+    pipeline: &'p PipelineHandle,
+    deadline: Deadline,
     attempts: u32,
-    observation: OperationSpan,
+    span: OperationSpan,
 }
 
-/// An answer of success.
+/// How a request is sent, other than by default.
+pub(crate) struct SendOptions<'i> {
+    /// The maximum number of attempts; by default that of the retry policy.
+    pub(crate) attempts: Option<u32>,
+    /// Finds the error of the service in a response of success.
+    pub(crate) inspect: Inspect<'i>,
+}
+
+impl Default for SendOptions<'_> {
+    fn default() -> Self {
+        Self {
+            attempts: None,
+            inspect: &|_| None,
+        }
+    }
+}
+
+/// A response of success.
 #[derive(Debug)]
 pub(crate) struct ServiceResponse {
     pub(crate) response: Response<Bytes>,
-    /// An attempt before it was not answered: it may have been carried out, and may be even later.
+    /// An earlier attempt got no response: it may have been carried out, or may be carried out later.
     pub(crate) is_after_ambiguous: bool,
 }
 
 impl<'p> OperationRun<'p> {
-    pub(super) fn new(
-        pipeline: &'p Pipeline,
-        operation: &'static str,
-        table: Option<&str>,
-    ) -> Self {
+    pub(super) fn new(pipeline: &'p PipelineHandle, span: OperationSpan) -> Self {
         Self {
-            begun: Deadline::now(pipeline),
-            operation,
+            pipeline,
+            deadline: Deadline::after(pipeline.time_limit()),
             attempts: 0,
-            observation: OperationSpan::new(pipeline, operation, table),
+            span,
         }
     }
 
-    /// The next requests of an operation, which have a deadline and a count of their own.
-    pub(super) fn resume(
-        pipeline: &'p Pipeline,
-        operation: &'static str,
-        table: Option<&str>,
-        paged: &PagedOperation,
-    ) -> Self {
-        let begin = || OperationSpan::new(pipeline, operation, table);
-        Self {
-            begun: Deadline::now(pipeline),
-            operation,
-            attempts: 0,
-            observation: paged.resume(begin),
-        }
+    /// The report of the operation so far.
+    pub(crate) const fn report(&mut self) -> &mut OperationReport {
+        &mut self.span.report
     }
 
-    /// Records in the operation's report how many entities were read or written.
-    pub(crate) const fn note_entities(&mut self, count: usize) {
-        self.observation.entities(count);
-    }
-
-    /// Adds to the number of entities read in the operation's report.
-    pub(crate) const fn note_more_entities(&mut self, count: usize) {
-        self.observation.more_entities(count);
-    }
-
-    /// Records in the operation's report how the service finds what is read.
-    pub(crate) const fn note_access(&mut self, access: AccessClass) {
-        self.observation.access(access);
-    }
-
-    /// Records in the operation's report that a page was read.
-    pub(crate) const fn note_page(&mut self) {
-        self.observation.page();
-    }
-
-    pub(crate) const fn pipeline(&self) -> &'p Pipeline {
-        self.begun.pipeline
+    pub(crate) const fn pipeline(&self) -> &'p PipelineHandle {
+        self.pipeline
     }
 
     pub(crate) const fn operation(&self) -> &'static str {
-        self.operation
+        self.span.report.operation
     }
 
-    /// Notes in an error what the whole operation took until now.
+    /// Adds to an error the operation, and the attempts and the time until now.
     pub(crate) fn annotate(&self, error: Error) -> Error {
         error
-            .with_operation(self.operation)
-            .with_attempts(self.attempts, self.begun.elapsed())
+            .with_operation(self.operation())
+            .with_attempts(self.attempts, self.deadline.elapsed())
     }
 
     /// Records in the operation's report an error that is its result, such as that an entity does not exist.
     pub(crate) fn note_expected_error(&mut self, error: &Error) {
-        self.observation.answer(error);
+        self.span.note_error(error);
     }
 
     /// Ends the operation and reports its outcome. An operation that is dropped without this call is reported as cancelled.
     pub(crate) fn end<T>(mut self, result: Result<T, Error>) -> Result<T, Error> {
-        self.observation.end(result.as_ref().err());
+        self.span.end(result.as_ref().err());
         result
     }
 
-    /// Leaves an operation to go on later, or ends it with a failure.
+    /// Leaves an operation to be resumed later, or ends it with a failure.
     pub(crate) fn pause<T>(
         self,
         paged: &PagedOperation,
@@ -116,76 +98,58 @@ impl<'p> OperationRun<'p> {
     ) -> Result<T, Error> {
         match result {
             Ok(value) => {
-                paged.pause(self.observation);
+                paged.pause(self.span);
                 Ok(value)
             }
             Err(error) => self.end(Err(error)),
         }
     }
 
-    /// Waits a random time before an operation starts over, for the that-many-th time. `false`, at once, when it would end
-    /// after the deadline.
+    /// Waits a random time before the n-th new round of a read-modify-write loop. `false`, at once, if the wait would end after
+    /// the deadline.
     pub(crate) async fn pause_before_round(&self, round: u32) -> bool {
-        let policy = &self.begun.pipeline.retry;
-        let pause = policy.pause_before_round(round);
-        let in_time = self.begun.is_before_deadline(pause);
+        let pause = self.pipeline.policy().pause_before_round(round);
+        let in_time = self.deadline.allows(pause);
         if in_time {
             sleep(pause).await;
         }
         in_time
     }
 
-    /// Sends a request, again if need be. A success of a write is the service's: a response without the headers of the
-    /// service is an error.
+    /// Sends a request, and retries it as the policy allows. A success of a write is the service's: a response without the headers
+    /// of the service is an error.
     ///
     /// The error of a write is [ambiguous](Error::is_ambiguous) when an attempt may have been carried out all the same.
     pub(crate) async fn send(
         &mut self,
         effect: Effect,
         request: &Request<Bytes>,
-    ) -> Result<ServiceResponse, Error> {
-        self.send_inspected(effect, request, &|_| None).await
+    ) -> Result<Response<Bytes>, Error> {
+        let sent = self.send_with(effect, request, SendOptions::default());
+        Ok(sent.await?.response)
     }
 
-    /// Sends a request once, whatever comes of it.
-    pub(crate) async fn send_once(
+    /// As [`send`](Self::send), with options.
+    pub(crate) async fn send_with(
         &mut self,
         effect: Effect,
         request: &Request<Bytes>,
+        options: SendOptions<'_>,
     ) -> Result<ServiceResponse, Error> {
-        self.send_up_to(1, effect, request, &|_| None).await
-    }
-
-    /// As [`send`](Self::send), for answers of success that may hold a refusal all the same.
-    pub(crate) async fn send_inspected(
-        &mut self,
-        effect: Effect,
-        request: &Request<Bytes>,
-        inspect: Inspect<'_>,
-    ) -> Result<ServiceResponse, Error> {
-        let attempts = self.begun.pipeline.retry.attempts;
-        self.send_up_to(attempts, effect, request, inspect).await
-    }
-
-    async fn send_up_to(
-        &mut self,
-        attempts_max: u32,
-        effect: Effect,
-        request: &Request<Bytes>,
-        inspect: Inspect<'_>,
-    ) -> Result<ServiceResponse, Error> {
-        let policy = &self.begun.pipeline.retry;
+        let (pipeline, policy) = (self.pipeline, self.pipeline.policy());
+        pipeline.check().map_err(|error| self.annotate(error))?;
+        let max_attempts = options.attempts.unwrap_or(policy.attempts);
         let client_request_id = super::random_guid().to_string();
         let secondary = match effect {
-            Effect::Read => self.begun.pipeline.at_secondary(request),
+            Effect::Read => pipeline.at_secondary(request),
             Effect::ReadNow | Effect::Write => None,
         };
         let mut attempts = 0;
         let mut sent_before = 0;
-        let mut can_reauthenticate = true;
+        let mut may_reauthenticate = true;
         let mut maybe_applied = false;
         let mut location = Location::Primary;
-        // What the primary said last, and until when it wants to be left alone.
+        // The last error of the primary, and the earliest time at which it accepts another attempt.
         let mut primary: Option<(Error, Option<Instant>)> = None;
         loop {
             attempts += 1;
@@ -194,38 +158,42 @@ impl<'p> OperationRun<'p> {
                 (Location::Secondary, Some(request)) => request,
                 _ => request,
             };
-            let attempt = self
-                .begun
-                .attempt(effect, sent, inspect, &client_request_id);
-            let bytes = sent.body().len();
-            let id = client_request_id.as_str();
-            let observed = self.observation.attempt(sent_before, bytes, id, attempt);
+            let attempt = Attempt {
+                pipeline,
+                effect,
+                request: sent,
+                inspect: options.inspect,
+                client_request_id: &client_request_id,
+                deadline: self.deadline,
+                try_timeout: policy.try_timeout,
+            };
+            let attempt = self.span.attempt(sent_before, attempt).await;
             sent_before += 1;
-            let failure = match observed.await {
+            let failure = match attempt {
                 Ok(response) => {
                     if attempts == 1 {
-                        self.begun.pipeline.budget.refill();
+                        pipeline.budget.refill();
                     }
                     return Ok(ServiceResponse {
                         response,
                         is_after_ambiguous: maybe_applied,
                     });
                 }
-                // Once for each attempt that counts, so that credentials that change for ever do not keep an operation going.
+                // Once for each attempt that counts: credentials that keep changing must not keep an operation going.
                 Err(failure)
-                    if failure.retry_class == RetryClass::Credential && can_reauthenticate =>
+                    if failure.retry_class == RetryClass::Credential && may_reauthenticate =>
                 {
-                    can_reauthenticate = false;
+                    may_reauthenticate = false;
                     attempts -= 1;
                     continue;
                 }
                 Err(failure) => failure,
             };
-            can_reauthenticate = true;
+            may_reauthenticate = true;
             maybe_applied |= failure.maybe_applied;
             let ambiguous = effect == Effect::Write && maybe_applied && !failure.is_definitive;
             let (error, not_before, is_passing) = match (location, primary.take()) {
-                // The secondary lags behind: that something is missing there says nothing.
+                // The secondary lags behind: its response that something is missing proves nothing.
                 (Location::Secondary, Some((error, not_before))) => (error, not_before, true),
                 _ => {
                     let not_before = Instant::now().checked_add(failure.asked_pause);
@@ -248,9 +216,9 @@ impl<'p> OperationRun<'p> {
                 pause = pause.max(asked);
             }
             let goes_on = is_passing
-                && attempts < attempts_max
-                && self.begun.is_before_deadline(pause)
-                && self.begun.pipeline.budget.take();
+                && attempts < max_attempts
+                && self.deadline.allows(pause)
+                && pipeline.budget.take();
             if !goes_on {
                 return Err(self.annotate(error).with_ambiguous(ambiguous));
             }

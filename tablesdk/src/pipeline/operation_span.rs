@@ -1,6 +1,6 @@
-//! What others see of an operation: a span of `tracing` with its attempts inside, and a report for the program's own hook.
+//! The records of an operation: a span of `tracing` with its attempts inside, and a report for the hook of the caller.
 //!
-//! Never sees a URL, a header or a body: neither keys and signatures nor what is stored can get out here.
+//! Records no URL, header or body, so that no key, signature or stored value gets into a log.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use tablesdk_protocol::header as name;
 use tokio::time::Instant;
 
 use super::Pipeline;
-use super::attempt::Failure;
+use super::attempt::{Attempt, Failure};
 use crate::error::Error;
 use crate::filter::AccessClass;
 
@@ -96,19 +96,23 @@ impl fmt::Debug for Hook {
 // have no sum at all. A span ends with the last page and not with the stream, since a caller that holds the stream is no slow query.
 // Where a response is judged as a whole, as in a query for one item, the span waits for that decision.
 pub(super) struct OperationSpan {
-    report: OperationReport,
-    /// Since when it is under way. Not, while it waits for the program to ask for more.
+    pub(super) report: OperationReport,
+    /// When it was started or resumed; `None` while it waits for the caller to ask for more.
     started: Option<Instant>,
     hook: Option<Hook>,
     end: End,
     span: Span,
 }
 
+fn bytes_of(body: &Bytes) -> u64 {
+    u64::try_from(body.len()).unwrap_or_default()
+}
+
 /// How an operation ended.
 enum End {
-    /// It did not: its future was dropped.
+    /// It did not end: its future was dropped.
     Open,
-    /// With what programs expect: a success, or that something is missing, is there already or has changed.
+    /// With a result that callers expect: a success, or an error that something is missing, exists already or has changed.
     Expected,
     Failure,
 }
@@ -135,38 +139,19 @@ impl OperationSpan {
         }
     }
 
-    pub(super) const fn entities(&mut self, count: usize) {
-        self.report.entities = count;
-    }
-
-    pub(super) const fn more_entities(&mut self, count: usize) {
-        self.report.entities += count;
-    }
-
-    pub(super) const fn access(&mut self, access: AccessClass) {
-        self.report.access = Some(access);
-    }
-
-    pub(super) const fn page(&mut self) {
-        self.report.pages += 1;
-    }
-
     /// Runs an attempt in a span of its own. The same request was sent so many times before it.
     pub(super) async fn attempt(
         &mut self,
         before: u32,
-        bytes: usize,
-        client_request_id: &str,
-        attempt: impl Future<Output = Result<Response<Bytes>, Failure>>,
+        attempt: Attempt<'_>,
     ) -> Result<Response<Bytes>, Failure> {
-        let span = self.span.attempt(before, client_request_id);
+        let span = self.span.attempt(before, attempt.client_request_id);
         self.report.attempts += 1;
-        self.report.bytes_sent += u64::try_from(bytes).unwrap_or_default();
-        let answer = span.run(attempt).await;
-        match &answer {
+        self.report.bytes_sent += bytes_of(attempt.request.body());
+        let response = span.run(attempt.send()).await;
+        match &response {
             Ok(response) => {
-                let bytes = response.body().len();
-                self.report.bytes_received += u64::try_from(bytes).unwrap_or_default();
+                self.report.bytes_received += bytes_of(response.body());
                 let request_id = response.headers().get(name::X_MS_REQUEST_ID);
                 let request_id = request_id.and_then(|id| id.to_str().ok());
                 span.answered(response.status().as_u16(), request_id);
@@ -179,26 +164,26 @@ impl OperationSpan {
                 span.failed(&error.type_name(), !is_expected(error));
             }
         }
-        answer
+        response
     }
 
-    /// Notes an error that is the answer to the operation, and no failure of it.
-    pub(super) fn answer(&mut self, error: &Error) {
+    /// Records an error that is the result of the operation, and not a failure of it.
+    pub(super) fn note_error(&mut self, error: &Error) {
         self.report.error = Some(error.type_name());
     }
 
-    /// Notes how the operation ended.
+    /// Records how the operation ended.
     pub(super) fn end(&mut self, error: Option<&Error>) {
         self.end = match error {
             Some(error) if !is_expected(error) => End::Failure,
             _ => End::Expected,
         };
         if let Some(error) = error {
-            self.answer(error);
+            self.note_error(error);
         }
     }
 
-    /// Has nothing to do until it goes on: dropped meanwhile, it ended well.
+    /// Waits until it is resumed. If it is dropped meanwhile, it ended well.
     fn pause(&mut self) {
         self.end(None);
         if let Some(started) = self.started.take() {
@@ -223,29 +208,29 @@ pub(crate) struct PagedOperation {
 }
 
 impl PagedOperation {
-    /// Takes over what the requests before have left, if there were any.
+    /// The span of the earlier requests, or a new one.
     pub(super) fn resume(&self, begin: impl FnOnce() -> OperationSpan) -> OperationSpan {
         let paused = self.paused().take();
         match paused {
-            Some(mut observation) => {
-                observation.resume();
-                observation
+            Some(mut span) => {
+                span.resume();
+                span
             }
             None => begin(),
         }
     }
 
-    pub(super) fn pause(&self, mut observation: OperationSpan) {
-        observation.pause();
-        *self.paused() = Some(observation);
+    pub(super) fn pause(&self, mut span: OperationSpan) {
+        span.pause();
+        *self.paused() = Some(span);
     }
 
     /// Ends the operation and reports its outcome. An operation that has already ended is not changed.
     pub(crate) fn end(&self, error: Option<&Error>) {
-        // Told when no lock is held: the program may do anything then.
+        // Reported while no lock is held: the hook may call the client.
         let paused = self.paused().take();
-        if let Some(mut observation) = paused {
-            observation.end(error);
+        if let Some(mut span) = paused {
+            span.end(error);
         }
     }
 
@@ -283,7 +268,7 @@ impl fmt::Debug for OperationSpan {
     }
 }
 
-/// That something is missing, is there already or has changed is an answer: programs ask for it.
+/// Errors that something is missing, exists already or has changed are results that callers ask for.
 fn is_expected(error: &Error) -> bool {
     error.is_not_found() || error.is_conflict() || error.is_precondition_failed()
 }

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use crate::error::Error;
-
 /// How often and how long a client retries.
 ///
 /// A request is retried when the service throttles it (429 and 503), fails (408, 500, 502 and 504), or does not respond. The pause
@@ -80,7 +78,8 @@ impl RetryPolicy {
     }
 
     /// The time limit of a whole operation, waits included. For an operation of several requests, such as
-    /// [`modify`](crate::TableClient::modify), it covers all of them. A wait that would end later is not begun. Must not be 0.
+    /// [`modify`](crate::TableClient::modify), it covers all of them. A wait that would end later is not begun. Must not be 0. Each
+    /// action has a [`deadline`](crate::action#options-of-a-single-call) of its own for a single call.
     ///
     /// It is a timer of tokio, which fires late while the threads of the runtime are busy. `ReqwestTransport::on_own_thread` keeps
     /// connections that flood the client off these threads.
@@ -92,16 +91,14 @@ impl RetryPolicy {
     /// The number of retries in the budget that all operations of a client share. Ten operations that succeed at the first attempt
     /// give one retry back. When the budget is used up, errors are reported at once: a service in trouble gets fewer requests, not
     /// more.
-    pub const fn budget(mut self, repetitions: u32) -> Self {
-        self.budget = repetitions;
+    pub const fn budget(mut self, retries: u32) -> Self {
+        self.budget = retries;
         self
     }
 
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    pub(crate) fn check(&self) -> Result<(), &'static str> {
         if self.attempts == 0 || self.try_timeout.is_zero() || self.deadline.is_zero() {
-            return Err(Error::configuration_message(
-                "a retry policy needs at least one attempt, and time for it",
-            ));
+            return Err("a retry policy needs at least one attempt, and time for it");
         }
         Ok(())
     }

@@ -1,28 +1,30 @@
 //! A table of an account, as the operations on it see it.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
-use http::Request;
-use tablesdk_protocol::TableName;
+use http::{Request, Response};
+use tablesdk_protocol::{Endpoint, TableName};
 
-use super::{Effect, OperationRun, PagedOperation, Pipeline, ServiceResponse};
+use super::{Effect, OperationRun, PagedOperation, PipelineHandle};
 use crate::error::Error;
 
 /// The name of a table, and the pipeline to its account. Each action has a clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
-    pub(crate) pipeline: Arc<Pipeline>,
+    pub(crate) pipeline: PipelineHandle,
     name: String,
 }
 
 impl Table {
-    pub(crate) const fn new(pipeline: Arc<Pipeline>, name: String) -> Self {
+    pub(crate) const fn new(pipeline: PipelineHandle, name: String) -> Self {
         Self { pipeline, name }
     }
 
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    pub(crate) fn endpoint(&self) -> &Endpoint {
+        &self.pipeline.endpoint
     }
 
     /// The name, if it is one, for a request of that operation.
@@ -36,7 +38,7 @@ impl Table {
         self.pipeline.begin(operation, Some(&self.name))
     }
 
-    /// Goes on with an operation on the table whose requests begin one by one.
+    /// Starts the next requests of an operation on the table whose requests begin one by one.
     pub(crate) fn resume(
         &self,
         operation: &'static str,
@@ -45,14 +47,14 @@ impl Table {
         self.pipeline.resume(operation, Some(&self.name), paged)
     }
 
-    /// Sends the only request of an operation on the table, and gives back the answer of its success.
+    /// Sends the only request of an operation on the table, and returns the response of success.
     pub(crate) async fn send(
         &self,
         operation: &'static str,
         effect: Effect,
         request: &Request<Bytes>,
-    ) -> Result<ServiceResponse, Error> {
-        let (pipeline, name) = (&self.pipeline, Some(&*self.name));
-        pipeline.send(operation, name, effect, request).await
+    ) -> Result<Response<Bytes>, Error> {
+        let name = Some(&*self.name);
+        self.pipeline.send(operation, name, effect, request).await
     }
 }

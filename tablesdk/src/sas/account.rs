@@ -1,6 +1,5 @@
 //! `sas` of a service: what its bearer may do in an account.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use tablesdk_protocol::Timestamp;
@@ -13,7 +12,7 @@ use super::letters::{AccountPermissions, ResourceTypes, Services};
 use super::terms::{InvalidTerms, IpRange, Problem, Terms, When, refused};
 use super::url::SasUrl;
 use crate::error::Error;
-use crate::pipeline::Pipeline;
+use crate::pipeline::PipelineHandle;
 
 /// Says what the shared access signature of an account grants, and signs it. See
 /// [`TableServiceClient::sas`](crate::TableServiceClient::sas).
@@ -45,7 +44,7 @@ use crate::pipeline::Pipeline;
 #[derive(Debug)]
 #[must_use = "nothing is signed until `sign` is called"]
 pub struct AccountSasBuilder {
-    pipeline: Arc<Pipeline>,
+    pipeline: PipelineHandle,
     services: Services,
     resource_types: ResourceTypes,
     permissions: AccountPermissions,
@@ -53,7 +52,7 @@ pub struct AccountSasBuilder {
 }
 
 impl AccountSasBuilder {
-    pub(crate) fn new(pipeline: Arc<Pipeline>) -> Self {
+    pub(crate) fn new(pipeline: PipelineHandle) -> Self {
         Self {
             pipeline,
             services: Services::TABLE,

@@ -179,7 +179,7 @@ async fn an_etag_without_a_time_makes_the_insert_read_the_time() {
     let error = table.insert(&timed).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Response, "{error:?}");
     let text = format!("{error:?}");
-    assert!(text.contains("stored as version W/\"7\""), "{text}");
+    assert!(text.contains("stored with the ETag W/\"7\""), "{text}");
     assert!(table.get::<Timed>(("A", "1")).await.unwrap().is_some());
 }
 

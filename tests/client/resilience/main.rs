@@ -1,6 +1,7 @@
 //! The client under faults: lost and malformed responses, retries, expired credentials, and what it reports about them.
 
 mod ambiguous_outcomes;
+mod call_options;
 mod concurrency;
 mod credential_rotation;
 mod exactly_once;

@@ -101,7 +101,8 @@ impl Change {
         }
     }
 
-    fn encode(&self, endpoint: &Endpoint) -> HttpRequest<Bytes> {
+    /// The HTTP request of the change alone.
+    pub fn encode(&self, endpoint: &Endpoint) -> HttpRequest<Bytes> {
         match self {
             Self::Delete(request) => request.encode(endpoint),
             Self::Insert(request) => request.encode(endpoint),

@@ -1,0 +1,172 @@
+//! A change of one entity: how it is sent alone, and what its response and the current state of the entity show.
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use tablesdk_protocol::operation::batch::Change;
+use tablesdk_protocol::operation::update_entity::Mode;
+use tablesdk_protocol::operation::{
+    EntityBody, MalformedResponse, Prefer, delete_entity, insert_entity, update_entity,
+};
+use tablesdk_protocol::wire::json::MetadataLevel;
+use tablesdk_protocol::{ETag, EntityKey, ErrorCode, IfMatch, TableName};
+
+use super::EncodedEntity;
+use super::ambiguous_write::{check_status, malformed_success, resolve};
+use super::exactly_once::{self, KeepMarker};
+use super::update_entity::operation;
+use crate::error::{CurrentState, Error};
+use crate::pipeline::{Effect, OperationRun};
+
+/// A change of one entity.
+pub(super) struct EntityChange {
+    pub(super) key: EntityKey,
+    pub(super) change: Change,
+}
+
+impl EntityChange {
+    pub(super) fn insert(table: TableName, entity: EncodedEntity) -> Self {
+        Self {
+            key: entity.key,
+            change: Change::Insert(insert_entity::Request {
+                table,
+                entity: EntityBody::from_bytes(entity.body),
+                prefer: Prefer::ReturnNoContent,
+                level: MetadataLevel::Minimal,
+            }),
+        }
+    }
+
+    pub(super) fn update(
+        table: TableName,
+        mode: Mode,
+        if_match: Option<IfMatch>,
+        entity: EncodedEntity,
+    ) -> Self {
+        Self {
+            key: entity.key.clone(),
+            change: Change::Update(update_entity::Request {
+                table,
+                key: entity.key,
+                mode,
+                if_match,
+                entity: EntityBody::from_bytes(entity.body),
+            }),
+        }
+    }
+
+    pub(super) fn delete(table: TableName, key: EntityKey, if_match: IfMatch) -> Self {
+        Self {
+            key: key.clone(),
+            change: Change::Delete(delete_entity::Request {
+                table,
+                key,
+                if_match,
+            }),
+        }
+    }
+
+    pub(super) const fn table(&self) -> &TableName {
+        self.change.table()
+    }
+
+    /// The operation that carries it out alone.
+    pub(super) const fn operation(&self) -> &'static str {
+        match &self.change {
+            Change::Delete(_) => "delete entity",
+            Change::Insert(_) => "insert entity",
+            Change::Update(request) => operation(request.mode, request.if_match.as_ref()),
+        }
+    }
+
+    /// The content that is stored after the change, if the entity exists then.
+    pub(super) const fn body(&self) -> Option<&Bytes> {
+        match &self.change {
+            Change::Delete(_) => None,
+            Change::Insert(request) => Some(request.entity.as_bytes()),
+            Change::Update(request) => Some(request.entity.as_bytes()),
+        }
+    }
+
+    /// Whether the entity has no other content after the change.
+    pub(super) const fn is_whole(&self) -> bool {
+        !matches!(&self.change, Change::Update(request) if matches!(request.mode, Mode::Merge))
+    }
+
+    /// Carries out the change, alone or together with a marker, and returns the new ETag; `None` for a delete.
+    pub(super) async fn write(
+        self,
+        run: &mut OperationRun<'_>,
+        exactly_once: Option<KeepMarker>,
+    ) -> Result<Option<ETag>, Error> {
+        let sent = match exactly_once {
+            Some(keep) => self.send_with_marker(run, keep).await,
+            None => self.send_alone(run).await,
+        };
+        let etag = match sent {
+            Ok(etag) => etag,
+            Err(error) => {
+                let (current, error) = resolve(run, &self, error).await?;
+                if exactly_once.is_some() || !self.is_fulfilled_by(&current, &error) {
+                    return Err(error.into_outcome_unknown(current));
+                }
+                match current {
+                    CurrentState::Present(entity) => Some(entity.etag().clone()),
+                    _ => None,
+                }
+            }
+        };
+        run.report().entities = 1;
+        Ok(etag)
+    }
+
+    /// Without an ETag to compare, an update promises the state of the entity, and not which client wrote it. A delete promises
+    /// that the entity does not exist.
+    fn is_fulfilled_by(&self, current: &CurrentState, error: &Error) -> bool {
+        match (&self.change, current) {
+            (Change::Update(request), CurrentState::Present(entity)) => {
+                !matches!(request.if_match, Some(IfMatch::ETag(_))) && entity.equals_sent()
+            }
+            (Change::Delete(request), CurrentState::Missing) => {
+                request.if_match == IfMatch::Any && error.code() != Some(&ErrorCode::TableNotFound)
+            }
+            _ => false,
+        }
+    }
+
+    async fn send_with_marker(
+        &self,
+        run: &mut OperationRun<'_>,
+        keep: KeepMarker,
+    ) -> Result<Option<ETag>, Error> {
+        let changes = std::slice::from_ref(self);
+        let etags = exactly_once::commit(run, changes, keep).await;
+        let etag = etags.map_err(Error::without_batch_index)?.pop().flatten();
+        if etag.is_none() && self.body().is_some() {
+            return Err(malformed_success("the response has no ETag of the entity"));
+        }
+        Ok(etag)
+    }
+
+    async fn send_alone(&self, run: &mut OperationRun<'_>) -> Result<Option<ETag>, Error> {
+        let request = self.change.encode(&run.pipeline().endpoint);
+        let response = run.send(Effect::Write, &request).await?;
+        let statuses: &[_] = match self.change {
+            Change::Insert(_) => &[StatusCode::CREATED, StatusCode::NO_CONTENT],
+            Change::Delete(_) | Change::Update(_) => &[StatusCode::NO_CONTENT],
+        };
+        check_status(&response, statuses)?;
+        etag_of(&self.change, response).map_err(malformed_success)
+    }
+}
+
+/// The new ETag in the response to a change; `None` for a delete.
+pub(super) fn etag_of(
+    change: &Change,
+    response: Response<Bytes>,
+) -> Result<Option<ETag>, MalformedResponse> {
+    match change {
+        Change::Delete(_) => Ok(None),
+        Change::Insert(_) => insert_entity::Response::decode(response).map(|it| Some(it.etag)),
+        Change::Update(_) => update_entity::Response::decode(&response).map(|it| Some(it.etag)),
+    }
+}

@@ -1,0 +1,86 @@
+//! A pipeline as one call sees it.
+
+use std::ops::Deref;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+
+use super::attempt::Effect;
+use super::operation_run::OperationRun;
+use super::operation_span::{OperationSpan, PagedOperation};
+use super::{Pipeline, RetryPolicy};
+use crate::error::Error;
+
+/// The pipeline of a client, with the options of a single call. Each action has a clone.
+#[derive(Clone, Debug)]
+pub(crate) struct PipelineHandle {
+    pipeline: Arc<Pipeline>,
+    /// Instead of the policy of the client.
+    pub(crate) retry: Option<RetryPolicy>,
+    /// Instead of the deadline of either policy.
+    pub(crate) deadline: Option<Duration>,
+}
+
+impl PipelineHandle {
+    pub(crate) fn new(pipeline: Pipeline) -> Self {
+        Self {
+            pipeline: Arc::new(pipeline),
+            retry: None,
+            deadline: None,
+        }
+    }
+
+    pub(super) fn policy(&self) -> &RetryPolicy {
+        self.retry.as_ref().unwrap_or(&self.pipeline.retry)
+    }
+
+    pub(super) fn time_limit(&self) -> Duration {
+        self.deadline.unwrap_or(self.policy().deadline)
+    }
+
+    /// Whether the options of the call allow a request.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let policy = self.policy().clone().deadline(self.time_limit());
+        policy.check().map_err(Error::input)
+    }
+
+    /// Starts an operation: its deadline begins here.
+    pub(crate) fn begin(&self, operation: &'static str, table: Option<&str>) -> OperationRun<'_> {
+        OperationRun::new(self, OperationSpan::new(self, operation, table))
+    }
+
+    /// Starts the next requests of an operation whose requests begin one by one. They have a deadline and a number of attempts of
+    /// their own.
+    pub(crate) fn resume(
+        &self,
+        operation: &'static str,
+        table: Option<&str>,
+        paged: &PagedOperation,
+    ) -> OperationRun<'_> {
+        let span = paged.resume(|| OperationSpan::new(self, operation, table));
+        OperationRun::new(self, span)
+    }
+
+    /// Sends the only request of an operation, and returns the response of success.
+    pub(crate) async fn send(
+        &self,
+        operation: &'static str,
+        table: Option<&str>,
+        effect: Effect,
+        request: &Request<Bytes>,
+    ) -> Result<Response<Bytes>, Error> {
+        let mut run = self.begin(operation, table);
+        let response = run.send(effect, request).await;
+        run.end(response)
+    }
+}
+
+impl Deref for PipelineHandle {
+    type Target = Pipeline;
+
+    fn deref(&self) -> &Pipeline {
+        &self.pipeline
+    }
+}

@@ -1,0 +1,324 @@
+//! The options of a single call: its deadline and its retry policy replace those of the client, for every action and query.
+
+use std::time::Duration;
+
+use harness::Subject;
+use harness::faults::{Fault, Op};
+use tablesdk::service_properties::ServiceProperties;
+use tablesdk::{Error, ErrorKind, RetryPolicy, Stored, TableClient, TableServiceClient};
+use tokio::time::Instant;
+
+use crate::Employee;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn key() -> tablesdk::key::Key<Employee> {
+    Employee::key("Sales", "1")
+}
+
+fn older(employee: &mut Employee) -> Result<(), tablesdk::action::ModifyError> {
+    employee.age += 1;
+    Ok(())
+}
+
+async fn stored(table: &TableClient) -> Stored<Employee> {
+    table.insert(&Employee::new("1", "Ada", 36)).await.unwrap()
+}
+
+/// The error of each action and query, called with a setter of the options.
+macro_rules! each_error {
+    ($table:expr, $service:expr, $stored:expr, $option:ident($value:expr)) => {{
+        let (table, service): (&TableClient, &TableServiceClient) = ($table, $service);
+        let ada: Employee = Stored::clone($stored).into_inner();
+        let query = || table.query::<Employee>().partition("Sales").$option($value);
+        let (mut one, mut two) = ($stored.clone(), $stored.clone());
+        let errors: Vec<(&str, Error)> = vec![
+            (
+                "insert",
+                table.insert(&ada).$option($value).await.unwrap_err(),
+            ),
+            ("get", table.get(key()).$option($value).await.unwrap_err()),
+            (
+                "resolve",
+                table
+                    .get(key())
+                    .resolve(|_| Ok(()))
+                    .$option($value)
+                    .await
+                    .unwrap_err(),
+            ),
+            (
+                "get_many",
+                table.get_many([key()]).$option($value).await.unwrap_err(),
+            ),
+            (
+                "replace",
+                table.replace(&mut one).$option($value).await.unwrap_err(),
+            ),
+            (
+                "upsert",
+                table.upsert_merge(&ada).$option($value).await.unwrap_err(),
+            ),
+            (
+                "patch",
+                table
+                    .patch(key())
+                    .set(|e| e.age, 37)
+                    .$option($value)
+                    .await
+                    .unwrap_err(),
+            ),
+            (
+                "delete",
+                table.delete(key()).$option($value).await.unwrap_err(),
+            ),
+            (
+                "modify",
+                table
+                    .modify(key(), older)
+                    .$option($value)
+                    .await
+                    .unwrap_err(),
+            ),
+            (
+                "batch",
+                table
+                    .batch("Sales")
+                    .merge(&mut two)
+                    .$option($value)
+                    .await
+                    .unwrap_err(),
+            ),
+            ("collect", query().collect().await.unwrap_err()),
+            ("page", query().page(None).await.unwrap_err()),
+            ("count", query().count().await.unwrap_err()),
+            ("one", query().one().await.unwrap_err()),
+            (
+                "partitions",
+                query().partitions(["Sales"]).collect().await.unwrap_err(),
+            ),
+            (
+                "ranges",
+                query()
+                    .row_ranges(["5"])
+                    .parallel(1)
+                    .$option($value)
+                    .collect()
+                    .await
+                    .unwrap_err(),
+            ),
+            (
+                "sweep_markers",
+                table
+                    .sweep_markers("Sales")
+                    .$option($value)
+                    .await
+                    .unwrap_err(),
+            ),
+            (
+                "create_table",
+                table.create_table().$option($value).await.unwrap_err(),
+            ),
+            (
+                "if_missing",
+                table
+                    .create_table()
+                    .if_missing()
+                    .$option($value)
+                    .await
+                    .unwrap_err(),
+            ),
+            (
+                "delete_table",
+                table.delete_table().$option($value).await.unwrap_err(),
+            ),
+            (
+                "table_exists",
+                table.table_exists().$option($value).await.unwrap_err(),
+            ),
+            (
+                "access_policy",
+                table.access_policy().$option($value).await.unwrap_err(),
+            ),
+            (
+                "set_access_policy",
+                table
+                    .set_access_policy([])
+                    .$option($value)
+                    .await
+                    .unwrap_err(),
+            ),
+            (
+                "tables",
+                service
+                    .tables()
+                    .$option($value)
+                    .collect()
+                    .await
+                    .unwrap_err(),
+            ),
+            (
+                "properties",
+                service.properties().$option($value).await.unwrap_err(),
+            ),
+            (
+                "set_properties",
+                service
+                    .set_properties(ServiceProperties::default())
+                    .$option($value)
+                    .await
+                    .unwrap_err(),
+            ),
+            ("stats", service.stats().$option($value).await.unwrap_err()),
+        ];
+        errors
+    }};
+}
+
+#[tokio::test(start_paused = true)]
+async fn retry_replaces_the_attempts_of_the_client_in_every_call() {
+    let (subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
+    let stored = stored(&table).await;
+    faults.choose(|_| Fault::Refuse);
+    for (what, error) in each_error!(
+        &table,
+        &subject.service,
+        &stored,
+        retry(RetryPolicy::none())
+    ) {
+        assert_eq!(
+            (error.kind(), error.attempts()),
+            (ErrorKind::Transport, 1),
+            "{what}"
+        );
+    }
+    let policy = RetryPolicy::exponential().attempts(2);
+    for (what, error) in each_error!(&table, &subject.service, &stored, retry(policy.clone())) {
+        assert_eq!(
+            (error.kind(), error.attempts()),
+            (ErrorKind::Transport, 2),
+            "{what}"
+        );
+    }
+    // The options end with the call.
+    assert_eq!(table.get(key()).await.unwrap_err().attempts(), 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn deadline_replaces_that_of_the_client_in_every_call() {
+    let (subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
+    let stored = stored(&table).await;
+    faults.choose(|_| Fault::Swallow);
+    for (what, error) in each_error!(&table, &subject.service, &stored, deadline(SECOND)) {
+        assert!(error.is_timeout(), "{what}: {error:?}");
+        let elapsed = error.elapsed();
+        assert!(
+            (SECOND..SECOND * 2).contains(&elapsed),
+            "{what}: {elapsed:?}"
+        );
+    }
+    for (what, error) in each_error!(&table, &subject.service, &stored, deadline(Duration::ZERO)) {
+        assert_eq!(error.kind(), ErrorKind::Input, "{what}: {error:?}");
+    }
+    // The deadline of a call counts whatever the order of the options is.
+    let policy = || RetryPolicy::none().deadline(SECOND * 20);
+    for get in [
+        table.get(key()).deadline(SECOND).retry(policy()),
+        table.get(key()).retry(policy()).deadline(SECOND),
+    ] {
+        let error = get.await.unwrap_err();
+        assert!(
+            error.is_timeout() && error.elapsed() < SECOND * 2,
+            "{error:?}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_page_has_the_deadline_and_the_attempts_of_the_call() {
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
+    for id in ["1", "2", "3"] {
+        table.insert(&Employee::new(id, "Ada", 36)).await.unwrap();
+    }
+    let query = || table.query::<Employee>().partition("Sales").page_size(1);
+    faults.choose(|_| Fault::Delay(SECOND * 2));
+    let start = Instant::now();
+    assert_eq!(query().deadline(SECOND * 3).count().await.unwrap(), 3);
+    assert_eq!(start.elapsed(), SECOND * 6);
+    let error = query().deadline(SECOND).count().await.unwrap_err();
+    assert!(error.is_timeout(), "{error:?}");
+
+    let mut is_second = false;
+    faults.choose(move |_| {
+        is_second = !is_second;
+        if is_second {
+            Fault::Refuse
+        } else {
+            Fault::Pass
+        }
+    });
+    let policy = RetryPolicy::exponential().attempts(2);
+    assert_eq!(query().retry(policy).count().await.unwrap(), 3);
+    assert_eq!(query().count().await.unwrap_err().attempts(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_rounds_of_modify_share_the_deadline_of_the_call() {
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
+    stored(&table).await;
+    faults.choose(|_| Fault::Delay(SECOND * 2));
+    let error = table
+        .modify(key(), older)
+        .deadline(SECOND * 3)
+        .await
+        .unwrap_err();
+    assert!(error.is_outcome_unknown(), "the write was sent: {error:?}");
+    assert!(error.elapsed() < SECOND * 4, "{error:?}");
+    let ada = table
+        .modify(key(), older)
+        .deadline(SECOND * 5)
+        .await
+        .unwrap();
+    assert_eq!(ada.age, 37);
+}
+
+#[tokio::test]
+async fn markers_are_kept_by_the_deadline_of_the_client_and_not_of_the_call() {
+    let (_subject, table, _) = Subject::with_faults(RetryPolicy::exponential()).await;
+    let sweep = table.sweep_markers("Sales").older_than(SECOND * 90);
+    let error = sweep.deadline(SECOND).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Input, "{error:?}");
+}
+
+#[tokio::test]
+async fn the_application_id_is_the_first_word_of_the_user_agent() {
+    let (subject, _, faults) = Subject::with_faults(RetryPolicy::none()).await;
+    let builder = || {
+        let builder = TableServiceClient::builder(subject.server().endpoint());
+        let builder = builder.credential(subject.server().credential());
+        builder.transport(faults.clone())
+    };
+    let agent = || {
+        let seen = faults.seen();
+        let last = seen.iter().rfind(|seen| seen.op == Op::Query).unwrap();
+        last.headers["user-agent"].to_str().unwrap().to_owned()
+    };
+    let service = builder().build().unwrap();
+    service.tables().collect().await.unwrap();
+    let plain = agent();
+    assert!(plain.starts_with("tablesdk/"), "{plain}");
+
+    let service = builder().application_id("billing/2.1").build().unwrap();
+    service.tables().collect().await.unwrap();
+    assert_eq!(agent(), format!("billing/2.1 {plain}"));
+
+    for id in ["", "a b", "ä", "a\r\nb", "(x)", "0123456789012345678901234"] {
+        let error = builder().application_id(id).build().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Configuration, "{id:?}");
+        assert!(error.to_string().contains("1 to 24 characters"), "{error}");
+    }
+    builder()
+        .application_id("012345678901234567890123")
+        .build()
+        .unwrap();
+}
