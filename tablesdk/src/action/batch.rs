@@ -9,11 +9,11 @@ use tablesdk_protocol::operation::batch::Request;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{ETag, EntityKey, IfMatch, PartitionKey, TableName};
 
-use super::ambiguous_write::resolve;
-use super::change::EntityChange;
-use super::exactly_once::{self, KeepMarker};
-use super::transaction::Transaction;
 use super::update_entity::{encode_stored, operation};
+use super::write::ambiguous_write::resolve;
+use super::write::change::EntityChange;
+use super::write::exactly_once::{self, KeepMarker};
+use super::write::transaction::Transaction;
 use super::{EncodedEntity, check_condition, refused};
 use crate::entity::key::IntoEntityKey;
 use crate::entity::{EntityError, Stored, WritableEntity};

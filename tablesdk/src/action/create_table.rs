@@ -8,7 +8,7 @@ use tablesdk_protocol::operation::Prefer;
 use tablesdk_protocol::operation::create_table::Request;
 use tablesdk_protocol::wire::json::MetadataLevel;
 
-use super::ambiguous_write::resolve_without_entity;
+use super::write::ambiguous_write::resolve_without_entity;
 use crate::error::Error;
 use crate::pipeline::{Effect, PollBackoff, Table};
 

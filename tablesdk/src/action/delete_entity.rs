@@ -2,8 +2,8 @@
 
 use tablesdk_protocol::{EntityKey, IfMatch};
 
-use super::change::EntityChange;
-use super::exactly_once::KeepMarker;
+use super::write::change::EntityChange;
+use super::write::exactly_once::KeepMarker;
 use super::{check_condition, refused};
 use crate::entity::EntityError;
 use crate::error::Error;

@@ -3,7 +3,7 @@
 use http::StatusCode;
 use tablesdk_protocol::operation::delete_table::Request;
 
-use super::ambiguous_write::resolve_without_entity;
+use super::write::ambiguous_write::resolve_without_entity;
 use crate::error::Error;
 use crate::pipeline::{Effect, Table};
 

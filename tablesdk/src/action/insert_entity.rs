@@ -8,10 +8,10 @@ use tablesdk_protocol::wire::json::read_entity;
 use tablesdk_protocol::{ETag, EntityKey, Timestamp};
 
 use super::EncodedEntity;
-use super::ambiguous_write::malformed_success;
-use super::change::EntityChange;
-use super::exactly_once::KeepMarker;
 use super::get_entity::{fetch, stored};
+use super::write::ambiguous_write::malformed_success;
+use super::write::change::EntityChange;
+use super::write::exactly_once::KeepMarker;
 use crate::entity::{PropertyReader, Stored, TableEntity, WritableEntity};
 use crate::error::Error;
 use crate::pipeline::{Effect, OperationRun, Table};

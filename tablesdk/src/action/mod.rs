@@ -47,30 +47,25 @@
 #[macro_use]
 mod macros;
 
-mod ambiguous_write;
 mod batch;
 mod bulk;
-mod change;
-mod changed_only;
 mod create_table;
 mod delete_entity;
 mod delete_table;
-mod exactly_once;
 mod get_entity;
-mod get_many;
 mod get_table;
 mod insert_entity;
+mod many;
 mod modify;
-mod parallel_query;
 mod patch;
+mod query;
 mod query_entities;
 mod query_tables;
 mod service_properties;
 mod service_stats;
-mod sweep_markers;
 mod table_acl;
-mod transaction;
 mod update_entity;
+mod write;
 
 pub use crate::error::{CurrentEntity, CurrentState};
 pub use crate::pipeline::OperationReport;
@@ -82,19 +77,19 @@ pub use create_table::{CreateTable, CreateTableIfMissing};
 pub use delete_entity::DeleteEntity;
 pub use delete_table::DeleteTable;
 pub use get_entity::{GetEntity, ResolveEntity};
-pub use get_many::GetMany;
 pub use get_table::TableExists;
 pub use insert_entity::InsertEntity;
+pub use many::GetMany;
 pub use modify::{Modify, ModifyError};
-pub use parallel_query::ParallelQuery;
 pub use patch::Patch;
+pub use query::parallel::ParallelQuery;
 pub use query_entities::QueryEntities;
 pub use query_tables::QueryTables;
 pub use service_properties::{GetProperties, SetProperties};
 pub use service_stats::GetStats;
-pub use sweep_markers::SweepMarkers;
 pub use table_acl::{GetAccessPolicy, SetAccessPolicy};
 pub use update_entity::{UpdateEntity, WriteEntity};
+pub use write::sweep_markers::SweepMarkers;
 
 use std::error::Error as StdError;
 use std::fmt;

@@ -8,9 +8,9 @@ use tablesdk_protocol::wire::json::{JsonEntity, read_entity};
 use tablesdk_protocol::{EntityKey, IfMatch, Value};
 
 use super::EncodedEntity;
-use super::exactly_once::KeepMarker;
 use super::get_entity::fetch;
 use super::update_entity::send;
+use super::write::exactly_once::KeepMarker;
 use crate::entity::{EntityError, Stored, WritableEntity, write_entity, write_entity_with};
 use crate::error::Error;
 use crate::pipeline::{Effect, OperationRun, Table};

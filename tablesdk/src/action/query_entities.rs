@@ -18,9 +18,9 @@ use tablesdk_protocol::operation::query_entities::{Request, Response};
 use tablesdk_protocol::wire::json::{JsonEntity, JsonError, MetadataLevel, read_entity, read_page};
 use tablesdk_protocol::{EntityKey, KeyPartName};
 
-use super::exactly_once::is_marker;
 use super::get_entity::fetch;
-use super::parallel_query::ranges;
+use super::query::parallel::ranges;
+use super::write::exactly_once::is_marker;
 use super::{DeleteAll, ParallelQuery, check_url};
 use crate::entity::key::{IntoPartitionKey, Partition, RowRange};
 use crate::entity::{DynamicEntity, Stored, TableEntity};

@@ -4,8 +4,8 @@ use http::StatusCode;
 use tablesdk_protocol::ServiceProperties;
 use tablesdk_protocol::operation::service_properties::{GetRequest, GetResponse, SetRequest};
 
-use super::ambiguous_write::resolve_without_entity;
 use super::refused;
+use super::write::ambiguous_write::resolve_without_entity;
 use crate::error::Error;
 use crate::pipeline::{Effect, PipelineHandle};
 

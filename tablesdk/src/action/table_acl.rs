@@ -4,8 +4,8 @@ use http::StatusCode;
 use tablesdk_protocol::operation::table_acl::{GetRequest, GetResponse, SetRequest};
 use tablesdk_protocol::{SignedIdentifier, check_signed_identifiers};
 
-use super::ambiguous_write::resolve_without_entity;
 use super::refused;
+use super::write::ambiguous_write::resolve_without_entity;
 use crate::error::Error;
 use crate::pipeline::{Effect, Table};
 use crate::sas::StoredAccessPolicy;

@@ -4,10 +4,10 @@ use bytes::Bytes;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{ETag, IfMatch};
 
-use super::ambiguous_write::malformed_success;
-use super::change::EntityChange;
-use super::changed_only::changes;
-use super::exactly_once::KeepMarker;
+use super::write::ambiguous_write::malformed_success;
+use super::write::change::EntityChange;
+use super::write::changed_only::changes;
+use super::write::exactly_once::KeepMarker;
 use super::{EncodedEntity, check_condition};
 use crate::entity::{Stored, WritableEntity, write_entity};
 use crate::error::Error;

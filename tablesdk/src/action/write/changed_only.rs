@@ -4,14 +4,14 @@ use tablesdk_protocol::Value;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::wire::json::{JsonEntity, read_entity};
 
-use super::EncodedEntity;
-use super::modify::{left_as_is, unmodelled};
-use super::update_entity::Update;
+use crate::action::EncodedEntity;
+use crate::action::modify::{left_as_is, unmodelled};
+use crate::action::update_entity::Update;
 use crate::entity::{Stored, WritableEntity, write_entity, write_entity_with, write_values};
 use crate::error::Error;
 
 /// What differs from what was read; `None` when nothing does.
-pub(super) fn changes<E: WritableEntity>(
+pub(in crate::action) fn changes<E: WritableEntity>(
     mode: Mode,
     entity: &Stored<E>,
 ) -> Result<Option<Update>, Error> {

@@ -10,21 +10,21 @@ use tablesdk_protocol::operation::{
 use tablesdk_protocol::wire::json::MetadataLevel;
 use tablesdk_protocol::{ETag, EntityKey, ErrorCode, IfMatch, TableName};
 
-use super::EncodedEntity;
 use super::ambiguous_write::{check_status, malformed_success, resolve};
 use super::exactly_once::{self, KeepMarker};
-use super::update_entity::operation;
+use crate::action::EncodedEntity;
+use crate::action::update_entity::operation;
 use crate::error::{CurrentState, Error};
 use crate::pipeline::{Effect, OperationRun};
 
 /// A change of one entity.
-pub(super) struct EntityChange {
-    pub(super) key: EntityKey,
-    pub(super) change: Change,
+pub(in crate::action) struct EntityChange {
+    pub(in crate::action) key: EntityKey,
+    pub(in crate::action) change: Change,
 }
 
 impl EntityChange {
-    pub(super) fn insert(table: TableName, entity: EncodedEntity) -> Self {
+    pub(in crate::action) fn insert(table: TableName, entity: EncodedEntity) -> Self {
         Self {
             key: entity.key,
             change: Change::Insert(insert_entity::Request {
@@ -36,7 +36,7 @@ impl EntityChange {
         }
     }
 
-    pub(super) fn update(
+    pub(in crate::action) fn update(
         table: TableName,
         mode: Mode,
         if_match: Option<IfMatch>,
@@ -54,7 +54,7 @@ impl EntityChange {
         }
     }
 
-    pub(super) fn delete(table: TableName, key: EntityKey, if_match: IfMatch) -> Self {
+    pub(in crate::action) fn delete(table: TableName, key: EntityKey, if_match: IfMatch) -> Self {
         Self {
             key: key.clone(),
             change: Change::Delete(delete_entity::Request {
@@ -65,12 +65,12 @@ impl EntityChange {
         }
     }
 
-    pub(super) const fn table(&self) -> &TableName {
+    pub(in crate::action) const fn table(&self) -> &TableName {
         self.change.table()
     }
 
     /// The operation that carries it out alone.
-    pub(super) const fn operation(&self) -> &'static str {
+    pub(in crate::action) const fn operation(&self) -> &'static str {
         match &self.change {
             Change::Delete(_) => "delete entity",
             Change::Insert(_) => "insert entity",
@@ -79,7 +79,7 @@ impl EntityChange {
     }
 
     /// The content that is stored after the change, if the entity exists then.
-    pub(super) const fn body(&self) -> Option<&Bytes> {
+    pub(in crate::action) const fn body(&self) -> Option<&Bytes> {
         match &self.change {
             Change::Delete(_) => None,
             Change::Insert(request) => Some(request.entity.as_bytes()),
@@ -88,12 +88,12 @@ impl EntityChange {
     }
 
     /// Whether the entity has no other content after the change.
-    pub(super) const fn is_whole(&self) -> bool {
+    pub(in crate::action) const fn is_whole(&self) -> bool {
         !matches!(&self.change, Change::Update(request) if matches!(request.mode, Mode::Merge))
     }
 
     /// Carries out the change, alone or together with a marker, and returns the new ETag; `None` for a delete.
-    pub(super) async fn write(
+    pub(in crate::action) async fn write(
         self,
         run: &mut OperationRun<'_>,
         exactly_once: Option<KeepMarker>,
@@ -160,7 +160,7 @@ impl EntityChange {
 }
 
 /// The new ETag in the response to a change; `None` for a delete.
-pub(super) fn etag_of(
+pub(in crate::action) fn etag_of(
     change: &Change,
     response: Response<Bytes>,
 ) -> Result<Option<ETag>, MalformedResponse> {

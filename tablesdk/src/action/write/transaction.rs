@@ -13,22 +13,22 @@ use crate::error::Error;
 use crate::pipeline::{Effect, OperationRun, SendOptions, random_guid};
 
 /// The changes of a transaction, ready to be sent.
-pub(super) struct Transaction {
+pub(in crate::action) struct Transaction {
     request: Request,
     encoded: HttpRequest<Bytes>,
 }
 
 /// The result of a transaction whose changes were all carried out.
-pub(super) struct Done {
+pub(in crate::action) struct Done {
     /// The new ETags of the entities, in the order of the changes; `None` for a delete.
-    pub(super) etags: Vec<Option<ETag>>,
+    pub(in crate::action) etags: Vec<Option<ETag>>,
     /// An earlier attempt got no response, and may be carried out later.
-    pub(super) is_after_ambiguous: bool,
+    pub(in crate::action) is_after_ambiguous: bool,
 }
 
 impl Transaction {
     /// Refuses changes that are too large together.
-    pub(super) fn new<'c>(
+    pub(in crate::action) fn new<'c>(
         run: &OperationRun<'_>,
         changes: impl IntoIterator<Item = &'c Change>,
     ) -> Result<Self, Error> {
@@ -44,7 +44,7 @@ impl Transaction {
     }
 
     /// Sends it. The error is [ambiguous](Error::is_ambiguous) when it may have been carried out all the same.
-    pub(super) async fn send(&self, run: &mut OperationRun<'_>) -> Result<Done, Error> {
+    pub(in crate::action) async fn send(&self, run: &mut OperationRun<'_>) -> Result<Done, Error> {
         let inspect = |response: &HttpResponse<_>| match Response::decode(response, &self.request) {
             Ok(Response::Refused(refusal)) => Some(Refusal::read(&refusal)),
             _ => None,

@@ -7,7 +7,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
 use tablesdk_protocol::{KeyPartName, PartitionKey, RowKey};
 
-use super::QueryEntities;
+use crate::action::QueryEntities;
 use crate::entity::TableEntity;
 use crate::error::Error;
 use crate::query::{EntityStream, Selection, Whole};
@@ -16,7 +16,7 @@ use crate::query::{EntityStream, Selection, Whole};
 /// [`QueryEntities::partition_ranges`] and [`QueryEntities::row_ranges`].
 ///
 /// ```
-#[doc = include_str!("../docs/employees.md")]
+#[doc = include_str!("../../docs/employees.md")]
 /// use futures::TryStreamExt;
 ///
 /// # for (department, id) in [("Legal", "1"), ("Sales", "2"), ("Sales", "3")] {
@@ -38,7 +38,7 @@ pub struct ParallelQuery<E, S = Whole<E>> {
 }
 
 impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S> {
-    pub(super) const fn new(
+    pub(in crate::action) const fn new(
         query: QueryEntities<E, Arc<S>>,
         places: Vec<Result<Tree, Error>>,
     ) -> Self {
@@ -121,7 +121,7 @@ fn one_after_another<E: TableEntity, S: Selection<E>>(
 }
 
 /// The conditions of ranges of a key that meet at the boundaries.
-pub(super) fn ranges(
+pub(in crate::action) fn ranges(
     part: KeyPartName,
     boundaries: impl IntoIterator<Item = impl Into<String>>,
 ) -> Vec<Result<Tree, Error>> {

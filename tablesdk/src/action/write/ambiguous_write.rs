@@ -17,7 +17,7 @@ use crate::pipeline::{Effect, OperationRun};
 
 /// Reads the current state of the entity after a write that failed and may have been carried out all the same. An error of a write
 /// that was certainly not carried out is returned as it is.
-pub(super) async fn resolve(
+pub(in crate::action) async fn resolve(
     run: &mut OperationRun<'_>,
     change: &EntityChange,
     error: Error,
@@ -36,12 +36,14 @@ pub(super) async fn resolve(
 
 /// The error of a write with a success response that is not a well-formed response of the service. Any component in between can
 /// respond 200; whether the write was carried out is then unknown.
-pub(super) fn malformed_success(problem: impl Into<Box<dyn StdError + Send + Sync>>) -> Error {
+pub(in crate::action) fn malformed_success(
+    problem: impl Into<Box<dyn StdError + Send + Sync>>,
+) -> Error {
     Error::response(problem).with_ambiguous(true)
 }
 
 /// Whether a success has a status that the service sends for it.
-pub(super) fn check_status(
+pub(in crate::action) fn check_status(
     response: &HttpResponse<Bytes>,
     statuses: &[StatusCode],
 ) -> Result<(), Error> {
@@ -55,7 +57,7 @@ pub(super) fn check_status(
 }
 
 /// Resolves the outcome of a write that has no entity to read back: only a well-formed response of the service counts as success.
-pub(super) fn resolve_without_entity(
+pub(in crate::action) fn resolve_without_entity(
     operation: &'static str,
     sent: Result<HttpResponse<Bytes>, Error>,
     statuses: &[StatusCode],
@@ -73,7 +75,7 @@ pub(super) fn resolve_without_entity(
 }
 
 /// The current state of the entity of a change.
-pub(super) async fn read_current(
+pub(in crate::action) async fn read_current(
     run: &mut OperationRun<'_>,
     change: &EntityChange,
 ) -> CurrentState {

@@ -15,10 +15,10 @@ use tablesdk_protocol::operation::get_entity;
 use tablesdk_protocol::wire::json::{JsonEntity, MetadataLevel, read_entity};
 use tablesdk_protocol::{ETag, EntityKey, ErrorCode, Guid, IfMatch, TableName, Value};
 
-use super::EncodedEntity;
 use super::ambiguous_write::{check_status, read_current};
 use super::change::EntityChange;
 use super::transaction::Transaction;
+use crate::action::EncodedEntity;
 use crate::entity::write_values;
 use crate::error::{CurrentState, Error};
 use crate::pipeline::{Effect, OperationRun, SendOptions, random_guid};
@@ -26,13 +26,13 @@ use crate::pipeline::{Effect, OperationRun, SendOptions, random_guid};
 /// The minimum time that the marker stays after a success. Zero: it is deleted at once, unless the outcome of an attempt is
 /// ambiguous.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct KeepMarker(pub(super) Duration);
+pub(in crate::action) struct KeepMarker(pub(in crate::action) Duration);
 
 impl KeepMarker {
-    pub(super) const NOT: Self = Self(Duration::ZERO);
+    pub(in crate::action) const NOT: Self = Self(Duration::ZERO);
 
     /// The time that was chosen for the marker, or none: `exactly_once` leaves an earlier `keep_marker` as it is.
-    pub(super) const fn unless_chosen(chosen: Option<Self>) -> Option<Self> {
+    pub(in crate::action) const fn unless_chosen(chosen: Option<Self>) -> Option<Self> {
         match chosen {
             None => Some(Self::NOT),
             chosen => chosen,
@@ -40,7 +40,7 @@ impl KeepMarker {
     }
 
     /// What a marker says of it; `None` where it cannot be read.
-    pub(super) fn read(marker: &JsonEntity<'_>) -> Option<Self> {
+    pub(in crate::action) fn read(marker: &JsonEntity<'_>) -> Option<Self> {
         let Some(property) = marker.property(KEEP_SECONDS) else {
             return Some(Self::NOT);
         };
@@ -67,7 +67,7 @@ impl KeepMarker {
 /// Where the response was lost and the entity was written again since, the ETag is one that is no longer current.
 ///
 /// The error is [ambiguous](Error::is_ambiguous) only where not even the marker could be read or written.
-pub(super) async fn commit(
+pub(in crate::action) async fn commit(
     run: &mut OperationRun<'_>,
     changes: &[EntityChange],
     keep: KeepMarker,
@@ -123,7 +123,7 @@ pub(super) async fn commit(
 }
 
 /// Whether an entity with this row key is a marker.
-pub(super) fn is_marker(row_key: &str) -> bool {
+pub(in crate::action) fn is_marker(row_key: &str) -> bool {
     row_key
         .strip_prefix(PREFIX)
         .is_some_and(|id| id.parse::<Guid>().is_ok())
@@ -267,11 +267,11 @@ async fn current_etag(
 }
 
 /// The prefix of the row keys of all markers. It sorts after letters and digits.
-pub(super) const PREFIX: &str = "~tablesdk.once.";
+pub(in crate::action) const PREFIX: &str = "~tablesdk.once.";
 /// Sorts after the row keys of all markers, which go on with a GUID.
-pub(super) const PREFIX_END: &str = "~tablesdk.once.~";
+pub(in crate::action) const PREFIX_END: &str = "~tablesdk.once.~";
 /// The minimum time that a marker stays after its timestamp, where the caller set one.
-pub(super) const KEEP_SECONDS: &str = "TablesdkKeepSeconds";
+pub(in crate::action) const KEEP_SECONDS: &str = "TablesdkKeepSeconds";
 const STATE: &str = "TablesdkState";
 const COMMITTED: &str = "committed";
 const CANCELLED: &str = "cancelled";

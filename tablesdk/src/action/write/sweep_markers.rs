@@ -11,8 +11,8 @@ use tablesdk_protocol::wire::json::{JsonEntity, JsonError, MetadataLevel, read_p
 use tablesdk_protocol::{EntityKey, IfMatch, PartitionKey, TableName, Timestamp};
 
 use super::ambiguous_write::resolve_without_entity;
-use super::check_url;
 use super::exactly_once::{KEEP_SECONDS, KeepMarker, PREFIX, PREFIX_END, is_marker};
+use crate::action::check_url;
 use crate::entity::EntityError;
 use crate::error::Error;
 use crate::pipeline::{Effect, Table};
@@ -39,7 +39,7 @@ impl SweepMarkers {
     /// Deletes only markers that are older than this age; one hour by default. The age must exceed the longest time that any client
     /// of the table tries an operation plus the longest time that a request can be in flight. An age below the
     /// [deadline](crate::RetryPolicy::deadline) of this client plus one minute is refused; longer deadlines of single calls are not
-    /// known here. The age is measured with this machine's clock. A marker that is to be [kept](super::InsertEntity::keep_marker) longer is kept for that time.
+    /// known here. The age is measured with this machine's clock. A marker that is to be [kept](crate::action::InsertEntity::keep_marker) longer is kept for that time.
     pub const fn older_than(mut self, age: Duration) -> Self {
         self.older_than = age;
         self

@@ -1,0 +1,3 @@
+//! How queries are read.
+
+pub(super) mod parallel;
