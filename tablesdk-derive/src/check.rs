@@ -29,6 +29,8 @@ pub(crate) struct Model<'a> {
     pub(crate) parts: Vec<Part<'a>>,
     /// How the keys are made: their parts are those of `parts`, by their places.
     pub(crate) keys: Keys,
+    /// The type that has the functions of the keys, if they are not on the struct itself.
+    pub(crate) keys_type: Option<Ident>,
     pub(crate) lints: Vec<TokenStream>,
 }
 
@@ -98,6 +100,14 @@ pub(crate) fn check(input: Input<'_>) -> syn::Result<Model<'_>> {
             (Keys::default(), Vec::new())
         }
     };
+    if let (Target::Entity, Some(name), ["PartitionKey", "RowKey"]) =
+        (target, &attributes.keys, missing.as_slice())
+    {
+        diagnostics.error(
+            name.span(),
+            "`keys` names the type that makes the keys, and this struct has no key: remove it",
+        );
+    }
     for field in &fields {
         check_role(field, target, projection.is_some(), &mut diagnostics);
     }
@@ -120,6 +130,7 @@ pub(crate) fn check(input: Input<'_>) -> syn::Result<Model<'_>> {
         krate,
         parts: parts.collect(),
         keys,
+        keys_type: attributes.keys.clone(),
         lints,
     };
     diagnostics.finish(Some(model))
@@ -178,6 +189,12 @@ fn refuse_templates(
         diagnostics.error(
             template.span(),
             "a flattened struct has no key: move the template to the entity",
+        );
+    }
+    if let Some(name) = &attributes.keys {
+        diagnostics.error(
+            name.span(),
+            "a flattened struct has no key: move `keys` to the entity",
         );
     }
     for span in fields.iter().filter_map(|field| field.attributes.store) {

@@ -3,13 +3,13 @@
 //! Everything that `expand` generates exists here, too, as far as the declaration allows, and takes anything.
 
 use proc_macro2::{TokenStream, TokenTree};
-use quote::quote;
+use quote::{ToTokens as _, quote};
 use syn::{Data, DataStruct, DeriveInput, Field, Fields, Generics, LitStr, Path, parse_quote};
 
 use crate::attr::{StructAttributes, ValueAttributes};
 use crate::check::default_crate;
 use crate::diagnostics::Diagnostics;
-use crate::expand::{rows_ident, variant_items};
+use crate::expand::{KeyOwner, rows_ident, variant_items};
 use crate::input::Target;
 use crate::template::names;
 use crate::tokens::{columns_ident, declared_params, entity_param, with_entity_param};
@@ -131,14 +131,23 @@ fn stub_keys(input: &DeriveInput, private: &TokenStream) -> TokenStream {
         }
     });
     let entity = quote! { #ident #type_generics };
+    let lints = [quote! { #[allow(dead_code, missing_docs)] }];
+    let keys_type = attributes.keys.as_ref();
+    let owner = KeyOwner::new(ident, keys_type, &vis.to_token_stream(), &generics, &lints);
+    let KeyOwner {
+        header,
+        entity: of_functions,
+        generics: parameters,
+        bounds,
+        ..
+    } = &owner;
     quote! {
-        #[allow(dead_code, missing_docs)]
-        impl #impl_generics #entity #where_clause {
-            #vis fn key(#(#partition)* #(#row)*) -> #private::Key<Self> {
+        #header {
+            #vis fn key #parameters (#(#partition)* #(#row)*) -> #private::Key<#of_functions> #bounds {
                 ::core::panic!()
             }
 
-            #vis fn partition(#(#partition)*) -> #private::Partition<Self> {
+            #vis fn partition #parameters (#(#partition)*) -> #private::Partition<#of_functions> #bounds {
                 ::core::panic!()
             }
 

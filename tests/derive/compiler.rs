@@ -82,8 +82,16 @@ fn normalized(messages: &str, file: &str) -> String {
                     normalized += &format!("{number:>2}{rest}\n");
                 }
             }
-            _ if line == "..." && !in_the_file => {}
-            _ => normalized += &format!("{line}\n"),
+            _ if line.starts_with("...") => {
+                if in_the_file {
+                    normalized += &format!("{line}\n");
+                }
+            }
+            _ => {
+                // A suggestion without an arrow is about the file.
+                in_the_file = true;
+                normalized += &format!("{line}\n");
+            }
         }
     }
     while normalized.ends_with("\n\n") {
@@ -92,16 +100,16 @@ fn normalized(messages: &str, file: &str) -> String {
     normalized
 }
 
+/// Whether a line is a summary, a path of an installation, or a number of types.
 fn is_left_out(line: &str) -> bool {
-    let summaries = [
+    let starts = [
         "error: aborting",
         "Some errors have",
         "For more information",
+        "= note: the full name for the type has been written to",
+        "= note: consider using `--verbose`",
     ];
-    let notes = [
-        "the full name for the type has been written to",
-        "consider using `--verbose`",
-    ];
-    summaries.iter().any(|start| line.starts_with(start))
-        || notes.iter().any(|note| line.contains(note))
+    let text = line.trim_start();
+    starts.iter().any(|start| text.starts_with(start))
+        || (text.starts_with("and ") && text.ends_with(" others"))
 }

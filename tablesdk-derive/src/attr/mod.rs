@@ -18,6 +18,7 @@ use crate::name::RenameRule;
 #[derive(Default)]
 pub(crate) struct StructAttributes {
     pub(crate) entity_type: EntityTypeAttributes,
+    pub(crate) keys: Option<Ident>,
     pub(crate) krate: Option<Path>,
     pub(crate) partition_key: Option<LitStr>,
     pub(crate) projection: Option<Span>,
@@ -32,6 +33,7 @@ impl StructAttributes {
         let mut parsed = Self::default();
         parsed.unclear = each(attributes, &STRUCT, diagnostics, |word, item| match word {
             "crate" => once(&mut parsed.krate, item, crate_path(item)?),
+            "keys" => once(&mut parsed.keys, item, type_name(item, "EmployeeKeys")?),
             "partition_key" => once(
                 &mut parsed.partition_key,
                 item,
@@ -458,6 +460,15 @@ pub(crate) fn path(item: &Item, example: &str, good: &str) -> syn::Result<Path> 
     })
 }
 
+/// The name of a type that the derive generates.
+fn type_name(item: &Item, example: &str) -> syn::Result<Ident> {
+    let text = item.text(example)?;
+    text.parse().map_err(|_| {
+        let message = format!("this cannot name a type: write a name such as `{example}`");
+        syn::Error::new(text.span(), message)
+    })
+}
+
 pub(crate) fn once<T>(slot: &mut Option<T>, item: &Item, value: T) -> syn::Result<()> {
     match slot.replace(value) {
         None => Ok(()),
@@ -487,12 +498,13 @@ pub(crate) const FIELD_WORDS: [&str; 15] = [
     "timestamp",
     "with",
 ];
-pub(crate) const STRUCT_WORDS: [&str; 9] = [
+pub(crate) const STRUCT_WORDS: [&str; 10] = [
     "alias",
     "crate",
     "entity_type",
     "entity_type_property",
     "from",
+    "keys",
     "partition_key",
     "projection",
     "rename_all",

@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt as _;
-use syn::{Generics, parse_quote};
+use syn::{Generics, ImplGenerics, WhereClause, parse_quote};
 
 use super::with_bounds;
 use crate::check::{Model, Part};
@@ -25,9 +25,9 @@ impl Model<'_> {
     }
 
     /// The template of a key, where the generated code has it.
-    fn template_of(&self, name: KeyName) -> TokenStream {
+    fn template_of(&self, entity: &TokenStream, name: KeyName) -> TokenStream {
         let (krate, name) = (&self.krate, key_name(self, name));
-        quote! { <Self as #krate::TableEntity>::SCHEMA.template(#name) }
+        quote! { <#entity as #krate::TableEntity>::SCHEMA.template(#name) }
     }
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn fn_entity_key(model: &Model<'_>) -> TokenStream {
             let (access, member) = (key_access(&private, field, digits), field.member());
             quote! { .part(#access, &self.#member) }
         });
-        let template = model.template_of(name);
+        let template = model.template_of(&quote! { Self }, name);
         Some(quote! { #template.write() #(#parts)* .finish() })
     });
     quote! {
@@ -99,7 +99,7 @@ pub(crate) fn read_keys(model: &Model<'_>, reader: &Ident) -> TokenStream {
             let (access, value) = (key_access(&private, field, digits), part_ident(field));
             quote! { let #value = #key.part(#access)?; }
         });
-        let template = model.template_of(name);
+        let template = model.template_of(&quote! { Self }, name);
         Some(quote! {
             let mut #key = #template.read(#reader)?;
             #(#parts)*
@@ -117,7 +117,7 @@ pub(crate) fn part_ident(field: &InputField<'_>) -> Ident {
 /// The column of a key that is one field.
 pub(crate) fn key_column(model: &Model<'_>, name: KeyName, part: &Part<'_>) -> TokenStream {
     let private = model.private();
-    let (property, template) = (name.property(), model.template_of(name));
+    let (property, template) = (name.property(), model.template_of(&quote! { Self }, name));
     let access = key_access(&private, &part.field, None);
     quote! { #private::Column::new(#property).key(#template, #access) }
 }
@@ -125,7 +125,10 @@ pub(crate) fn key_column(model: &Model<'_>, name: KeyName, part: &Part<'_>) -> T
 /// What stands for the column of a part of a key that no property holds.
 pub(crate) fn part_column(model: &Model<'_>, name: KeyName, part: &Part<'_>) -> TokenStream {
     let private = model.private();
-    let (plain, template) = (part.field.plain_name(), model.template_of(name));
+    let (plain, template) = (
+        part.field.plain_name(),
+        model.template_of(&quote! { Self }, name),
+    );
     let digits = model.keys.get(name).and_then(|template| {
         let mut parts = model.key_parts(template);
         parts.find(|(field, _)| field.ident == part.field.ident)?.1
@@ -167,27 +170,75 @@ pub(crate) fn key_bounds(model: &Model<'_>, index: usize) -> Option<TokenStream>
     })
 }
 
-/// `key`, `partition` and `rows`, where there are both keys, or one.
+/// Which type has the functions of the keys: the struct, or one of their own. There, each function has the struct's parameters.
+pub(crate) struct KeyOwner<'a> {
+    pub(crate) ident: &'a Ident,
+    /// The start of the `impl`, after the type itself if it is generated.
+    pub(crate) header: TokenStream,
+    /// The entity, where the functions name it.
+    pub(crate) entity: TokenStream,
+    pub(crate) generics: Option<ImplGenerics<'a>>,
+    pub(crate) bounds: Option<&'a WhereClause>,
+}
+
+impl<'a> KeyOwner<'a> {
+    pub(crate) fn new(
+        entity: &'a Ident,
+        keys_type: Option<&'a Ident>,
+        vis: &TokenStream,
+        generics: &'a Generics,
+        lints: &[TokenStream],
+    ) -> Self {
+        let (impl_generics, type_generics, bounds) = generics.split_for_impl();
+        let Some(ident) = keys_type else {
+            return Self {
+                ident: entity,
+                header: quote! { #(#lints)* impl #impl_generics #entity #type_generics #bounds },
+                entity: quote! { Self },
+                generics: None,
+                bounds: None,
+            };
+        };
+        let doc = format!(" Makes the keys of [`{}`].", entity.unraw());
+        Self {
+            ident,
+            header: quote! {
+                #[doc = #doc]
+                #[derive(::core::clone::Clone, ::core::marker::Copy, ::core::fmt::Debug)]
+                #(#lints)*
+                #vis struct #ident;
+
+                #(#lints)*
+                impl #ident
+            },
+            entity: quote! { #entity #type_generics },
+            generics: Some(impl_generics),
+            bounds,
+        }
+    }
+}
+
+/// `key`, `partition` and `rows`, as far as the struct has the keys.
 pub(crate) fn impl_keys(model: &Model<'_>) -> Option<TokenStream> {
     let partition = model.keys.get(KeyName::Partition);
     let row = model.keys.get(KeyName::Row);
     if partition.is_none() && row.is_none() {
         return None;
     }
-    let lints = &model.lints;
-    let ident = &model.ident;
+    let vis = generated_vis(model.vis);
     let generics = with_bounds(model);
-    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
+    let keys_type = model.keys_type.as_ref();
+    let owner = KeyOwner::new(&model.ident, keys_type, &vis, &generics, &model.lints);
     let key = partition
         .zip(row)
-        .map(|(partition, row)| fn_key(model, partition, row));
-    let partition = partition.map(|partition| fn_partition(model, partition));
+        .map(|(partition, row)| fn_key(model, &owner, partition, row));
+    let partition = partition.map(|partition| fn_partition(model, &owner, partition));
     let (fn_rows, rows) = row
-        .map(|row| (fn_rows(model), rows_struct(model, row)))
+        .map(|row| (fn_rows(model, &owner), rows_struct(model, &owner, row)))
         .unzip();
+    let header = &owner.header;
     Some(quote! {
-        #(#lints)*
-        impl #impl_generics #ident #type_generics #where_clause {
+        #header {
             #key
             #partition
             #fn_rows
@@ -198,7 +249,12 @@ pub(crate) fn impl_keys(model: &Model<'_>) -> Option<TokenStream> {
 }
 
 /// The parameters for the parts of a key, in the order of the fields; and the key itself, made of them.
-fn made(model: &Model<'_>, name: KeyName, template: &Template) -> (Vec<TokenStream>, TokenStream) {
+fn made(
+    model: &Model<'_>,
+    owner: &KeyOwner<'_>,
+    name: KeyName,
+    template: &Template,
+) -> (Vec<TokenStream>, TokenStream) {
     let private = model.private();
     let mut fields: Vec<usize> = template.fields().collect();
     fields.sort_unstable();
@@ -211,7 +267,7 @@ fn made(model: &Model<'_>, name: KeyName, template: &Template) -> (Vec<TokenStre
         let (member, access) = (field.member(), key_access(&private, field, digits));
         quote! { .part(#access, &#private::IntoKeyPart::into_key_part(#member)) }
     });
-    let written = model.template_of(name);
+    let written = model.template_of(&owner.entity, name);
     (
         parameters.collect(),
         quote! { #written.write() #(#parts)* .finish() },
@@ -219,7 +275,7 @@ fn made(model: &Model<'_>, name: KeyName, template: &Template) -> (Vec<TokenStre
 }
 
 /// The fields of a key, for a sentence: `` `a`, `b` ``.
-fn told(model: &Model<'_>, templates: &[&Template]) -> String {
+fn field_names(model: &Model<'_>, templates: &[&Template]) -> String {
     let names = templates.iter().flat_map(|template| {
         let mut fields: Vec<usize> = template.fields().collect();
         fields.sort_unstable();
@@ -230,15 +286,26 @@ fn told(model: &Model<'_>, templates: &[&Template]) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-fn fn_key(model: &Model<'_>, partition: &Template, row: &Template) -> TokenStream {
+fn fn_key(
+    model: &Model<'_>,
+    owner: &KeyOwner<'_>,
+    partition: &Template,
+    row: &Template,
+) -> TokenStream {
+    let KeyOwner {
+        entity,
+        generics,
+        bounds,
+        ..
+    } = owner;
     let private = model.private();
     let vis = generated_vis(model.vis);
-    let (partition_parameters, partition_text) = made(model, KeyName::Partition, partition);
-    let (row_parameters, row_text) = made(model, KeyName::Row, row);
+    let (partition_parameters, partition_text) = made(model, owner, KeyName::Partition, partition);
+    let (row_parameters, row_text) = made(model, owner, KeyName::Row, row);
     let doc = format!(
         " The key of the [`{}`] with this {}.",
         model.ident.unraw(),
-        told(model, &[partition, row])
+        field_names(model, &[partition, row])
     );
     let form = format!(
         " The partition key has the form `{}`, the row key the form `{}`. A value that cannot be part of one is reported when the verb that takes the key is awaited.",
@@ -249,49 +316,61 @@ fn fn_key(model: &Model<'_>, partition: &Template, row: &Template) -> TokenStrea
         ///
         #[doc = #form]
         #[must_use]
-        #vis fn key(
+        #vis fn key #generics (
             #(#partition_parameters,)*
             #(#row_parameters,)*
-        ) -> #private::Key<Self> {
+        ) -> #private::Key<#entity> #bounds {
             #private::Key::new(#private::entity_key(#partition_text, #row_text))
         }
     }
 }
 
-fn fn_partition(model: &Model<'_>, template: &Template) -> TokenStream {
+fn fn_partition(model: &Model<'_>, owner: &KeyOwner<'_>, template: &Template) -> TokenStream {
+    let KeyOwner {
+        entity,
+        generics,
+        bounds,
+        ..
+    } = owner;
     let private = model.private();
     let vis = generated_vis(model.vis);
-    let (parameters, text) = made(model, KeyName::Partition, template);
+    let (parameters, text) = made(model, owner, KeyName::Partition, template);
     let doc = format!(
         " The partition that holds each [`{}`] with this {}.",
         model.ident.unraw(),
-        told(model, &[template])
+        field_names(model, &[template])
     );
     quote! {
         #[doc = #doc]
         ///
         /// A value that cannot be part of a key is reported when the verb that takes the partition is awaited.
         #[must_use]
-        #vis fn partition(#(#parameters,)*) -> #private::Partition<Self> {
+        #vis fn partition #generics (#(#parameters,)*) -> #private::Partition<#entity> #bounds {
             #private::Partition::new(#text)
         }
     }
 }
 
-fn fn_rows(model: &Model<'_>) -> TokenStream {
+fn fn_rows(model: &Model<'_>, owner: &KeyOwner<'_>) -> TokenStream {
+    let KeyOwner {
+        entity,
+        generics,
+        bounds,
+        ..
+    } = owner;
     let private = model.private();
     let vis = generated_vis(model.vis);
     let rows = rows_ident(&model.ident);
     let arguments = with_count(model.generics, &quote! { 0 });
-    let template = model.template_of(KeyName::Row);
+    let template = model.template_of(entity, KeyName::Row);
     let doc = format!(
-        " Rows of [`{}`] within a partition: those for which the leading parts of the row key have given values, or lie in a range.",
+        " A range of [`{}`] within a partition: the leading parts of the row key have given values, or lie in a range.",
         model.ident.unraw()
     );
     quote! {
         #[doc = #doc]
         #[must_use]
-        #vis fn rows() -> #rows #arguments {
+        #vis fn rows #generics () -> #rows #arguments #bounds {
             #rows(#private::Rows::new(#template))
         }
     }
@@ -303,7 +382,7 @@ pub(crate) fn rows_ident(entity: &Ident) -> Ident {
 }
 
 /// The struct that gives ranges of rows: a method for each part, after the parts before it.
-fn rows_struct(model: &Model<'_>, template: &Template) -> TokenStream {
+fn rows_struct(model: &Model<'_>, owner: &KeyOwner<'_>, template: &Template) -> TokenStream {
     let private = model.private();
     let lints = &model.lints;
     let vis = generated_vis(model.vis);
@@ -345,7 +424,7 @@ fn rows_struct(model: &Model<'_>, template: &Template) -> TokenStream {
     let doc = format!(
         " Rows of [`{}`] within a partition, as [`rows`]({}::rows) gives them: `PARTS` leading parts of their key are given.",
         ident.unraw(),
-        ident.unraw()
+        owner.ident.unraw()
     );
     let formatter = local("formatter");
     let entity = local("rows");

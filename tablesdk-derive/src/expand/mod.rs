@@ -11,7 +11,7 @@ mod keys;
 mod read;
 
 pub(crate) use columns::columns_copied;
-pub(crate) use keys::rows_ident;
+pub(crate) use keys::{KeyOwner, rows_ident};
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
