@@ -7,6 +7,7 @@ pub mod elsewhere;
 mod employee;
 pub mod faults;
 pub mod folder;
+pub mod outcome;
 pub mod process;
 pub mod tcp;
 

@@ -5,15 +5,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use harness::faults::{Fault, Faults, Op, SERVICE_HEADERS, foreign, refusal, service_response};
+use harness::outcome::{Found, found};
 use harness::{Subject, client_with};
 use http::Response;
-use tablesdk::action::CurrentState;
 use tablesdk::entity::ValueError;
 use tablesdk::service_properties::ServiceProperties;
 use tablesdk::transport::{Backend, Transport, TransportFuture};
 use tablesdk::{
-    Error, ErrorKind, RetryPolicy, SharedKey, TableClient, TableEntity, TableServiceClient,
-    Timestamp,
+    ErrorKind, RetryPolicy, SharedKey, TableClient, TableEntity, TableServiceClient, Timestamp,
 };
 use tablesdk_server::InProcess;
 use tokio::time::Instant;
@@ -22,27 +21,6 @@ use crate::Employee;
 
 async fn start() -> (Subject, TableClient, Faults<InProcess>) {
     Subject::with_faults(RetryPolicy::exponential()).await
-}
-
-/// What an ambiguous outcome says about the entity.
-#[derive(Debug, PartialEq)]
-enum Found {
-    /// It equals what was sent.
-    Equal,
-    Different,
-    Missing,
-    /// It was not read, or there is none to read.
-    Unread,
-}
-
-fn found(error: &Error) -> Found {
-    assert!(error.is_outcome_unknown(), "{error:?}");
-    match error.current() {
-        Some(CurrentState::Present(entity)) if entity.equals_sent() => Found::Equal,
-        Some(CurrentState::Present(_)) => Found::Different,
-        Some(CurrentState::Missing) => Found::Missing,
-        _ => Found::Unread,
-    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,12 +8,11 @@ mod exactly_once;
 mod faults;
 mod feature_interactions;
 mod late_requests;
-mod lost_responses;
 mod malformed_responses;
 mod observability;
+mod retries;
 mod secondary;
 mod tls;
 mod tokens;
-mod unreachable_server;
 
 use harness::{Employee, on_both_transports};
