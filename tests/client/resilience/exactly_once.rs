@@ -363,7 +363,8 @@ async fn a_late_duplicate_is_executed_again_without_a_kept_marker() {
     other.delete(("Sales", "2")).await.unwrap();
     sleep(secs(60)).await;
     assert_eq!(table.query::<Employee>().count().await.unwrap(), 0);
-    assert_eq!(markers(&subject).await, 2);
+    // The first late duplicate stored its marker again.
+    assert_eq!(markers(&subject).await, 1 + 2);
     assert_eq!(faults.count(Op::Delete), 1, "only of the first marker");
 }
 
