@@ -1,4 +1,4 @@
-//! 64 tasks each increment the same counter 50 times, over a transport that injects 412 and 503, loses requests and responses, and
+//! 64 tasks each increment the same counter 15 times, over a transport that injects 412 and 503, loses requests and responses, and
 //! delivers lost requests later. In process, on virtual time, on one thread: a seed reproduces a run.
 //!
 //! A failure prints its seed; `TABLESDK_CONCURRENCY_SEED` runs that seed.
@@ -15,7 +15,7 @@ use tablesdk::{RetryPolicy, TableEntity};
 use tokio::time::sleep;
 
 const TASKS: u64 = 64;
-const ADDITIONS: u64 = 50;
+const ADDITIONS: u64 = 15;
 
 #[derive(Debug, TableEntity)]
 struct Counter {

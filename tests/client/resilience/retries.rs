@@ -10,7 +10,7 @@ use harness::outcome::{Found, found};
 use harness::{Subject, client_with};
 use http::Response;
 use tablesdk::action::CurrentState;
-use tablesdk::transport::Clock;
+use tablesdk::transport::{Clock, ReqwestTransport};
 use tablesdk::{Error, ErrorKind, RetryPolicy, Stored, TableClient, TableServiceClient, Timestamp};
 use tablesdk_server::{InProcess, TableServer};
 use tokio::time::Instant;
@@ -46,11 +46,14 @@ fn busy(status: u16, header: &'static str, value: &str) -> Response<Bytes> {
 #[tokio::test]
 async fn a_server_that_is_gone_leaves_no_ambiguity() {
     let server = TableServer::start().await.unwrap();
-    let over_http = TableServiceClient::from_connection_string(&server.connection_string());
+    let over_http = client_with(&server, |builder| {
+        let transport = ReqwestTransport::new().unwrap();
+        builder.transport(transport).retry(RetryPolicy::none())
+    });
     let stopped = TableServer::in_process();
-    let in_process = client_with(&stopped, |builder| builder);
+    let in_process = client_with(&stopped, |builder| builder.retry(RetryPolicy::none()));
     drop((server, stopped));
-    for service in [over_http.unwrap(), in_process] {
+    for service in [over_http, in_process] {
         let error = service.tables().collect().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Transport, "{error:?}");
     }
