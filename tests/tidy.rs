@@ -211,7 +211,7 @@ fn the_rooms_of_the_server_use_only_those_below() {
             "server",
             &["engine", "http", "request", "service", "storage", "time"],
         ),
-        ("data_folder", &["engine", "storage", "time"]),
+        ("data_directory", &["engine", "storage", "time"]),
         // The program uses the library as any other crate does.
         ("program", &[]),
     ];

@@ -51,9 +51,9 @@
 //!
 //! # Testing a client
 //!
-//! [`Builder`] reproduces behavior that otherwise occurs only in production: small and empty [pages](Builder::empty_pages),
-//! queries that run out of [time](Builder::max_query_time), names of deleted tables that stay
-//! [reserved](Builder::deleted_table_name_hold). The
+//! [`TableServerBuilder`] reproduces behavior that otherwise occurs only in production: small and empty [pages](TableServerBuilder::empty_pages),
+//! queries that run out of [time](TableServerBuilder::max_query_time), names of deleted tables that stay
+//! [reserved](TableServerBuilder::deleted_table_name_hold). The
 //! [guide to testing](https://docs.rs/tablesdk/latest/tablesdk/guide/testing/) of `tablesdk` shows how to use it.
 //!
 //! # Features
@@ -61,9 +61,9 @@
 //! | feature | default | adds |
 //! |---|---|---|
 //! | `cli` | yes | the program `tablesdk-server`; a test depends on the library with `default-features = false` |
-//! | `durable` | with `cli` | tables in a data directory: `Builder::data`, `DataFolder` |
+//! | `durable` | with `cli` | tables in a data directory: `TableServerBuilder::data`, `DataDirectory` |
 //! | `jemalloc` | no | for the program: an allocator that returns freed memory to the system; needs `make` and a C compiler |
-//! | `tls` | with `cli` | HTTPS: `Builder::tls` |
+//! | `tls` | with `cli` | HTTPS: `TableServerBuilder::tls` |
 //!
 //! # Standalone
 //!
@@ -71,7 +71,7 @@
 //! `tablesdk-server --help`.
 
 #[cfg(feature = "durable")]
-mod data_folder;
+mod data_directory;
 mod engine;
 mod http;
 mod request;
@@ -81,11 +81,11 @@ mod storage;
 mod time;
 
 #[cfg(feature = "durable")]
-pub use data_folder::{CheckReport, DataFolder, Progress, verify_backup};
+pub use data_directory::{CheckReport, DataDirectory, Progress, verify_backup};
 #[cfg(feature = "tls")]
 pub use http::tls_identity::TlsIdentity;
 pub use request::auth::{TokenAction, TokenGrant, TokenRefusal, TokenVerifier};
-pub use server::{Builder, InProcess, TableServer};
+pub use server::{InProcess, TableServer, TableServerBuilder};
 #[cfg(feature = "durable")]
 pub use storage::Durability;
 // The types of the public API, so that a test needs only this crate. They are the same types as in `tablesdk`.

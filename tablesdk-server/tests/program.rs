@@ -371,7 +371,7 @@ fn what_is_made_is_for_its_owner_alone() {
         for name in ["", "records"] {
             assert_eq!(mode(&folder.join(name)), 0o700, "{name:?}");
         }
-        for name in ["FORMAT", "HOLDER", "LASTING"] {
+        for name in ["FORMAT", "LOCK", "WATERMARK"] {
             assert_eq!(mode(&folder.join(name)), 0o600, "{name}");
         }
     }

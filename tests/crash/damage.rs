@@ -16,7 +16,7 @@ use futures::TryStreamExt as _;
 use harness::folder::{copy_folder, files_below, used_length};
 use harness::{Subject, setting};
 use tablesdk::TableEntity;
-use tablesdk_server::{DataFolder, Durability, TableServer};
+use tablesdk_server::{DataDirectory, Durability, TableServer};
 
 use crate::content;
 use crate::process::Server;
@@ -221,7 +221,7 @@ async fn a_check_finds_a_changed_byte_in_any_file() {
         }
     }
     let written = content(&folder).await;
-    let report = DataFolder::new(&folder).check(|_| {}).unwrap();
+    let report = DataDirectory::new(&folder).check(|_| {}).unwrap();
     assert_eq!(report.problems, Vec::<String>::new());
     assert_eq!((report.tables, report.entities), (1, 120));
     let files = files_below(&folder);
@@ -237,7 +237,7 @@ async fn a_check_finds_a_changed_byte_in_any_file() {
             bytes[usize::try_from(at).unwrap()] ^= 1 << rng.u8(..8);
             fs::write(copy.join(name), bytes).unwrap();
             let shown = format!("{} at {at}", name.display());
-            let told = match DataFolder::new(&copy).check(|_| {}) {
+            let told = match DataDirectory::new(&copy).check(|_| {}) {
                 Ok(report) => report.problems.join("\n"),
                 Err(error) => error.to_string(),
             };

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use harness::folder::copy_folder;
-use tablesdk_server::DataFolder;
+use tablesdk_server::DataDirectory;
 
 use crate::content;
 
@@ -20,7 +20,7 @@ async fn a_folder_of_format_2_holds_what_was_written() {
     copy_folder(&fixtures().join("folder-format-2"), &folder);
     // Empty folders are not kept in the repository.
     fs::create_dir_all(folder.join("records/keyspaces/1/tables")).unwrap();
-    let report = DataFolder::new(&folder).check(|_| {}).unwrap();
+    let report = DataDirectory::new(&folder).check(|_| {}).unwrap();
     assert_eq!(report.problems, Vec::<String>::new());
     assert_eq!((report.tables, report.entities), (2, 3));
     let expected = fs::read_to_string(fixtures().join("folder-format-2.jsonl")).unwrap();
@@ -54,7 +54,7 @@ fn a_folder_of_another_format_is_refused_and_left_alone() {
         copy_folder(&fixtures().join("folder-format-2"), &folder);
         let text = format!("tablesdk-server data, format {format}\n");
         fs::write(folder.join("FORMAT"), text).unwrap();
-        let error = DataFolder::new(&folder).check(|_| {}).unwrap_err();
+        let error = DataDirectory::new(&folder).check(|_| {}).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidData);
         let expected = format!("has format \"{format}\"");
         assert!(error.to_string().contains(&expected), "{error}");

@@ -47,7 +47,7 @@ mod tests {
 
     use super::*;
     use crate::engine::decide::decide;
-    use crate::engine::view::Row;
+    use crate::engine::view::StoredEntity;
     use crate::engine::{Action, Command, key_codec};
     use crate::storage::{MemoryStorage, Storage};
 
@@ -99,12 +99,12 @@ mod tests {
             let table = view.require_table("acct", &"people".parse().unwrap());
             let id = table.unwrap().id;
             let (start, end) = (key_codec::entities_start(id), key_codec::entities_end(id));
-            let read = |row: Row| {
+            let read = |row: StoredEntity| {
                 let entity = row.read().unwrap();
                 let head = entity.head();
                 (head.row_key.to_owned(), head.timestamp)
             };
-            let rows = view.rows(&start, &end);
+            let rows = view.entities(&start, &end);
             rows.map(|row| read(row.unwrap())).collect()
         }
     }

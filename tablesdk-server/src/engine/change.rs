@@ -10,7 +10,7 @@ use super::entity_codec::Record;
 use super::key_codec::{self, TableId};
 use super::merge::merged;
 use super::size::entity_bytes;
-use super::view::{Entity, Row, View};
+use super::view::{Entity, StoredEntity, View};
 use super::{Action, Change, Failure, Rejection, borrowed};
 use crate::storage::WriteBatch;
 
@@ -24,10 +24,10 @@ pub(super) fn decide_change(
 ) -> Result<(), Failure> {
     let key = change.key;
     let row = view.entity(table, key)?;
-    let stored = row.as_ref().map(Row::read).transpose()?;
+    let stored = row.as_ref().map(StoredEntity::read).transpose()?;
     let record = match change.action {
         Action::Delete(if_match) => {
-            check(stored.as_ref(), if_match)?;
+            require_match(stored.as_ref(), if_match)?;
             batch.delete(key_codec::entity_key(table, key));
             return Ok(());
         }
@@ -43,7 +43,7 @@ pub(super) fn decide_change(
             properties,
         } => {
             if let Some(if_match) = if_match {
-                check(stored.as_ref(), if_match)?;
+                require_match(stored.as_ref(), if_match)?;
             }
             match (mode, stored) {
                 (Mode::Merge, Some(stored)) => {
@@ -59,7 +59,7 @@ pub(super) fn decide_change(
 }
 
 /// Existence comes first: on a missing entity no ETag is wrong. ETags are compared byte for byte.
-fn check(stored: Option<&Entity<'_>>, if_match: &IfMatch) -> Result<(), Rejection> {
+fn require_match(stored: Option<&Entity<'_>>, if_match: &IfMatch) -> Result<(), Rejection> {
     match (stored, if_match) {
         (None, _) => Err(Rejection::ResourceNotFound),
         (Some(stored), IfMatch::ETag(etag)) if stored.etag() != *etag => {

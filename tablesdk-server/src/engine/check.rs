@@ -38,7 +38,7 @@ pub(super) fn check(view: &View, mut progress: impl FnMut(u64)) -> Findings {
     for (key, record) in view.records(b"s", b"u").filter_map(Result::ok) {
         let id = match key.first() {
             Some(b't') => key_codec::read_table(&record).map(|table| table.id),
-            _ => key_codec::read_sweep_key(&key),
+            _ => key_codec::read_clean_up_key(&key),
         };
         // Unreadable records are reported below.
         tables.extend(id.map(|id| id.0));
@@ -76,7 +76,7 @@ fn check_record(
         Some((b'a', id)) => belongs(id, tables).and_then(|()| settings::read_acl(record).map(drop)),
         Some((b'd', _)) => key_codec::read_deleted_table(record).map(drop),
         Some((b'p', _)) => settings::read_properties(record).map(drop),
-        Some((b's', _)) => key_codec::read_sweep_key(key).map(drop),
+        Some((b's', _)) => key_codec::read_clean_up_key(key).map(drop),
         Some((b't', rest)) => {
             findings.tables += 1;
             check_table(rest, record, next_id)

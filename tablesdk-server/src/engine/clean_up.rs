@@ -1,8 +1,8 @@
 //! Removes the entities of deleted tables, after the deletion of the table.
 //!
-//! Deleting a table removes its name and writes a mark with its id. A sweep removes the entities later, in small batches. The
-//! remaining work is recorded in the storage only, so that a sweep continues where the previous one ended, also in a new process.
-//! No request reads or writes entities of a deleted table, so a sweep does not need the writer's lock.
+//! Deleting a table removes its name and writes a mark with its id. The clean-up removes the entities later, in small batches. The
+//! remaining work is recorded in the storage only, so that a clean-up continues where the previous one ended, also in a new process.
+//! No request reads or writes entities of a deleted table, so a clean-up does not need the writer's lock.
 //!
 //! A log-structured store keeps a tombstone of each removed record until it compacts, and a read skips over all of them. So a
 //! cursor in memory records where the next batch begins: without it, each batch would skip over the tombstones of all earlier
@@ -39,11 +39,12 @@ pub(super) fn next_batch(
     view: &View,
     cursor: &mut Cursor,
 ) -> Result<Option<WriteBatch>, StorageError> {
-    let mut marks = view.sweeps(cursor.table);
+    let mut marks = view.deleted_table_ids(cursor.table);
     let table = match marks.next().transpose()? {
         Some(table) => table,
         // A table with a lower id may have been deleted since.
-        None if cursor.table != TableId::NONE => match view.sweeps(TableId::NONE).next() {
+        None if cursor.table != TableId::NONE => match view.deleted_table_ids(TableId::NONE).next()
+        {
             Some(table) => table?,
             None => return Ok(None),
         },
@@ -53,21 +54,21 @@ pub(super) fn next_batch(
     let start = key.unwrap_or_else(|| key_codec::entities_start(table).into());
     let end = key_codec::entities_end(table);
     let mut batch = WriteBatch::default();
-    let mut rows = view.rows(&start, &end);
+    let mut rows = view.entities(&start, &end);
     for row in rows.by_ref().take(ENTITIES_MAX) {
         batch.delete(row?.key().clone());
     }
     cursor.table = table;
     match rows.next().transpose()? {
         Some(row) => cursor.key = Some(row.key().clone()),
-        None => batch.delete(key_codec::sweep_key(table)),
+        None => batch.delete(key_codec::clean_up_key(table)),
     }
     Ok(Some(batch))
 }
 
 /// The mark of a deleted table.
 pub(super) fn mark(table: TableId, batch: &mut WriteBatch) {
-    batch.put(key_codec::sweep_key(table), []);
+    batch.put(key_codec::clean_up_key(table), []);
 }
 
 /// The most entities that are removed at once. Writers wait for no more than this.
@@ -99,7 +100,7 @@ mod tests {
             &*self.0
         }
 
-        fn outlives_the_process(&self) -> bool {
+        fn is_persistent(&self) -> bool {
             true
         }
     }
@@ -124,9 +125,9 @@ mod tests {
         wait_for(engine.commit("acct", command)).map(|_| ())
     }
 
-    fn sweep(engine: &Engine) -> Result<bool, StorageError> {
-        let mut cursor = engine.try_begin_sweep().unwrap();
-        let Some(commit) = engine.sweep(&mut cursor)? else {
+    fn clean_up(engine: &Engine) -> Result<bool, StorageError> {
+        let mut cursor = engine.try_begin_clean_up().unwrap();
+        let Some(commit) = engine.clean_up_step(&mut cursor)? else {
             return Ok(false);
         };
         wait_for(commit)?;
@@ -149,20 +150,20 @@ mod tests {
         let (old, other) = ("old".parse().unwrap(), "other".parse().unwrap());
         fill(&engine, &old, 2 * ENTITIES_MAX + 1);
         fill(&engine, &other, 3);
-        assert_eq!(sweep(&engine), Ok(false));
+        assert_eq!(clean_up(&engine), Ok(false));
 
         run(&engine, &Command::DeleteTable(&old)).unwrap();
         assert_eq!(storage.entities(), 2 * ENTITIES_MAX + 4);
-        assert_eq!(sweep(&engine), Ok(true));
+        assert_eq!(clean_up(&engine), Ok(true));
         assert_eq!(storage.entities(), ENTITIES_MAX + 4);
         // Its name is free, and what is created now has nothing to do with what is swept.
         fill(&engine, &old, 2);
-        assert_eq!(sweep(&engine), Ok(true));
-        // The next engine on the storage continues the sweep.
+        assert_eq!(clean_up(&engine), Ok(true));
+        // The next engine on the storage continues the clean-up.
         let engine = storage.engine();
-        assert_eq!(sweep(&engine), Ok(true));
+        assert_eq!(clean_up(&engine), Ok(true));
         assert_eq!(storage.entities(), 5);
-        assert_eq!(sweep(&engine), Ok(false));
+        assert_eq!(clean_up(&engine), Ok(false));
         assert_eq!(storage.0.snapshot().range(b"s", b"t").count(), 0);
     }
 
@@ -175,11 +176,11 @@ mod tests {
             fill(&engine, &table, ENTITIES_MAX);
             run(&engine, &Command::DeleteTable(&table)).unwrap();
         }
-        let mut sweeps = 0;
-        while sweep(&engine).unwrap() {
-            sweeps += 1;
+        let mut steps_taken = 0;
+        while clean_up(&engine).unwrap() {
+            steps_taken += 1;
         }
-        assert_eq!((sweeps, storage.entities()), (3, 0));
+        assert_eq!((steps_taken, storage.entities()), (3, 0));
     }
 
     /// Keeps removed records as tombstones, as a log-structured store does until it compacts, and counts the records and
@@ -203,7 +204,7 @@ mod tests {
             })
         }
 
-        fn latest(&self) -> Box<dyn Snapshot> {
+        fn uncommitted(&self) -> Box<dyn Snapshot> {
             StorageDouble::snapshot(self)
         }
 
@@ -263,7 +264,7 @@ mod tests {
         let count = 10 * ENTITIES_MAX;
         fill(&engine, &table, count);
         run(&engine, &Command::DeleteTable(&table)).unwrap();
-        let steps = storage.steps_of(|| while sweep(&engine).unwrap() {});
+        let steps = storage.steps_of(|| while clean_up(&engine).unwrap() {});
         // Each step reads its mark, and one record ahead of what it removes.
         assert!(steps <= count + 100, "{steps} steps over {count} records");
     }
@@ -277,10 +278,10 @@ mod tests {
         fill(&engine, &table, count);
         run(&engine, &Command::DeleteTable(&table)).unwrap();
         for _ in 0..5 {
-            assert_eq!(sweep(&engine), Ok(true));
+            assert_eq!(clean_up(&engine), Ok(true));
         }
         let engine = storage.engine();
-        let steps = storage.steps_of(|| while sweep(&engine).unwrap() {});
+        let steps = storage.steps_of(|| while clean_up(&engine).unwrap() {});
         assert!(steps <= count + 100, "{steps} steps over {count} records");
         assert_eq!(Storage::snapshot(&storage).range(b"e", b"f").count(), 0);
     }
@@ -295,15 +296,15 @@ mod tests {
         }
         let [one, two, six] = &names;
         run(&engine, &Command::DeleteTable(two)).unwrap();
-        assert_eq!(sweep(&engine), Ok(true));
+        assert_eq!(clean_up(&engine), Ok(true));
         for table in [one, six] {
             run(&engine, &Command::DeleteTable(table)).unwrap();
         }
-        let mut sweeps = 1;
-        while sweep(&engine).unwrap() {
-            sweeps += 1;
+        let mut steps_taken = 1;
+        while clean_up(&engine).unwrap() {
+            steps_taken += 1;
         }
-        assert_eq!((sweeps, storage.entities()), (6, 0));
-        assert!(!engine.has_sweeps());
+        assert_eq!((steps_taken, storage.entities()), (6, 0));
+        assert!(!engine.has_deleted_tables());
     }
 }

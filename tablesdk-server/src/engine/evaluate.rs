@@ -45,7 +45,7 @@ impl<'f> CompiledFilter<'f> {
         }
     }
 
-    /// The most that one evaluation costs, in the unit of [`Work`](super::Work).
+    /// The most that one evaluation costs, in the unit of [`ScanBudget`](super::ScanBudget).
     pub(crate) const fn cost(&self) -> u64 {
         self.cost
     }

@@ -131,17 +131,17 @@ pub(super) fn acl_key(table: TableId) -> Vec<u8> {
 }
 
 /// The key of the mark of a deleted table whose entities are still to be swept.
-pub(super) fn sweep_key(table: TableId) -> Vec<u8> {
+pub(super) fn clean_up_key(table: TableId) -> Vec<u8> {
     let mut key = b"s".to_vec();
     key.extend_from_slice(&table.0.to_be_bytes());
     key
 }
 
 /// The key before which all such marks lie.
-pub(super) const SWEEPS_END: &[u8] = b"t";
+pub(super) const CLEAN_UPS_END: &[u8] = b"t";
 
 /// Reads the key of such a mark.
-pub(super) fn read_sweep_key(key: &[u8]) -> Result<TableId, StorageError> {
+pub(super) fn read_clean_up_key(key: &[u8]) -> Result<TableId, StorageError> {
     let id = key.get(1..).and_then(|id| id.try_into().ok());
     let id = id.ok_or(StorageError::Corrupt {
         what: "mark of a deleted table",
@@ -160,7 +160,7 @@ pub(super) fn properties_key(account: &str) -> Vec<u8> {
 pub(super) fn entity_key(table: TableId, key: &EntityKey) -> Vec<u8> {
     let (partition_key, row_key) = (key.partition_key().as_str(), key.row_key().as_str());
     let mut bytes = partition_start(table, partition_key);
-    push_text(&mut bytes, row_key);
+    push_string(&mut bytes, row_key);
     bytes
 }
 
@@ -183,7 +183,7 @@ pub(super) fn entities_end(table: TableId) -> Vec<u8> {
 /// The key at which a partition starts. The partition need not exist.
 pub(super) fn partition_start(table: TableId, partition_key: &str) -> Vec<u8> {
     let mut key = entities_start(table);
-    push_text(&mut key, partition_key);
+    push_string(&mut key, partition_key);
     key.push(SEPARATOR);
     key
 }
@@ -191,7 +191,7 @@ pub(super) fn partition_start(table: TableId, partition_key: &str) -> Vec<u8> {
 /// The key before which a partition ends: whatever can follow the partition key sorts after it.
 pub(super) fn partition_end(table: TableId, partition_key: &str) -> Vec<u8> {
     let mut key = entities_start(table);
-    push_text(&mut key, partition_key);
+    push_string(&mut key, partition_key);
     key.push(SEPARATOR + 1);
     key
 }
@@ -225,7 +225,7 @@ pub(super) fn read_entity_key(key: &[u8]) -> Result<(Cow<'_, str>, Cow<'_, str>)
             let end = keys.iter().position(|byte| *byte == SEPARATOR)?;
             let (partition_key, row_key) = keys.split_at_checked(end)?;
             let (_, row_key) = row_key.split_first()?;
-            Some((read_text(partition_key)?, read_text(row_key)?))
+            Some((read_string(partition_key)?, read_string(row_key)?))
         });
     texts.ok_or(StorageError::Corrupt {
         what: "key of an entity",
@@ -239,9 +239,9 @@ pub(super) fn read_entity_key(key: &[u8]) -> Result<(Cow<'_, str>, Cow<'_, str>)
 pub(super) fn read_start(start: &[u8]) -> Result<(String, String), StorageError> {
     let text = |bytes: &[u8]| match bytes.split_last() {
         Some((..=SEPARATOR_AND_NEXT, before)) => {
-            Some(read_text(before)?.into_owned() + FIRST_CHARACTER)
+            Some(read_string(before)?.into_owned() + FIRST_CHARACTER)
         }
-        _ => read_text(bytes).map(Cow::into_owned),
+        _ => read_string(bytes).map(Cow::into_owned),
     };
     let texts = start
         .split_first_chunk::<ENTITY_PREFIX_BYTES>()
@@ -256,7 +256,7 @@ pub(super) fn read_start(start: &[u8]) -> Result<(String, String), StorageError>
 }
 
 /// Adds a text in CESU-8: its UTF-16 code units, each as UTF-8 writes a character of that number.
-pub(super) fn push_text(out: &mut Vec<u8>, text: &str) {
+pub(super) fn push_string(out: &mut Vec<u8>, text: &str) {
     if !text.bytes().any(|byte| byte >= FOUR_BYTES) {
         out.extend_from_slice(text.as_bytes());
         return;
@@ -279,7 +279,7 @@ pub(super) fn push_text(out: &mut Vec<u8>, text: &str) {
 }
 
 /// Reads a text in CESU-8; `None` when it is none.
-fn read_text(bytes: &[u8]) -> Option<Cow<'_, str>> {
+fn read_string(bytes: &[u8]) -> Option<Cow<'_, str>> {
     // Surrogates are no UTF-8, so what is UTF-8 has none.
     if let Ok(text) = std::str::from_utf8(bytes) {
         return Some(Cow::Borrowed(text));
@@ -389,7 +389,7 @@ mod tests {
             let _ = read_table(&bytes);
             let _ = read_table_id(&bytes);
             let _ = read_deleted_table(&bytes);
-            let _ = read_text(&bytes);
+            let _ = read_string(&bytes);
         }
     }
 

@@ -27,10 +27,10 @@ impl<'f> KeyRange<'f> {
     };
 
     /// The range of stored keys.
-    pub(super) fn to_span(self, table: TableId) -> KeySpan {
+    pub(super) fn to_stored_range(self, table: TableId) -> StoredRange {
         let at = |partition_key: &str, row_key: &str| {
             let mut key = key_codec::partition_start(table, partition_key);
-            key_codec::push_text(&mut key, row_key);
+            key_codec::push_string(&mut key, row_key);
             key
         };
         let start = match self.partition.lower {
@@ -51,15 +51,15 @@ impl<'f> KeyRange<'f> {
                 Bound::Excluded(row_key) => at(partition_key, row_key),
             },
         };
-        KeySpan {
+        StoredRange {
             start,
             end,
-            rows: self.rows(),
+            row_keys: self.row_keys(),
         }
     }
 
     /// The interval of row keys, where it cuts something out of the middle of the range.
-    fn rows(self) -> Option<RowSpan> {
+    fn row_keys(self) -> Option<RowKeyRange> {
         let is_one_partition = match (self.partition.lower, self.partition.upper) {
             (Bound::Included(first), Bound::Included(last)) => first == last,
             _ => false,
@@ -69,10 +69,10 @@ impl<'f> KeyRange<'f> {
         }
         let bytes = |text: &str| {
             let mut bytes = Vec::with_capacity(text.len() + 1);
-            key_codec::push_text(&mut bytes, text);
+            key_codec::push_string(&mut bytes, text);
             bytes
         };
-        Some(RowSpan {
+        Some(RowKeyRange {
             start: match self.row.lower {
                 Bound::Unbounded => Vec::new(),
                 Bound::Included(text) => bytes(text),
@@ -141,16 +141,16 @@ impl<'f> KeyRange<'f> {
 
 /// The stored keys from `start` up to but not including `end`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct KeySpan {
+pub(super) struct StoredRange {
     pub(super) start: Vec<u8>,
     pub(super) end: Vec<u8>,
     /// In each partition, only these.
-    pub(super) rows: Option<RowSpan>,
+    pub(super) row_keys: Option<RowKeyRange>,
 }
 
 /// The stored row keys from `start` up to but not including `end`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct RowSpan {
+pub(super) struct RowKeyRange {
     pub(super) start: Vec<u8>,
     pub(super) end: Option<Vec<u8>>,
 }

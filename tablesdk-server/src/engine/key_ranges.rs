@@ -7,11 +7,11 @@
 use tablesdk_protocol::filter::Filter;
 
 use super::key_codec::TableId;
-use super::key_range::{KeyRange, KeySpan};
+use super::key_range::{KeyRange, StoredRange};
 
 /// The stored keys that can satisfy a filter, in order and apart from one another.
-// A list of ranges and not one range: a filter for two distant keys would otherwise span the table.
-pub(super) fn key_spans(filter: Option<&Filter>, table: TableId) -> Vec<KeySpan> {
+// A list of ranges and not one range: a filter for two distant keys would otherwise be one range with everything between them.
+pub(super) fn stored_ranges(filter: Option<&Filter>, table: TableId) -> Vec<StoredRange> {
     let mut ranges = filter.map_or_else(|| vec![KeyRange::ALL], of);
     if ranges.len() > RANGES_MAX {
         // Neighbours are read as one, with what lies between.
@@ -19,21 +19,21 @@ pub(super) fn key_spans(filter: Option<&Filter>, table: TableId) -> Vec<KeySpan>
         let together = ranges.len().div_ceil(RANGES_MAX);
         ranges = ranges.chunks(together).filter_map(hull).collect();
     }
-    let mut spans: Vec<_> = ranges
+    let mut stored: Vec<_> = ranges
         .into_iter()
-        .map(|range| range.to_span(table))
+        .map(|range| range.to_stored_range(table))
         .collect();
-    spans.sort_unstable_by(|a, b| a.start.cmp(&b.start));
-    let mut apart: Vec<KeySpan> = Vec::with_capacity(spans.len());
-    for span in spans {
+    stored.sort_unstable_by(|a, b| a.start.cmp(&b.start));
+    let mut apart: Vec<StoredRange> = Vec::with_capacity(stored.len());
+    for range in stored {
         match apart.last_mut() {
-            Some(last) if span.start < last.end => {
-                if span.rows != last.rows {
-                    last.rows = None;
+            Some(last) if range.start < last.end => {
+                if range.row_keys != last.row_keys {
+                    last.row_keys = None;
                 }
-                last.end = span.end.max(std::mem::take(&mut last.end));
+                last.end = range.end.max(std::mem::take(&mut last.end));
             }
-            _ => apart.push(span),
+            _ => apart.push(range),
         }
     }
     apart
@@ -128,12 +128,17 @@ mod tests {
     fn ranges(filter: &Filter) -> String {
         let prefix = key_codec::entities_start(TableId(1)).len();
         let mut text = String::new();
-        for KeySpan { start, end, rows } in key_spans(Some(filter), TableId(1)) {
+        for StoredRange {
+            start,
+            end,
+            row_keys,
+        } in stored_ranges(Some(filter), TableId(1))
+        {
             let (start, end) = (start[prefix..].escape_ascii(), end[prefix..].escape_ascii());
             write!(text, "[{start} {end}").unwrap();
-            if let Some(rows) = rows {
-                let end = rows.end.unwrap_or_else(|| b"*".to_vec());
-                let (start, end) = (rows.start.escape_ascii(), end.escape_ascii());
+            if let Some(row_keys) = row_keys {
+                let end = row_keys.end.unwrap_or_else(|| b"*".to_vec());
+                let (start, end) = (row_keys.start.escape_ascii(), end.escape_ascii());
                 write!(text, " of which [{start} {end}]").unwrap();
             }
             text.push(']');
@@ -234,16 +239,16 @@ mod tests {
             };
             Filter::Or((0..count).map(equal).collect())
         };
-        let count = |filter: &Filter| key_spans(Some(filter), TableId(1)).len();
+        let count = |filter: &Filter| stored_ranges(Some(filter), TableId(1)).len();
         assert_eq!(count(&any("PartitionKey", 1000)), 1000);
         assert_eq!(count(&pk("p").and(any("RowKey", 1000))), 1000);
         let many = any("PartitionKey", 2500);
-        let spans = key_spans(Some(&many), TableId(1));
-        assert_eq!(spans.len(), 834);
+        let stored = stored_ranges(Some(&many), TableId(1));
+        assert_eq!(stored.len(), 834);
         assert!(
-            spans
+            stored
                 .iter()
-                .any(|span| span.start == key_codec::partition_start(TableId(1), "00003"))
+                .any(|range| range.start == key_codec::partition_start(TableId(1), "00003"))
         );
         // Ten times ten points, but not a hundred times a hundred.
         assert_eq!(count(&any("PartitionKey", 10).and(any("RowKey", 10))), 100);

@@ -42,16 +42,16 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 #[cfg(feature = "durable")]
 use crate::storage;
 use crate::storage::{Closed, Commit, Storage, StorageError};
-use crate::time::monotonic_clock::Stamp;
+use crate::time::monotonic_clock::MonotonicClock;
 
 #[cfg(feature = "durable")]
 pub(crate) use check::Findings;
-pub(crate) use clean_up::Cursor as SweepCursor;
+pub(crate) use clean_up::Cursor as CleanUpCursor;
 use key_codec::TableId;
 pub(crate) use paging::Paging;
-pub(crate) use query::{Position, Progress, Query, Scan, Span, SpanEnd};
+pub(crate) use query::{KeyBounds, LastKey, Position, Query, Scan, SliceEnd};
 pub(crate) use rejection::{Failure, Rejection};
-pub(crate) use scan_budget::Work;
+pub(crate) use scan_budget::ScanBudget;
 pub(crate) use table_scan::TableScan;
 pub(crate) use view::{Entity, View};
 
@@ -60,14 +60,14 @@ pub(crate) struct Engine {
     storage: Box<dyn Storage>,
     paging: Paging,
     /// Held from the look at the state to the commit of what was decided on it: there is one writer at a time.
-    writer: Mutex<Stamp>,
+    writer: Mutex<MonotonicClock>,
     /// For how long the name of a deleted table stays taken.
     name_hold: Duration,
-    /// Held by the one sweep that runs at a time; where it stands.
-    sweep: Arc<AsyncMutex<SweepCursor>>,
+    /// Held by the one clean-up that runs at a time.
+    clean_up: Arc<AsyncMutex<CleanUpCursor>>,
     /// Has a permit for each that may wait for the disk on a thread of its own.
     #[cfg(feature = "durable")]
-    waits: Semaphore,
+    disk_permits: Semaphore,
 }
 
 impl Engine {
@@ -83,10 +83,10 @@ impl Engine {
         Ok(Self {
             storage,
             paging,
-            writer: Mutex::new(Stamp::new(clock, last)),
-            sweep: Arc::default(),
+            writer: Mutex::new(MonotonicClock::new(clock, last)),
+            clean_up: Arc::default(),
             #[cfg(feature = "durable")]
-            waits: Semaphore::new(WAITS_MAX),
+            disk_permits: Semaphore::new(DISK_PERMITS_MAX),
             name_hold: Duration::ZERO,
         })
     }
@@ -119,9 +119,11 @@ impl Engine {
     /// A place for a read that may wait for a disk, and wants a thread for itself; `None` where there is no disk, or where enough
     /// threads wait for it.
     #[cfg(feature = "durable")]
-    pub(crate) fn place_to_wait(&self) -> Option<SemaphorePermit<'_>> {
-        let has_disk = self.storage.outlives_the_process();
-        has_disk.then(|| self.waits.try_acquire().ok()).flatten()
+    pub(crate) fn disk_permit(&self) -> Option<SemaphorePermit<'_>> {
+        let has_disk = self.storage.is_persistent();
+        has_disk
+            .then(|| self.disk_permits.try_acquire().ok())
+            .flatten()
     }
 
     /// Where pages end.
@@ -146,9 +148,9 @@ impl Engine {
                     commit.await?;
                     return Ok(outcome);
                 }
-                Ok(None) => self.storage.settle().await?,
+                Ok(None) => self.storage.wait_durable().await?,
                 Err(failure) => {
-                    self.storage.settle().await?;
+                    self.storage.wait_durable().await?;
                     return Err(failure);
                 }
             }
@@ -156,14 +158,14 @@ impl Engine {
     }
 
     /// What [`commit`](Self::commit) would say to a command now. Nothing is written.
-    pub(crate) async fn check(
+    pub(crate) async fn dry_run(
         &self,
         account: &str,
         command: &Command<'_>,
         now: Timestamp,
     ) -> Result<(), Failure> {
-        let decided = decide::decide(&self.latest(), account, command, now);
-        self.storage.settle().await?;
+        let decided = decide::decide(&self.uncommitted(), account, command, now);
+        self.storage.wait_durable().await?;
         decided.map(drop)
     }
 
@@ -175,13 +177,13 @@ impl Engine {
         command: &Command<'_>,
     ) -> Result<Option<(Outcome, Commit)>, Failure> {
         // A panic while deciding leaves nothing half done: there is only the last timestamp to protect.
-        let mut stamp = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.storage.is_full() {
+        let mut clock = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.storage.has_backpressure() {
             return Ok(None);
         }
-        let timestamp = stamp.next();
-        let mut batch = decide::decide(&self.latest(), account, command, timestamp)?;
-        if self.storage.outlives_the_process() {
+        let timestamp = clock.next();
+        let mut batch = decide::decide(&self.uncommitted(), account, command, timestamp)?;
+        if self.storage.is_persistent() {
             batch.put(
                 key_codec::LAST_WRITE,
                 key_codec::last_write_record(timestamp),
@@ -193,7 +195,7 @@ impl Engine {
 
     /// Reads all durable records and reports those that cannot be read. Periodically calls `progress` with the number of records.
     #[cfg(feature = "durable")]
-    pub(crate) fn check_everything(&self, progress: impl FnMut(u64)) -> Findings {
+    pub(crate) fn check_records(&self, progress: impl FnMut(u64)) -> Findings {
         check::check(&self.read(), progress)
     }
 
@@ -206,23 +208,29 @@ impl Engine {
         storage::write_backup(&*snapshot, (check::FIRST, check::END), to, progress)
     }
 
-    fn latest(&self) -> View {
-        View::new(self.storage.latest())
+    fn uncommitted(&self) -> View {
+        View::new(self.storage.uncommitted())
     }
 
-    /// Whether entities of deleted tables are still to be swept.
-    pub(crate) fn has_sweeps(&self) -> bool {
-        self.read().sweeps(TableId::NONE).next().is_some()
+    /// Whether deleted tables are not cleaned up yet.
+    pub(crate) fn has_deleted_tables(&self) -> bool {
+        self.read()
+            .deleted_table_ids(TableId::NONE)
+            .next()
+            .is_some()
     }
 
-    /// The permit to sweep; `None` while another sweep has it.
-    pub(crate) fn try_begin_sweep(&self) -> Option<OwnedMutexGuard<SweepCursor>> {
-        Arc::clone(&self.sweep).try_lock_owned().ok()
+    /// The permit to clean up; `None` while another clean-up has it.
+    pub(crate) fn try_begin_clean_up(&self) -> Option<OwnedMutexGuard<CleanUpCursor>> {
+        Arc::clone(&self.clean_up).try_lock_owned().ok()
     }
 
     /// Removes a few entities of a deleted table, while there are any. After a failure, the cursor must not be used again.
-    pub(crate) fn sweep(&self, cursor: &mut SweepCursor) -> Result<Option<Commit>, StorageError> {
-        let batch = clean_up::next_batch(&self.latest(), cursor)?;
+    pub(crate) fn clean_up_step(
+        &self,
+        cursor: &mut CleanUpCursor,
+    ) -> Result<Option<Commit>, StorageError> {
+        let batch = clean_up::next_batch(&self.uncommitted(), cursor)?;
         batch.map(|batch| self.storage.commit(batch)).transpose()
     }
 }
@@ -299,7 +307,7 @@ pub(crate) fn borrowed(
 
 /// How many reads wait for the disk at a time, each on a thread of its own. Others do so where they are.
 #[cfg(feature = "durable")]
-const WAITS_MAX: usize = 32;
+const DISK_PERMITS_MAX: usize = 32;
 
 #[cfg(test)]
 mod tests {

@@ -11,9 +11,9 @@ use tablesdk_protocol::filter::Filter;
 
 use super::evaluate::CompiledFilter;
 use super::key_codec::{self, TableId};
-use super::key_range::{KeySpan, RowSpan};
-use super::key_ranges::key_spans;
-use super::scan_budget::Work;
+use super::key_range::{RowKeyRange, StoredRange};
+use super::key_ranges::stored_ranges;
+use super::scan_budget::ScanBudget;
 use super::view::{Entity, View};
 use crate::storage::StorageError;
 
@@ -27,21 +27,21 @@ pub(crate) struct Query<'a> {
     /// Where to start.
     pub(crate) from: Option<&'a Position>,
     /// What lies outside is not there.
-    pub(crate) within: &'a Span,
+    pub(crate) within: &'a KeyBounds,
 }
 
 /// The keys from a first to a last one, both included; an absent end is open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Span {
+pub(crate) struct KeyBounds {
     /// Where it starts.
     pub(crate) first: Option<Position>,
     /// Where it ends.
-    pub(crate) last: Option<SpanEnd>,
+    pub(crate) last: Option<LastKey>,
 }
 
-/// The end of a [`Span`]: a whole partition, or one entity.
+/// The end of a [`KeyBounds`]: a whole partition, or one entity.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SpanEnd {
+pub(crate) struct LastKey {
     /// The partition key.
     pub(crate) partition_key: String,
     /// The row key; `None` for the end of the partition.
@@ -59,12 +59,12 @@ pub(crate) struct Position {
 
 impl Query<'_> {
     /// The ranges of stored keys to read, in order.
-    fn spans(&self) -> VecDeque<KeySpan> {
-        let mut spans = key_spans(self.filter, self.table);
+    fn ranges(&self) -> VecDeque<StoredRange> {
+        let mut ranges = stored_ranges(self.filter, self.table);
         for from in self.from.iter().copied().chain(&self.within.first) {
             let first = self.key(&from.partition_key, &from.row_key);
-            for span in spans.iter_mut().filter(|span| span.start < first) {
-                span.start.clone_from(&first);
+            for range in ranges.iter_mut().filter(|range| range.start < first) {
+                range.start.clone_from(&first);
             }
         }
         if let Some(last) = &self.within.last {
@@ -73,17 +73,17 @@ impl Query<'_> {
                 Some(row_key) => key_codec::after(self.key(partition_key, row_key)),
                 None => key_codec::partition_end(self.table, partition_key),
             };
-            for span in spans.iter_mut().filter(|span| span.end > end) {
-                span.end.clone_from(&end);
+            for range in ranges.iter_mut().filter(|range| range.end > end) {
+                range.end.clone_from(&end);
             }
         }
-        spans.retain(|span| span.start < span.end);
-        spans.into()
+        ranges.retain(|range| range.start < range.end);
+        ranges.into()
     }
 
     fn key(&self, partition_key: &str, row_key: &str) -> Vec<u8> {
         let mut key = key_codec::partition_start(self.table, partition_key);
-        key_codec::push_text(&mut key, row_key);
+        key_codec::push_string(&mut key, row_key);
         key
     }
 }
@@ -93,12 +93,12 @@ impl Query<'_> {
 pub(crate) struct Scan<'f> {
     filter: Option<CompiledFilter<'f>>,
     /// What is still to be read.
-    spans: VecDeque<KeySpan>,
+    ranges: VecDeque<StoredRange>,
 }
 
 /// Where a slice of a walk ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Progress {
+pub(crate) enum SliceEnd {
     /// At the end: everything was seen.
     Ended,
     /// Before the next one to look at, since the work was done.
@@ -112,7 +112,7 @@ impl<'f> Scan<'f> {
     pub(crate) fn new(query: &Query<'f>) -> Self {
         Self {
             filter: query.filter.map(CompiledFilter::new),
-            spans: query.spans(),
+            ranges: query.ranges(),
         }
     }
 
@@ -121,38 +121,38 @@ impl<'f> Scan<'f> {
     pub(crate) fn slice(
         &mut self,
         view: &View,
-        work: &mut Work,
+        budget: &mut ScanBudget,
         mut visit: impl FnMut(&Entity<'_>) -> Result<ControlFlow<()>, StorageError>,
-    ) -> Result<Progress, StorageError> {
+    ) -> Result<SliceEnd, StorageError> {
         let mut is_first = true;
-        while let Some(span) = self.spans.front_mut() {
+        while let Some(range) = self.ranges.front_mut() {
             // Whether or not anything is found there, to seek is work.
-            if !is_first && work.is_spent() {
-                return Ok(Progress::Paused);
+            if !is_first && budget.is_spent() {
+                return Ok(SliceEnd::Paused);
             }
             is_first = false;
-            work.spend(SEEK_COST);
-            match walk(view, span, self.filter.as_mut(), work, &mut visit)? {
+            budget.spend(SEEK_COST);
+            match walk(view, range, self.filter.as_mut(), budget, &mut visit)? {
                 Walked::Through => {
-                    self.spans.pop_front();
+                    self.ranges.pop_front();
                 }
                 Walked::Until(key) => {
-                    span.start = key;
-                    return Ok(Progress::Paused);
+                    range.start = key;
+                    return Ok(SliceEnd::Paused);
                 }
-                Walked::Past(key) => span.start = key,
-                Walked::Stopped => return Ok(Progress::Stopped),
+                Walked::Past(key) => range.start = key,
+                Walked::Stopped => return Ok(SliceEnd::Stopped),
             }
         }
-        Ok(Progress::Ended)
+        Ok(SliceEnd::Ended)
     }
 
     /// Where to go on after a slice that paused: at the next entity to look at, or where the next range starts.
     pub(crate) fn position(&self) -> Result<Option<Position>, StorageError> {
-        let Some(span) = self.spans.front() else {
+        let Some(range) = self.ranges.front() else {
             return Ok(None);
         };
-        let (partition_key, row_key) = key_codec::read_start(&span.start)?;
+        let (partition_key, row_key) = key_codec::read_start(&range.start)?;
         Ok(Some(Position {
             partition_key,
             row_key,
@@ -174,19 +174,20 @@ enum Walked {
 
 fn walk(
     view: &View,
-    span: &KeySpan,
+    range: &StoredRange,
     mut filter: Option<&mut CompiledFilter<'_>>,
-    work: &mut Work,
+    budget: &mut ScanBudget,
     visit: &mut impl FnMut(&Entity<'_>) -> Result<ControlFlow<()>, StorageError>,
 ) -> Result<Walked, StorageError> {
     let mut passed = 0;
-    for row in view.rows(&span.start, &span.end) {
-        let row = row?;
-        if work.is_done() {
-            return Ok(Walked::Until(row.key().to_vec()));
+    for stored in view.entities(&range.start, &range.end) {
+        let stored = stored?;
+        if budget.is_done() {
+            return Ok(Walked::Until(stored.key().to_vec()));
         }
-        work.spend(ROW_COST);
-        if let Some(next) = span.rows.as_ref().and_then(|rows| next_in(rows, row.key())) {
+        budget.spend(ENTITY_COST);
+        let row_keys = range.row_keys.as_ref();
+        if let Some(next) = row_keys.and_then(|row_keys| next_in(row_keys, stored.key())) {
             passed += 1;
             if passed == PASSED_MAX {
                 return Ok(Walked::Past(next));
@@ -195,15 +196,15 @@ fn walk(
         }
         passed = 0;
         if let Some(filter) = &mut filter {
-            // A filter may look at every text, but copies none.
-            work.spend_bytes(row.record_bytes() / 8);
-            work.spend(filter.cost());
-            if !filter.holds(|values| row.fill(values))? {
+            // A filter may look at every string, but copies none.
+            budget.spend_bytes(stored.record_bytes() / 8);
+            budget.spend(filter.cost());
+            if !filter.holds(|values| stored.fill(values))? {
                 continue;
             }
         }
-        work.spend_bytes(row.record_bytes());
-        let entity = row.open()?;
+        budget.spend_bytes(stored.record_bytes());
+        let entity = stored.open()?;
         if visit(&entity)?.is_break() {
             return Ok(Walked::Stopped);
         }
@@ -211,25 +212,24 @@ fn walk(
     Ok(Walked::Through)
 }
 
-/// Where the rows continue that are wanted, for the key of one that is not; `None` for one that is.
-fn next_in(rows: &RowSpan, key: &[u8]) -> Option<Vec<u8>> {
+/// The next key with a wanted row key, for the key of an entity that is not wanted; `None` for one that is.
+fn next_in(row_keys: &RowKeyRange, key: &[u8]) -> Option<Vec<u8>> {
     // A malformed key is detected when it is read.
     let (partition, row_key) = key_codec::split_entity_key(key)?;
-    if row_key < rows.start.as_slice() {
-        return Some([partition, &rows.start].concat());
+    if row_key < row_keys.start.as_slice() {
+        return Some([partition, &row_keys.start].concat());
     }
-    let end = rows.end.as_deref()?;
+    let end = row_keys.end.as_deref()?;
     (row_key >= end).then(|| key_codec::end_of_partition(partition))
 }
 
-/// What it costs to find the first row of a range: a microsecond in memory, and some in files.
+/// The cost of a seek to the first entity of a range: a microsecond in memory, and some in files.
 const SEEK_COST: u64 = 5000;
 
-/// What it costs to look at a row, whatever is in it.
-const ROW_COST: u64 = 200;
+/// The cost of an entity, whatever its size.
+const ENTITY_COST: u64 = 200;
 
-/// After so many rows in a row that are not wanted, seeking is better than reading on. Where partitions are small it
-/// never comes to that.
+/// After so many unwanted entities in a row, a seek is cheaper than reading on. Small partitions never reach this number.
 const PASSED_MAX: usize = 16;
 
 #[cfg(test)]
@@ -292,7 +292,7 @@ mod tests {
         view: &View,
         query: &Query<'_>,
         count_max: usize,
-        work: impl Fn() -> Work,
+        budget: impl Fn() -> ScanBudget,
     ) -> Vec<(String, String)> {
         let mut found = Vec::new();
         let mut from = query.from.cloned();
@@ -301,7 +301,7 @@ mod tests {
                 from: from.as_ref(),
                 ..*query
             });
-            let progress = scan.slice(view, &mut work(), |entity| {
+            let progress = scan.slice(view, &mut budget(), |entity| {
                 let head = entity.head();
                 found.push((head.partition_key.to_owned(), head.row_key.to_owned()));
                 Ok(if found.len() == count_max {
@@ -311,8 +311,8 @@ mod tests {
                 })
             });
             match progress.unwrap() {
-                Progress::Ended | Progress::Stopped => return found,
-                Progress::Paused => {
+                SliceEnd::Ended | SliceEnd::Stopped => return found,
+                SliceEnd::Paused => {
                     let next = scan.position().unwrap();
                     assert_ne!(next, from, "a slice must look at one entity at least");
                     from = next;
@@ -326,7 +326,7 @@ mod tests {
         view: &View,
         filter: Option<&Filter>,
         from: Option<&Position>,
-        within: &Span,
+        within: &KeyBounds,
         count_max: usize,
     ) -> Vec<(String, String)> {
         let query = Query {
@@ -335,7 +335,7 @@ mod tests {
             from,
             within,
         };
-        find_in_slices(view, &query, count_max, Work::slice)
+        find_in_slices(view, &query, count_max, ScanBudget::slice)
     }
 
     fn compare(property: &str, operator: ComparisonOperator, literal: &str) -> Filter {
@@ -345,8 +345,8 @@ mod tests {
     /// A hundred partitions of a hundred rows.
     fn square() -> Vec<(String, String)> {
         let names = || (0..100).map(|number| format!("{number:02}"));
-        let row = |partition: String| names().map(move |row| (partition.clone(), row));
-        names().flat_map(row).collect()
+        let keys = |partition: String| names().map(move |row_key| (partition.clone(), row_key));
+        names().flat_map(keys).collect()
     }
 
     fn view_of_square() -> (View, Arc<AtomicUsize>) {
@@ -404,13 +404,13 @@ mod tests {
             ),
         ] {
             read.store(0, Ordering::Relaxed);
-            let everywhere = Span::default();
+            let everywhere = KeyBounds::default();
             let keys = find(&view, Some(&filter), from.as_ref(), &everywhere, count_max);
             assert_eq!(keys.len(), found, "{filter:?}");
             assert_eq!(read.load(Ordering::Relaxed), reads, "{filter:?}");
         }
         assert_eq!(
-            find(&view, None, None, &Span::default(), usize::MAX),
+            find(&view, None, None, &KeyBounds::default(), usize::MAX),
             square()
         );
     }
@@ -430,7 +430,13 @@ mod tests {
             (partitions().and(compare("RowKey", Equal, "50")), 50, 100),
         ] {
             read.store(0, Ordering::Relaxed);
-            let keys = find(&view, Some(&filter), None, &Span::default(), usize::MAX);
+            let keys = find(
+                &view,
+                Some(&filter),
+                None,
+                &KeyBounds::default(),
+                usize::MAX,
+            );
             assert_eq!(keys.len(), found, "{filter:?}");
             // The last number is for the rows at which slices begin.
             let reads_max = found + seeks * PASSED_MAX + 50;
@@ -445,7 +451,7 @@ mod tests {
     #[test]
     fn what_the_caller_may_not_see_is_not_read() {
         let (view, read) = view_of_square();
-        let last = |partition_key: &str, row_key: Option<&str>| SpanEnd {
+        let last = |partition_key: &str, row_key: Option<&str>| LastKey {
             partition_key: partition_key.to_owned(),
             row_key: row_key.map(str::to_owned),
         };
@@ -457,7 +463,7 @@ mod tests {
             (Some(position("60", "")), Some(last("50", None)), 0),
         ] {
             read.store(0, Ordering::Relaxed);
-            let within = Span { first, last };
+            let within = KeyBounds { first, last };
             assert_eq!(find(&view, None, None, &within, usize::MAX).len(), found);
             assert_eq!(read.load(Ordering::Relaxed), found, "{within:?}");
         }
@@ -471,14 +477,17 @@ mod tests {
                 table: TABLE,
                 filter: Some(filter),
                 from: None,
-                within: &Span::default(),
+                within: &KeyBounds::default(),
             };
             let mut scan = Scan::new(&query);
             let mut slices = 1;
             loop {
                 let keep_on = |_: &Entity<'_>| Ok(ControlFlow::Continue(()));
-                match scan.slice(&view, &mut Work::slice(), keep_on).unwrap() {
-                    Progress::Paused => slices += 1,
+                match scan
+                    .slice(&view, &mut ScanBudget::slice(), keep_on)
+                    .unwrap()
+                {
+                    SliceEnd::Paused => slices += 1,
                     _ => return slices,
                 }
             }
@@ -506,15 +515,15 @@ mod tests {
             table: TABLE,
             filter: Some(&filter),
             from: None,
-            within: &Span::default(),
+            within: &KeyBounds::default(),
         };
         let mut scan = Scan::new(&query);
         let mut slices = 1;
         let mut last = None;
         loop {
             let find = |_: &Entity<'_>| panic!("there is nothing");
-            match scan.slice(&view, &mut Work::slice(), find).unwrap() {
-                Progress::Paused => slices += 1,
+            match scan.slice(&view, &mut ScanBudget::slice(), find).unwrap() {
+                SliceEnd::Paused => slices += 1,
                 _ => break,
             }
             let next = scan.position().unwrap().unwrap();
@@ -583,9 +592,9 @@ mod tests {
             let position = from.map(|(p, r)| position(p, r));
             let first = first.map(|(p, r)| (KEYS[p], KEYS[r]));
             let last = last.map(|(p, r)| (KEYS[p], r.map(|r| KEYS[r])));
-            let within = Span {
+            let within = KeyBounds {
                 first: first.map(|(p, r)| self::position(p, r)),
-                last: last.map(|(p, r)| SpanEnd { partition_key: p.to_owned(), row_key: r.map(str::to_owned) }),
+                last: last.map(|(p, r)| LastKey { partition_key: p.to_owned(), row_key: r.map(str::to_owned) }),
             };
             let units = |text: &str| text.encode_utf16().collect::<Vec<_>>();
             let mut compiled = CompiledFilter::new(&filter);
@@ -613,8 +622,8 @@ mod tests {
                 from: position.as_ref(),
                 within: &within,
             };
-            for work in [Work::slice, Work::least] {
-                prop_assert_eq!(&find_in_slices(&view, &query, usize::MAX, work), &expected);
+            for budget in [ScanBudget::slice, ScanBudget::least] {
+                prop_assert_eq!(&find_in_slices(&view, &query, usize::MAX, budget), &expected);
             }
         }
     }

@@ -5,13 +5,13 @@
 
 /// What is left of the work of a slice, in units of about a nanosecond.
 #[derive(Debug)]
-pub(crate) struct Work {
+pub(crate) struct ScanBudget {
     left: u64,
     /// Whether anything was looked at: only then can the work be done.
     is_begun: bool,
 }
 
-impl Work {
+impl ScanBudget {
     /// About as much as others can wait for without noticing.
     pub(crate) const fn slice() -> Self {
         Self::of(1_000_000)

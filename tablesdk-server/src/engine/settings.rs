@@ -13,11 +13,11 @@ use crate::storage::StorageError;
 pub(super) fn acl_record(identifiers: &[SignedIdentifier]) -> Vec<u8> {
     let mut out = vec![VERSION];
     for SignedIdentifier { id, policy } in identifiers {
-        push_text(&mut out, id);
+        push_string(&mut out, id);
         push_option(&mut out, policy.start, push_time);
         push_option(&mut out, policy.expiry, push_time);
         let permissions = policy.permissions.as_ref().map(TablePermissions::as_str);
-        push_option(&mut out, permissions, push_text);
+        push_option(&mut out, permissions, push_string);
     }
     out
 }
@@ -61,7 +61,7 @@ pub(super) fn properties_record(properties: &ServiceProperties) -> Vec<u8> {
     }
     for rule in properties.cors.iter().flatten() {
         for list in lists(rule) {
-            push_text(&mut out, &list.join(","));
+            push_string(&mut out, &list.join(","));
         }
         out.extend_from_slice(&rule.max_age_in_seconds.to_be_bytes());
     }
@@ -132,7 +132,7 @@ fn push_time(out: &mut Vec<u8>, time: Timestamp) {
     out.extend_from_slice(&time.unix_ticks().to_be_bytes());
 }
 
-fn push_text(out: &mut Vec<u8>, text: &str) {
+fn push_string(out: &mut Vec<u8>, text: &str) {
     let length = u16::try_from(text.len()).expect("checked texts are far below 64 KiB");
     push_number(out, length);
     out.extend_from_slice(text.as_bytes());

@@ -12,8 +12,8 @@ use tablesdk_protocol::filter::Filter;
 
 use super::evaluate::CompiledFilter;
 use super::key_codec::Table;
-use super::query::Progress;
-use super::scan_budget::Work;
+use super::query::SliceEnd;
+use super::scan_budget::ScanBudget;
 use super::view::View;
 use crate::storage::StorageError;
 
@@ -41,19 +41,19 @@ impl<'f> TableScan<'f> {
     pub(crate) fn slice(
         &mut self,
         view: &View,
-        work: &mut Work,
+        budget: &mut ScanBudget,
         mut visit: impl FnMut(Table) -> ControlFlow<()>,
-    ) -> Result<Progress, StorageError> {
+    ) -> Result<SliceEnd, StorageError> {
         let mut tables = view.tables(self.account, &self.from);
         while let Some(table) = tables.next().transpose()? {
-            if work.is_done() {
+            if budget.is_done() {
                 drop(tables);
                 self.from = table.name.to_ascii_lowercase();
-                return Ok(Progress::Paused);
+                return Ok(SliceEnd::Paused);
             }
-            work.spend(TABLE_COST);
+            budget.spend(TABLE_COST);
             if let Some(filter) = &mut self.filter {
-                work.spend(filter.cost());
+                budget.spend(filter.cost());
                 let name = ValueRef::String(Cow::Borrowed(&table.name));
                 let holds = filter.holds(|values| {
                     values.set("TableName", name);
@@ -65,10 +65,10 @@ impl<'f> TableScan<'f> {
                 }
             }
             if visit(table).is_break() {
-                return Ok(Progress::Stopped);
+                return Ok(SliceEnd::Stopped);
             }
         }
-        Ok(Progress::Ended)
+        Ok(SliceEnd::Ended)
     }
 
     /// The lower-cased name of the next table to look at, after a slice that paused.

@@ -107,14 +107,14 @@ impl View {
     }
 
     /// The deleted tables whose entities are still to be swept, from that id on.
-    pub(super) fn sweeps(
+    pub(super) fn deleted_table_ids(
         &self,
         from: TableId,
     ) -> impl Iterator<Item = Result<TableId, StorageError>> {
         let records = self
             .snapshot
-            .range(&key_codec::sweep_key(from), key_codec::SWEEPS_END);
-        records.map(|record| key_codec::read_sweep_key(&record?.0))
+            .range(&key_codec::clean_up_key(from), key_codec::CLEAN_UPS_END);
+        records.map(|record| key_codec::read_clean_up_key(&record?.0))
     }
 
     /// The id that the next new table gets.
@@ -130,10 +130,10 @@ impl View {
         &self,
         table: TableId,
         key: &EntityKey,
-    ) -> Result<Option<Row>, StorageError> {
+    ) -> Result<Option<StoredEntity>, StorageError> {
         let key = key_codec::entity_key(table, key);
         let record = self.snapshot.get(&key)?;
-        Ok(record.map(|record| Row {
+        Ok(record.map(|record| StoredEntity {
             key: key.into(),
             record,
         }))
@@ -146,24 +146,24 @@ impl View {
     }
 
     /// The entities whose keys lie in that range of bytes.
-    pub(super) fn rows(
+    pub(super) fn entities(
         &self,
         start: &[u8],
         end: &[u8],
-    ) -> impl Iterator<Item = Result<Row, StorageError>> {
+    ) -> impl Iterator<Item = Result<StoredEntity, StorageError>> {
         let records = self.snapshot.range(start, end);
-        records.map(|record| record.map(|(key, record)| Row { key, record }))
+        records.map(|record| record.map(|(key, record)| StoredEntity { key, record }))
     }
 }
 
 /// An entity as its stored bytes.
 #[derive(Clone, Debug)]
-pub(crate) struct Row {
+pub(crate) struct StoredEntity {
     key: Bytes,
     record: Bytes,
 }
 
-impl Row {
+impl StoredEntity {
     /// Reads the bytes, and checks all of them.
     pub(crate) fn read(&self) -> Result<Entity<'_>, StorageError> {
         let entity = self.open()?;

@@ -12,7 +12,7 @@ use tokio_rustls::rustls::crypto::aws_lc_rs;
 use tokio_rustls::rustls::pki_types::pem::{self, PemObject as _};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// A certificate chain with its private key, for [`Builder::tls`](crate::Builder::tls).
+/// A certificate chain with its private key, for [`TableServerBuilder::tls`](crate::TableServerBuilder::tls).
 ///
 /// Connections use TLS 1.2 or 1.3, and HTTP/1.1. The server requests no client certificates: requests are authenticated by their
 /// credentials.

@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tablesdk_server::{DataFolder, Progress};
+use tablesdk_server::{DataDirectory, Progress};
 
 use super::options::{BackupSource, Command};
 use super::progress;
@@ -15,17 +15,17 @@ use super::progress;
 /// Runs a subcommand. An error ends the program with exit code 1.
 pub(crate) fn run(command: Command) -> Result<(), Box<dyn Error>> {
     match command {
-        Command::Check { data } => check(&DataFolder::new(data)),
+        Command::Check { data } => check(&DataDirectory::new(data)),
         Command::Backup {
             source,
             force,
             file,
         } => back_up(&source, &file, force),
-        Command::Restore { data, file } => restore(&DataFolder::new(data), &file),
+        Command::Restore { data, file } => restore(&DataDirectory::new(data), &file),
     }
 }
 
-fn check(folder: &DataFolder) -> Result<(), Box<dyn Error>> {
+fn check(folder: &DataDirectory) -> Result<(), Box<dyn Error>> {
     let bar = progress::records("checking");
     let report = folder.check(progress::show(&bar))?;
     drop(bar);
@@ -102,7 +102,7 @@ fn beside(file: &Path, ending: &str) -> PathBuf {
 fn write_backup(source: &BackupSource, to: &mut impl Write) -> Result<u64, Box<dyn Error>> {
     let bar = progress::records("backing up");
     if let Some(directory) = &source.data {
-        return Ok(DataFolder::new(directory).backup(to, progress::show(&bar))?);
+        return Ok(DataDirectory::new(directory).backup(to, progress::show(&bar))?);
     }
     let port = source.admin_port.expect("clap requires one of both");
     let from = request_backup(port)?;
@@ -160,7 +160,7 @@ impl<R: Read, W: Write> Read for Tee<R, W> {
     }
 }
 
-fn restore(folder: &DataFolder, file: &Path) -> Result<(), Box<dyn Error>> {
+fn restore(folder: &DataDirectory, file: &Path) -> Result<(), Box<dyn Error>> {
     let records = if is_standard(file) {
         let bar = progress::records("restoring");
         folder.restore(io::stdin().lock(), progress::show(&bar))?

@@ -1,6 +1,6 @@
 //! The configuration of a server as typed values.
 //!
-//! The builder reads no environment variables and opens nothing: [`Builder::start`] and [`Builder::in_process`] pass the values on.
+//! The builder reads no environment variables and opens nothing: [`TableServerBuilder::start`] and [`TableServerBuilder::in_process`] pass the values on.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -54,68 +54,60 @@ use crate::time::clock::SystemClock;
 /// ```
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until `start` or `in_process`"]
-pub struct Builder {
-    host: IpAddr,
-    port: u16,
-    accounts: Vec<SharedKey>,
-    clock: Arc<dyn Clock>,
-    paging: Paging,
-    storage: StorageOptions,
-    table_name_hold: Duration,
-    tokens: Tokens,
-    max_connections: NonZeroUsize,
-    shutdown_grace: Duration,
-    admin_port: Option<u16>,
-    #[cfg(feature = "tls")]
-    tls: Option<TlsIdentity>,
+pub struct TableServerBuilder {
+    sockets: Sockets,
+    options: Options,
 }
 
-impl Builder {
-    pub(crate) fn new() -> Self {
+impl TableServerBuilder {
+    pub(super) fn new() -> Self {
         Self {
-            host: Ipv4Addr::LOCALHOST.into(),
-            port: 0,
-            accounts: Vec::new(),
-            clock: Arc::new(SystemClock),
-            paging: Paging::default(),
-            storage: StorageOptions::default(),
-            table_name_hold: Duration::ZERO,
-            tokens: Tokens::default(),
-            max_connections: CONNECTIONS_MAX,
-            shutdown_grace: SHUTDOWN_GRACE,
-            admin_port: None,
-            #[cfg(feature = "tls")]
-            tls: None,
+            sockets: Sockets {
+                address: (Ipv4Addr::LOCALHOST, 0).into(),
+                max_connections: CONNECTIONS_MAX,
+                shutdown_grace: SHUTDOWN_GRACE,
+                admin_port: None,
+                #[cfg(feature = "tls")]
+                tls: None,
+            },
+            options: Options {
+                accounts: Vec::new(),
+                clock: Arc::new(SystemClock),
+                paging: Paging::default(),
+                storage: StorageOptions::default(),
+                table_name_hold: Duration::ZERO,
+                tokens: Tokens::default(),
+            },
         }
     }
 
     /// The IP address to listen on. Default: `127.0.0.1`. Ignored for a server without a socket.
     pub const fn host(mut self, host: IpAddr) -> Self {
-        self.host = host;
+        self.sockets.address.set_ip(host);
         self
     }
 
     /// The port to listen on. Default: 0, which selects a free port. Ignored for a server without a socket.
     pub const fn port(mut self, port: u16) -> Self {
-        self.port = port;
+        self.sockets.address.set_port(port);
         self
     }
 
     /// Adds an account. It replaces the default account, which is `devstoreaccount1` with a random key.
     ///
-    /// A name has 3 to 24 lower-case letters and digits, because it can be part of a host name. [`Builder::start`] and
-    /// [`Builder::in_process`] refuse other names. Two calls with the same name add one account with two keys.
+    /// A name has 3 to 24 lower-case letters and digits, because it can be part of a host name. [`TableServerBuilder::start`] and
+    /// [`TableServerBuilder::in_process`] refuse other names. Two calls with the same name add one account with two keys.
     ///
     /// Call it again for more accounts. [`TableServer::endpoint`], [`TableServer::credential`] and
     /// [`TableServer::connection_string`] are those of the first account.
     pub fn account(mut self, account: SharedKey) -> Self {
-        self.accounts.push(account);
+        self.options.accounts.push(account);
         self
     }
 
     /// The clock for the timestamps of entities and for checking the dates of requests. Default: the system clock.
     pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
-        self.clock = Arc::new(clock);
+        self.options.clock = Arc::new(clock);
         self
     }
 
@@ -125,32 +117,32 @@ impl Builder {
     /// [`Durability`] determines which failures an acknowledged write survives. Only one server at a time can open a data
     /// directory. The data need not fit in memory.
     #[cfg(feature = "durable")]
-    pub fn data(mut self, folder: impl Into<PathBuf>, durability: Durability) -> Self {
-        self.storage = StorageOptions::Folder(folder.into(), durability);
+    pub fn data(mut self, directory: impl Into<PathBuf>, durability: Durability) -> Self {
+        self.options.storage = StorageOptions::Directory(directory.into(), durability);
         self
     }
 
     /// How long the name of a deleted table stays reserved. Default: not at all.
     ///
     /// The service needs 40 seconds or more to delete a table. Until then, creating a table with the same name fails with
-    /// `TableBeingDeleted`; for all other operations the table does not exist any more. [`Builder::clock`] measures the time.
+    /// `TableBeingDeleted`; for all other operations the table does not exist any more. [`TableServerBuilder::clock`] measures the time.
     pub const fn deleted_table_name_hold(mut self, duration: Duration) -> Self {
-        self.table_name_hold = duration;
+        self.options.table_name_hold = duration;
         self
     }
 
     /// Accepts bearer tokens; the verifier decides what each token permits. Without a verifier, every token is refused.
     ///
-    /// Like the service, the server refuses tokens over unencrypted connections, unless [`Builder::tokens_over_http`] is set.
+    /// Like the service, the server refuses tokens over unencrypted connections, unless [`TableServerBuilder::tokens_over_http`] is set.
     /// [`TokenVerifier`] has an example.
     pub fn token_verifier(mut self, verifier: impl TokenVerifier + 'static) -> Self {
-        self.tokens.verifier = Some(Arc::new(verifier));
+        self.options.tokens.verifier = Some(Arc::new(verifier));
         self
     }
 
     /// Accepts tokens over unencrypted connections: for tests, and for a server behind a proxy that terminates TLS.
     pub const fn tokens_over_http(mut self) -> Self {
-        self.tokens.over_http = true;
+        self.options.tokens.over_http = true;
         self
     }
 
@@ -163,14 +155,14 @@ impl Builder {
     /// When the maximum is reached, a new connection replaces an idle one, which waits for a request: unauthenticated connections
     /// are closed first, then the connection that has been idle longest. If no connection is idle, the new connection waits.
     pub const fn max_connections(mut self, connections: NonZeroUsize) -> Self {
-        self.max_connections = connections;
+        self.sockets.max_connections = connections;
         self
     }
 
     /// How long [`TableServer::shutdown`] waits for requests in flight before it aborts them. Default: ten seconds.
     /// Ignored for a server without a socket.
     pub const fn shutdown_grace(mut self, grace: Duration) -> Self {
-        self.shutdown_grace = grace;
+        self.sockets.shutdown_grace = grace;
         self
     }
 
@@ -180,7 +172,7 @@ impl Builder {
     /// A client that sends HTTP gets no response. To renew a certificate, restart the server.
     #[cfg(feature = "tls")]
     pub fn tls(mut self, identity: TlsIdentity) -> Self {
-        self.tls = Some(identity);
+        self.sockets.tls = Some(identity);
         self
     }
 
@@ -195,7 +187,7 @@ impl Builder {
     /// There is no authentication: a client that can reach the loopback address of this machine can read all tables. Web pages
     /// cannot, because requests with an origin or for another host are refused.
     pub const fn admin_port(mut self, port: u16) -> Self {
-        self.admin_port = Some(port);
+        self.sockets.admin_port = Some(port);
         self
     }
 
@@ -203,7 +195,7 @@ impl Builder {
     ///
     /// With a small page size, a test needs few entities to show whether a client follows continuation tokens.
     pub fn max_page_entities(mut self, count: usize) -> Self {
-        self.paging.entities_max = count.clamp(1, PAGE_ITEMS_MAX);
+        self.options.paging.entities_max = count.clamp(1, PAGE_ITEMS_MAX);
         self
     }
 
@@ -212,7 +204,7 @@ impl Builder {
     /// The service rarely does so, when it has searched for some time without a match. A client that treats an empty page as the
     /// end loses entities.
     pub const fn empty_pages(mut self) -> Self {
-        self.paging.empty_pages = true;
+        self.options.paging.empty_pages = true;
         self
     }
 
@@ -221,7 +213,7 @@ impl Builder {
     /// The service does so where the data of a table continues on another machine. The continuation token then names a
     /// partition and no row: `NextRowKey` is absent, and the client must not send it back as an empty value.
     pub const fn page_per_partition(mut self) -> Self {
-        self.paging.page_per_partition = true;
+        self.options.paging.page_per_partition = true;
         self
     }
 
@@ -230,7 +222,7 @@ impl Builder {
     ///
     /// With [`Duration::ZERO`], a query examines a single entity or table per page, whether it matches or not.
     pub const fn max_query_time(mut self, duration: Duration) -> Self {
-        self.paging.max_query_time = duration;
+        self.options.paging.max_query_time = duration;
         self
     }
 
@@ -246,19 +238,7 @@ impl Builder {
     ///
     /// Outside a tokio runtime with I/O and time enabled.
     pub async fn start(self) -> io::Result<TableServer> {
-        let sockets = Sockets {
-            address: SocketAddr::new(self.host, self.port),
-            max_connections: self.max_connections,
-            shutdown_grace: self.shutdown_grace,
-            admin_port: self.admin_port,
-            #[cfg(not(feature = "tls"))]
-            scheme: "http",
-            #[cfg(feature = "tls")]
-            scheme: if self.tls.is_some() { "https" } else { "http" },
-            #[cfg(feature = "tls")]
-            tls: self.tls.clone(),
-        };
-        TableServer::listening(sockets, self.options()?).await
+        TableServer::listening(self.sockets.clone(), self.options()?).await
     }
 
     /// Creates a server without a socket. Clients reach it through [`TableServer::transport`].
@@ -270,21 +250,15 @@ impl Builder {
         TableServer::without_socket(self.options()?)
     }
 
+    /// Adds the default account if there is none, and refuses invalid names of accounts.
     fn options(mut self) -> io::Result<Options> {
-        if self.accounts.is_empty() {
-            self.accounts.push(random_account());
+        if self.options.accounts.is_empty() {
+            self.options.accounts.push(random_account());
         }
-        for account in &self.accounts {
+        for account in &self.options.accounts {
             check_account(account.account())?;
         }
-        Ok(Options {
-            accounts: self.accounts,
-            clock: self.clock,
-            paging: self.paging,
-            storage: self.storage,
-            table_name_hold: self.table_name_hold,
-            tokens: self.tokens,
-        })
+        Ok(self.options)
     }
 }
 
@@ -295,10 +269,19 @@ pub(super) struct Sockets {
     pub(super) max_connections: NonZeroUsize,
     pub(super) shutdown_grace: Duration,
     pub(super) admin_port: Option<u16>,
-    /// The scheme of the server's URL.
-    pub(super) scheme: &'static str,
     #[cfg(feature = "tls")]
     pub(super) tls: Option<TlsIdentity>,
+}
+
+impl Sockets {
+    /// The scheme of the server's URL.
+    pub(super) const fn scheme(&self) -> &'static str {
+        #[cfg(feature = "tls")]
+        if self.tls.is_some() {
+            return "https";
+        }
+        "http"
+    }
 }
 
 /// Refuses a name that cannot be part of a host name, or that would be ambiguous there.
@@ -334,7 +317,7 @@ mod tests {
 
     #[test]
     fn every_server_has_its_own_key() {
-        let key = || Builder::new().options().unwrap().accounts[0].expose();
+        let key = || TableServerBuilder::new().options().unwrap().accounts[0].expose();
         assert_eq!(key().len(), 88);
         assert_ne!(key(), key());
     }
@@ -342,7 +325,7 @@ mod tests {
     #[test]
     fn a_chosen_account_replaces_the_default_one() {
         let account = |name| SharedKey::new(name, "c2VjcmV0").unwrap();
-        let builder = Builder::new();
+        let builder = TableServerBuilder::new();
         let builder = builder.account(account("one")).account(account("two"));
         let options = builder.options().unwrap();
         let names: Vec<&str> = options.accounts.iter().map(SharedKey::account).collect();
@@ -353,7 +336,7 @@ mod tests {
     fn an_account_has_a_name_that_a_host_can_have() {
         let start = |name: &str| {
             let account = SharedKey::new(name, "c2VjcmV0").unwrap();
-            Builder::new().account(account).in_process()
+            TableServerBuilder::new().account(account).in_process()
         };
         for name in ["abc", "devstoreaccount1", "123", &"a".repeat(24)] {
             assert!(start(name).is_ok(), "{name}");
@@ -376,7 +359,8 @@ mod tests {
 
     #[test]
     fn debug_tells_no_key() {
-        let builder = Builder::new().account(SharedKey::new("acct", "c2VjcmV0").unwrap());
+        let builder =
+            TableServerBuilder::new().account(SharedKey::new("acct", "c2VjcmV0").unwrap());
         let text = format!("{builder:?} {:?}", builder.clone().options().unwrap());
         assert!(text.contains("acct"), "{text}");
         assert!(

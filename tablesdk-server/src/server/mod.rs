@@ -25,8 +25,8 @@ use tokio::task::{JoinError, JoinHandle, JoinSet, spawn_blocking};
 use tokio::time::{sleep, timeout};
 
 use self::admin::Admin;
-pub use self::builder::Builder;
 use self::builder::Sockets;
+pub use self::builder::TableServerBuilder;
 use self::open_files::ConnectionLimit;
 use crate::http::{ConnectionShared, exceeds_limit, serve, stopped, to_origin_form};
 use crate::request::connection::Encrypted;
@@ -83,8 +83,8 @@ impl TableServer {
     }
 
     /// Returns a builder, which configures for instance address, port, accounts and clock.
-    pub fn builder() -> Builder {
-        Builder::new()
+    pub fn builder() -> TableServerBuilder {
+        TableServerBuilder::new()
     }
 
     /// The URL of the first account, for instance `http://127.0.0.1:41234/devstoreaccount1`.
@@ -126,7 +126,7 @@ impl TableServer {
         self.listener.as_ref().map(|listener| listener.local_addr)
     }
 
-    /// The address of the listener for operators, `None` without an [`admin_port`](Builder::admin_port).
+    /// The address of the listener for operators, `None` without an [`admin_port`](TableServerBuilder::admin_port).
     pub fn admin_addr(&self) -> Option<SocketAddr> {
         self.admin.as_ref().map(|admin| admin.local_addr)
     }
@@ -134,7 +134,7 @@ impl TableServer {
     /// Writes a backup of all durable data at this moment to a writer, such as a file, and returns the number of records. Requests
     /// continue in the meantime; their later writes are not in the backup.
     ///
-    /// [`DataFolder::restore`](crate::DataFolder::restore) creates a data directory from it. This method blocks the thread and can
+    /// [`DataDirectory::restore`](crate::DataDirectory::restore) creates a data directory from it. This method blocks the thread and can
     /// take long: within an async runtime, call it in `spawn_blocking`.
     ///
     /// # Errors
@@ -152,7 +152,7 @@ impl TableServer {
     ///
     /// [`io::ErrorKind::TimedOut`] in two cases:
     ///
-    /// * Requests were not complete after the [grace period](Builder::shutdown_grace), ten seconds by default. They were aborted.
+    /// * Requests were not complete after the [grace period](TableServerBuilder::shutdown_grace), ten seconds by default. They were aborted.
     /// * A request through a [`TableServer::transport`], which runs on the task of its caller, still uses the data directory some
     ///   seconds later. The data directory is then closed when that request ends.
     pub async fn shutdown(mut self) -> io::Result<()> {
@@ -179,8 +179,7 @@ impl TableServer {
             return drained;
         }
         // The next program that opens the data directory would fail, so this is reported together with any other error.
-        let held =
-            "a request in this process still holds the data folder, which is closed when it ends";
+        let held = "a request in this process still holds the data directory, which is closed when it ends";
         let message = match drained {
             Ok(()) => held.to_owned(),
             Err(error) => format!("{error}, and {held}"),
@@ -196,7 +195,7 @@ impl TableServer {
         let listener = bind(address).map_err(in_context)?;
         let local_addr = listener.local_addr()?;
         let authority = reachable(local_addr).to_string();
-        let scheme = sockets.scheme;
+        let scheme = sockets.scheme();
         let account = first_account(&options);
         let host = HeaderValue::try_from(&authority).map_err(io::Error::other)?;
 

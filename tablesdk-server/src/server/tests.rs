@@ -69,7 +69,6 @@ async fn listener_with(
         max_connections: NonZeroUsize::new(max_connections).unwrap(),
         shutdown_grace: Duration::from_secs(7),
         admin_port: None,
-        scheme: "http",
         #[cfg(feature = "tls")]
         tls: None,
     };
@@ -278,9 +277,9 @@ async fn two_servers_share_nothing() {
 
 #[cfg(feature = "durable")]
 #[tokio::test]
-async fn a_folder_is_free_when_shutdown_returns() {
-    let folder = tempfile::tempdir().unwrap();
-    let builder = || TableServer::builder().data(folder.path(), crate::Durability::Sync);
+async fn a_directory_is_free_when_shutdown_returns() {
+    let directory = tempfile::tempdir().unwrap();
+    let builder = || TableServer::builder().data(directory.path(), crate::Durability::Sync);
     for _ in 0..5 {
         let server = builder().start().await.unwrap();
         let stream = ask(server.local_addr().unwrap(), "/devstoreaccount1/Tables").await;
@@ -293,9 +292,9 @@ async fn a_folder_is_free_when_shutdown_returns() {
 
 #[cfg(feature = "durable")]
 #[tokio::test]
-async fn shutdown_says_that_a_request_holds_the_folder() {
-    let folder = tempfile::tempdir().unwrap();
-    let builder = || TableServer::builder().data(folder.path(), crate::Durability::Sync);
+async fn shutdown_says_that_a_request_holds_the_directory() {
+    let directory = tempfile::tempdir().unwrap();
+    let builder = || TableServer::builder().data(directory.path(), crate::Durability::Sync);
     let server = builder().start().await.unwrap();
     // As a request in this process does that its caller does not go on with.
     let held = Arc::clone(&server.service);
@@ -309,9 +308,9 @@ async fn shutdown_says_that_a_request_holds_the_folder() {
 
 #[cfg(feature = "durable")]
 #[tokio::test]
-async fn shutdown_says_that_the_folder_is_held_beside_what_else_went_wrong() {
-    let folder = tempfile::tempdir().unwrap();
-    let builder = TableServer::builder().data(folder.path(), crate::Durability::Sync);
+async fn shutdown_says_that_the_directory_is_held_beside_what_else_went_wrong() {
+    let directory = tempfile::tempdir().unwrap();
+    let builder = TableServer::builder().data(directory.path(), crate::Durability::Sync);
     let mut server = builder.in_process().unwrap();
     let gate = Gate::new();
     let (listener, stopping) = listener_of(Arc::clone(&gate)).await;
@@ -323,7 +322,7 @@ async fn shutdown_says_that_the_folder_is_held_beside_what_else_went_wrong() {
     tokio::time::pause();
     let error = server.shutdown().await.unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-    for part in ["cut off unanswered", "still holds the data folder"] {
+    for part in ["cut off unanswered", "still holds the data directory"] {
         assert!(error.to_string().contains(part), "{error}");
     }
 }

@@ -1,8 +1,8 @@
-//! Runs the sweep of deleted tables in the background.
+//! Runs the clean-up of deleted tables in the background.
 //!
-//! With a runtime, the sweep runs on a separate task, so that no request waits for it. Without a runtime, it runs in the request
-//! that deletes the table. At most one sweep runs at a time. With a timer, it pauses after each step in proportion to the duration
-//! of the step, so that the sweep of a large table leaves the processor and the disk to the requests. The engine implements the
+//! With a runtime, the clean-up runs on a separate task, so that no request waits for it. Without a runtime, it runs in the request
+//! that deletes the table. At most one clean-up runs at a time. With a timer, it pauses after each step in proportion to the duration
+//! of the step, so that the clean-up of a large table leaves the processor and the disk to the requests. The engine implements the
 //! steps.
 
 use std::mem;
@@ -13,40 +13,42 @@ use tokio::runtime::Handle;
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep};
 
-use crate::engine::{Engine, SweepCursor};
+use crate::engine::{CleanUpCursor, Engine};
 use crate::storage::StorageError;
 use crate::time::time_limit::Timer;
 
-/// Sweeps what an earlier process left behind. Without a runtime, the next deleted table takes it along.
+/// Continues the clean-up of an earlier process. Without a runtime, the next deletion of a table does.
 pub(crate) fn resume(engine: &Arc<Engine>, timer: Timer) {
-    if engine.has_sweeps()
+    if engine.has_deleted_tables()
         && let Ok(runtime) = Handle::try_current()
     {
-        runtime.spawn(sweep(Arc::downgrade(engine), timer));
+        runtime.spawn(run(Arc::downgrade(engine), timer));
     }
 }
 
-/// Sweeps a table that was just deleted.
+/// Cleans up after the deletion of a table.
 pub(crate) async fn start(engine: &Arc<Engine>, timer: Timer) {
-    let sweep = sweep(Arc::downgrade(engine), timer);
+    let run = run(Arc::downgrade(engine), timer);
     match Handle::try_current() {
         Ok(runtime) => {
-            runtime.spawn(sweep);
+            runtime.spawn(run);
         }
-        Err(_) => sweep.await,
+        Err(_) => run.await,
     }
 }
 
-/// Sweeps until nothing is left, or the engine is gone. Returns at once while another sweep runs, which goes on with the table
-/// that was just deleted.
-async fn sweep(engine: Weak<Engine>, timer: Timer) {
+/// Cleans up until nothing is left, or the engine is dropped. Returns at once while another clean-up runs, which then removes
+/// this table, too.
+async fn run(engine: Weak<Engine>, timer: Timer) {
     loop {
-        let permit = engine.upgrade().and_then(|engine| engine.try_begin_sweep());
+        let permit = engine
+            .upgrade()
+            .and_then(|engine| engine.try_begin_clean_up());
         let Some(mut permit) = permit else { return };
-        // A sweep that fails or is cancelled leaves a new cursor to the next one.
+        // A clean-up that fails or is cancelled leaves a new cursor to the next one.
         let mut cursor = mem::take(&mut *permit);
-        // After a failure the marks are still there, and so the next sweep tries again.
-        match sweep_all(&engine, &mut cursor, timer).await {
+        // After a failure, the marks still exist, so the next clean-up retries.
+        match run_steps(&engine, &mut cursor, timer).await {
             Ok(()) => {}
             Err(error) if error.is_temporary() && timer == Timer::Runs => {
                 drop(permit);
@@ -57,21 +59,24 @@ async fn sweep(engine: Weak<Engine>, timer: Timer) {
         }
         *permit = cursor;
         drop(permit);
-        // A table that was deleted after the last step, and before the permit was returned, is this sweep's, too.
-        if !engine.upgrade().is_some_and(|engine| engine.has_sweeps()) {
+        // A table that was deleted after the last step, and before the permit was returned, belongs to this clean-up.
+        if !engine
+            .upgrade()
+            .is_some_and(|engine| engine.has_deleted_tables())
+        {
             return;
         }
     }
 }
 
-async fn sweep_all(
+async fn run_steps(
     engine: &Weak<Engine>,
-    cursor: &mut SweepCursor,
+    cursor: &mut CleanUpCursor,
     timer: Timer,
 ) -> Result<(), StorageError> {
     while let Some(engine) = engine.upgrade() {
         let began = Instant::now();
-        let Some(commit) = engine.sweep(cursor)? else {
+        let Some(commit) = engine.clean_up_step(cursor)? else {
             break;
         };
         // Released before the wait, so that the engine can be closed in the meantime.
@@ -85,7 +90,7 @@ async fn sweep_all(
     Ok(())
 }
 
-/// So that a sweep takes at most a fifth of a core and of the disk's time.
+/// A clean-up takes at most a fifth of a core and of the disk's time.
 fn pause_after(step: Duration) -> Duration {
     (4 * step).min(PAUSE_MAX)
 }
@@ -130,12 +135,12 @@ mod tests {
         }
         let delete = Command::DeleteTable(&table);
         engine.commit("acct", &delete).await.unwrap();
-        assert!(engine.has_sweeps());
+        assert!(engine.has_deleted_tables());
         Arc::new(engine)
     }
 
     #[tokio::test]
-    async fn sweeps_on_a_task() {
+    async fn cleans_up_on_a_task() {
         for start in [true, false] {
             let engine = engine().await;
             if start {
@@ -143,15 +148,18 @@ mod tests {
             } else {
                 resume(&engine, Timer::Unknown);
             }
-            assert!(engine.has_sweeps(), "nobody waits for the sweep");
-            while engine.has_sweeps() {
+            assert!(
+                engine.has_deleted_tables(),
+                "no request waits for the clean-up"
+            );
+            while engine.has_deleted_tables() {
                 yield_now().await;
             }
         }
     }
 
     #[test]
-    fn sweeps_at_once_without_a_runtime() {
+    fn cleans_up_at_once_without_a_runtime() {
         let mut engine = std::pin::pin!(async {
             let engine = engine().await;
             start(&engine, Timer::Unknown).await;
@@ -163,7 +171,7 @@ mod tests {
                 break engine;
             }
         };
-        assert!(!engine.has_sweeps());
+        assert!(!engine.has_deleted_tables());
     }
 
     /// A storage whose commits take that long, and which notes when each begins.
@@ -218,7 +226,7 @@ mod tests {
         for _ in 0..3 {
             start(&engine, Timer::Runs).await;
         }
-        while engine.has_sweeps() {
+        while engine.has_deleted_tables() {
             sleep(takes).await;
         }
         let began = began.lock().unwrap();
@@ -240,7 +248,7 @@ mod tests {
         let engine = filled(Box::new(Arc::clone(&storage))).await;
         storage.refuses.store(3, Relaxed);
         start(&engine, Timer::Runs).await;
-        while engine.has_sweeps() {
+        while engine.has_deleted_tables() {
             sleep(PAUSE_MAX).await;
         }
         assert_eq!(storage.refuses.load(Relaxed), 0);
@@ -249,12 +257,12 @@ mod tests {
     #[tokio::test]
     async fn a_sweep_that_is_cancelled_is_taken_up_by_the_next() {
         let engine = engine().await;
-        let cancelled = tokio::spawn(sweep(Arc::downgrade(&engine), Timer::Unknown));
+        let cancelled = tokio::spawn(run(Arc::downgrade(&engine), Timer::Unknown));
         yield_now().await;
         cancelled.abort();
         assert!(cancelled.await.unwrap_err().is_cancelled());
-        assert!(engine.has_sweeps());
-        sweep(Arc::downgrade(&engine), Timer::Unknown).await;
-        assert!(!engine.has_sweeps());
+        assert!(engine.has_deleted_tables());
+        run(Arc::downgrade(&engine), Timer::Unknown).await;
+        assert!(!engine.has_deleted_tables());
     }
 }

@@ -10,32 +10,32 @@ use tokio::time::Instant;
 
 #[cfg(feature = "durable")]
 use crate::engine::Engine;
-use crate::engine::Work;
+use crate::engine::ScanBudget;
 #[cfg(feature = "durable")]
 use crate::request::context::Context;
 
 /// Does a slice of work. Where that may wait for a disk, the thread's other tasks go on with another thread meanwhile.
 #[cfg(feature = "durable")]
-pub(super) fn beside_others<T>(engine: &Engine, context: &Context, slice: impl FnOnce() -> T) -> T {
+pub(super) fn run_blocking<T>(engine: &Engine, context: &Context, slice: impl FnOnce() -> T) -> T {
     // What came by a socket is answered in a task of the runtime's own. Elsewhere the caller decides, who may be where a thread
     // cannot be left to others, and leaving it would panic.
     let can_leave = || {
         let runtime = Handle::try_current().map(|runtime| runtime.runtime_flavor());
         context.peer().is_some() && matches!(runtime, Ok(RuntimeFlavor::MultiThread))
     };
-    match engine.place_to_wait() {
+    match engine.disk_permit() {
         Some(_place) if can_leave() => tokio::task::block_in_place(slice),
         _ => slice(),
     }
 }
 
 /// How long a query may go on, and in which steps.
-pub(super) struct Pace {
+pub(super) struct QueryBudget {
     started: Instant,
     time_max: Duration,
 }
 
-impl Pace {
+impl QueryBudget {
     /// Starts now. Without any time, a query looks at one thing and ends.
     pub(super) fn new(time_max: Duration) -> Self {
         Self {
@@ -45,11 +45,11 @@ impl Pace {
     }
 
     /// The work of the next slice.
-    pub(super) const fn slice(&self) -> Work {
+    pub(super) const fn slice(&self) -> ScanBudget {
         if self.time_max.is_zero() {
-            Work::least()
+            ScanBudget::least()
         } else {
-            Work::slice()
+            ScanBudget::slice()
         }
     }
 

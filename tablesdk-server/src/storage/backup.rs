@@ -133,13 +133,13 @@ pub(crate) fn restore(
             batch.put(key, record);
         }
         let commit = storage.commit(batch).map_err(io::Error::other)?;
-        if storage.is_full() {
+        if storage.has_backpressure() {
             wait(commit)?;
         }
         progress(count);
         Ok(())
     })?;
-    wait(storage.settle())?;
+    wait(storage.wait_durable())?;
     Ok(read)
 }
 

@@ -33,7 +33,7 @@ impl Storage for MemoryStorage {
         Box::new(MemorySnapshot(self.map()))
     }
 
-    fn latest(&self) -> Box<dyn Snapshot> {
+    fn uncommitted(&self) -> Box<dyn Snapshot> {
         self.snapshot()
     }
 
@@ -64,15 +64,15 @@ impl Storage for MemoryStorage {
         Ok(Commit::DONE)
     }
 
-    fn settle(&self) -> Commit {
+    fn wait_durable(&self) -> Commit {
         Commit::DONE
     }
 
-    fn is_full(&self) -> bool {
+    fn has_backpressure(&self) -> bool {
         false
     }
 
-    fn outlives_the_process(&self) -> bool {
+    fn is_persistent(&self) -> bool {
         false
     }
 

@@ -39,9 +39,9 @@ pub(crate) use memory::MemoryStorage;
 /// Which storage a server has.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum StorageOptions {
-    /// A folder, and how much a write survives.
+    /// A directory, and how much a write survives.
     #[cfg(feature = "durable")]
-    Folder(PathBuf, Durability),
+    Directory(PathBuf, Durability),
     /// Memory: nothing survives the server.
     #[default]
     Memory,
@@ -52,15 +52,15 @@ impl StorageOptions {
     ///
     /// # Errors
     ///
-    /// When a folder cannot be used.
+    /// When a directory cannot be used.
     #[cfg_attr(
         not(feature = "durable"),
-        expect(clippy::unnecessary_wraps, reason = "a folder may not open")
+        expect(clippy::unnecessary_wraps, reason = "a directory may not open")
     )]
     pub(crate) fn open(self) -> io::Result<Box<dyn Storage>> {
         match self {
             #[cfg(feature = "durable")]
-            Self::Folder(path, durability) => {
+            Self::Directory(path, durability) => {
                 let storage = DurableStorage::open(&path, durability)?;
                 Ok(Box::new(storage))
             }
@@ -75,17 +75,17 @@ pub(crate) trait Storage: fmt::Debug + Send + Sync {
     fn snapshot(&self) -> Box<dyn Snapshot>;
 
     /// Everything committed so far, whether or not it lasts yet: what the next write is decided on.
-    fn latest(&self) -> Box<dyn Snapshot>;
+    fn uncommitted(&self) -> Box<dyn Snapshot>;
 
     /// Applies a batch as a whole, behind those before it. Once what it returns has resolved, every later snapshot holds it.
     /// Waits for nothing itself.
     fn commit(&self, batch: WriteBatch) -> Result<Commit, StorageError>;
 
     /// Resolves once everything committed so far lasts.
-    fn settle(&self) -> Commit;
+    fn wait_durable(&self) -> Commit;
 
-    /// Whether so many writes are in flight that the caller must [`settle`](Self::settle) before another commit.
-    fn is_full(&self) -> bool;
+    /// Whether so many writes are in flight that the caller must [`wait_durable`](Self::wait_durable) before another commit.
+    fn has_backpressure(&self) -> bool;
 
     /// Returns the reason if writes are not possible any more.
     fn is_writable(&self) -> Result<(), StorageError> {
@@ -93,7 +93,7 @@ pub(crate) trait Storage: fmt::Debug + Send + Sync {
     }
 
     /// Whether another process may find what was committed.
-    fn outlives_the_process(&self) -> bool;
+    fn is_persistent(&self) -> bool;
 
     /// Tells when the storage is closed and free for others: after the last that holds it has let go.
     fn closed(&self) -> Closed;

@@ -11,16 +11,16 @@ pub(crate) trait StorageDouble: fmt::Debug + Send + Sync {
         self.inner().snapshot()
     }
 
-    fn latest(&self) -> Box<dyn Snapshot> {
-        self.inner().latest()
+    fn uncommitted(&self) -> Box<dyn Snapshot> {
+        self.inner().uncommitted()
     }
 
     fn commit(&self, batch: WriteBatch) -> Result<Commit, StorageError> {
         self.inner().commit(batch)
     }
 
-    fn outlives_the_process(&self) -> bool {
-        self.inner().outlives_the_process()
+    fn is_persistent(&self) -> bool {
+        self.inner().is_persistent()
     }
 }
 
@@ -29,24 +29,24 @@ impl<T: StorageDouble> Storage for T {
         StorageDouble::snapshot(self)
     }
 
-    fn latest(&self) -> Box<dyn Snapshot> {
-        StorageDouble::latest(self)
+    fn uncommitted(&self) -> Box<dyn Snapshot> {
+        StorageDouble::uncommitted(self)
     }
 
     fn commit(&self, batch: WriteBatch) -> Result<Commit, StorageError> {
         StorageDouble::commit(self, batch)
     }
 
-    fn settle(&self) -> Commit {
-        self.inner().settle()
+    fn wait_durable(&self) -> Commit {
+        self.inner().wait_durable()
     }
 
-    fn is_full(&self) -> bool {
-        self.inner().is_full()
+    fn has_backpressure(&self) -> bool {
+        self.inner().has_backpressure()
     }
 
-    fn outlives_the_process(&self) -> bool {
-        StorageDouble::outlives_the_process(self)
+    fn is_persistent(&self) -> bool {
+        StorageDouble::is_persistent(self)
     }
 
     fn closed(&self) -> Closed {
@@ -78,8 +78,8 @@ async fn on_every_storage(test: impl AsyncFn(&dyn Storage)) {
     test(&MemoryStorage::default()).await;
     #[cfg(feature = "durable")]
     for durability in [Durability::Relaxed, Durability::Sync] {
-        let folder = tempfile::tempdir().unwrap();
-        test(&DurableStorage::open(folder.path(), durability).unwrap()).await;
+        let directory = tempfile::tempdir().unwrap();
+        test(&DurableStorage::open(directory.path(), durability).unwrap()).await;
     }
 }
 
@@ -87,7 +87,7 @@ async fn on_every_storage(test: impl AsyncFn(&dyn Storage)) {
 async fn ranges_are_ordered_and_half_open() {
     on_every_storage(async |storage| {
         write(storage, batch(&["c", "a", "b", "bb", "d"])).await;
-        for snapshot in [storage.snapshot(), storage.latest()] {
+        for snapshot in [storage.snapshot(), storage.uncommitted()] {
             assert_eq!(keys(&*snapshot, "a", "c"), ["a", "b", "bb"]);
             assert_eq!(keys(&*snapshot, "aa", "z"), ["b", "bb", "c", "d"]);
             for (start, end) in [("b", "b"), ("c", "a"), ("e", "z")] {
@@ -113,7 +113,7 @@ async fn a_snapshot_does_not_see_later_writes() {
         assert_eq!(keys(&*before, "a", "z"), ["a", "b"]);
         let record = before.get(b"a");
         assert_eq!(record, Ok(Some(Bytes::from_static(b"record of a"))));
-        for after in [storage.snapshot(), storage.latest()] {
+        for after in [storage.snapshot(), storage.uncommitted()] {
             assert_eq!(keys(&*after, "a", "z"), ["a", "c"]);
             assert_eq!(after.get(b"a"), Ok(Some(Bytes::from_static(b"changed"))));
             assert_eq!(after.get(b"b"), Ok(None));
@@ -142,20 +142,20 @@ async fn the_latest_state_has_what_does_not_last_yet() {
         let mut commits = Vec::new();
         for key in ["a", "b", "c", "d"] {
             commits.push(storage.commit(batch(&[key])).unwrap());
-            assert!(storage.latest().get(key.as_bytes()).unwrap().is_some());
+            assert!(storage.uncommitted().get(key.as_bytes()).unwrap().is_some());
         }
-        storage.settle().await.unwrap();
+        storage.wait_durable().await.unwrap();
         assert_eq!(keys(&*storage.snapshot(), "a", "z"), ["a", "b", "c", "d"]);
         for commit in commits {
             commit.await.unwrap();
         }
-        storage.settle().await.unwrap();
+        storage.wait_durable().await.unwrap();
     })
     .await;
 }
 
 #[cfg(feature = "durable")]
-mod folders {
+mod directories {
     use std::fs;
     use std::io::ErrorKind;
     use std::path::Path;
@@ -174,9 +174,9 @@ mod folders {
     }
 
     #[tokio::test]
-    async fn what_was_written_is_there_when_the_folder_is_opened_again() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("made/on/the/way");
+    async fn what_was_written_is_there_when_the_directory_is_opened_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("made/on/the/way");
         for round in b'a'..=b'c' {
             let storage = open(&path).unwrap();
             for old in b'a'..round {
@@ -191,32 +191,32 @@ mod folders {
     }
 
     #[tokio::test]
-    async fn a_folder_is_open_once() {
-        let folder = tempfile::tempdir().unwrap();
-        let storage = open(folder.path()).unwrap();
-        let (kind, text) = refusal(folder.path());
+    async fn a_directory_is_open_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let storage = open(directory.path()).unwrap();
+        let (kind, text) = refusal(directory.path());
         assert_eq!(kind, ErrorKind::ResourceBusy);
         let holder = format!("process {}", std::process::id());
         assert!(text.contains(&holder), "{text}");
         drop(storage);
-        open(folder.path()).unwrap();
+        open(directory.path()).unwrap();
     }
 
     #[test]
-    fn a_folder_of_another_kind_is_left_alone() {
-        let folder = tempfile::tempdir().unwrap();
-        let note = folder.path().join("note");
+    fn a_directory_of_another_kind_is_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let note = directory.path().join("note");
         fs::write(&note, "mine").unwrap();
-        assert_eq!(refusal(folder.path()).0, ErrorKind::InvalidInput);
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        assert_eq!(refusal(directory.path()).0, ErrorKind::InvalidInput);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
         assert_eq!(refusal(&note).0, ErrorKind::AlreadyExists);
     }
 
     #[test]
-    fn a_folder_of_another_format_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        drop(open(folder.path()).unwrap());
-        let format = folder.path().join("FORMAT");
+    fn a_directory_of_another_format_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        drop(open(directory.path()).unwrap());
+        let format = directory.path().join("FORMAT");
         for (text, message) in [
             ("tablesdk-server data, format 1\n", "has format \"1\""),
             ("tablesdk-server data, format 3\n", "has format \"3\""),
@@ -224,22 +224,22 @@ mod folders {
             ("", "says something else"),
         ] {
             fs::write(&format, text).unwrap();
-            let (kind, refusal) = refusal(folder.path());
+            let (kind, refusal) = refusal(directory.path());
             assert_eq!(kind, ErrorKind::InvalidData);
             assert!(refusal.contains(message), "{refusal}");
         }
     }
 
     #[test]
-    fn a_folder_whose_making_was_cut_short_is_made_again() {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("FORMAT.new"), "tablesdk-ser").unwrap();
-        open(folder.path()).unwrap();
+    fn a_directory_whose_making_was_cut_short_is_made_again() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("FORMAT.new"), "tablesdk-ser").unwrap();
+        open(directory.path()).unwrap();
     }
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn a_write_after_the_folder_was_removed_or_replaced_is_refused() {
+    async fn a_write_after_the_directory_was_removed_or_replaced_is_refused() {
         let remove = |path: &Path| fs::remove_dir_all(path).unwrap();
         let move_away = |path: &Path| fs::rename(path, path.with_extension("moved")).unwrap();
         let replace = |path: &Path| {
@@ -272,7 +272,7 @@ mod folders {
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn a_folder_that_was_removed_is_noticed_without_a_write() {
+    async fn a_directory_that_was_removed_is_noticed_without_a_write() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("tables");
         let storage = open(&path).unwrap();

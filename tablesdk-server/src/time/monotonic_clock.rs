@@ -9,12 +9,12 @@ use tablesdk_protocol::{Clock, Timestamp};
 
 /// Gives out timestamps, each later than the one before. Owned by the one writer.
 #[derive(Debug)]
-pub(crate) struct Stamp {
+pub(crate) struct MonotonicClock {
     clock: Arc<dyn Clock>,
     last: Timestamp,
 }
 
-impl Stamp {
+impl MonotonicClock {
     /// Timestamps by that clock, each later than `last`.
     pub(crate) const fn new(clock: Arc<dyn Clock>, last: Timestamp) -> Self {
         Self { clock, last }
@@ -56,13 +56,14 @@ pub(crate) mod tests {
     #[test]
     fn timestamps_increase_when_the_clock_does_not() {
         let clock = ManualClock::new("2024-03-15T10:20:30Z");
-        let mut stamp = Stamp::new(Arc::clone(&clock) as Arc<dyn Clock>, Timestamp::MIN);
+        let mut monotonic =
+            MonotonicClock::new(Arc::clone(&clock) as Arc<dyn Clock>, Timestamp::MIN);
         let text = |timestamp: Timestamp| timestamp.to_string();
-        assert_eq!(text(stamp.next()), "2024-03-15T10:20:30Z");
-        assert_eq!(text(stamp.next()), "2024-03-15T10:20:30.0000001Z");
+        assert_eq!(text(monotonic.next()), "2024-03-15T10:20:30Z");
+        assert_eq!(text(monotonic.next()), "2024-03-15T10:20:30.0000001Z");
         clock.set("2024-03-15T09:00:00Z".parse().unwrap());
-        assert_eq!(text(stamp.next()), "2024-03-15T10:20:30.0000002Z");
+        assert_eq!(text(monotonic.next()), "2024-03-15T10:20:30.0000002Z");
         clock.set("2024-03-15T10:20:31Z".parse().unwrap());
-        assert_eq!(text(stamp.next()), "2024-03-15T10:20:31Z");
+        assert_eq!(text(monotonic.next()), "2024-03-15T10:20:31Z");
     }
 }

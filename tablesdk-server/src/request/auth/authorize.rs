@@ -16,28 +16,28 @@ use super::{Principal, TableGrant, TokenAction};
 
 /// A change of one entity, as far as permissions care.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Change<'a> {
+pub(crate) struct Write<'a> {
     /// The table.
     pub(crate) table: &'a TableName,
     /// The entity; `None` where it is in a body that was not read yet. Ask again once it was.
     pub(crate) key: Option<&'a EntityKey>,
     /// What happens to it.
-    pub(crate) kind: ChangeKind,
+    pub(crate) kind: WriteKind,
 }
 
-impl<'a> Change<'a> {
+impl<'a> Write<'a> {
     /// What a change of a batch does.
     pub(crate) const fn of(change: &'a batch::Change) -> Self {
         match change {
             batch::Change::Delete(request) => Self {
                 table: &request.table,
                 key: Some(&request.key),
-                kind: ChangeKind::Delete,
+                kind: WriteKind::Delete,
             },
             batch::Change::Insert(request) => Self {
                 table: &request.table,
                 key: None,
-                kind: ChangeKind::Insert,
+                kind: WriteKind::Insert,
             },
             batch::Change::Update(request) => Self::update(request),
         }
@@ -48,8 +48,8 @@ impl<'a> Change<'a> {
             table: &request.table,
             key: Some(&request.key),
             kind: match request.if_match {
-                Some(_) => ChangeKind::Update,
-                None => ChangeKind::Upsert,
+                Some(_) => WriteKind::Update,
+                None => WriteKind::Upsert,
             },
         }
     }
@@ -57,7 +57,7 @@ impl<'a> Change<'a> {
 
 /// What can happen to an entity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ChangeKind {
+pub(crate) enum WriteKind {
     /// It is deleted.
     Delete,
     /// It is inserted.
@@ -75,7 +75,7 @@ impl Principal {
     ///
     /// `AuthorizationPermissionMismatch` or `AuthorizationResourceTypeMismatch` for what the signature lacks;
     /// `AuthorizationFailure` for an entity that it does not cover.
-    pub(crate) fn authorize(&self, change: &Change<'_>) -> Result<(), ServiceError> {
+    pub(crate) fn authorize(&self, change: &Write<'_>) -> Result<(), ServiceError> {
         match self {
             Self::Account => Ok(()),
             Self::AccountSas(sas) => {
@@ -102,13 +102,13 @@ impl Principal {
     /// As for a change; `ResourceNotFound` for an entity that a signature does not cover.
     pub(crate) fn authorize_operation(&self, operation: &Operation) -> Result<(), ServiceError> {
         use {AccountPermission as Permission, SasResourceType as Type, TokenAction as Action};
-        let change = |table, key, kind| self.authorize(&Change { table, key, kind });
+        let change = |table, key, kind| self.authorize(&Write { table, key, kind });
         match operation {
             // Each of its operations is authorized where it is carried out.
             Operation::Batch(_) => Ok(()),
             Operation::CreateTable(_) => self.authorize_create_table(),
             Operation::DeleteEntity(request) => {
-                change(&request.table, Some(&request.key), ChangeKind::Delete)
+                change(&request.table, Some(&request.key), WriteKind::Delete)
             }
             Operation::DeleteTable(_) => {
                 let permissions = [Permission::Delete];
@@ -126,11 +126,11 @@ impl Principal {
                 let types = [Type::Container, Type::Service];
                 self.authorize_account(&types, &[Permission::List], Action::ReadTables)
             }
-            Operation::InsertEntity(request) => change(&request.table, None, ChangeKind::Insert),
+            Operation::InsertEntity(request) => change(&request.table, None, WriteKind::Insert),
             Operation::Misplaced(table, _) => self.authorize_read(table),
             Operation::QueryEntities(request) => self.authorize_read(&request.table),
             Operation::SetServiceProperties(_) => self.authorize_set_service_properties(),
-            Operation::UpdateEntity(request) => self.authorize(&Change::update(request)),
+            Operation::UpdateEntity(request) => self.authorize(&Write::update(request)),
             // Stored access policies among them: no signature reaches those that limit it, and no token gets this far.
             _ if *self == Self::Account => Ok(()),
             _ => Err(ErrorCode::AuthorizationFailure.into()),
@@ -163,19 +163,19 @@ impl Principal {
                 Err(ErrorCode::AuthorizationFailure.into())
             }
             (ResourcePath::Tables, None, b"POST") => self.authorize_create_table(),
-            (ResourcePath::EntitySet(table), None, b"POST") => self.authorize(&Change {
+            (ResourcePath::EntitySet(table), None, b"POST") => self.authorize(&Write {
                 table,
                 key: None,
-                kind: ChangeKind::Insert,
+                kind: WriteKind::Insert,
             }),
             (ResourcePath::Entity(table, key), None, b"PUT" | b"MERGE" | b"PATCH") => {
                 let kind = if head.headers.contains_key(header::IF_MATCH) {
-                    ChangeKind::Update
+                    WriteKind::Update
                 } else {
-                    ChangeKind::Upsert
+                    WriteKind::Upsert
                 };
                 let key = Some(key);
-                self.authorize(&Change { table, key, kind })
+                self.authorize(&Write { table, key, kind })
             }
             _ => Ok(()),
         }
@@ -255,7 +255,7 @@ impl Principal {
     }
 }
 
-impl ChangeKind {
+impl WriteKind {
     const fn account_permissions(self) -> &'static [AccountPermission] {
         match self {
             Self::Delete => &[AccountPermission::Delete],

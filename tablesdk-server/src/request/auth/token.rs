@@ -14,7 +14,7 @@ use super::knows_challenge;
 use crate::request::context::Context;
 
 /// Decides what a bearer token permits; set with
-/// [`Builder::token_verifier`](crate::Builder::token_verifier).
+/// [`TableServerBuilder::token_verifier`](crate::TableServerBuilder::token_verifier).
 ///
 /// A function of account and token implements this trait. The server calls it once for every request with a token, before it
 /// decodes the operation. The call is synchronous, and other requests may have to wait until it returns. Do slow work, such as

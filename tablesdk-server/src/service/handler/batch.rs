@@ -97,7 +97,7 @@ async fn carry_out(
     };
     // SERVICE: as for a query.
     for change in changes {
-        principal.authorize(&auth::Change::of(change))?;
+        principal.authorize(&auth::Write::of(change))?;
     }
     let view = engine.read();
     let mut ready = Vec::with_capacity(changes.len());
@@ -111,9 +111,9 @@ async fn carry_out(
         match read {
             Ok(change) => {
                 // The key of an insert is known only now.
-                principal.authorize(&auth::Change {
+                principal.authorize(&auth::Write {
                     key: Some(&change.key),
-                    ..auth::Change::of(change.change)
+                    ..auth::Write::of(change.change)
                 })?;
                 ready.push(change);
             }
@@ -138,7 +138,7 @@ async fn carry_out(
         },
         // SERVICE: the error is that of the first change that fails, whether it is malformed or cannot be applied.
         Some(refusal) => match engine
-            .check(context.account(), &command, context.now())
+            .dry_run(context.account(), &command, context.now())
             .await
         {
             Ok(()) => return Ok(Err(refusal)),

@@ -12,7 +12,7 @@ use tablesdk_protocol::{ETag, EntityKey, ResourcePath, Value};
 
 use super::{Handled, OperationError};
 use crate::engine::{Action, Change, Command, Engine, Outcome, View, borrowed};
-use crate::request::auth::{self, ChangeKind, Principal};
+use crate::request::auth::{self, Principal, WriteKind};
 use crate::request::context::Context;
 
 pub(super) async fn handle(
@@ -22,10 +22,10 @@ pub(super) async fn handle(
     request: Request,
 ) -> Handled {
     let (key, properties) = read(&engine.read(), context, &request)?;
-    principal.authorize(&auth::Change {
+    principal.authorize(&auth::Write {
         table: &request.table,
         key: Some(&key),
-        kind: ChangeKind::Insert,
+        kind: WriteKind::Insert,
     })?;
     let change = Change {
         key: &key,

@@ -13,12 +13,12 @@ use tablesdk_protocol::wire::json::{EntityFormat, PageWriter};
 use tablesdk_protocol::{ErrorCode, ServiceError};
 
 use super::Handled;
-use crate::engine::{Engine, Entity, Paging, Position, Progress, Query, Scan, Span, SpanEnd};
+use crate::engine::{Engine, Entity, KeyBounds, LastKey, Paging, Position, Query, Scan, SliceEnd};
 use crate::request::auth::Principal;
 use crate::request::context::Context;
-use crate::service::query_budget::Pace;
+use crate::service::query_budget::QueryBudget;
 #[cfg(feature = "durable")]
-use crate::service::query_budget::beside_others;
+use crate::service::query_budget::run_blocking;
 use crate::storage::StorageError;
 
 pub(super) async fn handle(
@@ -29,7 +29,7 @@ pub(super) async fn handle(
 ) -> Handled {
     let paging = engine.paging();
     let start = Start::of(request, paging)?;
-    let within = principal.keys().map(span).unwrap_or_default();
+    let within = principal.keys().map(key_bounds).unwrap_or_default();
     context.reserve_response(SLICE_BYTES_MAX).await?;
     let view = engine.read();
     let table = view.require_table(context.account(), &request.table)?;
@@ -52,19 +52,19 @@ pub(super) async fn handle(
             from: start.position.as_ref(),
             within: &within,
         });
-        let time = Pace::new(paging.max_query_time);
+        let budget = QueryBudget::new(paging.max_query_time);
         loop {
-            let slice = || scan.slice(&view, &mut time.slice(), |entity| page.add(entity));
+            let slice = || scan.slice(&view, &mut budget.slice(), |entity| page.add(entity));
             #[cfg(feature = "durable")]
-            let progress = beside_others(engine, context, slice);
+            let progress = run_blocking(engine, context, slice);
             #[cfg(not(feature = "durable"))]
             let progress = { slice }();
-            if progress? != Progress::Paused {
+            if progress? != SliceEnd::Paused {
                 break;
             }
             // Where memory is short, the page is.
             let next = page.content.len().saturating_add(SLICE_BYTES_MAX);
-            if !context.response_may_grow(next) || !time.goes_on().await {
+            if !context.response_may_grow(next) || !budget.goes_on().await {
                 page.continuation = scan.position()?.as_ref().map(continuation_at);
                 break;
             }
@@ -199,13 +199,13 @@ fn continuation(partition_key: &str, row_key: &str) -> EntityContinuation {
 }
 
 /// The entities that a shared access signature covers.
-fn span(keys: &SasKeyRange) -> Span {
-    Span {
+fn key_bounds(keys: &SasKeyRange) -> KeyBounds {
+    KeyBounds {
         first: keys.first.as_ref().map(|first| Position {
             partition_key: first.partition_key.clone(),
             row_key: first.row_key.clone().unwrap_or_default(),
         }),
-        last: keys.last.as_ref().map(|last| SpanEnd {
+        last: keys.last.as_ref().map(|last| LastKey {
             partition_key: last.partition_key.clone(),
             row_key: last.row_key.clone(),
         }),

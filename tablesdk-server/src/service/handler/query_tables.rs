@@ -11,9 +11,9 @@ use tablesdk_protocol::operation::query_tables::{Request, Response};
 use tablesdk_protocol::{ErrorCode, ServiceError};
 
 use super::Handled;
-use crate::engine::{Engine, Progress, TableScan};
+use crate::engine::{Engine, SliceEnd, TableScan};
 use crate::request::context::Context;
-use crate::service::query_budget::Pace;
+use crate::service::query_budget::QueryBudget;
 
 pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request) -> Handled {
     let from = match &request.next_table_name {
@@ -34,8 +34,8 @@ pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request
     if items_max > 0 {
         let view = engine.read();
         let mut scan = TableScan::new(context.account(), request.filter.as_ref(), from);
-        let pace = Pace::new(engine.paging().max_query_time);
-        while let Progress::Paused = scan.slice(&view, &mut pace.slice(), |table| {
+        let budget = QueryBudget::new(engine.paging().max_query_time);
+        while let SliceEnd::Paused = scan.slice(&view, &mut budget.slice(), |table| {
             if response.names.len() == items_max {
                 let next = encode_token(&table.name.to_ascii_lowercase());
                 response.next_table_name = Some(next);
@@ -44,7 +44,7 @@ pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request
             response.names.push(table.name);
             ControlFlow::Continue(())
         })? {
-            if !pace.goes_on().await {
+            if !budget.goes_on().await {
                 response.next_table_name = Some(encode_token(scan.position()));
                 break;
             }

@@ -12,8 +12,8 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 /// The catalogs whose checksums do not fit, as a sentence each.
 pub(super) fn check(records: &Path) -> io::Result<Vec<String>> {
     let mut damage = Vec::new();
-    for folder in keyspaces(records)? {
-        match read(&folder) {
+    for directory in keyspaces(records)? {
+        match read(&directory) {
             Ok(_) => {}
             Err(why) => damage.push(why),
         }
@@ -28,11 +28,11 @@ pub(super) fn check_files(
     mut progress: impl FnMut(u64),
 ) -> io::Result<Vec<String>> {
     let mut damage = Vec::new();
-    for folder in keyspaces(records)? {
-        let Ok(Some(catalog)) = read(&folder) else {
+    for directory in keyspaces(records)? {
+        let Ok(Some(catalog)) = read(&directory) else {
             continue;
         };
-        let files = match fs::read_dir(folder.join("tables")) {
+        let files = match fs::read_dir(directory.join("tables")) {
             Ok(files) => files,
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(error),

@@ -5,28 +5,28 @@
 use std::io;
 use std::path::Path;
 
-use super::directory::Folder;
+use super::directory::Directory;
 use super::{catalog, recovery};
 
-/// Looks at what is written first and read when the folder is opened. What is left of writes that were cut short, if anything,
+/// Looks at what is written first and read when the directory is opened. What is left of writes that were cut short, if anything,
 /// as a sentence.
 ///
 /// # Errors
 ///
-/// When the folder is in use, or is none, or is damaged: the message says what is.
+/// When the directory is in use, or is none, or is damaged: the message says what is.
 pub(crate) fn check_journals(path: &Path) -> io::Result<Option<String>> {
-    let folder = Folder::existing(path)?;
-    folder.lock()?;
-    let look = recovery::look(&folder)?;
-    let Some(tail) = look.journals.tail else {
+    let directory = Directory::existing(path)?;
+    directory.lock()?;
+    let inspection = recovery::inspect(&directory)?;
+    let Some(tail) = inspection.journals.tail else {
         return Ok(None);
     };
-    if folder.is_released() {
+    if directory.is_released() {
         // No write was in flight when it was closed.
-        return Err(folder.damaged(&tail.to_string()));
+        return Err(directory.damaged(&tail.to_string()));
     }
     Ok(Some(format!(
-        "{} ends, from byte {} on, with writes that a crash cut short and nobody was told of; they are left out when the folder \
+        "{} ends, from byte {} on, with writes that a crash cut short and nobody was told of; they are left out when the directory \
          is opened",
         tail.path.display(),
         tail.from
@@ -36,8 +36,8 @@ pub(crate) fn check_journals(path: &Path) -> io::Result<Option<String>> {
 /// Checks all bytes of the files that hold records. Returns the problems as one sentence each. Periodically calls `progress` with
 /// the number of bytes read since its last call.
 pub(crate) fn check_files(path: &Path, progress: impl FnMut(u64)) -> io::Result<Vec<String>> {
-    let folder = Folder::existing(path)?;
-    folder.lock()?;
-    let files = catalog::check_files(&folder.records(), progress);
-    files.map_err(|error| folder.io("cannot be read", &error))
+    let directory = Directory::existing(path)?;
+    directory.lock()?;
+    let files = catalog::check_files(&directory.records(), progress);
+    files.map_err(|error| directory.io("cannot be read", &error))
 }

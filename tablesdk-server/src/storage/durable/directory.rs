@@ -1,9 +1,9 @@
 //! The data directory of a durable storage: its format, and the process that has it open.
 //!
-//! `FORMAT` is a line of text with a number; it is the first file that is written in a new data directory. `HOLDER` contains the
+//! `FORMAT` is a line of text with a number; it is the first file that is written in a new data directory. `LOCK` contains the
 //! process id of the process that opened the directory last, for error messages, and is locked against a second process. `records`
 //! belongs to the embedded store. An open data directory can be removed, moved or replaced while a process uses it. That process
-//! would continue to write to unreachable files: [`Folder::check_in_place`] detects this.
+//! would continue to write to unreachable files: [`Directory::check_in_place`] detects this.
 
 use std::error::Error;
 use std::fs::{self, File, Metadata, TryLockError};
@@ -14,59 +14,59 @@ use std::sync::OnceLock;
 use super::private;
 use crate::storage::is_exhausted;
 
-/// A folder of the right format.
+/// A directory of the right format.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(super) struct Directory {
     path: PathBuf,
-    /// Locked as long as the folder is open.
-    holder: OnceLock<File>,
-    /// Files that last as long as the folder, and which ones they are.
+    /// Locked as long as the directory is open.
+    lock: OnceLock<File>,
+    /// Files that last as long as the directory, and which ones they are.
     landmarks: OnceLock<Vec<(PathBuf, FileId)>>,
     /// Held open, so that the system keeps its number.
     version: OnceLock<File>,
 }
 
-impl Folder {
-    /// Makes the folder, or finds out that its format is the one that this version reads and writes.
+impl Directory {
+    /// Makes the directory, or finds out that its format is the one that this version reads and writes.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
-        let folder = Self {
+        let directory = Self {
             path: path.to_owned(),
-            holder: OnceLock::new(),
+            lock: OnceLock::new(),
             landmarks: OnceLock::new(),
             version: OnceLock::new(),
         };
-        folder
+        directory
             .make()
-            .map_err(|error| folder.io("cannot be made", &error))?;
-        match fs::read(folder.format()) {
-            Ok(text) => folder.check_format(&text)?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => folder.write_format()?,
-            Err(error) => return Err(folder.io("cannot be read", &error)),
+            .map_err(|error| directory.io("cannot be made", &error))?;
+        match fs::read(directory.format()) {
+            Ok(text) => directory.check_format(&text)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => directory.write_format()?,
+            Err(error) => return Err(directory.io("cannot be read", &error)),
         }
-        Ok(folder)
+        Ok(directory)
     }
 
-    /// Finds a folder of the right format, and makes none.
+    /// Finds a directory of the right format, and makes none.
     pub(super) fn existing(path: &Path) -> io::Result<Self> {
-        let folder = Self {
+        let directory = Self {
             path: path.to_owned(),
-            holder: OnceLock::new(),
+            lock: OnceLock::new(),
             landmarks: OnceLock::new(),
             version: OnceLock::new(),
         };
-        match fs::read(folder.format()) {
-            Ok(text) => folder.check_format(&text)?,
+        match fs::read(directory.format()) {
+            Ok(text) => directory.check_format(&text)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let why = "is none: there is no file FORMAT in it";
-                return Err(folder.error(io::ErrorKind::NotFound, why));
+                return Err(directory.error(io::ErrorKind::NotFound, why));
             }
-            Err(error) => return Err(folder.io("cannot be read", &error)),
+            Err(error) => return Err(directory.io("cannot be read", &error)),
         }
-        Ok(folder)
+        Ok(directory)
     }
 
     fn make(&self) -> io::Result<()> {
-        let missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
+        let missing = |directory: &&Path| !directory.as_os_str().is_empty() && !directory.exists();
         let made: Vec<_> = self.path.ancestors().take_while(missing).collect();
         private::create_dir_all(&self.path)?;
         made.into_iter().try_for_each(sync_parent)
@@ -92,11 +92,11 @@ impl Folder {
     pub(super) fn lock(&self) -> io::Result<()> {
         let holder = private::options()
             .truncate(false)
-            .open(self.holder())
+            .open(self.lock_path())
             .map_err(|error| self.io("cannot be written to", &error))?;
         match holder.try_lock() {
             Ok(()) => {
-                let _ = self.holder.set(holder);
+                let _ = self.lock.set(holder);
                 Ok(())
             }
             Err(TryLockError::WouldBlock) => Err(self.in_use()),
@@ -107,8 +107,8 @@ impl Folder {
     /// Notes that this process has it open, and makes the names in it last.
     pub(super) fn hold(&self) -> io::Result<()> {
         let text = std::process::id().to_string();
-        let held = fs::write(self.holder(), text)
-            .and_then(|()| sync_folder(&self.path))
+        let held = fs::write(self.lock_path(), text)
+            .and_then(|()| sync_directory(&self.path))
             .and_then(|()| self.landmarks());
         let landmarks = held.map_err(|error| self.io("cannot be written to", &error))?;
         let _ = self.landmarks.set(landmarks);
@@ -116,19 +116,19 @@ impl Folder {
     }
 
     fn landmarks(&self) -> io::Result<Vec<(PathBuf, FileId)>> {
-        let holder = match self.holder.get() {
+        let holder = match self.lock.get() {
             Some(locked) => locked.metadata()?,
-            None => fs::metadata(self.holder())?,
+            None => fs::metadata(self.lock_path())?,
         };
         // The embedded store writes it once.
         let version = self.records().join("version");
         let file = File::open(&version)?;
         let id = file_id(&file.metadata()?);
         let _ = self.version.set(file);
-        Ok(vec![(self.holder(), file_id(&holder)), (version, id)])
+        Ok(vec![(self.lock_path(), file_id(&holder)), (version, id)])
     }
 
-    /// Finds out whether its path still names the folder that was opened. An error that says nothing about that, such as a
+    /// Finds out whether its path still names the directory that was opened. An error that says nothing about that, such as a
     /// missing permission, is none here.
     ///
     /// # Errors
@@ -144,7 +144,7 @@ impl Folder {
             };
             if !is_in_place {
                 let why = "was removed, moved or replaced while it was open, and takes no more writes: stop the server, put the \
-                           folder back or restore a backup, and start the server again";
+                           directory back or restore a backup, and start the server again";
                 return Err(self.error(NotFound, why));
             }
         }
@@ -153,7 +153,7 @@ impl Folder {
 
     /// Records that the directory was closed cleanly: no write is incomplete.
     pub(super) fn release(&self) {
-        if let Some(holder) = self.holder.get() {
+        if let Some(holder) = self.lock.get() {
             // Only a check reads it, so a failure is ignored.
             let _ = holder.set_len(0);
         }
@@ -161,11 +161,11 @@ impl Folder {
 
     /// Whether the directory was closed cleanly.
     pub(super) fn is_released(&self) -> bool {
-        fs::metadata(self.holder()).is_ok_and(|holder| holder.len() == 0)
+        fs::metadata(self.lock_path()).is_ok_and(|holder| holder.len() == 0)
     }
 
     fn in_use(&self) -> io::Error {
-        let holder = fs::read_to_string(self.holder()).unwrap_or_default();
+        let holder = fs::read_to_string(self.lock_path()).unwrap_or_default();
         let holder = match holder.trim().parse::<u32>() {
             Ok(id) => format!("process {id}"),
             Err(_) => "another process".to_owned(),
@@ -176,7 +176,7 @@ impl Folder {
 
     /// What is wrong with what is in it.
     pub(super) fn damaged(&self, why: &str) -> io::Error {
-        let why = format!("is damaged: {why}; a backup can be restored into another folder");
+        let why = format!("is damaged: {why}; a backup can be restored into another directory");
         self.error(io::ErrorKind::InvalidData, &why)
     }
 
@@ -211,8 +211,8 @@ impl Folder {
         self.path.join("FORMAT")
     }
 
-    fn holder(&self) -> PathBuf {
-        self.path.join("HOLDER")
+    fn lock_path(&self) -> PathBuf {
+        self.path.join("LOCK")
     }
 
     fn check_format(&self, text: &[u8]) -> io::Result<()> {
@@ -230,7 +230,7 @@ impl Folder {
         Err(self.error(io::ErrorKind::InvalidData, &why))
     }
 
-    /// Only a folder with nothing in it becomes one of ours. The file is there as a whole or not at all.
+    /// Only a directory with nothing in it becomes one of ours. The file is there as a whole or not at all.
     fn write_format(&self) -> io::Result<()> {
         let write = || {
             let draft = self.path.join("FORMAT.new");
@@ -244,7 +244,7 @@ impl Folder {
             writeln!(file, "{FORMAT_NAME}{FORMAT_VERSION}")?;
             file.sync_all()?;
             fs::rename(draft, self.format())?;
-            sync_folder(&self.path)?;
+            sync_directory(&self.path)?;
             Ok(true)
         };
         match write() {
@@ -267,7 +267,7 @@ impl Folder {
     fn error(&self, kind: io::ErrorKind, what: &str) -> io::Error {
         io::Error::new(
             kind,
-            format!("the data folder {} {what}", self.path.display()),
+            format!("the data directory {} {what}", self.path.display()),
         )
     }
 }
@@ -304,16 +304,16 @@ fn exhausted(error: &(dyn Error + 'static)) -> Option<io::Error> {
     None
 }
 
-/// Makes the name of a folder last.
-pub(crate) fn sync_parent(folder: &Path) -> io::Result<()> {
-    match folder.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => sync_folder(parent),
-        _ => sync_folder(Path::new(".")),
+/// Makes the name of a directory last.
+pub(crate) fn sync_parent(directory: &Path) -> io::Result<()> {
+    match directory.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => sync_directory(parent),
+        _ => sync_directory(Path::new(".")),
     }
 }
 
-/// Makes names in a folder last. Not every system can, and those that cannot need not.
-fn sync_folder(path: &Path) -> io::Result<()> {
+/// Makes names in a directory last. Not every system can, and those that cannot need not.
+fn sync_directory(path: &Path) -> io::Result<()> {
     if cfg!(unix) {
         File::open(path)?.sync_all()?;
     }
@@ -333,14 +333,14 @@ mod tests {
     #[test]
     fn a_format_is_the_one_that_is_written_to_the_byte() {
         let place = tempfile::tempdir().unwrap();
-        let folder = Folder::open(place.path()).unwrap();
-        let written = fs::read(folder.format()).unwrap();
-        folder.check_format(&written).unwrap();
+        let directory = Directory::open(place.path()).unwrap();
+        let written = fs::read(directory.format()).unwrap();
+        directory.check_format(&written).unwrap();
         for index in 0..written.len() {
             for bit in 0..8 {
                 let mut damaged = written.clone();
                 damaged[index] ^= 1 << bit;
-                let error = folder.check_format(&damaged).unwrap_err();
+                let error = directory.check_format(&damaged).unwrap_err();
                 assert!(
                     error.to_string().contains("FORMAT"),
                     "{index} {bit}: {error}"

@@ -16,7 +16,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::{GROUP_KEY, GroupMark};
 
-/// What the journals of a folder hold.
+/// What the journals of a directory hold.
 #[derive(Debug, Default)]
 pub(super) struct Journals {
     /// The number of the last group in them.
@@ -68,20 +68,20 @@ pub(super) enum Damage {
     },
 }
 
-/// Reads all journals in a folder of the store, the oldest first.
-pub(super) fn read(folder: &Path) -> Result<Journals, Damage> {
+/// Reads all journals in a directory of the store, the oldest first.
+pub(super) fn read(directory: &Path) -> Result<Journals, Damage> {
     let io = |path: &Path| {
         let path = path.to_owned();
         move |error| Damage::Io { path, error }
     };
     let mut paths = Vec::new();
-    let entries = match fs::read_dir(folder) {
+    let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Journals::default()),
-        Err(error) => return Err(io(folder)(error)),
+        Err(error) => return Err(io(directory)(error)),
     };
     for entry in entries {
-        let path = entry.map_err(io(folder))?.path();
+        let path = entry.map_err(io(directory))?.path();
         let name = path.file_name().and_then(|name| name.to_str());
         let id = name.and_then(|name| name.strip_suffix(".jnl")?.parse::<u64>().ok());
         paths.extend(id.map(|id| (id, path)));
@@ -345,9 +345,9 @@ mod tests {
     }
 
     fn read_bytes(bytes: &[u8]) -> Journals {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("0.jnl"), bytes).unwrap();
-        read(folder.path()).unwrap()
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("0.jnl"), bytes).unwrap();
+        read(directory.path()).unwrap()
     }
 
     #[test]

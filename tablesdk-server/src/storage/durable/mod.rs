@@ -30,7 +30,7 @@ use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 
 pub(crate) use self::check::{check_files, check_journals};
-use self::directory::Folder;
+use self::directory::Directory;
 pub(crate) use self::directory::sync_parent;
 use self::overlay::{Overlay, Writes};
 use self::store::{Store, StoredRecords, Unreadable, WriteError};
@@ -43,8 +43,8 @@ use super::{Closed, Commit, Snapshot, Storage, StorageError, WriteBatch, is_exha
 ///
 /// # fn main() -> std::io::Result<()> {
 /// # let place = tempfile::tempdir()?;
-/// # let folder = place.path().join("tables");
-/// let server = TableServer::builder().data(folder, Durability::Sync).in_process()?;
+/// # let directory = place.path().join("tables");
+/// let server = TableServer::builder().data(directory, Durability::Sync).in_process()?;
 /// # drop(server);
 /// # Ok(())
 /// # }
@@ -75,7 +75,7 @@ struct Shared {
     changed: Condvar,
     durability: Durability,
     /// Held until the embedded store is closed.
-    folder: Folder,
+    directory: Directory,
 }
 
 struct State {
@@ -86,7 +86,7 @@ struct State {
     /// The size of `writing` in bytes.
     writing_bytes: usize,
     /// The durable records; `None` while the embedded store is closed and about to be opened again.
-    lasting: Option<StoredRecords>,
+    durable: Option<StoredRecords>,
     /// Why writes are refused.
     failed: Option<StorageError>,
     is_closing: bool,
@@ -109,7 +109,8 @@ impl DurableStorage {
     ///
     /// When another process has the data directory open, its format is another one, it is damaged, or the disk returns an error.
     pub(crate) fn open(path: &Path, durability: Durability) -> io::Result<Self> {
-        let (folder, opened) = recovery::open(path).map_err(|error| too_many_files(path, error))?;
+        let (directory, opened) =
+            recovery::open(path).map_err(|error| too_many_files(path, error))?;
         let group_number = opened.group_number;
         let store = Store::new(opened, durability);
         let shared = Arc::new(Shared {
@@ -117,19 +118,19 @@ impl DurableStorage {
                 pending: Group::new(),
                 writing: Writes::new_sync(),
                 writing_bytes: 0,
-                lasting: Some(store.lasting_records()),
+                durable: Some(store.durable_records()),
                 failed: None,
                 is_closing: false,
             }),
             changed: Condvar::new(),
-            folder,
+            directory,
             durability,
         });
         let writer = thread::Builder::new().name("tablesdk-storage".to_owned());
         let writer = writer.spawn({
             let shared = Arc::clone(&shared);
             move || {
-                let _end = EndOfWriting(&shared);
+                let _end = PoisonOnExit(&shared);
                 shared.write_until_closed(store, group_number);
             }
         })?;
@@ -144,15 +145,15 @@ impl DurableStorage {
 impl Storage for DurableStorage {
     fn snapshot(&self) -> Box<dyn Snapshot> {
         let state = self.shared.state();
-        match &state.lasting {
-            Some(lasting) => Box::new(lasting.clone()),
+        match &state.durable {
+            Some(durable) => Box::new(durable.clone()),
             None => Box::new(Unreadable(state.unreadable())),
         }
     }
 
-    fn latest(&self) -> Box<dyn Snapshot> {
+    fn uncommitted(&self) -> Box<dyn Snapshot> {
         let state = self.shared.state();
-        let Some(below) = state.lasting.clone() else {
+        let Some(below) = state.durable.clone() else {
             return Box::new(Unreadable(state.unreadable()));
         };
         let (writing, pending) = (state.writing.clone(), state.pending.writes.clone());
@@ -182,7 +183,7 @@ impl Storage for DurableStorage {
         Ok(Commit::pending(commit))
     }
 
-    fn settle(&self) -> Commit {
+    fn wait_durable(&self) -> Commit {
         let mut state = self.shared.state();
         let (done, commit) = oneshot::channel();
         if let Some(failed) = &state.failed {
@@ -200,8 +201,8 @@ impl Storage for DurableStorage {
         Commit::pending(commit)
     }
 
-    fn is_full(&self) -> bool {
-        self.shared.state().is_full()
+    fn has_backpressure(&self) -> bool {
+        self.shared.state().has_backpressure()
     }
 
     fn is_writable(&self) -> Result<(), StorageError> {
@@ -209,7 +210,7 @@ impl Storage for DurableStorage {
         self.shared.state().failed.clone().map_or(Ok(()), Err)
     }
 
-    fn outlives_the_process(&self) -> bool {
+    fn is_persistent(&self) -> bool {
         true
     }
 
@@ -237,9 +238,9 @@ impl fmt::Debug for DurableStorage {
 }
 
 /// Refuses all waiting and all later writes if the writing thread panics.
-struct EndOfWriting<'s>(&'s Shared);
+struct PoisonOnExit<'s>(&'s Shared);
 
-impl Drop for EndOfWriting<'_> {
+impl Drop for PoisonOnExit<'_> {
     fn drop(&mut self) {
         let mut state = self.0.state();
         if thread::panicking() {
@@ -276,7 +277,7 @@ impl State {
             Some(failed) => failed.is_temporary() && !error.is_temporary(),
         };
         if is_new {
-            tracing::error!(%error, "the data folder takes no more writes");
+            tracing::error!(%error, "the data directory takes no more writes");
             self.failed = Some(error);
         }
     }
@@ -291,7 +292,7 @@ impl State {
         }
     }
 
-    fn is_full(&self) -> bool {
+    fn has_backpressure(&self) -> bool {
         // After a failure no write is in flight, and the next writer must get the error instead of waiting.
         self.failed.is_none() && self.pending.bytes.saturating_add(self.writing_bytes) >= BYTES_MAX
     }
@@ -311,7 +312,7 @@ impl Shared {
     }
 
     fn look_in_place(&self) -> Result<(), StorageError> {
-        let in_place = self.folder.check_in_place();
+        let in_place = self.directory.check_in_place();
         in_place.map_err(|error| store::failed("write", &error))
     }
 
@@ -328,7 +329,7 @@ impl Shared {
             match &result {
                 Ok(written) => {
                     number = *written;
-                    state.lasting = Some(store.lasting_records());
+                    state.durable = Some(store.durable_records());
                 }
                 Err(error) => state.fail(error.clone()),
             }
@@ -352,9 +353,9 @@ impl Shared {
                 }
             }
         }
-        // An error is ignored: acknowledged writes already have the durability that was promised.
+        // An error is ignored: acknowledged writes already have the durability that was acknowledged.
         if self.state().failed.is_none() && store.sync(number).is_ok() {
-            self.folder.release();
+            self.directory.release();
         }
     }
 
@@ -380,7 +381,7 @@ impl Shared {
                 Ok(number)
             }
             Err(WriteError::Failed(error)) => Err(error),
-            Err(WriteError::Stopped) if self.folder.probe_files().is_err() => {
+            Err(WriteError::Stopped) if self.directory.probe_files().is_err() => {
                 Err(StorageError::Exhausted { what: "write" })
             }
             Err(WriteError::Stopped) if stops.is_too_many(number) => Err(StorageError::Failed {
@@ -462,7 +463,7 @@ fn too_many_files(path: &Path, error: io::Error) -> io::Error {
     }
     let path = path.display();
     let message = format!(
-        "the data folder {path} cannot be opened: {error}; raise the limit of open files (ulimit -n)"
+        "the data directory {path} cannot be opened: {error}; raise the limit of open files (ulimit -n)"
     );
     io::Error::new(error.kind(), message)
 }
@@ -515,8 +516,8 @@ mod tests {
 
     #[tokio::test]
     async fn after_a_failure_everything_but_a_read_says_so() {
-        let folder = tempfile::tempdir().unwrap();
-        let storage = DurableStorage::open(folder.path(), Durability::Sync).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let storage = DurableStorage::open(directory.path(), Durability::Sync).unwrap();
         let batch = || {
             let mut batch = WriteBatch::default();
             batch.put("a", "1");
@@ -528,46 +529,49 @@ mod tests {
             cause: "the disk is gone".into(),
         };
         storage.shared.state().failed = Some(failed.clone());
-        assert_eq!(storage.settle().await, Err(failed.clone()));
+        assert_eq!(storage.wait_durable().await, Err(failed.clone()));
         assert_eq!(storage.commit(batch()).unwrap_err(), failed);
         assert!(storage.snapshot().get(b"a").unwrap().is_some());
     }
 
     #[tokio::test]
     async fn is_full_until_what_is_on_its_way_has_arrived() {
-        let folder = tempfile::tempdir().unwrap();
-        let storage = DurableStorage::open(folder.path(), Durability::Sync).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let storage = DurableStorage::open(directory.path(), Durability::Sync).unwrap();
         let mut batch = WriteBatch::default();
         batch.put("a", vec![0; BYTES_MAX / 2]);
         {
             // The writing thread cannot take them from here.
             let mut state = storage.shared.state();
             state.pending.add(batch.clone());
-            assert!(!state.is_full());
+            assert!(!state.has_backpressure());
             state.pending.add(batch.clone());
-            assert!(state.is_full());
+            assert!(state.has_backpressure());
             state.pending = Group::new();
         }
         storage.commit(batch.clone()).unwrap().await.unwrap();
-        assert!(!storage.is_full());
+        assert!(!storage.has_backpressure());
         let mut state = storage.shared.state();
         state.writing_bytes = BYTES_MAX;
-        assert!(state.is_full());
+        assert!(state.has_backpressure());
         state.failed = Some(StorageError::Closed);
-        assert!(!state.is_full(), "nobody waits for what does not come");
+        assert!(
+            !state.has_backpressure(),
+            "nobody waits for what does not come"
+        );
     }
 
     #[tokio::test]
     async fn a_panic_of_the_writing_thread_is_a_failure() {
-        let folder = tempfile::tempdir().unwrap();
-        let storage = DurableStorage::open(folder.path(), Durability::Sync).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let storage = DurableStorage::open(directory.path(), Durability::Sync).unwrap();
         let shared = Arc::clone(&storage.shared);
         let thread = thread::spawn(move || {
-            let _end = EndOfWriting(&shared);
+            let _end = PoisonOnExit(&shared);
             panic!("as a store might");
         });
         thread.join().unwrap_err();
-        assert!(storage.settle().await.is_err());
+        assert!(storage.wait_durable().await.is_err());
         assert!(storage.commit(WriteBatch::default()).is_err());
     }
 }

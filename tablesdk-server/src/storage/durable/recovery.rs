@@ -11,9 +11,9 @@ use std::path::Path;
 
 use fjall::{Database, Keyspace, KeyspaceCreateOptions};
 
-use super::directory::Folder;
+use super::directory::Directory;
 use super::journal::{self, Damage, Journals};
-use super::watermark::Lasting;
+use super::watermark::Watermark;
 use super::{GROUP_KEY, GroupMark, catalog};
 use crate::storage::files::tables_kept_open;
 use crate::storage::is_exhausted;
@@ -24,61 +24,64 @@ pub(super) struct Opened {
     pub(super) records: Keyspace,
     /// The number of the last group of writes.
     pub(super) group_number: u64,
-    pub(super) lasting: Lasting,
+    pub(super) watermark: Watermark,
 }
 
 /// What the files themselves say.
-pub(super) struct Look {
-    /// The number of the last group of writes that was promised to last, if that is known.
-    pub(super) promised: Option<u64>,
+pub(super) struct Inspection {
+    /// The number of the last group of writes that was acknowledged to last, if that is known.
+    pub(super) acknowledged: Option<u64>,
     pub(super) journals: Journals,
 }
 
-/// Opens a folder, which is made if it is not there.
-pub(super) fn open(path: &Path) -> io::Result<(Folder, Opened)> {
-    let folder = Folder::open(path)?;
-    folder.lock()?;
-    let opened = open_in(&folder)?;
-    folder.hold()?;
-    Ok((folder, opened))
+/// Opens a directory, which is made if it is not there.
+pub(super) fn open(path: &Path) -> io::Result<(Directory, Opened)> {
+    let directory = Directory::open(path)?;
+    directory.lock()?;
+    let opened = open_in(&directory)?;
+    directory.hold()?;
+    Ok((directory, opened))
 }
 
-/// Opens the embedded store in a folder that is locked.
+/// Opens the embedded store in a directory that is locked.
 ///
 /// # Errors
 ///
 /// When too many files are open ([`is_exhausted`](crate::storage::is_exhausted)), whatever that has led to; otherwise as for a
-/// folder.
-pub(super) fn open_in(folder: &Folder) -> io::Result<Opened> {
+/// directory.
+pub(super) fn open_in(directory: &Directory) -> io::Result<Opened> {
     // What cannot be opened may look like damage.
-    open_store(folder).map_err(|error| folder.probe_files().err().unwrap_or(error))
+    open_store(directory).map_err(|error| directory.probe_files().err().unwrap_or(error))
 }
 
-fn open_store(folder: &Folder) -> io::Result<Opened> {
-    let Look { promised, journals } = look(folder)?;
+fn open_store(directory: &Directory) -> io::Result<Opened> {
+    let Inspection {
+        acknowledged,
+        journals,
+    } = inspect(directory)?;
     if let Some(tail) = &journals.tail {
         // The store would do so itself, or take what is left of a group for damage.
         let cut = tail.cut();
-        cut.map_err(|error| folder.io("cannot be written to", &error))?;
+        cut.map_err(|error| directory.io("cannot be written to", &error))?;
         tracing::warn!(
             file = %tail.path.display(),
             from = tail.from,
             "the last writes before a crash, which nobody was told of, are not whole, and left out"
         );
     }
-    folder.make_records()?;
-    let explain = |error| folder.explain(error);
+    directory.make_records()?;
+    let explain = |error| directory.explain(error);
     // Where the store takes for granted what damage has undone, it panics.
     let opening = AssertUnwindSafe(|| {
-        let builder = Database::builder(folder.records());
+        let builder = Database::builder(directory.records());
         builder.max_cached_files(Some(tables_kept_open())).open()
     });
     let database = catch_unwind(opening)
-        .map_err(|_| folder.damaged("the store in it cannot be read"))?
+        .map_err(|_| directory.damaged("the store in it cannot be read"))?
         .map_err(explain)?;
-    let required = promised.max(journals.last).unwrap_or_default();
+    let required = acknowledged.max(journals.last).unwrap_or_default();
     if required > 0 && !database.keyspace_exists(RECORDS) {
-        return Err(folder.damaged("none of its records are there"));
+        return Err(directory.damaged("none of its records are there"));
     }
     let options = || KeyspaceCreateOptions::default().max_memtable_size(MEMTABLE_BYTES);
     let records = database.keyspace(RECORDS, options);
@@ -86,33 +89,32 @@ fn open_store(folder: &Folder) -> io::Result<Opened> {
     let group_number = match records.get(GROUP_KEY).map_err(explain)? {
         Some(record) => match GroupMark::read(&record) {
             Some(mark) => mark.number,
-            None => return Err(folder.damaged("the number of its last write cannot be read")),
+            None => return Err(directory.damaged("the number of its last write cannot be read")),
         },
         None => 0,
     };
     if group_number < required {
         let lost = lost(group_number, required);
-        return Err(folder.damaged(&match &journals.tail {
+        return Err(directory.damaged(&match &journals.tail {
             Some(tail) => format!("{tail}; {lost}"),
             None => lost,
         }));
     }
-    if promised.is_none() && group_number > 0 {
-        let why =
-            "its file LASTING is missing, without which nobody knows whether all writes are there";
-        return Err(folder.damaged(why));
+    if acknowledged.is_none() && group_number > 0 {
+        let why = "its file WATERMARK is missing, without which nobody knows whether all writes are there";
+        return Err(directory.damaged(why));
     }
     // All reads see the current contents from now on, so they must be durable.
     database
         .persist(fjall::PersistMode::SyncAll)
         .map_err(explain)?;
-    let lasting = Lasting::open(folder.path(), group_number);
-    let lasting = lasting.map_err(|error| folder.io("cannot be written to", &error))?;
+    let watermark = Watermark::open(directory.path(), group_number);
+    let watermark = watermark.map_err(|error| directory.io("cannot be written to", &error))?;
     Ok(Opened {
         database,
         records,
         group_number,
-        lasting,
+        watermark,
     })
 }
 
@@ -121,48 +123,52 @@ fn open_store(folder: &Folder) -> io::Result<Opened> {
 /// # Errors
 ///
 /// When they are not what was written.
-pub(super) fn look(folder: &Folder) -> io::Result<Look> {
-    let promised = Lasting::read(folder.path());
-    let promised = promised
-        .map_err(|error| folder.damaged(&format!("its file LASTING cannot be read: {error}")))?;
-    let version = folder.records().join("version");
+pub(super) fn inspect(directory: &Directory) -> io::Result<Inspection> {
+    let acknowledged = Watermark::read(directory.path());
+    let acknowledged = acknowledged.map_err(|error| {
+        directory.damaged(&format!("its file WATERMARK cannot be read: {error}"))
+    })?;
+    let version = directory.records().join("version");
     match fs::read(&version) {
         Ok(text) if text == STORE_VERSION => {}
-        Ok(_) => return Err(folder.damaged(&format!("{} is damaged", version.display()))),
+        Ok(_) => return Err(directory.damaged(&format!("{} is damaged", version.display()))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            if promised.is_some_and(|promised| promised > 0) {
+            if acknowledged.is_some_and(|acknowledged| acknowledged > 0) {
                 let why = format!("{} is missing", version.display());
-                return Err(folder.damaged(&why));
+                return Err(directory.damaged(&why));
             }
         }
-        Err(error) => return Err(folder.io("cannot be read", &error)),
+        Err(error) => return Err(directory.io("cannot be read", &error)),
     }
-    let journals = journal::read(&folder.records());
+    let journals = journal::read(&directory.records());
     let journals = journals.map_err(|damage| match &damage {
-        Damage::Io { error, .. } if is_exhausted(error) => folder.io("cannot be read", error),
-        damage => folder.damaged(&damage.to_string()),
+        Damage::Io { error, .. } if is_exhausted(error) => directory.io("cannot be read", error),
+        damage => directory.damaged(&damage.to_string()),
     })?;
     // Where the journals hold nothing, all may be in the files behind them.
-    if let (Some(promised), Some(last)) = (promised, journals.last)
-        && promised > last
+    if let (Some(acknowledged), Some(last)) = (acknowledged, journals.last)
+        && acknowledged > last
     {
-        let lost = lost(last, promised);
-        return Err(folder.damaged(&match &journals.tail {
+        let lost = lost(last, acknowledged);
+        return Err(directory.damaged(&match &journals.tail {
             Some(tail) => format!("{tail}; {lost}"),
             None => lost,
         }));
     }
-    let catalogs = catalog::check(&folder.records());
-    let catalogs = catalogs.map_err(|error| folder.io("cannot be read", &error))?;
+    let catalogs = catalog::check(&directory.records());
+    let catalogs = catalogs.map_err(|error| directory.io("cannot be read", &error))?;
     if !catalogs.is_empty() {
-        return Err(folder.damaged(&catalogs.join("; ")));
+        return Err(directory.damaged(&catalogs.join("; ")));
     }
-    Ok(Look { promised, journals })
+    Ok(Inspection {
+        acknowledged,
+        journals,
+    })
 }
 
-fn lost(last: u64, promised: u64) -> String {
+fn lost(last: u64, acknowledged: u64) -> String {
     format!(
-        "its writes end with group {last}, but all up to group {promised} were acknowledged: something is missing"
+        "its writes end with group {last}, but all up to group {acknowledged} were acknowledged: something is missing"
     )
 }
 

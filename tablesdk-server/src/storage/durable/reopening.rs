@@ -19,7 +19,7 @@ use crate::storage::is_exhausted;
 
 impl Shared {
     /// Opens the embedded store anew, as soon as that is possible. `number` is that of the last group in it. `None` when the
-    /// folder is closed meanwhile, or a worse failure is found.
+    /// directory is closed meanwhile, or a worse failure is found.
     pub(super) fn reopen(&self, store: Store, number: u64) -> Option<Store> {
         let mut store = Some(store);
         let mut pause = PAUSE_MIN;
@@ -29,7 +29,7 @@ impl Shared {
                 return None;
             }
             pause = (2 * pause).min(PAUSE_MAX);
-            if self.folder.probe_files().is_err() {
+            if self.directory.probe_files().is_err() {
                 continue;
             }
             if let Some(stopped) = store.take()
@@ -38,14 +38,14 @@ impl Shared {
                 store = Some(stopped);
                 continue;
             }
-            match recovery::open_in(&self.folder) {
+            match recovery::open_in(&self.directory) {
                 Ok(opened) if opened.group_number == number => {
                     return self.go_on(Store::new(opened, self.durability));
                 }
                 Ok(opened) => {
                     let found = opened.group_number;
                     let why = format!("its writes end with group {found} instead of {number}");
-                    self.give_up(&self.folder.damaged(&why));
+                    self.give_up(&self.directory.damaged(&why));
                     return None;
                 }
                 Err(error) if is_temporary(&error) => {}
@@ -61,25 +61,25 @@ impl Shared {
 
     /// Closes a store once no snapshot of it is read any more. Returns it when that takes too long, and reads go on.
     fn close(&self, mut store: Store) -> Result<(), Store> {
-        let Some(mut lasting) = self.state().lasting.take() else {
+        let Some(mut durable) = self.state().durable.take() else {
             return Err(store);
         };
         for _ in 0..DRAIN_LOOKS {
-            match store.close(lasting) {
+            match store.close(durable) {
                 Ok(()) => return Ok(()),
-                Err(read) => (store, lasting) = read,
+                Err(read) => (store, durable) = read,
             }
             if self.is_over_after(DRAIN_INTERVAL) {
                 break;
             }
         }
-        self.state().lasting = Some(lasting);
+        self.state().durable = Some(durable);
         Err(store)
     }
 
     fn go_on(&self, store: Store) -> Option<Store> {
         let mut state = self.state();
-        state.lasting = Some(store.lasting_records());
+        state.durable = Some(store.durable_records());
         if !state
             .failed
             .as_ref()
@@ -89,7 +89,7 @@ impl Shared {
         }
         state.failed = None;
         drop(state);
-        tracing::warn!("the embedded store was opened anew: the data folder takes writes again");
+        tracing::warn!("the embedded store was opened anew: the data directory takes writes again");
         Some(store)
     }
 
@@ -98,7 +98,7 @@ impl Shared {
         self.state().fail(error);
     }
 
-    /// Waits, and says whether the folder is being closed, or nothing can be written any more for another reason.
+    /// Waits, and says whether the directory is being closed, or nothing can be written any more for another reason.
     fn is_over_after(&self, pause: Duration) -> bool {
         let state = self.state();
         let is_over = |state: &super::State| {
@@ -116,7 +116,7 @@ impl Shared {
     }
 }
 
-/// Too many files again, or what held the folder is not gone to the last.
+/// Too many files again, or what held the directory is not gone to the last.
 fn is_temporary(error: &io::Error) -> bool {
     is_exhausted(error) || error.kind() == io::ErrorKind::ResourceBusy
 }
@@ -183,10 +183,10 @@ mod tests {
     }
 
     /// What the child does, under a limit of open files.
-    async fn exhaust_and_recover(folder: &Path) {
+    async fn exhaust_and_recover(directory: &Path) {
         let mut written = 0;
         for free in 0..3 {
-            let storage = DurableStorage::open(folder, Durability::Sync).unwrap();
+            let storage = DurableStorage::open(directory, Durability::Sync).unwrap();
             check(&*storage.snapshot(), written);
             let reader = storage.snapshot();
             let before = written;
@@ -216,7 +216,7 @@ mod tests {
             check(&*storage.snapshot(), written);
         }
         // Shortages so brief that the cause of the store's stop remains unknown.
-        let storage = DurableStorage::open(folder, Durability::Sync).unwrap();
+        let storage = DurableStorage::open(directory, Durability::Sync).unwrap();
         let end = written + 700;
         let mut held = Vec::new();
         while written < end {
@@ -237,37 +237,37 @@ mod tests {
         held.clear();
         check(&*storage.snapshot(), written);
         drop(storage);
-        // A folder that cannot be opened for want of files is not taken for damaged, and is as it was.
+        // A directory that cannot be opened for want of files is not taken for damaged, and is as it was.
         for free in 0..16 {
             let held = exhaust(free);
-            if let Err(error) = DurableStorage::open(folder, Durability::Sync) {
+            if let Err(error) = DurableStorage::open(directory, Durability::Sync) {
                 let text = error.to_string();
                 assert!(text.contains("open files"), "{free} free: {text}");
             }
             drop(held);
         }
-        let storage = DurableStorage::open(folder, Durability::Sync).unwrap();
+        let storage = DurableStorage::open(directory, Durability::Sync).unwrap();
         check(&*storage.snapshot(), written);
     }
 
     #[tokio::test]
     #[ignore = "run by the next one, in a process of its own"]
-    #[expect(clippy::disallowed_methods, reason = "the parent names the folder")]
+    #[expect(clippy::disallowed_methods, reason = "the parent names the directory")]
     async fn child() {
-        if let Ok(folder) = std::env::var("TABLESDK_TEST_FOLDER") {
-            exhaust_and_recover(Path::new(&folder)).await;
+        if let Ok(directory) = std::env::var("TABLESDK_TEST_FOLDER") {
+            exhaust_and_recover(Path::new(&directory)).await;
         }
     }
 
     #[test]
     fn writes_go_on_without_a_restart_after_too_many_open_files() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let mut command = Command::new("sh");
         command.args(["-c", &format!("ulimit -n {FILES_MAX}; exec \"$@\""), "sh"]);
         command.arg(std::env::current_exe().unwrap());
         let child = module_path!().split_once("::").unwrap().1.to_owned() + "::child";
         command.args(["--exact", &child, "--ignored", "--nocapture"]);
-        command.env("TABLESDK_TEST_FOLDER", folder.path());
+        command.env("TABLESDK_TEST_FOLDER", directory.path());
         let output = command.output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout).into_owned()
             + &String::from_utf8_lossy(&output.stderr);

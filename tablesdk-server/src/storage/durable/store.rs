@@ -13,7 +13,7 @@ use fjall::{AbstractTree as _, Database, Keyspace, PersistMode, Readable as _};
 
 use super::overlay::Writes;
 use super::recovery::Opened;
-use super::watermark::Lasting;
+use super::watermark::Watermark;
 use super::{Durability, GROUP_KEY, GroupMark};
 use crate::storage::{Records, Snapshot, StorageError, is_exhausted};
 
@@ -22,7 +22,7 @@ pub(super) struct Store {
     database: Database,
     records: Keyspace,
     durability: Durability,
-    lasting: Lasting,
+    watermark: Watermark,
     /// Shared with all snapshots, which it counts.
     readers: Arc<()>,
 }
@@ -41,13 +41,13 @@ impl Store {
             database: opened.database,
             records: opened.records,
             durability,
-            lasting: opened.lasting,
+            watermark: opened.watermark,
             readers: Arc::default(),
         }
     }
 
-    /// Everything that was written, as it is now.
-    pub(super) fn lasting_records(&self) -> StoredRecords {
+    /// A snapshot of everything that is written.
+    pub(super) fn durable_records(&self) -> StoredRecords {
         StoredRecords {
             snapshot: self.database.snapshot(),
             records: self.records.clone(),
@@ -55,17 +55,17 @@ impl Store {
         }
     }
 
-    /// Closes the store, unless snapshots of it other than `lasting` are still read.
+    /// Closes the store, unless snapshots of it other than `durable` are still read.
     ///
     /// # Errors
     ///
     /// Both arguments, in that case.
-    pub(super) fn close(self, lasting: StoredRecords) -> Result<(), (Self, StoredRecords)> {
+    pub(super) fn close(self, durable: StoredRecords) -> Result<(), (Self, StoredRecords)> {
         let others = Arc::strong_count(&self.readers);
         if others > 2 {
-            return Err((self, lasting));
+            return Err((self, durable));
         }
-        drop(lasting);
+        drop(durable);
         let Self {
             database,
             records,
@@ -76,7 +76,7 @@ impl Store {
         let is_alone = Arc::into_inner(readers).is_some();
         debug_assert!(is_alone, "readers come from what the caller has given up");
         drop(records);
-        // Ends the threads in the background, and lets go of the folder.
+        // Ends the threads in the background, and lets go of the directory.
         drop(database);
         Ok(())
     }
@@ -118,7 +118,7 @@ impl Store {
         match self.durability {
             // The loss of power may take it: nothing is certain.
             Durability::Relaxed => Ok(()),
-            Durability::Sync => self.note_lasting(number).map_err(WriteError::Failed),
+            Durability::Sync => self.set_watermark(number).map_err(WriteError::Failed),
         }
     }
 
@@ -135,20 +135,20 @@ impl Store {
         Ok(())
     }
 
-    /// Makes everything last up to that group.
+    /// Syncs all groups up to this number.
     pub(super) fn sync(&self, number: u64) -> Result<(), StorageError> {
         let synced = self.database.persist(PersistMode::SyncAll);
         synced.map_err(|error| failed("sync", &error))?;
-        self.note_lasting(number)
+        self.set_watermark(number)
     }
 
-    fn note_lasting(&self, number: u64) -> Result<(), StorageError> {
-        let noted = self.lasting.set(number);
+    fn set_watermark(&self, number: u64) -> Result<(), StorageError> {
+        let noted = self.watermark.set(number);
         noted.map_err(|error| failed("write", &error))
     }
 }
 
-/// The records that last. A clone is cheap.
+/// The durable records. A clone is cheap.
 #[derive(Clone)]
 pub(super) struct StoredRecords {
     snapshot: fjall::Snapshot,

@@ -1,4 +1,4 @@
-//! `LASTING`: the number of the newest acknowledged, synced group of writes.
+//! `WATERMARK`: the number of the newest acknowledged, synced group of writes.
 //!
 //! It is a small file next to the embedded store, overwritten after each sync and never synced itself. After the end of a process
 //! it is up to date; after a power loss its number may be too low, but it is never too high. A data directory whose records end
@@ -12,18 +12,18 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::private;
 
-/// The open file.
+/// The open file `WATERMARK`.
 #[derive(Debug)]
-pub(super) struct Lasting(File);
+pub(super) struct Watermark(File);
 
-impl Lasting {
-    /// The number of the last group of writes that lasts for certain; `None` without a file.
+impl Watermark {
+    /// Reads the number of the last group that is certainly durable; `None` without a file.
     ///
     /// # Errors
     ///
-    /// When it cannot be read, or says something else ([`io::ErrorKind::InvalidData`]).
-    pub(super) fn read(folder: &Path) -> io::Result<Option<u64>> {
-        match fs::read(path(folder)) {
+    /// When it cannot be read, or is malformed ([`io::ErrorKind::InvalidData`]).
+    pub(super) fn read(directory: &Path) -> io::Result<Option<u64>> {
+        match fs::read(path(directory)) {
             Ok(text) => parse(&text).map(Some).ok_or_else(|| {
                 io::Error::new(io::ErrorKind::InvalidData, "its checksum does not fit")
             }),
@@ -32,19 +32,19 @@ impl Lasting {
         }
     }
 
-    /// Opens the file, which is made if it is not there, and writes that number.
-    pub(super) fn open(folder: &Path, number: u64) -> io::Result<Self> {
-        let path = path(folder);
+    /// Opens the file, which is created if it does not exist, and writes a number.
+    pub(super) fn open(directory: &Path, number: u64) -> io::Result<Self> {
+        let path = path(directory);
         if !path.try_exists()? {
-            let draft = folder.join("LASTING.new");
+            let draft = directory.join("WATERMARK.new");
             let mut file = private::create_file(&draft)?;
             file.write_all(text(number).as_bytes())?;
             file.sync_all()?;
             fs::rename(draft, &path)?;
         }
-        let lasting = Self(OpenOptions::new().write(true).open(path)?);
-        lasting.set(number)?;
-        Ok(lasting)
+        let watermark = Self(OpenOptions::new().write(true).open(path)?);
+        watermark.set(number)?;
+        Ok(watermark)
     }
 
     /// Writes another number.
@@ -68,8 +68,8 @@ fn write_at_start(mut file: &File, bytes: &[u8]) -> io::Result<()> {
     file.write_all(bytes)
 }
 
-fn path(folder: &Path) -> PathBuf {
-    folder.join("LASTING")
+fn path(directory: &Path) -> PathBuf {
+    directory.join("WATERMARK")
 }
 
 /// Always of the same length, so that nothing of an earlier one is left.
@@ -91,13 +91,13 @@ mod tests {
 
     #[test]
     fn says_the_last_number_and_nothing_else() {
-        let folder = tempfile::tempdir().unwrap();
-        assert_eq!(Lasting::read(folder.path()).unwrap(), None);
-        let lasting = Lasting::open(folder.path(), 7).unwrap();
-        assert_eq!(Lasting::read(folder.path()).unwrap(), Some(7));
-        lasting.set(u64::MAX).unwrap();
-        assert_eq!(Lasting::read(folder.path()).unwrap(), Some(u64::MAX));
-        let whole = fs::read(path(folder.path())).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        assert_eq!(Watermark::read(directory.path()).unwrap(), None);
+        let watermark = Watermark::open(directory.path(), 7).unwrap();
+        assert_eq!(Watermark::read(directory.path()).unwrap(), Some(7));
+        watermark.set(u64::MAX).unwrap();
+        assert_eq!(Watermark::read(directory.path()).unwrap(), Some(u64::MAX));
+        let whole = fs::read(path(directory.path())).unwrap();
         for index in 0..whole.len() {
             for bit in 0..8 {
                 let mut damaged = whole.clone();

@@ -193,7 +193,7 @@ impl StorageDouble for Broken {
         Box::new(BrokenReads(self.1.clone()))
     }
 
-    fn latest(&self) -> Box<dyn Snapshot> {
+    fn uncommitted(&self) -> Box<dyn Snapshot> {
         Box::new(BrokenReads(self.1.clone()))
     }
 

@@ -35,7 +35,7 @@ impl StorageDouble for SlowDisk {
         })
     }
 
-    fn outlives_the_process(&self) -> bool {
+    fn is_persistent(&self) -> bool {
         true
     }
 }

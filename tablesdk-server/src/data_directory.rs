@@ -14,7 +14,7 @@ use crate::time::clock::SystemClock;
 /// The methods block the thread and can take long: within an async runtime, call them in `spawn_blocking`.
 ///
 /// ```
-/// use tablesdk_server::{DataFolder, Durability, TableServer};
+/// use tablesdk_server::{DataDirectory, Durability, TableServer};
 ///
 /// # fn main() -> std::io::Result<()> {
 /// # let place = tempfile::tempdir()?;
@@ -23,22 +23,22 @@ use crate::time::clock::SystemClock;
 /// // … and when it has stopped:
 /// drop(server);
 ///
-/// let folder = DataFolder::new(&tables);
-/// let report = folder.check(|_| {})?;
+/// let directory = DataDirectory::new(&tables);
+/// let report = directory.check(|_| {})?;
 /// assert!(report.problems.is_empty());
 ///
 /// let mut backup = Vec::new();
-/// folder.backup(&mut backup, |_| {})?;
-/// DataFolder::new(&copy).restore(backup.as_slice(), |_| {})?;
+/// directory.backup(&mut backup, |_| {})?;
+/// DataDirectory::new(&copy).restore(backup.as_slice(), |_| {})?;
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Clone, Debug)]
-pub struct DataFolder {
+pub struct DataDirectory {
     path: PathBuf,
 }
 
-/// The progress of an operation on a [`DataFolder`].
+/// The progress of an operation on a [`DataDirectory`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Progress {
@@ -48,7 +48,7 @@ pub enum Progress {
     Records(u64),
 }
 
-/// The result of [`DataFolder::check`].
+/// The result of [`DataDirectory::check`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CheckReport {
@@ -63,7 +63,7 @@ pub struct CheckReport {
     pub problems: Vec<String>,
 }
 
-impl DataFolder {
+impl DataDirectory {
     /// The data directory at a path. Nothing is read yet.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
@@ -97,8 +97,7 @@ impl DataFolder {
         if is_readable {
             match self.engine() {
                 Ok(engine) => {
-                    let findings =
-                        engine.check_everything(|count| progress(Progress::Records(count)));
+                    let findings = engine.check_records(|count| progress(Progress::Records(count)));
                     report.tables = findings.tables;
                     report.entities = findings.entities;
                     report.problems.extend(findings.problems);
@@ -118,7 +117,7 @@ impl DataFolder {
     ///
     /// # Errors
     ///
-    /// When the data directory cannot be opened, as for [`DataFolder::check`], when it is damaged ([`io::ErrorKind::InvalidData`]),
+    /// When the data directory cannot be opened, as for [`DataDirectory::check`], when it is damaged ([`io::ErrorKind::InvalidData`]),
     /// or when the writer returns an error.
     pub fn backup(&self, to: impl Write, mut progress: impl FnMut(Progress)) -> io::Result<u64> {
         storage::check_journals(&self.path)?;
@@ -141,12 +140,12 @@ impl DataFolder {
         if let Ok(mut entries) = fs::read_dir(&self.path)
             && entries.next().is_some()
         {
-            let message = format!("the folder {shown} is not empty: restore into a new one");
+            let message = format!("the directory {shown} is not empty: restore into a new one");
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
         }
         let mut name = self.path.file_name().unwrap_or_default().to_owned();
         if name.is_empty() {
-            let message = format!("the folder {shown} has no name: give it by its name");
+            let message = format!("the directory {shown} has no name: give it by its name");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
         name.push(".restoring");
@@ -186,7 +185,7 @@ impl DataFolder {
         let engine = Engine::new(Box::new(storage), Arc::new(SystemClock), Paging::default());
         engine.map_err(|error| {
             let message = format!(
-                "the data folder {} is damaged: {error}",
+                "the data directory {} is damaged: {error}",
                 self.path.display()
             );
             io::Error::new(io::ErrorKind::InvalidData, message)
