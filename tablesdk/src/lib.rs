@@ -12,14 +12,14 @@ pub mod service_properties;
 pub mod transfer;
 pub mod transport;
 
+mod client;
 mod connection_string;
 mod error;
 mod filter;
 mod pipeline;
-mod service_client;
-mod table_client;
 mod value_error;
 
+pub use client::{TableClient, TableServiceClient, TableServiceClientBuilder};
 pub use credential::kinds::Credential;
 pub use credential::sas::Sas;
 pub use credential::token::EntraId;
@@ -31,8 +31,6 @@ pub use entity::stored::Stored;
 pub use entity::traits::{TableEntity, WritableEntity};
 pub use error::{Error, ErrorKind};
 pub use pipeline::RetryPolicy;
-pub use service_client::{TableServiceClient, TableServiceClientBuilder};
-pub use table_client::TableClient;
 #[cfg(feature = "derive")]
 #[doc = include_str!("docs/property_value.md")]
 pub use tablesdk_derive::PropertyValue;

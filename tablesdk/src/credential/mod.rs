@@ -1,6 +1,6 @@
-//! Credentials that come from your code: token sources for [`EntraId`](crate::EntraId), and the errors of keys and tokens.
+//! Credentials that come from your code: token sources for [`EntraId`], and the errors of keys and tokens.
 //!
-//! [`Credential`](crate::Credential) lists the kinds. The [guide to credentials](crate::guide::credentials) says which one to use for
+//! [`Credential`] lists the kinds. The [guide to credentials](crate::guide::credentials) says which one to use for
 //! what. `Debug` of a credential shows no secret.
 //!
 //! Knows nothing of requests: what a credential does to one is the pipeline's.

@@ -78,7 +78,7 @@ const SAS_BYTES_MAX: usize = 8 * 1024;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Credential;
+    use crate::credential::Credential;
 
     #[test]
     fn a_signature_is_never_shown() {
@@ -88,7 +88,11 @@ mod tests {
         let long = format!("sig={}", "x".repeat(SAS_BYTES_MAX));
         for token in ["", "sv=2019-02-02", "sig=a b", "sig=ä", &long] {
             let error = Sas::new(token).unwrap_err();
-            assert_eq!(error.kind(), crate::ErrorKind::Configuration, "{token}");
+            assert_eq!(
+                error.kind(),
+                crate::error::ErrorKind::Configuration,
+                "{token}"
+            );
         }
     }
 }

@@ -174,7 +174,7 @@ mod tests {
             StoredAccessPolicy::new("x").expires_at(far),
         ] {
             let error = policy.into_wire().unwrap_err();
-            assert_eq!(error.kind(), crate::ErrorKind::Input, "{error:?}");
+            assert_eq!(error.kind(), crate::error::ErrorKind::Input, "{error:?}");
         }
     }
 }

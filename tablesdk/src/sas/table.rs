@@ -14,11 +14,11 @@ use super::key_range::{self, SasKeys};
 use super::letters::Permissions;
 use super::terms::{InvalidTerms, IpRange, OPERATION, Problem, Terms, When, refused};
 use super::url::SasUrl;
+use crate::entity::key::IntoPartitionKey;
 use crate::error::Error;
-use crate::key::IntoPartitionKey;
 use crate::pipeline::Table;
 
-/// Says what a table's shared access signature grants, and signs it. See [`TableClient::sas`].
+/// Says what a table's shared access signature grants, and signs it. See [`TableClient::sas`](crate::TableClient::sas).
 ///
 /// What is given twice, counts the last time, but for permissions, which add up. Bad input is reported by
 /// [`sign`](Self::sign).

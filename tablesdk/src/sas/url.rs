@@ -298,7 +298,7 @@ mod tests {
             "https://a.table.core.windows.net/people?sv=c2VjcmV0".to_owned(),
         ] {
             let error = SasUrl::parse_table(&text).unwrap_err();
-            assert_eq!(error.kind(), crate::ErrorKind::Configuration);
+            assert_eq!(error.kind(), crate::error::ErrorKind::Configuration);
             assert!(!format!("{error:?}").contains("c2VjcmV0"), "{error:?}");
         }
     }

@@ -8,8 +8,8 @@ use tablesdk_protocol::{ErrorCode, IfMatch, PartitionKey};
 
 use super::pack::{Item, Measure};
 use super::report::{BulkFailure, Outcome};
-use crate::DynamicEntity;
 use crate::action::{Batch, DeleteEntity, EncodedEntity, InsertEntity, WriteEntity};
+use crate::entity::DynamicEntity;
 use crate::error::{CurrentState, Error, ErrorKind};
 use crate::pipeline::Table;
 

@@ -1,5 +1,8 @@
 //! The rules of the repository that a test can hold: who may depend on whom, and which file may name what.
 
+mod layers;
+mod public_api;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -154,68 +157,6 @@ fn each_thing_from_outside_has_its_one_place() {
         "SystemTime::now",
         &["tablesdk-server/src/time/clock.rs"],
     );
-}
-
-/// Asserts that each room of a crate, which is a directory or file below its `src`, uses only the rooms that its entry names.
-/// A room may use only rooms that are listed before it, so no two rooms use each other.
-fn assert_walls(src: &str, rooms: &[(&str, &[&str])]) {
-    for (index, (room, uses)) in rooms.iter().enumerate() {
-        for used in *uses {
-            let is_below = rooms.iter().take(index).any(|(below, _)| below == used);
-            assert!(is_below, "{used} is not listed before {room}");
-        }
-    }
-    let src = root().join(src);
-    for file in sources(src.to_str().unwrap()) {
-        let path = file.strip_prefix(&src).unwrap();
-        let room = path.iter().next().unwrap().to_str().unwrap();
-        let room = room.trim_end_matches(".rs");
-        if room == "lib"
-            || room == "main"
-            || path
-                .iter()
-                .any(|part| part == "tests" || part == "tests.rs")
-        {
-            continue;
-        }
-        let Some((_, uses)) = rooms.iter().find(|(name, _)| *name == room) else {
-            panic!("{room} is not in the list of rooms");
-        };
-        let source = fs::read_to_string(&file).unwrap();
-        let code = source.split("mod tests {").next().unwrap();
-        for line in code.lines().filter_map(|line| line.split("//").next()) {
-            for used in line
-                .split("crate::")
-                .skip(1)
-                .filter(|_| !line.contains("$crate::"))
-            {
-                let end = used.find(|c: char| !c.is_alphanumeric() && c != '_');
-                let used = end.map_or(used, |end| used.split_at(end).0);
-                let is_allowed = used == room || uses.contains(&used);
-                assert!(is_allowed, "{} uses crate::{used}", file.display());
-            }
-        }
-    }
-}
-
-#[test]
-fn the_rooms_of_the_server_use_only_those_below() {
-    let rooms: &[(&str, &[&str])] = &[
-        ("time", &[]),
-        ("storage", &[]),
-        ("engine", &["storage", "time"]),
-        ("request", &["time"]),
-        ("service", &["engine", "request", "storage", "time"]),
-        ("http", &["request"]),
-        (
-            "server",
-            &["engine", "http", "request", "service", "storage", "time"],
-        ),
-        ("data_directory", &["engine", "storage", "time"]),
-        // The program uses the library as any other crate does.
-        ("program", &[]),
-    ];
-    assert_walls("tablesdk-server/src", rooms);
 }
 
 #[test]

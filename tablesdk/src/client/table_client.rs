@@ -10,10 +10,9 @@ use crate::action::{
     InsertEntity, Modify, ModifyError, Patch, QueryEntities, SetAccessPolicy, SweepMarkers,
     TableExists, UpdateEntity, WriteEntity,
 };
-use crate::entity::key::{IntoEntityKey, KeyOf};
+use crate::entity::key::{IntoEntityKey, IntoPartitionKey, KeyOf};
 use crate::entity::{Stored, TableEntity, WritableEntity};
 use crate::error::Error;
-use crate::key::IntoPartitionKey;
 use crate::pipeline::{PipelineHandle, Table};
 use crate::sas::{SasUrl, StoredAccessPolicy, TableSasBuilder};
 
@@ -23,7 +22,7 @@ use crate::sas::{SasUrl, StoredAccessPolicy, TableSasBuilder};
 /// the action is awaited, before anything is sent.
 ///
 /// ```
-#[doc = include_str!("docs/employees.md")]
+#[doc = include_str!("../docs/employees.md")]
 /// let hire = table.insert(&Employee::new("Sales", "1", "Ada")); // nothing happens yet
 /// hire.await?;
 ///
@@ -211,7 +210,7 @@ impl TableClient {
     /// Starts a shared access signature for entities of the table. Signing needs the account's key; nothing is sent.
     ///
     /// ```
-    #[doc = include_str!("docs/employees.md")]
+    #[doc = include_str!("../docs/employees.md")]
     /// use std::time::Duration;
     /// use tablesdk::TableClient;
     /// use tablesdk::sas::Permissions;
@@ -243,7 +242,7 @@ impl TableClient {
     /// Inserts an entity that must not exist yet.
     ///
     /// ```
-    #[doc = include_str!("docs/employees.md")]
+    #[doc = include_str!("../docs/employees.md")]
     /// let stored = table.insert(&Employee::new("Sales", "1", "Ada")).await?;
     /// assert_eq!(stored.name, "Ada");
     /// println!("inserted as version {}", stored.etag());
@@ -264,7 +263,7 @@ impl TableClient {
     /// stored.
     ///
     /// ```
-    #[doc = include_str!("docs/employees.md")]
+    #[doc = include_str!("../docs/employees.md")]
     /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
     /// let ada = table.get(Employee::key("Sales", "1")).await?.expect("she works here");
     /// assert_eq!(ada.name, "Ada");
@@ -283,7 +282,7 @@ impl TableClient {
     /// Reads many entities. Without a partition or a filter it reads the whole table.
     ///
     /// ```
-    #[doc = include_str!("docs/employees.md")]
+    #[doc = include_str!("../docs/employees.md")]
     /// use futures::TryStreamExt;
     ///
     /// # for (id, name) in [("1", "Ada"), ("2", "Grace"), ("3", "Alan")] {
@@ -316,7 +315,7 @@ impl TableClient {
     /// Properties that the struct does not have are removed.
     ///
     /// ```
-    #[doc = include_str!("docs/employees.md")]
+    #[doc = include_str!("../docs/employees.md")]
     /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
     /// let mut ada = table.get(Employee::key("Sales", "1")).await?.expect("she works here");
     /// let mut stale = ada.clone();
@@ -342,7 +341,7 @@ impl TableClient {
     /// the stored value of an `Option` that is `None`. The new ETag is put into `entity`.
     ///
     /// ```
-    #[doc = include_str!("docs/employees.md")]
+    #[doc = include_str!("../docs/employees.md")]
     /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
     /// let mut ada = table.get(Employee::key("Sales", "1")).await?.expect("she works here");
     /// ada.name = "Ada Lovelace".to_owned();
@@ -361,7 +360,7 @@ impl TableClient {
     /// Inserts an entity, or replaces the existing one, whatever its version. Returns the new ETag.
     ///
     /// ```
-    #[doc = include_str!("docs/employees.md")]
+    #[doc = include_str!("../docs/employees.md")]
     /// table.upsert_replace(&Employee::new("Sales", "1", "Ada")).await?;
     /// table.upsert_replace(&Employee::new("Sales", "1", "Grace")).await?;
     /// # assert_eq!(table.get(Employee::key("Sales", "1")).await?.unwrap().name, "Grace");
@@ -379,7 +378,7 @@ impl TableClient {
     /// Inserts an entity, or merges it into the existing one, whatever its version. Returns the new ETag.
     ///
     /// ```
-    #[doc = include_str!("docs/employees.md")]
+    #[doc = include_str!("../docs/employees.md")]
     /// table.upsert_merge(&Employee::new("Sales", "1", "Ada")).await?;
     /// table.upsert_merge(&Employee::new("Sales", "1", "Grace")).await?;
     /// # assert_eq!(table.get(Employee::key("Sales", "1")).await?.unwrap().name, "Grace");
@@ -398,7 +397,7 @@ impl TableClient {
     /// ETag.
     ///
     /// ```
-    #[doc = include_str!("docs/employees.md")]
+    #[doc = include_str!("../docs/employees.md")]
     /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
     /// table.replace_unconditional(&Employee::new("Sales", "1", "Grace")).await?;
     /// let missing = table.replace_unconditional(&Employee::new("Sales", "2", "Alan"));
@@ -422,7 +421,7 @@ impl TableClient {
     /// Merges into an entity that must exist, whatever its version. Returns the new ETag.
     ///
     /// ```
-    #[doc = include_str!("docs/employees.md")]
+    #[doc = include_str!("../docs/employees.md")]
     /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
     /// table.merge_unconditional(&Employee::new("Sales", "1", "Grace")).await?;
     /// # assert_eq!(table.get(Employee::key("Sales", "1")).await?.unwrap().name, "Grace");
@@ -444,7 +443,7 @@ impl TableClient {
     /// [`exactly_once`](DeleteEntity::exactly_once) distinguishes these cases.
     ///
     /// ```
-    #[doc = include_str!("docs/employees.md")]
+    #[doc = include_str!("../docs/employees.md")]
     /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
     /// assert!(table.delete(Employee::key("Sales", "1")).await?);
     /// assert!(!table.delete(("Sales", "1")).await?);
@@ -462,7 +461,7 @@ impl TableClient {
     /// Deletes an entity if its stored version is the one that was read. Returns `false` when it does not exist.
     ///
     /// ```
-    #[doc = include_str!("docs/employees.md")]
+    #[doc = include_str!("../docs/employees.md")]
     /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
     /// let ada = table.get(Employee::key("Sales", "1")).await?.expect("she works here");
     /// table.merge_unconditional(&Employee::new("Sales", "1", "Grace")).await?; // somebody else
@@ -484,7 +483,7 @@ impl TableClient {
     /// does not exist.
     ///
     /// ```
-    #[doc = include_str!("docs/employees.md")]
+    #[doc = include_str!("../docs/employees.md")]
     /// # table.insert(&Employee::new("Sales", "2", "Grace")).await?;
     /// let keys = ["1", "2"].map(|id| Employee::key("Sales", id));
     /// let found = table.get_many(keys).concurrency(2).await?;
@@ -511,7 +510,7 @@ impl TableClient {
     /// removed.
     ///
     /// ```
-    #[doc = include_str!("docs/employees.md")]
+    #[doc = include_str!("../docs/employees.md")]
     /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
     /// let key = Employee::key("Sales", "1");
     /// let ada = table
@@ -545,7 +544,7 @@ impl TableClient {
     /// patch succeeds, and the entity is still read as what it was before. [`modify`](Self::modify) checks the type.
     ///
     /// ```
-    #[doc = include_str!("docs/employees.md")]
+    #[doc = include_str!("../docs/employees.md")]
     /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
     /// table
     ///     .patch(Employee::key("Sales", "1"))
@@ -567,7 +566,7 @@ impl TableClient {
     /// Starts a batch: up to 100 changes in one partition, which are carried out together or not at all.
     ///
     /// ```
-    #[doc = include_str!("docs/employees.md")]
+    #[doc = include_str!("../docs/employees.md")]
     /// # table.insert(&Employee::new("Sales", "3", "Alan")).await?;
     /// let mut ada = table.insert(&Employee::new("Sales", "1", "Ada")).await?;
     /// ada.name = "Ada L.".to_owned();
@@ -601,7 +600,7 @@ impl TableClient {
     /// entity is rejected, the other entities of its batch are still written.
     ///
     /// ```
-    #[doc = include_str!("docs/employees.md")]
+    #[doc = include_str!("../docs/employees.md")]
     /// use futures::stream;
     ///
     /// let employees = (0..250).map(|id| {
@@ -633,7 +632,7 @@ impl TableClient {
     /// No query of this client shows markers. Programs in other languages see entities whose row key starts with `~tablesdk.once.`.
     ///
     /// ```
-    #[doc = include_str!("docs/employees.md")]
+    #[doc = include_str!("../docs/employees.md")]
     /// use std::time::Duration;
     ///
     /// let day = Duration::from_secs(24 * 60 * 60);

@@ -1,0 +1,180 @@
+//! Which module of a crate may use which: a table of the files and directories directly below `src`.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use super::{root, sources};
+
+/// A file or directory directly below `src`, and those that its code may name by `crate::`.
+type Layer = (&'static str, &'static [&'static str]);
+
+/// Asserts that the modules of a crate use each other as the table says, and that each uses only modules above it in the table.
+///
+/// `lib.rs`, `main.rs`, tests and `exempt` may use all. A path must name the module that defines the item: `crate::error::Error`, and not
+/// a re-export such as `crate::Error`.
+fn assert_layers(package: &str, exempt: &[&str], table: &[Layer]) {
+    let folder = format!("{package}/src");
+    for (index, (layer, uses)) in table.iter().enumerate() {
+        for used in *uses {
+            let above = table.iter().take(index).any(|(name, _)| name == used);
+            assert!(
+                above,
+                "{package}: {layer} uses {used}, which is not above it in the table"
+            );
+        }
+    }
+    let mut arrows = BTreeSet::new();
+    for file in sources(&folder) {
+        let path = file.strip_prefix(root().join(&folder)).unwrap();
+        let layer = path.iter().next().unwrap().to_str().unwrap();
+        let layer = layer.trim_end_matches(".rs");
+        let is_test = path
+            .iter()
+            .any(|part| part == "tests" || part == "tests.rs");
+        if is_test || ["lib", "main"].contains(&layer) || exempt.contains(&layer) {
+            continue;
+        }
+        let Some((_, uses)) = table.iter().find(|(name, _)| *name == layer) else {
+            panic!("{package}: the table does not have {layer}");
+        };
+        for used in names_after_crate(&fs::read_to_string(&file).unwrap()) {
+            if used == layer {
+                continue;
+            }
+            let known = table.iter().any(|(name, _)| *name == used);
+            let place = path.display();
+            assert!(
+                known,
+                "{package}: {place} uses crate::{used}: name the module that defines it"
+            );
+            assert!(
+                uses.contains(&used.as_str()),
+                "{package}: {place} must not use crate::{used}"
+            );
+            arrows.insert((layer.to_owned(), used));
+        }
+    }
+    for (layer, uses) in table {
+        let exists = root().join(&folder).join(layer).is_dir()
+            || root().join(&folder).join(format!("{layer}.rs")).is_file();
+        assert!(exists, "{package}: there is no {layer}");
+        for used in *uses {
+            let arrow = (layer.to_string(), used.to_string());
+            assert!(
+                arrows.contains(&arrow),
+                "{package}: {layer} does not use {used}"
+            );
+        }
+    }
+}
+
+/// The first names of all paths that start with `crate::` in the code of a file.
+fn names_after_crate(source: &str) -> Vec<String> {
+    let code = source.split("mod tests {").next().unwrap_or_default();
+    let lines = code
+        .lines()
+        .map(|line| line.split("//").next().unwrap_or_default());
+    let code: Vec<_> = lines.filter(|line| !line.contains("#[doc")).collect();
+    let code = code.join("\n");
+    let mut names = Vec::new();
+    for path in code.split("crate::").skip(1) {
+        if let Some(list) = path.strip_prefix('{') {
+            names.extend(names_of_list(list));
+        } else {
+            names.push(name_at(path));
+        }
+    }
+    names
+}
+
+/// The first names of the paths in a list, up to the brace that closes it.
+fn names_of_list(list: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut depth = 0;
+    let mut starts = true;
+    for (index, character) in list.char_indices() {
+        match character {
+            '{' => depth += 1,
+            '}' if depth == 0 => break,
+            '}' => depth -= 1,
+            ',' if depth == 0 => starts = true,
+            _ if starts && !character.is_whitespace() => {
+                names.push(name_at(&list[index..]));
+                starts = false;
+            }
+            _ => {}
+        }
+    }
+    names
+}
+
+fn name_at(path: &str) -> String {
+    let name = path
+        .chars()
+        .take_while(|it| it.is_alphanumeric() || *it == '_');
+    name.collect()
+}
+
+#[test]
+fn modules_of_the_client_use_only_modules_below_them() {
+    let table: &[Layer] = &[
+        ("value_error", &[]),
+        ("filter", &["value_error"]),
+        ("entity", &["filter", "value_error"]),
+        ("key", &["entity"]),
+        ("error", &["entity"]),
+        ("transport", &["error"]),
+        ("credential", &["error", "transport"]),
+        ("pipeline", &["credential", "error", "filter", "transport"]),
+        ("query", &["entity", "error", "filter", "pipeline"]),
+        ("sas", &["credential", "entity", "error", "pipeline"]),
+        ("service_properties", &[]),
+        (
+            "action",
+            &["entity", "error", "filter", "pipeline", "query", "sas"],
+        ),
+        ("connection_string", &["credential", "error"]),
+        ("transfer", &[]),
+        (
+            "client",
+            &[
+                "action",
+                "connection_string",
+                "credential",
+                "entity",
+                "error",
+                "pipeline",
+                "sas",
+                "transfer",
+                "transport",
+            ],
+        ),
+    ];
+    assert_layers("tablesdk", &["guide", "transfer"], table);
+}
+
+#[test]
+fn modules_of_the_server_use_only_modules_below_them() {
+    let table: &[Layer] = &[
+        ("time", &[]),
+        ("storage", &[]),
+        ("engine", &["storage", "time"]),
+        ("request", &["time"]),
+        ("service", &["engine", "request", "storage", "time"]),
+        ("http", &["request"]),
+        (
+            "server",
+            &["engine", "http", "request", "service", "storage", "time"],
+        ),
+        ("data_directory", &["engine", "storage", "time"]),
+        // The program uses the library as any other crate does.
+        ("program", &[]),
+    ];
+    assert_layers("tablesdk-server", &[], table);
+}
+
+#[test]
+fn paths_are_found_in_code() {
+    let source = "use crate::{Error, a::{B, C}, d};\nuse crate::e::F; // crate::g\n/// crate::h\nfn f() -> crate::i {}";
+    assert_eq!(names_after_crate(source), ["Error", "a", "d", "e", "i"]);
+}
