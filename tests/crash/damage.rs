@@ -3,7 +3,8 @@
 //! The process is halted during the copy, so that the copy equals the state after a crash at that moment. When the server opens the
 //! copy, the copy must contain the acknowledged writes, with or without the write that was in flight. Otherwise the server refuses
 //! the directory with a message that says what is damaged, or the damaged data cannot be read. The directory never contains any
-//! other state. A failure prints its seed, which `TABLESDK_DAMAGE_SEED` sets; `TABLESDK_DAMAGE_COPIES` takes more copies.
+//! other state. The seed is fixed and printed; `TABLESDK_DAMAGE_SEED` sets it, or makes it `random`, and `TABLESDK_DAMAGE_COPIES`
+//! takes more copies.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -14,7 +15,7 @@ use std::sync::Arc;
 use fastrand::Rng;
 use futures::TryStreamExt as _;
 use harness::folder::{copy_folder, files_below, used_length};
-use harness::{Subject, setting};
+use harness::{Subject, seed, setting};
 use tablesdk::TableEntity;
 use tablesdk_server::{DataDirectory, Durability, TableServer};
 
@@ -48,9 +49,7 @@ struct Tally {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_damaged_folder_never_holds_silently_less() {
-    let seed = setting("TABLESDK_DAMAGE_SEED").unwrap_or_else(|| fastrand::u64(..));
-    println!("TABLESDK_DAMAGE_SEED={seed}");
-    let mut rng = Rng::with_seed(seed);
+    let mut rng = Rng::with_seed(seed("TABLESDK_DAMAGE_SEED"));
     let copies = setting("TABLESDK_DAMAGE_COPIES").unwrap_or(COPIES);
     let place = tempfile::tempdir().unwrap();
     let folder = place.path().join("folder");
@@ -196,9 +195,7 @@ fn harm(folder: &Path, rng: &mut Rng) -> String {
 
 #[tokio::test]
 async fn a_check_finds_a_changed_byte_in_any_file() {
-    let seed = setting("TABLESDK_DAMAGE_SEED").unwrap_or_else(|| fastrand::u64(..));
-    println!("TABLESDK_DAMAGE_SEED={seed}");
-    let mut rng = Rng::with_seed(seed);
+    let mut rng = Rng::with_seed(seed("TABLESDK_DAMAGE_SEED"));
     let place = tempfile::tempdir().unwrap();
     let folder = place.path().join("folder");
     // Opened twice, so that there is more than one journal or table.

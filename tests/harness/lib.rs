@@ -26,11 +26,25 @@ pub fn setting<T: std::str::FromStr>(name: &str) -> Option<T> {
     Some(value.unwrap_or_else(|_| panic!("{name} is not a number: {text:?}")))
 }
 
-/// A generator of random numbers. Prints its seed, which `SEED` in the environment sets.
+/// The seeds of a randomised test, which are the same in each run. `variable` in the environment selects one seed, or with `random`
+/// as many random ones.
+pub fn seeds(variable: &str, count: u64) -> Vec<u64> {
+    if std::env::var(variable).is_ok_and(|text| text == "random") {
+        return (0..count).map(|_| fastrand::u64(..)).collect();
+    }
+    setting(variable).map_or_else(|| (0..count).collect(), |seed| vec![seed])
+}
+
+/// The seed of a randomised test, from [`seeds`]. A test that fails shows it.
+pub fn seed(variable: &str) -> u64 {
+    let seed = seeds(variable, 1)[0];
+    println!("{variable}={seed}");
+    seed
+}
+
+/// A generator of random numbers, whose seed `SEED` in the environment sets: [`seeds`].
 pub fn seeded() -> Rng {
-    let seed = setting("SEED").unwrap_or_else(|| fastrand::u64(..));
-    println!("SEED={seed}");
-    Rng::with_seed(seed)
+    Rng::with_seed(seed("SEED"))
 }
 
 /// Runs a test twice: over HTTP, and without a socket. If the environment names another endpoint, the test also runs there:

@@ -1,7 +1,6 @@
 //! The server under test, and requests to it that are composed by hand.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use harness::folder::copy_folder;
@@ -11,11 +10,15 @@ use tablesdk::transport::Transport as _;
 use tablesdk::{SharedKey, Timestamp};
 use tablesdk_protocol::auth::{Scheme, string_to_sign};
 use tablesdk_server::{Durability, InProcess, TableServer};
+use tempfile::TempDir;
+
+/// The data directory, within the temporary one.
+const TABLES: &str = "tables";
 
 pub(crate) struct Server {
     /// Keeps it running; there is none only while another one takes its place.
     server: Option<TableServer>,
-    folder: Option<PathBuf>,
+    folder: Option<TempDir>,
     transport: InProcess,
     key: SharedKey,
 }
@@ -51,14 +54,14 @@ impl Server {
     }
 
     /// A server with its tables in a data directory.
-    pub(crate) fn in_folder(folder: &Path) -> Self {
-        Self::start(Some(folder.to_owned()))
+    pub(crate) fn in_a_folder() -> Self {
+        Self::start(Some(tempfile::tempdir().unwrap()))
     }
 
-    fn start(folder: Option<PathBuf>) -> Self {
+    fn start(folder: Option<TempDir>) -> Self {
         let mut builder = TableServer::builder();
         if let Some(folder) = &folder {
-            builder = builder.data(folder, Durability::Relaxed);
+            builder = builder.data(folder.path().join(TABLES), Durability::Relaxed);
         }
         let server = builder.in_process().unwrap();
         Self {
@@ -76,19 +79,19 @@ impl Server {
     /// Ends the server, and starts another one with the same data directory.
     pub(crate) fn open_again(&mut self) {
         self.server = None;
-        *self = Self::start(self.folder.clone());
+        *self = Self::start(self.folder.take());
     }
 
-    /// Ends the server as a crash would: what it has not written by now is lost. Starts another one in what it left.
+    /// Ends the server as a crash would: what it has not written by now is lost. Starts another one with the remaining files.
     pub(crate) fn crash(&mut self) {
-        let folder = self.folder.clone().expect("it has a folder");
-        let left = folder.with_extension("left");
-        copy_folder(&folder, &left);
-        // In good order, but in vain.
+        let folder = self.folder.as_ref().expect("it has a folder").path();
+        let (tables, left) = (folder.join(TABLES), folder.join("left"));
+        copy_folder(&tables, &left);
+        // The orderly end has no effect on the copy.
         self.server = None;
-        fs::remove_dir_all(&folder).unwrap();
-        fs::rename(&left, &folder).unwrap();
-        *self = Self::start(Some(folder));
+        fs::remove_dir_all(&tables).unwrap();
+        fs::rename(&left, &tables).unwrap();
+        self.open_again();
     }
 
     fn endpoint(&self) -> &str {
