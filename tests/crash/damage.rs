@@ -20,7 +20,7 @@ use tablesdk::TableEntity;
 use tablesdk_server::{DataDirectory, Durability, TableServer};
 
 use crate::content;
-use crate::process::Server;
+use crate::process::{JSON, Server};
 
 const COPIES: usize = 6;
 /// How often each copy is damaged.
@@ -48,13 +48,13 @@ struct Tally {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_damaged_folder_never_holds_silently_less() {
+async fn damaged_directories_never_lose_writes_silently() {
     let mut rng = Rng::with_seed(seed("TABLESDK_DAMAGE_SEED"));
     let copies = setting("TABLESDK_DAMAGE_COPIES").unwrap_or(COPIES);
     let place = tempfile::tempdir().unwrap();
     let folder = place.path().join("folder");
     let mut server = Arc::new(Server::start(&folder).await);
-    let created = server.send("POST", "/Tables", &[], r#"{"TableName":"Tests"}"#);
+    let created = server.send("POST /Tables", &[JSON], r#"{"TableName":"Tests"}"#);
     assert_eq!(created.await.unwrap().status, 201);
 
     let mut rows = Rows::new();
@@ -62,15 +62,18 @@ async fn a_damaged_folder_never_holds_silently_less() {
     for copy in 0..copies {
         for _ in 0..rng.usize(10..250) {
             let (path, body, after) = change(&mut rng, &rows);
-            let answer = server.send("PUT", &path, &[], &body).await.unwrap();
-            assert_eq!(answer.status, 204, "{answer:?}");
+            let response = server
+                .send(&format!("PUT {path}"), &[JSON], &body)
+                .await
+                .unwrap();
+            assert_eq!(response.status, 204, "{response:?}");
             rows = after;
         }
-        // One more is under way.
+        // One more is in flight.
         let (path, body, after) = change(&mut rng, &rows);
-        let under_way = tokio::spawn({
+        let in_flight = tokio::spawn({
             let server = Arc::clone(&server);
-            async move { server.send("PUT", &path, &[], &body).await }
+            async move { server.send(&format!("PUT {path}"), &[JSON], &body).await }
         });
         for _ in 0..rng.usize(..200) {
             tokio::task::yield_now().await;
@@ -79,7 +82,7 @@ async fn a_damaged_folder_never_holds_silently_less() {
         let taken = place.path().join("taken");
         copy_folder(&folder, &taken);
         server.signal("CONT");
-        assert_eq!(under_way.await.unwrap().unwrap().status, 204);
+        assert_eq!(in_flight.await.unwrap().unwrap().status, 204);
 
         for damage in 0..=DAMAGES {
             let damaged = place.path().join("damaged");
@@ -92,7 +95,7 @@ async fn a_damaged_folder_never_holds_silently_less() {
         fs::remove_dir_all(&taken).unwrap();
         rows = after;
         if copy % 3 == 2 {
-            // Another journal, which was not made longer than it has to be.
+            // A new journal, which has not been extended beyond what it needs.
             server.kill();
             server.wait_until_dead().await;
             server = Arc::new(Server::start(&folder).await);
@@ -194,7 +197,7 @@ fn harm(folder: &Path, rng: &mut Rng) -> String {
 }
 
 #[tokio::test]
-async fn a_check_finds_a_changed_byte_in_any_file() {
+async fn check_finds_a_changed_byte_in_each_file() {
     let mut rng = Rng::with_seed(seed("TABLESDK_DAMAGE_SEED"));
     let place = tempfile::tempdir().unwrap();
     let folder = place.path().join("folder");
@@ -234,14 +237,14 @@ async fn a_check_finds_a_changed_byte_in_any_file() {
             bytes[usize::try_from(at).unwrap()] ^= 1 << rng.u8(..8);
             fs::write(copy.join(name), bytes).unwrap();
             let shown = format!("{} at {at}", name.display());
-            let told = match DataDirectory::new(&copy).check(|_| {}) {
+            let reported = match DataDirectory::new(&copy).check(|_| {}) {
                 Ok(report) => report.problems.join("\n"),
                 Err(error) => error.to_string(),
             };
             let file_name = name.file_name().unwrap().to_str().unwrap();
-            if !told.contains(file_name) {
+            if !reported.contains(file_name) {
                 // The checksums do not cover the position of the last group in its journal. A change there has no effect.
-                assert_eq!(told, "", "{shown}");
+                assert_eq!(reported, "", "{shown}");
                 assert_eq!(name.extension(), Some("jnl".as_ref()), "{shown}");
                 assert_eq!(content(&copy).await, written, "{shown}");
             }

@@ -14,11 +14,11 @@ fn fixtures() -> &'static Path {
 }
 
 #[tokio::test]
-async fn a_folder_of_format_2_holds_what_was_written() {
+async fn a_directory_of_format_2_is_read() {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path().join("folder");
     copy_folder(&fixtures().join("folder-format-2"), &folder);
-    // Empty folders are not kept in the repository.
+    // Empty directories are not kept in the repository.
     fs::create_dir_all(folder.join("records/keyspaces/1/tables")).unwrap();
     let report = DataDirectory::new(&folder).check(|_| {}).unwrap();
     assert_eq!(report.problems, Vec::<String>::new());
@@ -28,7 +28,7 @@ async fn a_folder_of_format_2_holds_what_was_written() {
 }
 
 #[test]
-fn the_store_is_the_version_that_wrote_the_fixture_and_that_format_md_names() {
+fn the_store_has_the_version_of_the_fixture() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let read = |path: &str| fs::read_to_string(root.join(path)).unwrap();
     let written_by = read("tests/fixtures/folder-format-2.store");
@@ -47,7 +47,7 @@ fn the_store_is_the_version_that_wrote_the_fixture_and_that_format_md_names() {
 }
 
 #[test]
-fn a_folder_of_another_format_is_refused_and_left_alone() {
+fn directories_of_other_formats_are_refused() {
     let place = tempfile::tempdir().unwrap();
     for format in [1, 3] {
         let folder = place.path().join(format.to_string());

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use crate::process::Server;
+use crate::process::{JSON, Server};
 
 /// With this limit the journal, which is a few KiB long when the data directory is opened again, soon cannot grow.
 const LIMIT_KIB: u64 = 600;
 
 #[tokio::test]
-async fn a_full_disk_ends_writes_and_nothing_else() {
+async fn a_full_disk_ends_writes_but_not_reads() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(folder.path()).await;
-    let created = server.send("POST", "/Tables", &[], r#"{"TableName":"people"}"#);
+    let created = server.send("POST /Tables", &[JSON], r#"{"TableName":"people"}"#);
     assert_eq!(created.await.unwrap().status, 201);
     server.kill();
     server.wait_until_dead().await;
@@ -22,56 +22,58 @@ async fn a_full_disk_ends_writes_and_nothing_else() {
         let path = format!("/people(PartitionKey='p',RowKey='{number}')");
         let noise: String = (0..1_000).map(|_| fastrand::alphanumeric()).collect();
         let body = format!(r#"{{"filler":"{filler}","noise":"{noise}"}}"#);
-        server.send("PUT", &path, &[], &body).await.unwrap()
+        server
+            .send(&format!("PUT {path}"), &[JSON], &body)
+            .await
+            .unwrap()
     };
     let mut acknowledged = BTreeSet::new();
     let refused = loop {
         let number = u32::try_from(acknowledged.len()).unwrap();
         assert!(number < 10_000, "the limit does not hold");
-        let answer = put(number).await;
-        if answer.status != 204 {
-            break (number, answer);
+        let response = put(number).await;
+        if response.status != 204 {
+            break (number, response);
         }
         acknowledged.insert(number.to_string());
     };
     assert!(acknowledged.len() > 10);
-    let (number, answer) = refused;
-    assert_eq!(answer.status, 500, "{answer:?}");
-    assert!(answer.body.contains("InternalError"), "{answer:?}");
-    // Nothing is written any more, since nobody knows what the failed write has left.
+    let (number, response) = refused;
+    assert_eq!(response.status, 500, "{response:?}");
+    assert!(response.body.contains("InternalError"), "{response:?}");
+    // Nothing is written any more, since the effect of the failed write on the files is unknown.
     for _ in 0..3 {
         assert_eq!(put(number).await.status, 500);
     }
     let delete = server.send(
-        "DELETE",
-        "/people(PartitionKey='p',RowKey='0')",
-        &[("if-match", "*")],
+        "DELETE /people(PartitionKey='p',RowKey='0')",
+        &["If-Match: *"],
         "",
     );
     assert_eq!(delete.await.unwrap().status, 500);
-    // And everything is read.
+    // Everything can be read.
     assert_eq!(rows(&server).await, acknowledged);
     server.kill();
     server.wait_until_dead().await;
 
-    // With room, the folder is as it was, and takes writes again.
+    // Without the limit, the directory has the same entities and accepts writes again.
     let server = Server::start(folder.path()).await;
     let found = rows(&server).await;
     let mut with_refused = acknowledged.clone();
     with_refused.insert(number.to_string());
     assert!(found == acknowledged || found == with_refused);
-    let path = "/people(PartitionKey='p',RowKey='more')";
-    let written = server.send("PUT", path, &[], "{}").await.unwrap();
+    let line = "PUT /people(PartitionKey='p',RowKey='more')";
+    let written = server.send(line, &[JSON], "{}").await.unwrap();
     assert_eq!(written.status, 204);
 }
 
 async fn rows(server: &Server) -> BTreeSet<String> {
-    let answer = server
-        .send("GET", "/people()?$select=RowKey", &[], "")
+    let response = server
+        .send("GET /people()?$select=RowKey", &[], "")
         .await
         .unwrap();
-    assert_eq!(answer.status, 200, "{answer:?}");
-    let page: serde_json::Value = serde_json::from_str(&answer.body).unwrap();
+    assert_eq!(response.status, 200, "{response:?}");
+    let page: serde_json::Value = serde_json::from_str(&response.body).unwrap();
     let rows = page["value"].as_array().unwrap().iter();
     rows.map(|row| row["RowKey"].as_str().unwrap().to_owned())
         .collect()

@@ -4,33 +4,18 @@ use std::io;
 use std::path::Path;
 
 use harness::process::{Process, program};
-use http::{HeaderMap, HeaderValue, Method, Uri};
+use harness::raw::{RawClient, Response};
 use tablesdk::{ETag, SharedKey, Timestamp};
-use tablesdk_protocol::auth::{Scheme, string_to_sign};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
 use tokio::process::Command;
 
 pub(crate) struct Server {
-    key: SharedKey,
+    client: RawClient,
     process: Process,
 }
 
-/// A response, parsed.
-#[derive(Debug)]
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    pub(crate) head: String,
-    pub(crate) body: String,
-}
-
-impl Answer {
-    /// The time of the version in the answer.
-    pub(crate) fn timestamp(&self) -> Option<Timestamp> {
-        let mut lines = self.head.lines();
-        let etag = lines.find_map(|line| line.strip_prefix("etag: "))?;
-        ETag::from_opaque(etag).timestamp()
-    }
+/// The time in the ETag of a response.
+pub(crate) fn timestamp(response: &Response) -> Option<Timestamp> {
+    ETag::from_opaque(response.header("etag")?).timestamp()
 }
 
 impl Server {
@@ -52,10 +37,11 @@ impl Server {
 
     async fn start_as(command: Command) -> Self {
         let process = Process::start(command).await.unwrap();
-        Self {
+        let client = RawClient {
+            address: process.address(),
             key: SharedKey::new(process.part("AccountName"), process.part("AccountKey")).unwrap(),
-            process,
-        }
+        };
+        Self { client, process }
     }
 
     /// Halts the process at any point, or lets it continue.
@@ -73,56 +59,18 @@ impl Server {
         self.process.wait_until_dead().await;
     }
 
-    /// Sends a signed request to a path below the account. An error means that the outcome of the request is unknown.
+    /// Sends a signed request. An error means that the outcome of the request is unknown.
     pub(crate) async fn send(
         &self,
-        method: &str,
-        path: &str,
-        headers: &[(&'static str, &str)],
+        line: &str,
+        headers: &[&str],
         body: &str,
-    ) -> io::Result<Answer> {
-        let account = self.key.account();
-        let target = format!("/{account}{path}");
-        let now = Timestamp::try_from(std::time::SystemTime::now()).unwrap();
-        let mut map = HeaderMap::new();
-        map.insert("x-ms-date", now.to_http_date().parse().unwrap());
-        map.insert("content-type", HeaderValue::from_static("application/json"));
-        for (name, value) in headers {
-            map.insert(*name, value.parse().unwrap());
-        }
-        let verb = Method::from_bytes(method.as_bytes()).unwrap();
-        let uri: Uri = target.parse().unwrap();
-        let text = string_to_sign(Scheme::SharedKey, account, &verb, &uri, &map);
-        let signature = self.key.sign(&text);
-        let mut request = format!(
-            "{method} {target} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nAccept: application/json;odata=nometadata\r\n\
-             Authorization: SharedKey {account}:{}\r\nContent-Length: {}\r\n",
-            self.process.address(),
-            signature.expose(),
-            body.len()
-        );
-        for (name, value) in &map {
-            request += &format!("{name}: {}\r\n", value.to_str().unwrap());
-        }
-        request = request + "\r\n" + body;
-
-        let mut socket = TcpStream::connect(self.process.address()).await?;
-        socket.write_all(request.as_bytes()).await?;
-        let mut answer = String::new();
-        socket.read_to_string(&mut answer).await?;
-        let cut = || io::Error::from(io::ErrorKind::UnexpectedEof);
-        let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(cut)?;
-        let length = head
-            .lines()
-            .find_map(|line| line.strip_prefix("content-length: "));
-        if length.is_some_and(|length| length.parse() != Ok(body.len())) {
-            return Err(cut());
-        }
-        let status = head.split(' ').nth(1).unwrap();
-        Ok(Answer {
-            status: status.parse().unwrap(),
-            head: head.to_owned(),
-            body: body.to_owned(),
-        })
+    ) -> io::Result<Response> {
+        let accept = "Accept: application/json;odata=nometadata";
+        let headers = [headers, &[accept]].concat();
+        self.client.send(true, line, &headers, body).await
     }
 }
+
+/// The type of the body of most requests.
+pub(crate) const JSON: &str = "Content-Type: application/json";

@@ -6,7 +6,7 @@ use fastrand::Rng;
 use serde_json::Value as Json;
 use tablesdk::Timestamp;
 
-use crate::process::Server;
+use crate::process::{JSON, Server, timestamp};
 
 pub(crate) struct Writer {
     partition: String,
@@ -43,26 +43,22 @@ impl Writer {
         let mut rows = self.rows.clone();
         let sent = if self.rng.u8(..4) == 0 {
             let body = self.batch(&mut rows);
-            let content_type = [("content-type", "multipart/mixed; boundary=b")];
-            let answer = server.send("POST", "/$batch", &content_type, &body).await;
-            if let Ok(answer) = &answer {
-                assert!(!answer.body.contains("odata.error"), "{answer:?}");
+            let content_type = ["Content-Type: multipart/mixed; boundary=b"];
+            let response = server.send("POST /$batch", &content_type, &body).await;
+            if let Ok(response) = &response {
+                assert!(!response.body.contains("odata.error"), "{response:?}");
             }
-            (answer, 202)
+            (response, 202)
         } else {
             let change = self.change(&mut rows, None);
-            let headers: &[_] = if change.method == "DELETE" {
-                &[("if-match", "*")]
-            } else {
-                &[]
-            };
-            let answer = server.send(change.method, &change.path, headers, &change.body);
-            (answer.await, 204)
+            let line = format!("{} {}", change.method, change.path);
+            let response = server.send(&line, &[change.header()], &change.body).await;
+            (response, 204)
         };
         match sent {
-            (Ok(answer), expected) => {
-                assert_eq!(answer.status, expected, "{answer:?}");
-                if let Some(timestamp) = answer.timestamp() {
+            (Ok(response), expected) => {
+                assert_eq!(response.status, expected, "{response:?}");
+                if let Some(timestamp) = timestamp(&response) {
                     assert!(timestamp > self.latest);
                     self.latest = timestamp;
                 }
@@ -78,13 +74,13 @@ impl Writer {
 
     /// Compares the stored entities with the acknowledged state.
     pub(crate) async fn check(&mut self, server: &Server, round: usize) {
-        let path = format!(
-            "/people()?$filter=PartitionKey%20eq%20%27{}%27",
+        let line = format!(
+            "GET /people()?$filter=PartitionKey%20eq%20%27{}%27",
             self.partition
         );
-        let answer = server.send("GET", &path, &[], "").await.unwrap();
-        assert_eq!(answer.status, 200, "{answer:?}");
-        let page: Json = serde_json::from_str(&answer.body).unwrap();
+        let response = server.send(&line, &[], "").await.unwrap();
+        assert_eq!(response.status, 200, "{response:?}");
+        let page: Json = serde_json::from_str(&response.body).unwrap();
         let number = |value: &Json| value.as_i64().map(|value| i32::try_from(value).unwrap());
         let entities = page["value"].as_array().unwrap().iter();
         let stored: Rows = entities
@@ -112,14 +108,10 @@ impl Writer {
             let change = self.change(rows, Some(row));
             text += &format!(
                 "--c\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n\
-                 {} {} HTTP/1.1\r\nContent-Type: application/json\r\n{}\r\n{}\r\n",
+                 {} {} HTTP/1.1\r\n{}\r\n\r\n{}\r\n",
                 change.method,
                 change.path,
-                if change.method == "DELETE" {
-                    "If-Match: *\r\n"
-                } else {
-                    ""
-                },
+                change.header(),
                 change.body
             );
         }
@@ -153,6 +145,16 @@ struct Change {
     method: &'static str,
     path: String,
     body: String,
+}
+
+impl Change {
+    fn header(&self) -> &'static str {
+        if self.method == "DELETE" {
+            "If-Match: *"
+        } else {
+            JSON
+        }
+    }
 }
 
 /// So few that each is written many times.

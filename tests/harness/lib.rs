@@ -9,6 +9,7 @@ pub mod faults;
 pub mod folder;
 pub mod outcome;
 pub mod process;
+pub mod raw;
 pub mod tcp;
 
 use fastrand::Rng;

@@ -1,20 +1,21 @@
 //! How clients use connections, byte for byte: keep-alive, pipelined requests, `Expect: 100-continue`, and chunked bodies.
 
+use harness::raw::RawClient;
 use tablesdk_server::TableServer;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::raw::{exchange, head, send};
-
 const JSON: &str = "Content-Type: application/json";
 const NO_CONTENT: &str = "Prefer: return-no-content";
 
-async fn people() -> TableServer {
+/// A server with the table `people`, and a client.
+async fn people() -> (TableServer, RawClient) {
     let server = TableServer::start().await.unwrap();
+    let client = RawClient::of(&server);
     let body = r#"{"TableName":"people"}"#;
-    let created = send(&server, true, "POST /Tables", &[JSON], body).await;
-    assert_eq!(created.status, 201);
-    server
+    let created = client.send(true, "POST /Tables", &[JSON], body);
+    assert_eq!(created.await.unwrap().status, 201);
+    (server, client)
 }
 
 fn entity(row: &str) -> String {
@@ -25,16 +26,15 @@ fn entity(row: &str) -> String {
 struct Connection(TcpStream);
 
 impl Connection {
-    async fn to(server: &TableServer) -> Self {
-        let address = server.local_addr().unwrap();
-        Self(TcpStream::connect(address).await.unwrap())
+    async fn of(client: &RawClient) -> Self {
+        Self(TcpStream::connect(client.address).await.unwrap())
     }
 
     async fn send(&mut self, text: &str) {
         self.0.write_all(text.as_bytes()).await.unwrap();
     }
 
-    /// The head of the next answer.
+    /// The head of the next response.
     async fn head(&mut self) -> String {
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
@@ -43,8 +43,8 @@ impl Connection {
         String::from_utf8(head).unwrap()
     }
 
-    /// The next answer, which has a length.
-    async fn answer(&mut self) -> (String, String) {
+    /// The next response, which has a length.
+    async fn response(&mut self) -> (String, String) {
         let head = self.head().await;
         let length = head
             .lines()
@@ -65,9 +65,9 @@ fn status(head: &str) -> &str {
 }
 
 #[tokio::test]
-async fn a_connection_is_kept_for_answers_and_refusals_alike() {
-    let server = people().await;
-    let mut connection = Connection::to(&server).await;
+async fn connections_stay_open_after_refusals() {
+    let (_server, client) = people().await;
+    let mut connection = Connection::of(&client).await;
     for (sign, line, expected) in [
         (true, "GET /people()", "200"),
         (true, "GET /missing()", "404"),
@@ -76,31 +76,31 @@ async fn a_connection_is_kept_for_answers_and_refusals_alike() {
         (true, "BREW /people()", "405"),
         (true, "GET /people()", "200"),
     ] {
-        connection.send(&head(&server, sign, line, &[])).await;
-        let (answer, _) = connection.answer().await;
-        assert_eq!(status(&answer), expected, "{line} {answer}");
-        assert!(!answer.contains("connection: close"), "{answer}");
+        connection.send(&client.head(sign, line, &[])).await;
+        let (response, _) = connection.response().await;
+        assert_eq!(status(&response), expected, "{line} {response}");
+        assert!(!response.contains("connection: close"), "{response}");
     }
 }
 
 #[tokio::test]
-async fn requests_that_are_sent_ahead_are_answered_in_their_order() {
-    let server = people().await;
-    let mut connection = Connection::to(&server).await;
+async fn pipelined_requests_are_answered_in_order() {
+    let (_server, client) = people().await;
+    let mut connection = Connection::of(&client).await;
     let mut requests = String::new();
     for row in 0..20 {
         let body = entity(&row.to_string());
         let length = format!("Content-Length: {}", body.len());
-        requests += &head(&server, true, "POST /people", &[JSON, NO_CONTENT, &length]);
+        requests += &client.head(true, "POST /people", &[JSON, NO_CONTENT, &length]);
         requests += &body;
         let line = format!("GET /people(PartitionKey='p',RowKey='{row}')");
-        requests += &head(&server, true, &line, &[]);
+        requests += &client.head(true, &line, &[]);
     }
     connection.send(&requests).await;
     for row in 0..20 {
-        let (inserted, _) = connection.answer().await;
+        let (inserted, _) = connection.response().await;
         assert_eq!(status(&inserted), "204");
-        let (read, body) = connection.answer().await;
+        let (read, body) = connection.response().await;
         assert_eq!(status(&read), "200");
         let key = format!(r#""RowKey":"{row}""#);
         assert!(body.contains(&key), "{body}");
@@ -108,12 +108,12 @@ async fn requests_that_are_sent_ahead_are_answered_in_their_order() {
 }
 
 #[tokio::test]
-async fn a_body_may_come_in_chunks() {
-    let server = people().await;
-    let mut connection = Connection::to(&server).await;
+async fn bodies_may_come_in_chunks() {
+    let (_server, client) = people().await;
+    let mut connection = Connection::of(&client).await;
     let headers = [JSON, NO_CONTENT, "Transfer-Encoding: chunked"];
     connection
-        .send(&head(&server, true, "POST /people", &headers))
+        .send(&client.head(true, "POST /people", &headers))
         .await;
     for piece in entity("r").as_bytes().chunks(5) {
         let piece = std::str::from_utf8(piece).unwrap();
@@ -122,56 +122,56 @@ async fn a_body_may_come_in_chunks() {
             .await;
     }
     connection.send("0\r\nTrailer: x\r\n\r\n").await;
-    let (inserted, _) = connection.answer().await;
+    let (inserted, _) = connection.response().await;
     assert_eq!(status(&inserted), "204");
     // What follows is the next request.
     let line = "GET /people(PartitionKey='p',RowKey='r')";
-    connection.send(&head(&server, true, line, &[])).await;
-    assert_eq!(status(&connection.answer().await.0), "200");
+    connection.send(&client.head(true, line, &[])).await;
+    assert_eq!(status(&connection.response().await.0), "200");
 }
 
 #[tokio::test]
-async fn a_body_is_asked_for_only_when_it_is_wanted() {
-    let server = people().await;
+async fn bodies_are_requested_after_authentication() {
+    let (_server, client) = people().await;
     let body = entity("r");
     let length = format!("Content-Length: {}", body.len());
     let headers = [JSON, NO_CONTENT, "Expect: 100-continue", &length];
-    let mut connection = Connection::to(&server).await;
+    let mut connection = Connection::of(&client).await;
     connection
-        .send(&head(&server, true, "POST /people", &headers))
+        .send(&client.head(true, "POST /people", &headers))
         .await;
     assert_eq!(connection.head().await, "HTTP/1.1 100 Continue\r\n\r\n");
     connection.send(&body).await;
-    assert_eq!(status(&connection.answer().await.0), "204");
+    assert_eq!(status(&connection.response().await.0), "204");
 
-    let mut connection = Connection::to(&server).await;
+    let mut connection = Connection::of(&client).await;
     connection
-        .send(&head(&server, false, "POST /people", &headers))
+        .send(&client.head(false, "POST /people", &headers))
         .await;
-    let (refused, _) = connection.answer().await;
+    let (refused, _) = connection.response().await;
     assert_eq!(status(&refused), "403");
     assert!(refused.contains("connection: close"), "{refused}");
     assert!(connection.is_closed().await);
 
-    let mut connection = Connection::to(&server).await;
+    let mut connection = Connection::of(&client).await;
     let headers = [JSON, "Expect: 100-continue", "Content-Length: 4194305"];
     connection
-        .send(&head(&server, true, "POST /people", &headers))
+        .send(&client.head(true, "POST /people", &headers))
         .await;
-    assert_eq!(status(&connection.answer().await.0), "413");
+    assert_eq!(status(&connection.response().await.0), "413");
 }
 
 #[tokio::test]
-async fn a_stranger_s_body_is_not_read() {
-    let server = people().await;
+async fn bodies_of_unauthenticated_clients_are_not_read() {
+    let (_server, client) = people().await;
     // It would be longer than any connection lasts.
     for length in ["Content-Length: 4194304", "Transfer-Encoding: chunked"] {
-        let mut connection = Connection::to(&server).await;
+        let mut connection = Connection::of(&client).await;
         connection
-            .send(&head(&server, false, "POST /people", &[JSON, length]))
+            .send(&client.head(false, "POST /people", &[JSON, length]))
             .await;
         connection.send("1\r\nx\r\n").await;
-        let (refused, body) = connection.answer().await;
+        let (refused, body) = connection.response().await;
         assert_eq!(status(&refused), "403", "{length}");
         assert!(body.contains("AuthenticationFailed"), "{body}");
         assert!(connection.is_closed().await);
@@ -179,71 +179,77 @@ async fn a_stranger_s_body_is_not_read() {
 }
 
 #[tokio::test]
-async fn chunks_are_refused_once_they_are_too_many() {
-    let server = people().await;
-    let mut connection = Connection::to(&server).await;
+async fn chunks_beyond_the_limit_are_refused() {
+    let (_server, client) = people().await;
+    let mut connection = Connection::of(&client).await;
     let headers = [JSON, "Transfer-Encoding: chunked"];
     connection
-        .send(&head(&server, true, "POST /people", &headers))
+        .send(&client.head(true, "POST /people", &headers))
         .await;
     let chunk = format!("100000\r\n{}\r\n", "x".repeat(1 << 20));
     for _ in 0..4 {
         connection.send(&chunk).await;
     }
     connection.send("1\r\nx\r\n").await;
-    let (refused, body) = connection.answer().await;
+    let (refused, body) = connection.response().await;
     assert_eq!(status(&refused), "413");
     assert!(body.contains("RequestBodyTooLarge"), "{body}");
 }
 
 #[tokio::test]
-async fn an_answer_to_head_has_no_body() {
-    let server = people().await;
-    let mut connection = Connection::to(&server).await;
+async fn responses_to_head_have_no_body() {
+    let (_server, client) = people().await;
+    let mut connection = Connection::of(&client).await;
     for (line, expected) in [("HEAD /people?comp=acl", "200"), ("HEAD /people()", "405")] {
-        connection.send(&head(&server, true, line, &[])).await;
-        let answer = connection.head().await;
-        assert_eq!(status(&answer), expected);
+        connection.send(&client.head(true, line, &[])).await;
+        let response = connection.head().await;
+        assert_eq!(status(&response), expected);
     }
-    // Else this would be read out of a body.
+    // This would be read out of a body otherwise.
     connection
-        .send(&head(&server, true, "GET /people()", &[]))
+        .send(&client.head(true, "GET /people()", &[]))
         .await;
-    assert_eq!(status(&connection.answer().await.0), "200");
+    assert_eq!(status(&connection.response().await.0), "200");
 }
 
 #[tokio::test]
-async fn an_answer_without_content_says_so() {
-    let server = people().await;
+async fn responses_without_content_have_length_0() {
+    let (_server, client) = people().await;
     let headers = [JSON, NO_CONTENT];
-    let inserted = send(&server, true, "POST /people", &headers, &entity("r")).await;
+    let inserted = client
+        .send(true, "POST /people", &headers, &entity("r"))
+        .await
+        .unwrap();
     assert_eq!((inserted.status, &*inserted.body), (204, ""));
     assert_eq!(inserted.header("content-length"), Some("0"));
 }
 
 #[tokio::test]
-async fn heads_that_are_too_long_are_refused() {
-    let server = people().await;
+async fn long_heads_are_refused_with_a_code() {
+    let (_server, client) = people().await;
     let long = "x".repeat(40_000);
     let target = format!("GET /people()?$filter={long}");
-    let answer = send(&server, true, &target, &[], "").await;
-    assert_eq!((answer.status, &*answer.code()), (414, "InvalidUri"));
+    let response = client.send(true, &target, &[], "").await.unwrap();
+    assert_eq!((response.status, response.code()), (414, "InvalidUri"));
     let header = format!("X-Long: {long}");
-    let answer = send(&server, true, "GET /people()", &[&header], "").await;
+    let response = client
+        .send(true, "GET /people()", &[&header], "")
+        .await
+        .unwrap();
     assert_eq!(
-        (answer.status, &*answer.code()),
+        (response.status, response.code()),
         (431, "InvalidHeaderValue")
     );
-    // Beyond that, the head is not read to its end: the answer has the form of all others.
+    // Beyond that, the head is not read to its end: the response has the form of all others.
     let many = vec!["X: y"; 101];
     for headers in [&[&*header, &header][..], &many] {
-        let head = head(&server, true, "GET /people()", headers);
-        let answer = exchange(&server, head.as_bytes()).await;
+        let head = client.head(true, "GET /people()", headers);
+        let response = client.exchange(head.as_bytes()).await.unwrap();
         assert_eq!(
-            (answer.status, &*answer.code()),
+            (response.status, response.code()),
             (431, "InvalidHeaderValue")
         );
-        let id = answer.header("x-ms-request-id").unwrap();
-        assert!(answer.body.contains(id), "{answer:?}");
+        let id = response.header("x-ms-request-id").unwrap();
+        assert!(response.body.contains(id), "{response:?}");
     }
 }

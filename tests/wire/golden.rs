@@ -12,10 +12,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use harness::raw::{RawClient, Response};
 use tablesdk::Timestamp;
 use tablesdk_server::TableServer;
-
-use crate::raw::{Answer, send};
 
 /// Headers that HTTP, the clock or the server determines.
 const NOT_COMPARED: [&str; 6] = [
@@ -32,20 +31,22 @@ async fn responses_equal_the_transcripts() {
     for file in transcripts() {
         let name = file.display();
         let server = TableServer::start().await.unwrap();
+        let client = RawClient::of(&server);
         let mut etag = String::new();
         for exchange in parse(&fs::read_to_string(&file).unwrap()) {
             let line = exchange.line;
             let request = exchange.request(&server, &etag);
             let headers: Vec<&str> = request.headers.iter().map(String::as_str).collect();
-            let answer = send(&server, true, &request.line, &headers, &request.body).await;
-            if let Some(new) = answer.header("etag") {
+            let response = client.send(true, &request.line, &headers, &request.body);
+            let response = response.await.unwrap();
+            if let Some(new) = response.header("etag") {
                 new.clone_into(&mut etag);
             }
-            if exchange.answer.is_empty() {
-                assert!(answer.status < 300, "{name}:{line}: {answer:?}");
+            if exchange.response.is_empty() {
+                assert!(response.status < 300, "{name}:{line}: {response:?}");
                 continue;
             }
-            let (expected, found) = (exchange.answer(), found(&server, &answer));
+            let (expected, found) = (exchange.response(), found(&server, &response));
             assert!(
                 found == expected,
                 "{name}:{line}: {}\n\nexpected {expected:#?}\n\nfound {found:#?}",
@@ -88,7 +89,7 @@ struct Exchange<'a> {
     /// Where in the file it starts.
     line: usize,
     request: Vec<&'a str>,
-    answer: Vec<&'a str>,
+    response: Vec<&'a str>,
 }
 
 struct Request {
@@ -109,12 +110,12 @@ fn parse(text: &str) -> Vec<Exchange<'_>> {
                     exchanges.push(Exchange {
                         line: index + 1,
                         request: Vec::new(),
-                        answer: Vec::new(),
+                        response: Vec::new(),
                     });
                 }
                 exchanges.last_mut().unwrap().request.push(content());
             }
-            Some('<') => exchanges.last_mut().unwrap().answer.push(content()),
+            Some('<') => exchanges.last_mut().unwrap().response.push(content()),
             Some('#') | None => {}
             Some(_) => panic!("line {} is neither > nor < nor #: {line}", index + 1),
         }
@@ -148,32 +149,32 @@ impl Exchange<'_> {
     }
 
     /// Status, headers in order, and body.
-    fn answer(&self) -> (String, Vec<String>, String) {
-        let (head, body) = split(&self.answer);
+    fn response(&self) -> (String, Vec<String>, String) {
+        let (head, body) = split(&self.response);
         let mut head = head.into_iter();
         let status = head.next().unwrap().to_owned();
         (status, sorted(head), body)
     }
 }
 
-fn found(server: &TableServer, answer: &Answer) -> (String, Vec<String>, String) {
-    let id = answer.header("x-ms-request-id").unwrap();
-    assert!(answer.header("date").is_some() && answer.header("server").is_some());
-    if let Some(length) = answer.header("content-length") {
-        assert_eq!(length.parse(), Ok(answer.body.len()));
+fn found(server: &TableServer, response: &Response) -> (String, Vec<String>, String) {
+    let id = response.header("x-ms-request-id").unwrap();
+    assert!(response.header("date").is_some() && response.header("server").is_some());
+    if let Some(length) = response.header("content-length") {
+        assert_eq!(length.parse(), Ok(response.body.len()));
     }
     let account = server.credential().account().to_owned();
     let fixed = |text: &str| {
         let text = text.replace(server.endpoint(), "BASE").replace(id, "ID");
         without_times(&text.replace(&account, "ACCOUNT"))
     };
-    let mut head = answer.head.lines();
+    let mut head = response.head.lines();
     let status = head.next().unwrap().replace("HTTP/1.1 ", "");
     let headers: Vec<String> = head.map(fixed).collect();
     (
         status,
         sorted(headers.iter().map(String::as_str)),
-        fixed(&answer.body),
+        fixed(&response.body),
     )
 }
 

@@ -2,5 +2,4 @@
 
 mod connections;
 mod golden;
-mod raw;
 mod signatures;
