@@ -158,7 +158,10 @@ async fn bodies_are_requested_after_authentication() {
     connection
         .send(&client.head(true, "POST /people", &headers))
         .await;
-    assert_eq!(status(&connection.response().await.0), "413");
+    let (refused, body) = connection.response().await;
+    assert_eq!(status(&refused), "413");
+    assert!(refused.contains("connection: close"), "{refused}");
+    assert!(body.contains("RequestBodyTooLarge"), "{body}");
 }
 
 #[tokio::test]

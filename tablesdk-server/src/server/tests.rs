@@ -113,7 +113,7 @@ fn sign(server: &TableServer, request: &mut Request<Bytes>) {
 }
 
 #[tokio::test]
-async fn shutdown_answers_what_has_been_asked() {
+async fn shutdown_answers_requests_in_flight() {
     let gate = Gate::new();
     let (listener, stopping) = listener_of(Arc::clone(&gate)).await;
     let address = listener.local_addr;
@@ -122,14 +122,14 @@ async fn shutdown_answers_what_has_been_asked() {
 
     stopping.send_replace(true);
     let drained = tokio::spawn(listener.drained());
-    // The port is free at once, the answer comes later.
+    // The port is free immediately, and the response comes later.
     while TcpStream::connect(address).await.is_ok() {
         tokio::task::yield_now().await;
     }
     assert!(!drained.is_finished());
     gate.open.add_permits(1);
-    let answer = read_to_end(asked).await;
-    assert!(answer.ends_with("done"), "{answer}");
+    let response = read_to_end(asked).await;
+    assert!(response.ends_with("done"), "{response}");
     drained.await.unwrap().unwrap();
 }
 
@@ -143,9 +143,9 @@ async fn shutdown_does_not_wait_for_connections_without_a_request() {
     half_open.write_all(b"GET / HT").await.unwrap();
     // Once this one is served, the two before it have been accepted.
     let mut idle = ask(listener.local_addr, "/").await;
-    let mut answer = Vec::new();
-    while !answer.ends_with(b"done") {
-        answer.push(idle.read_u8().await.unwrap());
+    let mut response = Vec::new();
+    while !response.ends_with(b"done") {
+        response.push(idle.read_u8().await.unwrap());
     }
     stopping.send_replace(true);
     listener.drained().await.unwrap();
@@ -155,7 +155,7 @@ async fn shutdown_does_not_wait_for_connections_without_a_request() {
 }
 
 #[tokio::test]
-async fn shutdown_says_when_it_cut_a_request_off() {
+async fn shutdown_reports_requests_that_it_cut_off() {
     let gate = Gate::new();
     let (listener, stopping) = listener_of(Arc::clone(&gate)).await;
     let asked = ask(listener.local_addr, "/").await;
@@ -170,12 +170,12 @@ async fn shutdown_says_when_it_cut_a_request_off() {
 }
 
 #[tokio::test]
-async fn idle_connections_make_room_for_new_ones() {
+async fn idle_connections_are_closed_for_new_ones() {
     let gate = Gate::new();
     let (listener, _stopping) = listener_with(Arc::clone(&gate), 4).await;
     let busy = ask(listener.local_addr, "/").await;
     gate.asked.acquire().await.unwrap().forget();
-    // More than there are places for, most of them silent: each of them in its turn finds one.
+    // More connections than permits, most of them silent: each one gets a permit in its turn.
     let mut silent = Vec::new();
     for _ in 0..20 {
         silent.push(TcpStream::connect(listener.local_addr).await.unwrap());
@@ -190,14 +190,14 @@ async fn idle_connections_make_room_for_new_ones() {
     }
     for stream in [late, busy] {
         stream.readable().await.unwrap();
-        let mut answer = vec![0; 1024];
-        let bytes = stream.try_read(&mut answer).unwrap();
-        assert!(answer[..bytes].ends_with(b"done"));
+        let mut response = vec![0; 1024];
+        let bytes = stream.try_read(&mut response).unwrap();
+        assert!(response[..bytes].ends_with(b"done"));
     }
 }
 
 #[tokio::test]
-async fn new_connections_wait_while_none_can_be_spared() {
+async fn new_connections_wait_for_busy_ones() {
     let gate = Gate::new();
     let (listener, _stopping) = listener_with(Arc::clone(&gate), 2).await;
     let first = ask(listener.local_addr, "/").await;
@@ -212,7 +212,7 @@ async fn new_connections_wait_while_none_can_be_spared() {
 }
 
 #[tokio::test]
-async fn bodies_that_do_not_come_make_room_for_new_connections() {
+async fn absent_bodies_give_way_to_new_connections() {
     let gate = Gate::new();
     gate.open.add_permits(1);
     let (listener, _stopping) = listener_with(Arc::clone(&gate), 2).await;
@@ -229,7 +229,7 @@ async fn bodies_that_do_not_come_make_room_for_new_connections() {
 }
 
 #[tokio::test]
-async fn a_panic_costs_one_connection() {
+async fn panics_cost_one_connection() {
     let gate = Gate::new();
     gate.open.add_permits(1);
     let (listener, _stopping) = listener_of(Arc::clone(&gate)).await;
@@ -241,7 +241,7 @@ async fn a_panic_costs_one_connection() {
 }
 
 #[tokio::test]
-async fn dropping_ends_connections_and_frees_the_port() {
+async fn dropping_a_server_frees_its_port() {
     let gate = Gate::new();
     let (listener, _stopping) = listener_of(Arc::clone(&gate)).await;
     let address = listener.local_addr;
@@ -292,11 +292,11 @@ async fn a_directory_is_free_when_shutdown_returns() {
 
 #[cfg(feature = "durable")]
 #[tokio::test]
-async fn shutdown_says_that_a_request_holds_the_directory() {
+async fn shutdown_reports_a_held_directory() {
     let directory = tempfile::tempdir().unwrap();
     let builder = || TableServer::builder().data(directory.path(), crate::Durability::Sync);
     let server = builder().start().await.unwrap();
-    // As a request in this process does that its caller does not go on with.
+    // As a request in this process whose caller does not poll it.
     let held = Arc::clone(&server.service);
     tokio::time::pause();
     let error = server.shutdown().await.unwrap_err();
@@ -308,7 +308,7 @@ async fn shutdown_says_that_a_request_holds_the_directory() {
 
 #[cfg(feature = "durable")]
 #[tokio::test]
-async fn shutdown_says_that_the_directory_is_held_beside_what_else_went_wrong() {
+async fn shutdown_reports_all_of_its_failures() {
     let directory = tempfile::tempdir().unwrap();
     let builder = TableServer::builder().data(directory.path(), crate::Durability::Sync);
     let mut server = builder.in_process().unwrap();
@@ -328,7 +328,7 @@ async fn shutdown_says_that_the_directory_is_held_beside_what_else_went_wrong() 
 }
 
 #[tokio::test]
-async fn a_taken_port_is_named_in_the_error() {
+async fn errors_name_the_taken_port() {
     let server = TableServer::start().await.unwrap();
     let address = server.local_addr().unwrap();
     let builder = TableServer::builder().port(address.port());
@@ -338,7 +338,7 @@ async fn a_taken_port_is_named_in_the_error() {
 }
 
 #[tokio::test]
-async fn a_transport_outlives_its_server_and_says_so() {
+async fn transports_of_ended_servers_report_it() {
     let server = TableServer::in_process();
     let transport = server.transport();
     let uri = format!("{}/Tables", server.endpoint());
@@ -350,7 +350,7 @@ async fn a_transport_outlives_its_server_and_says_so() {
 }
 
 #[tokio::test]
-async fn a_transport_reaches_a_server_with_a_socket_until_it_shuts_down() {
+async fn transports_end_with_the_shutdown() {
     let server = TableServer::start().await.unwrap();
     let transport = server.transport();
     let uri = format!("{}/Tables", server.endpoint());
@@ -361,7 +361,7 @@ async fn a_transport_reaches_a_server_with_a_socket_until_it_shuts_down() {
 }
 
 #[tokio::test]
-async fn a_transport_has_the_limit_of_the_wire() {
+async fn transports_have_the_limits_of_the_wire() {
     let server = TableServer::in_process();
     let mut request = get(server.endpoint().to_owned());
     *request.body_mut() = vec![0; 4 * 1024 * 1024 + 1].into();
@@ -378,7 +378,7 @@ async fn a_transport_has_the_limit_of_the_wire() {
 }
 
 #[test]
-fn names_itself_without_its_key() {
+fn debug_output_has_no_key() {
     let key = SharedKey::new("acct", "c2VjcmV0").unwrap();
     let server = TableServer::builder().account(key).in_process().unwrap();
     assert_eq!(server.endpoint(), "http://in-process.invalid/acct");
@@ -394,7 +394,7 @@ fn names_itself_without_its_key() {
 }
 
 #[test]
-fn an_endpoint_is_reachable_from_this_machine() {
+fn endpoints_are_reachable_addresses() {
     for (bound, reached) in [
         ("0.0.0.0:1", "127.0.0.1:1"),
         ("[::]:1", "[::1]:1"),

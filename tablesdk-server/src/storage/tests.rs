@@ -99,7 +99,7 @@ async fn ranges_are_ordered_and_half_open() {
 }
 
 #[tokio::test]
-async fn a_snapshot_does_not_see_later_writes() {
+async fn snapshots_do_not_see_later_writes() {
     on_every_storage(async |storage| {
         write(storage, batch(&["a", "b"])).await;
         let before = storage.snapshot();
@@ -123,7 +123,7 @@ async fn a_snapshot_does_not_see_later_writes() {
 }
 
 #[tokio::test]
-async fn writes_of_a_batch_happen_in_order() {
+async fn batches_apply_writes_in_order() {
     on_every_storage(async |storage| {
         let mut batch = WriteBatch::default();
         batch.put("a", "first");
@@ -137,7 +137,7 @@ async fn writes_of_a_batch_happen_in_order() {
 }
 
 #[tokio::test]
-async fn the_latest_state_has_what_does_not_last_yet() {
+async fn latest_has_writes_that_are_not_durable() {
     on_every_storage(async |storage| {
         let mut commits = Vec::new();
         for key in ["a", "b", "c", "d"] {
@@ -174,7 +174,7 @@ mod directories {
     }
 
     #[tokio::test]
-    async fn what_was_written_is_there_when_the_directory_is_opened_again() {
+    async fn reopened_directories_have_all_writes() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("made/on/the/way");
         for round in b'a'..=b'c' {
@@ -203,7 +203,7 @@ mod directories {
     }
 
     #[test]
-    fn a_directory_of_another_kind_is_left_alone() {
+    fn other_directories_are_left_unchanged() {
         let directory = tempfile::tempdir().unwrap();
         let note = directory.path().join("note");
         fs::write(&note, "mine").unwrap();
@@ -231,7 +231,7 @@ mod directories {
     }
 
     #[test]
-    fn a_directory_whose_making_was_cut_short_is_made_again() {
+    fn incomplete_directories_are_created_again() {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("FORMAT.new"), "tablesdk-ser").unwrap();
         open(directory.path()).unwrap();
@@ -239,7 +239,7 @@ mod directories {
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn a_write_after_the_directory_was_removed_or_replaced_is_refused() {
+    async fn writes_to_removed_directories_are_refused() {
         let remove = |path: &Path| fs::remove_dir_all(path).unwrap();
         let move_away = |path: &Path| fs::rename(path, path.with_extension("moved")).unwrap();
         let replace = |path: &Path| {
@@ -272,7 +272,7 @@ mod directories {
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn a_directory_that_was_removed_is_noticed_without_a_write() {
+    async fn removed_directories_are_noticed() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("tables");
         let storage = open(&path).unwrap();
