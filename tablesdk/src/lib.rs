@@ -71,9 +71,9 @@ pub mod __private {
     pub use crate::entity::flatten::TableProperties;
     pub use crate::entity::json::{JsonField, json_field};
     pub use crate::entity::key::{
-        EntityKey, IntoKeyPart, Key, KeyAccess, KeyNumber, KeyPart, KeyPartName, KeyPiece,
-        KeyRange, KeyReader, KeyTemplate, KeyWriter, Ordinal, Partition, RowRange, Rows,
-        entity_key, key_number, key_part,
+        EntityKey, Given, IntoKeyPart, Key, KeyAccess, KeyNumber, KeyPart, KeyPartName, KeyPiece,
+        KeyRange, KeyReader, KeyTemplate, KeyWriter, Ordinal, Partition, PartsBefore, RowRange,
+        Rows, entity_key, key_number, key_part,
     };
     pub use crate::entity::properties::RestField;
     pub use crate::entity::schema::SchemaPart;

@@ -388,39 +388,36 @@ fn rows_struct(model: &Model<'_>, owner: &KeyOwner<'_>, template: &Template) -> 
     let vis = generated_vis(model.vis);
     let (ident, rows) = (&model.ident, rows_ident(&model.ident));
     let bounded = with_bounds(model);
-    let (impl_generics, type_generics, where_clause) = bounded.split_for_impl();
+    let (_, type_generics, where_clause) = bounded.split_for_impl();
     let count = local("PARTS");
     let with_param = with_count_param(&bounded, &count);
-    let (any_impl_generics, any_type_generics, _) = with_param.split_for_impl();
+    let (rows_impl_generics, rows_type_generics, _) = with_param.split_for_impl();
     let name = rows.to_string();
     let range = local("range");
-    let methods = model
-        .key_parts(template)
-        .enumerate()
-        .map(|(place, (field, digits))| {
-            let arguments = with_count(model.generics, &place.to_token_stream());
-            let next = with_count(model.generics, &(place + 1).to_token_stream());
-            let (member, ty) = (field.member(), field.ty);
-            let access = key_access(&private, field, digits);
-            let doc = format!(
-                " Those with this `{}`, or one in this range.",
-                field.plain_name()
-            );
-            let kind = local("Range");
-            quote! {
-                #(#lints)*
-                impl #impl_generics #rows #arguments #where_clause {
-                    #[doc = #doc]
-                    #[must_use]
-                    #vis fn #member<#kind: #private::KeyRange<#ty>>(
-                        self,
-                        #range: #kind,
-                    ) -> #kind::Rows<#ident #type_generics, #rows #next> {
-                        #private::KeyRange::narrow(#range, self.0, #access, #rows)
-                    }
-                }
+    let parts = model.key_parts(template).enumerate();
+    let methods = parts.map(|(place, (field, digits))| {
+        let next = with_count(model.generics, &(place + 1).to_token_stream());
+        let (member, ty) = (field.member(), field.ty);
+        let access = key_access(&private, field, digits);
+        let doc = format!(
+            " Those with this `{}`, or one in this range.",
+            field.plain_name()
+        );
+        let kind = local("Range");
+        quote! {
+            #[doc = #doc]
+            #[must_use]
+            #vis fn #member<#kind: #private::KeyRange<#ty>>(
+                self,
+                #range: #kind,
+            ) -> #kind::Rows<#ident #type_generics, #rows #next>
+            where
+                #private::Given<#count>: #private::PartsBefore<#place>,
+            {
+                #private::KeyRange::narrow(#range, self.0, #access, #rows)
             }
-        });
+        }
+    });
     let doc = format!(
         " Rows of [`{}`] within a partition, as [`rows`]({}::rows) gives them: `PARTS` leading parts of their key are given.",
         ident.unraw(),
@@ -431,23 +428,26 @@ fn rows_struct(model: &Model<'_>, owner: &KeyOwner<'_>, template: &Template) -> 
     quote! {
         #[doc = #doc]
         #(#lints)*
-        #vis struct #rows #any_impl_generics (#private::Rows<#ident #type_generics>) #where_clause;
+        #vis struct #rows #rows_impl_generics (#private::Rows<#ident #type_generics>) #where_clause;
 
-        #(#methods)*
+        #(#lints)*
+        impl #rows_impl_generics #rows #rows_type_generics #where_clause {
+            #(#methods)*
+        }
 
         #[automatically_derived]
         #(#lints)*
-        impl #any_impl_generics ::core::convert::From<#rows #any_type_generics>
+        impl #rows_impl_generics ::core::convert::From<#rows #rows_type_generics>
             for #private::RowRange<#ident #type_generics> #where_clause
         {
-            fn from(#entity: #rows #any_type_generics) -> Self {
+            fn from(#entity: #rows #rows_type_generics) -> Self {
                 ::core::convert::Into::into(#entity.0)
             }
         }
 
         #[automatically_derived]
         #(#lints)*
-        impl #any_impl_generics ::core::fmt::Debug for #rows #any_type_generics #where_clause {
+        impl #rows_impl_generics ::core::fmt::Debug for #rows #rows_type_generics #where_clause {
             fn fmt(&self, #formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
                 #formatter.debug_tuple(#name).field(&self.0).finish()
             }

@@ -137,6 +137,7 @@ impl EntityType {
         clippy::indexing_slicing,
         reason = "at compile time, and within the bounds by the conditions of the loops"
     )]
+    #[track_caller]
     const fn check(&self) {
         let mut index = 0;
         while index < self.older.len() {
@@ -235,6 +236,7 @@ impl Schema {
 
     /// Refuses at compile time an entity type that cannot be distinguished from those of older versions.
     #[doc(hidden)]
+    #[track_caller]
     pub const fn check_entity_type(&self) {
         if let Some(entity_type) = &self.entity_type {
             entity_type.check();
@@ -337,6 +339,7 @@ pub(super) const fn contains(names: &[&str], name: &str) -> bool {
     clippy::panic,
     reason = "at compile time, which is what it is for"
 )]
+#[track_caller]
 pub(super) const fn refuse(parts: &[&str]) -> ! {
     let mut message = [0; MESSAGE_BYTES_MAX];
     let mut length = 0;

@@ -85,6 +85,7 @@ impl<F> FieldAccess<F> {
     }
 
     /// Refuses at compile time a column that cannot hold integers of both widths.
+    #[track_caller]
     pub const fn check_mixed_integers(self) {
         assert!(
             matches!(self.edm_type, EdmType::Int64),

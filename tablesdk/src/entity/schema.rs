@@ -7,6 +7,7 @@ use tablesdk_protocol::{EdmType, KeyPartName};
 
 use super::EntityType;
 use super::column_scope::ColumnScope;
+use super::entity_type::refuse;
 use super::key::KeyTemplate;
 use super::variants::Dispatch;
 
@@ -174,6 +175,7 @@ impl Schema {
 
     /// Refuses at compile time what the derive cannot see, since it does not know the structs that are flattened.
     #[doc(hidden)]
+    #[track_caller]
     pub const fn check(&self) {
         let mut names = Names {
             hashes: [0; PROPERTIES_MAX],
@@ -197,6 +199,7 @@ impl Names {
         clippy::indexing_slicing,
         reason = "at compile time, and within the bounds by the conditions of the loops"
     )]
+    #[track_caller]
     const fn add_all(&mut self, schema: &Schema, scope: ColumnScope) {
         let mut index = 0;
         while index < schema.parts.len() {
@@ -215,6 +218,7 @@ impl Names {
         clippy::indexing_slicing,
         reason = "at compile time, and within the bounds by the conditions"
     )]
+    #[track_caller]
     const fn add(&mut self, scope: ColumnScope, name: &'static str) {
         let (hash, units) = hash_of(scope, name);
         assert!(
@@ -227,10 +231,17 @@ impl Names {
         );
         let mut other = 0;
         while other < self.count {
-            assert!(
-                self.hashes[other] != hash,
-                "two properties have one name: give the flattened struct a prefix of its own, with `#[table(flatten, prefix = \"…\")]`"
-            );
+            if self.hashes[other] == hash {
+                let [a, b, c] = *scope.parts();
+                refuse(&[
+                    "two properties have the name `",
+                    a,
+                    b,
+                    c,
+                    name,
+                    "`: give the flattened struct another prefix with `#[table(flatten, prefix = \"…\")]`",
+                ]);
+            }
             other += 1;
         }
         self.hashes[self.count] = hash;
@@ -340,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "two properties have one name")]
+    #[should_panic(expected = "two properties have the name `ab`")]
     fn names_that_meet_are_found() {
         const GROUP: Schema = Schema::new("Group", &[property("b")]);
         const ENTITY: Schema = Schema::new("E", &[property("ab"), SchemaPart::Group("a", &GROUP)]);

@@ -14,7 +14,7 @@ pub use argument::IntoKeyPart;
 pub use desc::Desc;
 pub use escaped::Escaped;
 pub use part::{KeyNumber, KeyPart, Ordinal};
-pub use rows::{KeyRange, RowRange, Rows};
+pub use rows::{Given, KeyRange, PartsBefore, RowRange, Rows};
 pub use shard::Shard;
 pub use tablesdk_protocol::{EntityKey, KeyError, KeyPartName, KeyProblem, PartitionKey, RowKey};
 pub use template::{KeyPiece, KeyReader, KeyTemplate, KeyWriter};

@@ -250,6 +250,20 @@ impl<E> fmt::Debug for Rows<E> {
     }
 }
 
+/// As many leading parts of a row key as are given.
+#[derive(Debug)]
+#[expect(clippy::exhaustive_structs, reason = "named by generated code alone")]
+pub struct Given<const PARTS: usize>;
+
+/// Is implemented for the number of parts before one: that many must be given.
+#[diagnostic::on_unimplemented(
+    message = "the parts of a row key are given in the order of its template, each once",
+    label = "not the next part of the row key"
+)]
+pub trait PartsBefore<const PARTS: usize> {}
+
+impl<const PARTS: usize> PartsBefore<PARTS> for Given<PARTS> {}
+
 /// What a part of a key of type `P` may be in a range of rows: one value, or any of Rust's ranges of values.
 ///
 /// ```

@@ -58,6 +58,7 @@ impl KeyTemplate {
 
     /// Refuses at compile time a template of which two lists of values might make one key.
     #[doc(hidden)]
+    #[track_caller]
     pub const fn check(&self) {
         let mut pieces = self.pieces;
         while let [piece, rest @ ..] = pieces {

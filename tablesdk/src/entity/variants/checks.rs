@@ -14,6 +14,7 @@ impl Schema {
         clippy::indexing_slicing,
         reason = "at compile time, and within the bounds, since generated code names a variant that is there"
     )]
+    #[track_caller]
     pub const fn check_variant(&self, index: usize) {
         let Some(dispatch) = &self.dispatch else {
             return;
@@ -78,6 +79,7 @@ impl Schema {
         clippy::indexing_slicing,
         reason = "at compile time, and within the bounds, since there is a variant"
     )]
+    #[track_caller]
     const fn check_property(&self, variant: &VariantSchema) {
         let Some(dispatch) = &self.dispatch else {
             return;
@@ -137,6 +139,7 @@ impl Schema {
 
 impl VariantSchema {
     /// A struct has what the enum goes by, and an enum goes by the same.
+    #[track_caller]
     const fn check_known(&self, by: Discriminator) {
         if let Some(dispatch) = &self.schema.dispatch {
             if !self.aliases.is_empty() {
@@ -202,6 +205,7 @@ impl VariantSchema {
         clippy::indexing_slicing,
         reason = "at compile time, and within the bounds by the condition of the loop"
     )]
+    #[track_caller]
     const fn check_aliases(&self) {
         let Some(entity_type) = &self.schema.entity_type else {
             return;
