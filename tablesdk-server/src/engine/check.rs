@@ -71,10 +71,10 @@ fn check_record(
     findings: &mut Findings,
 ) {
     let read = match key.split_first() {
-        Some((b'w', [])) => key_codec::read_last_write(record).map(drop),
+        Some((b'w', [])) => key_codec::read_time(record, "time of the last write").map(drop),
         Some((b'n', [])) => key_codec::read_table_id(record).map(drop),
         Some((b'a', id)) => belongs(id, tables).and_then(|()| settings::read_acl(record).map(drop)),
-        Some((b'd', _)) => key_codec::read_deleted_table(record).map(drop),
+        Some((b'd', _)) => key_codec::read_time(record, "deleted table").map(drop),
         Some((b'p', _)) => settings::read_properties(record).map(drop),
         Some((b's', _)) => key_codec::read_clean_up_key(key).map(drop),
         Some((b't', rest)) => {
@@ -85,7 +85,7 @@ fn check_record(
             findings.entities += 1;
             belongs(rest, tables).and_then(|()| check_entity(key, record))
         }
-        _ => Err(StorageError::Corrupt { what: "key" }),
+        _ => Err(StorageError::corrupt("key")),
     };
     if let Err(error) = read {
         findings.add(|| format!("{error}: under the key {}", key.escape_ascii()));
@@ -99,7 +99,7 @@ fn check_table(key: &[u8], record: &[u8], next_id: u64) -> Result<(), StorageErr
     if name == table.name.to_ascii_lowercase().as_bytes() && table.id.0 < next_id {
         return Ok(());
     }
-    Err(StorageError::Corrupt { what: "table" })
+    Err(StorageError::corrupt("table"))
 }
 
 /// What is kept for answers must say what the values say.
@@ -111,7 +111,7 @@ fn check_entity(key: &[u8], record: &[u8]) -> Result<(), StorageError> {
     if again == record {
         return Ok(());
     }
-    Err(StorageError::Corrupt { what: "entity" })
+    Err(StorageError::corrupt("entity"))
 }
 
 /// What belongs to a table begins with the id of one that is there, or is deleted and not swept yet.
@@ -120,9 +120,7 @@ fn belongs(rest: &[u8], tables: &HashSet<u64>) -> Result<(), StorageError> {
     if id.is_some_and(|id| tables.contains(&id)) {
         return Ok(());
     }
-    Err(StorageError::Corrupt {
-        what: "entity, which is of no table,",
-    })
+    Err(StorageError::corrupt("entity, which is of no table,"))
 }
 
 /// Before all keys.

@@ -92,10 +92,10 @@ mod tests {
     use crate::time::monotonic_clock::tests::ManualClock;
 
     /// A storage that outlives engines.
-    #[derive(Clone, Debug, Default)]
-    struct Lasting(Arc<MemoryStorage>);
+    #[derive(Clone, Default)]
+    struct Persistent(Arc<MemoryStorage>);
 
-    impl StorageDouble for Lasting {
+    impl StorageDouble for Persistent {
         fn inner(&self) -> &dyn Storage {
             &*self.0
         }
@@ -105,7 +105,7 @@ mod tests {
         }
     }
 
-    impl Lasting {
+    impl Persistent {
         fn engine(&self) -> Engine {
             let clock = ManualClock::new("2024-03-15T10:20:30Z") as Arc<dyn Clock>;
             Engine::new(Box::new(self.clone()), clock, Paging::default()).unwrap()
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_deleted_table_is_swept_a_little_at_a_time() {
-        let storage = Lasting::default();
+        let storage = Persistent::default();
         let engine = storage.engine();
         let (old, other) = ("old".parse().unwrap(), "other".parse().unwrap());
         fill(&engine, &old, 2 * ENTITIES_MAX + 1);
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn tables_are_swept_one_after_another() {
-        let storage = Lasting::default();
+        let storage = Persistent::default();
         let engine = storage.engine();
         for name in ["one", "two", "six"] {
             let table = name.parse().unwrap();
@@ -185,9 +185,9 @@ mod tests {
 
     /// Keeps removed records as tombstones, as a log-structured store does until it compacts, and counts the records and
     /// tombstones that reads step over.
-    #[derive(Clone, Debug, Default)]
+    #[derive(Clone, Default)]
     struct Tombstones {
-        inner: Lasting,
+        inner: Persistent,
         records: Arc<Mutex<BTreeMap<Bytes, Option<Bytes>>>>,
         steps: Arc<AtomicUsize>,
     }
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn a_table_that_is_deleted_meanwhile_is_swept_whatever_its_id() {
-        let storage = Lasting::default();
+        let storage = Persistent::default();
         let engine = storage.engine();
         let names = ["one", "two", "six"].map(|name| name.parse().unwrap());
         for table in &names {

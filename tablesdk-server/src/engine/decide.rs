@@ -140,7 +140,7 @@ fn hold_name(
     let until = now.saturating_add(duration);
     batch.put(
         key_codec::deleted_table_key(account, name),
-        key_codec::deleted_table_record(until),
+        key_codec::time_record(until),
     );
     Ok(())
 }

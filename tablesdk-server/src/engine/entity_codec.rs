@@ -258,7 +258,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-const DAMAGED: StorageError = StorageError::Corrupt { what: "entity" };
+const DAMAGED: StorageError = StorageError::corrupt("entity");
 
 /// The layout that this file prints and reads.
 const VERSION: u8 = 2;

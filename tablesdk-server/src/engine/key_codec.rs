@@ -9,57 +9,68 @@ use tablesdk_protocol::{EntityKey, TableName, Timestamp};
 
 use crate::storage::StorageError;
 
-/// What entities are stored under: never used for a second table, so a new table of an old name starts empty.
+/// The number under which the entities of a table are stored. It is never used again, so a new table with an old name is empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TableId(pub(super) u64);
 
 impl TableId {
-    /// The id under which nothing is ever stored.
+    /// The id of no table.
     pub(super) const NONE: Self = Self(0);
 
     /// The id of the table that is created next.
     pub(super) fn next(self) -> Result<Self, StorageError> {
         // The ids do not run out: only a damaged number is the last one.
         let next = self.0.checked_add(1);
-        next.map(Self).ok_or(NUMBER_OF_TABLES)
+        next.map(Self).ok_or(StorageError::corrupt(TABLE_COUNT))
+    }
+
+    /// A key of this kind for the table.
+    fn key(self, kind: u8) -> Vec<u8> {
+        let mut key = Vec::with_capacity(64);
+        key.push(kind);
+        key.extend_from_slice(&self.0.to_be_bytes());
+        key
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        Some(Self(u64::from_be_bytes(bytes.try_into().ok()?)))
     }
 }
 
-/// A table as it is stored.
+/// A stored table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Table {
-    /// What its entities are stored under.
     pub(crate) id: TableId,
-    /// Its name in the case it was created with.
+    /// The name in the case in which the table was created.
     pub(crate) name: String,
 }
 
-/// The key under which the next table's id is stored.
+/// The key of the id of the next table.
 pub(super) const NEXT_TABLE_ID: &[u8] = b"n";
 
-/// Prints the record of [`NEXT_TABLE_ID`].
+/// Writes the record of [`NEXT_TABLE_ID`].
 pub(super) fn table_id_record(id: TableId) -> Vec<u8> {
     id.0.to_be_bytes().to_vec()
 }
 
 /// Reads the record of [`NEXT_TABLE_ID`].
 pub(super) fn read_table_id(record: &[u8]) -> Result<TableId, StorageError> {
-    let id = record.try_into().map_err(|_| NUMBER_OF_TABLES)?;
-    Ok(TableId(u64::from_be_bytes(id)))
+    TableId::read(record).ok_or(StorageError::corrupt(TABLE_COUNT))
 }
 
-/// The key under which the timestamp of the last write is stored: later ones are later, whatever the clock says.
+/// The key of the timestamp of the last write. Later timestamps are later, whatever the clock returns.
 pub(super) const LAST_WRITE: &[u8] = b"w";
 
-/// Prints the record of [`LAST_WRITE`].
-pub(super) fn last_write_record(timestamp: Timestamp) -> Vec<u8> {
-    timestamp.unix_ticks().to_be_bytes().to_vec()
+/// Writes a record that is a time: of [`LAST_WRITE`], or until when the name of a deleted table is reserved.
+pub(super) fn time_record(time: Timestamp) -> Vec<u8> {
+    time.unix_ticks().to_be_bytes().to_vec()
 }
 
-/// Reads the record of [`LAST_WRITE`].
-pub(super) fn read_last_write(record: &[u8]) -> Result<Timestamp, StorageError> {
-    let ticks = record.try_into().map_err(|_| TIME_OF_LAST_WRITE)?;
-    Timestamp::from_unix_ticks(i64::from_be_bytes(ticks)).map_err(|_| TIME_OF_LAST_WRITE)
+/// Reads a record that is a time. `what` names it in the error.
+pub(super) fn read_time(record: &[u8], what: &'static str) -> Result<Timestamp, StorageError> {
+    let ticks = record.try_into().ok().map(i64::from_be_bytes);
+    let time = ticks.and_then(|ticks| Timestamp::from_unix_ticks(ticks).ok());
+    time.ok_or(StorageError::corrupt(what))
 }
 
 /// The key of a table.
@@ -67,47 +78,30 @@ pub(super) fn table_key(account: &str, name: &TableName) -> Vec<u8> {
     table_key_from(account, &name.to_lowercase())
 }
 
-/// The key at which the tables with that lower-cased name or a later one start; any text does for a name.
+/// The key at which the tables with this lower-cased name or a later one start. The name may be any string.
 pub(super) fn table_key_from(account: &str, name: &str) -> Vec<u8> {
-    let mut key = table_prefix(account, 0);
-    key.extend_from_slice(name.as_bytes());
-    key
+    account_key(b't', account, 0, name)
 }
 
 /// The key before which the tables of an account end.
 pub(super) fn tables_end(account: &str) -> Vec<u8> {
-    table_prefix(account, 1)
+    account_key(b't', account, 1, "")
 }
 
-/// The key of what is left of a table that was deleted.
+/// The key of the reservation of a deleted table's name.
 pub(super) fn deleted_table_key(account: &str, name: &TableName) -> Vec<u8> {
-    let mut key = deleted_prefix(account, 0);
-    key.extend_from_slice(name.to_lowercase().as_bytes());
-    key
+    account_key(b'd', account, 0, &name.to_lowercase())
 }
 
-/// The keys of what is left of all tables of an account that were deleted.
+/// The range of the reservations of an account.
 pub(super) fn deleted_tables(account: &str) -> (Vec<u8>, Vec<u8>) {
-    (deleted_prefix(account, 0), deleted_prefix(account, 1))
+    let key = |end| account_key(b'd', account, end, "");
+    (key(0), key(1))
 }
 
-/// Prints until when the name of a deleted table stays taken.
-pub(super) fn deleted_table_record(until: Timestamp) -> Vec<u8> {
-    until.unix_ticks().to_be_bytes().to_vec()
-}
-
-/// Reads until when the name of a deleted table stays taken.
-pub(super) fn read_deleted_table(record: &[u8]) -> Result<Timestamp, StorageError> {
-    let ticks = record.try_into().ok().map(i64::from_be_bytes);
-    let until = ticks.and_then(|ticks| Timestamp::from_unix_ticks(ticks).ok());
-    until.ok_or(StorageError::Corrupt {
-        what: "deleted table",
-    })
-}
-
-/// Prints the record of a table.
+/// Writes the record of a table.
 pub(super) fn table_record(table: &Table) -> Vec<u8> {
-    let mut record = table.id.0.to_be_bytes().to_vec();
+    let mut record = table_id_record(table.id);
     record.extend_from_slice(table.name.as_bytes());
     record
 }
@@ -120,21 +114,17 @@ pub(super) fn read_table(record: &[u8]) -> Result<Table, StorageError> {
             name: std::str::from_utf8(name).ok()?.to_owned(),
         })
     });
-    table.ok_or(StorageError::Corrupt { what: "table" })
+    table.ok_or(StorageError::corrupt("table"))
 }
 
 /// The key of the stored access policies of a table.
 pub(super) fn acl_key(table: TableId) -> Vec<u8> {
-    let mut key = b"a".to_vec();
-    key.extend_from_slice(&table.0.to_be_bytes());
-    key
+    table.key(b'a')
 }
 
-/// The key of the mark of a deleted table whose entities are still to be swept.
+/// The key of the mark of a deleted table that is not cleaned up yet.
 pub(super) fn clean_up_key(table: TableId) -> Vec<u8> {
-    let mut key = b"s".to_vec();
-    key.extend_from_slice(&table.0.to_be_bytes());
-    key
+    table.key(b's')
 }
 
 /// The key before which all such marks lie.
@@ -142,40 +132,41 @@ pub(super) const CLEAN_UPS_END: &[u8] = b"t";
 
 /// Reads the key of such a mark.
 pub(super) fn read_clean_up_key(key: &[u8]) -> Result<TableId, StorageError> {
-    let id = key.get(1..).and_then(|id| id.try_into().ok());
-    let id = id.ok_or(StorageError::Corrupt {
-        what: "mark of a deleted table",
-    })?;
-    Ok(TableId(u64::from_be_bytes(id)))
+    let id = key.get(1..).and_then(TableId::read);
+    id.ok_or(StorageError::corrupt("mark of a deleted table"))
 }
 
 /// The key of the service properties of an account.
 pub(super) fn properties_key(account: &str) -> Vec<u8> {
-    let mut key = b"p".to_vec();
-    key.extend_from_slice(account.as_bytes());
-    key
+    [b"p", account.as_bytes()].concat()
 }
 
 /// The key of an entity.
 pub(super) fn entity_key(table: TableId, key: &EntityKey) -> Vec<u8> {
-    let (partition_key, row_key) = (key.partition_key().as_str(), key.row_key().as_str());
-    let mut bytes = partition_start(table, partition_key);
-    push_string(&mut bytes, row_key);
-    bytes
+    key_at(table, key.partition_key().as_str(), key.row_key().as_str())
+}
+
+/// The key of an entity with these keys, which may be any strings.
+pub(super) fn key_at(table: TableId, partition_key: &str, row_key: &str) -> Vec<u8> {
+    let mut key = partition_start(table, partition_key);
+    push_string(&mut key, row_key);
+    key
+}
+
+/// The key of an entity with these encoded keys.
+pub(super) fn key_of_encoded(table: TableId, partition_key: &[u8], row_key: &[u8]) -> Vec<u8> {
+    [&entities_start(table), partition_key, &[SEPARATOR], row_key].concat()
 }
 
 /// The key at which the entities of a table start.
 pub(super) fn entities_start(table: TableId) -> Vec<u8> {
-    let mut key = Vec::with_capacity(64);
-    key.push(b'e');
-    key.extend_from_slice(&table.0.to_be_bytes());
-    key
+    table.key(b'e')
 }
 
 /// The key before which the entities of a table end.
 pub(super) fn entities_end(table: TableId) -> Vec<u8> {
     let mut key = entities_start(table);
-    // No encoded text starts with this byte.
+    // No encoded string starts with this byte.
     key.push(0xFF);
     key
 }
@@ -188,81 +179,71 @@ pub(super) fn partition_start(table: TableId, partition_key: &str) -> Vec<u8> {
     key
 }
 
-/// The key before which a partition ends: whatever can follow the partition key sorts after it.
+/// The key before which a partition ends: all that can follow the partition key sorts after it.
 pub(super) fn partition_end(table: TableId, partition_key: &str) -> Vec<u8> {
-    let mut key = entities_start(table);
-    push_string(&mut key, partition_key);
-    key.push(SEPARATOR + 1);
-    key
+    end_of_partition(&partition_start(table, partition_key))
 }
 
-/// The first key after that one: nothing lies between a key and the same key with this byte at its end.
+/// The next key: nothing lies between a key and the same key with this byte at its end.
 pub(super) fn after(mut key: Vec<u8>) -> Vec<u8> {
     key.push(0);
     key
 }
 
-/// Cuts the key of an entity behind the separator: what its partition has in common, and the row key.
+/// Splits the key of an entity after the separator: the part that all keys of the partition have in common, and the row key.
 pub(super) fn split_entity_key(key: &[u8]) -> Option<(&[u8], &[u8])> {
     let (_, keys) = key.split_first_chunk::<ENTITY_PREFIX_BYTES>()?;
     let end = keys.iter().position(|byte| *byte == SEPARATOR)?;
     key.split_at_checked(ENTITY_PREFIX_BYTES + end + 1)
 }
 
-/// The key before which the partition ends that has this in common.
+/// The key before which the partition ends whose keys have this in common.
 pub(super) fn end_of_partition(common: &[u8]) -> Vec<u8> {
     let mut key = common.to_vec();
     key.pop();
-    key.push(SEPARATOR + 1);
+    key.push(SEPARATOR_AND_NEXT);
     key
 }
 
 /// Reads the partition key and the row key; borrowed where UTF-8 and CESU-8 are the same.
 pub(super) fn read_entity_key(key: &[u8]) -> Result<(Cow<'_, str>, Cow<'_, str>), StorageError> {
-    let texts = key
-        .split_first_chunk::<ENTITY_PREFIX_BYTES>()
-        .and_then(|(_, keys)| {
-            let end = keys.iter().position(|byte| *byte == SEPARATOR)?;
-            let (partition_key, row_key) = keys.split_at_checked(end)?;
-            let (_, row_key) = row_key.split_first()?;
-            Some((read_string(partition_key)?, read_string(row_key)?))
-        });
-    texts.ok_or(StorageError::Corrupt {
-        what: "key of an entity",
-    })
+    let keys = split_entity_key(key).and_then(|(partition, row_key)| {
+        let (_, partition_key) = partition.split_first_chunk::<ENTITY_PREFIX_BYTES>()?;
+        let (_, partition_key) = partition_key.split_last()?;
+        Some((read_string(partition_key)?, read_string(row_key)?))
+    });
+    keys.ok_or(StorageError::corrupt(ENTITY_KEY))
 }
 
 /// Reads where a range of entities starts, as the first keys that an entity in it could have.
 ///
-/// A range may start where no entity can be: behind all that begins with a text, which is a byte below all that a key can
-/// hold at the end of that text.
+/// A range may start where no entity can be: after everything that begins with a string, which is a byte below all that a key can
+/// hold at the end of that string.
 pub(super) fn read_start(start: &[u8]) -> Result<(String, String), StorageError> {
-    let text = |bytes: &[u8]| match bytes.split_last() {
+    let string = |bytes: &[u8]| match bytes.split_last() {
         Some((..=SEPARATOR_AND_NEXT, before)) => {
             Some(read_string(before)?.into_owned() + FIRST_CHARACTER)
         }
         _ => read_string(bytes).map(Cow::into_owned),
     };
-    let texts = start
+    let keys = start
         .split_first_chunk::<ENTITY_PREFIX_BYTES>()
         .and_then(|(_, keys)| {
             let mut parts = keys.splitn(2, |byte| *byte == SEPARATOR);
-            let partition_key = text(parts.next().unwrap_or_default())?;
-            Some((partition_key, text(parts.next().unwrap_or_default())?))
+            let partition_key = string(parts.next().unwrap_or_default())?;
+            Some((partition_key, string(parts.next().unwrap_or_default())?))
         });
-    texts.ok_or(StorageError::Corrupt {
-        what: "key of an entity",
-    })
+    keys.ok_or(StorageError::corrupt(ENTITY_KEY))
 }
 
-/// Adds a text in CESU-8: its UTF-16 code units, each as UTF-8 writes a character of that number.
-pub(super) fn push_string(out: &mut Vec<u8>, text: &str) {
-    if !text.bytes().any(|byte| byte >= FOUR_BYTES) {
-        out.extend_from_slice(text.as_bytes());
+/// Adds a string in CESU-8: its UTF-16 code units, each as UTF-8 writes a character of that number.
+pub(super) fn push_string(out: &mut Vec<u8>, string: &str) {
+    if !string.bytes().any(|byte| byte >= FOUR_BYTES) {
+        out.extend_from_slice(string.as_bytes());
         return;
     }
     let mut buffer = [0; 4];
-    for character in text.chars() {
+    for character in string.chars() {
         if character <= '\u{FFFF}' {
             out.extend_from_slice(character.encode_utf8(&mut buffer).as_bytes());
         } else {
@@ -278,11 +259,11 @@ pub(super) fn push_string(out: &mut Vec<u8>, text: &str) {
     }
 }
 
-/// Reads a text in CESU-8; `None` when it is none.
+/// Reads a string in CESU-8; `None` if it is malformed.
 fn read_string(bytes: &[u8]) -> Option<Cow<'_, str>> {
-    // Surrogates are no UTF-8, so what is UTF-8 has none.
-    if let Ok(text) = std::str::from_utf8(bytes) {
-        return Some(Cow::Borrowed(text));
+    // UTF-8 has no surrogates, so valid UTF-8 is the same in CESU-8.
+    if let Ok(string) = std::str::from_utf8(bytes) {
+        return Some(Cow::Borrowed(string));
     }
     let mut units = Vec::with_capacity(bytes.len());
     let mut rest = bytes;
@@ -302,20 +283,9 @@ fn read_string(bytes: &[u8]) -> Option<Cow<'_, str>> {
     String::from_utf16(&units).ok().map(Cow::Owned)
 }
 
-fn table_prefix(account: &str, end: u8) -> Vec<u8> {
-    account_prefix(b't', account, end)
-}
-
-fn deleted_prefix(account: &str, end: u8) -> Vec<u8> {
-    account_prefix(b'd', account, end)
-}
-
-fn account_prefix(kind: u8, account: &str, end: u8) -> Vec<u8> {
-    let mut key = Vec::with_capacity(64);
-    key.push(kind);
-    key.extend_from_slice(account.as_bytes());
-    key.push(end);
-    key
+/// The kind, the account, a byte that is 0 except at the end of a range, and a lower-cased name.
+fn account_key(kind: u8, account: &str, end: u8, name: &str) -> Vec<u8> {
+    [&[kind], account.as_bytes(), &[end], name.as_bytes()].concat()
 }
 
 fn low_byte(number: u16) -> u8 {
@@ -327,13 +297,8 @@ fn bits(byte: u8, mask: u8) -> u16 {
     u16::from(byte & mask)
 }
 
-const NUMBER_OF_TABLES: StorageError = StorageError::Corrupt {
-    what: "number of tables",
-};
-
-const TIME_OF_LAST_WRITE: StorageError = StorageError::Corrupt {
-    what: "time of the last write",
-};
+const TABLE_COUNT: &str = "number of tables";
+const ENTITY_KEY: &str = "key of an entity";
 
 /// Stands between partition key and row key; sorts before every byte that a key can hold.
 const SEPARATOR: u8 = 0;
@@ -388,7 +353,7 @@ mod tests {
             let _ = read_entity_key(&bytes);
             let _ = read_table(&bytes);
             let _ = read_table_id(&bytes);
-            let _ = read_deleted_table(&bytes);
+            let _ = read_time(&bytes, "time");
             let _ = read_string(&bytes);
         }
     }

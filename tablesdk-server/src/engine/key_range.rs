@@ -4,22 +4,21 @@
 //! true. `key_ranges.rs` combines them into the ranges of a filter. This module knows no entities and no storage.
 
 use std::cmp::Ordering;
-use std::ops::Bound;
 
+use tablesdk_protocol::Value;
 use tablesdk_protocol::filter::{Comparison, ComparisonOperator};
 use tablesdk_protocol::limits::KEY_UNITS_MAX;
-use tablesdk_protocol::{Value, compare_utf16};
 
 use super::key_codec::{self, TableId};
 
-/// The keys that can satisfy a filter: an interval of partition keys and one of row keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct KeyRange<'f> {
-    partition: Interval<'f>,
-    row: Interval<'f>,
+/// The keys that can satisfy a filter: an interval of partition keys and one of row keys. Ranges are ordered by their starts.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct KeyRange {
+    partition: Interval,
+    row: Interval,
 }
 
-impl<'f> KeyRange<'f> {
+impl KeyRange {
     /// Every key.
     pub(super) const ALL: Self = Self {
         partition: Interval::ALL,
@@ -27,99 +26,63 @@ impl<'f> KeyRange<'f> {
     };
 
     /// The range of stored keys.
-    pub(super) fn to_stored_range(self, table: TableId) -> StoredRange {
-        let at = |partition_key: &str, row_key: &str| {
-            let mut key = key_codec::partition_start(table, partition_key);
-            key_codec::push_string(&mut key, row_key);
-            key
+    pub(super) fn to_stored_range(&self, table: TableId) -> StoredRange {
+        let key = |partition_key, row_key| key_codec::key_of_encoded(table, partition_key, row_key);
+        let partition_end = |partition_key| key_codec::end_of_partition(&key(partition_key, &[]));
+        let start = match self.partition.start.as_deref().map(Border::of) {
+            None => key_codec::entities_start(table),
+            Some(Border::At(first)) => key(first, self.row.start.as_deref().unwrap_or_default()),
+            Some(Border::After(before)) => partition_end(before),
         };
-        let start = match self.partition.lower {
-            Bound::Unbounded => key_codec::entities_start(table),
-            Bound::Excluded(partition_key) => key_codec::partition_end(table, partition_key),
-            Bound::Included(partition_key) => match self.row.lower {
-                Bound::Unbounded => key_codec::partition_start(table, partition_key),
-                Bound::Included(row_key) => at(partition_key, row_key),
-                Bound::Excluded(row_key) => key_codec::after(at(partition_key, row_key)),
+        let end = match self.partition.end.as_deref().map(Border::of) {
+            None => key_codec::entities_end(table),
+            Some(Border::At(after)) => key(after, &[]),
+            Some(Border::After(last)) => match &self.row.end {
+                None => partition_end(last),
+                Some(row_key) => key(last, row_key),
             },
         };
-        let end = match self.partition.upper {
-            Bound::Unbounded => key_codec::entities_end(table),
-            Bound::Excluded(partition_key) => key_codec::partition_start(table, partition_key),
-            Bound::Included(partition_key) => match self.row.upper {
-                Bound::Unbounded => key_codec::partition_end(table, partition_key),
-                Bound::Included(row_key) => key_codec::after(at(partition_key, row_key)),
-                Bound::Excluded(row_key) => at(partition_key, row_key),
-            },
-        };
+        let row_keys = (!self.is_one_partition() && self.row != Interval::ALL).then(|| {
+            let Interval { start, end } = self.row.clone();
+            let start = start.unwrap_or_default();
+            RowKeyRange { start, end }
+        });
         StoredRange {
             start,
             end,
-            row_keys: self.row_keys(),
+            row_keys,
         }
     }
 
-    /// The interval of row keys, where it cuts something out of the middle of the range.
-    fn row_keys(self) -> Option<RowKeyRange> {
-        let is_one_partition = match (self.partition.lower, self.partition.upper) {
-            (Bound::Included(first), Bound::Included(last)) => first == last,
-            _ => false,
-        };
-        if is_one_partition || self.row == Interval::ALL {
-            return None;
-        }
-        let bytes = |text: &str| {
-            let mut bytes = Vec::with_capacity(text.len() + 1);
-            key_codec::push_string(&mut bytes, text);
-            bytes
-        };
-        Some(RowKeyRange {
-            start: match self.row.lower {
-                Bound::Unbounded => Vec::new(),
-                Bound::Included(text) => bytes(text),
-                Bound::Excluded(text) => key_codec::after(bytes(text)),
-            },
-            end: match self.row.upper {
-                Bound::Unbounded => None,
-                Bound::Included(text) => Some(key_codec::after(bytes(text))),
-                Bound::Excluded(text) => Some(bytes(text)),
-            },
-        })
-    }
-
-    /// The order in which ranges start.
-    pub(super) fn compare_starts(&self, other: &Self) -> Ordering {
-        compare_lower(&self.partition.lower, &other.partition.lower)
-            .then_with(|| compare_lower(&self.row.lower, &other.row.lower))
+    /// Whether the interval of row keys cuts nothing out of the middle of the range.
+    fn is_one_partition(&self) -> bool {
+        let end = self.partition.end.as_deref().map(Border::of);
+        matches!((&self.partition.start, end), (Some(first), Some(Border::After(last))) if first == last)
     }
 
     /// The keys for which the comparison holds, or more; `None` when it holds for none.
-    pub(super) fn of_comparison(comparison: &'f Comparison) -> Option<Self> {
+    pub(super) fn of_comparison(comparison: &Comparison) -> Option<Self> {
         let is_partition = comparison.property == "PartitionKey";
         if !is_partition && comparison.property != "RowKey" {
             return Some(Self::ALL);
         }
-        let Value::String(text) = &comparison.literal else {
-            // A key is a text, and a text is less than a literal of any other type.
+        let Value::String(literal) = &comparison.literal else {
+            // A key is a string, and a string is less than a literal of any other type.
             let holds = comparison.operator.matches(Ordering::Less);
             return holds.then_some(Self::ALL);
         };
-        // The character that separates the two keys in the storage cannot be part of a bound there, and a text that is longer
-        // than any key need not be: many of them would take room.
-        if text.contains('\0') || text.len() > KEY_BYTES_MAX {
+        // The character that separates the two keys in the storage must not be part of a bound. A string that is longer than any
+        // key needs no bound, and many of them would take memory.
+        if literal.contains('\0') || literal.len() > KEY_BYTES_MAX {
             return (comparison.operator != ComparisonOperator::Equal).then_some(Self::ALL);
         }
-        let interval = Interval::of(comparison.operator, text);
-        Some(if is_partition {
-            Self {
-                partition: interval,
-                ..Self::ALL
-            }
+        let interval = Interval::of(comparison.operator, literal);
+        let (partition, row) = if is_partition {
+            (interval, Interval::ALL)
         } else {
-            Self {
-                row: interval,
-                ..Self::ALL
-            }
-        })
+            (Interval::ALL, interval)
+        };
+        Some(Self { partition, row })
     }
 
     /// The keys in both; `None` when there are none.
@@ -155,90 +118,76 @@ pub(super) struct RowKeyRange {
     pub(super) end: Option<Vec<u8>>,
 }
 
-/// The texts between two bounds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Interval<'f> {
-    lower: Bound<&'f str>,
-    upper: Bound<&'f str>,
+/// The encoded strings from `start` up to but not including `end`; `None` for no bound.
+///
+/// A bound is an encoded string, or an encoded string with a 0 at its end, which is the next one in the order of bytes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Interval {
+    start: Option<Vec<u8>>,
+    end: Option<Vec<u8>>,
 }
 
-impl<'f> Interval<'f> {
+impl Interval {
     const ALL: Self = Self {
-        lower: Bound::Unbounded,
-        upper: Bound::Unbounded,
+        start: None,
+        end: None,
     };
 
-    /// The texts for which the comparison with that literal holds, or more.
-    const fn of(operator: ComparisonOperator, literal: &'f str) -> Self {
-        let (lower, upper) = match operator {
-            ComparisonOperator::Equal => (Bound::Included(literal), Bound::Included(literal)),
-            ComparisonOperator::GreaterThan => (Bound::Excluded(literal), Bound::Unbounded),
-            ComparisonOperator::GreaterThanOrEqual => (Bound::Included(literal), Bound::Unbounded),
-            ComparisonOperator::LessThan => (Bound::Unbounded, Bound::Excluded(literal)),
-            ComparisonOperator::LessThanOrEqual => (Bound::Unbounded, Bound::Included(literal)),
-            ComparisonOperator::NotEqual => (Bound::Unbounded, Bound::Unbounded),
+    /// The strings for which the comparison with that literal holds, or more.
+    fn of(operator: ComparisonOperator, literal: &str) -> Self {
+        let at = || {
+            let mut bytes = Vec::with_capacity(literal.len() + 1);
+            key_codec::push_string(&mut bytes, literal);
+            Some(bytes)
         };
-        Self { lower, upper }
+        let after = || at().map(key_codec::after);
+        let (start, end) = match operator {
+            ComparisonOperator::Equal => (at(), after()),
+            ComparisonOperator::GreaterThan => (after(), None),
+            ComparisonOperator::GreaterThanOrEqual => (at(), None),
+            ComparisonOperator::LessThan => (None, at()),
+            ComparisonOperator::LessThanOrEqual => (None, after()),
+            ComparisonOperator::NotEqual => (None, None),
+        };
+        Self { start, end }
     }
 
-    /// The texts in both; `None` when there are none.
+    /// The strings in both; `None` when there are none.
     fn intersection(&self, other: &Self) -> Option<Self> {
-        let lower = match compare_lower(&self.lower, &other.lower) {
-            Ordering::Less => other.lower,
-            _ => self.lower,
-        };
-        let upper = match compare_upper(&self.upper, &other.upper) {
-            Ordering::Greater => other.upper,
-            _ => self.upper,
-        };
-        let is_empty = match (lower, upper) {
-            (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
-            (Bound::Included(low), Bound::Included(high)) => compare_utf16(low, high).is_gt(),
-            (
-                Bound::Included(low) | Bound::Excluded(low),
-                Bound::Included(high) | Bound::Excluded(high),
-            ) => compare_utf16(low, high).is_ge(),
-        };
-        (!is_empty).then_some(Self { lower, upper })
+        let start = self.start.as_ref().max(other.start.as_ref());
+        let ends = self.end.iter().chain(&other.end);
+        let end = ends.min();
+        let is_empty = matches!((start, end), (Some(start), Some(end)) if start >= end);
+        (!is_empty).then(|| Self {
+            start: start.cloned(),
+            end: end.cloned(),
+        })
     }
 
-    /// The texts in either, and between them.
+    /// The strings in either, and between them.
     fn hull(&self, other: &Self) -> Self {
+        let ends = self.end.as_ref().zip(other.end.as_ref());
         Self {
-            lower: match compare_lower(&self.lower, &other.lower) {
-                Ordering::Greater => other.lower,
-                _ => self.lower,
-            },
-            upper: match compare_upper(&self.upper, &other.upper) {
-                Ordering::Less => other.upper,
-                _ => self.upper,
-            },
+            start: self.start.as_ref().min(other.start.as_ref()).cloned(),
+            end: ends.map(|(a, b)| a.max(b).clone()),
         }
     }
 }
 
-/// Which of two lower bounds admits less: that one is greater.
-fn compare_lower(a: &Bound<&str>, b: &Bound<&str>) -> Ordering {
-    let rank = |bound: &Bound<&str>| u8::from(matches!(bound, Bound::Excluded(_)));
-    match (text_of(a), text_of(b)) {
-        (Some(x), Some(y)) => compare_utf16(x, y).then(rank(a).cmp(&rank(b))),
-        (x, y) => x.is_some().cmp(&y.is_some()),
-    }
+/// A bound of an [`Interval`].
+enum Border<'b> {
+    /// Directly before this string.
+    At(&'b [u8]),
+    /// Directly after this string.
+    After(&'b [u8]),
 }
 
-/// Which of two upper bounds admits more: that one is greater.
-fn compare_upper(a: &Bound<&str>, b: &Bound<&str>) -> Ordering {
-    let rank = |bound: &Bound<&str>| u8::from(matches!(bound, Bound::Included(_)));
-    match (text_of(a), text_of(b)) {
-        (Some(x), Some(y)) => compare_utf16(x, y).then(rank(a).cmp(&rank(b))),
-        (x, y) => x.is_none().cmp(&y.is_none()),
-    }
-}
-
-const fn text_of<'f>(bound: &Bound<&'f str>) -> Option<&'f str> {
-    match bound {
-        Bound::Included(text) | Bound::Excluded(text) => Some(text),
-        Bound::Unbounded => None,
+impl<'b> Border<'b> {
+    fn of(bound: &'b [u8]) -> Self {
+        match bound.strip_suffix(&[0]) {
+            Some(string) => Self::After(string),
+            None => Self::At(bound),
+        }
     }
 }
 

@@ -15,7 +15,7 @@ pub(super) fn stored_ranges(filter: Option<&Filter>, table: TableId) -> Vec<Stor
     let mut ranges = filter.map_or_else(|| vec![KeyRange::ALL], of);
     if ranges.len() > RANGES_MAX {
         // Neighbours are read as one, with what lies between.
-        ranges.sort_unstable_by(KeyRange::compare_starts);
+        ranges.sort_unstable();
         let together = ranges.len().div_ceil(RANGES_MAX);
         ranges = ranges.chunks(together).filter_map(hull).collect();
     }
@@ -40,9 +40,9 @@ pub(super) fn stored_ranges(filter: Option<&Filter>, table: TableId) -> Vec<Stor
 }
 
 /// The keys that can satisfy the filter; none when no key can.
-fn of(filter: &Filter) -> Vec<KeyRange<'_>> {
+fn of(filter: &Filter) -> Vec<KeyRange> {
     let mut effort = EFFORT_MAX;
-    filter.fold(|filter, mut parts: Vec<Vec<KeyRange<'_>>>| {
+    filter.fold(|filter, mut parts: Vec<Vec<KeyRange>>| {
         // A filter that is nested deep would hand its ranges on from level to level.
         effort = effort.saturating_sub(parts.iter().map(Vec::len).sum());
         if effort == 0 {
@@ -70,7 +70,7 @@ fn of(filter: &Filter) -> Vec<KeyRange<'_>> {
 }
 
 /// The keys in all the parts. A part that would multiply the ranges too much counts as one range.
-fn intersection<'f>(parts: &[Vec<KeyRange<'f>>]) -> Vec<KeyRange<'f>> {
+fn intersection(parts: &[Vec<KeyRange>]) -> Vec<KeyRange> {
     let mut common = Some(KeyRange::ALL);
     for part in parts {
         let hull = hull(part);
@@ -88,10 +88,12 @@ fn intersection<'f>(parts: &[Vec<KeyRange<'f>>]) -> Vec<KeyRange<'f>> {
     ranges
 }
 
-fn hull<'f>(ranges: &[KeyRange<'f>]) -> Option<KeyRange<'f>> {
-    let mut ranges = ranges.iter().copied();
-    let first = ranges.next()?;
-    Some(ranges.fold(first, |hull, range| hull.hull(&range)))
+fn hull(ranges: &[KeyRange]) -> Option<KeyRange> {
+    let (first, rest) = ranges.split_first()?;
+    Some(
+        rest.iter()
+            .fold(first.clone(), |hull, range| hull.hull(range)),
+    )
 }
 
 /// The most ranges of a query. More would each be cheaper to read, but take longer to seek and more room to keep.

@@ -24,7 +24,6 @@ mod size;
 mod table_scan;
 mod view;
 
-use std::fmt;
 #[cfg(feature = "durable")]
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -78,7 +77,7 @@ impl Engine {
         paging: Paging,
     ) -> Result<Self, StorageError> {
         let last = storage.snapshot().get(key_codec::LAST_WRITE)?;
-        let last = last.map(|record| key_codec::read_last_write(&record));
+        let last = last.map(|record| key_codec::read_time(&record, "time of the last write"));
         let last = last.transpose()?.unwrap_or(Timestamp::MIN);
         Ok(Self {
             storage,
@@ -184,10 +183,7 @@ impl Engine {
         let timestamp = clock.next();
         let mut batch = decide::decide(&self.uncommitted(), account, command, timestamp)?;
         if self.storage.is_persistent() {
-            batch.put(
-                key_codec::LAST_WRITE,
-                key_codec::last_write_record(timestamp),
-            );
+            batch.put(key_codec::LAST_WRITE, key_codec::time_record(timestamp));
         }
         let commit = self.storage.commit(batch)?;
         Ok(Some((Outcome { timestamp }, commit)))
@@ -232,14 +228,6 @@ impl Engine {
     ) -> Result<Option<Commit>, StorageError> {
         let batch = clean_up::next_batch(&self.uncommitted(), cursor)?;
         batch.map(|batch| self.storage.commit(batch)).transpose()
-    }
-}
-
-impl fmt::Debug for Engine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Engine")
-            .field("storage", &self.storage)
-            .finish_non_exhaustive()
     }
 }
 

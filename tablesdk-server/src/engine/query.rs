@@ -62,7 +62,7 @@ impl Query<'_> {
     fn ranges(&self) -> VecDeque<StoredRange> {
         let mut ranges = stored_ranges(self.filter, self.table);
         for from in self.from.iter().copied().chain(&self.within.first) {
-            let first = self.key(&from.partition_key, &from.row_key);
+            let first = key_codec::key_at(self.table, &from.partition_key, &from.row_key);
             for range in ranges.iter_mut().filter(|range| range.start < first) {
                 range.start.clone_from(&first);
             }
@@ -70,7 +70,9 @@ impl Query<'_> {
         if let Some(last) = &self.within.last {
             let partition_key = &last.partition_key;
             let end = match &last.row_key {
-                Some(row_key) => key_codec::after(self.key(partition_key, row_key)),
+                Some(row_key) => {
+                    key_codec::after(key_codec::key_at(self.table, partition_key, row_key))
+                }
                 None => key_codec::partition_end(self.table, partition_key),
             };
             for range in ranges.iter_mut().filter(|range| range.end > end) {
@@ -79,12 +81,6 @@ impl Query<'_> {
         }
         ranges.retain(|range| range.start < range.end);
         ranges.into()
-    }
-
-    fn key(&self, partition_key: &str, row_key: &str) -> Vec<u8> {
-        let mut key = key_codec::partition_start(self.table, partition_key);
-        key_codec::push_string(&mut key, row_key);
-        key
     }
 }
 
@@ -248,7 +244,6 @@ mod tests {
     use crate::storage::{MemoryStorage, Records, Snapshot, Storage, WriteBatch};
 
     /// Counts the records that are read.
-    #[derive(Debug)]
     struct Counting(Box<dyn Snapshot>, Arc<AtomicUsize>);
 
     impl Snapshot for Counting {

@@ -39,9 +39,7 @@ pub(super) fn read_acl(record: &[u8]) -> Result<Vec<SignedIdentifier>, StorageEr
         }
         Some(identifiers)
     };
-    read(&mut input).ok_or(StorageError::Corrupt {
-        what: "stored access policy",
-    })
+    read(&mut input).ok_or(StorageError::corrupt("stored access policy"))
 }
 
 /// Prints the properties of a service; what they leave open is stored as off.
@@ -103,9 +101,7 @@ pub(super) fn read_properties(record: &[u8]) -> Result<ServiceProperties, Storag
             cors: Some(cors),
         })
     };
-    read(&mut input).ok_or(StorageError::Corrupt {
-        what: "service properties",
-    })
+    read(&mut input).ok_or(StorageError::corrupt("service properties"))
 }
 
 const fn lists(rule: &CorsRule) -> [&Vec<String>; 4] {

@@ -19,7 +19,6 @@ use crate::storage::Records;
 use crate::storage::{Snapshot, StorageError};
 
 /// The tables of all accounts at one moment.
-#[derive(Debug)]
 pub(crate) struct View {
     snapshot: Box<dyn Snapshot>,
 }
@@ -73,7 +72,9 @@ impl View {
             .snapshot
             .get(&key_codec::deleted_table_key(account, name))?;
         let record = record.as_deref();
-        record.map(key_codec::read_deleted_table).transpose()
+        record
+            .map(|record| key_codec::read_time(record, "deleted table"))
+            .transpose()
     }
 
     /// The keys of what is left of the deleted tables of an account, and until when.
@@ -85,7 +86,7 @@ impl View {
         let records = self.snapshot.range(&start, &end);
         records.map(|record| {
             let (key, record) = record?;
-            Ok((key, key_codec::read_deleted_table(&record)?))
+            Ok((key, key_codec::read_time(&record, "deleted table")?))
         })
     }
 

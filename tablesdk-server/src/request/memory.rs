@@ -5,7 +5,6 @@
 //! knows neither sockets nor operations.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -16,6 +15,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
 /// A bound on memory, shared by all transfers in one direction.
+#[derive(Debug)]
 pub(crate) struct MemoryBudget {
     /// Has a permit for each byte.
     total: Arc<Semaphore>,
@@ -29,7 +29,7 @@ pub(crate) struct MemoryBudget {
 /// Who a transfer is for: an account, and the address that the connection came from.
 type Client = (String, IpAddr);
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Transfers {
     count: u64,
     list: BTreeMap<u64, Arc<Transfer>>,
@@ -90,14 +90,6 @@ impl MemoryBudget {
         let transfers = lock(&self.transfers);
         let stalled = transfers.list.values().filter(|it| it.is_stalled(now));
         stalled.take(CUT_AT_ONCE).for_each(|it| it.cut());
-    }
-}
-
-impl fmt::Debug for MemoryBudget {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MemoryBudget")
-            .field("available", &self.total.available_permits())
-            .finish_non_exhaustive()
     }
 }
 

@@ -176,7 +176,6 @@ mod tests {
 
     /// A storage whose commits take that long, and which notes when each begins.
     #[cfg(feature = "durable")]
-    #[derive(Debug)]
     struct SlowCommits {
         records: MemoryStorage,
         began: Arc<Mutex<Vec<Instant>>>,

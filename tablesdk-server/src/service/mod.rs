@@ -50,7 +50,6 @@ pub(crate) struct Options {
 }
 
 /// The table service of some accounts.
-#[derive(Debug)]
 pub(crate) struct Service {
     /// The keys of each account.
     accounts: HashMap<String, Vec<SharedKey>>,

@@ -256,15 +256,15 @@ mod tests {
         let whole = backup();
         let step = whole.len() / 30;
         for end in (0..whole.len()).step_by(step).chain([whole.len() - 1]) {
-            restored(&whole[..end]).unwrap_err();
+            restored(&whole[..end]).err().unwrap();
         }
         for place in (0..whole.len()).step_by(step).chain([40, whole.len() - 1]) {
             let mut damaged = whole.clone();
             damaged[place] ^= 0x10;
-            restored(&damaged).unwrap_err();
+            restored(&damaged).err().unwrap();
         }
         let mut longer = whole;
         longer.push(0);
-        restored(&longer).unwrap_err();
+        restored(&longer).err().unwrap();
     }
 }

@@ -1,6 +1,5 @@
 //! [`Commit`]: a future that resolves when a batch is durable.
 
-use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -10,6 +9,7 @@ use super::StorageError;
 
 /// Resolves once a batch is as durable as its storage makes anything. The batch is applied whether this is awaited or not.
 #[must_use = "what was committed may not last yet"]
+#[derive(Debug)]
 pub(crate) struct Commit(Option<oneshot::Receiver<Result<(), StorageError>>>);
 
 impl Commit {
@@ -47,13 +47,5 @@ impl Future for Commit {
         let result = std::task::ready!(Pin::new(done).poll(context));
         // The sender was dropped without a result.
         Poll::Ready(result.unwrap_or(Err(StorageError::Closed)))
-    }
-}
-
-impl fmt::Debug for Commit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Commit")
-            .field("is_done", &self.0.is_none())
-            .finish()
     }
 }

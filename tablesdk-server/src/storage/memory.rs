@@ -3,7 +3,6 @@
 //! A reader keeps its version of the map, so it neither waits for writers nor makes them wait. The records do not survive the
 //! process; the durable storage implements the same trait.
 
-use std::fmt;
 use std::sync::{Mutex, PoisonError, RwLock};
 
 use bytes::Bytes;
@@ -81,14 +80,6 @@ impl Storage for MemoryStorage {
     }
 }
 
-impl fmt::Debug for MemoryStorage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MemoryStorage")
-            .field("records", &self.map().size())
-            .finish()
-    }
-}
-
 struct MemorySnapshot(Map<Bytes>);
 
 impl Snapshot for MemorySnapshot {
@@ -99,13 +90,5 @@ impl Snapshot for MemorySnapshot {
     fn range(&self, start: &[u8], end: &[u8]) -> Records<'_> {
         let records = map::range(&self.0, start, end);
         Box::new(records.map(|(key, record)| Ok((key.clone(), record.clone()))))
-    }
-}
-
-impl fmt::Debug for MemorySnapshot {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MemorySnapshot")
-            .field("records", &self.0.size())
-            .finish()
     }
 }

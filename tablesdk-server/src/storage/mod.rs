@@ -16,7 +16,6 @@ mod memory;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use std::fmt;
 use std::io;
 #[cfg(feature = "durable")]
 use std::path::PathBuf;
@@ -70,7 +69,7 @@ impl StorageOptions {
 }
 
 /// Ordered records, written in atomic batches.
-pub(crate) trait Storage: fmt::Debug + Send + Sync {
+pub(crate) trait Storage: Send + Sync {
     /// Everything that lasts, as it is now. Cheap: a request takes one for itself.
     fn snapshot(&self) -> Box<dyn Snapshot>;
 
@@ -100,7 +99,7 @@ pub(crate) trait Storage: fmt::Debug + Send + Sync {
 }
 
 /// The records as they were at one moment.
-pub(crate) trait Snapshot: fmt::Debug + Send + Sync {
+pub(crate) trait Snapshot: Send + Sync {
     /// The record under a key.
     fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StorageError>;
 
@@ -114,6 +113,11 @@ pub(crate) type Records<'a> =
     Box<dyn Iterator<Item = Result<(Bytes, Bytes), StorageError>> + Send + 'a>;
 
 impl StorageError {
+    /// A key or record that is malformed.
+    pub(crate) const fn corrupt(what: &'static str) -> Self {
+        Self::Corrupt { what }
+    }
+
     /// Whether the same may succeed later, without a restart. What failed has had no effect.
     pub(crate) const fn is_temporary(&self) -> bool {
         match self {

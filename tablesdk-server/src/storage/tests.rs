@@ -3,7 +3,7 @@
 use super::*;
 
 /// A storage of a test that differs from another one in a few methods.
-pub(crate) trait StorageDouble: fmt::Debug + Send + Sync {
+pub(crate) trait StorageDouble: Send + Sync {
     /// The storage that has all other methods.
     fn inner(&self) -> &dyn Storage;
 

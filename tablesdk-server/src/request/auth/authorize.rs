@@ -6,139 +6,191 @@
 use http::request::Parts;
 use http::{Method, header};
 use tablesdk_protocol::auth::sas::{
-    AccountPermission, AccountSas, SasKeyRange, SasResourceType, TablePermission,
+    AccountPermission, SasKeyRange, SasResourceType, TablePermission,
 };
 use tablesdk_protocol::header::X_HTTP_METHOD;
 use tablesdk_protocol::operation::{Operation, QueryOptions, batch, get_entity, update_entity};
 use tablesdk_protocol::{EntityKey, ErrorCode, ResourcePath, ServiceError, TableName};
 
-use super::{Principal, TableGrant, TokenAction};
+use super::{Principal, TokenAction};
 
-/// A change of one entity, as far as permissions care.
+/// What an operation requires of each kind of credential.
+#[derive(Debug)]
+struct Requirements {
+    /// An account SAS needs one of these resource types…
+    types: &'static [SasResourceType],
+    /// … and all the permissions of one of these sets.
+    account: &'static [&'static [AccountPermission]],
+    /// A table SAS needs all these permissions. It never permits an operation that is not on the entities of its table.
+    table: &'static [TablePermission],
+    /// A token needs all these actions.
+    token: &'static [TokenAction],
+}
+
+const CREATE_TABLE: Requirements = Requirements {
+    types: &[SasResourceType::Container],
+    account: &[&[AccountPermission::Create], &[AccountPermission::Write]],
+    table: &[],
+    token: &[TokenAction::CreateTables],
+};
+const DELETE_TABLE: Requirements = Requirements {
+    types: &[SasResourceType::Container],
+    account: &[&[AccountPermission::Delete]],
+    table: &[],
+    token: &[TokenAction::DeleteTables],
+};
+// SERVICE: older documents want the service for this.
+const READ_TABLES: Requirements = Requirements {
+    types: &[SasResourceType::Container, SasResourceType::Service],
+    account: &[&[AccountPermission::List]],
+    table: &[],
+    token: &[TokenAction::ReadTables],
+};
+const READ_SERVICE: Requirements = Requirements {
+    types: &[SasResourceType::Service],
+    account: &[&[AccountPermission::Read]],
+    table: &[],
+    token: &[TokenAction::ReadService],
+};
+const WRITE_SERVICE: Requirements = Requirements {
+    types: &[SasResourceType::Service],
+    account: &[&[AccountPermission::Write]],
+    table: &[],
+    token: &[TokenAction::WriteService],
+};
+const READ_ENTITIES: Requirements = Requirements {
+    types: &[SasResourceType::Object],
+    account: &[&[AccountPermission::Read]],
+    table: &[TablePermission::Read],
+    token: &[TokenAction::ReadEntities],
+};
+const INSERT: Requirements = Requirements {
+    types: &[SasResourceType::Object],
+    account: &[&[AccountPermission::Add]],
+    table: &[TablePermission::Add],
+    token: &[TokenAction::AddEntities],
+};
+const UPDATE: Requirements = Requirements {
+    types: &[SasResourceType::Object],
+    account: &[&[AccountPermission::Update]],
+    table: &[TablePermission::Update],
+    token: &[TokenAction::UpdateEntities],
+};
+const UPSERT: Requirements = Requirements {
+    types: &[SasResourceType::Object],
+    account: &[&[AccountPermission::Add, AccountPermission::Update]],
+    table: &[TablePermission::Add, TablePermission::Update],
+    token: &[TokenAction::AddEntities, TokenAction::UpdateEntities],
+};
+const DELETE: Requirements = Requirements {
+    types: &[SasResourceType::Object],
+    account: &[&[AccountPermission::Delete]],
+    table: &[TablePermission::Delete],
+    token: &[TokenAction::DeleteEntities],
+};
+
+/// A write of one entity, as far as permissions depend on it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Write<'a> {
-    /// The table.
-    pub(crate) table: &'a TableName,
-    /// The entity; `None` where it is in a body that was not read yet. Ask again once it was.
-    pub(crate) key: Option<&'a EntityKey>,
-    /// What happens to it.
-    pub(crate) kind: WriteKind,
+    table: &'a TableName,
+    /// `None` if the key is in a body that is not read yet. Then the write must be authorized again with its key.
+    key: Option<&'a EntityKey>,
+    requirements: &'static Requirements,
 }
 
 impl<'a> Write<'a> {
-    /// What a change of a batch does.
-    pub(crate) const fn of(change: &'a batch::Change) -> Self {
-        match change {
-            batch::Change::Delete(request) => Self {
-                table: &request.table,
-                key: Some(&request.key),
-                kind: WriteKind::Delete,
-            },
-            batch::Change::Insert(request) => Self {
-                table: &request.table,
-                key: None,
-                kind: WriteKind::Insert,
-            },
-            batch::Change::Update(request) => Self::update(request),
-        }
-    }
-
-    const fn update(request: &'a update_entity::Request) -> Self {
+    /// An insert.
+    pub(crate) const fn insert(table: &'a TableName, key: Option<&'a EntityKey>) -> Self {
         Self {
-            table: &request.table,
-            key: Some(&request.key),
-            kind: match request.if_match {
-                Some(_) => WriteKind::Update,
-                None => WriteKind::Upsert,
-            },
+            table,
+            key,
+            requirements: &INSERT,
         }
     }
-}
 
-/// What can happen to an entity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WriteKind {
-    /// It is deleted.
-    Delete,
-    /// It is inserted.
-    Insert,
-    /// It is replaced or merged into, on some condition.
-    Update,
-    /// It is replaced, merged into or inserted.
-    Upsert,
+    const fn delete(table: &'a TableName, key: &'a EntityKey) -> Self {
+        Self {
+            table,
+            key: Some(key),
+            requirements: &DELETE,
+        }
+    }
+
+    const fn update(table: &'a TableName, key: &'a EntityKey, is_conditional: bool) -> Self {
+        Self {
+            table,
+            key: Some(key),
+            requirements: if is_conditional { &UPDATE } else { &UPSERT },
+        }
+    }
+
+    const fn of_update(request: &'a update_entity::Request) -> Self {
+        Self::update(&request.table, &request.key, request.if_match.is_some())
+    }
+
+    /// A change of a batch. `key` is its key, if that is known.
+    pub(crate) const fn of_change(change: &'a batch::Change, key: Option<&'a EntityKey>) -> Self {
+        match change {
+            batch::Change::Delete(request) => Self::delete(&request.table, &request.key),
+            batch::Change::Insert(request) => Self::insert(&request.table, key),
+            batch::Change::Update(request) => Self::of_update(request),
+        }
+    }
 }
 
 impl Principal {
-    /// Whether a change is allowed: one that is a request of its own, or one of a batch.
+    /// Whether a write is permitted: the operation of a request, or a change of a batch.
     ///
     /// # Errors
     ///
-    /// `AuthorizationPermissionMismatch` or `AuthorizationResourceTypeMismatch` for what the signature lacks;
+    /// `AuthorizationPermissionMismatch` or `AuthorizationResourceTypeMismatch` for what the credential lacks;
     /// `AuthorizationFailure` for an entity that it does not cover.
-    pub(crate) fn authorize(&self, change: &Write<'_>) -> Result<(), ServiceError> {
-        match self {
-            Self::Account => Ok(()),
-            Self::AccountSas(sas) => {
-                require_type(sas, &[SasResourceType::Object])?;
-                require_all(sas, change.kind.account_permissions())
+    pub(crate) fn authorize(&self, write: &Write<'_>) -> Result<(), ServiceError> {
+        self.require(write.requirements, Some(write.table))?;
+        match (self.keys(), write.key) {
+            (Some(keys), Some(key)) if !keys.contains(key) => {
+                Err(ErrorCode::AuthorizationFailure.into())
             }
-            Self::TableSas(grant) => {
-                grant.require(change.table, change.kind.table_permissions())?;
-                if change.key.is_none_or(|key| grant.keys.contains(key)) {
-                    Ok(())
-                } else {
-                    Err(ErrorCode::AuthorizationFailure.into())
-                }
-            }
-            Self::Token(grant) => grant.require(change.kind.token_actions()),
+            _ => Ok(()),
         }
     }
 
-    /// Whether an operation is allowed. For a query see [`Principal::keys`], too; for an insert ask
-    /// [`Principal::authorize`] once the body was read, and so for each change of a batch.
+    /// Whether an operation is permitted. A query is limited by [`Principal::keys`], too. An insert, and each change of a batch,
+    /// needs [`Principal::authorize`] once its body is read.
     ///
     /// # Errors
     ///
-    /// As for a change; `ResourceNotFound` for an entity that a signature does not cover.
+    /// As for a write; `ResourceNotFound` for an entity that a signature does not cover.
     pub(crate) fn authorize_operation(&self, operation: &Operation) -> Result<(), ServiceError> {
-        use {AccountPermission as Permission, SasResourceType as Type, TokenAction as Action};
-        let change = |table, key, kind| self.authorize(&Write { table, key, kind });
         match operation {
             // Each of its operations is authorized where it is carried out.
             Operation::Batch(_) => Ok(()),
-            Operation::CreateTable(_) => self.authorize_create_table(),
+            Operation::CreateTable(_) => self.require(&CREATE_TABLE, None),
             Operation::DeleteEntity(request) => {
-                change(&request.table, Some(&request.key), WriteKind::Delete)
+                self.authorize(&Write::delete(&request.table, &request.key))
             }
-            Operation::DeleteTable(_) => {
-                let permissions = [Permission::Delete];
-                self.authorize_account(&[Type::Container], &permissions, Action::DeleteTables)
-            }
+            Operation::DeleteTable(_) => self.require(&DELETE_TABLE, None),
             Operation::GetEntity(request) => self.authorize_get(request),
             Operation::GetMetadata(_)
             | Operation::GetServiceProperties(_)
-            | Operation::GetServiceStats(_) => {
-                let permissions = [Permission::Read];
-                self.authorize_account(&[Type::Service], &permissions, Action::ReadService)
+            | Operation::GetServiceStats(_) => self.require(&READ_SERVICE, None),
+            Operation::GetTable(_) | Operation::QueryTables(_) => self.require(&READ_TABLES, None),
+            Operation::InsertEntity(request) => {
+                self.authorize(&Write::insert(&request.table, None))
             }
-            // SERVICE: older documents want the service for this.
-            Operation::GetTable(_) | Operation::QueryTables(_) => {
-                let types = [Type::Container, Type::Service];
-                self.authorize_account(&types, &[Permission::List], Action::ReadTables)
-            }
-            Operation::InsertEntity(request) => change(&request.table, None, WriteKind::Insert),
             Operation::Misplaced(table, _) => self.authorize_read(table),
             Operation::QueryEntities(request) => self.authorize_read(&request.table),
-            Operation::SetServiceProperties(_) => self.authorize_set_service_properties(),
-            Operation::UpdateEntity(request) => self.authorize(&Write::update(request)),
-            // Stored access policies among them: no signature reaches those that limit it, and no token gets this far.
+            Operation::SetServiceProperties(_) => self.require(&WRITE_SERVICE, None),
+            Operation::UpdateEntity(request) => self.authorize(&Write::of_update(request)),
+            // Among them are stored access policies: a signature must not change those that limit it, and the authentication of
+            // tokens refuses them.
             _ if *self == Self::Account => Ok(()),
             _ => Err(ErrorCode::AuthorizationFailure.into()),
         }
     }
 
-    /// Refuses what the head of a request says already that it may not do, so that its body need not be read. What passes is not
-    /// allowed yet: ask [`Principal::authorize_operation`].
+    /// Refuses a request if its head shows that it is not permitted, so that its body need not be read. Other requests are not
+    /// permitted yet: they need [`Principal::authorize_operation`].
     ///
     /// # Errors
     ///
@@ -151,49 +203,30 @@ impl Principal {
     ) -> Result<(), ServiceError> {
         let method = match head.headers.get(X_HTTP_METHOD) {
             Some(tunnelled) if head.method == Method::POST => tunnelled.as_bytes(),
-            // Refused as malformed, whoever sends it.
+            // Refused as malformed, for every principal.
             Some(_) => return Ok(()),
             None => head.method.as_str().as_bytes(),
         };
         match (resource, options.get("comp"), method) {
             (ResourcePath::Service, Some("properties"), b"PUT") => {
-                self.authorize_set_service_properties()
+                self.require(&WRITE_SERVICE, None)
             }
             (ResourcePath::EntitySet(_), Some("acl"), b"PUT") if *self != Self::Account => {
                 Err(ErrorCode::AuthorizationFailure.into())
             }
-            (ResourcePath::Tables, None, b"POST") => self.authorize_create_table(),
-            (ResourcePath::EntitySet(table), None, b"POST") => self.authorize(&Write {
-                table,
-                key: None,
-                kind: WriteKind::Insert,
-            }),
+            (ResourcePath::Tables, None, b"POST") => self.require(&CREATE_TABLE, None),
+            (ResourcePath::EntitySet(table), None, b"POST") => {
+                self.authorize(&Write::insert(table, None))
+            }
             (ResourcePath::Entity(table, key), None, b"PUT" | b"MERGE" | b"PATCH") => {
-                let kind = if head.headers.contains_key(header::IF_MATCH) {
-                    WriteKind::Update
-                } else {
-                    WriteKind::Upsert
-                };
-                let key = Some(key);
-                self.authorize(&Write { table, key, kind })
+                let is_conditional = head.headers.contains_key(header::IF_MATCH);
+                self.authorize(&Write::update(table, key, is_conditional))
             }
             _ => Ok(()),
         }
     }
 
-    fn authorize_create_table(&self) -> Result<(), ServiceError> {
-        let permissions = [AccountPermission::Create, AccountPermission::Write];
-        let types = [SasResourceType::Container];
-        self.authorize_account(&types, &permissions, TokenAction::CreateTables)
-    }
-
-    fn authorize_set_service_properties(&self) -> Result<(), ServiceError> {
-        let permissions = [AccountPermission::Write];
-        let types = [SasResourceType::Service];
-        self.authorize_account(&types, &permissions, TokenAction::WriteService)
-    }
-
-    /// The entities that it sees; `None` for all.
+    /// The keys of the entities that it sees; `None` for all.
     pub(crate) fn keys(&self) -> Option<&SasKeyRange> {
         match self {
             Self::TableSas(grant) => Some(&grant.keys),
@@ -215,104 +248,45 @@ impl Principal {
         }
     }
 
-    /// Whether a table may be queried. [`Principal::keys`] returns the ranges of keys that the principal may see.
+    /// Whether a table may be queried. [`Principal::keys`] returns the range of keys that the principal may see.
     ///
     /// # Errors
     ///
     /// As for an operation.
     pub(crate) fn authorize_read(&self, table: &TableName) -> Result<(), ServiceError> {
-        match self {
-            Self::Account => Ok(()),
-            Self::AccountSas(sas) => {
-                require_type(sas, &[SasResourceType::Object])?;
-                require_all(sas, &[AccountPermission::Read])
-            }
-            Self::TableSas(grant) => grant.require(table, &[TablePermission::Read]),
-            Self::Token(grant) => grant.require(&[TokenAction::ReadEntities]),
-        }
+        self.require(&READ_ENTITIES, Some(table))
     }
 
-    /// For what a table SAS is never good: one of these types, and one of these permissions; or this action.
-    fn authorize_account(
-        &self,
-        types: &[SasResourceType],
-        permissions: &[AccountPermission],
-        action: TokenAction,
-    ) -> Result<(), ServiceError> {
-        match self {
-            Self::Account => Ok(()),
-            Self::AccountSas(sas) => {
-                require_type(sas, types)?;
-                if permissions.iter().any(|p| sas.permissions.contains(*p)) {
-                    Ok(())
-                } else {
-                    Err(ErrorCode::AuthorizationPermissionMismatch.into())
-                }
-            }
-            Self::TableSas(_) => Err(ErrorCode::AuthorizationFailure.into()),
-            Self::Token(grant) => grant.require(&[action]),
-        }
-    }
-}
-
-impl WriteKind {
-    const fn account_permissions(self) -> &'static [AccountPermission] {
-        match self {
-            Self::Delete => &[AccountPermission::Delete],
-            Self::Insert => &[AccountPermission::Add],
-            Self::Update => &[AccountPermission::Update],
-            Self::Upsert => &[AccountPermission::Add, AccountPermission::Update],
-        }
-    }
-
-    const fn token_actions(self) -> &'static [TokenAction] {
-        match self {
-            Self::Delete => &[TokenAction::DeleteEntities],
-            Self::Insert => &[TokenAction::AddEntities],
-            Self::Update => &[TokenAction::UpdateEntities],
-            Self::Upsert => &[TokenAction::AddEntities, TokenAction::UpdateEntities],
-        }
-    }
-
-    const fn table_permissions(self) -> &'static [TablePermission] {
-        match self {
-            Self::Delete => &[TablePermission::Delete],
-            Self::Insert => &[TablePermission::Add],
-            Self::Update => &[TablePermission::Update],
-            Self::Upsert => &[TablePermission::Add, TablePermission::Update],
-        }
-    }
-}
-
-impl TableGrant {
+    /// Whether it has what an operation on the entities of a table, or on something else, requires.
     fn require(
         &self,
-        table: &TableName,
-        permissions: &[TablePermission],
+        requirements: &Requirements,
+        table: Option<&TableName>,
     ) -> Result<(), ServiceError> {
-        if *table != self.table {
-            return Err(ErrorCode::AuthorizationFailure.into());
-        }
-        if permissions.iter().all(|p| self.permissions.contains(*p)) {
+        let is_permitted = match self {
+            Self::Account => true,
+            Self::AccountSas(sas) => {
+                let mut types = requirements.types.iter();
+                if !types.any(|it| sas.resource_types.contains(*it)) {
+                    return Err(ErrorCode::AuthorizationResourceTypeMismatch.into());
+                }
+                let mut sets = requirements.account.iter();
+                sets.any(|set| set.iter().all(|it| sas.permissions.contains(*it)))
+            }
+            Self::TableSas(grant) if table == Some(&grant.table) => {
+                let mut permissions = requirements.table.iter();
+                permissions.all(|it| grant.permissions.contains(*it))
+            }
+            Self::TableSas(_) => return Err(ErrorCode::AuthorizationFailure.into()),
+            Self::Token(grant) => {
+                let mut actions = requirements.token.iter();
+                actions.all(|action| grant.allows(*action))
+            }
+        };
+        if is_permitted {
             Ok(())
         } else {
             Err(ErrorCode::AuthorizationPermissionMismatch.into())
         }
-    }
-}
-
-fn require_type(sas: &AccountSas, types: &[SasResourceType]) -> Result<(), ServiceError> {
-    if types.iter().any(|t| sas.resource_types.contains(*t)) {
-        Ok(())
-    } else {
-        Err(ErrorCode::AuthorizationResourceTypeMismatch.into())
-    }
-}
-
-fn require_all(sas: &AccountSas, permissions: &[AccountPermission]) -> Result<(), ServiceError> {
-    if permissions.iter().all(|p| sas.permissions.contains(*p)) {
-        Ok(())
-    } else {
-        Err(ErrorCode::AuthorizationPermissionMismatch.into())
     }
 }

@@ -18,7 +18,7 @@ use tablesdk_protocol::auth::{Scheme, SharedKey};
 use tablesdk_protocol::operation::QueryOptions;
 use tablesdk_protocol::{ErrorCode, ServiceError, SignedIdentifier, TableName};
 
-pub(crate) use authorize::{Write, WriteKind};
+pub(crate) use authorize::Write;
 pub(crate) use token::Tokens;
 pub use token::{TokenAction, TokenGrant, TokenRefusal, TokenVerifier};
 

@@ -142,15 +142,6 @@ impl TokenGrant {
     pub const fn allows(self, action: TokenAction) -> bool {
         self.0 & action.bit() != 0
     }
-
-    /// Returns an error unless the token grants all these actions.
-    pub(super) fn require(self, actions: &[TokenAction]) -> Result<(), ServiceError> {
-        if actions.iter().all(|action| self.allows(*action)) {
-            Ok(())
-        } else {
-            Err(ErrorCode::AuthorizationPermissionMismatch.into())
-        }
-    }
 }
 
 impl fmt::Debug for TokenGrant {

@@ -13,7 +13,7 @@ use tablesdk_protocol::{EntityKey, ErrorCode, ServiceError, Value};
 use super::{Handled, OperationError};
 use super::{get_entity, insert_entity, query_entities, update_entity};
 use crate::engine::{self, Action, Command, Engine, Failure, Outcome, View};
-use crate::request::auth::{self, Principal};
+use crate::request::auth::{Principal, Write};
 use crate::request::context::Context;
 use crate::request::log;
 
@@ -97,7 +97,7 @@ async fn carry_out(
     };
     // SERVICE: as for a query.
     for change in changes {
-        principal.authorize(&auth::Write::of(change))?;
+        principal.authorize(&Write::of_change(change, None))?;
     }
     let view = engine.read();
     let mut ready = Vec::with_capacity(changes.len());
@@ -111,10 +111,7 @@ async fn carry_out(
         match read {
             Ok(change) => {
                 // The key of an insert is known only now.
-                principal.authorize(&auth::Write {
-                    key: Some(&change.key),
-                    ..auth::Write::of(change.change)
-                })?;
+                principal.authorize(&Write::of_change(change.change, Some(&change.key)))?;
                 ready.push(change);
             }
             Err(error) => {

@@ -12,7 +12,7 @@ use tablesdk_protocol::{ETag, EntityKey, ResourcePath, Value};
 
 use super::{Handled, OperationError};
 use crate::engine::{Action, Change, Command, Engine, Outcome, View, borrowed};
-use crate::request::auth::{self, Principal, WriteKind};
+use crate::request::auth::{Principal, Write};
 use crate::request::context::Context;
 
 pub(super) async fn handle(
@@ -22,11 +22,7 @@ pub(super) async fn handle(
     request: Request,
 ) -> Handled {
     let (key, properties) = read(&engine.read(), context, &request)?;
-    principal.authorize(&auth::Write {
-        table: &request.table,
-        key: Some(&key),
-        kind: WriteKind::Insert,
-    })?;
+    principal.authorize(&Write::insert(&request.table, Some(&key)))?;
     let change = Change {
         key: &key,
         action: Action::Insert(&properties),

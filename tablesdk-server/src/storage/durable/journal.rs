@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::Xxh3;
 
-use super::{GROUP_KEY, GroupMark};
+use super::group_mark::{GROUP_KEY, GroupMark};
 
 /// What the journals of a directory hold.
 #[derive(Debug, Default)]

@@ -125,7 +125,6 @@ mod tests {
         }
     }
 
-    #[derive(Debug)]
     struct Boxed(Box<dyn Snapshot>);
 
     impl Snapshot for Boxed {

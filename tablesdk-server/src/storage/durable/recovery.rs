@@ -11,10 +11,11 @@ use std::path::Path;
 
 use fjall::{Database, Keyspace, KeyspaceCreateOptions};
 
+use super::catalog;
 use super::directory::Directory;
+use super::group_mark::{GROUP_KEY, GroupMark};
 use super::journal::{self, Damage, Journals};
 use super::watermark::Watermark;
-use super::{GROUP_KEY, GroupMark, catalog};
 use crate::storage::files::tables_kept_open;
 use crate::storage::is_exhausted;
 

@@ -3,7 +3,6 @@
 //! The store's background threads end at their first error and do not report it; from then on the store accepts no writes.
 
 use std::error::Error;
-use std::fmt;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -11,10 +10,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use fjall::{AbstractTree as _, Database, Keyspace, PersistMode, Readable as _};
 
+use super::Durability;
+use super::group_mark::{GROUP_KEY, GroupMark};
 use super::overlay::Writes;
 use super::recovery::Opened;
 use super::watermark::Watermark;
-use super::{Durability, GROUP_KEY, GroupMark};
 use crate::storage::{Records, Snapshot, StorageError, is_exhausted};
 
 /// The embedded store, and what it holds open.
@@ -175,12 +175,6 @@ impl Snapshot for StoredRecords {
                 .map_err(|error| failed("read", &error))?;
             Ok((Bytes::from(key), Bytes::from(record)))
         }))
-    }
-}
-
-impl fmt::Debug for StoredRecords {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StoredRecords").finish_non_exhaustive()
     }
 }
 

@@ -256,7 +256,6 @@ fn large_bodies_are_refused_by_their_heads() {
 }
 
 /// A storage that counts the reads of its snapshots.
-#[derive(Debug)]
 struct Counted(MemoryStorage, Arc<AtomicUsize>);
 
 impl StorageDouble for Counted {
@@ -269,7 +268,6 @@ impl StorageDouble for Counted {
     }
 }
 
-#[derive(Debug)]
 struct CountedReads(Box<dyn Snapshot>, Arc<AtomicUsize>);
 
 impl Snapshot for CountedReads {

@@ -175,7 +175,6 @@ fn the_log_has_no_signature_and_no_key() {
 }
 
 /// A storage that fails, always in the same way.
-#[derive(Debug)]
 struct Broken(MemoryStorage, StorageError);
 
 impl Broken {
@@ -202,7 +201,6 @@ impl StorageDouble for Broken {
     }
 }
 
-#[derive(Debug)]
 struct BrokenReads(StorageError);
 
 impl Snapshot for BrokenReads {

@@ -11,7 +11,6 @@ use crate::request::connection::Peer;
 use crate::storage::tests::StorageDouble;
 use crate::storage::{Records, Snapshot, StorageError};
 
-#[derive(Debug)]
 struct SlowDisk {
     records: MemoryStorage,
     gate: Arc<Gate>,
@@ -40,7 +39,6 @@ impl StorageDouble for SlowDisk {
     }
 }
 
-#[derive(Debug)]
 struct SlowReads {
     records: Box<dyn Snapshot>,
     gate: Arc<Gate>,
