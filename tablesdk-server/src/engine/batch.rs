@@ -12,7 +12,7 @@ use super::view::View;
 use super::{Change, Failure, Rejection};
 use crate::storage::WriteBatch;
 
-/// What has to be written to carry out all changes, in order. A failure names the first that cannot be.
+/// Adds the writes of all changes, in order. A failure names the first change that cannot be applied.
 pub(super) fn decide_batch(
     view: &View,
     account: &str,

@@ -1,6 +1,6 @@
-//! The decision on a change of one entity: by itself or in a batch.
+//! Decides a change of one entity, alone or in a batch.
 //!
-//! Knows no tables but their ids. See <https://learn.microsoft.com/rest/api/storageservices/update-entity2>.
+//! This module knows only the ids of tables. See <https://learn.microsoft.com/rest/api/storageservices/update-entity2>.
 
 use tablesdk_protocol::limits::ENTITY_BYTES_MAX;
 use tablesdk_protocol::operation::update_entity::Mode;
@@ -14,7 +14,7 @@ use super::view::{Entity, StoredEntity, View};
 use super::{Action, Change, Failure, Rejection, borrowed};
 use crate::storage::WriteBatch;
 
-/// What has to be written to change the entity.
+/// Adds the writes of a change.
 pub(super) fn decide_change(
     view: &View,
     table: TableId,
@@ -58,7 +58,7 @@ pub(super) fn decide_change(
     Ok(())
 }
 
-/// Existence comes first: on a missing entity no ETag is wrong. ETags are compared byte for byte.
+/// Checks existence first: a missing entity is not found, whatever the ETag. ETags are compared byte for byte.
 fn require_match(stored: Option<&Entity<'_>>, if_match: &IfMatch) -> Result<(), Rejection> {
     match (stored, if_match) {
         (None, _) => Err(Rejection::ResourceNotFound),
@@ -69,7 +69,7 @@ fn require_match(stored: Option<&Entity<'_>>, if_match: &IfMatch) -> Result<(), 
     }
 }
 
-/// What is stored of an entity that is written now.
+/// The record of an entity that is written now.
 fn record<'v>(
     key: &EntityKey,
     now: Timestamp,

@@ -1,6 +1,6 @@
 //! Checks all stored data: whether each key and each record can be read, and whether they are consistent.
 //!
-//! Reads the storage once, from its first key to its last. Changes nothing.
+//! It reads the storage once, from its first key to its last, and changes nothing.
 
 use std::collections::HashSet;
 
@@ -15,9 +15,9 @@ use crate::storage::StorageError;
 pub(crate) struct Findings {
     pub(crate) tables: u64,
     pub(crate) entities: u64,
-    /// What is wrong, as a sentence each; the first ones of many.
+    /// The first problems, as one sentence each.
     pub(crate) problems: Vec<String>,
-    /// How many there are.
+    /// The number of all problems.
     pub(crate) problem_count: u64,
 }
 
@@ -33,7 +33,7 @@ impl Findings {
 /// Reads all records. Periodically calls `progress` with the number of records read so far.
 pub(super) fn check(view: &View, mut progress: impl FnMut(u64)) -> Findings {
     let mut findings = Findings::default();
-    // Tables and marks come behind entities in the order of keys, and there are few of them.
+    // Tables and marks follow the entities in the order of keys, and there are few of them.
     let mut tables = HashSet::from([TableId::NONE.0]);
     for (key, record) in view.records(b"s", b"u").filter_map(Result::ok) {
         let id = match key.first() {
@@ -54,7 +54,7 @@ pub(super) fn check(view: &View, mut progress: impl FnMut(u64)) -> Findings {
             Ok((key, record)) => check_record(&key, &record, &tables, next_id, &mut findings),
             Err(error) => {
                 findings.add(|| error.to_string());
-                // What comes behind it cannot be found.
+                // The records after it cannot be found.
                 break;
             }
         }
@@ -92,7 +92,7 @@ fn check_record(
     }
 }
 
-/// A table's name stands in its key, too, and its id is one that was given out.
+/// The name of a table must be that in its key, and its id one that was assigned.
 fn check_table(key: &[u8], record: &[u8], next_id: u64) -> Result<(), StorageError> {
     let table = key_codec::read_table(record)?;
     let name = key.rsplit(|byte| *byte == 0).next().unwrap_or_default();
@@ -102,7 +102,7 @@ fn check_table(key: &[u8], record: &[u8], next_id: u64) -> Result<(), StorageErr
     Err(StorageError::corrupt("table"))
 }
 
-/// What is kept for answers must say what the values say.
+/// The JSON for responses must agree with the values.
 fn check_entity(key: &[u8], record: &[u8]) -> Result<(), StorageError> {
     key_codec::read_entity_key(key)?;
     let record_read = Record::open(record)?;
@@ -114,7 +114,7 @@ fn check_entity(key: &[u8], record: &[u8]) -> Result<(), StorageError> {
     Err(StorageError::corrupt("entity"))
 }
 
-/// What belongs to a table begins with the id of one that is there, or is deleted and not swept yet.
+/// The id at the start of the rest must be that of a table, or of a deleted table that is not cleaned up yet.
 fn belongs(rest: &[u8], tables: &HashSet<u64>) -> Result<(), StorageError> {
     let id = rest.first_chunk().map(|id| u64::from_be_bytes(*id));
     if id.is_some_and(|id| tables.contains(&id)) {
@@ -125,7 +125,7 @@ fn belongs(rest: &[u8], tables: &HashSet<u64>) -> Result<(), StorageError> {
 
 /// Before all keys.
 pub(super) const FIRST: &[u8] = &[1];
-/// Behind all keys.
+/// After all keys.
 pub(super) const END: &[u8] = &[0xFF];
 
 /// The maximum number of problems that are reported individually.

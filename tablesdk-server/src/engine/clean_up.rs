@@ -33,8 +33,8 @@ impl Default for Cursor {
     }
 }
 
-/// What to remove next; `None` when nothing is left of any deleted table. Moves the cursor behind it: if the batch is not
-/// committed, the cursor must be dropped.
+/// The next removals; `None` when all deleted tables are cleaned up. Moves the cursor past them: if the batch is not committed, the
+/// cursor must be dropped.
 pub(super) fn next_batch(
     view: &View,
     cursor: &mut Cursor,
@@ -71,7 +71,7 @@ pub(super) fn mark(table: TableId, batch: &mut WriteBatch) {
     batch.put(key_codec::clean_up_key(table), []);
 }
 
-/// The most entities that are removed at once. Writers wait for no more than this.
+/// The maximum number of entities in a batch, which bounds the time that writers wait.
 const ENTITIES_MAX: usize = 256;
 
 #[cfg(test)]

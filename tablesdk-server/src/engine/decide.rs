@@ -16,7 +16,7 @@ use super::view::View;
 use super::{Command, Failure, Rejection};
 use crate::storage::WriteBatch;
 
-/// What has to be written to carry out the command.
+/// The writes of a command.
 pub(super) fn decide(
     view: &View,
     account: &str,
@@ -120,8 +120,7 @@ fn delete_table(
     Ok(())
 }
 
-/// Adds what has to be written to carry out one change.
-/// Keeps a name from being taken for a while, and forgets those that are free again: no more is kept than was deleted lately.
+/// Reserves the name of a deleted table for a time, and removes reservations that have ended, so that only recent ones are kept.
 // SERVICE: the name of a deleted table stays unusable for about 40 seconds there.
 fn hold_name(
     view: &View,

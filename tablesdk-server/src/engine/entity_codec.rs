@@ -11,7 +11,7 @@ use tablesdk_protocol::{ETag, Guid, Timestamp, ValueRef};
 
 use crate::storage::StorageError;
 
-/// The stored part of an entity beside its key.
+/// The stored entity without its key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Record<'a> {
     timestamp: Timestamp,
@@ -20,7 +20,7 @@ pub(crate) struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// Prints a record.
+    /// Writes a record.
     pub(crate) fn encode<'v>(
         timestamp: Timestamp,
         properties: impl Iterator<Item = (&'v str, ValueRef<'v>)> + Clone,
@@ -47,7 +47,7 @@ impl<'a> Record<'a> {
         Ok(record)
     }
 
-    /// Reads the timestamp, and where the rest is. That is checked as it is read.
+    /// Reads the timestamp and finds the rest, which is checked when it is read.
     pub(crate) fn open(bytes: &'a [u8]) -> Result<Self, StorageError> {
         let record = (|| {
             let mut reader = Reader { rest: bytes };
@@ -95,12 +95,12 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// The properties as answers hold them.
+    /// The properties in the form of responses.
     pub(crate) const fn json(&self) -> &'a [u8] {
         self.json
     }
 
-    /// The properties as they are stored, in order: their values are read when they are asked for.
+    /// The stored properties, in order. Their values are read on demand.
     pub(crate) fn stored_properties(
         &self,
     ) -> impl Iterator<Item = Result<StoredProperty<'a>, StorageError>> + use<'a> {
@@ -113,7 +113,7 @@ impl<'a> Record<'a> {
             }
             let property = reader.stored_property();
             if property.is_none() {
-                // Nothing behind the damage makes sense.
+                // The rest cannot be read either.
                 reader.rest = &[];
             }
             Some(property.ok_or(DAMAGED))
@@ -139,15 +139,15 @@ impl<'a> Iterator for Properties<'a> {
     type Item = (&'a str, ValueRef<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        // The whole record was checked, so only its end gives `None`.
+        // The whole record was checked, so `None` is its end.
         self.reader.property()
     }
 }
 
-/// A property of which nothing but its place is known.
+/// A property whose value is not read yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StoredProperty<'a> {
-    /// The name, not checked to be a text.
+    /// The name, which may not be valid UTF-8.
     pub(crate) name: &'a [u8],
     tag: u8,
     value: &'a [u8],
@@ -222,13 +222,13 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads a property; `None` at the end, or where there is none.
+    /// Reads a property; `None` at the end, or if it is malformed.
     fn property(&mut self) -> Option<(&'a str, ValueRef<'a>)> {
         let property = self.stored_property()?;
         Some((std::str::from_utf8(property.name).ok()?, property.read()?))
     }
 
-    /// Finds out where a property is; `None` at the end, or where there is none.
+    /// Finds the next property; `None` at the end, or if it is malformed.
     fn stored_property(&mut self) -> Option<StoredProperty<'a>> {
         let [tag] = self.array()?;
         let length = u16::from_be_bytes(self.array()?);
@@ -260,10 +260,10 @@ impl<'a> Reader<'a> {
 
 const DAMAGED: StorageError = StorageError::corrupt("entity");
 
-/// The layout that this file prints and reads.
+/// The version of this layout.
 const VERSION: u8 = 2;
 
-/// What stands in front of the properties.
+/// The bytes before the properties.
 const HEAD_BYTES: usize = 1 + 8 + 4;
 
 const BINARY: u8 = 1;

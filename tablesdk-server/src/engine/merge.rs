@@ -11,7 +11,7 @@ use tablesdk_protocol::{Value, ValueRef};
 use super::Rejection;
 use super::entity_codec::Record;
 
-/// The properties of the result: those that stay in their old order, then those that are given.
+/// The properties of the result: first the unchanged ones in their order, then the given ones.
 pub(super) fn merged<'a>(
     stored: &Record<'a>,
     given: &'a [(String, Value)],

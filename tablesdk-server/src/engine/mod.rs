@@ -58,19 +58,19 @@ pub(crate) use view::{Entity, View};
 pub(crate) struct Engine {
     storage: Box<dyn Storage>,
     paging: Paging,
-    /// Held from the look at the state to the commit of what was decided on it: there is one writer at a time.
+    /// Held from the decision to the commit: there is one writer at a time.
     writer: Mutex<MonotonicClock>,
-    /// For how long the name of a deleted table stays taken.
+    /// How long the name of a deleted table is reserved.
     name_hold: Duration,
     /// Held by the one clean-up that runs at a time.
     clean_up: Arc<AsyncMutex<CleanUpCursor>>,
-    /// Has a permit for each that may wait for the disk on a thread of its own.
+    /// The permits to wait for the disk on a separate thread.
     #[cfg(feature = "durable")]
     disk_permits: Semaphore,
 }
 
 impl Engine {
-    /// The tables in that storage, written at the times of that clock, and later than all that were written before.
+    /// The tables in a storage. Writes get timestamps of the clock, later than all stored ones.
     pub(crate) fn new(
         storage: Box<dyn Storage>,
         clock: Arc<dyn Clock>,
@@ -90,7 +90,7 @@ impl Engine {
         })
     }
 
-    /// The same tables, whose names stay taken for so long when they are deleted.
+    /// The same engine, which reserves the names of deleted tables for a duration.
     #[must_use]
     pub(crate) fn with_name_hold(self, name_hold: Duration) -> Self {
         Self { name_hold, ..self }
@@ -110,13 +110,12 @@ impl Engine {
         self.storage.is_writable()
     }
 
-    /// Tells when the storage is closed, once the engine is gone.
+    /// Resolves when the storage is closed, which is after the engine is dropped.
     pub(crate) fn closed(&self) -> Closed {
         self.storage.closed()
     }
 
-    /// A place for a read that may wait for a disk, and wants a thread for itself; `None` where there is no disk, or where enough
-    /// threads wait for it.
+    /// The permit for a read that may wait for a disk on a separate thread; `None` if there is no disk, or if enough threads wait.
     #[cfg(feature = "durable")]
     pub(crate) fn disk_permit(&self) -> Option<SemaphorePermit<'_>> {
         let has_disk = self.storage.is_persistent();
@@ -125,12 +124,12 @@ impl Engine {
             .flatten()
     }
 
-    /// Where pages end.
+    /// The settings of pages.
     pub(crate) const fn paging(&self) -> &Paging {
         &self.paging
     }
 
-    /// Everything that lasts, as it is now.
+    /// A view of all durable records.
     pub(crate) fn read(&self) -> View {
         View::new(self.storage.snapshot())
     }
@@ -156,7 +155,7 @@ impl Engine {
         }
     }
 
-    /// What [`commit`](Self::commit) would say to a command now. Nothing is written.
+    /// Decides a command without writing: returns the failure that [`commit`](Self::commit) would return now.
     pub(crate) async fn dry_run(
         &self,
         account: &str,
@@ -175,7 +174,7 @@ impl Engine {
         account: &str,
         command: &Command<'_>,
     ) -> Result<Option<(Outcome, Commit)>, Failure> {
-        // A panic while deciding leaves nothing half done: there is only the last timestamp to protect.
+        // A panic during a decision leaves no partial state: the lock protects only the last timestamp.
         let mut clock = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         if self.storage.has_backpressure() {
             return Ok(None);
@@ -250,29 +249,29 @@ pub(crate) enum Command<'a> {
     SetTableAcl(&'a TableName, &'a [SignedIdentifier]),
 }
 
-/// What happens to one entity.
+/// A change of one entity.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Change<'a> {
-    /// Which entity.
+    /// The key of the entity.
     pub(crate) key: &'a EntityKey,
-    /// What happens to it.
+    /// The kind of change.
     pub(crate) action: Action<'a>,
 }
 
-/// What can happen to an entity. Properties have been checked, each for itself.
+/// The kind of a change. The properties are valid individually.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Action<'a> {
     /// Deletes it.
     Delete(&'a IfMatch),
     /// Inserts it; it must not exist.
     Insert(&'a [(String, Value)]),
-    /// Replaces it or merges into it. Without a condition it need not exist.
+    /// Replaces it or merges into it. Without a condition, a missing entity is inserted.
     Update {
-        /// Whether properties that are not given stay.
+        /// Whether other properties remain.
         mode: Mode,
-        /// The version that it must have.
+        /// The ETag that it must have.
         if_match: Option<&'a IfMatch>,
-        /// The properties that are given.
+        /// The properties of the request.
         properties: &'a [(String, Value)],
     },
 }
@@ -280,7 +279,7 @@ pub(crate) enum Action<'a> {
 /// A command that was carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
-    /// When: the timestamp of the entities that were written.
+    /// The timestamp of the written entities.
     pub(crate) timestamp: Timestamp,
 }
 
@@ -293,7 +292,7 @@ pub(crate) fn borrowed(
         .map(|(name, value)| (name.as_str(), value.as_ref()))
 }
 
-/// How many reads wait for the disk at a time, each on a thread of its own. Others do so where they are.
+/// How many reads wait for the disk at a time on a separate thread. Further ones wait on their own thread.
 #[cfg(feature = "durable")]
 const DISK_PERMITS_MAX: usize = 32;
 

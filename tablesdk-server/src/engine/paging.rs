@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 
-/// What the builder chooses about pages.
+/// The settings of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Paging {
-    /// The most entities of a page, at least one.
+    /// The maximum number of entities in a page, at least one.
     pub(crate) entities_max: usize,
-    /// Whether each page with entities comes after one without.
+    /// Whether an empty page precedes each page with entities.
     pub(crate) empty_pages: bool,
     /// Whether a page ends with its partition.
     pub(crate) page_per_partition: bool,
-    /// How long a query may look for entities before its page ends; zero for one entity.
+    /// How long a query may search before its page ends; zero for one entity.
     pub(crate) max_query_time: Duration,
 }
 
@@ -31,5 +31,5 @@ impl Default for Paging {
     }
 }
 
-/// How long a query of the service looks for entities before it answers with what it has.
+/// How long a query of the service searches before it returns the results so far.
 const QUERY_TIME_MAX: Duration = Duration::from_secs(5);

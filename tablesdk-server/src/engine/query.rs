@@ -22,11 +22,11 @@ use crate::storage::StorageError;
 pub(crate) struct Query<'a> {
     /// The table.
     pub(crate) table: TableId,
-    /// What must hold for an entity.
+    /// The condition on the entities.
     pub(crate) filter: Option<&'a Filter>,
     /// Where to start.
     pub(crate) from: Option<&'a Position>,
-    /// What lies outside is not there.
+    /// The keys that the caller may see.
     pub(crate) within: &'a KeyBounds,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct LastKey {
     pub(crate) row_key: Option<String>,
 }
 
-/// A place in the order of keys, whether or not an entity is there.
+/// A position in the order of keys. It need not be the key of an entity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Position {
     /// The partition key.
@@ -92,14 +92,14 @@ pub(crate) struct Scan<'f> {
     ranges: VecDeque<StoredRange>,
 }
 
-/// Where a slice of a walk ended.
+/// How a slice of a scan ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SliceEnd {
-    /// At the end: everything was seen.
+    /// At the end of the scan.
     Ended,
-    /// Before the next one to look at, since the work was done.
+    /// Before the next entity or table, because the budget is spent.
     Paused,
-    /// Where the visitor broke.
+    /// At the entity or table at which the visitor broke.
     Stopped,
 }
 
@@ -112,8 +112,8 @@ impl<'f> Scan<'f> {
         }
     }
 
-    /// Shows the wanted entities to the visitor, in the order of their keys, until it breaks or the work is done. Looks at
-    /// one entity, or one range of keys where there is none, at least.
+    /// Passes the matching entities to the visitor, in the order of their keys, until it breaks or the budget is spent. Examines at
+    /// least one entity, or one empty range of keys.
     pub(crate) fn slice(
         &mut self,
         view: &View,
@@ -122,7 +122,7 @@ impl<'f> Scan<'f> {
     ) -> Result<SliceEnd, StorageError> {
         let mut is_first = true;
         while let Some(range) = self.ranges.front_mut() {
-            // Whether or not anything is found there, to seek is work.
+            // A seek costs time, also in an empty range.
             if !is_first && budget.is_spent() {
                 return Ok(SliceEnd::Paused);
             }
@@ -143,7 +143,7 @@ impl<'f> Scan<'f> {
         Ok(SliceEnd::Ended)
     }
 
-    /// Where to go on after a slice that paused: at the next entity to look at, or where the next range starts.
+    /// Where the next slice continues after a pause: at the next entity, or at the start of the next range.
     pub(crate) fn position(&self) -> Result<Option<Position>, StorageError> {
         let Some(range) = self.ranges.front() else {
             return Ok(None);
@@ -156,15 +156,15 @@ impl<'f> Scan<'f> {
     }
 }
 
-/// How far one walk over a range came.
+/// How the walk over a range ended.
 enum Walked {
-    /// Over so many rows that are not in the range's interval that it is better to go on at this key.
+    /// After many entities with unwanted row keys in a row: a seek to this key is cheaper.
     Past(Vec<u8>),
-    /// To where the visitor broke.
+    /// At the entity at which the visitor broke.
     Stopped,
-    /// To its end.
+    /// At the end of the range.
     Through,
-    /// To the row with this key, which comes next.
+    /// Before the entity with this key.
     Until(Vec<u8>),
 }
 

@@ -13,7 +13,7 @@ pub(crate) enum Rejection {
     DifferentPartitions,
     /// A batch that names an entity twice.
     DuplicateRow,
-    /// Insert of a key that exists.
+    /// An insert of an entity that exists.
     EntityAlreadyExists,
     /// More than 1 MiB, as the service counts.
     EntityTooLarge,
@@ -23,9 +23,9 @@ pub(crate) enum Rejection {
     /// A write to the service's own tables.
     // SERVICE: the code is assumed.
     SystemTable,
-    /// Create of a name that exists in any case.
+    /// Creating a table whose name exists, in upper or lower case.
     TableAlreadyExists,
-    /// Create of a name whose table was deleted a moment ago.
+    /// Creating a table whose name is reserved after a deletion.
     TableBeingDeleted,
     /// An operation on the entities of a missing table.
     TableNotFound,
@@ -63,11 +63,11 @@ impl From<Rejection> for ServiceError {
 /// Why a command was not carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// The caller's fault.
+    /// An error of the client.
     Rejected(Rejection),
-    /// The caller's fault, in the change of a batch with that index.
+    /// An error of the client, in the change of a batch with this index.
     RejectedChange(usize, Rejection),
-    /// Our fault.
+    /// An error of the server.
     Storage(StorageError),
 }
 

@@ -3,21 +3,21 @@
 //! A scan counts its work instead of reading a clock, so that the same query over the same entities always stops at the same
 //! positions. This module knows neither runtime nor time.
 
-/// What is left of the work of a slice, in units of about a nanosecond.
+/// The remaining work of a slice, in units of about a nanosecond.
 #[derive(Debug)]
 pub(crate) struct ScanBudget {
     left: u64,
-    /// Whether anything was looked at: only then can the work be done.
+    /// Whether anything was examined: a slice examines at least one entity or table.
     is_begun: bool,
 }
 
 impl ScanBudget {
-    /// About as much as others can wait for without noticing.
+    /// A millisecond: other tasks can wait that long.
     pub(crate) const fn slice() -> Self {
         Self::of(1_000_000)
     }
 
-    /// As little as there is: one entity.
+    /// The least work: one entity or table.
     pub(crate) const fn least() -> Self {
         Self::of(1)
     }
@@ -29,24 +29,24 @@ impl ScanBudget {
         }
     }
 
-    /// Whether it is time to stop; if not, the next one is looked at.
+    /// Whether the slice must end before the next entity or table.
     pub(super) const fn is_done(&mut self) -> bool {
         let is_done = self.is_begun && self.left == 0;
         self.is_begun = true;
         is_done
     }
 
-    /// Whether nothing is left.
+    /// Whether the budget is spent.
     pub(super) const fn is_spent(&self) -> bool {
         self.left == 0
     }
 
-    /// Counts something.
+    /// Counts work.
     pub(super) const fn spend(&mut self, cost: u64) {
         self.left = self.left.saturating_sub(cost);
     }
 
-    /// Counts bytes that are gone through, at a unit each.
+    /// Counts bytes, one unit each.
     pub(super) fn spend_bytes(&mut self, bytes: usize) {
         self.spend(u64::try_from(bytes).unwrap_or(u64::MAX));
     }

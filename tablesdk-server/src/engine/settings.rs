@@ -9,7 +9,7 @@ use tablesdk_protocol::{
 
 use crate::storage::StorageError;
 
-/// Prints the stored access policies of a table.
+/// Writes the stored access policies of a table.
 pub(super) fn acl_record(identifiers: &[SignedIdentifier]) -> Vec<u8> {
     let mut out = vec![VERSION];
     for SignedIdentifier { id, policy } in identifiers {
@@ -42,7 +42,7 @@ pub(super) fn read_acl(record: &[u8]) -> Result<Vec<SignedIdentifier>, StorageEr
     read(&mut input).ok_or(StorageError::corrupt("stored access policy"))
 }
 
-/// Prints the properties of a service; what they leave open is stored as off.
+/// Writes the properties of a service. Absent ones are stored as off.
 pub(super) fn properties_record(properties: &ServiceProperties) -> Vec<u8> {
     let mut out = vec![VERSION];
     let logging = properties.logging.unwrap_or_default();
@@ -134,7 +134,7 @@ fn push_string(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// What of a record is still unread.
+/// The unread rest of a record.
 struct Input<'a>(&'a [u8]);
 
 impl<'a> Input<'a> {
@@ -171,7 +171,7 @@ impl<'a> Input<'a> {
         std::str::from_utf8(text).ok()
     }
 
-    /// Texts with commas between them.
+    /// Strings with commas between them.
     fn list(&mut self) -> Option<Vec<String>> {
         let text = self.text()?;
         let items = text.split(',').filter(|item| !item.is_empty());

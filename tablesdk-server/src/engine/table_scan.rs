@@ -22,12 +22,12 @@ use crate::storage::StorageError;
 pub(crate) struct TableScan<'f> {
     account: &'f str,
     filter: Option<CompiledFilter<'f>>,
-    /// The lower-cased name, or any text, to go on from.
+    /// The lower-cased name, or any string, where the scan continues.
     from: String,
 }
 
 impl<'f> TableScan<'f> {
-    /// Starts a walk over the tables of an account that have that lower-cased name or a later one.
+    /// Starts a scan of the tables of an account, from this lower-cased name on.
     pub(crate) fn new(account: &'f str, filter: Option<&'f Filter>, from: String) -> Self {
         Self {
             account,
@@ -36,8 +36,8 @@ impl<'f> TableScan<'f> {
         }
     }
 
-    /// Shows the wanted tables to the visitor, in the order of their lower-cased names, until it breaks or the work is done.
-    /// Looks at one table at least, if there is one.
+    /// Passes the matching tables to the visitor, in the order of their lower-cased names, until it breaks or the budget is spent.
+    /// Examines at least one table, if there is one.
     pub(crate) fn slice(
         &mut self,
         view: &View,
@@ -71,11 +71,11 @@ impl<'f> TableScan<'f> {
         Ok(SliceEnd::Ended)
     }
 
-    /// The lower-cased name of the next table to look at, after a slice that paused.
+    /// The lower-cased name of the next table after a pause.
     pub(crate) fn position(&self) -> &str {
         &self.from
     }
 }
 
-/// What it costs to look at a table and to list it.
+/// The cost of a table.
 const TABLE_COST: u64 = 500;

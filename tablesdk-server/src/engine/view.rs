@@ -28,8 +28,8 @@ impl View {
         Self { snapshot }
     }
 
-    /// The table of that name, in any case.
-    // SERVICE: the tables of metrics are always there, and not in lists. Here nothing is measured, so that they are empty.
+    /// The table with a name, in upper or lower case.
+    // SERVICE: the tables of metrics always exist, and lists do not contain them. This server measures nothing, so they are empty.
     pub(crate) fn table(
         &self,
         account: &str,
@@ -45,7 +45,7 @@ impl View {
         record.as_deref().map(key_codec::read_table).transpose()
     }
 
-    /// The table whose entities are meant, which must exist.
+    /// The table of an operation on entities, which must exist.
     pub(crate) fn require_table(&self, account: &str, name: &TableName) -> Result<Table, Failure> {
         let table = self.table(account, name)?;
         table.ok_or_else(|| Rejection::TableNotFound.into())
@@ -62,7 +62,7 @@ impl View {
         records.map(|record| key_codec::read_table(&record?.1))
     }
 
-    /// Until when the name of a deleted table stays taken.
+    /// Until when the name of a deleted table is reserved.
     pub(super) fn deleted_until(
         &self,
         account: &str,
@@ -77,7 +77,7 @@ impl View {
             .transpose()
     }
 
-    /// The keys of what is left of the deleted tables of an account, and until when.
+    /// The keys of the reservations of an account, and until when they hold.
     pub(super) fn deleted_tables(
         &self,
         account: &str,
@@ -107,7 +107,7 @@ impl View {
         }
     }
 
-    /// The deleted tables whose entities are still to be swept, from that id on.
+    /// The deleted tables that are not cleaned up yet, from this id on.
     pub(super) fn deleted_table_ids(
         &self,
         from: TableId,
@@ -118,7 +118,7 @@ impl View {
         records.map(|record| key_codec::read_clean_up_key(&record?.0))
     }
 
-    /// The id that the next new table gets.
+    /// The id of the next new table.
     pub(super) fn next_table_id(&self) -> Result<TableId, StorageError> {
         match self.snapshot.get(key_codec::NEXT_TABLE_ID)? {
             Some(record) => key_codec::read_table_id(&record),
@@ -146,7 +146,7 @@ impl View {
         self.snapshot.range(start, end)
     }
 
-    /// The entities whose keys lie in that range of bytes.
+    /// The entities whose keys lie in this range of bytes.
     pub(super) fn entities(
         &self,
         start: &[u8],
@@ -172,7 +172,7 @@ impl StoredEntity {
         Ok(entity)
     }
 
-    /// Reads key and timestamp alone.
+    /// Reads only the key and the timestamp.
     pub(crate) fn open(&self) -> Result<Entity<'_>, StorageError> {
         let (partition_key, row_key) = key_codec::read_entity_key(&self.key)?;
         Ok(Entity {
@@ -182,7 +182,7 @@ impl StoredEntity {
         })
     }
 
-    /// Sets the values that are asked for, system properties included, in one pass, and reads no others.
+    /// Sets the values that a filter needs, including system properties, in one pass, and reads no others.
     pub(super) fn fill<'e>(&'e self, values: &mut Values<'_, 'e>) -> Result<(), StorageError> {
         let record = Record::open(&self.record)?;
         values.set("Timestamp", ValueRef::DateTime(record.timestamp()));
@@ -241,13 +241,13 @@ impl<'a> Entity<'a> {
         self.record.etag()
     }
 
-    /// The user's properties, in order. All of them are checked first.
+    /// The properties, in order. All of them are checked first.
     pub(crate) fn properties(&self) -> Result<Properties<'a>, StorageError> {
         self.record.check()?;
         Ok(self.record.properties())
     }
 
-    /// The user's properties as answers with metadata hold them.
+    /// The properties in the form of responses with metadata.
     pub(crate) const fn json(&self) -> &'a [u8] {
         self.record.json()
     }

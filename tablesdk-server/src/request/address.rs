@@ -11,25 +11,25 @@ use tablesdk_protocol::Endpoint;
 
 use crate::request::connection::Encrypted;
 
-/// Whom a request addresses.
+/// The account and the resource that a request addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Address {
-    /// The account; whether it exists is not known here.
+    /// The account. It may not exist.
     pub(crate) account: String,
-    /// The account's URL as the client spelled it.
+    /// The account's URL as the client wrote it.
     pub(crate) endpoint: Endpoint,
-    /// Which of the account's locations.
+    /// The location of the account.
     pub(crate) location: Location,
     /// The path below the account, percent-encoded.
     pub(crate) resource: String,
 }
 
-/// Where an account can be reached. Both have the same content here; the service copies from the one to the other.
+/// A location of an account. Both have the same content here; the service replicates from the primary to the secondary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Location {
-    /// Where it is read and written.
+    /// For reads and writes.
     Primary,
-    /// Where it is read alone: `-secondary` stands behind its name.
+    /// For reads only: the name of the account is followed by `-secondary`.
     Secondary,
 }
 
@@ -43,8 +43,8 @@ impl Address {
             None => head.uri.scheme_str().unwrap_or("http"),
         };
         let path = head.uri.path();
-        // A server in a container is reached under any name, and a name with a dot in it says nothing yet. So the first label
-        // counts only if it is the name of an account here.
+        // A server in a container is reached under any host name, which may contain dots. So the first label counts only if it is
+        // the name of an account here.
         if let Some(label) = account_label(authority) {
             let (account, location) = split_location(&label);
             if is_account(account) {
@@ -73,7 +73,7 @@ impl Address {
 
 /// The label of a host that may name an account, in lower case: the first of several.
 fn account_label(authority: &str) -> Option<String> {
-    // What is left of an IPv6 address is none, but it starts with a bracket, and no account does.
+    // The rest of an IPv6 address starts with a bracket, so it is never an account.
     let host = authority
         .rsplit_once(':')
         .map_or(authority, |(host, _)| host);
@@ -92,21 +92,21 @@ fn split_location(name: &str) -> (&str, Location) {
     }
 }
 
-/// The account's name, and what follows it. Some clients double slashes.
+/// The account's name, and the rest of the path. Some clients double slashes.
 fn split_path(path: &str) -> (&str, &str) {
     let path = path.trim_start_matches('/');
     path.split_once('/').unwrap_or((path, ""))
 }
 
 /// The path without the account's name in front.
-// SERVICE: the Python client asks a secondary as `/acct-secondary/acct/…`. Without more behind it, the name is a table's.
+// SERVICE: the Python client addresses a secondary as `/acct-secondary/acct/…`. If nothing follows, the name is that of a table.
 fn without_account<'p>(resource: &'p str, account: &str) -> &'p str {
     let rest = resource.trim_start_matches('/').strip_prefix(account);
     rest.and_then(|rest| rest.strip_prefix('/'))
         .unwrap_or(resource)
 }
 
-/// Host and port as the client spelled them.
+/// Host and port as the client wrote them.
 fn authority(head: &Parts) -> &str {
     let host = head.headers.get(header::HOST);
     host.and_then(|host| host.to_str().ok())
@@ -114,7 +114,7 @@ fn authority(head: &Parts) -> &str {
         .unwrap_or("localhost")
 }
 
-/// A host with dots that is the machine itself, seen from inside a container.
+/// A host name with dots that means the machine itself, inside a container.
 const NO_ACCOUNT: [&str; 1] = ["host.docker.internal"];
 
 #[cfg(test)]

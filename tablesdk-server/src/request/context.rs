@@ -28,7 +28,7 @@ use crate::request::cors::Cors;
 use crate::request::memory::RequestMemory;
 use crate::time::time_limit::Timer;
 
-/// What is known of a request before anything is checked.
+/// The facts of a request, before anything is checked.
 #[derive(Clone, Debug)]
 pub(crate) struct Context {
     address: Address,
@@ -47,7 +47,7 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Takes the facts from the head of a request. What is malformed is left out.
+    /// Reads the facts from the head of a request and the options of its query string. Malformed values are omitted.
     pub(crate) fn new(
         head: &Parts,
         options: Option<&QueryOptions>,
@@ -92,38 +92,38 @@ impl Context {
         Self { timer, ..self }
     }
 
-    /// The account that the URL names; whether it exists is not known here.
+    /// The account that the URL names. It may not exist.
     pub(crate) fn account(&self) -> &str {
         &self.address.account
     }
 
-    /// The account's URL as the client spelled it, for the URLs in an answer.
+    /// The account's URL as the client wrote it, for the URLs in a response.
     pub(crate) const fn endpoint(&self) -> &Endpoint {
         &self.address.endpoint
     }
 
-    /// Which of the account's locations the URL names.
+    /// The location of the account that the URL names.
     pub(crate) const fn location(&self) -> Location {
         self.address.location
     }
 
-    /// The address that the request came from; `None` when it came without a socket.
+    /// The address of the client; `None` without a socket.
     pub(crate) const fn peer(&self) -> Option<IpAddr> {
         self.peer
     }
 
-    /// The sender was authenticated: the memory that the request takes is the account's.
+    /// Notes that the client is authenticated: from now on, the account is charged for the memory of the request.
     pub(crate) fn is_authenticated(&self) {
         if let Some(memory) = &self.memory {
             memory.belongs_to(self.account());
         }
     }
 
-    /// Takes memory for a response before it is made.
+    /// Reserves memory for a response before it is made. Only for requests that change nothing.
     ///
     /// # Errors
     ///
-    /// `ServerBusy` when there is none for a while. Only for requests that change nothing.
+    /// `ServerBusy` when none is available for some time.
     pub(crate) async fn reserve_response(&self, bytes: usize) -> Result<(), ServiceError> {
         match &self.memory {
             Some(memory) => memory.reserve_response(bytes).await,
@@ -131,24 +131,24 @@ impl Context {
         }
     }
 
-    /// Takes memory for a response of that many bytes, if that can be done at once.
+    /// Reserves memory for a response of this size, if it is available at once.
     pub(crate) fn try_reserve_response(&self, bytes: usize) -> bool {
         let memory = self.memory.as_ref();
         memory.is_none_or(|memory| memory.try_reserve_response(bytes))
     }
 
-    /// Whether a response for which memory was taken may grow to so many bytes.
+    /// Whether the reserved memory of a response could be increased to this size at once.
     pub(crate) fn response_may_grow(&self, bytes: usize) -> bool {
         let memory = self.memory.as_ref();
         memory.is_none_or(|memory| memory.try_resize_response(bytes))
     }
 
-    /// When the request came.
+    /// The time of the request.
     pub(crate) const fn now(&self) -> Timestamp {
         self.now
     }
 
-    /// The name of the request.
+    /// The id that the server gave the request.
     pub(crate) const fn request_id(&self) -> Guid {
         self.request_id
     }
@@ -173,12 +173,12 @@ impl Context {
         self.timer
     }
 
-    /// The version of the protocol that the request speaks, such as `2019-02-02`.
+    /// The protocol version of the request, such as `2019-02-02`.
     pub(crate) fn version(&self) -> Option<&str> {
         self.version.as_ref()?.to_str().ok()
     }
 
-    /// Refuses a version that is no date. Which date it is makes no difference: all are served alike.
+    /// Refuses a version that is not a date. All dates are treated the same.
     pub(crate) fn check_version(&self, headers: &HeaderMap) -> Result<(), ServiceError> {
         if self.version.is_none() && headers.contains_key(X_MS_VERSION) {
             return Err(ErrorCode::InvalidHeaderValue.into());
@@ -186,7 +186,7 @@ impl Context {
         Ok(())
     }
 
-    /// Adds the headers that every answer has.
+    /// Adds the headers that every response has.
     pub(crate) fn finish(&self, mut response: Response<Bytes>) -> Response<Bytes> {
         let headers = response.headers_mut();
         // SERVICE: operations whose bodies are XML have neither.
@@ -208,13 +208,13 @@ impl Context {
         response
     }
 
-    /// The answer to a request that an operation refused.
-    // SERVICE: such an answer has its code in the body alone, unless it is XML.
+    /// The response to a request that an operation refused.
+    // SERVICE: such a response has its code only in the body, unless it is XML.
     pub(crate) fn refusal(&self, error: &ServiceError) -> Response<Bytes> {
         self.finish(self.part_refusal(error))
     }
 
-    /// The answer to a refused operation of a batch: without the headers that the whole answer has.
+    /// The response to a refused operation of a batch, without the headers of the whole response.
     pub(crate) fn part_refusal(&self, error: &ServiceError) -> Response<Bytes> {
         let content_type = match self.error_format {
             ErrorFormat::Json(level) => level.content_type(),
@@ -227,9 +227,9 @@ impl Context {
         response
     }
 
-    /// The answer to a request that did not get past authentication.
-    // SERVICE: the front end answers these. It repeats the code in a header, and echoes neither version nor client's id.
-    pub(crate) fn access_refusal(&self, error: &ServiceError) -> Response<Bytes> {
+    /// The response to a request that could not be authenticated.
+    // SERVICE: the front end sends these. It repeats the code in a header, and echoes neither the version nor the client's id.
+    pub(crate) fn unauthenticated(&self, error: &ServiceError) -> Response<Bytes> {
         let content_type = match self.error_format {
             ErrorFormat::Json(_) => "application/json",
             ErrorFormat::Xml => XML,
@@ -273,14 +273,14 @@ impl Context {
 /// The form of an error's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ErrorFormat {
-    /// As much metadata as the request accepts.
+    /// JSON with the metadata that the request accepts.
     Json(MetadataLevel),
     /// For operations whose bodies are XML.
     Xml,
 }
 
 impl ErrorFormat {
-    /// As the operations read it; minimal metadata where they would refuse it.
+    /// The form that the operations read from the request; minimal metadata where they would refuse it.
     fn of(options: Option<&QueryOptions>, headers: &HeaderMap) -> Self {
         let option = |name| options.and_then(|options| options.get(name));
         if matches!(option("comp"), Some("acl" | "properties" | "stats")) {
@@ -313,8 +313,8 @@ pub(crate) struct RequestIds {
 
 impl RequestIds {
     pub(crate) fn new() -> Self {
-        // The keys of a hasher are random, by the standard library's own source. More is not needed: an id only has to
-        // differ from those in the logs of another server, and nothing trusts it.
+        // The keys of a hasher are random. That is enough: an id only has to differ from those in the logs of another server, and
+        // nothing depends on it being unpredictable.
         Self {
             prefix: RandomState::new().hash_one(()),
             count: AtomicU64::new(0),
@@ -327,7 +327,7 @@ impl RequestIds {
     }
 }
 
-/// The version that a shared access signature asks for where no header does.
+/// The version that a shared access signature requests, if no header does.
 fn version_of_sas(head: &Parts, options: &QueryOptions) -> Option<HeaderValue> {
     if !SignedSas::is_in(head.uri.query().unwrap_or_default()) {
         return None;

@@ -37,8 +37,8 @@ impl Cors {
         head.headers.contains_key(ORIGIN) || is_cached(&head.method)
     }
 
-    /// What the rules say of a request that is no preflight.
-    // SERVICE: whether the headers of the request are among those of the rule was the preflight's business.
+    /// Evaluates the rules for a request that is not a preflight.
+    // SERVICE: only the preflight compares the headers of the request with the rule.
     pub(crate) fn of(head: &Parts, rules: &[CorsRule]) -> Self {
         let origin = head.headers.get(ORIGIN);
         let rule = origin.and_then(|origin| {
@@ -62,7 +62,7 @@ impl Cors {
                 }),
                 varies: true,
             },
-            // A cache that keeps this answer must not give it to a page that would get another one.
+            // A cache must not give this response to a page for which another one is made.
             _ => Self {
                 allowed: None,
                 varies: is_cached(&head.method)
@@ -80,7 +80,7 @@ impl Cors {
         }
     }
 
-    /// Adds the headers to an answer that has all its others.
+    /// Adds the headers to a response that has all its other headers.
     pub(crate) fn apply(&self, headers: &mut HeaderMap) {
         if self.varies {
             headers.insert(VARY, HeaderValue::from_static("Origin"));
@@ -100,19 +100,19 @@ impl Cors {
     }
 }
 
-/// Whether a request asks what another one may do.
-// SERVICE: `OPTIONS` without a header of CORS is a verb like any other, and no resource has it.
+/// Whether a request is a preflight.
+// SERVICE: `OPTIONS` without a CORS header is an ordinary method, which no resource supports.
 pub(crate) fn is_preflight(head: &Parts) -> bool {
     head.method == Method::OPTIONS
         && (head.headers.contains_key(ORIGIN)
             || head.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD))
 }
 
-/// Answers a preflight: by the first rule that allows all that it asks for.
+/// Responds to a preflight by the first rule that allows all of it.
 ///
 /// # Errors
 ///
-/// `InvalidHeaderValue` when it does not say who asks or for what; `CorsPreflightFailure` when there is no such rule.
+/// `InvalidHeaderValue` if origin or method are missing; `CorsPreflightFailure` if no rule allows it.
 pub(crate) fn preflight(
     headers: &HeaderMap,
     rules: &[CorsRule],
@@ -134,15 +134,15 @@ pub(crate) fn preflight(
     });
     let rule = rule.ok_or_else(|| ServiceError::from(ErrorCode::CorsPreflightFailure))?;
     let mut response = Response::new(Bytes::new());
-    let answer = response.headers_mut();
-    answer.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
-    answer.insert(ACCESS_CONTROL_ALLOW_METHODS, method.clone());
+    let headers = response.headers_mut();
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, method.clone());
     if let Some(wanted) = wanted {
-        answer.insert(ACCESS_CONTROL_ALLOW_HEADERS, wanted.clone());
+        headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, wanted.clone());
     }
-    answer.insert(ACCESS_CONTROL_MAX_AGE, rule.max_age_in_seconds.into());
+    headers.insert(ACCESS_CONTROL_MAX_AGE, rule.max_age_in_seconds.into());
     let yes = HeaderValue::from_static("true");
-    answer.insert(ACCESS_CONTROL_ALLOW_CREDENTIALS, yes);
+    headers.insert(ACCESS_CONTROL_ALLOW_CREDENTIALS, yes);
     Ok(response)
 }
 
@@ -175,7 +175,7 @@ fn allows_headers(rule: &CorsRule, names: &HeaderValue) -> bool {
     })
 }
 
-/// Whether an item of a list of headers, a name or a prefix with a star behind it, covers a name. Neither has a case.
+/// Whether an item of a list of headers, which is a name or a prefix followed by a star, covers a name. Case does not matter.
 fn covers(item: &str, name: &str) -> bool {
     match item.strip_suffix('*') {
         Some(prefix) => {
@@ -186,12 +186,12 @@ fn covers(item: &str, name: &str) -> bool {
     }
 }
 
-/// The headers that the page may see: those that are named, and those of the answer that have a prefix.
-fn exposed_headers(items: &[String], answer: &HeaderMap) -> Option<HeaderValue> {
+/// The headers that the page may see: the listed ones, and those of the response with a listed prefix.
+fn exposed_headers(items: &[String], response: &HeaderMap) -> Option<HeaderValue> {
     let mut names: Vec<&str> = Vec::new();
     for item in items {
         if item.ends_with('*') {
-            let found = answer.keys().map(HeaderName::as_str);
+            let found = response.keys().map(HeaderName::as_str);
             names.extend(found.filter(|name| covers(item, name)));
         } else {
             names.push(item);
@@ -203,7 +203,7 @@ fn exposed_headers(items: &[String], answer: &HeaderMap) -> Option<HeaderValue> 
     HeaderValue::from_str(&names.join(",")).ok()
 }
 
-/// Whether caches keep answers to that verb.
+/// Whether caches keep responses to this method.
 fn is_cached(method: &Method) -> bool {
     method == Method::GET || method == Method::HEAD
 }

@@ -40,7 +40,7 @@ struct Facts {
 }
 
 impl RequestRecord {
-    /// For a request that has come.
+    /// The record of a new request.
     pub(crate) fn new(head: &Parts, context: &Context) -> Self {
         let facts = tracing::enabled!(target: TARGET, Level::ERROR).then(|| {
             Box::new(Facts {
@@ -63,29 +63,29 @@ impl RequestRecord {
         }
     }
 
-    /// What happens while the request is answered belongs to this span.
+    /// The span of the events of the request.
     pub(crate) fn span(&self) -> Span {
         self.span.clone()
     }
 
-    /// The body has come.
+    /// Notes the size of the body.
     pub(crate) fn received(&mut self, body: &Bytes) {
         if let Some(facts) = &mut self.facts {
             facts.bytes_in = body.len();
         }
     }
 
-    /// It is known what the request asks for.
+    /// Notes the operation of the request.
     pub(crate) fn names(&mut self, operation: &'static str) {
         self.operation = operation;
     }
 
-    /// What the request asks for, once that is known.
+    /// The operation of the request; empty while it is unknown.
     pub(crate) const fn operation(&self) -> &'static str {
         self.operation
     }
 
-    /// The request has its answer: an error's, if there is one.
+    /// Logs the response of the request, and the error if it is one.
     pub(crate) fn answered(mut self, response: &Response<Bytes>, error: Option<&ServiceError>) {
         let Some(facts) = self.facts.take() else {
             return;
@@ -93,8 +93,8 @@ impl RequestRecord {
         let status = response.status();
         let code = error.map(|error| error.code().as_str()).unwrap_or_default();
         let message = error.map(ServiceError::message).unwrap_or_default();
-        // The level must be a constant of its place.
-        macro_rules! write_down {
+        // The level must be a constant.
+        macro_rules! log_response {
             ($level:expr) => {
                 tracing::event!(
                     target: TARGET,
@@ -117,21 +117,21 @@ impl RequestRecord {
             };
         }
         if status == http::StatusCode::NOT_IMPLEMENTED {
-            write_down!(Level::WARN);
+            log_response!(Level::WARN);
         } else if status.is_server_error() {
-            write_down!(Level::ERROR);
+            log_response!(Level::ERROR);
         } else {
-            write_down!(Level::INFO);
+            log_response!(Level::INFO);
         }
     }
 }
 
-/// What happens because of a request belongs to its span.
+/// The span of the events of a request.
 pub(crate) fn span(context: &Context) -> Span {
     tracing::error_span!(target: TARGET, "request", id = %context.request_id())
 }
 
-/// The connection broke, or the server stopped, before there was an answer.
+/// The connection broke, or the server stopped, before the response.
 impl Drop for RequestRecord {
     fn drop(&mut self) {
         if let Some(facts) = self.facts.take() {
@@ -152,12 +152,12 @@ impl Drop for RequestRecord {
     }
 }
 
-/// Writes down that a request was refused, or given up, before there was a head to speak of.
+/// Logs that a request without a readable head was refused or abandoned.
 pub(crate) fn unreadable(peer: IpAddr, error: &dyn Error) {
     tracing::info!(target: TARGET, %peer, reason = with_causes(error), "unreadable");
 }
 
-/// Writes down what was answered where there was no head to speak of, to be read together with the event of [`unreadable`].
+/// Logs the response to a request without a readable head, in addition to the event of [`unreadable`].
 pub(crate) fn unread(request_id: Guid, error: &ServiceError) {
     tracing::info!(
         target: TARGET,
@@ -168,7 +168,7 @@ pub(crate) fn unread(request_id: Guid, error: &ServiceError) {
     );
 }
 
-/// Writes down why an operation of a batch was refused, to be read together with the event of the whole request.
+/// Logs why an operation of a batch was refused, in addition to the event of the whole request.
 pub(crate) fn part_refused(error: &ServiceError) {
     tracing::info!(
         target: TARGET,
@@ -179,7 +179,7 @@ pub(crate) fn part_refused(error: &ServiceError) {
     );
 }
 
-/// Writes down that something below the service failed, with all its causes.
+/// Logs that the storage failed, with all causes.
 pub(crate) fn storage_failed(error: &dyn Error) {
     tracing::error!(target: TARGET, error = with_causes(error), "the storage failed");
 }
@@ -188,7 +188,7 @@ fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
-        // Writing to a text does not fail.
+        // Writing to a string does not fail.
         let _ = write!(text, ": {cause}");
         source = cause.source();
     }
@@ -199,13 +199,13 @@ fn micros(began: Instant) -> u64 {
     u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX)
 }
 
-/// Part of a URL as it came, but for what is or may be a signature, in one line and no longer than that.
+/// Part of a URL without everything that may be a signature, in one line of limited length.
 ///
-/// A parameter named `sig` is left out however it is spelled, and so is, anywhere, what has the length and the alphabet of a
-/// signature: a URL that was put together wrongly has it in the wrong place.
+/// A parameter named `sig` is omitted, also if its name is encoded. So is, anywhere, every run with the length and the alphabet of a
+/// signature, because a URL that was built wrongly has it in the wrong place.
 struct WithoutSignature<'t> {
     text: &'t str,
-    /// Whether slashes stand between parts, and a signature that got there has encoded ones.
+    /// Whether slashes separate parts. A signature in a path has encoded ones.
     is_path: bool,
 }
 
@@ -229,7 +229,7 @@ impl<'t> WithoutSignature<'t> {
                 Some(name) if decoded(name).trim().eq_ignore_ascii_case("sig") => {
                     write!(out, "{name}={LEFT_OUT}")?;
                 }
-                // A signature in it may look like anything.
+                // A signature in it could not be recognized.
                 _ if is_encoded_twice(pair) => out.push_str(LEFT_OUT),
                 _ => write_without_runs(out, pair, self.is_path),
             }
@@ -242,7 +242,7 @@ impl fmt::Display for WithoutSignature<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = String::new();
         self.write_to(&mut text)?;
-        // Only now: the first half of a signature would look like none.
+        // Truncated last, because half a signature could not be recognized.
         if let Some((end, _)) = text.char_indices().nth(TEXT_LENGTH_MAX) {
             text.truncate(end);
             text.push_str(LEFT_OUT);
@@ -251,7 +251,7 @@ impl fmt::Display for WithoutSignature<'_> {
     }
 }
 
-/// Whether a percent-encoded percent sign stands in front of a code.
+/// Whether a percent-encoded percent sign precedes a code.
 fn is_encoded_twice(text: &str) -> bool {
     let code = |rest: &str| {
         let mut digits = rest.bytes().map(hex);
@@ -267,12 +267,12 @@ fn decoded(text: &str) -> Cow<'_, str> {
     percent_decode_str(text).decode_utf8_lossy()
 }
 
-/// Writes a text without runs of base64, in which each character may be percent-encoded.
+/// Writes a string without long runs of base64, in which each character may be percent-encoded.
 fn write_without_runs(out: &mut String, text: &str, is_path: bool) {
     let mut rest = text;
     while let Some(next) = rest.chars().next() {
         let (run, count) = run_of_base64(rest, is_path);
-        // Another character's code is no start of a run.
+        // The code of a character that is not base64 does not start a run.
         let other = rest
             .get(..3)
             .filter(|code| is_code_of_other(code.as_bytes()));
@@ -280,7 +280,7 @@ fn write_without_runs(out: &mut String, text: &str, is_path: bool) {
             out.push_str(code);
             code.len()
         } else if run.is_empty() {
-            // A message may hold what a client wrote. None of it starts a line, hides, or turns the rest of the line around.
+            // A message may contain input of a client, which must not start a line, be invisible, or reverse the rest of the line.
             if is_shown(next) {
                 out.push(next);
             } else {
@@ -296,15 +296,15 @@ fn write_without_runs(out: &mut String, text: &str, is_path: bool) {
     }
 }
 
-/// Whether a character looks like itself in a terminal: no control, format or separator character but the space.
+/// Whether a character is printable in a terminal: not a control, format or separator character except the space.
 fn is_shown(character: char) -> bool {
-    // The quotes are escaped by the log's own format, where it needs that.
+    // The format of the log escapes quotes if necessary.
     matches!(character, '"' | '\'' | '\\') || character.escape_debug().len() == 1
 }
 
-/// The longest start of a text that is base64, and the number of its characters once decoded.
+/// The longest prefix of a string that is base64, and the number of its characters after decoding.
 ///
-/// Equals signs, and slashes in a path, count only where they are encoded: as they are, they stand between the parts of it.
+/// Equals signs, and slashes in a path, count only if they are encoded, because otherwise they are separators.
 fn run_of_base64(text: &str, is_path: bool) -> (&str, usize) {
     let (mut length, mut count) = (0, 0);
     let mut rest = text.as_bytes();
@@ -357,9 +357,9 @@ fn is_hexadecimal(text: &str) -> bool {
 /// The `tracing` target of the events.
 pub(crate) const TARGET: &str = "tablesdk_server::request";
 const LEFT_OUT: &str = "…";
-/// The longest path, query or reason that is written down, in characters.
+/// The maximum length of a logged path, query or reason, in characters.
 const TEXT_LENGTH_MAX: usize = 2048;
-/// A SHA-256 in base64 has 44 characters, or 43 without its padding; a few more may be missing from what was garbled.
+/// A SHA-256 in base64 has 44 characters, or 43 without padding. A few more may be missing from a damaged one.
 const SIGNATURE_LENGTH_MIN: usize = 40;
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ pub(crate) struct MemoryBudget {
     transfers: Mutex<Transfers>,
 }
 
-/// Who a transfer is for: an account, and the address that the connection came from.
+/// The client of a transfer: an account, and the address of the connection.
 type Client = (String, IpAddr);
 
 #[derive(Debug, Default)]
@@ -52,7 +52,7 @@ impl MemoryBudget {
         let permits = match shares.get(&client).and_then(Weak::upgrade) {
             Some(permits) => permits,
             None => {
-                // Clients come and go: now and then, those that hold nothing are forgotten.
+                // Entries of clients that hold nothing are removed now and then.
                 if shares.len().is_power_of_two() {
                     shares.retain(|_, permits| permits.strong_count() > 0);
                 }
@@ -67,8 +67,8 @@ impl MemoryBudget {
         }
     }
 
-    /// Cuts stalled transfers, oldest first, until so many bytes come back: all of them count where the budget is short, those of
-    /// the same client where only its share is.
+    /// Aborts stalled transfers, oldest first, until they free this many bytes: those of all clients if the budget is short, those of
+    /// the same client if only its share is short.
     fn cut_stalled_for(&self, share: &Arc<Semaphore>, bytes: usize) {
         let is_short = self.total.available_permits() < bytes;
         let now = Instant::now();
@@ -84,7 +84,7 @@ impl MemoryBudget {
         }
     }
 
-    /// Cuts some stalled transfers, oldest first.
+    /// Aborts some stalled transfers, oldest first.
     fn cut_stalled(&self) {
         let now = Instant::now();
         let transfers = lock(&self.transfers);
@@ -93,7 +93,7 @@ impl MemoryBudget {
     }
 }
 
-/// What one client may hold of a budget.
+/// The part of a budget that one client may hold.
 #[derive(Clone, Debug)]
 pub(crate) struct Share {
     budget: Arc<MemoryBudget>,
@@ -101,11 +101,11 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    /// Takes memory for a transfer; where it is short, waits for it and cuts stalled transfers meanwhile.
+    /// Reserves memory for a transfer. If it is short, waits and aborts stalled transfers.
     ///
     /// # Errors
     ///
-    /// `ServerBusy` when there is none for a while.
+    /// `ServerBusy` when none is available for some time.
     pub(crate) async fn reserve(&self, bytes: usize) -> Result<Reservation, ServiceError> {
         let permits = match self.try_permits(bytes) {
             Some(permits) => permits,
@@ -166,13 +166,13 @@ impl Share {
         Some(Permits { total, share })
     }
 
-    /// No transfer is larger than a share in practice; one that were could never be reserved.
+    /// In practice, no transfer is larger than a share. A larger one could never be reserved.
     fn count(&self, bytes: usize) -> u32 {
         u32::try_from(bytes.min(self.budget.share_bytes)).unwrap_or(u32::MAX)
     }
 }
 
-/// Memory of one transfer. Dropping it gives the memory back.
+/// The reserved memory of one transfer, which is freed on drop.
 #[derive(Debug)]
 pub(crate) struct Reservation {
     share: Share,
@@ -193,7 +193,7 @@ impl Reservation {
         &self.transfer
     }
 
-    /// Ends the transfer, and keeps its memory for another one, which has not begun.
+    /// Ends the transfer and keeps its memory for the next one, which has not begun.
     pub(crate) fn end_transfer(&mut self) {
         let bytes = self.transfer.bytes.load(Ordering::Relaxed);
         self.transfer = Transfer::new(&self.share.permits, bytes);
@@ -201,12 +201,12 @@ impl Reservation {
         transfers.list.insert(self.id, Arc::clone(&self.transfer));
     }
 
-    /// Whether it is there for its transfer alone.
+    /// Whether no memory is reserved: it only tracks its transfer.
     pub(crate) fn is_empty(&self) -> bool {
         self.transfer.bytes.load(Ordering::Relaxed) == 0
     }
 
-    /// Makes it that many bytes, if that can be done at once.
+    /// Changes the size, if that is possible at once.
     pub(crate) fn try_resize(&mut self, bytes: usize) -> bool {
         let held = self.transfer.bytes.load(Ordering::Relaxed);
         if bytes > held {
@@ -230,17 +230,17 @@ impl Drop for Reservation {
     }
 }
 
-/// A body that comes, or a response that is sent, and how fast the client moves it.
+/// A request body or a response in flight, and its pace.
 #[derive(Debug)]
 pub(crate) struct Transfer {
     share: Arc<Semaphore>,
     bytes: AtomicUsize,
     moved: AtomicUsize,
-    /// When the client's part began: not while a response is made.
+    /// When the client's part began. The time to make a response does not count.
     began: OnceLock<Instant>,
     is_cut: AtomicBool,
     cut: Notify,
-    /// What is notified instead, once the connection sends it.
+    /// Notified instead of `cut`, once the connection sends the response.
     connection: OnceLock<Arc<Notify>>,
 }
 
@@ -257,28 +257,28 @@ impl Transfer {
         })
     }
 
-    /// From here on it is the client's turn.
+    /// Starts to measure the pace of the client.
     pub(crate) fn begin(&self) {
         self.began.get_or_init(Instant::now);
     }
 
-    /// The same for a response: it is cut by closing its connection, which is notified.
+    /// The same for a response. To abort it, its connection is notified and closes.
     pub(crate) fn begin_sending(&self, connection: Arc<Notify>) {
         let _ = self.connection.set(connection);
         self.begin();
     }
 
-    /// The client has sent or taken so many bytes more.
+    /// Notes that the client has sent or received more bytes.
     pub(crate) fn moved(&self, bytes: usize) {
         self.moved.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Resolves when the memory is needed for others, and this transfer has stalled.
+    /// Resolves when this transfer has stalled and is aborted because others need the memory.
     pub(crate) async fn until_cut(&self) {
         self.cut.notified().await;
     }
 
-    /// Whether the memory is needed for others, and this transfer has stalled.
+    /// Whether this transfer is aborted because it has stalled and others need the memory.
     pub(crate) fn is_cut(&self) -> bool {
         self.is_cut.load(Ordering::Relaxed)
     }
@@ -313,7 +313,7 @@ pub(crate) struct RequestMemory {
     response: Mutex<Option<Reservation>>,
 }
 
-/// The bounds of a server.
+/// The memory budgets of a server.
 #[derive(Debug)]
 pub(crate) struct MemoryBudgets {
     pub(crate) bodies: Arc<MemoryBudget>,
@@ -321,7 +321,7 @@ pub(crate) struct MemoryBudgets {
 }
 
 impl MemoryBudgets {
-    /// Cuts some transfers whose clients have stalled, because their connections are needed.
+    /// Aborts some stalled transfers, because their connections are needed.
     pub(crate) fn cut_stalled(&self) {
         self.bodies.cut_stalled();
         self.responses.cut_stalled();
@@ -347,12 +347,12 @@ impl RequestMemory {
         })
     }
 
-    /// The request is this account's.
+    /// Charges this account for the memory.
     pub(crate) fn belongs_to(&self, account: &str) {
         self.account.get_or_init(|| account.to_owned());
     }
 
-    /// Takes memory for the body.
+    /// Reserves memory for the body.
     ///
     /// # Errors
     ///
@@ -361,23 +361,23 @@ impl RequestMemory {
         self.share(&self.budgets.bodies).reserve(bytes).await
     }
 
-    /// Takes memory for the response before it is made.
+    /// Reserves memory for the response before it is made. Only for requests that change nothing, because it can fail.
     ///
     /// # Errors
     ///
-    /// As [`Share::reserve`]: for requests that change nothing, since nothing was done then.
+    /// As [`Share::reserve`].
     pub(crate) async fn reserve_response(&self, bytes: usize) -> Result<(), ServiceError> {
         if bytes <= SMALL_BYTES_MAX {
             return Ok(());
         }
-        // Nothing is held while it waits.
+        // No memory is held during the wait.
         lock(&self.response).take();
         let reserved = self.share(&self.budgets.responses).reserve(bytes).await?;
         *lock(&self.response) = Some(reserved);
         Ok(())
     }
 
-    /// As [`RequestMemory::reserve_response`], if that can be done at once.
+    /// As [`RequestMemory::reserve_response`], if the memory is available at once.
     pub(crate) fn try_reserve_response(&self, bytes: usize) -> bool {
         if bytes <= SMALL_BYTES_MAX {
             return true;
@@ -390,16 +390,16 @@ impl RequestMemory {
         response.is_some()
     }
 
-    /// Makes room for a response of that many bytes, if that can be done at once.
+    /// Changes the memory of the response to this size, if that is possible at once.
     pub(crate) fn try_resize_response(&self, bytes: usize) -> bool {
         let mut response = lock(&self.response);
         response.as_mut().is_none_or(|held| held.try_resize(bytes))
     }
 
-    /// What was taken for the response, to be held until it is sent.
+    /// The memory of the response, to be held until it is sent.
     pub(crate) fn take_response(&self, bytes: usize) -> Option<Reservation> {
         let mut response = lock(&self.response).take()?;
-        // Where it has become longer than what could be reserved, that is by less than a slice of a query.
+        // A response is longer than its reservation by less than a slice of a query.
         response.try_resize(bytes);
         Some(response)
     }
@@ -410,7 +410,7 @@ impl RequestMemory {
     }
 }
 
-/// What one client has of addresses: of IPv6, commonly all that begin alike.
+/// The network of a client: the address in IPv4, the /64 network in IPv6, all of which one client commonly has.
 fn network(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V4(address) => address.into(),
@@ -419,23 +419,23 @@ fn network(peer: IpAddr) -> IpAddr {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing panics while it is held.
+    // No code panics while it holds the lock.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a body or a response may have without being counted: it is no more than the buffers of its connection.
+/// Bodies and responses up to this size are not counted: they are no larger than the buffers of their connection.
 pub(crate) const SMALL_BYTES_MAX: usize = 16 * 1024;
-/// The bodies that are read or acted on at a time, all together.
+/// The total size of all request bodies at a time.
 pub(crate) const BODIES_BYTES_MAX: usize = 256 * 1024 * 1024;
-/// The responses that are made or sent at a time, all together.
+/// The total size of all responses at a time.
 const RESPONSES_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// The longest wait for memory.
 const WAIT_MAX: Duration = Duration::from_secs(30);
-/// How often one who waits looks for stalled transfers.
+/// How often a waiting request looks for stalled transfers.
 const CUT_INTERVAL: Duration = Duration::from_millis(250);
-/// How many stalled transfers give up their connections at a time.
+/// How many stalled transfers are aborted at a time for their connections.
 const CUT_AT_ONCE: usize = 16;
-/// How long a transfer may lag behind its pace while others wait for its memory, or its connection.
+/// How long a transfer may be slower than the minimum pace while others wait for its memory or its connection.
 pub(crate) const GRACE: Duration = Duration::from_secs(1);
 /// The pace, in bytes a second, below which a transfer has stalled while others wait for its memory.
 const PACE_MIN: u128 = 128 * 1024;

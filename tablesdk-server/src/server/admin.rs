@@ -57,7 +57,7 @@ impl Admin {
         })
     }
 
-    /// Ends it, and returns when it has let go of the tables.
+    /// Ends it, and returns when it has dropped the service.
     pub(super) async fn end(mut self) {
         self.task.abort();
         let _ = (&mut self.task).await;
@@ -76,14 +76,14 @@ async fn accept_all(
     mut stopping: watch::Receiver<bool>,
 ) {
     let mut connections = JoinSet::new();
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let operator = Arc::new(Operator {
         service,
         #[cfg(feature = "durable")]
         backs_up: Arc::default(),
     });
     loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else {
             return;
         };
         let stream = tokio::select! {
@@ -103,7 +103,7 @@ async fn accept_all(
             let service = service_fn(|request| {
                 let operator = Arc::clone(&operator);
                 let stalled = Arc::clone(&stalled);
-                async move { Ok::<_, Infallible>(operator.answer(&request, &stalled)) }
+                async move { Ok::<_, Infallible>(operator.respond(&request, &stalled)) }
             });
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
@@ -114,7 +114,7 @@ async fn accept_all(
                 _ = connection => {}
                 () = stalled.notified() => {}
             }
-            drop(place);
+            drop(permit);
         });
     }
 }
@@ -132,7 +132,7 @@ impl Operator {
         not(feature = "durable"),
         expect(unused, reason = "other responses are short")
     )]
-    fn answer(&self, request: &Request<Incoming>, stalled: &Arc<Notify>) -> Response<Content> {
+    fn respond(&self, request: &Request<Incoming>, stalled: &Arc<Notify>) -> Response<Content> {
         if !is_for_this_machine(request.headers()) {
             let message = "This is for programs on this machine, and not for web pages.\n";
             return text(StatusCode::FORBIDDEN, message);
@@ -172,9 +172,9 @@ impl Operator {
         }
     }
 
-    /// Writes the backup on a thread of its own, no faster than it is taken.
+    /// Writes the backup on a separate thread, at the pace of the client.
     ///
-    /// A client that takes nothing for [`STALL_MAX`] loses its connection: it would keep others from a backup of theirs.
+    /// The connection of a client that reads nothing for [`STALL_MAX`] is closed, because only one backup can run at a time.
     #[cfg(feature = "durable")]
     fn back_up(&self, stalled: Arc<Notify>) -> Response<Content> {
         if self.backs_up.swap(true, Ordering::AcqRel) {
@@ -193,11 +193,11 @@ impl Operator {
                 runtime,
             };
             if let Err(error) = engine.back_up(&mut pipe, |_| {}) {
-                // The client has not got the end, and sees the connection break.
+                // The response ends with an error, so the client sees that the backup is incomplete.
                 tracing::warn!(%error, "a backup was broken off");
                 if pipe.sender.try_send(Err(error)).is_err() {
                     stalled.notify_one();
-                    // The body must not end before the connection does: it would look whole.
+                    // The body must not end before the connection, or the backup would look complete.
                     pipe.runtime.block_on(pipe.sender.closed());
                 }
             }
@@ -219,8 +219,8 @@ impl Drop for EndOfBackup {
     }
 }
 
-/// Whether a request names this machine as its host, as one does not that a name server has sent here, and has no origin, as
-/// one does that a web page has sent.
+/// Whether the host of a request is this machine, and it has no origin. A request that a web page caused has an origin, or the host
+/// name of the page.
 fn is_for_this_machine(headers: &HeaderMap) -> bool {
     let host = headers.get(header::HOST);
     let host = host.and_then(|host| host.to_str().ok()).unwrap_or_default();
@@ -234,7 +234,7 @@ fn text(status: StatusCode, text: impl Into<Bytes>) -> Response<Content> {
     response
 }
 
-/// What an operator is sent.
+/// The body of a response.
 enum Content {
     #[cfg(feature = "durable")]
     Stream(mpsc::Receiver<io::Result<Bytes>>),
@@ -263,7 +263,7 @@ impl Body for Content {
     }
 }
 
-/// Takes bytes on a thread that may wait, and hands them to a task.
+/// Takes bytes on a thread that may wait, and passes them to a task.
 #[cfg(feature = "durable")]
 struct Pipe {
     buffer: Vec<u8>,
@@ -294,10 +294,10 @@ impl io::Write for Pipe {
     }
 }
 
-/// More operators at a time have to wait.
+/// The maximum number of connections. Further ones wait.
 const CONNECTIONS_MAX: usize = 16;
 const HEAD_WAIT_MAX: Duration = Duration::from_secs(10);
-/// How long the client of a backup may take nothing of it.
+/// How long the client of a backup may read nothing.
 #[cfg(feature = "durable")]
 const STALL_MAX: Duration = Duration::from_secs(30);
 #[cfg(feature = "durable")]

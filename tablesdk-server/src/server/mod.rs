@@ -426,7 +426,7 @@ async fn accept_all<H: Handler>(
             () = stopped(&mut stopping) => break,
             // Takes in the ends of connections.
             Some(ended) = connections.join_next() => {
-                tell_panic(ended);
+                log_panic(ended);
                 evicting = false;
                 continue;
             }
@@ -461,7 +461,7 @@ async fn accept_all<H: Handler>(
                     () = stopped(&mut stopping) => break,
                     ended = timeout(ACCEPT_RETRY_DELAY, ended) => {
                         match ended {
-                            Ok(ended) => ended.into_iter().for_each(tell_panic),
+                            Ok(ended) => ended.into_iter().for_each(log_panic),
                             Err(_) => shared.cut_stalled(),
                         }
                     }
@@ -472,7 +472,7 @@ async fn accept_all<H: Handler>(
     drop(waiting);
     let drained = async {
         while let Some(ended) = connections.join_next().await {
-            tell_panic(ended);
+            log_panic(ended);
         }
     };
     let _ = timeout(sockets.shutdown_grace, drained).await;
@@ -484,7 +484,7 @@ async fn accept_all<H: Handler>(
 }
 
 /// Logs a panic of a connection's task. A panic closes only its own connection.
-fn tell_panic(ended: Result<(), JoinError>) {
+fn log_panic(ended: Result<(), JoinError>) {
     if ended.is_err_and(|error| error.is_panic()) {
         tracing::error!("a request made the server panic; its connection is closed");
     }

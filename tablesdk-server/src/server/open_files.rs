@@ -11,18 +11,18 @@ use tokio::time::Instant;
 
 use crate::storage::{self, process_files_max};
 
-/// How many connections there may be at a time, and why no more.
+/// The maximum number of connections, and its reason.
 #[derive(Debug)]
 pub(super) struct ConnectionLimit {
     pub(super) max_connections: usize,
-    /// The limit of open files, where that is what bounds the connections.
+    /// The limit of open files, if it bounds the connections.
     files_max: Option<u64>,
     /// When it was last logged that the limit was reached.
     logged: Option<Instant>,
 }
 
 impl ConnectionLimit {
-    /// As many as are wanted, if the process may have as many files open beside what it needs otherwise.
+    /// The wanted number, or fewer if the process may not have as many files open.
     pub(super) fn new(wanted: NonZeroUsize) -> Self {
         let Some(files_max) = process_files_max() else {
             return Self {
@@ -96,12 +96,12 @@ impl ConnectionLimit {
 fn within(wanted: usize, files_max: u64, files_open: u64) -> usize {
     let reserve = storage::files_max(Some(files_max)) + RESERVE;
     let left = files_max.saturating_sub(files_open + reserve);
-    // With a limit that low the server may fail, but a server for no connection is none.
+    // With such a low limit the server may fail, but without connections it is useless.
     let left = usize::try_from(left).unwrap_or(usize::MAX);
     wanted.min(left.max(CONNECTIONS_MIN))
 }
 
-/// How many files the process has open.
+/// The number of open files of the process.
 fn files_open() -> u64 {
     let open = std::fs::read_dir("/dev/fd").map(Iterator::count);
     open.map_or(FILES_OPEN, |count| u64::try_from(count).unwrap_or(u64::MAX))

@@ -169,7 +169,7 @@ impl Handler for Service {
                 });
             }
             Err(Refusal::Unauthenticated(error)) => {
-                let response = context.access_refusal(&error);
+                let response = context.unauthenticated(&error);
                 record.answered(&response, Some(&error));
                 response
             }

@@ -14,11 +14,11 @@ use crate::engine::ScanBudget;
 #[cfg(feature = "durable")]
 use crate::request::context::Context;
 
-/// Does a slice of work. Where that may wait for a disk, the thread's other tasks go on with another thread meanwhile.
+/// Runs a slice of a query. If it may wait for a disk, the runtime moves the other tasks of this thread to another one.
 #[cfg(feature = "durable")]
 pub(super) fn run_blocking<T>(engine: &Engine, context: &Context, slice: impl FnOnce() -> T) -> T {
-    // What came by a socket is answered in a task of the runtime's own. Elsewhere the caller decides, who may be where a thread
-    // cannot be left to others, and leaving it would panic.
+    // A request from a socket runs in a task of the runtime. Other requests run on the caller's thread, where `block_in_place` may
+    // panic.
     let can_leave = || {
         let runtime = Handle::try_current().map(|runtime| runtime.runtime_flavor());
         context.peer().is_some() && matches!(runtime, Ok(RuntimeFlavor::MultiThread))
@@ -29,14 +29,14 @@ pub(super) fn run_blocking<T>(engine: &Engine, context: &Context, slice: impl Fn
     }
 }
 
-/// How long a query may go on, and in which steps.
+/// The time of a query, and the work of its slices.
 pub(super) struct QueryBudget {
     started: Instant,
     time_max: Duration,
 }
 
 impl QueryBudget {
-    /// Starts now. Without any time, a query looks at one thing and ends.
+    /// Starts now. With a zero time, a query examines one entity or table and ends.
     pub(super) fn new(time_max: Duration) -> Self {
         Self {
             started: Instant::now(),
@@ -44,7 +44,7 @@ impl QueryBudget {
         }
     }
 
-    /// The work of the next slice.
+    /// The budget of the next slice.
     pub(super) const fn slice(&self) -> ScanBudget {
         if self.time_max.is_zero() {
             ScanBudget::least()
@@ -53,7 +53,7 @@ impl QueryBudget {
         }
     }
 
-    /// Lets others have their turn, unless the time is up: then nothing happens, and it returns false.
+    /// Yields to other tasks and returns true, or returns false if the time is up.
     pub(super) async fn goes_on(&self) -> bool {
         if self.started.elapsed() >= self.time_max {
             return false;

@@ -42,7 +42,7 @@ pub(crate) fn write(
         write_block(&mut to, &block, blocks)?;
         blocks += 1;
     }
-    // An empty block, and behind it how many records there were.
+    // An empty block, and then the number of records.
     write_block(&mut to, &[], blocks)?;
     write_block(&mut to, &count.to_be_bytes(), blocks + 1)?;
     to.flush()?;
@@ -50,8 +50,8 @@ pub(crate) fn write(
     Ok(count)
 }
 
-/// Bytes of a backup on their way out, for as long as the storage does not have to be opened anew: a snapshot that is read keeps it
-/// from that, and a backup may take hours.
+/// The output of a backup. It fails when the storage has to be opened again, because the snapshot of a backup, which may take hours,
+/// would prevent that.
 pub(crate) struct Interruptible<'s, W> {
     to: W,
     storage: &'s dyn Storage,
@@ -76,11 +76,11 @@ impl<W: Write> Write for Interruptible<'_, W> {
     }
 }
 
-/// Reads a backup to its end, whatever is in it, and shows the records block by block. How many there were.
+/// Reads a backup to its end, passes the records block by block to `visit`, and returns their number.
 ///
 /// # Errors
 ///
-/// [`io::ErrorKind::InvalidData`] for anything but a whole backup, which may be found out only at its end.
+/// [`io::ErrorKind::InvalidData`] for everything but a complete backup, which may be detected only at its end.
 pub(crate) fn read(
     mut from: impl Read,
     mut visit: impl FnMut(Vec<(Bytes, Bytes)>) -> io::Result<()>,
@@ -118,7 +118,7 @@ pub(crate) fn read(
     Ok(count)
 }
 
-/// Puts all records of a backup into a storage. It is to be empty, and what is in it counts only once this has returned.
+/// Writes all records of a backup to an empty storage, which is complete only when this has returned.
 pub(crate) fn restore(
     from: impl Read,
     storage: &dyn Storage,
@@ -204,9 +204,9 @@ fn invalid(what: &str) -> io::Error {
 }
 
 const HEAD: &[u8; 33] = b"tablesdk-server backup, format 1\n";
-/// From this length on, a block is full.
+/// A block of this size is full.
 const BLOCK_BYTES: usize = 1024 * 1024;
-/// What no block exceeds: one more record fits in.
+/// The maximum size of a block: one more record after it was almost full.
 const BLOCK_BYTES_MAX: usize = 64 * 1024 * 1024;
 const BLOCK_HEAD_BYTES: usize = 4 + 8;
 

@@ -25,7 +25,7 @@ impl Closed {
     /// Waits until it is.
     pub(crate) async fn wait(mut self) {
         if let Some(closing) = &mut self.0 {
-            // Nothing is ever sent: the error is what is waited for.
+            // No value is ever sent; dropping the sender returns an error.
             while closing.changed().await.is_ok() {}
         }
     }

@@ -7,16 +7,16 @@ use tokio::sync::oneshot;
 
 use super::StorageError;
 
-/// Resolves once a batch is as durable as its storage makes anything. The batch is applied whether this is awaited or not.
-#[must_use = "what was committed may not last yet"]
+/// Resolves when a batch is durable. The batch is applied whether this is awaited or not.
+#[must_use = "the batch may not be durable yet"]
 #[derive(Debug)]
 pub(crate) struct Commit(Option<oneshot::Receiver<Result<(), StorageError>>>);
 
 impl Commit {
-    /// A batch that has arrived already.
+    /// A batch that is durable already.
     pub(crate) const DONE: Self = Self(None);
 
-    /// A batch that arrives when the sender says so.
+    /// A batch that is durable when the sender reports it.
     #[cfg(feature = "durable")]
     pub(crate) const fn pending(done: oneshot::Receiver<Result<(), StorageError>>) -> Self {
         Self(Some(done))
@@ -25,7 +25,7 @@ impl Commit {
 
 #[cfg(feature = "durable")]
 impl Commit {
-    /// Waits on this thread, which is none of a runtime.
+    /// Waits on this thread, which must not belong to a runtime.
     pub(crate) fn wait(self) -> Result<(), StorageError> {
         match self.0 {
             None => Ok(()),

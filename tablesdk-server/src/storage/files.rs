@@ -2,23 +2,23 @@
 
 use std::io;
 
-/// How many files a storage may have open at a time, where the process may have so many; `None` where there is no limit.
+/// The number of files that a storage may have open, for the limit of the process; `None` for no limit.
 ///
-/// An eighth of the limit, at least 64 and at most 512: 48 for the journals, for the tables that are being written and merged,
-/// and for the files beside the embedded store, and the rest for tables that stay open between reads. Everything else in the
-/// process must leave as many free.
+/// An eighth of the limit, at least 64 and at most 512: 48 for the journals, for tables that are written and merged, and for the
+/// files next to the embedded store, and the rest for tables that stay open between reads. The rest of the process must leave this
+/// number free.
 pub(crate) fn files_max(limit: Option<u64>) -> u64 {
     limit.map_or(FILES_MAX, |limit| (limit / 8).clamp(FILES_MIN, FILES_MAX))
 }
 
-/// How many tables of the embedded store stay open between reads.
+/// The number of tables of the embedded store that stay open between reads.
 #[cfg(feature = "durable")]
 pub(super) fn tables_kept_open() -> usize {
     let files = files_max(process_files_max()).saturating_sub(FILES_OTHER);
     usize::try_from(files).unwrap_or(usize::MAX)
 }
 
-/// How many files the process may have open; `None` where there is no limit.
+/// The process's limit of open files; `None` if there is none.
 pub(crate) fn process_files_max() -> Option<u64> {
     #[cfg(unix)]
     return rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
@@ -26,7 +26,7 @@ pub(crate) fn process_files_max() -> Option<u64> {
     None
 }
 
-/// Whether there are too many open files, in the process or in the system.
+/// Whether an error means that too many files are open, in the process or in the system.
 pub(crate) fn is_exhausted(error: &io::Error) -> bool {
     #[cfg(unix)]
     {

@@ -5,17 +5,16 @@ use std::ops::Bound;
 use bytes::Bytes;
 use rpds::RedBlackTreeMapSync;
 
-/// Something under each key.
+/// An ordered map with byte keys.
 pub(super) type Map<T> = RedBlackTreeMapSync<Bytes, T>;
 
-/// What lies from `start` up to but not including `end`; nothing when `start` is not before `end`.
+/// The entries from `start` up to but not including `end`; none if `start` is not before `end`.
 pub(super) fn range<'m, T>(
     map: &'m Map<T>,
     start: &[u8],
     end: &[u8],
 ) -> impl Iterator<Item = (&'m Bytes, &'m T)> + use<'m, T> {
-    // The map takes a range that ends before it starts for a mistake of the program. And the iterator owns its bounds, so
-    // that it lives as long as the map and not as long as the arguments.
+    // The map panics for a range that ends before it starts. The iterator owns its bounds, so it may outlive the arguments.
     let bounds = (start < end).then(|| {
         (
             Bound::Included(Bytes::copy_from_slice(start)),

@@ -10,18 +10,18 @@ use bytes::Bytes;
 use super::map::{self, Map};
 use super::{Closed, Commit, Records, Snapshot, Storage, StorageError, Write, WriteBatch};
 
-/// A storage that lasts as long as the process.
+/// A storage in memory.
 #[derive(Default)]
 pub(crate) struct MemoryStorage {
-    /// Held by a commit from its first write to its publication: batches follow one another.
+    /// Held by a commit from its first write to its publication, so that batches follow one another.
     committing: Mutex<()>,
-    /// What snapshots are taken of. Locked only for a clone or an exchange, however large the batch.
+    /// The records of new snapshots. Locked only for a clone or a replacement, however large the batch.
     published: RwLock<Map<Bytes>>,
 }
 
 impl MemoryStorage {
     fn map(&self) -> Map<Bytes> {
-        // A map is exchanged as a whole, so one that a panic left behind is whole, too.
+        // A map is replaced as a whole, so it is complete also after a panic.
         let published = self.published.read();
         published.unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -58,7 +58,7 @@ impl Storage for MemoryStorage {
             .unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::replace(&mut *published, map);
         drop(published);
-        // Freeing what the batch removed may take a while, and nobody needs to wait for it.
+        // Dropped without the lock, because freeing the removed records can take long.
         drop(before);
         Ok(Commit::DONE)
     }

@@ -35,10 +35,10 @@ pub(crate) use durable::{DurableStorage, check_files, check_journals, sync_paren
 pub(crate) use files::{files_max, is_exhausted, process_files_max};
 pub(crate) use memory::MemoryStorage;
 
-/// Which storage a server has.
+/// The storage of a server.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum StorageOptions {
-    /// A directory, and how much a write survives.
+    /// A data directory, and the durability of writes.
     #[cfg(feature = "durable")]
     Directory(PathBuf, Durability),
     /// Memory: nothing survives the server.
@@ -70,17 +70,17 @@ impl StorageOptions {
 
 /// Ordered records, written in atomic batches.
 pub(crate) trait Storage: Send + Sync {
-    /// Everything that lasts, as it is now. Cheap: a request takes one for itself.
+    /// A snapshot of all durable records. It is cheap: each request takes one.
     fn snapshot(&self) -> Box<dyn Snapshot>;
 
-    /// Everything committed so far, whether or not it lasts yet: what the next write is decided on.
+    /// A snapshot of all committed records, durable or not. The next write is decided on it.
     fn uncommitted(&self) -> Box<dyn Snapshot>;
 
-    /// Applies a batch as a whole, behind those before it. Once what it returns has resolved, every later snapshot holds it.
-    /// Waits for nothing itself.
+    /// Applies a batch as a whole, after the batches before it, without waiting. When the returned future resolves, every later
+    /// snapshot contains it.
     fn commit(&self, batch: WriteBatch) -> Result<Commit, StorageError>;
 
-    /// Resolves once everything committed so far lasts.
+    /// Resolves when all committed batches are durable.
     fn wait_durable(&self) -> Commit;
 
     /// Whether so many writes are in flight that the caller must [`wait_durable`](Self::wait_durable) before another commit.
@@ -91,10 +91,10 @@ pub(crate) trait Storage: Send + Sync {
         Ok(())
     }
 
-    /// Whether another process may find what was committed.
+    /// Whether the records survive the process.
     fn is_persistent(&self) -> bool;
 
-    /// Tells when the storage is closed and free for others: after the last that holds it has let go.
+    /// Resolves when the storage is closed and free for other processes: after its last user has dropped it.
     fn closed(&self) -> Closed;
 }
 
@@ -103,8 +103,8 @@ pub(crate) trait Snapshot: Send + Sync {
     /// The record under a key.
     fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StorageError>;
 
-    /// The records from `start` up to but not including `end`, in the order of their keys. Seeks to `start`; reads no
-    /// further than it is asked. Empty when `start` is not before `end`.
+    /// The records from `start` up to but not including `end`, in the order of their keys. Seeks to `start` and reads lazily. Empty
+    /// when `start` is not before `end`.
     fn range(&self, start: &[u8], end: &[u8]) -> Records<'_>;
 }
 
@@ -118,7 +118,7 @@ impl StorageError {
         Self::Corrupt { what }
     }
 
-    /// Whether the same may succeed later, without a restart. What failed has had no effect.
+    /// Whether a retry may succeed later, without a restart. The failed operation had no effect.
     pub(crate) const fn is_temporary(&self) -> bool {
         match self {
             #[cfg(feature = "durable")]
@@ -135,15 +135,15 @@ pub(crate) struct WriteBatch {
 }
 
 impl WriteBatch {
-    /// Puts a record under a key, in the place of one that may be there.
+    /// Puts a record under a key, and replaces an existing one.
     pub(crate) fn put(&mut self, key: impl Into<Vec<u8>>, record: impl Into<Vec<u8>>) {
-        // Without the room they were built in: a small record would lie in a buffer several times its size.
+        // Without spare capacity: a small record would occupy a buffer several times its size.
         let exact = |bytes: Vec<u8>| Bytes::from(bytes.into_boxed_slice());
         let put = Write::Put(exact(key.into()), exact(record.into()));
         self.writes.push(put);
     }
 
-    /// How many bytes keys and records have.
+    /// The size of keys and records in bytes.
     #[cfg(feature = "durable")]
     pub(crate) fn bytes(&self) -> usize {
         let writes = self.writes.iter();
@@ -173,7 +173,7 @@ impl IntoIterator for WriteBatch {
 /// One write of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Write {
-    /// Removes what is under the key.
+    /// Removes the record under the key.
     Delete(Bytes),
     /// Puts the record under the key.
     Put(Bytes, Bytes),
@@ -183,42 +183,42 @@ pub(crate) enum Write {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum StorageError {
-    /// Bytes that are not of the form that this server writes.
+    /// A key or a record is malformed.
     #[error("the stored {what} cannot be read")]
     Corrupt {
-        /// What kind of key or record it should be.
+        /// The kind of key or record.
         what: &'static str,
     },
-    /// It takes no more writes, because the server ends.
+    /// The storage accepts no more writes, because the server stops.
     #[error("the storage is closed")]
     Closed,
-    /// The store below has stopped, and nothing was written. It is opened anew, and takes writes again by itself.
+    /// The embedded store has stopped, and nothing was written. The storage opens it again without a restart.
     #[cfg(feature = "durable")]
     #[error(
         "the storage cannot {what}, because the embedded store has stopped after an error of the disk or the system, and is opened \
          anew"
     )]
     Stopped {
-        /// What it should have done.
+        /// The operation that failed.
         what: &'static str,
     },
-    /// It has run out of open files, and nothing was written. It will take writes again by itself.
+    /// Too many files are open, and nothing was written. The storage accepts writes again when there are fewer.
     #[cfg(feature = "durable")]
     #[error(
         "the storage cannot {what}, because there are too many open files, and goes on once there are fewer: raise the limit of \
          open files (ulimit -n), or lower the number of connections (--max-connections)"
     )]
     Exhausted {
-        /// What it should have done.
+        /// The operation that failed.
         what: &'static str,
     },
-    /// The store below said no.
+    /// The embedded store returned an error.
     #[cfg(feature = "durable")]
     #[error("the storage cannot {what}: {cause}")]
     Failed {
-        /// What it should have done.
+        /// The operation that failed.
         what: &'static str,
-        /// What it said.
+        /// The error.
         cause: Arc<str>,
     },
 }

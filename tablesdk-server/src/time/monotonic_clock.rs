@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tablesdk_protocol::{Clock, Timestamp};
 
-/// Gives out timestamps, each later than the one before. Owned by the one writer.
+/// Returns strictly increasing timestamps. The writer owns it.
 #[derive(Debug)]
 pub(crate) struct MonotonicClock {
     clock: Arc<dyn Clock>,
@@ -15,7 +15,7 @@ pub(crate) struct MonotonicClock {
 }
 
 impl MonotonicClock {
-    /// Timestamps by that clock, each later than `last`.
+    /// Returns timestamps of a clock that are later than `last`.
     pub(crate) const fn new(clock: Arc<dyn Clock>, last: Timestamp) -> Self {
         Self { clock, last }
     }

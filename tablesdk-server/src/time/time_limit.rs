@@ -21,11 +21,11 @@ pub(crate) enum Timer {
     Runs,
 }
 
-/// Carries out an operation, but not for longer than that.
+/// Runs an operation within a time limit.
 ///
 /// # Errors
 ///
-/// Those of the operation, and `OperationTimedOut`: whether it has had an effect is then unknown.
+/// Those of the operation, and `OperationTimedOut`: then it is unknown whether the operation had an effect.
 pub(crate) async fn within<T, E: From<ErrorCode>>(
     limit: Duration,
     timer: Timer,
@@ -33,7 +33,7 @@ pub(crate) async fn within<T, E: From<ErrorCode>>(
 ) -> Result<T, E> {
     let started = Instant::now();
     let mut operation = pin!(operation);
-    // Made for those alone that have to wait.
+    // Created only for an operation that waits.
     let mut end: Option<Pin<Box<Sleep>>> = None;
     std::future::poll_fn(|context| {
         if let Poll::Ready(result) = operation.as_mut().poll(context) {

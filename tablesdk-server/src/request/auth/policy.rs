@@ -6,7 +6,7 @@
 use tablesdk_protocol::auth::sas::{SasTime, TablePermissions, TableSas};
 use tablesdk_protocol::{AccessPolicy, SignedIdentifier, Timestamp};
 
-/// What holds for a table SAS once its policy is known.
+/// The terms of a table SAS, completed by its policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Terms {
     pub(super) permissions: TablePermissions,
@@ -14,8 +14,7 @@ pub(super) struct Terms {
     pub(super) expiry: Timestamp,
 }
 
-/// The terms, or `None` where the policy that is named does not exist, says what the SAS says, or where neither says for how
-/// long and what for.
+/// The terms of a SAS. `None` if its policy does not exist or repeats a field, or if expiry or permissions are in neither.
 pub(super) fn terms(sas: &TableSas, stored: &[SignedIdentifier]) -> Option<Terms> {
     let open = AccessPolicy::default();
     let policy = match &sas.policy {
@@ -29,7 +28,7 @@ pub(super) fn terms(sas: &TableSas, stored: &[SignedIdentifier]) -> Option<Terms
     })
 }
 
-/// Whichever there is; `None` where there are both.
+/// The value that is set; `None` if both are.
 #[expect(clippy::option_option, reason = "the outer one is a refusal")]
 fn one_of<T>(given: Option<T>, stored: Option<T>) -> Option<Option<T>> {
     match (given, stored) {

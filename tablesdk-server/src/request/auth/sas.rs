@@ -12,7 +12,7 @@ use tablesdk_protocol::{ErrorCode, ServiceError, SignedIdentifier, TableName, Ti
 use super::{Principal, TableGrant, policy};
 use crate::request::context::Context;
 
-/// What the signature in the query grants. The order of the checks is the service's.
+/// Verifies the signature in the query string. The order of the checks is the service's.
 pub(super) fn authenticate(
     keys: &[SharedKey],
     context: &Context,
@@ -53,7 +53,7 @@ pub(super) fn authenticate(
     }
 }
 
-/// Without slack, unlike the date of a signed request.
+/// The clock of the client is given no tolerance, unlike for the date of a signed request.
 fn check_time(
     context: &Context,
     start: Option<Timestamp>,
@@ -67,7 +67,7 @@ fn check_time(
     }
 }
 
-/// A request that came without a socket has no address, and so none of those that are asked for.
+/// A request without a socket has no address, so it never has an allowed one.
 fn check_address(context: &Context, allowed: Option<&SasAddresses>) -> Result<(), ServiceError> {
     let is_allowed = allowed.is_none_or(|allowed| {
         let peer = context.peer();

@@ -14,7 +14,7 @@ use tablesdk_protocol::{ErrorCode, ServiceError, Timestamp};
 
 use crate::request::context::Context;
 
-/// Whether one of the account's keys made the signature, about now and for this account.
+/// Checks that the signature was made with a key of the account, for this account, and recently.
 pub(super) fn verify(
     keys: &[SharedKey],
     scheme: Scheme,
@@ -47,8 +47,8 @@ pub(super) fn verify(
     }
 }
 
-/// The URL of the primary where it stands behind the name of the secondary, as in `/acct-secondary/acct/…`.
-// SERVICE: the Python client signs the one and then puts the other in front.
+/// The URL of the primary if it follows the name of the secondary, as in `/acct-secondary/acct/…`.
+// SERVICE: the Python client signs the URL of the primary and then prefixes the name of the secondary.
 fn behind_secondary(account: &str, uri: &Uri) -> Option<Uri> {
     let url = uri.path_and_query()?.as_str();
     let primary = url.strip_prefix(&format!("/{account}-secondary"))?;

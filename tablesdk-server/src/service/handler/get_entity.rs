@@ -16,13 +16,13 @@ pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request
     loop {
         match read(engine, context, request)? {
             Ok(response) => return Ok(response),
-            // Nothing is held meanwhile. The entity may be another one then.
+            // Nothing is held during the wait, so the entity may have changed then.
             Err(Large { bytes }) => context.reserve_response(bytes).await?,
         }
     }
 }
 
-/// There is no memory for the entity at once.
+/// The memory for the entity is not available at once.
 struct Large {
     bytes: usize,
 }

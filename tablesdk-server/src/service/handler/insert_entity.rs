@@ -33,13 +33,13 @@ pub(super) async fn handle(
     Ok(response(context, &request, key, &properties, outcome))
 }
 
-/// What is to be inserted.
+/// Reads the entity to insert.
 pub(super) fn read(
     view: &View,
     context: &Context,
     request: &Request,
 ) -> Result<(EntityKey, Vec<(String, Value)>), OperationError> {
-    // SERVICE: a body that cannot be read comes first, a missing table second, and only then what the body says.
+    // SERVICE: a malformed body is reported first, a missing table second, and then the values in the body.
     let input = request.entity.read()?;
     view.require_table(context.account(), &request.table)?;
     Ok((input.key()?, input.into_properties()?))

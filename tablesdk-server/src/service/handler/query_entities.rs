@@ -42,7 +42,7 @@ pub(super) async fn handle(
     };
     let mut page = Page::new(&format, paging, request.top);
     if request.top == Some(0) {
-        // SERVICE: no entities are wanted, and none are left over either.
+        // SERVICE: a page without entities has no continuation token either.
     } else if paging.empty_pages && !start.is_after_empty_page {
         page.continuation = Some(start.after_empty_page());
     } else {
@@ -62,7 +62,7 @@ pub(super) async fn handle(
             if progress? != SliceEnd::Paused {
                 break;
             }
-            // Where memory is short, the page is.
+            // If memory is short, the page ends.
             let next = page.content.len().saturating_add(SLICE_BYTES_MAX);
             if !context.response_may_grow(next) || !budget.goes_on().await {
                 page.continuation = scan.position()?.as_ref().map(continuation_at);
@@ -73,13 +73,13 @@ pub(super) async fn handle(
     Ok(page.into_response().encode(request.level))
 }
 
-/// The entities of an answer, as far as they fit.
+/// The entities of a response, as far as they fit.
 struct Page<'a> {
     content: PageWriter<'a>,
     takes_stored: bool,
     items: usize,
     items_max: usize,
-    /// The partition that the page ends with, once there is one, where pages end with partitions.
+    /// The partition of the page, if pages end with partitions and it has an entity.
     partition_key: Option<String>,
     is_of_one_partition: bool,
     continuation: Option<EntityContinuation>,
@@ -98,7 +98,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// Adds an entity. Breaks at the first one that does not fit, which is then where the next page starts.
+    /// Adds an entity. Breaks at the first one that does not fit, where the next page starts.
     fn add(&mut self, entity: &Entity<'_>) -> Result<ControlFlow<()>, StorageError> {
         let head = entity.head();
         if self.is_of_one_partition {
@@ -122,7 +122,7 @@ impl<'a> Page<'a> {
             } else {
                 self.content.entity(head, entity.properties()?);
             }
-            // An entity that alone exceeds the size of a page is one.
+            // An entity that alone exceeds the size of a page is a page.
             if self.content.len() <= PAGE_BODY_BYTES_MAX || self.items == 0 {
                 self.items += 1;
                 return Ok(ControlFlow::Continue(()));
@@ -175,7 +175,7 @@ impl Start {
         })
     }
 
-    /// The same place, for the page after an empty one.
+    /// The same position, for the page after an empty one.
     fn after_empty_page(&self) -> EntityContinuation {
         let mut continuation = match &self.position {
             Some(position) => continuation_at(position),
@@ -212,7 +212,7 @@ fn key_bounds(keys: &SasKeyRange) -> KeyBounds {
     }
 }
 
-/// About what a slice of a query adds to a page: the work of a slice counts each byte.
+/// The approximate number of bytes that a slice adds to a page: the budget of a slice counts each byte.
 const SLICE_BYTES_MAX: usize = 1024 * 1024;
-/// Stands behind a token that an empty page gave out, so that no empty page follows another.
+/// The suffix of the token of an empty page, so that no empty page follows another.
 const AFTER_EMPTY_PAGE: &str = "~";

@@ -53,6 +53,5 @@ pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request
     Ok(response.encode(request.level, context.endpoint(), context.account()))
 }
 
-/// What a table takes in a page with all metadata, but for the account's URL: its name, three times and encoded, and the words
-/// around.
+/// The size of a table in a page with full metadata, without the account's URL: three times its encoded name, and the JSON around.
 const TABLE_BYTES_MAX: usize = 400;

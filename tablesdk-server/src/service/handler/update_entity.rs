@@ -28,13 +28,13 @@ pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request
     Ok(response(outcome))
 }
 
-/// What is to be written.
+/// Reads the properties to write.
 pub(super) fn read(
     view: &View,
     context: &Context,
     request: &Request,
 ) -> Result<Vec<(String, Value)>, OperationError> {
-    // The same order as on an insert.
+    // The same order as for an insert.
     let input = request.entity.read()?;
     view.require_table(context.account(), &request.table)?;
     Ok(input.into_properties()?)

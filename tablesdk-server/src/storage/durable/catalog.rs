@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
-/// The catalogs whose checksums do not fit, as a sentence each.
+/// Returns a sentence for each catalog with a wrong checksum.
 pub(super) fn check(records: &Path) -> io::Result<Vec<String>> {
     let mut damage = Vec::new();
     for directory in keyspaces(records)? {
@@ -21,8 +21,8 @@ pub(super) fn check(records: &Path) -> io::Result<Vec<String>> {
     Ok(damage)
 }
 
-/// The files of records whose checksums are not those in the catalogs, as a sentence each. What no catalog names was left by a
-/// crash, and the store removes it.
+/// Returns a sentence for each table whose checksum is not that in the catalog. The store removes files that no catalog names: a crash
+/// left them.
 pub(super) fn check_files(
     records: &Path,
     mut progress: impl FnMut(u64),
@@ -43,7 +43,7 @@ pub(super) fn check_files(
             let Some(id) = name.and_then(|name| name.parse::<u64>().ok()) else {
                 continue;
             };
-            // In the catalog stand the number of the file, the kind of its checksum, and that.
+            // The catalog contains the number of the file, the kind of its checksum, and the checksum.
             let mut entry = id.to_le_bytes().to_vec();
             entry.push(0);
             let is_named = contains(&catalog, &entry);
@@ -73,7 +73,7 @@ fn keyspaces(records: &Path) -> io::Result<Vec<PathBuf>> {
     keyspaces.map(|keyspace| Ok(keyspace?.path())).collect()
 }
 
-/// The catalog of a keyspace that counts; `None` where there is none, since its making was cut short.
+/// The current catalog of a keyspace; `None` if a crash interrupted its creation.
 fn read(keyspace: &Path) -> Result<Option<Vec<u8>>, String> {
     let current = keyspace.join("current");
     let found = match fs::read(&current) {
@@ -102,7 +102,7 @@ fn read(keyspace: &Path) -> Result<Option<Vec<u8>>, String> {
     ))
 }
 
-/// The number of the catalog that counts, and its checksum.
+/// The number of the current catalog, and its checksum.
 fn parse(current: &[u8]) -> Option<(u64, u128)> {
     let (version, rest) = current.split_first_chunk()?;
     let (checksum, rest) = rest.split_first_chunk()?;

@@ -8,12 +8,12 @@ use std::path::Path;
 use super::directory::Directory;
 use super::{catalog, recovery};
 
-/// Looks at what is written first and read when the directory is opened. What is left of writes that were cut short, if anything,
-/// as a sentence.
+/// Checks the files that the server reads when it opens the data directory. Returns a sentence about incomplete writes, if there are
+/// any.
 ///
 /// # Errors
 ///
-/// When the directory is in use, or is none, or is damaged: the message says what is.
+/// When the data directory is in use, does not exist or is damaged.
 pub(crate) fn check_journals(path: &Path) -> io::Result<Option<String>> {
     let directory = Directory::existing(path)?;
     directory.lock()?;
@@ -22,12 +22,12 @@ pub(crate) fn check_journals(path: &Path) -> io::Result<Option<String>> {
         return Ok(None);
     };
     if directory.is_released() {
-        // No write was in flight when it was closed.
+        // No write was in flight when it was closed cleanly.
         return Err(directory.damaged(&tail.to_string()));
     }
     Ok(Some(format!(
-        "{} ends, from byte {} on, with writes that a crash cut short and nobody was told of; they are left out when the directory \
-         is opened",
+        "{} ends, from byte {} on, with incomplete writes of a crash, which were not acknowledged; they are removed when the data \
+         directory is opened",
         tail.path.display(),
         tail.from
     )))

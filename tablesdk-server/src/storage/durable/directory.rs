@@ -14,20 +14,20 @@ use std::sync::OnceLock;
 use super::private;
 use crate::storage::is_exhausted;
 
-/// A directory of the right format.
+/// A data directory of the right format.
 #[derive(Debug)]
 pub(super) struct Directory {
     path: PathBuf,
-    /// Locked as long as the directory is open.
+    /// Locked while the directory is open.
     lock: OnceLock<File>,
-    /// Files that last as long as the directory, and which ones they are.
+    /// Files that exist as long as the data directory, and their identities.
     landmarks: OnceLock<Vec<(PathBuf, FileId)>>,
-    /// Held open, so that the system keeps its number.
+    /// Held open, so that the system does not reuse its inode number.
     version: OnceLock<File>,
 }
 
 impl Directory {
-    /// Makes the directory, or finds out that its format is the one that this version reads and writes.
+    /// Creates the data directory, or checks that this version reads and writes its format.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let directory = Self {
             path: path.to_owned(),
@@ -46,7 +46,7 @@ impl Directory {
         Ok(directory)
     }
 
-    /// Finds a directory of the right format, and makes none.
+    /// Checks an existing data directory, and creates none.
     pub(super) fn existing(path: &Path) -> io::Result<Self> {
         let directory = Self {
             path: path.to_owned(),
@@ -72,7 +72,7 @@ impl Directory {
         made.into_iter().try_for_each(sync_parent)
     }
 
-    /// Where the embedded store keeps its files.
+    /// The directory of the embedded store.
     pub(super) fn records(&self) -> PathBuf {
         self.path.join("records")
     }
@@ -83,12 +83,12 @@ impl Directory {
         made.map_err(|error| self.io("cannot be written to", &error))
     }
 
-    /// Where it is.
+    /// The path.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Keeps other processes out, from before the first look at what is in it.
+    /// Locks the directory against other processes, before its contents are read.
     pub(super) fn lock(&self) -> io::Result<()> {
         let holder = private::options()
             .truncate(false)
@@ -104,7 +104,7 @@ impl Directory {
         }
     }
 
-    /// Notes that this process has it open, and makes the names in it last.
+    /// Writes the number of this process, and syncs the names in the directory.
     pub(super) fn hold(&self) -> io::Result<()> {
         let text = std::process::id().to_string();
         let held = fs::write(self.lock_path(), text)
@@ -128,8 +128,7 @@ impl Directory {
         Ok(vec![(self.lock_path(), file_id(&holder)), (version, id)])
     }
 
-    /// Finds out whether its path still names the directory that was opened. An error that says nothing about that, such as a
-    /// missing permission, is none here.
+    /// Checks that the path still names the directory that was opened. Other errors, such as a missing permission, are ignored.
     ///
     /// # Errors
     ///
@@ -174,7 +173,7 @@ impl Directory {
         self.error(io::ErrorKind::ResourceBusy, &why)
     }
 
-    /// What is wrong with what is in it.
+    /// The error for damaged contents.
     pub(super) fn damaged(&self, why: &str) -> io::Error {
         let why = format!("is damaged: {why}; a backup can be restored into another directory");
         self.error(io::ErrorKind::InvalidData, &why)
@@ -195,7 +194,7 @@ impl Directory {
 
     /// Why the embedded store could not be opened, as an error message for the operator.
     pub(super) fn explain(&self, error: fjall::Error) -> io::Error {
-        // What cannot be opened is not damaged.
+        // A file that cannot be opened is not damaged.
         if let Some(exhausted) = exhausted(&error) {
             return exhausted;
         }
@@ -217,7 +216,7 @@ impl Directory {
 
     fn check_format(&self, text: &[u8]) -> io::Result<()> {
         let text = String::from_utf8_lossy(text);
-        // To the byte: a line that ends otherwise was not written here.
+        // Compared byte by byte: another line end was not written by this server.
         let line = text.strip_suffix('\n');
         let why = match line.unwrap_or(&text).strip_prefix(FORMAT_NAME) {
             Some(FORMAT_VERSION) if line.is_some() => return Ok(()),
@@ -230,12 +229,12 @@ impl Directory {
         Err(self.error(io::ErrorKind::InvalidData, &why))
     }
 
-    /// Only a directory with nothing in it becomes one of ours. The file is there as a whole or not at all.
+    /// Only an empty directory becomes a data directory. The file is complete or absent.
     fn write_format(&self) -> io::Result<()> {
         let write = || {
             let draft = self.path.join("FORMAT.new");
             for entry in fs::read_dir(&self.path)? {
-                // A process that was killed right here left it.
+                // A process that was killed here left it.
                 if entry?.path() != draft {
                     return Ok(false);
                 }
@@ -272,11 +271,11 @@ impl Directory {
     }
 }
 
-/// Which file it is: device and number.
+/// The identity of a file: device and inode number.
 #[cfg(unix)]
 type FileId = (u64, u64);
 
-/// Elsewhere only whether there is one.
+/// On other systems, only its existence is checked.
 #[cfg(not(unix))]
 type FileId = ();
 
@@ -290,7 +289,7 @@ fn file_id(metadata: &Metadata) -> FileId {
 #[cfg(not(unix))]
 fn file_id(_: &Metadata) -> FileId {}
 
-/// The system's own error, where an error comes from too many open files.
+/// The error of the system, if too many open files caused an error.
 fn exhausted(error: &(dyn Error + 'static)) -> Option<io::Error> {
     let mut cause = Some(error);
     while let Some(error) = cause {
@@ -304,7 +303,7 @@ fn exhausted(error: &(dyn Error + 'static)) -> Option<io::Error> {
     None
 }
 
-/// Makes the name of a directory last.
+/// Syncs the name of a directory.
 pub(crate) fn sync_parent(directory: &Path) -> io::Result<()> {
     match directory.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => sync_directory(parent),
@@ -312,7 +311,7 @@ pub(crate) fn sync_parent(directory: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes names in a directory last. Not every system can, and those that cannot need not.
+/// Syncs the names in a directory, on systems where that is possible and necessary.
 fn sync_directory(path: &Path) -> io::Result<()> {
     if cfg!(unix) {
         File::open(path)?.sync_all()?;
@@ -320,7 +319,7 @@ fn sync_directory(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// So many free files are enough for the store to be opened, and to write a table.
+/// With this number of free files, the store can be opened and write a table.
 const FILES_PROBED: usize = 16;
 
 const FORMAT_NAME: &str = "tablesdk-server data, format ";

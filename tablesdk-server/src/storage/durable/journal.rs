@@ -16,20 +16,20 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::group_mark::{GROUP_KEY, GroupMark};
 
-/// What the journals of a directory hold.
+/// The contents of the journals of a data directory.
 #[derive(Debug, Default)]
 pub(super) struct Journals {
     /// The number of the last group in them.
     pub(super) last: Option<u64>,
-    /// Where the newest journal stops to make sense before its end.
+    /// The unreadable end of the newest journal.
     pub(super) tail: Option<Tail>,
 }
 
-/// Bytes at the end of the newest journal that are not a whole group.
+/// Bytes at the end of the newest journal that are not a complete group.
 #[derive(Debug)]
 pub(super) struct Tail {
     pub(super) path: PathBuf,
-    /// Where the last whole group ends.
+    /// Where the last complete group ends.
     pub(super) from: u64,
 }
 
@@ -45,7 +45,7 @@ impl fmt::Display for Tail {
 }
 
 impl Tail {
-    /// Cuts the file where it stops to make sense.
+    /// Truncates the file after its last complete group.
     pub(super) fn cut(&self) -> io::Result<()> {
         let file = OpenOptions::new().write(true).open(&self.path)?;
         file.set_len(self.from)?;
@@ -53,7 +53,7 @@ impl Tail {
     }
 }
 
-/// Why the journals cannot be what was written.
+/// Why the journals are damaged.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Damage {
     #[error("{} cannot be read: {error}", path.display())]
@@ -68,7 +68,7 @@ pub(super) enum Damage {
     },
 }
 
-/// Reads all journals in a directory of the store, the oldest first.
+/// Reads all journals in the directory of the store, the oldest first.
 pub(super) fn read(directory: &Path) -> Result<Journals, Damage> {
     let io = |path: &Path| {
         let path = path.to_owned();
@@ -115,7 +115,7 @@ pub(super) fn read(directory: &Path) -> Result<Journals, Damage> {
             continue;
         }
         if index < newest {
-            // A journal is synced as a whole before the next one begins.
+            // A journal is complete and synced before the next one begins.
             return Err(Damage::Broken { path, at: from });
         }
         journals.tail = Some(Tail { path, from });
@@ -123,35 +123,34 @@ pub(super) fn read(directory: &Path) -> Result<Journals, Damage> {
     Ok(journals)
 }
 
-/// A whole group.
+/// A complete group.
 struct Group {
     number: u64,
-    /// Its place among all that the store did: not in the checksum, and what is too low the store takes for written already.
+    /// Its sequence number in the store. The checksum does not cover it, and the store ignores a group with too low a number.
     sequence: u64,
-    /// The place that it could have at the least.
+    /// The minimum of the sequence number.
     sequence_min: u64,
 }
 
 impl Group {
-    /// Whether its place can be right, behind a group that has that one.
+    /// Whether its sequence number is possible after a group with the number `before`.
     fn stands_behind(&self, before: Option<u64>) -> bool {
         let room = self.sequence_min..=self.sequence_min.saturating_add(SEQUENCE_ROOM);
         room.contains(&self.sequence) && before.is_none_or(|before| before < self.sequence)
     }
 }
 
-/// Reads a file once, from its start to its end, through a window: what is in it is looked at where it lies, and its checksum
-/// taken in long pieces.
+/// Reads a file once, from start to end, through a window, without copying items, and computes checksums of long pieces.
 struct Reader {
     input: File,
-    /// How much of the file is not in the window yet.
+    /// The number of bytes that are not in the window yet.
     left: u64,
     window: Vec<u8>,
-    /// What of the window was not taken yet.
+    /// The part of the window that was not taken yet.
     rest: Range<usize>,
-    /// Where in the window begins what was taken, and is not in the checksum.
+    /// The start of the taken bytes that are not in the checksum yet.
     unhashed: usize,
-    /// How much of the file was taken.
+    /// The number of bytes taken.
     at: u64,
     checksum: Xxh3,
 }
@@ -170,7 +169,7 @@ impl Reader {
         })
     }
 
-    /// The next group; `None` where there is no whole one.
+    /// The next group; `None` if it is incomplete.
     fn group(&mut self) -> io::Result<Option<Group>> {
         let Some([START, start @ ..]) = self.array::<13>()? else {
             return Ok(None);
@@ -186,7 +185,7 @@ impl Reader {
             mark = mark.or(found);
         }
         self.hash();
-        // What is between the first item and here.
+        // Of everything from the first item to here.
         let found = self.checksum.digest();
         let (Some([END]), Some(checksum), Some(MAGIC)) =
             (self.array()?, self.array()?, self.array()?)
@@ -202,13 +201,13 @@ impl Reader {
         }))
     }
 
-    /// Reads an item; within it, the mark of the group where that is what it is.
+    /// Reads an item. The inner value is the mark of the group, if the item is one.
     #[expect(clippy::option_option, reason = "the outer one is the end")]
     fn item(&mut self) -> io::Result<Option<Option<GroupMark>>> {
         let Some([ITEM, _, compression, head @ ..]) = self.array::<21>()? else {
             return Ok(None);
         };
-        // The keyspace, and how long the record is once it is no longer compressed, do not matter here.
+        // The keyspace and the uncompressed length are not needed.
         let [.., k0, k1, _, _, _, _, r0, r1, r2, r3] = head;
         let key_length = usize::from(u16::from_le_bytes([k0, k1]));
         let record_length = usize::try_from(u32::from_le_bytes([r0, r1, r2, r3]));
@@ -226,7 +225,7 @@ impl Reader {
         Ok(self.take(N)?.and_then(|bytes| bytes.try_into().ok()))
     }
 
-    /// The next bytes, if there are so many.
+    /// The next bytes, if the file has that many.
     fn take(&mut self, count: usize) -> io::Result<Option<&[u8]>> {
         if self.rest.len() < count && !self.fill(count)? {
             return Ok(None);
@@ -237,7 +236,7 @@ impl Reader {
         Ok(self.window.get(taken))
     }
 
-    /// Moves the window on until it has that many bytes to take; false if the file has fewer.
+    /// Moves the window until it has this many bytes to take; false if the file has fewer.
     fn fill(&mut self, count: usize) -> io::Result<bool> {
         let missing = count.saturating_sub(self.rest.len());
         if as_length(missing) > self.left {
@@ -258,7 +257,7 @@ impl Reader {
                 Err(_) => room,
             };
             let read = match self.input.read(room) {
-                // It has become shorter since it was opened.
+                // The file was truncated in the meantime.
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(read) => read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -270,7 +269,7 @@ impl Reader {
         Ok(true)
     }
 
-    /// Takes into the checksum what was taken since.
+    /// Adds the bytes taken since the last call to the checksum.
     fn hash(&mut self) {
         if let Some(taken) = self.window.get(self.unhashed..self.rest.start) {
             self.checksum.update(taken);
@@ -278,7 +277,7 @@ impl Reader {
         self.unhashed = self.rest.start;
     }
 
-    /// Whether nothing was ever written from there on: the file was made longer than it had to be.
+    /// Whether nothing was written from this position on: the store allocates files in advance.
     fn is_zero_from(&mut self, from: u64) -> io::Result<bool> {
         self.input.seek(SeekFrom::Start(from))?;
         self.left = self.input.metadata()?.len().saturating_sub(from);
@@ -305,9 +304,9 @@ const START: u8 = 1;
 const ITEM: u8 = 2;
 const END: u8 = 3;
 const ZEROS: &[u8] = &[0; WINDOW_BYTES];
-/// How much is read at a time: no more than a processor's second cache holds.
+/// The size of a read, which fits into the second-level cache of a processor.
 const WINDOW_BYTES: usize = 256 * 1024;
-/// How far the store may go on by itself while a group waits to be written.
+/// How far the store may advance its sequence numbers while a group waits to be written.
 const SEQUENCE_ROOM: u64 = 1 << 16;
 /// Ends each group.
 const MAGIC: [u8; 4] = *b"FJL\x03";

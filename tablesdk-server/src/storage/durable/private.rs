@@ -9,7 +9,7 @@ use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Makes a directory, and those above it that are missing.
+/// Creates a directory and its missing parents.
 pub(super) fn create_dir_all(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -18,12 +18,12 @@ pub(super) fn create_dir_all(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// Makes a file, or empties the one that is there.
+/// Creates a file, or truncates an existing one.
 pub(super) fn create_file(path: &Path) -> io::Result<File> {
     options().truncate(true).open(path)
 }
 
-/// How a file is opened for writing, and made if it is not there.
+/// Options that open a file for writing, and create it if it does not exist.
 pub(super) fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true).create(true);

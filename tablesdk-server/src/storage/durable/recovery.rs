@@ -19,7 +19,7 @@ use super::watermark::Watermark;
 use crate::storage::files::tables_kept_open;
 use crate::storage::is_exhausted;
 
-/// What was opened.
+/// An open embedded store.
 pub(super) struct Opened {
     pub(super) database: Database,
     pub(super) records: Keyspace,
@@ -28,14 +28,14 @@ pub(super) struct Opened {
     pub(super) watermark: Watermark,
 }
 
-/// What the files themselves say.
+/// The result of reading the files without the store.
 pub(super) struct Inspection {
     /// The number of the last group of writes that was acknowledged to last, if that is known.
     pub(super) acknowledged: Option<u64>,
     pub(super) journals: Journals,
 }
 
-/// Opens a directory, which is made if it is not there.
+/// Opens a data directory, which is created if it does not exist.
 pub(super) fn open(path: &Path) -> io::Result<(Directory, Opened)> {
     let directory = Directory::open(path)?;
     directory.lock()?;
@@ -44,14 +44,14 @@ pub(super) fn open(path: &Path) -> io::Result<(Directory, Opened)> {
     Ok((directory, opened))
 }
 
-/// Opens the embedded store in a directory that is locked.
+/// Opens the embedded store in a locked data directory.
 ///
 /// # Errors
 ///
 /// When too many files are open ([`is_exhausted`](crate::storage::is_exhausted)), whatever that has led to; otherwise as for a
 /// directory.
 pub(super) fn open_in(directory: &Directory) -> io::Result<Opened> {
-    // What cannot be opened may look like damage.
+    // Files that cannot be opened may look like damage.
     open_store(directory).map_err(|error| directory.probe_files().err().unwrap_or(error))
 }
 
@@ -61,18 +61,18 @@ fn open_store(directory: &Directory) -> io::Result<Opened> {
         journals,
     } = inspect(directory)?;
     if let Some(tail) = &journals.tail {
-        // The store would do so itself, or take what is left of a group for damage.
+        // The store would truncate it itself, or treat the rest of a group as damage.
         let cut = tail.cut();
         cut.map_err(|error| directory.io("cannot be written to", &error))?;
         tracing::warn!(
             file = %tail.path.display(),
             from = tail.from,
-            "the last writes before a crash, which nobody was told of, are not whole, and left out"
+            "the last writes before a crash, which were not acknowledged, are incomplete and removed"
         );
     }
     directory.make_records()?;
     let explain = |error| directory.explain(error);
-    // Where the store takes for granted what damage has undone, it panics.
+    // The store panics for some kinds of damage.
     let opening = AssertUnwindSafe(|| {
         let builder = Database::builder(directory.records());
         builder.max_cached_files(Some(tables_kept_open())).open()
@@ -102,7 +102,7 @@ fn open_store(directory: &Directory) -> io::Result<Opened> {
         }));
     }
     if acknowledged.is_none() && group_number > 0 {
-        let why = "its file WATERMARK is missing, without which nobody knows whether all writes are there";
+        let why = "its file WATERMARK is missing, so it is unknown whether all writes are there";
         return Err(directory.damaged(why));
     }
     // All reads see the current contents from now on, so they must be durable.
@@ -119,11 +119,11 @@ fn open_store(directory: &Directory) -> io::Result<Opened> {
     })
 }
 
-/// Looks at the files alone, and changes none.
+/// Reads the files without the store, and changes none.
 ///
 /// # Errors
 ///
-/// When they are not what was written.
+/// When they are damaged.
 pub(super) fn inspect(directory: &Directory) -> io::Result<Inspection> {
     let acknowledged = Watermark::read(directory.path());
     let acknowledged = acknowledged.map_err(|error| {
@@ -146,7 +146,7 @@ pub(super) fn inspect(directory: &Directory) -> io::Result<Inspection> {
         Damage::Io { error, .. } if is_exhausted(error) => directory.io("cannot be read", error),
         damage => directory.damaged(&damage.to_string()),
     })?;
-    // Where the journals hold nothing, all may be in the files behind them.
+    // If the journals are empty, all records may be in tables.
     if let (Some(acknowledged), Some(last)) = (acknowledged, journals.last)
         && acknowledged > last
     {
@@ -175,9 +175,9 @@ fn lost(last: u64, acknowledged: u64) -> String {
 
 const RECORDS: &str = "records";
 
-/// How much the store keeps in memory and in its journal alone until it writes a table: all of it is read again after a crash, and
-/// the server starts the later for it.
+/// How much the store keeps only in memory and in its journal until it writes a table. After a crash, the server reads all of it
+/// before it starts.
 const MEMTABLE_BYTES: u64 = 16 * 1024 * 1024;
 
-/// What the store says of itself: version 3.
+/// The store's own version: 3.
 const STORE_VERSION: &[u8] = b"FJL\x03";

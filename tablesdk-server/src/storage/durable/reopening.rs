@@ -18,8 +18,8 @@ use super::{Shared, StorageError, recovery};
 use crate::storage::is_exhausted;
 
 impl Shared {
-    /// Opens the embedded store anew, as soon as that is possible. `number` is that of the last group in it. `None` when the
-    /// directory is closed meanwhile, or a worse failure is found.
+    /// Opens the embedded store again, as soon as possible. `number` is that of its last group. Returns `None` when the data
+    /// directory is closed in the meantime, or after a permanent failure.
     pub(super) fn reopen(&self, store: Store, number: u64) -> Option<Store> {
         let mut store = Some(store);
         let mut pause = PAUSE_MIN;
@@ -49,7 +49,7 @@ impl Shared {
                     return None;
                 }
                 Err(error) if is_temporary(&error) => {}
-                // Too few files may look like damage, and be enough again by now.
+                // Too many open files may look like damage, and may be closed by now.
                 Err(_) if attempts < ATTEMPTS_MAX => attempts += 1,
                 Err(error) => {
                     self.give_up(&error);
@@ -59,7 +59,7 @@ impl Shared {
         }
     }
 
-    /// Closes a store once no snapshot of it is read any more. Returns it when that takes too long, and reads go on.
+    /// Closes a store when no snapshot of it is in use. Returns it if that takes too long, and allows reads again.
     fn close(&self, mut store: Store) -> Result<(), Store> {
         let Some(mut durable) = self.state().durable.take() else {
             return Err(store);
@@ -98,7 +98,7 @@ impl Shared {
         self.state().fail(error);
     }
 
-    /// Waits, and says whether the directory is being closed, or nothing can be written any more for another reason.
+    /// Waits, and returns whether the data directory is being closed, or has failed permanently.
     fn is_over_after(&self, pause: Duration) -> bool {
         let state = self.state();
         let is_over = |state: &super::State| {
@@ -116,16 +116,16 @@ impl Shared {
     }
 }
 
-/// Too many files again, or what held the directory is not gone to the last.
+/// Whether too many files are open again, or the old store has not released the directory yet.
 fn is_temporary(error: &io::Error) -> bool {
     is_exhausted(error) || error.kind() == io::ErrorKind::ResourceBusy
 }
 
-/// How many attempts to open the store may fail for other reasons than too many open files.
+/// How many attempts may fail for other reasons than too many open files.
 const ATTEMPTS_MAX: u32 = 5;
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
-/// For how long reads are refused at a time, while others that have begun come to their end.
+/// How long new reads are refused at a time, while the ones in flight end.
 const DRAIN_LOOKS: u32 = 200;
 const DRAIN_INTERVAL: Duration = Duration::from_millis(10);
 

@@ -17,19 +17,19 @@ use super::recovery::Opened;
 use super::watermark::Watermark;
 use crate::storage::{Records, Snapshot, StorageError, is_exhausted};
 
-/// The embedded store, and what it holds open.
+/// The open embedded store.
 pub(super) struct Store {
     database: Database,
     records: Keyspace,
     durability: Durability,
     watermark: Watermark,
-    /// Shared with all snapshots, which it counts.
+    /// Counts the snapshots, which share it.
     readers: Arc<()>,
 }
 
-/// Why a group was not written.
+/// Why a group was not acknowledged.
 pub(super) enum WriteError {
-    /// The store had stopped before: nothing of the group is in it.
+    /// The store had stopped before, so nothing of the group was written.
     Stopped,
     /// The outcome is unknown.
     Failed(StorageError),
@@ -55,11 +55,11 @@ impl Store {
         }
     }
 
-    /// Closes the store, unless snapshots of it other than `durable` are still read.
+    /// Closes the store, unless snapshots of it other than `durable` are in use.
     ///
     /// # Errors
     ///
-    /// Both arguments, in that case.
+    /// Returns both arguments if there are such snapshots.
     pub(super) fn close(self, durable: StoredRecords) -> Result<(), (Self, StoredRecords)> {
         let others = Arc::strong_count(&self.readers);
         if others > 2 {
@@ -72,18 +72,18 @@ impl Store {
             readers,
             ..
         } = self;
-        // What the last reader did before it let go has happened by now.
+        // The last reader has finished by now.
         let is_alone = Arc::into_inner(readers).is_some();
         debug_assert!(is_alone, "readers come from what the caller has given up");
         drop(records);
-        // Ends the threads in the background, and lets go of the directory.
+        // Ends the background threads, and unlocks the directory.
         drop(database);
         Ok(())
     }
 
-    /// Whether it takes writes still.
+    /// Returns an error if the store has stopped.
     pub(super) fn is_running(&self) -> Result<(), WriteError> {
-        // After each write, there is nothing left in the buffer to be written.
+        // The buffer is empty after each write, so this only checks.
         match self.database.persist(PersistMode::Buffer) {
             Ok(()) => Ok(()),
             Err(fjall::Error::Poisoned) => Err(WriteError::Stopped),
@@ -111,19 +111,19 @@ impl Store {
         };
         batch.insert(&self.records, GROUP_KEY, mark.record());
         batch.commit().map_err(|error| match error {
-            // Said before anything is written, and at no other time.
+            // Returned before anything is written, and at no other time.
             fjall::Error::Poisoned => WriteError::Stopped,
             error => WriteError::Failed(failed("write", &error)),
         })?;
         match self.durability {
-            // The loss of power may take it: nothing is certain.
+            // A power loss may undo it, so the watermark stays.
             Durability::Relaxed => Ok(()),
             Durability::Sync => self.set_watermark(number).map_err(WriteError::Failed),
         }
     }
 
-    /// Waits until the background has caught up, as the store does itself within a write, but there without end where the
-    /// background has stopped.
+    /// Waits until the background threads have caught up. The store does so itself within a write, but waits for ever if its
+    /// background threads have stopped.
     fn wait_for_room(&self) -> Result<(), WriteError> {
         let tree = &self.records.tree;
         while tree.sealed_memtable_count() >= SEALED_MEMTABLES_MAX
@@ -178,7 +178,7 @@ impl Snapshot for StoredRecords {
     }
 }
 
-/// What is read while the store is closed.
+/// The snapshot while the store is closed: every read fails.
 #[derive(Debug)]
 pub(super) struct Unreadable(pub(super) StorageError);
 
@@ -192,7 +192,7 @@ impl Snapshot for Unreadable {
     }
 }
 
-/// What the storage says of an error below it. Reads that find too many open files have had no effect, and may be repeated.
+/// Converts an error of the embedded store. A read that failed because of too many open files may be retried.
 pub(super) fn failed(what: &'static str, error: &(dyn Error + 'static)) -> StorageError {
     let mut causes = std::iter::successors(Some(error), |error| (*error).source());
     if what == "read" && causes.any(|cause| cause.downcast_ref().is_some_and(is_exhausted)) {
@@ -204,7 +204,7 @@ pub(super) fn failed(what: &'static str, error: &(dyn Error + 'static)) -> Stora
     }
 }
 
-/// The store waits without end for its background from 4 on, and one write can add two.
+/// The store may wait for ever from 4 on, and one write can add two.
 const SEALED_MEMTABLES_MAX: usize = 2;
 /// The same, from 30 on.
 const RUNS_MAX: usize = 28;
