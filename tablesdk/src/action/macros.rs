@@ -21,19 +21,19 @@ macro_rules! action {
 
 /// Adds the methods `deadline` and `retry`: options of a single call, which its pipeline handle keeps.
 macro_rules! call_options {
-    (impl[$($generics:tt)*] $action:ty, $($handle:ident).+) => {
+    (impl[$($generics:tt)*] $action:ty, $($handle:tt)+) => {
         impl<$($generics)*> $action {
             /// The time limit of this call, instead of the [deadline](crate::pipeline::RetryPolicy::deadline) of the client or of
             /// [`retry`](Self::retry). See [what it covers](crate::action#options-of-a-single-call). Must not be 0.
             pub const fn deadline(mut self, deadline: std::time::Duration) -> Self {
-                self.$($handle).+.deadline = Some(deadline);
+                self.$($handle)+.deadline = Some(deadline);
                 self
             }
 
             /// How the requests of this call are retried, instead of the policy of the client. The
             /// [budget](crate::pipeline::RetryPolicy::budget) of retries remains that of the client.
             pub fn retry(mut self, retry: crate::pipeline::RetryPolicy) -> Self {
-                self.$($handle).+.retry = Some(retry);
+                self.$($handle)+.retry = Some(retry);
                 self
             }
         }

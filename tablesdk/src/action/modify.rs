@@ -11,7 +11,7 @@ use super::EncodedEntity;
 use super::get_entity::fetch;
 use super::update_entity::send;
 use super::write::exactly_once::KeepMarker;
-use crate::entity::{EntityError, Stored, WritableEntity, write_entity, write_entity_with};
+use crate::entity::{EntityError, Stored, WritableEntity, values_of, write_values};
 use crate::error::Error;
 use crate::pipeline::{Effect, OperationRun, Table};
 
@@ -108,7 +108,7 @@ where
                 (stored, rest)
             };
             (self.change)(&mut stored).map_err(|error| failed(Error::caller(error)))?;
-            let encoded = encode(&stored, rest).map_err(failed)?;
+            let encoded = encode(&stored, rest).map_err(|error| failed(Error::input(error)))?;
             let if_match = Some(IfMatch::ETag(stored.etag().clone()));
             let (mode, once) = (Mode::Replace, self.exactly_once);
             match send(run, &self.table, mode, if_match, encoded, once).await {
@@ -134,13 +134,12 @@ pub(super) fn unmodelled<E: WritableEntity>(
     stored: &Stored<E>,
     entity: &JsonEntity<'_>,
 ) -> Result<Vec<(String, Value)>, Error> {
-    let kept = write_entity::<E>(stored, stored.key()).map_err(Error::input)?;
-    let kept = read_entity(&kept).map_err(Error::response)?;
+    let kept = values_of::<E>(stored, stored.key()).map_err(Error::input)?;
     let schema = stored.schema_of_value();
     let mut rest = Vec::new();
     for property in entity.properties() {
         let name = property.name();
-        if kept.property(name).is_some() || schema.models(name) {
+        if schema.models(name) || kept.iter().any(|(kept, _)| kept == name) {
             continue;
         }
         if let Some(value) = property.to_value().map_err(Error::response)? {
@@ -150,30 +149,28 @@ pub(super) fn unmodelled<E: WritableEntity>(
     Ok(rest)
 }
 
-/// Of properties that were not modelled, those that still are not: the value may have become another variant since, which has
-/// properties that the one before had not.
+/// The properties that a value neither has nor writes. A value that became another variant may have properties that the one before
+/// did not have.
 pub(super) fn left_as_is<E: WritableEntity>(
-    mut unmodelled: Vec<(String, Value)>,
+    mut properties: Vec<(String, Value)>,
     value: &E,
-    written: &JsonEntity<'_>,
+    written: &[(String, Value)],
 ) -> Vec<(String, Value)> {
     let schema = value.schema_of_value();
-    unmodelled.retain(|(name, _)| !schema.models(name) && written.property(name).is_none());
-    unmodelled
+    let is_written = |name: &String| written.iter().any(|(written, _)| written == name);
+    properties.retain(|(name, _)| !schema.models(name) && !is_written(name));
+    properties
 }
 
 fn encode<E: WritableEntity>(
     stored: &Stored<E>,
     rest: Vec<(String, Value)>,
-) -> Result<EncodedEntity, Error> {
-    let key = stored.unchanged_key().map_err(Error::input)?.clone();
-    let value: &E = stored;
-    let body = write_entity(value, &key).map_err(Error::input)?;
-    let rest = left_as_is(rest, value, &read_entity(&body).map_err(Error::input)?);
-    let body = match rest.as_slice() {
-        [] => body,
-        rest => write_entity_with(value, &key, rest).map_err(Error::input)?,
-    };
+) -> Result<EncodedEntity, EntityError> {
+    let key = stored.unchanged_key()?.clone();
+    let mut values = values_of::<E>(stored, &key)?;
+    let rest = left_as_is::<E>(rest, stored, &values);
+    values.extend(rest);
+    let body = write_values(&key, &values)?;
     Ok(EncodedEntity { key, body })
 }
 

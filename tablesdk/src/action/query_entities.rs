@@ -7,29 +7,23 @@ use std::marker::PhantomData;
 use std::mem;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use futures_util::TryStreamExt as _;
-use http::Request as HttpRequest;
-use tablesdk_protocol::continuation::EntityContinuation;
+use tablesdk_protocol::KeyPartName;
 use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
 use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
-use tablesdk_protocol::operation::get_entity;
-use tablesdk_protocol::operation::query_entities::{Request, Response};
-use tablesdk_protocol::wire::json::{JsonEntity, JsonError, MetadataLevel, read_entity, read_page};
-use tablesdk_protocol::{EntityKey, KeyPartName};
 
-use super::get_entity::fetch;
+use super::query::paged::PagedQuery;
 use super::query::parallel::ranges;
-use super::write::exactly_once::is_marker;
-use super::{DeleteAll, ParallelQuery, check_url};
+use super::query::request::{OPERATION, QueryRequest};
+use super::{DeleteAll, ParallelQuery, refused};
 use crate::entity::key::{IntoPartitionKey, Partition, RowRange};
 use crate::entity::{DynamicEntity, Stored, TableEntity};
 use crate::error::Error;
-use crate::filter::{AccessClass, Filter, FilterError, point, without};
-use crate::pipeline::{Effect, OperationRun, PagedOperation, Table};
+use crate::filter::{AccessClass, Filter, FilterError, without};
+use crate::pipeline::Table;
 use crate::query::{
-    Continuations, EntityStream, Explanation, Keys, Page, PageToken, Pages, Presence, Resolve,
-    ResolveError, Selection, SelectionError, Whole, fingerprint,
+    EntityStream, Explanation, Keys, Page, PageToken, Pages, Presence, Resolve, ResolveError,
+    Selection, Whole,
 };
 
 /// Reads many entities of type `E`. See [`TableClient::query`](crate::TableClient::query).
@@ -62,9 +56,7 @@ pub struct QueryEntities<E, S = Whole<E>> {
     pub(super) table: Table,
     filter: Result<Option<Tree>, Error>,
     selection: S,
-    take: Option<usize>,
-    page_size: Option<usize>,
-    prefetch: bool,
+    pub(super) pages: Pages,
     entity: PhantomData<fn() -> E>,
 }
 
@@ -75,9 +67,7 @@ impl<E: TableEntity> QueryEntities<E> {
             // Who asks for a struct does not ask for the rows beside it that are something else.
             filter: Ok(E::SCHEMA.own_rows()),
             selection: Whole::new(),
-            take: None,
-            page_size: None,
-            prefetch: false,
+            pages: Pages::default(),
             entity: PhantomData,
         }
     }
@@ -93,7 +83,7 @@ impl<E: TableEntity> QueryEntities<E> {
             Some(condition) => self.and(condition),
             None => self,
         };
-        this.with_selection(selection)
+        this.map_selection(|_| selection)
     }
 
     /// Reads only entities of types that `E` knows. For an enum of entities, these are the types of its variants, except the
@@ -143,7 +133,7 @@ impl<E: TableEntity> QueryEntities<E> {
         T: Send + 'static,
         F: Fn(Stored<DynamicEntity>) -> Result<T, ResolveError> + Send + Sync + 'static,
     {
-        self.with_selection(Resolve::new(resolve, E::SCHEMA.select()))
+        self.map_selection(|_| Resolve::new(resolve, E::SCHEMA.select()))
     }
 }
 
@@ -217,7 +207,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
 
     /// Reads at most that many entities in total.
     pub fn take(mut self, count: usize) -> Self {
-        self.take = Some(count);
+        self.pages.take = Some(count);
         self
     }
 
@@ -227,14 +217,14 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         if !(1..=PAGE_ITEMS_MAX).contains(&count) {
             return self.and(Err(Error::input(PageSizeError { count })));
         }
-        self.page_size = Some(count);
+        self.pages.page_size = Some(count);
         self
     }
 
     /// Fetches the next page while the items of one page are consumed. One more page is then held in memory, and it may be fetched
     /// without being used. Needs a tokio runtime. Has no effect on a single [`page`](Self::page).
     pub fn prefetch(mut self) -> Self {
-        self.prefetch = true;
+        self.pages.prefetch = true;
         self
     }
 
@@ -256,8 +246,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         self,
         partitions: impl IntoIterator<Item = P>,
     ) -> ParallelQuery<E, S> {
-        let places = partitions.into_iter().map(partition_is).collect();
-        self.at_places(places)
+        self.in_parts(partitions.into_iter().map(partition_is).collect())
     }
 
     /// Reads the whole table as several ranges at a time: the partitions below the first boundary, from the first to the second,
@@ -268,7 +257,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         self,
         boundaries: impl IntoIterator<Item = B>,
     ) -> ParallelQuery<E, S> {
-        self.at_places(ranges(KeyPartName::PartitionKey, boundaries))
+        self.in_parts(ranges(KeyPartName::PartitionKey, boundaries))
     }
 
     /// Reads a partition as several ranges at a time: the entities with row keys below the first boundary, from the first to the
@@ -277,27 +266,15 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         self,
         boundaries: impl IntoIterator<Item = B>,
     ) -> ParallelQuery<E, S> {
-        self.at_places(ranges(KeyPartName::RowKey, boundaries))
+        self.in_parts(ranges(KeyPartName::RowKey, boundaries))
     }
 
-    fn at_places(self, mut places: Vec<Result<Tree, Error>>) -> ParallelQuery<E, S> {
-        let mut query = self;
-        let filter = mem::replace(&mut query.filter, Ok(None));
-        match filter {
-            Ok(filter) => query.filter = Ok(filter),
-            Err(error) => places = vec![Err(error)],
+    fn in_parts(mut self, mut parts: Vec<Result<Tree, Error>>) -> ParallelQuery<E, S> {
+        match mem::replace(&mut self.filter, Ok(None)) {
+            Ok(filter) => self.filter = Ok(filter),
+            Err(error) => parts = vec![Err(error)],
         }
-        let selection = Arc::new(query.selection);
-        let query = QueryEntities {
-            table: query.table,
-            filter: query.filter,
-            selection,
-            take: query.take,
-            page_size: query.page_size,
-            prefetch: query.prefetch,
-            entity: query.entity,
-        };
-        ParallelQuery::new(query, places)
+        ParallelQuery::new(self.map_selection(Arc::new), parts)
     }
 
     /// Returns the first request that the query would send, and how the service would find the entities. Nothing is sent.
@@ -320,81 +297,48 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     /// The errors that running the query reports before anything is sent. A [scan](AccessClass::Scan) is not an error here, even
     /// where the client denies scans.
     pub fn explain(&self) -> Result<Explanation, Error> {
-        let refused = |error: &Error| Error::input(causes(error)).with_operation(OPERATION);
-        let filter = self.filter.as_ref().map_err(refused)?;
-        let table = self.table.checked_name(OPERATION)?;
-        let endpoint = &self.table.pipeline.endpoint;
-        let request = match point(filter.as_ref()) {
-            Some(key) => get_entity::Request {
-                table,
-                key,
-                select: self.selection.names(),
-                level: MetadataLevel::Minimal,
-            }
-            .encode(endpoint),
-            None => {
-                let top = match (self.take, self.page_size) {
-                    (Some(take), Some(size)) => Some(take.min(size)),
-                    (take, size) => take.or(size),
-                };
-                let request = Request {
-                    table,
-                    filter: filter.clone(),
-                    select: self.selection.names().map(with_row_key),
-                    top: top.map(|top| top.min(PAGE_ITEMS_MAX)),
-                    continuation: None,
-                    level: MetadataLevel::Minimal,
-                };
-                check_url(OPERATION, request.url_bytes(endpoint))?;
-                request.encode(endpoint)
-            }
+        let refuse = |error: &Error| refused(OPERATION, causes(error));
+        let filter = self.filter.as_ref().map_err(refuse)?.clone();
+        let request = self.request(filter)?;
+        let endpoint = self.table.endpoint();
+        let http = match request.point() {
+            Some(key) => request.for_entity(&key, endpoint),
+            None => request.for_page(self.pages.top(self.pages.take), None, endpoint)?,
         };
         Ok(Explanation {
             method: "GET",
-            url: request.uri().to_string(),
-            filter: filter.as_ref().map(ToString::to_string),
-            access: AccessClass::of(filter.as_ref()),
+            url: http.uri().to_string(),
+            filter: request.filter(),
+            access: request.access(),
         })
     }
 
     /// The items as a stream, in the order of their keys. Pages are fetched as items are consumed. The first error ends the stream;
     /// it is one of [`collect`](Self::collect).
     pub fn stream(self) -> EntityStream<S::Item> {
-        let pages = self.pages();
-        let query = match self.into_paged() {
-            Ok(query) => Arc::new(query),
-            Err(error) => return EntityStream::failed(error),
-        };
-        EntityStream::follow(pages, move |top, continuation| {
-            let query = Arc::clone(&query);
-            async move {
-                let page = query.page::<E>(top, continuation).await?;
-                // Told now: the stream may live on for as long as the program likes.
-                if page.1.is_none() {
-                    query.operation.end(None);
-                }
-                Ok(page)
-            }
+        match self.into_paged() {
+            Ok((query, pages)) => items::<E, S>(&query, pages, true),
+            Err(error) => EntityStream::failed(error),
+        }
+    }
+
+    fn request(&self, filter: Option<Tree>) -> Result<QueryRequest, Error> {
+        Ok(QueryRequest {
+            table: self.table.checked_name(OPERATION)?,
+            filter,
+            select: self.selection.names(),
         })
     }
 
     /// What stays the same from page to page, if it may be sent.
-    fn into_paged(self) -> Result<PagedQuery<S>, Error> {
-        let filter = self
-            .filter
-            .map_err(|error| error.with_operation(OPERATION))?;
-        let access = AccessClass::of(filter.as_ref());
-        if access == AccessClass::Scan && self.table.pipeline.denies_scans {
-            return Err(Error::input(ScanError).with_operation(OPERATION));
+    fn into_paged(mut self) -> Result<(Arc<PagedQuery<S>>, Pages), Error> {
+        let filter = mem::replace(&mut self.filter, Ok(None));
+        let request = self.request(filter.map_err(|error| error.with_operation(OPERATION))?)?;
+        if request.access() == AccessClass::Scan && self.table.pipeline.denies_scans {
+            return Err(refused(OPERATION, ScanError));
         }
-        Ok(PagedQuery {
-            table: self.table,
-            point: point(filter.as_ref()),
-            filter,
-            selection: self.selection,
-            operation: PagedOperation::default(),
-            continuations: Continuations::new(),
-        })
+        let query = PagedQuery::new(self.table, request, self.selection);
+        Ok((Arc::new(query), self.pages))
     }
 
     /// All items at once.
@@ -438,34 +382,20 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         token: impl Into<Option<PageToken>> + Send,
     ) -> Result<Page<S::Item>, Error> {
         let token: Option<PageToken> = token.into();
-        let refused = |error: Error| error.with_operation(OPERATION);
-        let (take, page_size) = (self.take, self.page_size);
-        let query = self.into_paged()?;
-        let name = query.table.checked_name(OPERATION)?;
-        let fingerprint = {
-            // Names of tables are compared without regard to case.
-            let name = name.as_str().to_ascii_lowercase();
-            let filter = query.filter.as_ref().map(ToString::to_string);
-            let columns = query.selection.names().unwrap_or_default();
-            let columns = columns.iter().map(String::as_str);
-            let texts = [name.as_str(), filter.as_deref().unwrap_or_default()];
-            fingerprint(texts.into_iter().chain(columns))
-        };
+        let (query, pages) = self.into_paged()?;
+        let take = pages.take;
+        let fingerprint = query.request().fingerprint();
         let mut continuation = token
             .map(|token| token.into_continuation(fingerprint))
             .transpose()
-            .map_err(|error| refused(Error::input(error)))?;
+            .map_err(|error| refused(OPERATION, error))?;
         if take == Some(0) {
-            return Err(refused(Error::input("a page of no items leads nowhere")));
+            return Err(refused(OPERATION, "a page of no items leads nowhere"));
         }
         let mut items = Vec::new();
         loop {
             let left = take.map(|take| take - items.len());
-            let top = match (left, page_size) {
-                (Some(left), Some(size)) => Some(left.min(size)),
-                (left, size) => left.or(size),
-            };
-            let page = Box::pin(query.page::<E>(top, continuation));
+            let page = Box::pin(query.page::<E>(pages.top(left), continuation));
             let (more, next) = page.await?;
             if left.is_some_and(|left| more.len() > left) {
                 // The token would be after items that the caller does not get.
@@ -499,14 +429,9 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     ///
     /// As [`collect`](Self::collect); and [`ErrorKind::Response`](crate::ErrorKind::Response) when there are several.
     pub async fn one(self) -> Result<Option<S::Item>, Error> {
-        let two = self.at_most(2);
-        let pages = two.pages();
-        let query = Arc::new(two.into_paged()?);
-        let read = Arc::clone(&query);
-        let mut items = EntityStream::follow(pages, move |top, continuation| {
-            let query = Arc::clone(&read);
-            async move { query.page::<E>(top, continuation).await }
-        });
+        let (query, pages) = self.at_most(2).into_paged()?;
+        // Whether it succeeds is known after the last page: until then, its operation does not end.
+        let mut items = items::<E, S>(&query, pages, false);
         let item = items.try_next().await?;
         match items.try_next().await? {
             Some(_) => Err(query.fail(SeveralError)),
@@ -561,18 +486,19 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     /// [`BulkError`](super::BulkError) when the query fails, or when the run of deletes ends early.
     pub fn delete_all<'a>(self) -> DeleteAll<'a> {
         let table = self.table.clone();
-        DeleteAll::new(table, move |with_etag| {
-            self.with_selection(Keys { with_etag }).stream()
+        DeleteAll::new(table, move |table, with_etag| {
+            let query = self.map_selection(|_| Keys { with_etag });
+            QueryEntities { table, ..query }.stream()
         })
     }
 
     fn at_most(mut self, count: usize) -> Self {
-        self.take = Some(self.take.map_or(count, |take| take.min(count)));
+        self.pages.take = Some(self.pages.take.map_or(count, |take| take.min(count)));
         self
     }
 
     fn presence(self) -> QueryEntities<E, Presence> {
-        self.with_selection(Presence)
+        self.map_selection(|_| Presence)
     }
 
     /// Takes back a condition that follows from another.
@@ -592,56 +518,58 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
 }
 
 impl<E, S> QueryEntities<E, S> {
-    fn with_selection<T>(self, selection: T) -> QueryEntities<E, T> {
+    fn map_selection<T>(self, map: impl FnOnce(S) -> T) -> QueryEntities<E, T> {
         QueryEntities {
             table: self.table,
             filter: self.filter,
-            selection,
-            take: self.take,
-            page_size: self.page_size,
-            prefetch: self.prefetch,
+            selection: map(self.selection),
+            pages: self.pages,
             entity: self.entity,
-        }
-    }
-
-    /// How many items are read in all, at most.
-    pub(super) const fn taken(&self) -> Option<usize> {
-        self.take
-    }
-
-    fn pages(&self) -> Pages {
-        Pages {
-            take: self.take,
-            page_size: self.page_size,
-            prefetch: self.prefetch,
         }
     }
 }
 
 impl<E: TableEntity, S: Selection<E>> QueryEntities<E, Arc<S>> {
-    /// The same query with a condition more.
-    pub(super) fn at(&self, place: Result<Tree, Error>) -> Self {
-        let filter = match (&self.filter, place) {
-            (Ok(filter), place) => place.map(|place| {
-                let filter = filter.clone();
-                Some(match filter {
-                    Some(filter) => place.and(filter),
-                    None => place,
+    /// The same query with one more condition.
+    pub(super) fn with_condition(&self, condition: Result<Tree, Error>) -> Self {
+        let filter = match &self.filter {
+            Ok(filter) => condition.map(|condition| {
+                Some(match filter.clone() {
+                    Some(filter) => condition.and(filter),
+                    None => condition,
                 })
             }),
-            // What is wrong is told before it comes to this.
-            (Err(_), _) => Err(Error::input("the filter cannot be used")),
+            // The error of the filter is reported before any part is read.
+            Err(_) => Err(Error::input("the filter cannot be used")),
         };
         Self {
             table: self.table.clone(),
             filter,
             selection: Arc::clone(&self.selection),
-            take: self.take,
-            page_size: self.page_size,
-            prefetch: self.prefetch,
+            pages: self.pages,
             entity: self.entity,
         }
     }
+}
+
+/// The items of all pages. The operation ends with the last page, or later by another function.
+fn items<E: TableEntity, S: Selection<E>>(
+    query: &Arc<PagedQuery<S>>,
+    pages: Pages,
+    ends_operation: bool,
+) -> EntityStream<S::Item> {
+    let query = Arc::clone(query);
+    EntityStream::follow(pages, move |top, continuation| {
+        let query = Arc::clone(&query);
+        async move {
+            let page = query.page::<E>(top, continuation).await?;
+            // Reported now: the caller may keep the stream for as long as it likes.
+            if ends_operation && page.1.is_none() {
+                query.end();
+            }
+            Ok(page)
+        }
+    })
 }
 
 call_options!(impl[E, S] QueryEntities<E, S>, table.pipeline);
@@ -654,14 +582,11 @@ impl<E, S> fmt::Debug for QueryEntities<E, S> {
             Ok(filter) => shown.field("filter", &filter.as_ref().map(ToString::to_string)),
             Err(error) => shown.field("filter", error),
         };
-        shown
-            .field("take", &self.take)
-            .field("page_size", &self.page_size)
-            .finish_non_exhaustive()
+        shown.field("pages", &self.pages).finish_non_exhaustive()
     }
 }
 
-/// Why an error is one, as a text.
+/// The causes of an error as one string.
 fn causes(error: &Error) -> String {
     let mut causes = Vec::new();
     let mut next = error.source();
@@ -679,190 +604,6 @@ fn partition_is<E>(partition: impl Into<Partition<E>>) -> Result<Tree, Error> {
     Ok(Tree::comparison(name, operator, key.into_string()))
 }
 
-/// The items of a page, and where the next one starts.
-type Fetched<T> = (Vec<T>, Option<EntityContinuation>);
-
-/// What stays the same from page to page.
-struct PagedQuery<S> {
-    table: Table,
-    /// The entity, where the query asks for nothing but one.
-    point: Option<EntityKey>,
-    filter: Option<Tree>,
-    selection: S,
-    /// The operation that all pages belong to, for its report and its span.
-    operation: PagedOperation,
-    continuations: Continuations<EntityContinuation>,
-}
-
-impl<S> PagedQuery<S> {
-    /// What is wrong with the answers as a whole, when each page of them was read.
-    fn fail(&self, problem: impl std::error::Error + Send + Sync + 'static) -> Error {
-        let error = Error::response(problem).with_operation(OPERATION);
-        self.operation.end(Some(&error));
-        error
-    }
-
-    async fn page<E: TableEntity>(
-        &self,
-        top: Option<usize>,
-        continuation: Option<EntityContinuation>,
-    ) -> Result<Fetched<S::Item>, Error>
-    where
-        S: Selection<E>,
-    {
-        if let (Some(key), None) = (&self.point, &continuation) {
-            return Ok((self.entity::<E>(key).await?, None));
-        }
-        let sent = continuation.clone();
-        let request = Request {
-            table: self.table.checked_name(OPERATION)?,
-            filter: self.filter.clone(),
-            select: self.selection.names().map(with_row_key),
-            top: top.map(|top| top.min(PAGE_ITEMS_MAX)),
-            continuation,
-            level: MetadataLevel::Minimal,
-        };
-        let pipeline = &self.table.pipeline;
-        check_url(OPERATION, request.url_bytes(&pipeline.endpoint))?;
-        let request = request.encode(&pipeline.endpoint);
-        let mut run = self.table.resume(OPERATION, &self.operation);
-        let page = self.read_page::<E>(&mut run, &request).await;
-        let page = page.and_then(|(items, next)| {
-            let advanced = self.continuations.advance(sent.as_ref(), next.as_ref());
-            advanced.map_err(|error| run.annotate(Error::response(error)))?;
-            Ok((items, next))
-        });
-        run.pause(&self.operation, page)
-    }
-
-    async fn read_page<E: TableEntity>(
-        &self,
-        run: &mut OperationRun<'_>,
-        request: &HttpRequest<Bytes>,
-    ) -> Result<Fetched<S::Item>, Error>
-    where
-        S: Selection<E>,
-    {
-        run.report().access = Some(AccessClass::of(self.filter.as_ref()));
-        let response = run.send(Effect::Read, request).await?;
-        let Response {
-            content,
-            continuation,
-        } = Response::decode(response);
-        let mut items = Vec::new();
-        let read = read_page(&content, |entity| {
-            // Markers are skipped in the client. A filter against them would cost every query something, and a type that cannot be
-            // read from a marker would fail for as long as the marker exists.
-            if entity
-                .text("RowKey")
-                .is_ok_and(|key| key.is_some_and(is_marker))
-            {
-                return Ok(());
-            }
-            let item = self
-                .selection
-                .read(entity)
-                .map_err(|error| Unreadable::Entity {
-                    error,
-                    key: entity_key(entity),
-                })?;
-            items.push(item);
-            Ok(())
-        });
-        match read {
-            Ok(()) => {
-                run.report().pages += 1;
-                run.report().entities += items.len();
-                Ok((items, continuation))
-            }
-            Err(Unreadable::Page(error)) => Err(run.annotate(Error::response(error))),
-            Err(Unreadable::Entity { error, key }) => {
-                let error = run.annotate(unselected(error));
-                Err(match key {
-                    Some(key) => error.with_key(&key),
-                    None => error,
-                })
-            }
-        }
-    }
-}
-
-/// The row key distinguishes the markers of other operations from entities.
-// That costs some bytes per entity.
-fn with_row_key(mut names: Vec<String>) -> Vec<String> {
-    if !names.iter().any(|name| name == "RowKey") {
-        names.push("RowKey".to_owned());
-    }
-    names
-}
-
-impl<S> PagedQuery<S> {
-    /// The one entity that the query asks for: a read by key is the fastest there is.
-    async fn entity<E: TableEntity>(&self, key: &EntityKey) -> Result<Vec<S::Item>, Error>
-    where
-        S: Selection<E>,
-    {
-        let mut run = self.table.resume(OPERATION, &self.operation);
-        let items = self.read_entity::<E>(&mut run, key).await;
-        run.pause(&self.operation, items)
-    }
-
-    async fn read_entity<E: TableEntity>(
-        &self,
-        run: &mut OperationRun<'_>,
-        key: &EntityKey,
-    ) -> Result<Vec<S::Item>, Error>
-    where
-        S: Selection<E>,
-    {
-        let select = self.selection.names();
-        let fetched = fetch(run, Effect::Read, &self.table, key, select).await;
-        let content = match fetched {
-            Ok((content, _)) => content,
-            // A missing table is an error, a missing entity an answer.
-            Err(error) if error.is_no_such_resource() => {
-                run.note_expected_error(&error);
-                return Ok(Vec::new());
-            }
-            Err(error) => return Err(error),
-        };
-        let unreadable = |error: Error| run.annotate(error).with_key(key);
-        let entity = read_entity(&content).map_err(|error| unreadable(Error::response(error)))?;
-        let item = self.selection.read(&entity);
-        let item = item.map_err(|error| unreadable(unselected(error)))?;
-        run.report().pages += 1;
-        Ok(vec![item])
-    }
-}
-
-/// Why no item was made of an entity: the closure of the program failed, or the answer is at fault.
-fn unselected(error: SelectionError) -> Error {
-    match error {
-        SelectionError::Caller(error) => Error::caller(error),
-        error => Error::response(error),
-    }
-}
-
-/// The key of an entity that could not be read, where the answer has it.
-fn entity_key(entity: &JsonEntity<'_>) -> Option<EntityKey> {
-    let text = |name| entity.text(name).ok().flatten();
-    EntityKey::new(text("PartitionKey")?, text("RowKey")?).ok()
-}
-
-enum Unreadable {
-    Entity {
-        error: SelectionError,
-        key: Option<EntityKey>,
-    },
-    Page(JsonError),
-}
-
-impl From<JsonError> for Unreadable {
-    fn from(error: JsonError) -> Self {
-        Self::Page(error)
-    }
-}
-
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("a page size of {count} is not from 1 to {PAGE_ITEMS_MAX}")]
 struct PageSizeError {
@@ -874,11 +615,9 @@ struct PageSizeError {
 struct ScanError;
 
 #[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("the service gave more items than it was asked for")]
+#[error("the service returned more items than were requested")]
 struct TooManyError;
 
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("more than one entity satisfies the query")]
 struct SeveralError;
-
-const OPERATION: &str = "query entities";

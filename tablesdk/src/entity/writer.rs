@@ -12,7 +12,7 @@ use super::{EntityError, EntityProblem, ValueError, WritableEntity};
 /// Takes the properties of an entity, one by one.
 #[derive(Debug)]
 pub struct PropertyWriter<'a> {
-    json: &'a mut EntityWriter,
+    sink: &'a mut Sink,
     /// What stands in front of the names at the moment.
     prefix: String,
     count: usize,
@@ -43,11 +43,11 @@ impl PropertyWriter<'_> {
         self.count += 1;
         self.bytes += 8 + (utf16_len(&self.prefix) + utf16_len(name)) * 2 + size;
         if self.prefix.is_empty() {
-            self.json.property(name, value);
+            self.sink.property(name, value);
         } else {
             let outer = self.prefix.len();
             self.prefix.push_str(name);
-            self.json.property(&self.prefix, value);
+            self.sink.property(&self.prefix, value);
             self.prefix.truncate(outer);
         }
         Ok(())
@@ -76,24 +76,41 @@ impl PropertyWriter<'_> {
     }
 }
 
+/// Where the properties of an entity are written to.
+#[derive(Debug)]
+enum Sink {
+    Json(EntityWriter),
+    Values(Vec<(String, Value)>),
+}
+
+impl Sink {
+    fn property(&mut self, name: &str, value: &ValueRef<'_>) {
+        match self {
+            Self::Json(json) => json.property(name, value),
+            Self::Values(values) => values.push((name.to_owned(), value.clone().into_value())),
+        }
+    }
+}
+
+/// The properties that an entity is written as.
+pub(crate) fn values_of<E: WritableEntity>(
+    entity: &E,
+    key: &EntityKey,
+) -> Result<Vec<(String, Value)>, EntityError> {
+    let mut sink = Sink::Values(Vec::new());
+    fill(&mut sink, key, |writer| entity.write(writer))?;
+    Ok(match sink {
+        Sink::Values(values) => values,
+        Sink::Json(_) => Vec::new(),
+    })
+}
+
 /// Writes an entity with its keys.
 pub(crate) fn write_entity<E: WritableEntity>(
     entity: &E,
     key: &EntityKey,
 ) -> Result<Bytes, EntityError> {
-    write_entity_with(entity, key, &[])
-}
-
-/// Writes an entity with its keys, and properties that it does not have itself.
-pub(crate) fn write_entity_with<E: WritableEntity>(
-    entity: &E,
-    key: &EntityKey,
-    rest: &[(String, Value)],
-) -> Result<Bytes, EntityError> {
-    write(key, None, |writer| {
-        entity.write(writer)?;
-        write_all(writer, rest)
-    })
+    write(key, None, |writer| entity.write(writer))
 }
 
 /// Writes an entity with its keys and, as no request has it, the time of its last write.
@@ -110,15 +127,10 @@ pub(crate) fn write_values(
     key: &EntityKey,
     values: &[(String, Value)],
 ) -> Result<Bytes, EntityError> {
-    write(key, None, |writer| write_all(writer, values))
-}
-
-fn write_all(
-    writer: &mut PropertyWriter<'_>,
-    values: &[(String, Value)],
-) -> Result<(), EntityError> {
-    let mut values = values.iter();
-    values.try_for_each(|(name, value)| writer.value(name, &value.as_ref()))
+    write(key, None, |writer| {
+        let mut values = values.iter();
+        values.try_for_each(|(name, value)| writer.value(name, &value.as_ref()))
+    })
 }
 
 fn write(
@@ -133,9 +145,23 @@ fn write(
     if let Some(timestamp) = timestamp {
         json.property("Timestamp", &ValueRef::String(timestamp.to_string().into()));
     }
-    let key_units = utf16_len(partition_key) + utf16_len(row_key);
+    let mut sink = Sink::Json(json);
+    fill(&mut sink, key, properties)?;
+    Ok(match sink {
+        Sink::Json(json) => json.finish(),
+        Sink::Values(_) => Bytes::new(),
+    })
+}
+
+/// Writes properties, and checks the limits of the entity that they make.
+fn fill(
+    sink: &mut Sink,
+    key: &EntityKey,
+    properties: impl FnOnce(&mut PropertyWriter<'_>) -> Result<(), EntityError>,
+) -> Result<(), EntityError> {
+    let key_units = utf16_len(key.partition_key().as_str()) + utf16_len(key.row_key().as_str());
     let mut writer = PropertyWriter {
-        json: &mut json,
+        sink,
         prefix: String::new(),
         count: 0,
         bytes: 4 + key_units * 2,
@@ -153,7 +179,7 @@ fn write(
         }
         .into());
     }
-    Ok(json.finish())
+    Ok(())
 }
 
 fn too_large(is_too_large: bool, rule: &'static str) -> Result<(), ValueError> {

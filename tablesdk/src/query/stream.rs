@@ -47,29 +47,20 @@ impl<T: Send + 'static> EntityStream<T> {
         F: FnMut(Option<usize>, Option<C>) -> R + Send + 'static,
         R: Future<Output = Fetched<T, C>> + Send + 'static,
     {
-        let Pages {
-            take,
-            page_size,
-            prefetch,
-        } = pages;
-        let top = move |left: Option<usize>| match (left, page_size) {
-            (Some(left), Some(size)) => Some(left.min(size)),
-            (left, size) => left.or(size),
-        };
         let items = async_stream::try_stream! {
-            let mut left = take;
+            let mut left = pages.take;
             let mut continuation = None;
             // The next page, where it is fetched ahead. Dropped, it is given up.
             let mut ahead: JoinSet<Fetched<T, C>> = JoinSet::new();
             while left != Some(0) {
                 let (page, next) = match ahead.join_next().await {
                     Some(joined) => joined_of(joined)??,
-                    None => fetch(top(left), continuation.take()).await?,
+                    None => fetch(pages.top(left), continuation.take()).await?,
                 };
                 let is_last = next.is_none();
                 let after = left.map(|left| left.saturating_sub(page.len()));
-                if prefetch && !is_last && after != Some(0) {
-                    ahead.spawn(in_current_span(fetch(top(after), next)));
+                if pages.prefetch && !is_last && after != Some(0) {
+                    ahead.spawn(in_current_span(fetch(pages.top(after), next)));
                 } else {
                     continuation = next;
                 }
@@ -137,6 +128,16 @@ pub(crate) struct Pages {
     pub(crate) page_size: Option<usize>,
     /// The next page is fetched while one is consumed.
     pub(crate) prefetch: bool,
+}
+
+impl Pages {
+    /// The number of items to ask for in a request, when that many are left to read.
+    pub(crate) fn top(self, left: Option<usize>) -> Option<usize> {
+        match (left, self.page_size) {
+            (Some(left), Some(size)) => Some(left.min(size)),
+            (left, size) => left.or(size),
+        }
+    }
 }
 
 impl<T> Stream for EntityStream<T> {

@@ -322,3 +322,35 @@ async fn the_application_id_is_the_first_word_of_the_user_agent() {
         .build()
         .unwrap();
 }
+
+#[tokio::test(start_paused = true)]
+async fn each_page_and_each_batch_of_a_bulk_run_has_the_options_of_the_call() {
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
+    let employees =
+        || futures::stream::iter((0..3).map(|id| Employee::new(&id.to_string(), "Ada", 36)));
+    let once = || {
+        let mut has_failed = [Op::Batch, Op::Query].map(|op| (op, false));
+        faults.choose(
+            move |op| match has_failed.iter_mut().find(|(known, _)| *known == op) {
+                Some((_, failed)) if !*failed => {
+                    *failed = true;
+                    Fault::Refuse
+                }
+                _ => Fault::Pass,
+            },
+        );
+    };
+    once();
+    let report = table.bulk().upsert_replace(employees()).await.unwrap();
+    assert_eq!(report.progress().written, 0);
+    once();
+    let policy = || RetryPolicy::exponential().attempts(2);
+    let bulk = table.bulk().upsert_replace(employees());
+    assert_eq!(bulk.retry(policy()).await.unwrap().progress().written, 3);
+    once();
+    let sales = || table.query::<Employee>().partition("Sales");
+    assert!(sales().delete_all().await.is_err());
+    once();
+    let report = sales().delete_all().retry(policy()).await.unwrap();
+    assert_eq!(report.progress().written, 3);
+}

@@ -36,14 +36,14 @@ type Found = EntityStream<(EntityKey, Option<ETag>)>;
 #[must_use = "actions do nothing until awaited"]
 pub struct DeleteAll<'a> {
     bulk: BulkRun<'a>,
-    /// The query; its argument says whether to read the ETags.
-    find: Box<dyn FnOnce(bool) -> Found + Send + 'a>,
+    /// The query of a table; the second argument says whether to read the ETags.
+    find: Box<dyn FnOnce(Table, bool) -> Found + Send + 'a>,
     if_unchanged: bool,
     dry_run: bool,
 }
 
 impl<'a> DeleteAll<'a> {
-    pub(crate) fn new(table: Table, find: impl FnOnce(bool) -> Found + Send + 'a) -> Self {
+    pub(crate) fn new(table: Table, find: impl FnOnce(Table, bool) -> Found + Send + 'a) -> Self {
         Self {
             bulk: BulkRun::new(table),
             find: Box::new(find),
@@ -80,7 +80,7 @@ impl<'a> DeleteAll<'a> {
     async fn run(self) -> Result<BulkReport, BulkError> {
         self.bulk.check()?;
         let if_unchanged = self.if_unchanged;
-        let found = (self.find)(if_unchanged);
+        let found = (self.find)(self.bulk.table.clone(), if_unchanged);
         if self.dry_run {
             return count(found, self.bulk.progress).await;
         }
@@ -128,6 +128,8 @@ impl<'a> IntoFuture for DeleteAll<'a> {
         Box::pin(self.run())
     }
 }
+
+call_options!(impl[] DeleteAll<'_>, bulk.table.pipeline);
 
 impl fmt::Debug for DeleteAll<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -70,6 +70,8 @@ use crate::pipeline::Table;
 #[must_use = "a bulk run does nothing until awaited"]
 pub struct Bulk<'a, const HAS_INPUT: bool = true>(BulkRun<'a>);
 
+call_options!(impl[const HAS_INPUT: bool] Bulk<'_, HAS_INPUT>, 0.table.pipeline);
+
 impl<'a> Bulk<'a, false> {
     pub(crate) fn new(table: Table) -> Self {
         Self(BulkRun::new(table))

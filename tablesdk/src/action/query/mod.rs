@@ -1,3 +1,5 @@
-//! How queries are read.
+//! How queries are read: the request of a page, the pages of one query, and several queries in parallel.
 
+pub(super) mod paged;
 pub(super) mod parallel;
+pub(super) mod request;

@@ -1,4 +1,4 @@
-//! `partitions`, `partition_ranges` and `row_ranges`: a query that is read at several places at a time.
+//! `partitions`, `partition_ranges` and `row_ranges`: a query that is read in several parts at a time.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::entity::TableEntity;
 use crate::error::Error;
 use crate::query::{EntityStream, Selection, Whole};
 
-/// A query that is read at several places at a time. See [`QueryEntities::partitions`],
+/// A query that is read in several parts at a time. See [`QueryEntities::partitions`],
 /// [`QueryEntities::partition_ranges`] and [`QueryEntities::row_ranges`].
 ///
 /// ```
@@ -31,8 +31,8 @@ use crate::query::{EntityStream, Selection, Whole};
 #[must_use = "a query does nothing until it is read"]
 pub struct ParallelQuery<E, S = Whole<E>> {
     query: QueryEntities<E, Arc<S>>,
-    /// What each place adds to the filter.
-    places: Vec<Result<Tree, Error>>,
+    /// The condition of each part.
+    parts: Vec<Result<Tree, Error>>,
     parallel: usize,
     in_order: bool,
 }
@@ -40,36 +40,36 @@ pub struct ParallelQuery<E, S = Whole<E>> {
 impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S> {
     pub(in crate::action) const fn new(
         query: QueryEntities<E, Arc<S>>,
-        places: Vec<Result<Tree, Error>>,
+        parts: Vec<Result<Tree, Error>>,
     ) -> Self {
         Self {
             query,
-            places,
+            parts,
             parallel: PARALLEL,
             in_order: false,
         }
     }
 
-    /// How many places are read at a time; 8 by default. Must not be 0.
-    pub const fn parallel(mut self, places: usize) -> Self {
-        self.parallel = places;
+    /// How many parts are read at a time; 8 by default. Must not be 0.
+    pub const fn parallel(mut self, parts: usize) -> Self {
+        self.parallel = parts;
         self
     }
 
-    /// Yields the items place by place, in the order in which the places were given. Without this option, items come as they
-    /// arrive. The items of one place are in order in any case.
+    /// Yields the items part by part, in the order of the parts. Without this option, items come as they
+    /// arrive. The items of one part are in order in any case.
     pub const fn in_order(mut self) -> Self {
         self.in_order = true;
         self
     }
 
-    /// The items as a stream. [`take`](QueryEntities::take) counts the items of all places together. Each place is read in a task
+    /// The items as a stream. [`take`](QueryEntities::take) counts the items of all parts together. Each part is read in a task
     /// of its own, up to 1,000 items and a page ahead of the consumer, which needs a tokio runtime. The first error ends the
     /// stream; it is one of [`collect`](Self::collect).
     pub fn stream(self) -> EntityStream<S::Item> {
         let Self {
             query,
-            places,
+            parts,
             parallel,
             in_order,
         } = self;
@@ -77,13 +77,15 @@ impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S> {
             let error = Error::input("nothing can be read with a parallelism of 0");
             return EntityStream::failed(error.with_operation("query entities"));
         }
-        let take = query.taken();
-        let places = places.into_iter().map(move |place| query.at(place));
+        let take = query.pages.take;
+        let parts = parts
+            .into_iter()
+            .map(move |part| query.with_condition(part));
         if in_order {
-            EntityStream::first(take, one_after_another(places, parallel))
+            EntityStream::first(take, one_after_another(parts, parallel))
         } else {
-            // Each in a task of its own: a request must not wait for the consumer of the items of other places.
-            let items = places.map(|place| place.stream().read_ahead(ITEMS_AHEAD));
+            // Each in a task of its own: a request must not wait for the consumer of the items of other parts.
+            let items = parts.map(|part| part.stream().read_ahead(ITEMS_AHEAD));
             let items = stream::iter(items).flatten_unordered(parallel);
             EntityStream::first(take, items)
         }
@@ -99,16 +101,16 @@ impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S> {
     }
 }
 
-/// Reads ahead at some places while the items of the first of them are consumed.
+/// Reads ahead at some parts while the items of the first of them are consumed.
 fn one_after_another<E: TableEntity, S: Selection<E>>(
-    mut places: impl Iterator<Item = QueryEntities<E, Arc<S>>> + Send + 'static,
+    mut parts: impl Iterator<Item = QueryEntities<E, Arc<S>>> + Send + 'static,
     parallel: usize,
 ) -> impl futures_core::Stream<Item = Result<S::Item, Error>> + Send {
     async_stream::stream! {
         let mut begun = VecDeque::new();
         loop {
-            while begun.len() < parallel && let Some(place) = places.next() {
-                begun.push_back(place.stream().read_ahead(ITEMS_AHEAD));
+            while begun.len() < parallel && let Some(part) = parts.next() {
+                begun.push_back(part.stream().read_ahead(ITEMS_AHEAD));
             }
             let Some(mut items) = begun.pop_front() else {
                 break;

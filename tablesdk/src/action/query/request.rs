@@ -1,0 +1,94 @@
+//! The request of a query: for a page, or for one entity where the query asks for nothing else. Sends nothing.
+
+use bytes::Bytes;
+use http::Request as HttpRequest;
+use tablesdk_protocol::continuation::EntityContinuation;
+use tablesdk_protocol::filter::Filter as Tree;
+use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
+use tablesdk_protocol::operation::get_entity;
+use tablesdk_protocol::operation::query_entities::Request;
+use tablesdk_protocol::wire::json::MetadataLevel;
+use tablesdk_protocol::{Endpoint, EntityKey, TableName};
+
+use crate::action::check_url;
+use crate::error::Error;
+use crate::filter::{AccessClass, point};
+use crate::query::fingerprint;
+
+/// A query as the service sees it, without its pages.
+pub(in crate::action) struct QueryRequest {
+    pub(in crate::action) table: TableName,
+    pub(in crate::action) filter: Option<Tree>,
+    pub(in crate::action) select: Option<Vec<String>>,
+}
+
+impl QueryRequest {
+    /// How the service finds the entities.
+    pub(in crate::action) fn access(&self) -> AccessClass {
+        AccessClass::of(self.filter.as_ref())
+    }
+
+    /// The filter in `OData`.
+    pub(in crate::action) fn filter(&self) -> Option<String> {
+        self.filter.as_ref().map(ToString::to_string)
+    }
+
+    /// Identifies the query in its page tokens.
+    pub(in crate::action) fn fingerprint(&self) -> u64 {
+        // Names of tables are compared without regard to case.
+        let name = self.table.as_str().to_ascii_lowercase();
+        let filter = self.filter().unwrap_or_default();
+        let columns = self.select.iter().flatten().map(String::as_str);
+        fingerprint([name.as_str(), &filter].into_iter().chain(columns))
+    }
+
+    /// The key, if the query asks for one entity: a read by key is the fastest.
+    pub(in crate::action) fn point(&self) -> Option<EntityKey> {
+        point(self.filter.as_ref())
+    }
+
+    /// The request for the entity of that key.
+    pub(in crate::action) fn for_entity(
+        &self,
+        key: &EntityKey,
+        endpoint: &Endpoint,
+    ) -> HttpRequest<Bytes> {
+        let request = get_entity::Request {
+            table: self.table.clone(),
+            key: key.clone(),
+            select: self.select.clone(),
+            level: MetadataLevel::Minimal,
+        };
+        request.encode(endpoint)
+    }
+
+    /// The request for a page of at most `top` entities. Refuses a URL that is longer than the service reads.
+    pub(in crate::action) fn for_page(
+        &self,
+        top: Option<usize>,
+        continuation: Option<EntityContinuation>,
+        endpoint: &Endpoint,
+    ) -> Result<HttpRequest<Bytes>, Error> {
+        let request = Request {
+            table: self.table.clone(),
+            filter: self.filter.clone(),
+            select: self.select.clone().map(with_row_key),
+            top: top.map(|top| top.min(PAGE_ITEMS_MAX)),
+            continuation,
+            level: MetadataLevel::Minimal,
+        };
+        check_url(OPERATION, request.url_bytes(endpoint))?;
+        Ok(request.encode(endpoint))
+    }
+}
+
+/// The row key distinguishes the markers of other operations from entities.
+// That costs some bytes per entity.
+fn with_row_key(mut names: Vec<String>) -> Vec<String> {
+    if !names.iter().any(|name| name == "RowKey") {
+        names.push("RowKey".to_owned());
+    }
+    names
+}
+
+pub(in crate::action) const OPERATION: &str = "query entities";
