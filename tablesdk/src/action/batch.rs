@@ -20,7 +20,8 @@ use crate::entity::{EntityError, Stored, WritableEntity};
 use crate::error::{CurrentState, Error};
 use crate::pipeline::{OperationRun, Table, random_guid};
 
-/// Changes of entities in one partition that are carried out together or not at all. See [`TableClient::batch`](crate::TableClient::batch).
+/// Changes of entities in one partition that are carried out together or not at all. See
+/// [`TableClient::batch`](crate::TableClient::batch).
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]

@@ -98,7 +98,7 @@ impl CreateTable {
         };
         let request = request.encode(self.table.endpoint());
         match self.table.send(OPERATION, Effect::Write, &request).await {
-            // Somebody created it, most likely an attempt of ours: a table holds nothing that could tell.
+            // A client created it, most likely this one by an earlier attempt: a table does not show who created it.
             Err(error)
                 if error.is_ambiguous() && error.code() == Some(&ErrorCode::TableAlreadyExists) =>
             {

@@ -9,12 +9,13 @@ use crate::entity::EntityError;
 use crate::error::Error;
 use crate::pipeline::Table;
 
-/// Deletes an entity. See [`TableClient::delete`](crate::TableClient::delete) and [`TableClient::delete_stored`](crate::TableClient::delete_stored).
+/// Deletes an entity. See [`TableClient::delete`](crate::TableClient::delete) and
+/// [`TableClient::delete_stored`](crate::TableClient::delete_stored).
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]
 /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
-/// // `true` means that this call did it, whatever answers are lost.
+/// // `true` means that this call deleted it, even if responses were lost.
 /// assert!(table.delete(Employee::key("Sales", "1")).exactly_once().await?);
 /// assert!(!table.delete(Employee::key("Sales", "1")).exactly_once().await?);
 /// # Ok(())

@@ -11,14 +11,10 @@ use crate::pipeline::{Effect, Table};
 #[derive(Clone, Debug)]
 #[must_use = "actions do nothing until awaited"]
 pub struct DeleteTable {
-    table: Table,
+    pub(crate) table: Table,
 }
 
 impl DeleteTable {
-    pub(crate) const fn new(table: Table) -> Self {
-        Self { table }
-    }
-
     async fn run(self) -> Result<bool, Error> {
         let request = Request {
             name: self.table.checked_name(OPERATION)?,

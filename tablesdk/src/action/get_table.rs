@@ -12,14 +12,10 @@ use crate::pipeline::{Effect, Table};
 #[derive(Clone, Debug)]
 #[must_use = "actions do nothing until awaited"]
 pub struct TableExists {
-    table: Table,
+    pub(crate) table: Table,
 }
 
 impl TableExists {
-    pub(crate) const fn new(table: Table) -> Self {
-        Self { table }
-    }
-
     async fn run(self) -> Result<bool, Error> {
         let request = Request {
             name: self.table.checked_name(OPERATION)?,

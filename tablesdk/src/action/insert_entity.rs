@@ -21,7 +21,7 @@ use crate::pipeline::{Effect, OperationRun, Table};
 /// ```
 #[doc = include_str!("../docs/employees.md")]
 /// let ada = Employee::new("Sales", "1", "Ada");
-/// // Where answers are lost, a marker in the same partition proves what came of it.
+/// // If responses are lost, a marker in the same partition shows the outcome.
 /// let stored = table.insert(&ada).exactly_once().await?;
 /// assert!(table.insert(&ada).exactly_once().await.unwrap_err().is_conflict());
 /// # drop(stored);

@@ -40,8 +40,9 @@
 //!
 //! The deadline covers all requests of an action, such as the rounds of [`modify`](crate::TableClient::modify) and the requests of
 //! `exactly_once`. Some actions are several operations, each of which has the whole deadline and all attempts: a query or a list
-//! of tables for each page, [`get_many`](crate::TableClient::get_many) for each entity, [`sweep_markers`](crate::TableClient::sweep_markers)
-//! for each request, [`create_table().wait(…)`](CreateTable::wait) for each attempt to create the table, and
+//! of tables for each page, [`get_many`](crate::TableClient::get_many) for each entity,
+//! [`sweep_markers`](crate::TableClient::sweep_markers) for each request, [`create_table().wait(…)`](CreateTable::wait) for each
+//! attempt to create the table, and
 //! [`delete_all`](QueryEntities::delete_all) and [`bulk`](crate::TableClient::bulk) for each page and each batch.
 
 #[macro_use]
@@ -132,7 +133,7 @@ struct EncodedEntity {
     body: Bytes,
 }
 
-/// Without the values: they are the program's private data.
+/// Without the values, which are private.
 impl fmt::Debug for EncodedEntity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EncodedEntity")

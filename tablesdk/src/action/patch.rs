@@ -101,7 +101,7 @@ impl<E> fmt::Debug for Patch<E> {
         let mut shown = f.debug_struct("Patch");
         shown.field("table", &self.table).field("key", &self.key);
         match &self.values {
-            // Without the values: they are the program's private data.
+            // Without the values, which are private.
             Ok(values) => {
                 let names: Vec<_> = values.iter().map(|(name, _)| name).collect();
                 shown.field("properties", &names)

@@ -64,7 +64,7 @@ impl<E: TableEntity> QueryEntities<E> {
     pub(crate) fn new(table: Table) -> Self {
         Self {
             table,
-            // Who asks for a struct does not ask for the rows beside it that are something else.
+            // A query of a struct does not read the other entities of the table.
             filter: Ok(E::SCHEMA.own_rows()),
             selection: Whole::new(),
             pages: Pages::default(),
@@ -112,10 +112,10 @@ impl<E: TableEntity> QueryEntities<E> {
     #[doc = include_str!("../docs/company.md")]
     /// use tablesdk::DynamicEntity;
     ///
-    /// let names = table.query::<DynamicEntity>().partition("Sales").resolve(|row| {
-    ///     let name = match row.properties().read::<String>("EntityType")?.as_str() {
-    ///         "Department" => row.properties().read::<String>("title")?,
-    ///         _ => row.properties().read::<String>("name")?,
+    /// let names = table.query::<DynamicEntity>().partition("Sales").resolve(|entity| {
+    ///     let name = match entity.properties().read::<String>("EntityType")?.as_str() {
+    ///         "Department" => entity.properties().read::<String>("title")?,
+    ///         _ => entity.properties().read::<String>("name")?,
     ///     };
     ///     Ok(name)
     /// });
@@ -126,7 +126,7 @@ impl<E: TableEntity> QueryEntities<E> {
     ///
     /// # Errors
     ///
-    /// When the closure fails, reading ends with [`ErrorKind::Caller`](crate::ErrorKind::Caller), the key of the row, and the
+    /// When the closure fails, reading ends with [`ErrorKind::Caller`](crate::ErrorKind::Caller), the key of the entity, and the
     /// closure's error as the source.
     pub fn resolve<T, F>(self, resolve: F) -> QueryEntities<E, Resolve<F>>
     where

@@ -46,7 +46,7 @@ impl QueryTables {
         }
     }
 
-    /// Lists only tables whose name starts with this text, in the case in which they were created.
+    /// Lists only tables whose name starts with this string, in the case in which they were created.
     pub fn starting_with(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
         self

@@ -13,14 +13,10 @@ use crate::pipeline::{Effect, PipelineHandle};
 #[derive(Clone, Debug)]
 #[must_use = "actions do nothing until awaited"]
 pub struct GetProperties {
-    pipeline: PipelineHandle,
+    pub(crate) pipeline: PipelineHandle,
 }
 
 impl GetProperties {
-    pub(crate) const fn new(pipeline: PipelineHandle) -> Self {
-        Self { pipeline }
-    }
-
     async fn run(self) -> Result<ServiceProperties, Error> {
         let request = GetRequest.encode(&self.pipeline.endpoint);
         let response = self
@@ -39,18 +35,11 @@ action!(impl[] GetProperties, pipeline => ServiceProperties);
 #[derive(Clone, Debug)]
 #[must_use = "actions do nothing until awaited"]
 pub struct SetProperties {
-    pipeline: PipelineHandle,
-    properties: ServiceProperties,
+    pub(crate) pipeline: PipelineHandle,
+    pub(crate) properties: ServiceProperties,
 }
 
 impl SetProperties {
-    pub(crate) const fn new(pipeline: PipelineHandle, properties: ServiceProperties) -> Self {
-        Self {
-            pipeline,
-            properties,
-        }
-    }
-
     async fn run(self) -> Result<(), Error> {
         let Self {
             pipeline,

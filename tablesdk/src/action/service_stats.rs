@@ -1,4 +1,4 @@
-//! `stats`: Get Table Service Stats, which the secondary answers.
+//! `stats`: Get Table Service Stats, to which the secondary responds.
 
 use tablesdk_protocol::ServiceStats;
 use tablesdk_protocol::operation::service_stats::{Request, Response};
@@ -10,17 +10,13 @@ use crate::pipeline::{Effect, PipelineHandle};
 #[derive(Clone, Debug)]
 #[must_use = "actions do nothing until awaited"]
 pub struct GetStats {
-    pipeline: PipelineHandle,
+    pub(crate) pipeline: PipelineHandle,
 }
 
 impl GetStats {
-    pub(crate) const fn new(pipeline: PipelineHandle) -> Self {
-        Self { pipeline }
-    }
-
     async fn run(self) -> Result<ServiceStats, Error> {
         let Some(secondary) = &self.pipeline.secondary else {
-            let problem = "where the secondary is cannot be told from the endpoint: give the builder a secondary_endpoint";
+            let problem = "the secondary cannot be derived from the endpoint: set `secondary_endpoint` on the builder";
             return Err(Error::configuration_message(problem).with_operation(OPERATION));
         };
         let request = Request.encode(secondary);

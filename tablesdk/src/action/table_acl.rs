@@ -14,14 +14,10 @@ use crate::sas::StoredAccessPolicy;
 #[derive(Clone, Debug)]
 #[must_use = "actions do nothing until awaited"]
 pub struct GetAccessPolicy {
-    table: Table,
+    pub(crate) table: Table,
 }
 
 impl GetAccessPolicy {
-    pub(crate) const fn new(table: Table) -> Self {
-        Self { table }
-    }
-
     async fn run(self) -> Result<Vec<StoredAccessPolicy>, Error> {
         let table = self.table.checked_name(GET)?;
         let request = GetRequest { table }.encode(self.table.endpoint());
@@ -39,15 +35,11 @@ action!(impl[] GetAccessPolicy, table.pipeline => Vec<StoredAccessPolicy>);
 #[derive(Clone, Debug)]
 #[must_use = "actions do nothing until awaited"]
 pub struct SetAccessPolicy {
-    table: Table,
-    policies: Vec<StoredAccessPolicy>,
+    pub(crate) table: Table,
+    pub(crate) policies: Vec<StoredAccessPolicy>,
 }
 
 impl SetAccessPolicy {
-    pub(crate) const fn new(table: Table, policies: Vec<StoredAccessPolicy>) -> Self {
-        Self { table, policies }
-    }
-
     async fn run(self) -> Result<(), Error> {
         let table = self.table.checked_name(SET)?;
         let policies = self.policies.into_iter();

@@ -13,8 +13,10 @@ use crate::entity::{Stored, WritableEntity, write_entity};
 use crate::error::Error;
 use crate::pipeline::{OperationRun, Table};
 
-/// Writes an entity whatever its version, and returns the new ETag. See [`TableClient::upsert_replace`](crate::TableClient::upsert_replace),
-/// [`TableClient::upsert_merge`](crate::TableClient::upsert_merge), [`TableClient::replace_unconditional`](crate::TableClient::replace_unconditional) and [`TableClient::merge_unconditional`](crate::TableClient::merge_unconditional).
+/// Writes an entity whatever its version, and returns the new ETag. See
+/// [`TableClient::upsert_replace`](crate::TableClient::upsert_replace), [`upsert_merge`](crate::TableClient::upsert_merge),
+/// [`replace_unconditional`](crate::TableClient::replace_unconditional) and
+/// [`merge_unconditional`](crate::TableClient::merge_unconditional).
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]
@@ -69,8 +71,8 @@ impl WriteEntity {
 
 action!(impl[] WriteEntity, table.pipeline => ETag);
 
-/// Writes an entity if its stored version is the one that was read, and puts the new ETag into it. See [`TableClient::replace`](crate::TableClient::replace)
-/// and [`TableClient::merge`](crate::TableClient::merge).
+/// Writes an entity if its stored version is the one that was read, and puts the new ETag into it. See
+/// [`TableClient::replace`](crate::TableClient::replace) and [`TableClient::merge`](crate::TableClient::merge).
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]

@@ -55,7 +55,7 @@ impl TableServiceClient {
         match std::env::var(CONNECTION_STRING_VARIABLE) {
             Ok(text) => Self::from_connection_string(&text),
             Err(_) => Err(Error::configuration_message(format!(
-                "the environment variable {CONNECTION_STRING_VARIABLE} is not set, or not text"
+                "the environment variable {CONNECTION_STRING_VARIABLE} is not set, or is not a string of Unicode"
             ))),
         }
     }
@@ -147,7 +147,7 @@ impl TableServiceClient {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let server = tablesdk_server::TableServer::start().await?;
     /// # let service = tablesdk::TableServiceClient::from_connection_string(&server.connection_string())?;
-    /// let metrics = service.properties().await?.hour_metrics.expect("the service tells");
+    /// let metrics = service.properties().await?.hour_metrics.expect("the service has them");
     /// assert_eq!(metrics.retention_days, Some(7)); // as in every new account
     /// # Ok(())
     /// # }
@@ -158,7 +158,9 @@ impl TableServiceClient {
     /// `AuthorizationPermissionMismatch` and `AuthorizationResourceTypeMismatch` for a shared access signature without the
     /// permission or the resource type. Cosmos DB does not support this operation.
     pub fn properties(&self) -> GetProperties {
-        GetProperties::new(self.pipeline.clone())
+        GetProperties {
+            pipeline: self.pipeline.clone(),
+        }
     }
 
     /// Changes the properties of the account's table service. Properties that are `None` stay as they are. The change takes effect
@@ -190,10 +192,13 @@ impl TableServiceClient {
     /// [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent, for more than five CORS rules, for more than 2 KiB
     /// of them, or for a retention that is not 1 to 365 days.
     pub fn set_properties(&self, properties: ServiceProperties) -> SetProperties {
-        SetProperties::new(self.pipeline.clone(), properties)
+        SetProperties {
+            pipeline: self.pipeline.clone(),
+            properties,
+        }
     }
 
-    /// Asks the account's secondary location how far it is behind. Only accounts with read access to a secondary have one.
+    /// Reads how far the account's secondary location lags behind. Only accounts with read access to a secondary have one.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -214,7 +219,9 @@ impl TableServiceClient {
     /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) where the name of the secondary cannot be derived from the
     /// endpoint, and [`TableServiceClientBuilder::secondary_endpoint`] was not set.
     pub fn stats(&self) -> GetStats {
-        GetStats::new(self.pipeline.clone())
+        GetStats {
+            pipeline: self.pipeline.clone(),
+        }
     }
 
     /// Starts a shared access signature for the account. Signing it takes the account's key; nothing is sent.

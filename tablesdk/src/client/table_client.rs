@@ -117,7 +117,9 @@ impl TableClient {
     /// no response shows the outcome. The name stays reserved for 40 seconds or more: until then, creating a table of that name
     /// fails with `TableBeingDeleted`, or [waits](CreateTable::wait).
     pub fn delete_table(&self) -> DeleteTable {
-        DeleteTable::new(self.table.clone())
+        DeleteTable {
+            table: self.table.clone(),
+        }
     }
 
     /// Whether the table exists. A table that is being deleted does not exist.
@@ -140,7 +142,9 @@ impl TableClient {
     /// Errors of the service, such as `AuthenticationFailed`. A shared access signature for entities alone cannot read whether a
     /// table exists.
     pub fn table_exists(&self) -> TableExists {
-        TableExists::new(self.table.clone())
+        TableExists {
+            table: self.table.clone(),
+        }
     }
 
     /// Reads the stored access policies of the table, in the order in which they were set.
@@ -162,7 +166,9 @@ impl TableClient {
     /// `TableNotFound`. This operation needs a key of the account. A shared access signature is refused, and for a token the
     /// service responds `ResourceNotFound`.
     pub fn access_policy(&self) -> GetAccessPolicy {
-        GetAccessPolicy::new(self.table.clone())
+        GetAccessPolicy {
+            table: self.table.clone(),
+        }
     }
 
     /// Replaces the stored access policies of the table: at most five. Shared access signatures that name a policy which is not
@@ -204,7 +210,10 @@ impl TableClient {
         &self,
         policies: impl IntoIterator<Item = StoredAccessPolicy>,
     ) -> SetAccessPolicy {
-        SetAccessPolicy::new(self.table.clone(), policies.into_iter().collect())
+        SetAccessPolicy {
+            table: self.table.clone(),
+            policies: policies.into_iter().collect(),
+        }
     }
 
     /// Starts a shared access signature for entities of the table. Signing needs the account's key; nothing is sent.
@@ -464,7 +473,7 @@ impl TableClient {
     #[doc = include_str!("../docs/employees.md")]
     /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
     /// let ada = table.get(Employee::key("Sales", "1")).await?.expect("she works here");
-    /// table.merge_unconditional(&Employee::new("Sales", "1", "Grace")).await?; // somebody else
+    /// table.merge_unconditional(&Employee::new("Sales", "1", "Grace")).await?; // another client
     /// assert!(table.delete_stored(&ada).await.unwrap_err().is_precondition_failed());
     /// # Ok(())
     /// # }

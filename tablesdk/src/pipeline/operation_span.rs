@@ -56,15 +56,15 @@ pub struct OperationReport {
     pub entities: usize,
     /// How many pages of a query were read, those without entities included.
     pub pages: usize,
-    /// How often a request was sent. More than one when it was repeated, or the operation takes several, as a query of several
-    /// pages does.
+    /// The number of requests that were sent: more than one after a retry, and for an operation of several requests, such as a
+    /// query of several pages.
     pub attempts: u32,
     /// The bytes of the bodies that were sent.
     pub bytes_sent: u64,
     /// The bytes of the bodies that came with a success.
     pub bytes_received: u64,
-    /// How long its requests took, including the waits before retries. The time that a program takes between the pages of a stream
-    /// does not count.
+    /// How long its requests took, including the waits before retries. The time of the caller between the pages of a stream does
+    /// not count.
     pub duration: Duration,
     /// The error of the operation as a whole, if there is one: the service's code, the status of a response that is not the
     /// service's, `timeout`, `transport`, `credential`, `response` for a response that cannot be read, `caller` for a closure that
@@ -197,7 +197,7 @@ impl OperationSpan {
     }
 }
 
-/// An operation whose requests begin one at a time, when the program asks for the next, such as the requests for the pages of a
+/// An operation whose requests begin one at a time, when the caller asks for the next, such as the requests for the pages of a
 /// query.
 ///
 /// It is reported when it ends, when one of its requests fails, or when this value is dropped.

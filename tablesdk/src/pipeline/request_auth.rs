@@ -1,4 +1,4 @@
-//! Puts the credential on a request that is otherwise ready to go, and knows when doing it anew may help.
+//! Authenticates a request that is otherwise complete, and decides whether another authentication may help.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::Pipeline;
 use crate::credential::{Bearer, Signer};
 use crate::error::Error;
 
-/// What an attempt was signed with: taken once, and kept whatever takes its place in the meantime.
+/// The credential of an attempt. The attempt keeps it even if the credential of the client is replaced in the meantime.
 #[derive(Debug)]
 pub(super) struct RequestAuth {
     signer: Arc<Signer>,
@@ -21,8 +21,8 @@ pub(super) struct RequestAuth {
 }
 
 impl RequestAuth {
-    /// The version of the protocol that goes with it.
-    // SERVICE: older versions answer a refused token with 403, and do not say what they want.
+    /// The version of the protocol for it.
+    // SERVICE: older versions respond 403 to a refused token, without a challenge.
     pub(super) const fn service_version(&self) -> &'static str {
         match self.bearer {
             Some(_) => "2020-12-06",
@@ -58,8 +58,8 @@ impl Pipeline {
         Ok(RequestAuth { signer, bearer })
     }
 
-    /// Whether a request that was answered so may be signed anew and sent once more: the credential has been replaced since, or
-    /// the service has said which token it wants. It was not carried out.
+    /// Whether a request with this response may be signed and sent once more: the credential was replaced since, or the service
+    /// asks for another token. The request was not carried out.
     pub(super) fn can_reauthenticate(
         &self,
         auth: &RequestAuth,

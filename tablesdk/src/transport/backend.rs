@@ -11,7 +11,7 @@ use tablesdk_protocol::Endpoint;
 /// use tablesdk::TableServiceClient;
 /// use tablesdk::transport::Backend;
 ///
-/// // The emulator of Cosmos DB: its host does not tell what it is.
+/// // The emulator of Cosmos DB: its host does not identify it.
 /// let service = TableServiceClient::builder("http://localhost:8902/localhost")
 ///     .backend(Backend::Cosmos)
 ///     .build()?;

@@ -14,7 +14,7 @@ pub(super) struct IoThread(Arc<Running>);
 #[derive(Debug)]
 struct Running {
     handle: Handle,
-    /// Dropped, it ends the thread.
+    /// Dropping it ends the thread.
     _stop: oneshot::Sender<()>,
 }
 

@@ -15,7 +15,7 @@ use crate::error::Error;
 /// Sends requests over HTTP with a [`reqwest::Client`].
 ///
 /// Connecting may take 5 seconds. How long a whole request may take is up to [`RetryPolicy::try_timeout`](crate::RetryPolicy::try_timeout).
-/// An answer may be 64 MiB large.
+/// A response may have 64 MiB.
 ///
 /// ```
 /// use std::time::Duration;
@@ -39,8 +39,8 @@ pub struct ReqwestTransport {
 }
 
 impl ReqwestTransport {
-    /// A transport with a connection pool of its own. It trusts the authorities that the system trusts, and goes through the
-    /// proxies that the environment names in `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`.
+    /// A transport with a connection pool of its own. It trusts the authorities that the system trusts, and uses the proxies that
+    /// the environment names in `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`.
     ///
     /// # Errors
     ///
@@ -51,7 +51,7 @@ impl ReqwestTransport {
 
     fn build(builder: reqwest::ClientBuilder) -> Result<Self, Error> {
         let client = builder
-            // A redirect would leave with a signature that is made for another URL.
+            // A redirected request would have the signature of another URL.
             .redirect(reqwest::redirect::Policy::none())
             .connect_timeout(CONNECT_TIMEOUT)
             .build()
@@ -60,8 +60,8 @@ impl ReqwestTransport {
     }
 
     /// A transport over a client of your own, of `reqwest` 0.13: with other certificates, proxies, resolvers or limits of its
-    /// pool. It must not follow redirects, since a signature is for one URL, nor repeat requests, since only
-    /// [`RetryPolicy`](crate::RetryPolicy) knows which may be, nor decompress answers without a bound.
+    /// pool. It must not follow redirects, since a signature is for one URL, nor retry requests, since only
+    /// [`RetryPolicy`](crate::RetryPolicy) knows which requests may be retried, nor decompress responses without a limit.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -92,14 +92,15 @@ impl ReqwestTransport {
         }
     }
 
-    /// Moves all connections to a thread of the transport's own, which ends with its last clone.
+    /// Moves all connections to a thread of this transport, which ends with the last clone of the transport.
     ///
-    /// Without it they share the threads of the program's runtime, and a peer that sends data faster than it can be read, such
-    /// as informational responses without end, keeps a thread busy for up to 50 MB at a time. On a runtime of one thread no
-    /// timer fires meanwhile, so that an operation ends later than its [deadline](crate::RetryPolicy::deadline). With it deadlines hold
-    /// whatever a peer sends, and each request passes between two threads.
+    /// Use it if the peer is not trusted. By default, connections share the threads of the caller's runtime. A peer that sends data
+    /// faster than the client reads it, such as endless informational responses, can keep a thread busy for up to 50 MB at a time.
+    /// On a runtime of one thread, no timer fires meanwhile, and an operation ends later than its
+    /// [deadline](crate::RetryPolicy::deadline). On a thread of their own, connections cannot delay a deadline. The price is that each
+    /// request passes between two threads.
     ///
-    /// Not for tests with paused time: tokio does not wait for other threads before it moves time on.
+    /// Do not use it in tests with paused time: tokio advances the time without waiting for other threads.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -119,7 +120,7 @@ impl ReqwestTransport {
     ///
     /// # Errors
     ///
-    /// When the system gives no thread.
+    /// When the system cannot start a thread.
     pub fn on_own_thread(self) -> Result<Self, Error> {
         let io_thread = Some(IoThread::start().map_err(Error::configuration)?);
         Ok(Self { io_thread, ..self })
@@ -148,9 +149,9 @@ impl ReqwestTransport {
     ///
     /// # Errors
     ///
-    /// When the text is no URL of a proxy, which the error does not repeat, or TLS cannot be set up.
+    /// When the string is not the URL of a proxy, or TLS cannot be set up. The error does not contain the string.
     pub fn through_proxy(proxy: &str) -> Result<Self, Error> {
-        // The cause may hold the text, and the text a password.
+        // The cause may contain the string, and the string a password.
         let proxy = reqwest::Proxy::all(proxy).map_err(|_| {
             Error::configuration_message("the proxy is not a URL such as http://proxy:3128")
         })?;
@@ -162,7 +163,7 @@ impl ReqwestTransport {
         io_thread: &IoThread,
         request: Request<Bytes>,
     ) -> Result<Response<Bytes>, TransportError> {
-        // Dropped, it is given up.
+        // Dropping it aborts the exchange.
         let mut task = JoinSet::new();
         let exchange = exchange(self.client.clone(), request);
         task.spawn_on(exchange, io_thread.handle());
@@ -189,7 +190,7 @@ async fn exchange(
     let mut body = BytesMut::new();
     while let Some(chunk) = answer.chunk().await.map_err(maybe_sent)? {
         if body.len() + chunk.len() > RESPONSE_BODY_BYTES_MAX {
-            let error = io::Error::other("the answer is larger than 64 MiB");
+            let error = io::Error::other("the response is larger than 64 MiB");
             return Err(TransportError::maybe_sent(error));
         }
         body.extend_from_slice(&chunk);

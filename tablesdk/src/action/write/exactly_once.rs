@@ -39,7 +39,7 @@ impl KeepMarker {
         }
     }
 
-    /// What a marker says of it; `None` where it cannot be read.
+    /// The time in a marker; `None` where it cannot be read.
     pub(in crate::action) fn read(marker: &JsonEntity<'_>) -> Option<Self> {
         let Some(property) = marker.property(KEEP_SECONDS) else {
             return Some(Self::NOT);
@@ -54,7 +54,7 @@ impl KeepMarker {
         }
     }
 
-    /// In whole seconds, and no less than asked for.
+    /// In whole seconds, rounded up.
     fn seconds(self) -> i64 {
         let whole = self.0.as_secs();
         let seconds = whole.saturating_add(u64::from(self.0.subsec_nanos() > 0));

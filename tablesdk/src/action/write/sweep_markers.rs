@@ -5,14 +5,15 @@ use std::time::Duration;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use http::StatusCode;
 use tablesdk_protocol::filter::{ComparisonOperator, Filter};
-use tablesdk_protocol::operation::delete_entity;
-use tablesdk_protocol::operation::query_entities::{Request, Response};
-use tablesdk_protocol::wire::json::{JsonEntity, JsonError, MetadataLevel, read_page};
+use tablesdk_protocol::operation::query_entities::Response;
+use tablesdk_protocol::wire::json::{JsonEntity, JsonError, read_page};
 use tablesdk_protocol::{EntityKey, IfMatch, PartitionKey, TableName, Timestamp};
 
 use super::ambiguous_write::resolve_without_entity;
+use super::change::EntityChange;
 use super::exactly_once::{KEEP_SECONDS, KeepMarker, PREFIX, PREFIX_END, is_marker};
-use crate::action::check_url;
+use crate::action::query::request::QueryRequest;
+use crate::action::refused;
 use crate::entity::EntityError;
 use crate::error::Error;
 use crate::pipeline::{Effect, Table};
@@ -39,48 +40,36 @@ impl SweepMarkers {
     /// Deletes only markers that are older than this age; one hour by default. The age must exceed the longest time that any client
     /// of the table tries an operation plus the longest time that a request can be in flight. An age below the
     /// [deadline](crate::RetryPolicy::deadline) of this client plus one minute is refused; longer deadlines of single calls are not
-    /// known here. The age is measured with this machine's clock. A marker that is to be [kept](crate::action::InsertEntity::keep_marker) longer is kept for that time.
+    /// known here. The age is measured with this machine's clock. A marker that is to be
+    /// [kept](crate::action::InsertEntity::keep_marker) longer is kept for that time.
     pub const fn older_than(mut self, age: Duration) -> Self {
         self.older_than = age;
         self
     }
 
     async fn run(self) -> Result<usize, Error> {
-        let refused = |error: Error| error.with_operation(OPERATION);
-        let partition = self
-            .partition
-            .map_err(|error| refused(Error::input(error)))?;
+        let partition = self.partition.map_err(|error| refused(OPERATION, error))?;
         let table = self.table.checked_name(OPERATION)?;
-        let pipeline = &*self.table.pipeline;
-        let (now, deadline) = pipeline.now_and_deadline();
-        let least = deadline.saturating_add(UNDER_WAY);
+        let (now, deadline) = self.table.pipeline.now_and_deadline();
+        let least = deadline.saturating_add(IN_FLIGHT);
         if self.older_than < least {
             let age = self.older_than;
-            return Err(refused(Error::input(TooYoung { age, least })));
+            return Err(refused(OPERATION, TooYoung { age, least }));
         }
-        let mut request = Request {
+        let malformed = |error: Cause| Error::response(error).with_operation(OPERATION);
+        let select = ["PartitionKey", "RowKey", "Timestamp", KEEP_SECONDS];
+        let query = QueryRequest {
             table: table.clone(),
             filter: Some(filter(&partition)),
-            select: Some(vec![
-                "PartitionKey".into(),
-                "RowKey".into(),
-                "Timestamp".into(),
-                KEEP_SECONDS.into(),
-            ]),
-            top: None,
-            continuation: None,
-            level: MetadataLevel::Minimal,
+            select: Some(select.map(str::to_owned).to_vec()),
         };
+        let mut continuation = None;
         let mut swept = 0;
         let continuations = Continuations::new();
         loop {
-            check_url(OPERATION, request.url_bytes(&pipeline.endpoint))?;
-            let encoded = request.encode(&pipeline.endpoint);
-            let response = self
-                .table
-                .send(OPERATION, Effect::ReadNow, &encoded)
-                .await?;
-            let page = Response::decode(response);
+            let request = query.for_page(None, continuation.clone(), self.table.endpoint())?;
+            let sent = self.table.send(OPERATION, Effect::ReadNow, &request);
+            let page = Response::decode(sent.await?);
             let mut old = Vec::new();
             let read = read_page(&page.content, |entity| {
                 let age = age(entity, now);
@@ -92,7 +81,7 @@ impl SweepMarkers {
                 }
                 Ok::<_, JsonError>(())
             });
-            read.map_err(|error| refused(Error::response(error)))?;
+            read.map_err(|error| malformed(error.into()))?;
             let requests = old.into_iter().map(|key| delete(&self.table, &table, key));
             let deleted: Vec<bool> = stream::iter(requests)
                 .buffer_unordered(CONCURRENCY)
@@ -103,9 +92,9 @@ impl SweepMarkers {
                 return Ok(swept);
             }
             continuations
-                .advance(request.continuation.as_ref(), page.continuation.as_ref())
-                .map_err(|error| refused(Error::response(error)))?;
-            request.continuation = page.continuation;
+                .advance(continuation.as_ref(), page.continuation.as_ref())
+                .map_err(|error| malformed(error.into()))?;
+            continuation = page.continuation;
         }
     }
 }
@@ -128,7 +117,7 @@ fn marker_key(entity: &JsonEntity<'_>) -> Option<EntityKey> {
         .flatten()
 }
 
-/// `None`, where it is not known.
+/// The age of a marker, if it is known.
 fn age(entity: &JsonEntity<'_>, now: Timestamp) -> Option<Duration> {
     let written = entity.timestamp().ok().flatten()?;
     Some(if written < now {
@@ -138,23 +127,20 @@ fn age(entity: &JsonEntity<'_>, now: Timestamp) -> Option<Duration> {
     })
 }
 
-/// Whether it was there.
+/// Deletes a marker. `false` if it does not exist.
 async fn delete(client: &Table, table: &TableName, key: EntityKey) -> Result<bool, Error> {
-    let request = delete_entity::Request {
-        table: table.clone(),
-        key,
-        if_match: IfMatch::Any,
-    };
-    let encoded = request.encode(&client.pipeline.endpoint);
-    match client.send(OPERATION, Effect::Write, &encoded).await {
-        // Somebody else sweeps, too.
+    let delete = EntityChange::delete(table.clone(), key, IfMatch::Any);
+    let request = delete.change.encode(client.endpoint());
+    match client.send(OPERATION, Effect::Write, &request).await {
+        // Another client deleted it.
         Err(error) if error.is_no_such_resource() => Ok(error.is_ambiguous()),
-        // What is left is found the next time.
         sent => resolve_without_entity(OPERATION, sent, &[StatusCode::NO_CONTENT])
             .map(|()| true)
-            .map_err(|error| error.with_key(&request.key)),
+            .map_err(|error| error.with_key(&delete.key)),
     }
 }
+
+type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("a marker of {age:?} may still be needed: it must be {least:?} old")]
@@ -165,6 +151,6 @@ struct TooYoung {
 
 const OPERATION: &str = "sweep markers";
 const OLDER_THAN: Duration = Duration::from_secs(3600);
-/// How long a request can be in flight after its client has given it up: the service takes 30 seconds at most.
-const UNDER_WAY: Duration = Duration::from_secs(60);
+/// The maximum time that a request is in flight after its client stopped waiting: the service takes 30 seconds at most.
+const IN_FLIGHT: Duration = Duration::from_secs(60);
 const CONCURRENCY: usize = 16;
