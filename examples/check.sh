@@ -48,17 +48,6 @@ check company \
     '   2 rows' \
     'the entity is a "Department" by its property "EntityType", expected "Employee.v2" or "Employee"'
 
-check transfer \
-    'export: stopped on the way' \
-    'export, called again: Exported 2 tables with 2500 entities' \
-    '{"format":"tablesdk","version":1}' \
-    'import: stopped on the way' \
-    'import, called again: Imported 2 tables with 2500 entities' \
-    'with its types: Some(Int64(30064771072))' \
-    'copy: stopped on the way' \
-    'copy, called again: Copied 2 tables with 2500 entities' \
-    '2500 readings in the third account'
-
 check bulk_load \
     'Wrote 20000 entities in 200 requests' \
     'Read 20000 entities' \

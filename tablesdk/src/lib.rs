@@ -9,7 +9,6 @@ pub mod key;
 pub mod query;
 pub mod sas;
 pub mod service_properties;
-pub mod transfer;
 pub mod transport;
 
 mod client;

@@ -24,6 +24,11 @@ async fn a_directory_of_format_2_is_read() {
     assert_eq!(report.problems, Vec::<String>::new());
     assert_eq!((report.tables, report.entities), (2, 3));
     let expected = fs::read_to_string(fixtures().join("folder-format-2.jsonl")).unwrap();
+    // Without the first and the last line of an export.
+    let expected: Vec<_> = expected
+        .lines()
+        .filter(|line| line.starts_with("{\"table\""))
+        .collect();
     assert_eq!(content(&folder).await, expected);
 }
 

@@ -17,26 +17,44 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fastrand::Rng;
-use futures::TryStreamExt as _;
 use harness::{Subject, seed, setting};
 use process::{JSON, Server, timestamp};
+use tablesdk::DynamicEntity;
+use tablesdk_protocol::ValueRef;
+use tablesdk_protocol::wire::json::EntityWriter;
 use tablesdk_server::{Durability, TableServer};
 use writer::Writer;
 
-/// The content of a data directory, as an export.
-async fn content(folder: &Path) -> String {
+/// The content of a data directory: a line for each table and each entity, in the format of exports.
+async fn content(folder: &Path) -> Vec<String> {
     let server = TableServer::builder().data(folder, Durability::Sync);
     let server = server.in_process().unwrap();
     let transport = server.transport();
-    let subject = Subject::with_transport(server, transport);
+    let service = Subject::with_transport(server, transport).service;
     let mut lines = Vec::new();
-    let mut chunks = subject.service.export().stream();
-    while let Some(chunk) = chunks.try_next().await.unwrap() {
-        for record in chunk.records {
-            record.write_line(&mut lines).unwrap();
+    for name in service.tables().collect().await.unwrap() {
+        lines.push(format!("{{\"table\":\"{name}\"}}"));
+        let entities = service.table(&name).query::<DynamicEntity>().collect();
+        for entity in entities.await.unwrap() {
+            let mut json = EntityWriter::new();
+            let key = entity.key();
+            json.property(
+                "PartitionKey",
+                &ValueRef::String(key.partition_key().as_str().into()),
+            );
+            json.property("RowKey", &ValueRef::String(key.row_key().as_str().into()));
+            json.property(
+                "Timestamp",
+                &ValueRef::DateTime(entity.timestamp().unwrap()),
+            );
+            for (name, value) in entity.properties().iter() {
+                json.property(name, &value.as_ref());
+            }
+            let json = String::from_utf8(json.finish().to_vec()).unwrap();
+            lines.push(format!("{{\"table\":\"{name}\",\"entity\":{json}}}"));
         }
     }
-    String::from_utf8(lines).unwrap()
+    lines
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -134,7 +134,6 @@ fn modules_of_the_client_use_only_modules_below_them() {
             &["entity", "error", "filter", "pipeline", "query", "sas"],
         ),
         ("connection_string", &["credential", "error"]),
-        ("transfer", &[]),
         (
             "client",
             &[
@@ -145,12 +144,11 @@ fn modules_of_the_client_use_only_modules_below_them() {
                 "error",
                 "pipeline",
                 "sas",
-                "transfer",
                 "transport",
             ],
         ),
     ];
-    assert_layers("tablesdk", &["guide", "transfer"], table);
+    assert_layers("tablesdk", &["guide"], table);
 }
 
 #[test]

@@ -95,6 +95,7 @@ fn a_client_has_no_more_than_its_features_say() {
 #[test]
 fn the_client_knows_no_server() {
     assert_without("tablesdk", &["tablesdk_server"]);
+    assert_without("tablesdk-cli", &["tablesdk_server"]);
 }
 
 /// All source files below a directory.

@@ -4,6 +4,5 @@
 pub mod error_body;
 pub mod http_message;
 pub mod json;
-pub mod json_lines;
 pub mod multipart;
 pub mod xml;

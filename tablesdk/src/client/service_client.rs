@@ -11,7 +11,6 @@ use crate::credential::Credential;
 use crate::error::Error;
 use crate::pipeline::PipelineHandle;
 use crate::sas::{AccountSasBuilder, SasUrl};
-use crate::transfer::{Export, Import, ImportMode};
 
 /// A client of an account's table service. Cloning it is cheap; clones share connections.
 ///
@@ -126,18 +125,6 @@ impl TableServiceClient {
     /// Those of the service, such as `AuthenticationFailed`; a shared access signature needs the permission to list.
     pub fn tables(&self) -> QueryTables {
         QueryTables::new(self.pipeline.clone())
-    }
-
-    /// Reads whole tables, all of them by default, as records that can be written to a file or another account. See
-    /// [`transfer`](crate::transfer).
-    pub fn export(&self) -> Export {
-        Export::new(self.clone())
-    }
-
-    /// Writes records that an [`export`](Self::export) read into tables of this account. See
-    /// [`transfer`](crate::transfer).
-    pub fn import(&self, mode: ImportMode) -> Import {
-        Import::new(self.clone(), mode)
     }
 
     /// Reads the properties of the account's table service: logging, metrics and CORS rules.

@@ -51,4 +51,4 @@ pub(crate) use stored::{Stored, read_key};
 pub(crate) use traits::{TableEntity, WritableEntity};
 pub(crate) use variant::VariantAccess;
 pub(crate) use variants::VariantRows;
-pub(crate) use writer::{values_of, write_entity, write_record, write_values};
+pub(crate) use writer::{values_of, write_entity, write_values};

@@ -5,7 +5,7 @@ use tablesdk_protocol::limits::{
     BINARY_BYTES_MAX, ENTITY_BYTES_MAX, PROPERTIES_MAX, STRING_UNITS_MAX,
 };
 use tablesdk_protocol::wire::json::EntityWriter;
-use tablesdk_protocol::{EntityKey, Timestamp, Value, ValueRef};
+use tablesdk_protocol::{EntityKey, Value, ValueRef};
 
 use super::{EntityError, EntityProblem, ValueError, WritableEntity};
 
@@ -110,16 +110,7 @@ pub(crate) fn write_entity<E: WritableEntity>(
     entity: &E,
     key: &EntityKey,
 ) -> Result<Bytes, EntityError> {
-    write(key, None, |writer| entity.write(writer))
-}
-
-/// Writes an entity with its keys and, as no request has it, the time of its last write.
-pub(crate) fn write_record<E: WritableEntity>(
-    entity: &E,
-    key: &EntityKey,
-    timestamp: Option<Timestamp>,
-) -> Result<Bytes, EntityError> {
-    write(key, timestamp, |writer| entity.write(writer))
+    write(key, |writer| entity.write(writer))
 }
 
 /// Writes properties with the keys of the entity that they belong to.
@@ -127,7 +118,7 @@ pub(crate) fn write_values(
     key: &EntityKey,
     values: &[(String, Value)],
 ) -> Result<Bytes, EntityError> {
-    write(key, None, |writer| {
+    write(key, |writer| {
         let mut values = values.iter();
         values.try_for_each(|(name, value)| writer.value(name, &value.as_ref()))
     })
@@ -135,16 +126,12 @@ pub(crate) fn write_values(
 
 fn write(
     key: &EntityKey,
-    timestamp: Option<Timestamp>,
     properties: impl FnOnce(&mut PropertyWriter<'_>) -> Result<(), EntityError>,
 ) -> Result<Bytes, EntityError> {
     let (partition_key, row_key) = (key.partition_key().as_str(), key.row_key().as_str());
     let mut json = EntityWriter::new();
     json.property("PartitionKey", &ValueRef::String(partition_key.into()));
     json.property("RowKey", &ValueRef::String(row_key.into()));
-    if let Some(timestamp) = timestamp {
-        json.property("Timestamp", &ValueRef::String(timestamp.to_string().into()));
-    }
     let mut sink = Sink::Json(json);
     fill(&mut sink, key, properties)?;
     Ok(match sink {

@@ -23,7 +23,7 @@ pub(crate) use operation_span::{Hook, PagedOperation, in_current_span};
 pub use policy::RetryPolicy;
 pub(crate) use poll_backoff::PollBackoff;
 pub(crate) use table::Table;
-pub(crate) use task::{joined_of, read_ahead, spawn};
+pub(crate) use task::{joined_of, read_ahead};
 
 use std::sync::Arc;
 use std::time::Duration;

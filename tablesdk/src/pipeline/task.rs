@@ -37,20 +37,6 @@ pub(crate) fn read_ahead<T: Send + 'static>(
     }
 }
 
-/// Starts a task that runs even while the returned future is not polled. Dropping the future aborts the task.
-pub(crate) fn spawn<T: Send + 'static>(
-    future: impl Future<Output = Result<T, Error>> + Send + 'static,
-) -> impl Future<Output = Result<T, Error>> + Send {
-    let mut task = JoinSet::new();
-    task.spawn(in_current_span(future));
-    async move {
-        match task.join_next().await {
-            Some(joined) => joined_of(joined)?,
-            None => Err(gone()),
-        }
-    }
-}
-
 /// The result of a task. A panic of the task is raised in the caller.
 pub(crate) fn joined_of<T>(joined: Result<T, JoinError>) -> Result<T, Error> {
     joined.map_err(|error| match error.try_into_panic() {

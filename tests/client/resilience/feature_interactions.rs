@@ -11,7 +11,6 @@ use harness::{Subject, client_with};
 use http::Request;
 use tablesdk::action::BulkReport;
 use tablesdk::sas::Permissions;
-use tablesdk::transfer::{ImportMode, Record};
 use tablesdk::transport::{Transport, TransportFuture};
 use tablesdk::{
     DynamicEntity, ErrorKind, RetryPolicy, TableClient, TableEntity, TableServiceClient, Timestamp,
@@ -450,7 +449,6 @@ async fn futures_are_small_and_go_from_thread_to_thread() {
     let table = subject.table().await;
     let query = || table.query::<Employee>().partition("Sales");
     let rows = || vec![Employee::ada()];
-    let mut import = subject.service.import(ImportMode::Insert);
     for (size, what) in [
         (size(&query().collect()), "collect"),
         (size(&query().page(None)), "page"),
@@ -463,7 +461,6 @@ async fn futures_are_small_and_go_from_thread_to_thread() {
             "bulk",
         ),
         (size(&subject.service.tables().page(None)), "tables"),
-        (size(&import.push(Record::Start)), "push"),
     ] {
         assert!(size <= 1024, "{what} is {size} bytes large");
     }

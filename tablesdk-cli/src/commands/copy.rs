@@ -1,0 +1,122 @@
+//! `tables copy`: an account into another, page by page. A file contains the position.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use futures::stream;
+use serde::{Deserialize, Serialize};
+use tablesdk::{Stored, TableServiceClient};
+use tablesdk_cli::import::WriteOptions;
+use tablesdk_cli::pages::{Position, TablePage, TablePages};
+
+use super::{AnyError, Command};
+use crate::account::connect;
+use crate::output::{Bar, Failure, Report, with_causes};
+use crate::state::StateFile;
+
+/// Copy tables from one account into another
+///
+/// Tables are created if they do not exist. The service gives entities new timestamps.
+/// Stored access policies and service properties are not copied.
+///
+/// Standard error names each entity that failed, and the command exits with 3. After an
+/// interruption, the same command continues; some entities may be written again.
+///
+///   tables copy --from-connection-string env:OLD --to-connection-string env:NEW
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Copy {
+    /// The account to read: a connection string, or env:NAME for an environment variable
+    #[arg(long, value_name = "STRING")]
+    from_connection_string: String,
+    /// The account to write: a connection string, or env:NAME for an environment variable
+    #[arg(long, value_name = "STRING")]
+    to_connection_string: String,
+    /// A table to copy; repeat the option for more tables. Default: all tables
+    #[arg(long = "table", value_name = "NAME")]
+    tables: Vec<String>,
+    #[command(flatten)]
+    options: WriteOptions,
+    /// The file with the position, until the copy is complete
+    #[arg(long, value_name = "FILE", default_value = "tables.copy")]
+    state: PathBuf,
+}
+
+/// The position after the pages that are copied, and the number of their entities that failed.
+#[derive(Default, Serialize, Deserialize)]
+struct Progress {
+    position: Option<Position>,
+    failed: u64,
+}
+
+impl Command for Copy {
+    async fn run(self) -> Result<Report, AnyError> {
+        let from = connect(&self.from_connection_string)?;
+        let to = connect(&self.to_connection_string)?;
+        if from.endpoint() == to.endpoint() {
+            return Err("the two accounts are the same".into());
+        }
+        let (source, target) = (from.endpoint(), to.endpoint());
+        let command = format!("copy of {source} {} to {target}", self.tables.join(","));
+        let (mut state, progress) = StateFile::<Progress>::open(self.state, command)?;
+        let Progress { position, failed } = progress.unwrap_or_default();
+
+        let bar = Bar::of_tables();
+        let mut report = Report {
+            verb: "Copied",
+            failed,
+            ..Report::default()
+        };
+        let mut pages = TablePages::open(&from, &self.tables, position).await?;
+        while let Some(page) = pages.next().await? {
+            if let Err(error) = write(&to, page, &self.options, &mut report).await {
+                // The page is copied again when the command continues.
+                report.error = Some(with_causes(&*error));
+                return Ok(report);
+            }
+            bar.show(&pages);
+            report.totals = pages.position().totals;
+            state.save(Progress {
+                position: Some(pages.position().clone()),
+                failed: report.failed,
+            })?;
+        }
+        report.totals = pages.position().totals;
+        state.remove()?;
+        Ok(report)
+    }
+}
+
+/// Writes a page. An error means that entities of it may be missing.
+async fn write(
+    to: &TableServiceClient,
+    page: TablePage,
+    options: &WriteOptions,
+    report: &mut Report,
+) -> Result<(), AnyError> {
+    let table = to.table(&page.table);
+    if page.is_first && options.create_tables {
+        table.create_table().if_missing().await?;
+    }
+    let count = page.entities.len() as u64;
+    let entities = page.entities.into_iter().map(Stored::into_inner);
+    let bulk = options.bulk(&table, report.failures.len(), stream::iter(entities));
+    let (written, error) = match bulk.await {
+        Ok(written) => (written, None),
+        Err(error) => {
+            let text = with_causes(&error);
+            (error.into_report(), Some(text))
+        }
+    };
+    let failures = written.failures().iter();
+    let failures = failures.map(|failure| Failure::new(page.table.clone(), failure));
+    report.failures.extend(failures);
+    report.failed += written.failures().len() as u64;
+    match error {
+        Some(error) => Err(error.into()),
+        None if written.progress().resume_at < count => {
+            Err("entities may have been written or not: run the command again".into())
+        }
+        None => Ok(()),
+    }
+}

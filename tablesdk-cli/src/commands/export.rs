@@ -1,0 +1,118 @@
+//! `tables export`: an account to a file.
+//!
+//! The file is written as `FILE.part`, and gets its name when it is complete. `FILE.export` contains the position.
+
+use std::fs;
+use std::io::{Seek as _, SeekFrom, Write as _};
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::{Deserialize, Serialize};
+use tablesdk::Stored;
+use tablesdk_cli::lines::Line;
+use tablesdk_cli::pages::{Position, TablePages};
+
+use super::{AnyError, Command};
+use crate::account::Account;
+use crate::output::{Bar, Report};
+use crate::state::{StateFile, open_private, with_suffix};
+
+/// Write the tables of an account to a file, as lines of JSON
+///
+/// Each line is an entity with its table and the types of its properties:
+///
+///   {"format":"tablesdk","version":1}
+///   {"table":"Employees"}
+///   {"table":"Employees","entity":{"PartitionKey":"Sales","RowKey":"1","Age":36}}
+///   {"end":{"tables":1,"entities":1}}
+///
+/// Stored access policies and service properties are not exported. An export is not a
+/// snapshot: entities that are written meanwhile may or may not be in it.
+///
+/// After an interruption, the same command continues. Until the export is complete, the
+/// lines are in FILE.part, and the position is in FILE.export.
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Export {
+    /// The file to write; it appears when it is complete
+    file: PathBuf,
+    #[command(flatten)]
+    account: Account,
+    /// A table to export; repeat the option for more tables. Default: all tables
+    #[arg(long = "table", value_name = "NAME")]
+    tables: Vec<String>,
+    /// Replace the file if it exists
+    #[arg(long)]
+    force: bool,
+}
+
+/// The length of the file, and the position after the pages in it.
+#[derive(Serialize, Deserialize)]
+struct Progress {
+    bytes: u64,
+    position: Position,
+}
+
+impl Command for Export {
+    async fn run(self) -> Result<Report, AnyError> {
+        let service = self.account.connect()?;
+        let shown = self.file.display();
+        if self.file.exists() && !self.force {
+            return Err(format!("{shown} exists: choose another name, or use --force").into());
+        }
+        let command = format!("export of {} {}", service.endpoint(), self.tables.join(","));
+        let (mut state, progress) =
+            StateFile::<Progress>::open(with_suffix(&self.file, ".export"), command)?;
+        let part = with_suffix(&self.file, ".part");
+        let cannot_write = |error| format!("{} cannot be written: {error}", part.display());
+        let mut out = open_private(&part).map_err(cannot_write)?;
+        let (mut bytes, position) = match progress {
+            Some(Progress { bytes, position }) => (bytes, Some(position)),
+            None => (0, None),
+        };
+        if out.metadata()?.len() < bytes {
+            let part = part.display();
+            return Err(format!(
+                "{part} is shorter than it was: remove it and {shown}.export to start from the beginning"
+            )
+            .into());
+        }
+        // What was written after the position was saved is exported again.
+        out.set_len(bytes).map_err(cannot_write)?;
+        out.seek(SeekFrom::End(0))?;
+
+        let mut lines = Vec::new();
+        if position.is_none() {
+            Line::Start.write(&mut lines);
+        }
+        let bar = Bar::of_tables();
+        let mut pages = TablePages::open(&service, &self.tables, position).await?;
+        while let Some(page) = pages.next().await? {
+            if page.is_first {
+                Line::Table(page.table.clone()).write(&mut lines);
+            }
+            for entity in page.entities.into_iter().map(Stored::into_inner) {
+                let table = page.table.clone();
+                Line::Entity { table, entity }.write(&mut lines);
+            }
+            let position = pages.position().clone();
+            out.write_all(&lines).map_err(cannot_write)?;
+            out.sync_data().map_err(cannot_write)?;
+            bytes += lines.len() as u64;
+            lines.clear();
+            bar.show(&pages);
+            state.save(Progress { bytes, position })?;
+        }
+        let totals = pages.position().totals;
+        Line::End(totals).write(&mut lines);
+        out.write_all(&lines).map_err(cannot_write)?;
+        out.sync_all().map_err(cannot_write)?;
+        fs::rename(&part, &self.file).map_err(cannot_write)?;
+        state.remove()?;
+        Ok(Report {
+            verb: "Exported",
+            totals,
+            ..Report::default()
+        })
+    }
+}

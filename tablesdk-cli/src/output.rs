@@ -1,0 +1,177 @@
+//! The output of a command: progress on a terminal, its result, and its exit code.
+
+use std::error::Error;
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+use tablesdk::action::BulkFailure;
+use tablesdk_cli::lines::Totals;
+use tablesdk_cli::pages::TablePages;
+
+use crate::commands::AnyError;
+
+/// Where a command reports.
+pub(crate) struct Output {
+    json: bool,
+    started: Instant,
+}
+
+/// The result of a command.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Report {
+    /// The first word of the result.
+    #[serde(skip)]
+    pub(crate) verb: &'static str,
+    #[serde(flatten)]
+    pub(crate) totals: Totals,
+    /// The number of entities that failed, including those of earlier runs that this one continued.
+    pub(crate) failed: u64,
+    pub(crate) failures: Vec<Failure>,
+    /// Why the command ended early.
+    pub(crate) error: Option<String>,
+}
+
+/// An entity that failed.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Failure {
+    /// The file and line, or the table.
+    pub(crate) place: String,
+    partition_key: Option<String>,
+    row_key: Option<String>,
+    outcome_unknown: bool,
+    error: String,
+}
+
+impl Failure {
+    pub(crate) fn new(place: String, failure: &BulkFailure) -> Self {
+        let key = failure.key();
+        Self {
+            place,
+            partition_key: key.map(|key| key.partition_key().as_str().to_owned()),
+            row_key: key.map(|key| key.row_key().as_str().to_owned()),
+            outcome_unknown: failure.is_outcome_unknown(),
+            error: with_causes(failure.error()),
+        }
+    }
+}
+
+impl Output {
+    pub(crate) fn new(json: bool) -> Self {
+        Self {
+            json,
+            started: Instant::now(),
+        }
+    }
+
+    /// Prints the result.
+    pub(crate) fn end(&self, result: Result<Report, AnyError>) -> ExitCode {
+        let is_usage = result.as_ref().is_err_and(|error| error.is::<UsageError>());
+        let report = result.unwrap_or_else(|error| Report {
+            error: Some(with_causes(&*error)),
+            ..Report::default()
+        });
+        // If an output is closed, no program reads it.
+        let _ = self.print(&report);
+        match report {
+            _ if is_usage => ExitCode::from(INVALID_ARGUMENTS),
+            Report { error: Some(_), .. } => ExitCode::FAILURE,
+            Report { failed: 0, .. } => ExitCode::SUCCESS,
+            _ => ExitCode::from(PARTLY_FAILED),
+        }
+    }
+
+    fn print(&self, report: &Report) -> io::Result<()> {
+        let mut errors = io::stderr().lock();
+        for failure in &report.failures {
+            writeln!(errors, "{}: {}", failure.place, failure.error)?;
+        }
+        if report.failed > 0 {
+            let earlier = report.failed - report.failures.len() as u64;
+            let failed = report.failed;
+            writeln!(
+                errors,
+                "tables: {failed} entities failed, {earlier} of them in an earlier run"
+            )?;
+        }
+        if let Some(error) = &report.error {
+            writeln!(errors, "tables: {error}")?;
+        }
+        let mut out = io::stdout().lock();
+        if self.json {
+            serde_json::to_writer(&mut out, report)?;
+            return writeln!(out);
+        }
+        if report.error.is_some() {
+            return Ok(());
+        }
+        let Totals { tables, entities } = report.totals;
+        let seconds = self.started.elapsed().as_secs_f64();
+        let verb = report.verb;
+        writeln!(
+            out,
+            "{verb} {tables} tables with {entities} entities in {seconds:.1} s"
+        )
+    }
+}
+
+/// An error with its causes.
+pub(crate) fn with_causes(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
+
+/// A progress bar on standard error, if that is a terminal. It disappears when it is dropped.
+pub(crate) struct Bar(pub(crate) ProgressBar);
+
+impl Bar {
+    pub(crate) fn of_bytes(length: u64) -> Self {
+        let template = "{bar:30} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left";
+        Self::new(length, template)
+    }
+
+    pub(crate) fn of_tables() -> Self {
+        Self::new(0, "{bar:30} {pos}/{len} tables, {elapsed}: {msg}")
+    }
+
+    fn new(length: u64, template: &str) -> Self {
+        let bar = ProgressBar::new(length);
+        // The templates are constants.
+        Self(match ProgressStyle::with_template(template) {
+            Ok(style) => bar.with_style(style),
+            Err(_) => bar,
+        })
+    }
+
+    /// Shows the progress of reading tables.
+    pub(crate) fn show(&self, pages: &TablePages) {
+        let Totals { tables, entities } = pages.position().totals;
+        self.0.set_length(tables + pages.tables_left() as u64);
+        self.0.set_position(tables);
+        self.0.set_message(format!("{entities} entities"));
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// An error in the arguments, or in the environment variables that replace them.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub(crate) struct UsageError(pub(crate) AnyError);
+
+const INVALID_ARGUMENTS: u8 = 2;
+const PARTLY_FAILED: u8 = 3;

@@ -1,0 +1,134 @@
+//! Reads whole tables page by page, with a position after each page.
+//!
+//! This is not a snapshot: an entity that is written during the export may or may not be read. An entity that does not change is
+//! read once. Stored access policies, service properties and the markers of `exactly_once` are not read.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+use tablesdk::query::PageToken;
+use tablesdk::{DynamicEntity, Error, Stored, TableServiceClient};
+
+use crate::lines::Totals;
+
+/// Reads tables in the order of their names, without regard to case.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use tablesdk::{DynamicEntity, TableServiceClient};
+/// # let server = tablesdk_server::TableServer::start().await?;
+/// # let service = TableServiceClient::from_connection_string(&server.connection_string())?;
+/// # service.table("Employees").create_table().await?;
+/// # service.table("Employees").insert(&DynamicEntity::new("Sales", "1")).await?;
+/// use tablesdk_cli::pages::TablePages;
+///
+/// let mut pages = TablePages::open(&service, &[], None).await?;
+/// while let Some(page) = pages.next().await? {
+///     println!("{} entities of {}", page.entities.len(), page.table);
+/// }
+/// assert_eq!(pages.position().totals.entities, 1);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct TablePages {
+    service: TableServiceClient,
+    /// The tables of which no page was read.
+    left: VecDeque<String>,
+    position: Position,
+}
+
+/// A position after a page. It serializes, so that another process can resume there.
+///
+/// It contains the name of a table and a key in readable form.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Position {
+    /// The number of tables of which a page was read, and the number of entities that were read.
+    pub totals: Totals,
+    /// The table of the page, and the start of its next page.
+    table: Option<(String, Option<PageToken>)>,
+}
+
+/// A page of one table.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct TablePage {
+    /// The name of the table.
+    pub table: String,
+    /// Whether this is the first page of the table.
+    pub is_first: bool,
+    /// The entities. An empty table has one page without entities.
+    pub entities: Vec<Stored<DynamicEntity>>,
+}
+
+impl TablePages {
+    /// Selects tables: those with these names, or all tables of the account if there are no names. With a position, reads only what
+    /// comes after it.
+    ///
+    /// # Errors
+    ///
+    /// When the tables of the account cannot be listed.
+    pub async fn open(
+        service: &TableServiceClient,
+        tables: &[String],
+        resume: Option<Position>,
+    ) -> Result<Self, Error> {
+        let mut left = tables.to_vec();
+        if tables.is_empty() {
+            left = service.tables().collect().await?;
+        }
+        left.sort_by_key(|name| name.to_ascii_lowercase());
+        left.dedup_by(|a, b| a.eq_ignore_ascii_case(b));
+        let position = resume.unwrap_or_default();
+        if let Some((last, _)) = &position.table {
+            let last = last.to_ascii_lowercase();
+            left.retain(|name| name.to_ascii_lowercase() > last);
+        }
+        Ok(Self {
+            service: service.clone(),
+            left: left.into(),
+            position,
+        })
+    }
+
+    /// Reads the next page. Returns `None` after the last one.
+    ///
+    /// # Errors
+    ///
+    /// When the request fails, such as for a table that does not exist. The position does not change.
+    pub async fn next(&mut self) -> Result<Option<TablePage>, Error> {
+        let (table, token) = match &self.position.table {
+            Some((table, Some(token))) => (table.clone(), Some(token.clone())),
+            _ => match self.left.front() {
+                Some(table) => (table.clone(), None),
+                None => return Ok(None),
+            },
+        };
+        let is_first = token.is_none();
+        let query = self.service.table(&table).query::<DynamicEntity>();
+        let page = query.page(token).await?;
+        if is_first {
+            self.left.pop_front();
+            self.position.totals.tables += 1;
+        }
+        self.position.totals.entities += page.items.len() as u64;
+        self.position.table = Some((table.clone(), page.next));
+        Ok(Some(TablePage {
+            table,
+            is_first,
+            entities: page.items,
+        }))
+    }
+
+    /// The position after the last page that was read.
+    pub const fn position(&self) -> &Position {
+        &self.position
+    }
+
+    /// The number of tables of which no page was read.
+    pub fn tables_left(&self) -> usize {
+        self.left.len()
+    }
+}

@@ -1,0 +1,131 @@
+//! The progress of a command in a file, from which the next run continues.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use crate::commands::AnyError;
+
+/// The progress of a command, of type `T`, in a file that is always replaced as a whole.
+pub(crate) struct StateFile<T: Serialize> {
+    path: PathBuf,
+    /// What the progress belongs to.
+    command: String,
+    /// Progress that is not in the file yet.
+    unsaved: Option<T>,
+    saved_at: Option<Instant>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Content<T> {
+    command: String,
+    progress: T,
+}
+
+impl<T: Serialize + DeserializeOwned> StateFile<T> {
+    /// Opens the state of `command`. Returns the progress of an earlier run.
+    pub(crate) fn open(path: PathBuf, command: String) -> Result<(Self, Option<T>), AnyError> {
+        let shown = path.display();
+        let progress = match fs::read(&path) {
+            Ok(json) => {
+                let content: Content<T> = serde_json::from_slice(&json)
+                    .map_err(|error| format!("{shown} is not the state of a command: {error}"))?;
+                if content.command != command {
+                    return Err(format!(
+                        "{shown} belongs to another command, to the {}: remove it to start from the beginning",
+                        content.command
+                    )
+                    .into());
+                }
+                Some(content.progress)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(format!("{shown} cannot be read: {error}").into()),
+        };
+        let state = Self {
+            path,
+            command,
+            unsaved: None,
+            saved_at: None,
+        };
+        Ok((state, progress))
+    }
+}
+
+impl<T: Serialize> StateFile<T> {
+    /// Saves the progress. Everything before it must be durable.
+    pub(crate) fn save(&mut self, progress: T) -> Result<(), AnyError> {
+        self.unsaved = Some(progress);
+        self.write()
+            .map_err(|error| format!("{} cannot be written: {error}", self.path.display()).into())
+    }
+
+    /// Saves the progress, at most once a second. The last progress is saved when the state is dropped.
+    pub(crate) fn save_sometimes(&mut self, progress: T) -> io::Result<()> {
+        self.unsaved = Some(progress);
+        match self.saved_at {
+            Some(at) if at.elapsed() < Duration::from_secs(1) => Ok(()),
+            _ => self.write(),
+        }
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        let Some(progress) = &self.unsaved else {
+            return Ok(());
+        };
+        let content = Content {
+            command: self.command.clone(),
+            progress,
+        };
+        let draft = with_suffix(&self.path, ".new");
+        let mut file = create_private(&draft)?;
+        file.write_all(&serde_json::to_vec(&content)?)?;
+        file.sync_all()?;
+        fs::rename(draft, &self.path)?;
+        self.unsaved = None;
+        self.saved_at = Some(Instant::now());
+        Ok(())
+    }
+
+    /// Removes the file: the command is complete.
+    pub(crate) fn remove(mut self) -> Result<(), AnyError> {
+        self.unsaved = None;
+        match fs::remove_file(&self.path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Saves the last progress of a command that failed or was interrupted.
+impl<T: Serialize> Drop for StateFile<T> {
+    fn drop(&mut self) {
+        // If this fails, the file has an earlier progress.
+        let _ = self.write();
+    }
+}
+
+/// Creates a file that only its owner can read, or opens it without changing its content.
+pub(crate) fn open_private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+fn create_private(path: &Path) -> io::Result<File> {
+    let file = open_private(path)?;
+    file.set_len(0)?;
+    Ok(file)
+}
+
+/// The path with a suffix after the file name.
+pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}

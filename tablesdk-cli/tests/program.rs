@@ -1,0 +1,335 @@
+//! The program: its options, files, output and exit codes, against bundled servers over HTTP.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value as Json;
+use tablesdk::{DynamicEntity, TableServiceClient};
+use tablesdk_server::TableServer;
+
+/// A server, its client, and its connection string.
+async fn server() -> (TableServer, TableServiceClient, String) {
+    let server = TableServer::start().await.unwrap();
+    let text = server.connection_string();
+    let service = TableServiceClient::from_connection_string(&text).unwrap();
+    (server, service, text)
+}
+
+async fn fill(service: &TableServiceClient, table: &str, count: usize) {
+    let table = service.table(table);
+    table.create_table().if_missing().await.unwrap();
+    let entities = (0..count).map(|index| DynamicEntity::new("p", format!("{index:05}")));
+    let report = table.bulk().upsert_replace(futures::stream::iter(entities));
+    assert!(report.await.unwrap().is_success());
+}
+
+async fn count(service: &TableServiceClient, table: &str) -> usize {
+    let query = service.table(table).query::<DynamicEntity>();
+    query.count().await.unwrap()
+}
+
+/// Runs the program with `--json` in a directory. Returns the exit code, the JSON, and standard error.
+async fn tables(
+    directory: &Path,
+    words: &[&str],
+    variables: &[(&str, &str)],
+) -> (i32, Json, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tables"));
+    command
+        .current_dir(directory)
+        .env_clear()
+        .envs(variables.iter().copied());
+    command.args(words).arg("--json");
+    let output = tokio::task::spawn_blocking(move || command.output().unwrap());
+    let output = output.await.unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    let json = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    // The key of no server is printed.
+    let shown = format!("{errors} {json}");
+    for (_, text) in variables {
+        let key = text
+            .split(';')
+            .find_map(|part| part.strip_prefix("AccountKey="));
+        assert!(key.is_none_or(|key| !shown.contains(key)), "{shown}");
+    }
+    (output.status.code().unwrap(), json, errors)
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = names.collect();
+    names.sort();
+    names
+}
+
+const STRING: &str = "AZURE_STORAGE_CONNECTION_STRING";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_is_exported_and_imported() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = place.path();
+    let (_server, from, text) = server().await;
+    fill(&from, "People", 1_234).await;
+    fill(&from, "Empty", 0).await;
+
+    let words = ["export", "all.jsonl"];
+    let (code, json, errors) = tables(directory, &words, &[(STRING, &text)]).await;
+    assert_eq!((code, errors.as_str()), (0, ""));
+    assert_eq!(
+        (&json["tables"], &json["entities"]),
+        (&2.into(), &1_234.into())
+    );
+    assert_eq!(names(directory), ["all.jsonl"]);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = fs::metadata(directory.join("all.jsonl"))
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o600, "only the owner can read it");
+    }
+    let (code, _, errors) = tables(directory, &words, &[(STRING, &text)]).await;
+    assert!(code == 1 && errors.contains("all.jsonl exists") && errors.contains("--force"));
+    let words = [
+        "export",
+        "--force",
+        "--table",
+        "Empty",
+        "all.jsonl",
+        "--connection-string",
+        &text,
+    ];
+    let (code, json, _) = tables(directory, &words, &[]).await;
+    assert_eq!(
+        (code, &json["tables"], &json["entities"]),
+        (0, &1.into(), &0.into())
+    );
+    let (code, ..) = tables(
+        directory,
+        &["export", "--force", "all.jsonl"],
+        &[(STRING, &text)],
+    )
+    .await;
+    assert_eq!(code, 0);
+
+    // As the Azure command line takes an account.
+    let (server, to, text) = server().await;
+    let part = |name: &str| {
+        let mut parts = text.split(';').filter_map(|part| part.split_once('='));
+        parts
+            .find_map(|(key, value)| (key == name).then(|| value.to_owned()))
+            .unwrap()
+    };
+    let (name, key) = (part("AccountName"), part("AccountKey"));
+    let endpoint = server.endpoint().to_string();
+    let words = ["import", "all.jsonl", "--table-endpoint", &endpoint];
+    let account = [
+        ("AZURE_STORAGE_ACCOUNT", &*name),
+        ("AZURE_STORAGE_KEY", &*key),
+    ];
+    let (code, json, errors) = tables(directory, &words, &account).await;
+    assert_eq!(
+        (code, &json["entities"], &json["failed"]),
+        (0, &1_234.into(), &0.into()),
+        "{errors}"
+    );
+    assert_eq!(count(&to, "People").await, 1_234);
+    assert_eq!(count(&to, "Empty").await, 0);
+    assert_eq!(names(directory), ["all.jsonl"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn failed_entities_are_named_with_file_and_line() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = place.path();
+    let (_server, service, text) = server().await;
+    fill(&service, "People", 1).await;
+    let line = |row: &str| {
+        format!(r#"{{"table":"People","entity":{{"PartitionKey":"p","RowKey":"{row}"}}}}"#)
+    };
+    let start = r#"{"format":"tablesdk","version":1}"#;
+    let end = r#"{"end":{"tables":0,"entities":3}}"#;
+    let lines = [start, &line("00000"), &line("1"), &line("2"), end].join("\n");
+    fs::write(directory.join("some.jsonl"), lines + "\n").unwrap();
+    let words = ["import", "--mode", "insert", "some.jsonl"];
+    let (code, json, errors) = tables(directory, &words, &[(STRING, &text)]).await;
+    assert_eq!(
+        (code, &json["failed"], &json["error"]),
+        (3, &1.into(), &Json::Null)
+    );
+    assert_eq!(json["failures"][0]["place"], "some.jsonl:2");
+    assert_eq!(json["failures"][0]["rowKey"], "00000");
+    assert!(
+        errors.contains("some.jsonl:2: ") && errors.contains("EntityAlreadyExists"),
+        "{errors}"
+    );
+    assert_eq!(
+        (count(&service, "People").await, names(directory)),
+        (3, vec!["some.jsonl".to_owned()])
+    );
+
+    // A failed import continues, and says that entities failed before.
+    let words = [
+        "import",
+        "--mode",
+        "insert",
+        "--max-failures",
+        "1",
+        "some.jsonl",
+    ];
+    let (code, _, errors) = tables(directory, &words, &[(STRING, &text)]).await;
+    assert!(
+        code == 1 && errors.contains("too many entities"),
+        "{errors}"
+    );
+    assert!(directory.join("some.jsonl.import").exists());
+    let words = ["import", "some.jsonl"];
+    let (code, json, errors) = tables(directory, &words, &[(STRING, &text)]).await;
+    assert_eq!(
+        (code, &json["failures"]),
+        (3, &Json::Array(Vec::new())),
+        "{errors}"
+    );
+    assert!(errors.contains("in an earlier run"), "{errors}");
+    assert_eq!(names(directory), ["some.jsonl"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_malformed_line_is_named_and_another_file_is_not_continued() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = place.path();
+    let (_server, service, text) = server().await;
+    let entity = |row: usize| {
+        format!(
+            "{{\"table\":\"People\",\"entity\":{{\"PartitionKey\":\"p\",\"RowKey\":\"{row}\"}}}}\n"
+        )
+    };
+    let mut lines = "{\"format\":\"tablesdk\",\"version\":1}\n".to_owned();
+    lines.extend((0..1_000).map(entity));
+    fs::write(directory.join("bad.jsonl"), lines.clone() + "{}\n").unwrap();
+    for _ in 0..2 {
+        let (code, _, errors) =
+            tables(directory, &["import", "bad.jsonl"], &[(STRING, &text)]).await;
+        assert!(
+            code == 1 && errors.contains("bad.jsonl: line 1002: "),
+            "{errors}"
+        );
+        assert_eq!(count(&service, "People").await, 1_000);
+        assert!(directory.join("bad.jsonl.import").exists());
+    }
+    fs::write(directory.join("bad.jsonl"), lines).unwrap();
+    let (code, _, errors) = tables(directory, &["import", "bad.jsonl"], &[(STRING, &text)]).await;
+    assert!(
+        code == 1 && errors.contains("belongs to another command"),
+        "{errors}"
+    );
+    fs::remove_file(directory.join("bad.jsonl.import")).unwrap();
+    let (code, _, errors) = tables(directory, &["import", "bad.jsonl"], &[(STRING, &text)]).await;
+    assert!(code == 1 && errors.contains("truncated"), "{errors}");
+    assert_eq!(names(directory), ["bad.jsonl"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn exports_and_copies_continue_where_they_stopped() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = place.path();
+    let (_from, from, from_text) = server().await;
+    let (_to, to, to_text) = server().await;
+    fill(&from, "Alpha", 2_500).await;
+    let variables = [
+        ("FROM", &*from_text),
+        ("TO", &*to_text),
+        (STRING, &*from_text),
+    ];
+    let selection = ["--table", "Alpha", "--table", "Zeta"];
+    let export = [&["export", "two.jsonl"], &selection[..]].concat();
+    let copy = [
+        "copy",
+        "--from-connection-string",
+        "env:FROM",
+        "--to-connection-string",
+        "env:TO",
+    ];
+    let copy = [&copy, &selection[..]].concat();
+
+    // The second table is missing.
+    for words in [&export, &copy] {
+        let (code, _, errors) = tables(directory, words, &variables).await;
+        assert!(code == 1 && errors.contains("TableNotFound"), "{errors}");
+    }
+    assert_eq!(
+        names(directory),
+        ["tables.copy", "two.jsonl.export", "two.jsonl.part"]
+    );
+    assert_eq!(count(&to, "Alpha").await, 2_500);
+    // Nothing of the first table is read again: an entity that is deleted now was exported.
+    from.table("Alpha").delete(("p", "00000")).await.unwrap();
+    fill(&from, "Zeta", 7).await;
+    for words in [&export, &copy] {
+        let (code, json, errors) = tables(directory, words, &variables).await;
+        assert_eq!(
+            (code, &json["tables"], &json["entities"]),
+            (0, &2.into(), &2_507.into()),
+            "{errors}"
+        );
+    }
+    assert_eq!(names(directory), ["two.jsonl"]);
+    assert_eq!(
+        (count(&to, "Alpha").await, count(&to, "Zeta").await),
+        (2_500, 7)
+    );
+    let lines = fs::read_to_string(directory.join("two.jsonl")).unwrap();
+    assert_eq!(lines.lines().count(), 2_511);
+    assert!(lines.ends_with("{\"end\":{\"tables\":2,\"entities\":2507}}\n"));
+}
+
+#[tokio::test]
+async fn invalid_arguments_exit_with_2() {
+    let place = tempfile::tempdir().unwrap();
+    let copy = [
+        "copy",
+        "--from-connection-string",
+        "env:NONE",
+        "--to-connection-string",
+        "env:NONE",
+    ];
+    for (words, problem) in [
+        (&["export"][..], "<FILE>"),
+        (&["export", "file"], "no account is given"),
+        (
+            &["export", "file", "--connection-string", "nonsense"],
+            "connection string",
+        ),
+        (
+            &[
+                "export",
+                "file",
+                "--account-name",
+                "acct",
+                "--account-key",
+                "x",
+                "--sas-token",
+                "y",
+            ],
+            "cannot be used with",
+        ),
+        (&["import", "file", "--batch-size", "101"], "1..=100"),
+        (
+            &["import", "file", "--mode", "upsert"],
+            "replace, merge, insert",
+        ),
+        (&copy, "NONE is not set"),
+    ] {
+        let (code, _, errors) = tables(place.path(), words, &[]).await;
+        assert!(
+            code == 2 && errors.contains(problem),
+            "{words:?}: {code} {errors}"
+        );
+    }
+    assert_eq!(names(place.path()).len(), 0);
+}
