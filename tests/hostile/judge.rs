@@ -451,7 +451,7 @@ mod tests {
     const UNKNOWN: Said = Said::Unknown { equals_sent: false };
 
     #[test]
-    fn what_is_true_is_no_lie() {
+    fn a_true_result_is_not_a_lie() {
         assert_eq!(
             lies(&[step(2, Said::Done, (0, 9), &[(1, 2, Applied)])], Some(2)),
             0
@@ -487,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_that_happened_is_a_lie_even_when_it_happens_later() {
+    fn a_failure_that_is_applied_later_is_a_lie() {
         assert_eq!(
             lies(
                 &[step(2, Said::Refused, (0, 9), &[(1, 2, Applied)])],
@@ -512,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_acknowledged_and_lost_is_a_lie() {
+    fn an_acknowledged_write_that_is_lost_is_a_lie() {
         assert_eq!(
             lies(&[step(2, Said::Done, (0, 9), &[(1, 2, Applied)])], Some(1)),
             1
@@ -524,7 +524,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_write_is_a_limit_only_where_it_is_unconditional() {
+    fn a_late_unconditional_write_is_a_limit() {
         let mut first = step(2, Said::Done, (0, 9), &[(1, 2, Applied), (30, 31, Applied)]);
         let second = step(3, Said::Done, (10, 19), &[(11, 12, Applied)]);
         let findings = |first: &Step| {
@@ -553,7 +553,7 @@ mod tests {
     }
 
     #[test]
-    fn a_duplicate_is_a_limit_of_plain_forms_and_a_lie_without_one() {
+    fn a_duplicate_is_a_limit_of_ordinary_writes() {
         let mut refused = step(2, Said::Refused, (0, 9), &[(1, 2, Applied)]);
         let copy = refused.record.exchanges[0].deliveries[0];
         refused.record.exchanges[0].deliveries.push(copy);
@@ -573,7 +573,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_that_differs_from_what_was_said_is_a_lie() {
+    fn a_counter_that_differs_from_the_results_is_a_lie() {
         let is_lie = |said, is_once, times, is_duplicated| {
             let finding = judge_count(&said, is_once, times, is_duplicated);
             matches!(finding, Some(Finding::Lie(_)))

@@ -34,6 +34,13 @@ impl Said {
         }
     }
 
+    pub(crate) fn of_read<T>(result: &Result<T, Error>) -> Self {
+        match result {
+            Ok(_) => Self::Done,
+            Err(_) => Self::Unread,
+        }
+    }
+
     pub(crate) fn of_error(error: &Error) -> Self {
         match error.kind() {
             ErrorKind::OutcomeUnknown => Self::Unknown {

@@ -38,7 +38,7 @@ const SEED: u64 = 11;
 const WORKERS: usize = 48;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_the_client_says_is_true() {
+async fn every_result_of_the_client_is_true() {
     let operations = setting("TABLESDK_HOSTILE_OPERATIONS");
     let seed = setting("TABLESDK_HOSTILE_SEED");
     let seed = seed.unwrap_or_else(|| operations.map_or(SEED, |_| fastrand::u64(..)));

@@ -40,33 +40,21 @@ fn number(index: usize) -> i64 {
     token(u64::try_from(index).unwrap())
 }
 
-/// What a read gave, and what is wrong with it.
-struct Read<T> {
+/// Enters a read, and what is wrong with its result.
+async fn enter<T: Debug>(
+    world: &World,
     verb: &'static str,
     id: u64,
-    asked: Asked<Result<T, Error>>,
+    asked: &Asked<Result<T, Error>>,
     wrong: Option<String>,
-}
-
-impl<T: Debug> Read<T> {
-    async fn enter(self, world: &World) {
-        let Self {
-            verb,
-            id,
-            asked,
-            wrong,
-        } = self;
-        let said = match &asked.output {
-            Ok(_) => Said::Done,
-            Err(_) => Said::Unread,
-        };
-        world.ledger.count(verb, &said);
-        let record = world.registry.settle(id).await;
-        let lie = wrong.map(|wrong| Finding::Lie(format!("{verb} {id}: {wrong}")));
-        world.ledger.enter(lie.into_iter().collect(), || {
-            record.show(world.ledger.origin())
-        });
-    }
+) {
+    world.ledger.count(verb, &Said::of_read(&asked.output));
+    let record = world.registry.settle(id).await;
+    let lie = wrong.map(|wrong| Finding::Lie(format!("{verb} {id}: {wrong}")));
+    let findings = lie.into_iter().collect();
+    world
+        .ledger
+        .enter(findings, || record.show(world.ledger.origin()));
 }
 
 /// One read, of one kind or another.
@@ -109,13 +97,7 @@ async fn follow(
 async fn stable(world: &World, rng: &mut Rng) {
     let (id, asked, found) = follow(world, "stable", rng).await;
     let wrong = wrong_of_stable(&asked.output, &found);
-    let read = Read {
-        verb: "query of what does not change",
-        id,
-        asked,
-        wrong,
-    };
-    read.enter(world).await;
+    enter(world, "query of what does not change", id, &asked, wrong).await;
 }
 
 /// Follows page tokens. A page that fails is read again.
@@ -145,13 +127,7 @@ async fn pages(world: &World, rng: &mut Rng) {
         })
         .await;
     let wrong = wrong_of_stable(&asked.output, &found);
-    let read = Read {
-        verb: "pages",
-        id,
-        asked,
-        wrong,
-    };
-    read.enter(world).await;
+    enter(world, "pages", id, &asked, wrong).await;
 }
 
 /// What was found begins with what is there, and is all of it where the read succeeded.
@@ -174,13 +150,7 @@ async fn changing(world: &World, rng: &mut Rng) {
     let is_there = |index: usize| found.iter().any(|row| row.row == name(index));
     let is_complete = (0..end).step_by(2).all(is_there);
     let wrong = (!is_ascending || !is_complete).then(|| shown(&found));
-    let read = Read {
-        verb: "query of what changes",
-        id,
-        asked,
-        wrong,
-    };
-    read.enter(world).await;
+    enter(world, "query of what changes", id, &asked, wrong).await;
 }
 
 fn shown(rows: &[Stored<Row>]) -> String {
@@ -197,13 +167,7 @@ async fn count(world: &World, rng: &mut Rng) {
         Ok(count) if *count != STABLE => Some(format!("{count} are counted")),
         _ => None,
     };
-    let read = Read {
-        verb: "count of a query",
-        id,
-        asked,
-        wrong,
-    };
-    read.enter(world).await;
+    enter(world, "count of a query", id, &asked, wrong).await;
 }
 
 async fn many(world: &World, rng: &mut Rng) {
@@ -224,13 +188,7 @@ async fn many(world: &World, rng: &mut Rng) {
         }
         _ => None,
     };
-    let read = Read {
-        verb: "get_many",
-        id,
-        asked,
-        wrong,
-    };
-    read.enter(world).await;
+    enter(world, "get_many", id, &asked, wrong).await;
 }
 
 /// Lets entities come and go.

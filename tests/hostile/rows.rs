@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use fastrand::Rng;
 use tablesdk::action::DeleteEntity;
-use tablesdk::{ETag, Stored, TableClient};
+use tablesdk::{ETag, Error, Stored, TableClient};
 
 use crate::entity::{Row, snapshot};
 use crate::judge::{Effect, Snapshots, Step, Target, judge, token};
@@ -149,117 +149,102 @@ impl Subject<'_> {
         }
     }
 
-    fn note<T: Debug>(
+    /// Runs an operation and notes it. `etag` is that of the entity after a success.
+    async fn run<T: Debug>(
         &mut self,
         call: Call,
-        said: Said,
         (effect, is_conditional): (Effect, bool),
-        etag: Option<ETag>,
-        asked: &Asked<T>,
-    ) {
+        said: fn(&Result<T, Error>) -> Said,
+        operation: impl Future<Output = Result<T, Error>>,
+        etag: fn(&T) -> Option<ETag>,
+    ) -> Result<T, Error> {
+        let asked = self.world.ask(call.id, operation).await;
         let target = Target {
             row: self.row.to_owned(),
             effect,
             is_conditional,
-            etag,
+            etag: asked.output.as_ref().ok().and_then(etag),
         };
-        let step = step(call, said, vec![target], asked);
-        self.steps.push(step);
+        let said = said(&asked.output);
+        self.steps.push(step(call, said, vec![target], &asked));
+        asked.output
+    }
+
+    fn call(&self, verb: &'static str, is_once: bool) -> Call {
+        let id = self.world.next_id();
+        Call { id, verb, is_once }
     }
 
     async fn insert(&mut self, table: &TableClient, is_once: bool) {
-        let id = self.world.next_id();
-        let row = Row::whole(self.partition, self.row, token(id));
+        let call = self.call("insert", is_once);
+        let row = Row::whole(self.partition, self.row, token(call.id));
         let insert = table.insert(&row);
         let insert = if is_once {
             insert.exactly_once()
         } else {
             insert
         };
-        let asked = self.world.ask(id, insert.into_future()).await;
-        let said = Said::of(&asked.output);
-        let etag = asked.output.as_ref().ok().map(|it| it.etag().clone());
-        self.note(
-            Call {
-                id,
-                verb: "insert",
-                is_once,
-            },
-            said,
-            (Effect::Replace, false),
-            etag,
-            &asked,
-        );
-        if let Ok(stored) = asked.output {
+        let etag = |stored: &Stored<Row>| Some(stored.etag().clone());
+        let effect = (Effect::Replace, false);
+        if let Ok(stored) = self
+            .run(call, effect, Said::of, insert.into_future(), etag)
+            .await
+        {
             self.stored = Some(stored);
         }
     }
 
     async fn write(&mut self, table: &TableClient, which: u8) {
-        let id = self.world.next_id();
-        let (partition, token) = (self.partition, token(id));
-        let whole = Row::whole(partition, self.row, token);
-        let part = Row::part(partition, self.row, token);
-        let (verb, effect, write) = match which {
+        let mut call = self.call("", false);
+        let whole = Row::whole(self.partition, self.row, token(call.id));
+        let part = Row::part(self.partition, self.row, token(call.id));
+        let (effect, write);
+        (call.verb, effect, write) = match which {
             0 => (
                 "upsert_replace",
                 Effect::Replace,
                 table.upsert_replace(&whole),
             ),
             1 => ("upsert_merge", Effect::Merge, table.upsert_merge(&part)),
-            2 => (
-                "replace_unconditional",
-                Effect::Replace,
-                table.replace_unconditional(&whole),
-            ),
-            _ => (
-                "merge_unconditional",
-                Effect::Merge,
-                table.merge_unconditional(&part),
-            ),
+            2 => {
+                let replace = table.replace_unconditional(&whole);
+                ("replace_unconditional", Effect::Replace, replace)
+            }
+            _ => {
+                let merge = table.merge_unconditional(&part);
+                ("merge_unconditional", Effect::Merge, merge)
+            }
         };
-        let asked = self.world.ask(id, write.into_future()).await;
-        let said = Said::of(&asked.output);
-        let etag = asked.output.as_ref().ok().cloned();
-        self.note(
-            Call {
-                id,
-                verb,
-                is_once: false,
-            },
-            said,
-            (effect, false),
-            etag,
-            &asked,
-        );
+        let etag = |etag: &ETag| Some(etag.clone());
+        let _ = self
+            .run(call, (effect, false), Said::of, write.into_future(), etag)
+            .await;
     }
 
     /// A replace or a merge of the newest version that the client was given.
     async fn conditional(&mut self, table: &TableClient, replaces: bool, is_once: bool) {
-        let id = self.world.next_id();
         let mut stored = self.stored.take().unwrap();
-        let token = token(id);
-        *stored = if replaces {
-            Row::whole(self.partition, self.row, token)
+        let verb = if replaces { "replace" } else { "merge" };
+        let call = self.call(verb, is_once);
+        let token = token(call.id);
+        let (effect, write);
+        if replaces {
+            *stored = Row::whole(self.partition, self.row, token);
+            (effect, write) = (Effect::Replace, table.replace(&mut stored));
         } else {
-            Row::part(self.partition, self.row, token)
-        };
-        let (verb, effect, write) = if replaces {
-            ("replace", Effect::Replace, table.replace(&mut stored))
-        } else {
-            ("merge", Effect::Merge, table.merge(&mut stored))
-        };
+            *stored = Row::part(self.partition, self.row, token);
+            (effect, write) = (Effect::Merge, table.merge(&mut stored));
+        }
         let write = if is_once { write.exactly_once() } else { write };
-        let asked = self.world.ask(id, write.into_future()).await;
-        let said = Said::of(&asked.output);
-        let etag = asked.output.as_ref().ok().map(|()| stored.etag().clone());
-        self.note(
-            Call { id, verb, is_once },
-            said,
-            (effect, true),
-            etag,
-            &asked,
-        );
+        let written = self
+            .run(call, (effect, true), Said::of, write.into_future(), |()| {
+                None
+            })
+            .await;
+        if written.is_ok() {
+            let step = self.steps.last_mut().unwrap();
+            step.targets[0].etag = Some(stored.etag().clone());
+        }
         self.stored = Some(stored);
     }
 
@@ -270,21 +255,22 @@ impl Subject<'_> {
         is_conditional: bool,
         is_once: bool,
     ) {
-        let id = self.world.next_id();
+        let call = self.call(verb, is_once);
         let delete = if is_once {
             delete.exactly_once()
         } else {
             delete
         };
-        let asked = self.world.ask(id, delete.into_future()).await;
-        let said = Said::of_delete(&asked.output);
         let effect = (Effect::Delete, is_conditional);
-        self.note(Call { id, verb, is_once }, said, effect, None, &asked);
+        let deleted = self.run(call, effect, Said::of_delete, delete.into_future(), |_| {
+            None
+        });
+        let _ = deleted.await;
     }
 
     async fn modify(&mut self, table: &TableClient, is_once: bool) {
-        let id = self.world.next_id();
-        let token = token(id);
+        let call = self.call("modify", is_once);
+        let token = token(call.id);
         let modify = table.modify(Row::key(self.partition, self.row), move |row: &mut Row| {
             (row.token, row.a, row.b) = (token, Some(token), None);
             Ok(())
@@ -294,66 +280,40 @@ impl Subject<'_> {
         } else {
             modify
         };
-        let asked = self.world.ask(id, modify.into_future()).await;
-        let said = Said::of(&asked.output);
-        let etag = asked.output.as_ref().ok().map(|it| it.etag().clone());
-        self.note(
-            Call {
-                id,
-                verb: "modify",
-                is_once,
-            },
-            said,
-            (Effect::Replace, true),
-            etag,
-            &asked,
-        );
-        if let Ok(stored) = asked.output {
+        let etag = |stored: &Stored<Row>| Some(stored.etag().clone());
+        let effect = (Effect::Replace, true);
+        if let Ok(stored) = self
+            .run(call, effect, Said::of, modify.into_future(), etag)
+            .await
+        {
             self.stored = Some(stored);
         }
     }
 
     async fn patch(&mut self, table: &TableClient) {
-        let id = self.world.next_id();
-        let token = token(id);
+        let call = self.call("patch", false);
+        let token = token(call.id);
         let patch = table.patch(Row::key(self.partition, self.row));
         let patch = patch.set(|it| it.token, token).set(|it| it.b, token);
-        let asked = self.world.ask(id, patch.into_future()).await;
-        let said = Said::of(&asked.output);
-        let etag = asked.output.as_ref().ok().cloned();
-        self.note(
-            Call {
-                id,
-                verb: "patch",
-                is_once: false,
-            },
-            said,
-            (Effect::Merge, false),
-            etag,
-            &asked,
-        );
+        let etag = |etag: &ETag| Some(etag.clone());
+        let effect = (Effect::Merge, false);
+        let _ = self
+            .run(call, effect, Said::of, patch.into_future(), etag)
+            .await;
     }
 
     async fn get(&mut self, table: &TableClient) {
-        let id = self.world.next_id();
+        let call = self.call("get", false);
         let get = table.get(Row::key(self.partition, self.row));
-        let asked = self.world.ask(id, get.into_future()).await;
-        let said = match &asked.output {
+        let said = |found: &Result<Option<Stored<Row>>, Error>| match found {
             Ok(found) => Said::Saw(found.as_ref().map(|it| it.token)),
             Err(_) => Said::Unread,
         };
-        self.note(
-            Call {
-                id,
-                verb: "get",
-                is_once: false,
-            },
-            said,
-            (Effect::Delete, true),
-            None,
-            &asked,
-        );
-        if let Ok(found) = asked.output {
+        let effect = (Effect::Delete, true);
+        if let Ok(found) = self
+            .run(call, effect, said, get.into_future(), |_| None)
+            .await
+        {
             self.stored = found;
         }
     }

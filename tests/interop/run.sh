@@ -72,14 +72,16 @@ if command -v node >/dev/null && [ -e "$interop/node/.installed" ]; then
 fi
 
 echo "--- every type, between these clients and ours"
-required=
+foreign=()
 if command -v python3 >/dev/null && [ -e "$interop/python/.installed" ]; then
-    required=python
+    foreign+=(python)
 fi
 if [ -n "$node" ]; then
-    required=$required,javascript
+    foreign+=(javascript)
 fi
-TABLESDK_FOREIGN_CLIENTS=$required cargo test -q -p tablesdk-tests --test foreign || exit 1
+if [ ${#foreign[@]} -gt 0 ]; then
+    cargo test -q -p tablesdk-tests --test foreign -- --ignored "${foreign[@]}" || exit 1
+fi
 
 cargo build -q -p tablesdk-server --bin tablesdk-server
 start tablesdk-server '*connection string: *' "$target/debug/tablesdk-server" --port 0

@@ -160,7 +160,7 @@ async fn raw(table: &TableClient, id: &str) -> Vec<String> {
 }
 
 on_both_transports! {
-    async fn each_field_is_stored_as_its_attributes_say(subject: Subject) {
+    async fn attributes_determine_the_stored_properties(subject: Subject) {
         let table = subject.table().await;
         table.insert(&ada()).await.unwrap();
         assert_eq!(
@@ -180,7 +180,7 @@ on_both_transports! {
         );
     }
 
-    async fn everything_stored_is_read_back(subject: Subject) {
+    async fn a_stored_struct_is_read_back(subject: Subject) {
         let table = subject.table().await;
         let rich = Person {
             work: Some(Address { city: "Ealing".into(), postal_code: Some("W5".into()), place: None, seen: false }),
@@ -194,7 +194,7 @@ on_both_transports! {
         }
     }
 
-    async fn what_is_absent_has_its_default(subject: Subject) {
+    async fn an_absent_property_has_its_default(subject: Subject) {
         let table = subject.table().await;
         let mut bare = DynamicEntity::new("UK", "1");
         bare.properties_mut().extend([("City", Value::from("Paris")), ("Pay", Value::Int32(7)), ("Type", Value::Int32(1))]);
@@ -207,7 +207,7 @@ on_both_transports! {
         assert!(read.other.is_empty());
     }
 
-    async fn an_old_name_is_read_until_the_new_one_is_there(subject: Subject) {
+    async fn an_alias_is_read_if_the_name_is_missing(subject: Subject) {
         let table = subject.table().await;
         let mut old = DynamicEntity::from_entity(&Person { nickname: None, ..ada() }).unwrap();
         old.properties_mut().set("Handle", "oldest");
@@ -234,7 +234,7 @@ on_both_transports! {
         assert!(names.contains("Nickname") && !names.contains("Nick:") && !names.contains("Handle"), "{names}");
     }
 
-    async fn what_is_not_modelled_survives_a_replace(subject: Subject) {
+    async fn the_rest_survives_a_replace(subject: Subject) {
         let table = subject.table().await;
         let guid = "c9da6455-213d-42c9-9a79-3e9149a57833".parse().unwrap();
         let at: Timestamp = "2024-03-15T10:20:30.1234567Z".parse().unwrap();
@@ -257,7 +257,7 @@ on_both_transports! {
         assert_eq!((&again.other, again.limit), (&strange, 6));
     }
 
-    async fn the_version_is_in_the_struct_and_never_written(subject: Subject) {
+    async fn etag_and_timestamp_fields_are_not_written(subject: Subject) {
         let table = subject.table().await;
         let mut stored = table.insert(&ada()).await.unwrap();
         assert_eq!(stored.etag.as_ref(), Some(stored.etag()));
@@ -275,7 +275,7 @@ on_both_transports! {
         assert_eq!(found, [("1".to_owned(), Some(at))]);
     }
 
-    async fn columns_of_what_is_flattened_filter_and_select(subject: Subject) {
+    async fn columns_of_flattened_structs_filter_and_select(subject: Subject) {
         let table = subject.table().await;
         table.insert(&ada()).await.unwrap();
         let query = table.query::<Person>().filter(|e| {
@@ -288,7 +288,7 @@ on_both_transports! {
         assert_eq!(Person::columns().work.place.north.name(), "Work_Geo_north");
     }
 
-    async fn the_rest_holds_no_name_that_is_taken_or_none(subject: Subject) {
+    async fn the_rest_rejects_names_that_are_taken_or_invalid(subject: Subject) {
         let table = subject.table().await;
         for (name, because) in [
             ("Limit", "property \"Limit\": the value cannot be stored: a field is stored under its name"),
@@ -303,7 +303,7 @@ on_both_transports! {
         }
     }
 
-    async fn a_conversion_of_ones_own_may_refuse(subject: Subject) {
+    async fn a_custom_conversion_may_fail(subject: Subject) {
         let table = subject.table().await;
         let poor = Person { pay: Money { cents: -1 }, ..ada() };
         table.upsert_replace(&poor).await.unwrap();
@@ -315,7 +315,7 @@ on_both_transports! {
 }
 
 #[test]
-fn the_schema_shows_what_is_flattened_and_what_may_be_absent() {
+fn the_schema_lists_flattened_and_optional_properties() {
     let properties = Person::SCHEMA.properties();
     let shown: Vec<_> = properties
         .iter()
@@ -362,7 +362,7 @@ struct Sample<T, G, J> {
 }
 
 on_both_transports! {
-    async fn generic_entities_are_entities(subject: Subject) {
+    async fn an_entity_may_be_generic(subject: Subject) {
         let table = subject.table().await;
         let place = Place { north: 1.0, east: 2.0 };
         let sample = Sample {

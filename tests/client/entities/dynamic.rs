@@ -22,7 +22,7 @@ fn every_type() -> Properties {
 }
 
 on_both_transports! {
-    async fn every_property_keeps_its_type_and_place(subject: Subject) {
+    async fn properties_keep_their_types_and_order(subject: Subject) {
         let table = subject.table().await;
         let entity = DynamicEntity::new("p", "r").with_properties(every_type());
         let mut stored = table.insert(&entity).await.unwrap();
@@ -44,7 +44,7 @@ on_both_transports! {
         assert!(table.delete_stored(&again).await.unwrap());
     }
 
-    async fn columns_go_by_name_and_values_by_type(subject: Subject) {
+    async fn dynamic_columns_compare_by_name_and_type(subject: Subject) {
         let table = subject.table().await;
         table.insert(&DynamicEntity::new("p", "r").with_properties(every_type())).await.unwrap();
         let found = table
@@ -64,7 +64,7 @@ on_both_transports! {
         assert!(format!("{error:?}").contains("which is not the name of a property"), "{error:?}");
     }
 
-    async fn a_struct_and_no_struct_become_each_other(subject: Subject) {
+    async fn structs_and_dynamic_entities_convert(subject: Subject) {
         let table = subject.table().await;
         let ada = Employee { email: Some("ada@contoso.com".into()), ..Employee::ada() };
         let dynamic = DynamicEntity::from_entity(&ada).unwrap();

@@ -92,7 +92,7 @@ on_both_transports! {
         }
     }
 
-    async fn doubles_that_are_no_numbers_survive(subject: Subject) {
+    async fn nan_and_infinities_are_read_back(subject: Subject) {
         let table = subject.table().await;
         for double in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, f64::MIN_POSITIVE, 1e300] {
             table.upsert_replace(&Everything { double, ..ordinary() }).await.unwrap();
@@ -101,14 +101,14 @@ on_both_transports! {
         }
     }
 
-    async fn zeros_keep_their_sign(subject: Subject) {
+    async fn negative_zero_keeps_its_sign(subject: Subject) {
         let table = subject.table().await;
         table.insert(&Everything { double: -0.0, ..ordinary() }).await.unwrap();
         let read = table.get(Everything::key("p", "ordinary")).await.unwrap().unwrap();
         assert!(read.double.is_sign_negative(), "the sign is lost");
     }
 
-    async fn texts_are_as_long_as_they_have_units_of_utf16(subject: Subject) {
+    async fn the_limit_of_strings_counts_utf16_units(subject: Subject) {
         let table = subject.table().await;
         for string in ["é".repeat(32_768), "😀".repeat(16_384)] {
             let value = Everything { string, ..ordinary() };
@@ -118,7 +118,7 @@ on_both_transports! {
         }
     }
 
-    async fn doubles_of_any_magnitude_are_compared(subject: Subject) {
+    async fn filters_compare_doubles_of_any_magnitude(subject: Subject) {
         let table = subject.table().await;
         let doubles = [-1e300, -5e-324, 1e-7, 1e21];
         for (row, double) in doubles.into_iter().enumerate() {
@@ -138,7 +138,7 @@ on_both_transports! {
         }
     }
 
-    async fn every_type_can_be_filtered_by(subject: Subject) {
+    async fn filters_compare_every_type(subject: Subject) {
         let table = subject.table().await;
         for value in [ordinary(), lowest(), highest()] {
             table.insert(&value).await.unwrap();
@@ -168,7 +168,7 @@ on_both_transports! {
 }
 
 #[test]
-fn the_schema_tells_names_and_types() {
+fn the_schema_lists_names_and_types() {
     let properties = Everything::SCHEMA.properties().into_iter();
     let shown: Vec<_> = properties
         .map(|p| format!("{} {} {}", p.name(), p.edm_type(), p.is_optional()))

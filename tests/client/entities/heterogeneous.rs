@@ -130,7 +130,7 @@ async fn company(table: &TableClient) {
 }
 
 on_both_transports! {
-    async fn structs_written_alone_are_read_through_the_enum(subject: Subject) {
+    async fn an_enum_reads_what_structs_wrote(subject: Subject) {
         let table = subject.table().await;
         company(&table).await;
         let rows = table.query::<Row>().partition("Sales").collect().await.unwrap();
@@ -143,7 +143,7 @@ on_both_transports! {
         assert_eq!(*row, Row::Employee(ada()));
     }
 
-    async fn the_type_is_a_property_of_its_own(subject: Subject) {
+    async fn the_entity_type_is_a_property(subject: Subject) {
         let table = subject.table().await;
         company(&table).await;
         let raw = table.get::<DynamicEntity>(("Sales", "2")).await.unwrap().unwrap();
@@ -155,7 +155,7 @@ on_both_transports! {
         assert!(alan.other.is_empty());
     }
 
-    async fn a_row_of_another_type_is_an_error_that_names_key_wanted_and_found(subject: Subject) {
+    async fn a_wrong_entity_type_names_key_expected_and_found(subject: Subject) {
         let table = subject.table().await;
         company(&table).await;
         let error = table.get::<Employee>(("Sales", "2")).await.unwrap_err();
@@ -186,7 +186,7 @@ on_both_transports! {
         assert!(matches!(&*row, AnyRow::Other(other) if other.properties().get("EntityType") == Some(&Value::Int32(5))));
     }
 
-    async fn a_query_of_one_struct_has_its_own_rows_alone(subject: Subject) {
+    async fn a_query_of_a_struct_finds_its_entity_type_only(subject: Subject) {
         let table = subject.table().await;
         company(&table).await;
         table.insert(&ship()).await.unwrap();
@@ -208,7 +208,7 @@ on_both_transports! {
         assert!(format!("{:?}", table.query::<Contractor>()).contains("EntityType eq 'Contractor' or EntityType eq 'Consultant'"));
     }
 
-    async fn pages_of_one_struct_keep_to_it(subject: Subject) {
+    async fn pages_of_a_struct_have_its_entity_type_only(subject: Subject) {
         let table = subject.table().await;
         company(&table).await;
         for id in 5..9 {
@@ -231,7 +231,7 @@ on_both_transports! {
         assert!(table.query::<Contractor>().take(1).page(page.next).await.is_err());
     }
 
-    async fn unknown_rows_are_an_error_or_the_other_variant(subject: Subject) {
+    async fn an_unknown_entity_type_is_an_error_or_other(subject: Subject) {
         let table = subject.table().await;
         company(&table).await;
         table.insert(&ship()).await.unwrap();
@@ -247,7 +247,7 @@ on_both_transports! {
         assert_eq!(table.query::<AnyRow>().known_types().count().await.unwrap(), 3);
     }
 
-    async fn enums_nest(subject: Subject) {
+    async fn enums_may_be_nested(subject: Subject) {
         let table = subject.table().await;
         company(&table).await;
         table.insert(&freelancer()).await.unwrap();
@@ -261,7 +261,7 @@ on_both_transports! {
         assert_eq!(query.count().await.unwrap(), 3);
     }
 
-    async fn an_alias_is_read_and_moves_on_when_written(subject: Subject) {
+    async fn an_alias_of_the_type_is_replaced_on_write(subject: Subject) {
         let table = subject.table().await;
         table.insert(&freelancer()).await.unwrap();
         let mut grace = table.get::<Row>(("Sales", "4")).await.unwrap().unwrap();
@@ -309,7 +309,7 @@ on_both_transports! {
         assert!(many[1].is_none());
     }
 
-    async fn a_modification_keeps_what_is_unknown_and_drops_what_is_another_variants(subject: Subject) {
+    async fn modify_keeps_unknown_properties_of_an_enum(subject: Subject) {
         let table = subject.table().await;
         let mut raw = DynamicEntity::from_entity(&ada()).unwrap();
         raw.properties_mut().set("desk", 12);
@@ -334,7 +334,7 @@ on_both_transports! {
         assert!(format!("{error:?}").contains("\"Department\""), "{error:?}");
     }
 
-    async fn columns_of_a_variant_imply_its_rows(subject: Subject) {
+    async fn columns_of_a_variant_imply_its_entity_type(subject: Subject) {
         let table = subject.table().await;
         company(&table).await;
         // A department of the same property.
@@ -359,7 +359,7 @@ on_both_transports! {
         assert!(text.contains("Person::Contractor") && text.contains("AnyRow::Department"), "{text}");
     }
 
-    async fn a_projection_asks_for_the_type_and_checks_it(subject: Subject) {
+    async fn a_projection_selects_and_checks_the_entity_type(subject: Subject) {
         #[derive(Debug, PartialEq, TableEntity)]
         #[table(projection, entity_type = "Employee")]
         struct Name {
@@ -390,7 +390,7 @@ on_both_transports! {
         assert!(table.get::<Slim>(("Sales", "2")).await.is_err());
     }
 
-    async fn a_closure_makes_anything_of_rows(subject: Subject) {
+    async fn resolve_maps_each_entity(subject: Subject) {
         let table = subject.table().await;
         company(&table).await;
         let types = table.query::<DynamicEntity>().resolve(|row| {
@@ -504,7 +504,7 @@ fn old(name: &str) -> PersonV1 {
 }
 
 on_both_transports! {
-    async fn older_versions_become_what_they_are_now(subject: Subject) {
+    async fn older_versions_are_read_as_the_newest(subject: Subject) {
         let table = subject.table().await;
         let mut raw = DynamicEntity::from_entity(&old("Ada Lovelace")).unwrap();
         raw.properties_mut().set("desk", 12);
@@ -542,7 +542,7 @@ on_both_transports! {
         assert_eq!(raw.properties().get("EntityType"), Some(&Value::from("Person.v3")));
     }
 
-    async fn what_cannot_become_the_new_version_is_an_error(subject: Subject) {
+    async fn a_failed_conversion_of_a_version_is_an_error(subject: Subject) {
         let table = subject.table().await;
         table.insert(&old("Ada")).await.unwrap();
         let error = table.get::<PersonV3>(("UK", "1")).await.unwrap_err();
@@ -553,7 +553,7 @@ on_both_transports! {
 }
 
 #[test]
-fn the_schema_tells_the_entity_type() {
+fn the_schema_lists_the_entity_types() {
     let entity_type = PersonV3::SCHEMA.entity_type().unwrap();
     assert_eq!(
         entity_type.names(),
@@ -564,7 +564,7 @@ fn the_schema_tells_the_entity_type() {
 }
 
 #[test]
-fn the_property_of_the_type_may_have_another_name() {
+fn the_property_of_the_entity_type_can_be_renamed() {
     #[derive(Debug, PartialEq, TableEntity)]
     #[table(entity_type = "Meter", entity_type_property = "Kind")]
     struct Meter {
@@ -583,7 +583,7 @@ fn the_property_of_the_type_may_have_another_name() {
 }
 
 #[test]
-fn the_rest_cannot_hold_another_type() {
+fn the_rest_cannot_contain_the_entity_type() {
     let mut alan = alan();
     alan.other.set("EntityType", "Employee");
     let error = DynamicEntity::from_entity(&alan).unwrap_err();
@@ -596,7 +596,7 @@ fn the_rest_cannot_hold_another_type() {
 }
 
 #[test]
-fn a_missing_type_is_a_problem_of_its_own() {
+fn a_missing_entity_type_has_its_own_problem() {
     let mut raw = DynamicEntity::from_entity(&ada()).unwrap();
     raw.properties_mut().remove("EntityType");
     let error = raw.to_entity::<Employee>().unwrap_err();
@@ -610,7 +610,7 @@ fn a_missing_type_is_a_problem_of_its_own() {
 }
 
 #[test]
-fn parameters_of_an_enum_are_those_of_its_structs() {
+fn an_enum_may_be_generic() {
     #[derive(Debug, PartialEq, TableEntity)]
     #[table(entity_type = "Value")]
     struct Holder<T> {
@@ -715,7 +715,7 @@ mod by_row_key {
     }
 
     on_both_transports! {
-        async fn the_beginning_of_the_row_key_says_the_variant(subject: Subject) {
+        async fn the_prefix_of_the_row_key_selects_the_variant(subject: Subject) {
             let table = subject.table().await;
             for row in rows() {
                 table.insert(&row).await.unwrap();
@@ -741,7 +741,7 @@ mod by_row_key {
             assert!(table.get::<Row>(("Sales", "empid_x")).await.is_err());
         }
 
-        async fn a_query_of_one_struct_is_one_of_its_row_keys(subject: Subject) {
+        async fn a_query_of_a_struct_is_a_range_of_row_keys(subject: Subject) {
             let table = subject.table().await;
             for row in rows() {
                 table.insert(&row).await.unwrap();
@@ -780,7 +780,7 @@ mod by_row_key {
     }
 
     #[test]
-    fn the_condition_is_a_range_of_row_keys() {
+    fn the_condition_of_a_variant_is_a_row_key_range() {
         let row = Row::columns();
         assert_eq!(
             row.person.employee.salary.lt(1.0).to_string(),
@@ -793,7 +793,7 @@ mod by_row_key {
     }
 
     #[test]
-    fn a_key_of_no_variant_is_a_problem_of_its_own() {
+    fn an_unknown_row_key_has_its_own_problem() {
         let row = DynamicEntity::new("Sales", "zzz");
         let error = row.to_entity::<Person>().unwrap_err();
         assert!(

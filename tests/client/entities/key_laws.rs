@@ -127,7 +127,7 @@ fn check_part<P: KeyPart + Debug + Clone + PartialEq, O: Ord>(
     clippy::cast_possible_wrap,
     reason = "any bits are a number of the type"
 )]
-fn texts_of_fixed_width_sort_as_their_values() {
+fn parts_of_fixed_width_sort_as_their_values() {
     let mut seeded = Seeded::new();
     let rng = &mut seeded.rng;
     macro_rules! integers {
@@ -168,7 +168,7 @@ fn texts_of_fixed_width_sort_as_their_values() {
 }
 
 #[test]
-fn a_descending_date_is_the_inverted_ticks_of_the_design_guide() {
+fn a_descending_date_is_stored_as_inverted_ticks() {
     let at: Timestamp = "2024-03-15T10:20:30.1234567Z".parse().unwrap();
     // (DateTime.MaxValue.Ticks - ticks).ToString("D19")
     assert_eq!(Desc(at).to_key().unwrap(), "2516918027698765432");
@@ -289,7 +289,7 @@ fn keys_of_fixed_parts_sort_as_their_values() {
 }
 
 #[test]
-fn texts_with_separators_never_meet() {
+fn keys_with_separators_are_unambiguous() {
     let mut seeded = Seeded::new();
     let rng = &mut seeded.rng;
     let entities: Vec<_> = (0..400)
@@ -325,7 +325,7 @@ fn texts_with_separators_never_meet() {
 }
 
 #[test]
-fn escaped_texts_may_hold_anything() {
+fn escaped_strings_may_contain_any_character() {
     let mut seeded = Seeded::new();
     let rng = &mut seeded.rng;
     let entities: Vec<_> = (0..200)
@@ -377,7 +377,7 @@ fn holds<T: PartialOrd>((from, to): &(Bound<T>, Bound<T>), value: &T) -> bool {
 }
 
 on_both_transports! {
-    async fn ranges_of_rows_have_the_rows_that_a_filter_of_values_has(subject: Subject) {
+    async fn ranges_of_row_keys_equal_filters_of_values(subject: Subject) {
         let mut seeded = Seeded::new();
         let rng = &mut seeded.rng;
         let table = subject.service.table("Rows");
@@ -502,7 +502,7 @@ on_both_transports! {
 
 /// A key has at most 512 UTF-16 units, whatever it is made of.
 #[tokio::test]
-async fn a_key_that_grows_too_long_is_refused() {
+async fn a_key_that_is_too_long_is_rejected() {
     let longest = "é".repeat(512 - "log_00000_".len());
     let key = |device: &str| {
         Log {

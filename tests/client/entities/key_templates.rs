@@ -51,7 +51,7 @@ fn review(employee: &str, year: u16) -> Review {
 }
 
 on_both_transports! {
-    async fn the_parts_of_a_key_are_stored_in_it_alone_and_read_back(subject: Subject) {
+    async fn parts_of_a_key_are_stored_in_the_key_only(subject: Subject) {
         let table = subject.table().await;
         let ada = worker("Sales", 223);
         table.insert(&ada).await.unwrap();
@@ -67,7 +67,7 @@ on_both_transports! {
         assert!(cause(&error).contains("row key changed from \"empid_000223\" to \"empid_000224\""), "{error}");
     }
 
-    async fn a_key_that_does_not_fit_is_refused_before_anything_is_sent(subject: Subject) {
+    async fn an_invalid_key_is_rejected_before_it_is_sent(subject: Subject) {
         let table = subject.table().await;
         for (error, words) in [
             (table.insert(&worker("Sales", 1_000_000)).await.unwrap_err(), "the row key cannot be made as \"empid_{id:06}\": `id`: the value 1000000 is out of range"),
@@ -82,7 +82,7 @@ on_both_transports! {
         }
     }
 
-    async fn a_key_that_is_not_of_the_template_names_key_and_template(subject: Subject) {
+    async fn a_key_of_another_template_names_both(subject: Subject) {
         let table = subject.table().await;
         for row_key in ["", "empid_", "empid_00022", "empid_0002233", "empid_00022x", "empid_+00223", "000223", "EMPID_000223"] {
             let mut row = DynamicEntity::new("Sales", row_key);
@@ -94,7 +94,7 @@ on_both_transports! {
         }
     }
 
-    async fn a_range_of_rows_has_what_its_values_say(subject: Subject) {
+    async fn a_range_of_row_keys_finds_its_values(subject: Subject) {
         let table = subject.table().await;
         for id in [0, 99, 100, 150, 199, 200, 999_999] {
             table.insert(&worker("Sales", id)).await.unwrap();
@@ -120,7 +120,7 @@ on_both_transports! {
         assert_eq!(ids!(Worker::rows()).len(), 7);
     }
 
-    async fn a_part_before_a_separator_never_meets_another(subject: Subject) {
+    async fn a_separator_ends_a_part_unambiguously(subject: Subject) {
         let table = subject.table().await;
         for (employee, year) in [("ann", 2023), ("ann", 2024), ("anna", 2024), ("an", 2022), ("", 2024)] {
             table.insert(&review(employee, year)).await.unwrap();
@@ -136,7 +136,7 @@ on_both_transports! {
         assert_eq!(years(Review::rows().employee("ann").year(2024).into()).await, [of("ann", 2024)]);
     }
 
-    async fn a_stored_part_is_a_column_too_and_stays_what_the_key_says(subject: Subject) {
+    async fn a_stored_part_is_a_column_and_equals_the_key(subject: Subject) {
         let table = subject.table().await;
         table.insert(&review("ann", 2023)).await.unwrap();
         table.insert(&review("bob", 2024)).await.unwrap();

@@ -26,7 +26,7 @@ const AWKWARD: [&str; 20] = [
 ];
 
 on_both_transports! {
-    async fn every_awkward_key_reaches_its_own_entity(subject: Subject) {
+    async fn unusual_keys_address_their_own_entities(subject: Subject) {
         let table = subject.table().await;
         for (index, key) in AWKWARD.iter().enumerate() {
             for (department, id) in [(*key, "r"), ("p", *key), (*key, *key)] {
@@ -51,7 +51,7 @@ on_both_transports! {
         }
     }
 
-    async fn every_awkward_key_is_changed_in_a_batch(subject: Subject) {
+    async fn unusual_keys_work_in_batches(subject: Subject) {
         let table = subject.table().await;
         for key in AWKWARD {
             let new = |id: &str, age| Employee { department: key.to_owned(), ..Employee::new(id, key, age) };
@@ -68,7 +68,7 @@ on_both_transports! {
         }
     }
 
-    async fn rows_come_in_the_order_of_utf16_units(subject: Subject) {
+    async fn entities_are_ordered_by_utf16_units(subject: Subject) {
         let table = subject.table().await;
         for id in ["\u{E000}", "b", "😀", "a", "B", "", "ab", "\u{FFFD}"] {
             table.insert(&Employee::new(id, "", 0)).await.unwrap();

@@ -29,7 +29,7 @@ struct Reachable {
 }
 
 on_both_transports! {
-    async fn a_projection_reads_its_properties_alone(subject: Subject) {
+    async fn a_projection_reads_only_its_properties(subject: Subject) {
         let table = subject.table().await;
         let ada = Employee { email: Some("ada@contoso.com".into()), ..Employee::ada() };
         table.insert(&ada).await.unwrap();
@@ -54,7 +54,7 @@ on_both_transports! {
 }
 
 #[test]
-fn a_projection_says_that_it_is_one() {
+fn a_projection_cannot_be_written() {
     assert!(NameAndAge::SCHEMA.is_projection());
     assert!(!Employee::SCHEMA.is_projection());
 }

@@ -18,7 +18,7 @@ async fn filled(rng: &mut Rng, subject: &Subject, count: usize) -> (TableClient,
 }
 
 on_both_transports! {
-    async fn every_type_comes_back_as_it_was(subject: Subject) {
+    async fn every_type_is_read_back_unchanged(subject: Subject) {
         let mut rng = seeded();
         let (table, rows) = filled(&mut rng, &subject, 150).await;
         let read = table.query::<Every>().collect().await.unwrap();
@@ -36,7 +36,7 @@ on_both_transports! {
         }
     }
 
-    async fn numbers_that_are_none_come_back(subject: Subject) {
+    async fn nan_is_read_back(subject: Subject) {
         let table = subject.table().await;
         let row = Every {
             f64: f64::NAN,
@@ -121,7 +121,7 @@ on_both_transports! {
         }
     }
 
-    async fn prefixes_are_those_of_the_texts(subject: Subject) {
+    async fn starts_with_finds_the_prefixes_of_strings(subject: Subject) {
         let mut rng = seeded();
         let (table, rows) = filled(&mut rng, &subject, 60).await;
         for _ in 0..20 {
@@ -155,7 +155,7 @@ struct Counter {
 
 on_both_transports! {
     /// Other clients store small numbers as Int32 and large ones as Int64, in one column.
-    async fn columns_of_both_widths_are_compared_as_numbers(subject: Subject) {
+    async fn mixed_integers_are_compared_as_numbers(subject: Subject) {
         let mut rng = seeded();
         let table = subject.table().await;
         let near = |rng: &mut Rng| match rng.u8(..4) {

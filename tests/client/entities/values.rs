@@ -67,7 +67,7 @@ fn user(id: &str, status: Status) -> User {
 }
 
 on_both_transports! {
-    async fn newtypes_and_enums_are_fields_filters_and_keys(subject: Subject) {
+    async fn newtypes_and_enums_in_fields_filters_and_keys(subject: Subject) {
         let table = subject.table().await;
         for user in [user("a", Status::Active), user("b", Status::OnLeave), user("c", Status::Left)] {
             table.insert(&user).await.unwrap();
@@ -87,7 +87,7 @@ on_both_transports! {
         assert_eq!(*query.collect().await.unwrap()[0], elsewhere);
     }
 
-    async fn a_text_that_no_variant_has_is_an_error_or_the_other(subject: Subject) {
+    async fn an_unknown_value_of_an_enum_is_an_error_or_other(subject: Subject) {
         let table = subject.table().await;
         let mut row = DynamicEntity::from_entity(&user("a", Status::Active)).unwrap();
         row.properties_mut().set("status", "away");
@@ -114,7 +114,7 @@ on_both_transports! {
 }
 
 #[test]
-fn a_wrong_type_within_a_newtype_is_told_as_that_of_the_type_within() {
+fn a_wrong_type_in_a_newtype_names_the_inner_type() {
     let error = Celsius::from_value(Value::Int32(5)).unwrap_err();
     assert_eq!(error.to_string(), "expected Edm.Double, found Edm.Int32");
 }

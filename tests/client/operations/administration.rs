@@ -14,7 +14,7 @@ use tablesdk_server::TableServer;
 use crate::on_both_transports;
 
 on_both_transports! {
-    async fn policies_come_back_as_they_were_set(subject: Subject) {
+    async fn policies_are_read_back_as_set(subject: Subject) {
         let table = subject.table().await;
         assert!(table.access_policy().await.unwrap().is_empty());
         let start: Timestamp = "2030-01-01T00:00:00.1234567Z".parse().unwrap();
@@ -33,7 +33,7 @@ on_both_transports! {
         assert!(table.access_policy().await.unwrap().is_empty());
     }
 
-    async fn policies_leave_out_what_they_like(subject: Subject) {
+    async fn policies_may_omit_settings(subject: Subject) {
         let table = subject.table().await;
         let policies = [
             StoredAccessPolicy::new("b").allow(Permissions::READ),
@@ -44,19 +44,19 @@ on_both_transports! {
         assert_eq!(table.access_policy().await.unwrap(), policies);
     }
 
-    async fn policies_of_a_missing_table_are_missing(subject: Subject) {
+    async fn policies_of_a_missing_table_are_an_error(subject: Subject) {
         let table = subject.service.table("Nowhere");
         let error = table.access_policy().await.unwrap_err();
         assert_eq!(error.code(), Some(&ErrorCode::TableNotFound));
         assert!(table.set_access_policy([]).await.unwrap_err().is_not_found());
     }
 
-    async fn properties_are_there_before_they_are_set(subject: Subject) {
+    async fn service_properties_have_initial_values(subject: Subject) {
         let initial = subject.service.properties().await.unwrap();
         assert_eq!(initial, ServiceProperties::initial());
     }
 
-    async fn properties_change_where_something_is_said(subject: Subject) {
+    async fn set_properties_changes_only_what_it_contains(subject: Subject) {
         let service = &subject.service;
         let initial = service.properties().await.unwrap();
         let rule = CorsRule::new("https://a.example")
@@ -89,7 +89,7 @@ on_both_transports! {
         assert_eq!(service.properties().await.unwrap(), initial);
     }
 
-    async fn the_secondary_tells_how_far_it_is(subject: Subject) {
+    async fn statistics_report_the_last_sync_time(subject: Subject) {
         let stats = subject.service.stats().await.unwrap();
         assert_eq!(stats.status, GeoReplicationStatus::Live);
         assert!(stats.last_sync_time.is_some());
@@ -97,7 +97,7 @@ on_both_transports! {
 }
 
 #[tokio::test]
-async fn what_the_service_would_refuse_is_not_sent() {
+async fn invalid_policies_and_properties_are_not_sent() {
     let (subject, table, faults) = Subject::with_faults(tablesdk::RetryPolicy::none()).await;
     let before = faults.seen().len();
     let six = (0..6).map(|id| StoredAccessPolicy::new(id.to_string()));
@@ -145,7 +145,7 @@ async fn what_the_service_would_refuse_is_not_sent() {
 }
 
 #[tokio::test]
-async fn where_the_secondary_is_has_to_be_known() {
+async fn statistics_need_a_known_secondary() {
     let subject = Subject::in_process();
     let client = |endpoint: &str, secondary: Option<&str>| {
         let mut builder = TableServiceClient::builder(endpoint)
@@ -193,7 +193,7 @@ async fn where_the_secondary_is_has_to_be_known() {
 }
 
 #[tokio::test]
-async fn reads_go_to_the_secondary_that_was_named() {
+async fn reads_use_the_configured_secondary() {
     let server = TableServer::in_process();
     let faults = Faults::new(server.transport());
     let secondary = "https://devstoreaccount1-secondary.table.core.windows.net";

@@ -5,7 +5,7 @@ use harness::elsewhere::{Difference, Known};
 
 /// A row of the guide's table for each difference, and no other row.
 #[test]
-fn the_guide_tells_the_differences() {
+fn the_guide_lists_the_differences() {
     let guide = include_str!("../../../tablesdk/src/guide/emulators.md");
     let rows = guide.lines().filter(|line| line.starts_with("| "));
     let told: Vec<_> = rows.skip(1).map(str::to_owned).collect();

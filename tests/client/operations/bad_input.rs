@@ -41,7 +41,7 @@ fn assert_refused<T: std::fmt::Debug>(outcome: Result<T, Error>, because: &str) 
 }
 
 #[tokio::test]
-async fn keys_with_forbidden_characters_are_refused_by_every_verb() {
+async fn every_verb_rejects_forbidden_characters_in_keys() {
     let table = table("People");
     let because = "row key \"a/b\": the character '/' at byte 1 is forbidden in keys";
     let entity = Employee::new("a/b", "Ada", 36);
@@ -59,7 +59,7 @@ async fn keys_with_forbidden_characters_are_refused_by_every_verb() {
 }
 
 #[tokio::test]
-async fn keys_that_are_too_long_are_refused() {
+async fn keys_that_are_too_long_are_rejected() {
     let because = "513 UTF-16 units are more than the 512 that a key may have";
     assert_refused(
         table("People")
@@ -70,7 +70,7 @@ async fn keys_that_are_too_long_are_refused() {
 }
 
 #[tokio::test]
-async fn names_that_no_table_has_are_refused_by_every_verb() {
+async fn every_verb_rejects_invalid_table_names() {
     for (name, because) in [
         (
             "ab",
@@ -101,7 +101,7 @@ async fn names_that_no_table_has_are_refused_by_every_verb() {
 }
 
 #[tokio::test]
-async fn values_that_the_service_does_not_store_are_refused_by_name() {
+async fn an_invalid_value_is_rejected_with_its_name() {
     #[derive(Debug, TableEntity)]
     struct Big {
         #[table(partition_key)]
@@ -153,7 +153,7 @@ async fn values_that_the_service_does_not_store_are_refused_by_name() {
 }
 
 #[tokio::test]
-async fn malformed_odata_is_refused_with_its_position() {
+async fn malformed_odata_is_rejected_with_its_position() {
     let table = table("People");
     for text in [
         "Age ge",
@@ -171,7 +171,7 @@ async fn malformed_odata_is_refused_with_its_position() {
 }
 
 #[tokio::test]
-async fn what_makes_a_url_too_long_is_refused() {
+async fn a_url_that_is_too_long_is_rejected() {
     let because = "the service reads 32768";
     let table = table("People");
     for length in [11_000, 32_768] {
@@ -191,7 +191,7 @@ async fn what_makes_a_url_too_long_is_refused() {
 }
 
 #[tokio::test]
-async fn a_page_size_that_no_page_has_is_refused() {
+async fn an_invalid_page_size_is_rejected() {
     for size in [0, 1001] {
         let because = format!("a page size of {size} is not from 1 to 1000");
         assert_refused(
@@ -206,7 +206,7 @@ async fn a_page_size_that_no_page_has_is_refused() {
 }
 
 #[tokio::test]
-async fn a_changed_key_field_is_refused_before_anything_is_written() {
+async fn a_changed_key_field_is_rejected() {
     let subject = Subject::in_process();
     let table = subject.table().await;
     let mut ada = table.insert(&Employee::ada()).await.unwrap();
@@ -224,7 +224,7 @@ async fn a_changed_key_field_is_refused_before_anything_is_written() {
 }
 
 #[tokio::test]
-async fn a_wrong_key_is_denied_and_never_shown() {
+async fn a_wrong_account_key_is_denied_and_not_shown() {
     let subject = Subject::over_http().await;
     let wrong = "d3JvbmcgYWNjb3VudCBrZXk=";
     let key = SharedKey::new(subject.server().credential().account(), wrong).unwrap();
@@ -246,7 +246,7 @@ async fn a_wrong_key_is_denied_and_never_shown() {
 }
 
 #[test]
-fn an_endpoint_that_is_none_is_refused() {
+fn an_invalid_endpoint_is_rejected() {
     for endpoint in ["", "acct", "ftp://acct", "https://acct.example/?sig=secret"] {
         let error = TableServiceClient::builder(endpoint).build().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Configuration, "{endpoint}");

@@ -11,7 +11,7 @@ use tablesdk::{DynamicEntity, ErrorKind, RetryPolicy, TableEntity};
 use crate::{Employee, on_both_transports};
 
 on_both_transports! {
-    async fn every_kind_of_change_happens(subject: Subject) {
+    async fn a_batch_applies_every_kind_of_change(subject: Subject) {
         let table = subject.table().await;
         let mut rows = Vec::new();
         for id in ["1", "2", "3", "4", "5", "6"] {
@@ -56,7 +56,7 @@ on_both_transports! {
         table.merge(&mut rows[1]).await.unwrap();
     }
 
-    async fn rows_of_nothing_but_keys_are_in_batches(subject: Subject) {
+    async fn entities_without_properties_work_in_batches(subject: Subject) {
         let table = subject.table().await;
         let row = |id: &str| DynamicEntity::new("Sales", id);
         let batch = table.batch("Sales").insert(&row("1")).upsert_replace(&row("2"));
@@ -64,7 +64,7 @@ on_both_transports! {
         assert_eq!(table.query::<DynamicEntity>().count().await.unwrap(), 3);
     }
 
-    async fn texts_of_several_lines_are_in_batches(subject: Subject) {
+    async fn strings_of_several_lines_work_in_batches(subject: Subject) {
         let table = subject.table().await;
         for text in ["a\nb", "a\r\n\r\nb", "--batch\r\nHTTP/1.1 400 Bad Request\r\n", "a\u{85}b", "a\u{2028}b\u{2029}c"] {
             let row = Employee::new("1", text, 36);
@@ -73,7 +73,7 @@ on_both_transports! {
         }
     }
 
-    async fn a_failure_names_the_change_and_undoes_the_others(subject: Subject) {
+    async fn a_failure_names_the_change_and_applies_none(subject: Subject) {
         let table = subject.table().await;
         let mut row = table.insert(&Employee::ada()).await.unwrap();
         let before = row.etag().clone();
@@ -104,7 +104,7 @@ on_both_transports! {
 }
 
 #[tokio::test]
-async fn an_etag_that_cannot_be_sent_is_refused_with_its_change() {
+async fn an_etag_that_cannot_be_sent_is_rejected() {
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
     let body = r#"{"odata.etag":"a\nb","PartitionKey":"Sales","RowKey":"1","Name":"Ada","Age":36}"#;
     let answer = Response::new(Bytes::from_static(body.as_bytes()));
@@ -134,7 +134,7 @@ struct Blob {
 }
 
 #[tokio::test]
-async fn bad_batches_are_refused_before_they_are_sent() {
+async fn invalid_batches_are_not_sent() {
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
     let one = Employee::ada();
     let elsewhere = Employee {
@@ -184,7 +184,7 @@ async fn bad_batches_are_refused_before_they_are_sent() {
 }
 
 #[tokio::test]
-async fn a_batch_may_be_four_mebibytes_large_and_no_byte_more() {
+async fn a_batch_is_limited_to_four_mebibytes() {
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
     let sized = |length: usize| {
         let blob = |id: usize, text| Blob {
@@ -219,7 +219,7 @@ async fn a_batch_may_be_four_mebibytes_large_and_no_byte_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_that_promises_a_state_is_repeated() {
+async fn a_batch_that_guarantees_a_state_is_retried() {
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     faults.plan(Op::Batch, [Fault::LoseAnswer, Fault::LoseRequest]);
     let (one, two) = (Employee::ada(), Employee::new("2", "Grace", 50));
@@ -239,7 +239,7 @@ async fn a_batch_that_promises_a_state_is_repeated() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_that_may_have_met_itself_claims_nothing() {
+async fn a_conditional_batch_that_was_retried_is_ambiguous() {
     for first in [Fault::LoseAnswer, Fault::Hang] {
         let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
         let mut row = table.insert(&Employee::ada()).await.unwrap();
@@ -263,7 +263,7 @@ async fn a_batch_that_may_have_met_itself_claims_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_inside_an_answer_is_treated_as_one_outside() {
+async fn a_rejection_inside_a_batch_is_that_of_the_batch() {
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let busy = part("HTTP/1.1 503 Busy", "ServerBusy", "0:Busy.");
     faults.plan(
@@ -281,7 +281,7 @@ async fn a_refusal_inside_an_answer_is_treated_as_one_outside() {
 }
 
 #[tokio::test]
-async fn answers_with_other_line_ends_and_strange_indexes_are_read() {
+async fn batch_responses_with_other_line_ends_are_read() {
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
     let ada = Employee::ada();
     for (message, index) in [("0:Exists.", 0), ("Exists.", 0), ("7:Exists.", 7)] {

@@ -28,7 +28,7 @@ async fn values(table: &TableClient) -> BTreeMap<(String, String), i32> {
 }
 
 on_both_transports! {
-    async fn every_kind_of_run_does_what_it_says(subject: Subject) {
+    async fn every_bulk_verb_changes_all_entities(subject: Subject) {
         let table = subject.table().await;
         let rows = || (0..450).map(|id| row(["a", "b", "c"][id % 3], &id.to_string(), 1));
         let mut told = Vec::new();
@@ -60,7 +60,7 @@ on_both_transports! {
         assert_eq!(table.query::<DynamicEntity>().count().await.unwrap(), 0);
     }
 
-    async fn a_random_history_ends_as_if_written_one_by_one(subject: Subject) {
+    async fn a_random_bulk_run_equals_single_writes(subject: Subject) {
         let table = subject.table().await;
         let seed = fastrand::u64(..);
         println!("seed {seed}");
@@ -77,7 +77,7 @@ on_both_transports! {
         assert_eq!(values(&table).await, expected);
     }
 
-    async fn one_bad_row_does_not_sink_the_others(subject: Subject) {
+    async fn an_entity_that_fails_does_not_stop_the_others(subject: Subject) {
         let table = subject.table().await;
         for taken in ["7", "50", "120", "121", "122", "123", "124"] {
             table.insert(&Employee::new(taken, "Taken", 1)).await.unwrap();
@@ -115,7 +115,7 @@ on_both_transports! {
         assert_eq!(error.error().unwrap().code().unwrap().as_str(), "TableNotFound");
     }
 
-    async fn what_a_query_finds_is_deleted(subject: Subject) {
+    async fn delete_all_deletes_what_the_query_finds(subject: Subject) {
         let table = subject.table().await;
         let rows = (0..900).map(|id| row(["a", "b"][id % 2], &format!("{id:04}"), i32::try_from(id).unwrap()));
         assert!(table.bulk().insert(stream::iter(rows)).await.unwrap().is_success());
@@ -133,7 +133,7 @@ on_both_transports! {
 }
 
 #[tokio::test]
-async fn rows_that_change_or_vanish_while_they_are_deleted_are_no_failures() {
+async fn concurrent_changes_do_not_fail_delete_all() {
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
     let rows = (0..100).map(|id| row("a", &format!("{id:03}"), 1));
     assert!(
@@ -200,7 +200,7 @@ async fn rows_that_change_or_vanish_while_they_are_deleted_are_no_failures() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_answer_is_told_of_every_entity_of_its_batch() {
+async fn a_lost_response_is_reported_for_each_entity() {
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
     faults.plan(
         Op::Batch,
@@ -252,7 +252,7 @@ async fn a_lost_answer_is_told_of_every_entity_of_its_batch() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_delete_whose_answer_is_lost_is_done_all_the_same() {
+async fn bulk_delete_succeeds_despite_a_lost_response() {
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let rows = (0..50).map(|id| row("a", &id.to_string(), 1));
     assert!(
@@ -287,7 +287,7 @@ async fn delete_after_a_lost_batch(singles: Vec<Fault>) -> Result<BulkReport, Bu
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_batch_of_deletes_stays_unknown_when_a_single_delete_fails() {
+async fn a_lost_delete_batch_is_ambiguous_if_a_delete_fails() {
     let busy = Fault::Answer(refusal(503, "ServerBusy"));
     let report = delete_after_a_lost_batch(vec![busy; 5]).await.unwrap();
     assert_eq!(report.failures().len(), 4, "{report:?}");
@@ -298,7 +298,7 @@ async fn a_lost_batch_of_deletes_stays_unknown_when_a_single_delete_fails() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_batch_of_deletes_stays_unknown_when_a_single_delete_is_refused() {
+async fn a_lost_delete_batch_is_ambiguous_if_one_is_rejected() {
     let refused = Fault::Answer(refusal(403, "AuthorizationFailure"));
     let report = delete_after_a_lost_batch(vec![Fault::Pass, refused]).await;
     let report = report.unwrap();
@@ -311,7 +311,7 @@ async fn a_lost_batch_of_deletes_stays_unknown_when_a_single_delete_is_refused()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_batch_of_deletes_stays_unknown_when_the_credential_ends() {
+async fn a_lost_delete_batch_is_ambiguous_without_credential() {
     let denied = Fault::Answer(refusal(403, "AuthenticationFailed"));
     let error = delete_after_a_lost_batch(vec![denied]).await.unwrap_err();
     assert!(error.error().unwrap().is_denied(), "{error:?}");
@@ -321,7 +321,7 @@ async fn a_lost_batch_of_deletes_stays_unknown_when_the_credential_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn entities_that_a_lost_batch_deleted_are_counted_as_missing() {
+async fn entities_of_a_lost_delete_batch_count_as_missing() {
     let report = delete_after_a_lost_batch(Vec::new()).await.unwrap();
     assert!(report.is_success(), "{report:?}");
     assert_eq!(
@@ -331,7 +331,7 @@ async fn entities_that_a_lost_batch_deleted_are_counted_as_missing() {
 }
 
 #[tokio::test]
-async fn a_run_that_is_dropped_in_the_middle_is_resumed() {
+async fn a_dropped_run_can_be_resumed() {
     let seed = fastrand::u64(..);
     println!("seed {seed}");
     let mut random = fastrand::Rng::with_seed(seed);
@@ -390,7 +390,7 @@ async fn a_run_that_is_dropped_in_the_middle_is_resumed() {
 }
 
 #[tokio::test]
-async fn an_input_that_fails_ends_the_run_after_what_came_before() {
+async fn a_failed_input_ends_the_run() {
     let (_subject, table, _) = Subject::with_faults(RetryPolicy::none()).await;
     let rows = (0..10).map(|id| match id {
         7 => Err("the disk is gone"),
@@ -428,7 +428,7 @@ async fn an_input_that_fails_ends_the_run_after_what_came_before() {
 }
 
 #[tokio::test]
-async fn failures_are_bounded_and_bad_settings_refused() {
+async fn failures_are_limited_and_bad_settings_rejected() {
     let (subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
     let endless = (0..).map(|id: u64| row("a/b", &id.to_string(), 1));
     let error = table
@@ -505,7 +505,7 @@ async fn a_batch_size_of_1_sends_no_batches() {
 
 /// However many partitions the input has, what is read and not written is bounded.
 #[tokio::test]
-async fn an_endless_input_is_read_no_faster_than_it_is_written() {
+async fn an_input_is_read_no_faster_than_it_is_written() {
     let subject = Subject::in_process();
     let table = subject.table().await;
     let read = AtomicU64::new(0);
@@ -563,7 +563,7 @@ struct Blob {
 
 /// Large entities with awkward keys are cut at 4 MiB, and never above.
 #[tokio::test]
-async fn batches_of_large_entities_are_full_and_not_too_large() {
+async fn batches_of_large_entities_are_full() {
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
     let blobs = (0..300).map(|id| Blob {
         partition: "O'Hare 'ü".to_owned(),

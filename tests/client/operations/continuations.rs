@@ -68,7 +68,7 @@ async fn a_token_that_does_not_advance_ends_every_scan() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_that_comes_back_with_items_ends_the_scan_as_well() {
+async fn a_repeated_token_with_items_ends_the_scan() {
     let (subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let entity = r#"{"PartitionKey":"a","RowKey":"1","odata.etag":"W/\"1\""}"#;
     for tokens in [&["a"][..], &["a", "b", "c"]] {
@@ -81,7 +81,7 @@ async fn a_token_that_comes_back_with_items_ends_the_scan_as_well() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_page_that_leads_back_to_its_own_token_is_an_error() {
+async fn a_page_that_returns_its_own_token_is_an_error() {
     let (subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let entity = r#"{"PartitionKey":"a","RowKey":"1","odata.etag":"W/\"1\""}"#;
     go_round(&faults, &["a"], entity);
@@ -95,7 +95,7 @@ async fn a_page_that_leads_back_to_its_own_token_is_an_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn many_empty_pages_whose_tokens_advance_are_no_error() {
+async fn many_empty_pages_are_followed() {
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let pages = (0..500).map(|number| Fault::Answer(page("", &number.to_string())));
     faults.plan(Op::Query, pages);

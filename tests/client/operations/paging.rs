@@ -88,7 +88,7 @@ async fn by_tokens(server: &TableServer, query: impl Fn(&TableClient) -> Query) 
 }
 
 #[tokio::test]
-async fn the_same_rows_come_however_they_are_paged() {
+async fn paging_does_not_change_the_result() {
     let seed = fastrand::u64(..);
     println!("seed {seed}");
     let mut random = fastrand::Rng::with_seed(seed);
@@ -182,7 +182,7 @@ async fn the_same_rows_come_however_they_are_paged() {
 }
 
 #[tokio::test]
-async fn partitions_are_read_side_by_side() {
+async fn partitions_are_read_in_parallel() {
     let mut random = fastrand::Rng::new();
     let rows = rows(&mut random);
     let server = TableServer::in_process();
@@ -284,7 +284,7 @@ async fn partitions_are_read_side_by_side() {
 }
 
 #[tokio::test]
-async fn the_next_page_is_fetched_while_one_is_consumed() {
+async fn prefetch_reads_the_next_page_early() {
     let server = TableServer::in_process();
     let faults = Faults::new(server.transport());
     let subject = Subject::with_transport(server, faults.clone());
@@ -338,7 +338,7 @@ on_both_transports! {
 }
 
 #[tokio::test]
-async fn how_a_query_is_answered_is_known_before_it_is_sent() {
+async fn explain_and_deny_scans_know_the_access() {
     let server = TableServer::in_process();
     let faults = Faults::new(server.transport());
     let build = |transport: Faults<_>| {
@@ -425,7 +425,7 @@ async fn how_a_query_is_answered_is_known_before_it_is_sent() {
 
 /// An explanation may be shown to anyone, so it contains no secret.
 #[test]
-fn an_explanation_holds_no_credential() {
+fn an_explanation_contains_no_credential() {
     let text = "TableEndpoint=https://acct.table.core.windows.net;SharedAccessSignature=sv=2019-02-02&sig=c2VjcmV0";
     let table = TableServiceClient::from_connection_string(text)
         .unwrap()
@@ -470,7 +470,7 @@ struct Progress {
 /// For every page, the test starts itself again as the process that continues. The service ends its pages after three entities at
 /// most and at the end of each partition, and sends an empty page before each page of entities.
 #[tokio::test]
-async fn tokens_are_resumed_in_other_processes() {
+async fn page_tokens_work_in_other_processes() {
     if let (Ok(connection), Ok(file)) = (std::env::var(CONNECTION), std::env::var(FILE)) {
         return read_a_page(&connection, Path::new(&file)).await;
     }
@@ -507,7 +507,7 @@ async fn tokens_are_resumed_in_other_processes() {
         loop {
             std::fs::write(&file, serde_json::to_vec(&progress).unwrap()).unwrap();
             let output = tokio::process::Command::new(std::env::current_exe().unwrap())
-                .args(["--exact", "paging::tokens_are_resumed_in_other_processes"])
+                .args(["--exact", "paging::page_tokens_work_in_other_processes"])
                 .env(CONNECTION, server.connection_string())
                 .env(FILE, &file)
                 .stdin(Stdio::null())

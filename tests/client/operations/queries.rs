@@ -17,7 +17,7 @@ async fn fill(table: &TableClient, count: i32) {
 }
 
 on_both_transports! {
-    async fn all_rows_come_in_order_whatever_the_page_size(subject: Subject) {
+    async fn any_page_size_reads_all_entities_in_order(subject: Subject) {
         let table = subject.table().await;
         fill(&table, 25).await;
         let expected: Vec<_> = (0..25).collect();
@@ -36,7 +36,7 @@ on_both_transports! {
         }
     }
 
-    async fn filters_narrow_and_add_up(subject: Subject) {
+    async fn filters_are_combined_with_and(subject: Subject) {
         let table = subject.table().await;
         fill(&table, 10).await;
         table.insert(&Employee { department: "Other".into(), ..Employee::new("x", "name 3", 3) }).await.unwrap();
@@ -55,7 +55,7 @@ on_both_transports! {
         assert_eq!(ages(all().odata("Age ge 8 or Name eq 'name 0'").partition("Sales")).await, [0, 8, 9]);
     }
 
-    async fn a_projection_yields_columns(subject: Subject) {
+    async fn select_returns_columns(subject: Subject) {
         let table = subject.table().await;
         fill(&table, 2).await;
         let query = table.query::<Employee>().select(|e| (e.id, e.email, e.age));
@@ -63,7 +63,7 @@ on_both_transports! {
         assert_eq!(rows, [("000".to_owned(), Some("0@contoso.com".to_owned()), 0), ("001".to_owned(), None, 1)]);
     }
 
-    async fn a_row_of_another_shape_is_an_error_that_names_it(subject: Subject) {
+    async fn an_entity_of_another_shape_is_named(subject: Subject) {
         #[derive(TableEntity)]
         #[table(rename_all = "PascalCase")]
         struct Other {

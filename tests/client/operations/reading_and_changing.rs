@@ -29,7 +29,7 @@ fn key() -> tablesdk::key::Key<Employee> {
 }
 
 on_both_transports! {
-    async fn modify_keeps_what_the_struct_does_not_have(subject: Subject) {
+    async fn modify_keeps_properties_without_a_field(subject: Subject) {
         let table = subject.table().await;
         let badge = Badge {
             department: "Sales".into(),
@@ -51,7 +51,7 @@ on_both_transports! {
         assert_eq!(seen.etag(), changed.etag());
     }
 
-    async fn modify_loses_no_change_of_others(subject: Subject) {
+    async fn modify_keeps_changes_of_other_clients(subject: Subject) {
         let table = subject.table().await;
         table.insert(&Employee::new("1", "Ada", 0)).await.unwrap();
         let modify = |_| table.modify(key(), |e: &mut Employee| {
@@ -62,7 +62,7 @@ on_both_transports! {
         assert_eq!(table.get(key()).await.unwrap().unwrap().age, 8);
     }
 
-    async fn modify_tells_why_it_did_nothing(subject: Subject) {
+    async fn modify_reports_why_it_changed_nothing(subject: Subject) {
         let table = subject.table().await;
         let called = |result: Result<(), &'static str>| move |e: &mut Employee| {
             e.age = 99;
@@ -85,7 +85,7 @@ on_both_transports! {
         assert_eq!(table.get(key()).await.unwrap().unwrap().age, 0);
     }
 
-    async fn patches_need_an_entity_and_something_to_set(subject: Subject) {
+    async fn a_patch_needs_an_entity_and_a_value(subject: Subject) {
         let table = subject.table().await;
         let error = table.patch(key()).set(|e| e.age, 1).await.unwrap_err();
         assert!(error.is_not_found(), "{error:?}");
@@ -97,7 +97,7 @@ on_both_transports! {
         assert_eq!(error.kind(), ErrorKind::Input);
     }
 
-    async fn pages_go_on_where_they_ended(subject: Subject) {
+    async fn a_page_token_continues_the_query(subject: Subject) {
         let table = subject.table().await;
         for id in 0..30 {
             table.insert(&Employee::new(&format!("{id:02}"), "Ada", id)).await.unwrap();
@@ -140,7 +140,7 @@ on_both_transports! {
         }
     }
 
-    async fn queries_answer_questions(subject: Subject) {
+    async fn count_exists_first_and_one_read_a_query(subject: Subject) {
         let table = subject.table().await;
         let query = || table.query::<Employee>().filter(|e| e.age.ge(10));
         assert_eq!(query().count().await.unwrap(), 0);
@@ -163,7 +163,7 @@ on_both_transports! {
 }
 
 #[tokio::test(start_paused = true)]
-async fn many_keys_are_read_in_order_and_so_many_at_a_time() {
+async fn get_many_keeps_the_order_and_the_concurrency() {
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     for id in ["1", "3", "5"] {
         table.insert(&Employee::new(id, id, 1)).await.unwrap();
@@ -196,7 +196,7 @@ async fn many_keys_are_read_in_order_and_so_many_at_a_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_modification_that_may_have_been_written_claims_nothing() {
+async fn modify_whose_response_was_lost_is_ambiguous() {
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     table.insert(&Employee::new("1", "Ada", 0)).await.unwrap();
     faults.plan(Op::Update, [Fault::LoseAnswer]);

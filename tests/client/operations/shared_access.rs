@@ -53,7 +53,7 @@ fn permissions(letters: &str) -> Permissions {
 }
 
 #[test]
-fn tables_are_signed_as_the_vectors_are() {
+fn table_sas_equal_the_vectors() {
     let (vectors, service) = of_the_vectors();
     let mut compared = 0;
     for vector in vectors["table_sas"].as_array().unwrap() {
@@ -110,7 +110,7 @@ fn tables_are_signed_as_the_vectors_are() {
 }
 
 #[test]
-fn accounts_are_signed_as_the_vectors_are() {
+fn account_sas_equal_the_vectors() {
     let (vectors, service) = of_the_vectors();
     let mut compared = 0;
     for vector in vectors["account_sas"].as_array().unwrap() {
@@ -184,7 +184,7 @@ fn guest(subject: &Subject, sas: TableSasBuilder) -> TableClient {
 const HOUR: Duration = Duration::from_secs(3600);
 
 on_both_transports! {
-    async fn a_bearer_may_do_what_the_signature_says(subject: Subject) {
+    async fn a_sas_grants_its_permissions_only(subject: Subject) {
         let table = subject.table().await;
         for (given, allowed) in [
             (Permissions::READ, "r"),
@@ -226,7 +226,7 @@ on_both_transports! {
         }
     }
 
-    async fn the_table_itself_is_out_of_the_bearers_reach(subject: Subject) {
+    async fn a_table_sas_cannot_change_the_table(subject: Subject) {
         let table = subject.table().await;
         let sas = table.sas().allow(Permissions::all()).expires_in(HOUR);
         let guest = guest(&subject, sas);
@@ -236,7 +236,7 @@ on_both_transports! {
         assert!(guest.delete_table().await.unwrap_err().is_denied());
     }
 
-    async fn an_upsert_takes_the_permissions_of_both(subject: Subject) {
+    async fn an_upsert_needs_the_permissions_to_add_and_update(subject: Subject) {
         let table = subject.table().await;
         let ada = Employee::ada();
         table.insert(&ada).await.unwrap();
@@ -251,7 +251,7 @@ on_both_transports! {
         }
     }
 
-    async fn a_range_of_keys_is_what_the_bearer_sees(subject: Subject) {
+    async fn a_sas_is_limited_to_its_range_of_keys(subject: Subject) {
         let table = subject.table().await;
         for id in ["1", "2", "3"] {
             table.insert(&Employee::new(id, "Ada", 36)).await.unwrap();
@@ -301,7 +301,7 @@ fn whole(later: SystemTime) -> StoredAccessPolicy {
 }
 
 on_both_transports! {
-    async fn a_policy_can_be_taken_back(subject: Subject) {
+    async fn a_policy_can_be_revoked(subject: Subject) {
         let table = subject.table().await;
         table.set_access_policy([whole(SystemTime::now() + HOUR)]).await.unwrap();
         let bearer = guest(&subject, table.sas().with_policy("whole"));
@@ -315,7 +315,7 @@ on_both_transports! {
         assert!(bearer.query::<Employee>().count().await.unwrap_err().is_denied());
     }
 
-    async fn a_policy_is_completed_and_not_overruled(subject: Subject) {
+    async fn a_sas_completes_but_does_not_override_its_policy(subject: Subject) {
         let table = subject.table().await;
         let read = async |sas: TableSasBuilder| {
             guest(&subject, sas).query::<Employee>().count().await
@@ -334,7 +334,7 @@ on_both_transports! {
         }
     }
 
-    async fn an_account_is_opened_as_far_as_the_signature_goes(subject: Subject) {
+    async fn an_account_sas_grants_its_resources_only(subject: Subject) {
         let url = subject
             .service
             .sas()
@@ -365,7 +365,7 @@ on_both_transports! {
 }
 
 #[tokio::test]
-async fn a_signature_holds_at_its_addresses_alone() {
+async fn a_sas_is_limited_to_its_addresses() {
     let subject = Subject::over_http().await;
     let sas = |sas: AccountSasBuilder| {
         let sas = sas
@@ -386,7 +386,7 @@ async fn a_signature_holds_at_its_addresses_alone() {
 }
 
 #[tokio::test]
-async fn time_and_protocol_bound_a_signature() {
+async fn a_sas_is_limited_in_time_and_to_its_protocol() {
     let clock = TestClock::at("2030-01-01T12:00:00Z");
     let server = TableServer::builder()
         .clock(clock.clone())
@@ -431,7 +431,7 @@ async fn time_and_protocol_bound_a_signature() {
 }
 
 #[test]
-fn what_would_be_of_no_use_is_not_signed() {
+fn a_useless_sas_is_not_signed() {
     let (_, service) = of_the_vectors();
     let table = service.table("people");
     let at = |text: &str| text.parse::<tablesdk::Timestamp>().unwrap();
@@ -527,7 +527,7 @@ fn what_would_be_of_no_use_is_not_signed() {
 }
 
 #[test]
-fn only_a_key_of_the_account_signs() {
+fn only_an_account_key_signs() {
     let no_token = |_: TokenRequest| async { Ok(AccessToken::new("x", "2100-01-01".parse()?)) };
     for credential in [
         Credential::Anonymous,

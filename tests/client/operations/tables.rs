@@ -19,7 +19,7 @@ on_both_transports! {
         assert_eq!(error.code(), Some(&ErrorCode::TableAlreadyExists));
     }
 
-    async fn a_deleted_table_is_gone_with_its_rows(subject: Subject) {
+    async fn a_deleted_table_loses_its_entities(subject: Subject) {
         let table = subject.table().await;
         table.insert(&Employee::ada()).await.unwrap();
         assert!(table.delete_table().await.unwrap());
@@ -79,7 +79,7 @@ on_both_transports! {
         }
     }
 
-    async fn names_of_tables_ignore_case(subject: Subject) {
+    async fn table_names_ignore_case(subject: Subject) {
         let table = subject.table().await;
         table.insert(&Employee::ada()).await.unwrap();
         let same = subject.service.table(table.name().to_uppercase());
@@ -142,7 +142,7 @@ impl tablesdk::transport::Clock for TokioClock {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_table_that_is_being_deleted_is_waited_for() {
+async fn create_table_waits_for_a_deletion() {
     let begin = tokio::time::Instant::now();
     let server = TableServer::builder()
         .clock(TokioClock(begin))
@@ -214,7 +214,7 @@ async fn a_table_that_is_being_deleted_is_waited_for() {
 }
 
 #[tokio::test]
-async fn somebody_elses_404_is_no_missing_table() {
+async fn a_404_of_a_proxy_is_not_a_missing_table() {
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
     let proxy = http::Response::builder()
         .status(404)

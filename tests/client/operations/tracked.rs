@@ -58,7 +58,7 @@ struct Narrow {
 }
 
 #[tokio::test]
-async fn only_what_differs_is_sent() {
+async fn only_changed_properties_are_sent() {
     let (_server, table, seen) = recorded().await;
     let employee = Employee {
         email: Some("a@b".into()),
@@ -107,7 +107,7 @@ async fn only_what_differs_is_sent() {
 }
 
 on_both_transports! {
-    async fn somebody_elses_write_is_noticed(subject: Subject) {
+    async fn another_clients_write_is_detected(subject: Subject) {
         let table = subject.table().await;
         table.insert(&Employee::ada()).await.unwrap();
         let key = || Employee::key("Sales", "1");
@@ -125,7 +125,7 @@ on_both_transports! {
         assert_eq!(missing.get::<Employee>(("a/b", "1")).tracked().await.unwrap_err().kind(), ErrorKind::Input);
     }
 
-    async fn a_property_of_the_rest_can_go(subject: Subject) {
+    async fn a_property_of_the_rest_can_be_removed(subject: Subject) {
         #[derive(Debug, Clone, PartialEq, TableEntity)]
         #[table(rename_all = "PascalCase")]
         struct Open {
@@ -150,7 +150,7 @@ on_both_transports! {
 }
 
 #[tokio::test]
-async fn what_is_not_tracked_is_refused() {
+async fn an_untracked_entity_is_rejected() {
     let (_server, table, seen) = recorded().await;
     table.insert(&Employee::ada()).await.unwrap();
     let key = || Employee::key("Sales", "1");

@@ -40,7 +40,7 @@ on_both_transports! {
         assert_eq!(Employee::find(&table).await.unwrap().name, "Ada");
     }
 
-    async fn a_replace_takes_the_place_of_all_properties(subject: Subject) {
+    async fn a_replace_removes_all_other_properties(subject: Subject) {
         let table = subject.table().await;
         let mut ada = table.insert(&Employee { email: Some("ada@contoso.com".into()), ..Employee::ada() }).await.unwrap();
         let first = ada.etag().clone();
@@ -56,7 +56,7 @@ on_both_transports! {
         table.replace(&mut ada).await.unwrap();
     }
 
-    async fn a_merge_leaves_what_it_does_not_name(subject: Subject) {
+    async fn a_merge_keeps_other_properties(subject: Subject) {
         let table = subject.table().await;
         let mut ada = table.insert(&Employee { email: Some("ada@contoso.com".into()), ..Employee::ada() }).await.unwrap();
         ada.email = None;
@@ -69,7 +69,7 @@ on_both_transports! {
         assert_eq!(*table.get(Badge::key("Sales", "1")).await.unwrap().unwrap(), badge);
     }
 
-    async fn a_stale_version_is_refused_by_every_conditional_verb(subject: Subject) {
+    async fn every_conditional_verb_rejects_an_old_etag(subject: Subject) {
         let table = subject.table().await;
         let mut stale = table.insert(&Employee::ada()).await.unwrap();
         let etag = table.upsert_replace(&Employee::new("1", "Ada", 37)).await.unwrap();
@@ -118,7 +118,7 @@ on_both_transports! {
         assert_eq!(Employee::find(&table).await.unwrap().age, 37);
     }
 
-    async fn a_missing_entity_is_an_answer_and_a_missing_table_an_error(subject: Subject) {
+    async fn a_missing_table_is_an_error_a_missing_entity_is_not(subject: Subject) {
         let table = subject.table().await;
         assert!(Employee::find(&table).await.is_none());
         assert!(!table.delete(Employee::key("Sales", "1")).await.unwrap());
@@ -137,7 +137,7 @@ on_both_transports! {
         }
     }
 
-    async fn every_write_gives_a_new_and_later_version(subject: Subject) {
+    async fn every_write_returns_a_new_etag(subject: Subject) {
         let table = subject.table().await;
         let ada = Employee::ada();
         let mut last = table.insert(&ada).await.unwrap().timestamp();

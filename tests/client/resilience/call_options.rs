@@ -283,7 +283,7 @@ async fn the_rounds_of_modify_share_the_deadline_of_the_call() {
 }
 
 #[tokio::test]
-async fn markers_are_kept_by_the_deadline_of_the_client_and_not_of_the_call() {
+async fn markers_are_kept_by_the_deadline_of_the_client() {
     let (_subject, table, _) = Subject::with_faults(RetryPolicy::exponential()).await;
     let sweep = table.sweep_markers("Sales").older_than(SECOND * 90);
     let error = sweep.deadline(SECOND).await.unwrap_err();

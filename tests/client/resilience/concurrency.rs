@@ -144,7 +144,7 @@ fn assert_everything_went_wrong(outcome: &Outcome) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn additions_that_happen_exactly_once_add_up() {
+async fn exactly_once_additions_add_up() {
     let outcome = run(seed(), true).await;
     println!("{outcome:?}");
     assert_everything_went_wrong(&outcome);
@@ -154,7 +154,7 @@ async fn additions_that_happen_exactly_once_add_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_acknowledged_was_added_and_what_is_unknown_may_have_been() {
+async fn acknowledged_additions_are_applied() {
     let outcome = run(seed(), false).await;
     println!("{outcome:?}");
     assert_everything_went_wrong(&outcome);

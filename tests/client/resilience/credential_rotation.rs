@@ -59,7 +59,7 @@ impl<A: Transport, B: Transport> Transport for Switch<A, B> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_key_changes_under_load_and_nobody_notices() {
+async fn a_key_changes_under_load_without_errors() {
     let account = Account::new();
     let is_after = Arc::new(AtomicBool::new(false));
     let transport = Switch {
@@ -121,7 +121,7 @@ async fn a_key_changes_under_load_and_nobody_notices() {
 }
 
 #[tokio::test]
-async fn a_request_that_was_signed_too_early_is_signed_again_once() {
+async fn a_request_signed_with_the_old_key_is_signed_again() {
     let server = TableServer::builder()
         .account(key("dHdv"))
         .in_process()
@@ -163,7 +163,7 @@ async fn a_request_that_was_signed_too_early_is_signed_again_once() {
 }
 
 #[tokio::test]
-async fn a_signature_that_expires_is_followed_by_another() {
+async fn an_expired_sas_can_be_replaced() {
     let clock = TestClock::at("2030-01-01");
     let server = TableServer::builder()
         .clock(clock.clone())

@@ -1,7 +1,7 @@
 //! Combinations of two features: the guarantees of each feature hold when the other one is used as well.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,8 +13,8 @@ use tablesdk::action::BulkReport;
 use tablesdk::sas::Permissions;
 use tablesdk::transport::{Transport, TransportFuture};
 use tablesdk::{
-    DynamicEntity, ErrorKind, RetryPolicy, TableClient, TableEntity, TableServiceClient, Timestamp,
-    Value,
+    DynamicEntity, ErrorKind, Properties, RetryPolicy, TableClient, TableEntity,
+    TableServiceClient, Timestamp, Value,
 };
 use tablesdk_server::TableServer;
 
@@ -47,6 +47,17 @@ enum Person {
     Guest(Guest),
 }
 
+async fn insert<const N: usize>(table: &TableClient, id: &str, properties: [(&str, Value); N]) {
+    let entity = DynamicEntity::new("Sales", id);
+    let entity = entity.with_properties(properties.into_iter().collect());
+    table.insert(&entity).await.unwrap();
+}
+
+async fn properties(table: &TableClient, id: &str) -> Properties {
+    let entity = table.get::<DynamicEntity>(("Sales", id)).await;
+    entity.unwrap().unwrap().properties().clone()
+}
+
 /// A clerk with a property that only guests have.
 async fn clerk_with_a_host(table: &TableClient) {
     let properties = [
@@ -55,12 +66,11 @@ async fn clerk_with_a_host(table: &TableClient) {
         ("host", Value::from("Grace")),
         ("badge", Value::Int32(7)),
     ];
-    let row = DynamicEntity::new("Sales", "1").with_properties(properties.into_iter().collect());
-    table.insert(&row).await.unwrap();
+    insert(table, "1", properties).await;
 }
 
 #[tokio::test]
-async fn a_tracked_enum_that_becomes_another_variant_is_what_is_stored() {
+async fn a_tracked_enum_can_become_another_variant() {
     for host in [None, Some("Alan".to_owned())] {
         let subject = Subject::in_process();
         let table = subject.table().await;
@@ -76,12 +86,10 @@ async fn a_tracked_enum_that_becomes_another_variant_is_what_is_stored() {
         table.merge(&mut person).changed_only().await.unwrap();
         let stored = table.get::<Person>(("Sales", "1")).await.unwrap().unwrap();
         assert_eq!(stored, person);
-        // What neither of the two has stays.
-        let row = table.get::<DynamicEntity>(("Sales", "1")).await;
-        let row = row.unwrap().unwrap();
-        assert_eq!(row.properties().read::<i32>("badge").unwrap(), 7);
-        let stored = row.properties().get("host").cloned();
-        assert_eq!(stored, host.map(Value::String));
+        // A property that neither variant has stays.
+        let stored = properties(&table, "1").await;
+        assert_eq!(stored.get("badge"), Some(&Value::Int32(7)));
+        assert_eq!(stored.get("host").cloned(), host.map(Value::String));
         table.merge(&mut person).changed_only().await.unwrap();
     }
 }
@@ -120,7 +128,7 @@ impl From<PorterV1> for Porter {
 }
 
 #[tokio::test]
-async fn a_tracked_entity_of_an_older_version_becomes_a_new_one_when_it_is_written() {
+async fn a_tracked_old_version_is_written_as_the_new_one() {
     let subject = Subject::in_process();
     let table = subject.table().await;
     let old = PorterV1 {
@@ -130,28 +138,23 @@ async fn a_tracked_entity_of_an_older_version_becomes_a_new_one_when_it_is_writt
         door: 1,
     };
     table.insert(&old).await.unwrap();
-    let aliased = DynamicEntity::new("Sales", "2").with_properties(
-        [
-            ("EntityType", Value::from("Doorman.v2")),
-            ("last", Value::from("Lovelace")),
-            ("door", Value::Int32(1)),
-        ]
-        .into_iter()
-        .collect(),
-    );
-    table.insert(&aliased).await.unwrap();
+    let aliased = [
+        ("EntityType", Value::from("Doorman.v2")),
+        ("last", Value::from("Lovelace")),
+        ("door", Value::Int32(1)),
+    ];
+    insert(&table, "2", aliased).await;
     for id in ["1", "2"] {
         let get = table.get(Porter::key("Sales", id)).tracked().await;
         let mut porter = get.unwrap().unwrap();
-        // Nothing that the program sees differs.
+        // No field has changed.
         table.merge(&mut porter).changed_only().await.unwrap();
         porter.last = "King".into();
         table.merge(&mut porter).changed_only().await.unwrap();
         let stored = table.get(Porter::key("Sales", id)).await.unwrap().unwrap();
         assert_eq!(stored, porter);
-        let row = table.get::<DynamicEntity>(("Sales", id)).await;
-        let row = row.unwrap().unwrap();
-        let names: Vec<_> = row.properties().iter().map(|(name, _)| name).collect();
+        let stored = properties(&table, id).await;
+        let names: Vec<_> = stored.iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["EntityType", "last", "door"]);
         porter.door = 2;
         table.merge(&mut porter).changed_only().await.unwrap();
@@ -161,7 +164,7 @@ async fn a_tracked_entity_of_an_older_version_becomes_a_new_one_when_it_is_writt
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_merge_of_what_changed_happens_exactly_once_where_that_is_asked_for() {
+async fn changed_only_and_exactly_once_combine() {
     for order in 0..2 {
         let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
         table.insert(&Employee::ada()).await.unwrap();
@@ -185,7 +188,7 @@ async fn a_merge_of_what_changed_happens_exactly_once_where_that_is_asked_for() 
 }
 
 #[tokio::test]
-async fn a_closure_that_fails_is_the_callers_error_however_the_row_is_found() {
+async fn a_failed_closure_is_an_error_of_the_caller() {
     let subject = Subject::in_process();
     let table = subject.table().await;
     table.insert(&Employee::ada()).await.unwrap();
@@ -202,7 +205,7 @@ async fn a_closure_that_fails_is_the_callers_error_however_the_row_is_found() {
 }
 
 #[tokio::test]
-async fn an_explanation_that_fails_says_why() {
+async fn a_failed_explain_has_the_error_of_the_query() {
     let subject = Subject::in_process();
     let table = subject.service.table("Tests");
     let query = || table.query::<Employee>().odata("Age gt");
@@ -232,7 +235,7 @@ impl<T: Transport> Transport for Slow<T> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn places_that_are_read_side_by_side_do_not_time_out_while_items_are_consumed() {
+async fn parallel_partitions_do_not_time_out_while_consumed() {
     for in_order in [true, false] {
         let server = TableServer::in_process();
         let table = client_with(&server, |builder| {
@@ -266,7 +269,7 @@ async fn places_that_are_read_side_by_side_do_not_time_out_while_items_are_consu
 }
 
 #[tokio::test]
-async fn a_token_does_not_go_to_a_secondary_without_encryption() {
+async fn a_token_is_not_sent_to_a_secondary_over_http() {
     use tablesdk::EntraId;
     use tablesdk::credential::{AccessToken, TokenCredential, TokenFuture, TokenRequest};
 
@@ -307,7 +310,7 @@ async fn a_token_does_not_go_to_a_secondary_without_encryption() {
 }
 
 #[tokio::test]
-async fn a_typed_query_stays_with_its_rows_whatever_is_done_with_it() {
+async fn every_use_of_a_typed_query_keeps_its_entity_type() {
     let subject = Subject::in_process();
     let table = subject.table().await;
     for number in 0..6 {
@@ -360,22 +363,13 @@ async fn a_typed_query_stays_with_its_rows_whatever_is_done_with_it() {
 #[derive(Clone, Debug)]
 struct Counted<T> {
     inner: T,
-    under_way: Arc<Mutex<usize>>,
-}
-
-struct Place(Arc<Mutex<usize>>);
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        *self.0.lock().unwrap() -= 1;
-    }
+    in_flight: Arc<()>,
 }
 
 impl<T: Transport> Transport for Counted<T> {
     fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
         Box::pin(async move {
-            *self.under_way.lock().unwrap() += 1;
-            let _place = Place(Arc::clone(&self.under_way));
+            let _request = Arc::clone(&self.in_flight);
             if Op::of(&request) != Op::CreateTable {
                 std::future::pending::<()>().await;
             }
@@ -385,12 +379,12 @@ impl<T: Transport> Transport for Counted<T> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_dropped_sends_nothing_more_and_waits_for_nothing() {
+async fn a_dropped_operation_sends_no_more_requests() {
     let server = TableServer::in_process();
-    let under_way = Arc::default();
+    let in_flight = Arc::default();
     let transport = Counted {
         inner: server.transport(),
-        under_way: Arc::clone(&under_way),
+        in_flight: Arc::clone(&in_flight),
     };
     let table = client_with(&server, |builder| builder.transport(transport)).table("Tests");
     table.create_table().await.unwrap();
@@ -410,12 +404,12 @@ async fn what_is_dropped_sends_nothing_more_and_waits_for_nothing() {
         tokio::time::timeout(soon, started).await.unwrap_err();
         // Tasks that were aborted are dropped when they are next looked at.
         tokio::time::sleep(soon).await;
-        assert_eq!(*under_way.lock().unwrap(), 0, "{index}");
+        assert_eq!(Arc::strong_count(&in_flight), 2, "{index}");
     }
 }
 
 #[tokio::test]
-async fn a_modification_may_take_over_what_the_variant_before_did_not_know() {
+async fn modify_may_set_a_property_of_no_earlier_variant() {
     let subject = Subject::in_process();
     let table = subject.table().await;
     clerk_with_a_host(&table).await;
@@ -426,9 +420,8 @@ async fn a_modification_may_take_over_what_the_variant_before_did_not_know() {
         Ok(())
     };
     let modified = table.modify(("Sales", "1"), into_other).await.unwrap();
-    let row = table.get::<DynamicEntity>(("Sales", "1")).await;
-    let row = row.unwrap().unwrap();
-    assert_eq!(row.properties().read::<i32>("badge").unwrap(), 8);
+    let stored = properties(&table, "1").await;
+    assert_eq!(stored.get("badge"), Some(&Value::Int32(8)));
     assert!(matches!(&*modified, Anybody::Other(_)));
 }
 
@@ -441,7 +434,7 @@ enum Anybody {
 
 /// Programs hold several of them in one future of their own.
 #[tokio::test]
-async fn futures_are_small_and_go_from_thread_to_thread() {
+async fn futures_are_small_and_send() {
     fn size<F: Future + Send>(future: &F) -> usize {
         size_of_val(future)
     }
@@ -467,7 +460,7 @@ async fn futures_are_small_and_go_from_thread_to_thread() {
 }
 
 #[tokio::test]
-async fn a_bulk_run_by_a_signature_for_some_keys_fails_for_the_others_alone() {
+async fn bulk_with_a_sas_for_some_keys_fails_for_the_others() {
     let subject = Subject::in_process();
     let table = subject.table().await;
     let row = |partition: &str| DynamicEntity::new(partition, "1");
@@ -522,7 +515,7 @@ struct Timed {
 
 /// The service would ignore it.
 #[tokio::test]
-async fn a_patch_of_the_timestamp_is_refused() {
+async fn a_patch_of_the_timestamp_is_rejected() {
     let subject = Subject::in_process();
     let table = subject.table().await;
     let time: Timestamp = "2030-01-01T00:00:00Z".parse().unwrap();
@@ -534,7 +527,7 @@ async fn a_patch_of_the_timestamp_is_refused() {
 }
 
 #[tokio::test]
-async fn what_a_patch_sets_is_not_shown() {
+async fn the_debug_output_of_a_patch_has_no_values() {
     let subject = Subject::in_process();
     let patch = subject.service.table("Tests");
     let patch = patch.patch(Employee::key("Sales", "1"));

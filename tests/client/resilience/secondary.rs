@@ -64,7 +64,7 @@ async fn a_read_goes_to_the_secondary_when_the_primary_fails() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_secondary_is_asked_while_the_primary_wants_to_be_left_alone() {
+async fn the_secondary_is_read_while_the_primary_is_busy() {
     let (_server, table, faults) = start().await;
     let mut busy = refusal(503, "ServerBusy");
     busy.headers_mut()
@@ -81,7 +81,7 @@ async fn the_secondary_is_asked_while_the_primary_wants_to_be_left_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn that_something_is_missing_at_the_secondary_is_not_believed() {
+async fn a_404_of_the_secondary_is_not_trusted() {
     let (_server, table, faults) = start().await;
     let missing = || Fault::Answer(refusal(404, "ResourceNotFound"));
     faults.plan(Op::Get, [failing(), missing()]);
@@ -99,7 +99,7 @@ async fn that_something_is_missing_at_the_secondary_is_not_believed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn writes_and_what_they_rest_on_stay_at_the_primary() {
+async fn writes_and_their_reads_use_the_primary() {
     let (_server, table, faults) = start().await;
     faults.plan(Op::Get, [failing(), failing()]);
     faults.plan(Op::Update, [failing(), failing()]);
@@ -125,7 +125,7 @@ async fn writes_and_what_they_rest_on_stay_at_the_primary() {
 }
 
 #[tokio::test]
-async fn the_secondary_takes_the_signature_over_http() {
+async fn the_secondary_accepts_the_signature_over_http() {
     let subject = Subject::over_http().await;
     subject.table().await;
     let endpoint = format!("{}-secondary", subject.server().endpoint());
@@ -137,7 +137,7 @@ async fn the_secondary_takes_the_signature_over_http() {
 }
 
 #[test]
-fn an_endpoint_without_a_known_secondary_is_refused() {
+fn an_endpoint_without_a_secondary_is_rejected() {
     let build = |endpoint: &str, backend| {
         let builder = TableServiceClient::builder(endpoint).secondary_reads();
         builder.backend(backend).build()

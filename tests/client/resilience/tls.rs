@@ -80,7 +80,7 @@ async fn use_table(name: &str, builder: TableServiceClientBuilder) {
 }
 
 #[tokio::test]
-async fn keys_and_tokens_and_signatures_go_over_https() {
+async fn keys_tokens_and_sas_work_over_https() {
     let server = TlsServer::start().await;
     for (name, client) in server.clients() {
         let transport = ReqwestTransport::from_client(client.build().unwrap());
@@ -113,7 +113,7 @@ async fn keys_and_tokens_and_signatures_go_over_https() {
 
 /// The client that comes with the transport trusts whom the system trusts.
 #[tokio::test]
-async fn a_server_that_nobody_vouches_for_gets_no_request() {
+async fn a_server_with_an_untrusted_certificate_gets_no_request() {
     let server = TlsServer::start().await;
     let table = TableServiceClient::builder(server.server.endpoint())
         .credential(server.server.credential())

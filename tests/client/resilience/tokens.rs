@@ -129,7 +129,7 @@ async fn settle() {
 }
 
 #[tokio::test]
-async fn many_requests_ask_for_one_token_together() {
+async fn concurrent_requests_share_one_token_request() {
     let setup = plain();
     setup.issuer.leave.forget_permits(usize::MAX);
     let names = (0..64).map(|index| setup.service.table(format!("table{index}")));
@@ -147,7 +147,7 @@ async fn many_requests_ask_for_one_token_together() {
 }
 
 #[tokio::test]
-async fn a_request_that_is_given_up_takes_no_token_from_others() {
+async fn a_dropped_request_does_not_cancel_the_token() {
     let setup = plain();
     setup.issuer.leave.forget_permits(usize::MAX);
     let first = setup.service.clone();
@@ -164,7 +164,7 @@ async fn a_request_that_is_given_up_takes_no_token_from_others() {
 }
 
 #[tokio::test]
-async fn a_token_is_renewed_ahead_of_time_while_requests_go_on() {
+async fn a_token_is_renewed_in_the_background() {
     let setup = plain();
     setup.service.tables().collect().await.unwrap();
     // An hour less than five minutes and half as much: not due yet.
@@ -191,7 +191,7 @@ async fn a_token_is_renewed_ahead_of_time_while_requests_go_on() {
 }
 
 #[tokio::test]
-async fn a_renewal_that_fails_is_tried_again_later_and_hurts_nobody_before() {
+async fn a_failed_renewal_is_retried_later() {
     let setup = plain();
     setup.service.tables().collect().await.unwrap();
     setup.clock.advance(Duration::from_secs(3600 - 300 + 1));
@@ -228,7 +228,7 @@ async fn a_renewal_that_fails_is_tried_again_later_and_hurts_nobody_before() {
 }
 
 #[tokio::test]
-async fn a_credential_that_panics_or_talks_nonsense_is_an_error_and_no_end() {
+async fn a_credential_that_panics_is_an_error() {
     let calls = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&calls);
     let credential = move |_: TokenRequest| {
@@ -266,7 +266,7 @@ async fn a_credential_that_panics_or_talks_nonsense_is_an_error_and_no_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_credential_that_is_silent_ends_with_the_deadline_and_nothing_was_sent() {
+async fn a_silent_credential_ends_with_the_deadline() {
     let setup = plain();
     setup.issuer.leave.forget_permits(usize::MAX);
     let table = setup.service.table("People");
@@ -293,7 +293,7 @@ fn challenge(authorization: &str, resource: &str) -> Response<Bytes> {
 }
 
 #[tokio::test]
-async fn a_tenant_that_the_service_names_is_asked_instead() {
+async fn the_tenant_of_the_service_is_used() {
     let setup = plain();
     setup.good.lock().unwrap()[0] = "token-2".to_owned();
     let tenant = "72f988bf-86f1-41af-91ab-2d7cd011db47";
@@ -310,7 +310,7 @@ async fn a_tenant_that_the_service_names_is_asked_instead() {
 }
 
 #[tokio::test]
-async fn strangers_get_no_token_by_asking_for_it() {
+async fn a_challenge_of_another_host_gets_no_token() {
     let microsoft = "https://login.microsoftonline.com/t/oauth2/authorize";
     for (login, resource) in [
         (microsoft, "https://management.azure.com"),
@@ -340,7 +340,7 @@ async fn strangers_get_no_token_by_asking_for_it() {
 }
 
 #[tokio::test]
-async fn what_the_program_chose_is_kept() {
+async fn the_tenant_of_the_caller_is_kept() {
     let setup = setup(|entra_id| {
         entra_id
             .tenant("mine")
@@ -357,7 +357,7 @@ async fn what_the_program_chose_is_kept() {
 }
 
 #[tokio::test]
-async fn a_refused_token_is_replaced_once_and_not_with_every_request() {
+async fn a_rejected_token_is_replaced_once() {
     let setup = plain();
     setup.service.tables().collect().await.unwrap();
     // Taken back, whatever its time.
@@ -419,7 +419,7 @@ async fn a_token_is_not_sent_over_http() {
 }
 
 #[tokio::test]
-async fn the_audience_goes_with_cloud_and_backend() {
+async fn the_audience_depends_on_cloud_and_backend() {
     for (endpoint, backend, scope) in [
         (
             "https://a.table.core.usgovcloudapi.net",
@@ -458,7 +458,7 @@ async fn the_audience_goes_with_cloud_and_backend() {
 }
 
 #[tokio::test]
-async fn a_token_is_never_shown() {
+async fn no_output_contains_a_token() {
     let setup = plain();
     setup.service.tables().collect().await.unwrap();
     let token = AccessToken::new("token-1", "2100-01-01".parse().unwrap());
@@ -498,7 +498,7 @@ impl azure_core::credentials::TokenCredential for Official {
 }
 
 #[tokio::test]
-async fn credentials_of_azure_identity_are_credentials() {
+async fn credentials_of_azure_identity_work() {
     let clock = TestClock::at("2030-01-01");
     let verify = |_: &str, token: &str| match token {
         "token-1" => Ok(TokenGrant::all()),

@@ -97,7 +97,7 @@ async fn measure(attack: Attack, limit: u64, is_durable: bool, during: Duration)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn others_are_served_while_connections_are_held_open() {
+async fn other_clients_are_served_while_connections_are_held() {
     for attack in [Attack::Silent, Attack::HalfHeads] {
         for is_durable in [false, true] {
             let subject = Subject::start(LIMITS[0], is_durable).await;

@@ -15,56 +15,25 @@ use super::verb::{Class, Verb};
 use super::{Ledger, Scene, Trace, direct};
 use crate::Employee;
 
-/// A fault, its effect on the request, and whether the client retries.
-struct Case {
-    name: String,
-    fault: Fault,
-    trace: Trace,
-    repeated: bool,
-}
+/// A name, a fault, its effect on the request, and whether the client retries.
+type Case = (String, Fault, Trace, bool);
 
-fn case(name: impl Into<String>, fault: Fault, trace: Trace, repeated: bool) -> Case {
-    Case {
-        name: name.into(),
-        fault,
-        trace,
-        repeated,
-    }
+fn case(name: impl Into<String>, fault: Fault, trace: Trace, is_retried: bool) -> Case {
+    (name.into(), fault, trace, is_retried)
 }
 
 fn cases() -> Vec<Case> {
-    use Trace::{Doubt, Nothing};
+    use Trace::{Ambiguous, NotExecuted};
+    let (late, very_late) = (Duration::from_secs(29), Duration::from_secs(70));
     let mut cases = vec![
-        case("refused", Fault::Refuse, Nothing, true),
-        case("request lost", Fault::LoseRequest, Doubt, true),
-        case("answer lost", Fault::LoseAnswer, Doubt, true),
-        case("no answer", Fault::Hang, Doubt, true),
-        case("swallowed", Fault::Swallow, Doubt, true),
-        case(
-            "late",
-            Fault::Delay(Duration::from_secs(29)),
-            Nothing,
-            false,
-        ),
-        case(
-            "straggler",
-            Fault::Straggle(Duration::from_secs(70)),
-            Doubt,
-            true,
-        ),
-        case(
-            "429",
-            Fault::Answer(refusal(429, "TooManyRequests")),
-            Nothing,
-            true,
-        ),
-        case("bare 429", Fault::Answer(bare(429)), Nothing, true),
-        case(
-            "503",
-            Fault::Answer(refusal(503, "ServerBusy")),
-            Nothing,
-            true,
-        ),
+        case("refused", Fault::Refuse, NotExecuted, true),
+        case("request lost", Fault::LoseRequest, Ambiguous, true),
+        case("answer lost", Fault::LoseAnswer, Ambiguous, true),
+        case("no answer", Fault::Hang, Ambiguous, true),
+        case("swallowed", Fault::Swallow, Ambiguous, true),
+        case("late", Fault::Delay(late), NotExecuted, false),
+        case("straggler", Fault::Straggle(very_late), Ambiguous, true),
+        case("bare 429", Fault::Answer(bare(429)), NotExecuted, true),
     ];
     for (name, value) in [
         ("retry-after", "3"),
@@ -73,23 +42,15 @@ fn cases() -> Vec<Case> {
     ] {
         let mut busy = refusal(503, "ServerBusy");
         busy.headers_mut().insert(name, value.parse().unwrap());
-        cases.push(case(
-            format!("503 and {name}: {value}"),
-            Fault::Answer(busy),
-            Nothing,
-            true,
-        ));
+        let name = format!("503 and {name}: {value}");
+        cases.push(case(name, Fault::Answer(busy), NotExecuted, true));
     }
-    let answers = |name: &str, answer: &Response<Bytes>, repeated| {
+    let answers = |name: &str, answer: &Response<Bytes>, is_retried| {
+        let (lost, done) = (format!("{name}, not executed"), format!("{name}, executed"));
         let carried_out = Fault::CarryOutAndAnswer(answer.clone());
         [
-            case(
-                format!("{name} and nothing done"),
-                Fault::Answer(answer.clone()),
-                Doubt,
-                repeated,
-            ),
-            case(format!("{name} and all done"), carried_out, Doubt, repeated),
+            case(lost, Fault::Answer(answer.clone()), Ambiguous, is_retried),
+            case(done, carried_out, Ambiguous, is_retried),
         ]
     };
     for (status, code) in [
@@ -99,21 +60,14 @@ fn cases() -> Vec<Case> {
     ] {
         cases.extend(answers(code, &refusal(status, code), true));
     }
-    for status in [408, 500, 502, 503, 504] {
-        cases.extend(answers(
-            &format!("a page with {status}"),
-            &foreign(status),
-            true,
-        ));
-    }
-    for status in [
+    let retried = [408, 500, 502, 503, 504];
+    let not_retried = [
         200, 201, 202, 204, 302, 400, 401, 403, 404, 409, 412, 413, 501,
-    ] {
-        cases.extend(answers(
-            &format!("a page with {status}"),
-            &foreign(status),
-            false,
-        ));
+    ];
+    for status in retried.into_iter().chain(not_retried) {
+        let name = format!("a page with {status}");
+        let is_retried = retried.contains(&status);
+        cases.extend(answers(&name, &foreign(status), is_retried));
     }
     cases.extend(answers("nothing at all", &bare(204), false));
     let multipart = Response::builder()
@@ -128,14 +82,12 @@ fn cases() -> Vec<Case> {
         (403, "AuthenticationFailed"),
         (404, "TableNotFound"),
         (413, "RequestBodyTooLarge"),
+        (429, "TooManyRequests"),
         (501, "NotImplemented"),
+        (503, "ServerBusy"),
     ] {
-        cases.push(case(
-            code,
-            Fault::Answer(refusal(status, code)),
-            Nothing,
-            false,
-        ));
+        let fault = Fault::Answer(refusal(status, code));
+        cases.push(case(code, fault, NotExecuted, matches!(status, 429 | 503)));
     }
     cases
 }
@@ -213,7 +165,7 @@ impl Stage {
                 "{name}, {verb:?}: {error:?}"
             );
         }
-        // Until what was lost has arrived, or is lost for good.
+        // Until every late request has arrived.
         sleep(Duration::from_secs(100)).await;
         let applied = self.ledger.applied();
         Scene {
@@ -230,24 +182,18 @@ impl Stage {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_fault_befalls_every_verb() {
-    for Case {
-        name,
-        fault,
-        trace,
-        repeated,
-    } in cases()
-    {
-        // Of its own: markers that stay would add up.
+async fn every_verb_survives_one_fault() {
+    for (name, fault, trace, is_retried) in cases() {
+        // A server for each case: markers that stay would add up.
         let stage = Stage::new().await;
         for verb in Verb::ALL {
             if is_beyond_doubt(&fault, verb) {
                 continue;
             }
             let (own, all) = stage.play(&name, verb, vec![fault.clone()], trace).await;
-            let expected = if repeated { 2 } else { 1 };
+            let expected = if is_retried { 2 } else { 1 };
             assert_eq!(own, expected, "{name}, {verb:?}");
-            // Beside repetitions: what `modify` reads; a look at the row; the marker, asked, deleted, or the row of it read.
+            // In addition to retries: the read of `modify`; a read of the entity; the marker, which is inserted, deleted or read.
             let more = if verb.is_exactly_once() { 3 } else { 1 };
             let modifies = matches!(verb, Verb::Modify | Verb::ModifyOnce);
             assert!(
@@ -259,15 +205,9 @@ async fn one_fault_befalls_every_verb() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fault_befalls_every_attempt_of_every_verb() {
-    for Case {
-        name,
-        fault,
-        trace,
-        repeated,
-    } in cases()
-    {
-        // Of its own: markers that stay would add up.
+async fn every_verb_ends_if_each_attempt_fails() {
+    for (name, fault, trace, is_retried) in cases() {
+        // A server for each case: markers that stay would add up.
         let stage = Stage::new().await;
         for verb in Verb::ALL {
             if is_beyond_doubt(&fault, verb) {
@@ -277,7 +217,7 @@ async fn a_fault_befalls_every_attempt_of_every_verb() {
             let (own, _) = stage.play(&name, verb, vec![fault.clone(); 5], trace).await;
             let attempts = match fault {
                 Fault::Hang | Fault::Swallow => 2..=2,
-                _ if repeated => 5..=5,
+                _ if is_retried => 5..=5,
                 _ => 1..=1,
             };
             assert!(attempts.contains(&own), "{name}, {verb:?}: {own}");
@@ -286,18 +226,18 @@ async fn a_fault_befalls_every_attempt_of_every_verb() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_delivered_twice_happens_exactly_once() {
+async fn a_duplicated_request_is_executed_once() {
     let stage = Stage::new().await;
     for verb in Verb::ALL {
         if verb.is_exactly_once() || verb.class() != Class::Once {
             let faults = vec![Fault::Duplicate];
-            stage.play("twice", verb, faults, Trace::Doubt).await;
+            stage.play("twice", verb, faults, Trace::Ambiguous).await;
         }
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_change_of_a_batch_refuses_all() {
+async fn a_rejected_change_rejects_the_batch() {
     let stage = Stage::new().await;
     for verb in Verb::ALL {
         if verb.op() != Op::Batch {
@@ -310,10 +250,14 @@ async fn a_refused_change_of_a_batch_refuses_all() {
             (404, "TableNotFound"),
         ] {
             let refused = Fault::Answer(batch_refusal(index, status, code));
-            stage.play(code, verb, vec![refused], Trace::Nothing).await;
+            stage
+                .play(code, verb, vec![refused], Trace::NotExecuted)
+                .await;
         }
         let busy = Fault::Answer(batch_refusal(index, 503, "ServerBusy"));
-        let (own, _) = stage.play("busy", verb, vec![busy], Trace::Nothing).await;
+        let (own, _) = stage
+            .play("busy", verb, vec![busy], Trace::NotExecuted)
+            .await;
         assert_eq!(own, 2);
         let failed = batch_refusal(index, 500, "InternalError");
         for fault in [
@@ -321,7 +265,7 @@ async fn a_refused_change_of_a_batch_refuses_all() {
             Fault::CarryOutAndAnswer(failed),
         ] {
             stage
-                .play("failed inside", verb, vec![fault], Trace::Doubt)
+                .play("failed inside", verb, vec![fault], Trace::Ambiguous)
                 .await;
         }
     }

@@ -40,7 +40,7 @@ async fn give_up(transport: ReqwestTransport, deadline: Duration) -> (Duration, 
 }
 
 #[tokio::test]
-async fn endless_informational_responses_do_not_outlast_the_deadline() {
+async fn endless_informational_responses_end_at_the_deadline() {
     let transport = ReqwestTransport::new().unwrap().on_own_thread().unwrap();
     let deadline = Duration::from_secs(1);
     let (passed, error) = give_up(transport, deadline).await;
@@ -50,7 +50,7 @@ async fn endless_informational_responses_do_not_outlast_the_deadline() {
 
 /// How much later depends on the machine: the runtime's only thread reads up to 50 MB at a time.
 #[tokio::test]
-async fn endless_informational_responses_are_given_up_on_the_programs_thread_as_well() {
+async fn endless_informational_responses_end_on_the_callers_thread() {
     let transport = ReqwestTransport::new().unwrap();
     let (_, error) = give_up(transport, Duration::from_millis(100)).await;
     assert!(error.is_timeout(), "{error:?}");

@@ -24,9 +24,9 @@ use crate::Employee;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Trace {
     /// The outcome is ambiguous: the client cannot know whether the request was carried out.
-    Doubt,
+    Ambiguous,
     /// The request was certainly not carried out, and the client can know that.
-    Nothing,
+    NotExecuted,
 }
 
 /// Counts the writes that the server carried out. Markers are not counted.
@@ -92,38 +92,42 @@ impl Scene<'_> {
             applied,
             ..
         } = self;
-        let told = format!("{name}, {verb:?}: {outcome:?}, carried out {applied} times");
+        let shown = format!("{name}, {verb:?}: {outcome:?}, applied {applied} times");
         let now = state(&self.other).await;
         let (before, after) = (verb.before(), verb.after());
-        assert!(now == before || now == after, "half a change: {told}");
+        assert!(now == before || now == after, "half a change: {shown}");
         match outcome {
             Ok(changed) => {
-                assert!(changed, "what was there was not found: {told}");
-                assert_eq!(now, after, "{told}");
+                assert!(changed, "the entity was not found: {shown}");
+                assert_eq!(now, after, "{shown}");
             }
             Err(error) if error.kind() == ErrorKind::OutcomeUnknown => {
-                assert_eq!(*trace, Trace::Doubt, "a doubt about nothing: {told}");
-                assert_ne!(verb.class(), Class::Read, "{told}");
-                assert!(!verb.is_exactly_once(), "{told}");
+                assert_eq!(
+                    *trace,
+                    Trace::Ambiguous,
+                    "an ambiguous outcome of a request that was not executed: {shown}"
+                );
+                assert_ne!(verb.class(), Class::Read, "{shown}");
+                assert!(!verb.is_exactly_once(), "{shown}");
                 if let Some(CurrentState::Present(row)) = error.current() {
                     let row = row.read::<Employee>().unwrap().into_inner();
-                    assert_eq!(Some((row.name, row.age)), now, "{told}");
+                    assert_eq!(Some((row.name, row.age)), now, "{shown}");
                 }
                 if let Some(CurrentState::Missing) = error.current() {
-                    assert_eq!(now, None, "{told}");
+                    assert_eq!(now, None, "{shown}");
                 }
                 let shown = error.current().unwrap();
                 let equal = matches!(shown, CurrentState::Present(row) if row.equals_sent());
-                assert!(!equal || now == after, "{told}");
+                assert!(!equal || now == after, "{shown}");
             }
             Err(_) => {
-                assert_eq!(now, before, "a failure that was a success: {told}");
-                assert_eq!(*applied, 0, "{told}");
+                assert_eq!(now, before, "a failure that was applied: {shown}");
+                assert_eq!(*applied, 0, "{shown}");
             }
         }
         match verb.class() {
-            Class::Read => assert_eq!(*applied, 0, "{told}"),
-            Class::Once => assert!(*applied <= 1, "written twice: {told}"),
+            Class::Read => assert_eq!(*applied, 0, "{shown}"),
+            Class::Once => assert!(*applied <= 1, "written twice: {shown}"),
             // The same state, however often it is written.
             Class::State => {}
         }
@@ -131,7 +135,7 @@ impl Scene<'_> {
         assert_eq!(
             markers,
             usize::from(now.is_some()),
-            "a marker shows: {told}"
+            "a query returns a marker: {shown}"
         );
     }
 }
