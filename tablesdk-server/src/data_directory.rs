@@ -154,12 +154,7 @@ impl DataDirectory {
             fs::remove_dir_all(&draft)?;
         }
         let storage = DurableStorage::open(&draft, Durability::Relaxed)?;
-        let restored = storage::restore(
-            from,
-            &storage,
-            |count| progress(Progress::Records(count)),
-            |commit| commit.wait().map_err(io::Error::other),
-        );
+        let restored = storage::restore(from, &storage, |count| progress(Progress::Records(count)));
         // Syncs, and closes it.
         drop(storage);
         let count = match restored {

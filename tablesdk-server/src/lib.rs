@@ -27,8 +27,8 @@
 //!
 //! let server = TableServer::in_process();
 //! let request = http::Request::get(format!("{}/Tables", server.endpoint())).body(Bytes::new())?;
-//! let answer = server.transport().send(request).await?;
-//! assert!(answer.status().is_client_error()); // it is not signed
+//! let response = server.transport().send(request).await?;
+//! assert!(response.status().is_client_error()); // it is not signed
 //! # Ok(())
 //! # }
 //! ```

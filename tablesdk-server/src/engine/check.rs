@@ -17,13 +17,10 @@ pub(crate) struct Findings {
     pub(crate) entities: u64,
     /// The first problems, as one sentence each.
     pub(crate) problems: Vec<String>,
-    /// The number of all problems.
-    pub(crate) problem_count: u64,
 }
 
 impl Findings {
     fn add(&mut self, problem: impl FnOnce() -> String) {
-        self.problem_count += 1;
         if self.problems.len() < PROBLEMS_MAX {
             self.problems.push(problem());
         }

@@ -80,6 +80,7 @@ mod tests {
     use std::ops::Bound;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::{Arc, Mutex};
+    use std::time::Duration;
 
     use bytes::Bytes;
 
@@ -152,7 +153,7 @@ mod tests {
         fill(&engine, &other, 3);
         assert_eq!(clean_up(&engine), Ok(false));
 
-        run(&engine, &Command::DeleteTable(&old)).unwrap();
+        run(&engine, &Command::DeleteTable(&old, Duration::ZERO)).unwrap();
         assert_eq!(storage.entities(), 2 * ENTITIES_MAX + 4);
         assert_eq!(clean_up(&engine), Ok(true));
         assert_eq!(storage.entities(), ENTITIES_MAX + 4);
@@ -174,7 +175,7 @@ mod tests {
         for name in ["one", "two", "six"] {
             let table = name.parse().unwrap();
             fill(&engine, &table, ENTITIES_MAX);
-            run(&engine, &Command::DeleteTable(&table)).unwrap();
+            run(&engine, &Command::DeleteTable(&table, Duration::ZERO)).unwrap();
         }
         let mut steps_taken = 0;
         while clean_up(&engine).unwrap() {
@@ -210,7 +211,7 @@ mod tests {
 
         fn commit(&self, batch: WriteBatch) -> Result<Commit, StorageError> {
             let mut records = self.records.lock().unwrap();
-            for write in batch {
+            for write in batch.writes {
                 match write {
                     Write::Delete(key) => records.insert(key, None),
                     Write::Put(key, record) => records.insert(key, Some(record)),
@@ -263,7 +264,7 @@ mod tests {
         let table = "old".parse().unwrap();
         let count = 10 * ENTITIES_MAX;
         fill(&engine, &table, count);
-        run(&engine, &Command::DeleteTable(&table)).unwrap();
+        run(&engine, &Command::DeleteTable(&table, Duration::ZERO)).unwrap();
         let steps = storage.steps_of(|| while clean_up(&engine).unwrap() {});
         // Each step reads its mark, and one record ahead of what it removes.
         assert!(steps <= count + 100, "{steps} steps over {count} records");
@@ -276,7 +277,7 @@ mod tests {
         let table = "old".parse().unwrap();
         let count = 10 * ENTITIES_MAX;
         fill(&engine, &table, count);
-        run(&engine, &Command::DeleteTable(&table)).unwrap();
+        run(&engine, &Command::DeleteTable(&table, Duration::ZERO)).unwrap();
         for _ in 0..5 {
             assert_eq!(clean_up(&engine), Ok(true));
         }
@@ -295,10 +296,10 @@ mod tests {
             fill(&engine, table, ENTITIES_MAX + 1);
         }
         let [one, two, six] = &names;
-        run(&engine, &Command::DeleteTable(two)).unwrap();
+        run(&engine, &Command::DeleteTable(two, Duration::ZERO)).unwrap();
         assert_eq!(clean_up(&engine), Ok(true));
         for table in [one, six] {
-            run(&engine, &Command::DeleteTable(table)).unwrap();
+            run(&engine, &Command::DeleteTable(table, Duration::ZERO)).unwrap();
         }
         let mut steps_taken = 1;
         while clean_up(&engine).unwrap() {

@@ -34,10 +34,11 @@ pub(super) fn decide(
             decide_change(view, table.id, change, now, &mut batch)?;
         }
         Command::CreateTable(name) => create_table(view, account, name, now, &mut batch)?,
-        Command::DeleteTable(name) => delete_table(view, account, name, &mut batch)?,
-        Command::DeleteTableHoldingName(name, duration) => {
+        Command::DeleteTable(name, hold) => {
             delete_table(view, account, name, &mut batch)?;
-            hold_name(view, account, name, *duration, now, &mut batch)?;
+            if !hold.is_zero() {
+                hold_name(view, account, name, *hold, now, &mut batch)?;
+            }
         }
         Command::SetServiceProperties(properties) => {
             let properties = (*properties).clone().or(view.service_properties(account)?);
@@ -62,8 +63,7 @@ fn refuse_system_tables(command: &Command<'_>) -> Result<(), Failure> {
         }
         Command::Change(name, _)
         | Command::CreateTable(name)
-        | Command::DeleteTable(name)
-        | Command::DeleteTableHoldingName(name, _)
+        | Command::DeleteTable(name, _)
         | Command::SetTableAcl(name, _)
             if name.is_system() =>
         {
@@ -364,7 +364,9 @@ mod tests {
         let missing = state.run(&Command::SetTableAcl(&name("nobody"), &acl));
         assert_eq!(missing, rejected(Rejection::TableNotFound));
 
-        state.run(&Command::DeleteTable(&name("people"))).unwrap();
+        state
+            .run(&Command::DeleteTable(&name("people"), Duration::ZERO))
+            .unwrap();
         let records = state.storage.snapshot();
         assert_eq!(records.range(b"a", b"b").count(), 0);
         state.run(&Command::CreateTable(&name("people"))).unwrap();
@@ -377,14 +379,12 @@ mod tests {
         let window = Duration::from_secs(40);
         let (people, cities) = (name("people"), name("cities"));
         let held = |state: &State| state.storage.snapshot().range(b"d", b"e").count();
-        state
-            .run(&Command::DeleteTableHoldingName(&people, window))
-            .unwrap();
+        state.run(&Command::DeleteTable(&people, window)).unwrap();
         assert_eq!(held(&state), 1);
         let free_at = state.now.saturating_add(window);
         let create = Command::CreateTable(&people);
         assert_eq!(state.run(&create), rejected(Rejection::TableBeingDeleted));
-        let again = state.run(&Command::DeleteTableHoldingName(&people, window));
+        let again = state.run(&Command::DeleteTable(&people, window));
         assert_eq!(again, rejected(Rejection::ResourceNotFound));
         let other = decide(&state.view(), "other", &create, state.now);
         assert!(other.is_ok());
@@ -396,9 +396,7 @@ mod tests {
         assert_eq!(at(&state, free_at), Ok(()));
         // Deleting another table forgets the name.
         state.now = free_at;
-        state
-            .run(&Command::DeleteTableHoldingName(&cities, window))
-            .unwrap();
+        state.run(&Command::DeleteTable(&cities, window)).unwrap();
         assert_eq!(held(&state), 1);
         state.run(&create).unwrap();
         assert_eq!(held(&state), 1);
@@ -418,7 +416,7 @@ mod tests {
         for command in [
             Command::Change(&metrics, change),
             Command::CreateTable(&metrics),
-            Command::DeleteTable(&metrics),
+            Command::DeleteTable(&metrics, Duration::ZERO),
             Command::SetTableAcl(&metrics, &[]),
         ] {
             let result = state.run(&command);
@@ -456,10 +454,12 @@ mod tests {
         assert_eq!(result, rejected(Rejection::TableAlreadyExists));
         state.change(Action::Insert(&[])).unwrap();
 
-        state.run(&Command::DeleteTable(&name("PEOPLE"))).unwrap();
+        state
+            .run(&Command::DeleteTable(&name("PEOPLE"), Duration::ZERO))
+            .unwrap();
         let result = state.change(Action::Insert(&[]));
         assert_eq!(result, rejected(Rejection::TableNotFound));
-        let result = state.run(&Command::DeleteTable(&name("people")));
+        let result = state.run(&Command::DeleteTable(&name("people"), Duration::ZERO));
         assert_eq!(result, rejected(Rejection::ResourceNotFound));
 
         state.run(&Command::CreateTable(&name("People"))).unwrap();

@@ -217,8 +217,8 @@ fn push_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
 
 /// What of a record is still unread.
 #[derive(Clone, Debug)]
-struct Reader<'a> {
-    rest: &'a [u8],
+pub(super) struct Reader<'a> {
+    pub(super) rest: &'a [u8],
 }
 
 impl<'a> Reader<'a> {
@@ -245,13 +245,13 @@ impl<'a> Reader<'a> {
         Some(StoredProperty { name, tag, value })
     }
 
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+    pub(super) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (array, rest) = self.rest.split_first_chunk()?;
         self.rest = rest;
         Some(*array)
     }
 
-    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+    pub(super) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.rest.split_at_checked(count)?;
         self.rest = rest;
         Some(taken)

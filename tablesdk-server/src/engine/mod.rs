@@ -98,11 +98,7 @@ impl Engine {
 
     /// The command that deletes a table.
     pub(crate) const fn delete_table<'a>(&self, name: &'a TableName) -> Command<'a> {
-        if self.name_hold.is_zero() {
-            Command::DeleteTable(name)
-        } else {
-            Command::DeleteTableHoldingName(name, self.name_hold)
-        }
+        Command::DeleteTable(name, self.name_hold)
     }
 
     /// Why nothing can be written any more, if that is so.
@@ -197,10 +193,21 @@ impl Engine {
     /// Writes a backup of all durable records at this moment. Returns the number of records, and periodically calls `progress` with
     /// the number so far.
     #[cfg(feature = "durable")]
-    pub(crate) fn back_up(&self, to: impl io::Write, progress: impl FnMut(u64)) -> io::Result<u64> {
+    pub(crate) fn back_up(
+        &self,
+        to: impl io::Write,
+        mut progress: impl FnMut(u64),
+    ) -> io::Result<u64> {
         let snapshot = self.storage.snapshot();
-        let to = storage::Interruptible::new(to, &*self.storage);
-        storage::write_backup(&*snapshot, (check::FIRST, check::END), to, progress)
+        let range = (check::FIRST, check::END);
+        storage::write_backup(&*snapshot, range, to, |count| {
+            progress(count);
+            match self.storage.is_writable() {
+                // A snapshot in use would prevent the storage from opening the store again, and a backup may take hours.
+                Err(error) if error.is_temporary() => Err(io::Error::other(error)),
+                _ => Ok(()),
+            }
+        })
     }
 
     fn uncommitted(&self) -> View {
@@ -239,10 +246,8 @@ pub(crate) enum Command<'a> {
     Change(&'a TableName, Change<'a>),
     /// Creates a table.
     CreateTable(&'a TableName),
-    /// Deletes a table and all its entities.
-    DeleteTable(&'a TableName),
-    /// Deletes a table and all its entities, and reserves its name for the duration.
-    DeleteTableHoldingName(&'a TableName, Duration),
+    /// Deletes a table and all its entities, and reserves its name for a duration, which may be zero.
+    DeleteTable(&'a TableName, Duration),
     /// Changes the properties of the service, as far as they are given.
     SetServiceProperties(&'a ServiceProperties),
     /// Replaces the stored access policies of a table.

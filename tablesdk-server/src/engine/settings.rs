@@ -7,6 +7,7 @@ use tablesdk_protocol::{
     AccessPolicy, CorsRule, Logging, Metrics, ServiceProperties, SignedIdentifier, Timestamp,
 };
 
+use super::entity_codec::Reader;
 use crate::storage::StorageError;
 
 /// Writes the stored access policies of a table.
@@ -24,11 +25,11 @@ pub(super) fn acl_record(identifiers: &[SignedIdentifier]) -> Vec<u8> {
 
 /// Reads the stored access policies of a table.
 pub(super) fn read_acl(record: &[u8]) -> Result<Vec<SignedIdentifier>, StorageError> {
-    let mut input = Input(record);
+    let mut input = Input(Reader { rest: record });
     let read = |input: &mut Input<'_>| {
         input.version()?;
         let mut identifiers = Vec::new();
-        while !input.0.is_empty() {
+        while !input.0.rest.is_empty() {
             let id = input.text()?.to_owned();
             let policy = AccessPolicy {
                 start: input.option(Input::time)?,
@@ -68,7 +69,7 @@ pub(super) fn properties_record(properties: &ServiceProperties) -> Vec<u8> {
 
 /// Reads the properties of a service.
 pub(super) fn read_properties(record: &[u8]) -> Result<ServiceProperties, StorageError> {
-    let mut input = Input(record);
+    let mut input = Input(Reader { rest: record });
     let metrics = |input: &mut Input<'_>| {
         Some(Metrics {
             include_apis: input.option(Input::flag)?,
@@ -85,13 +86,13 @@ pub(super) fn read_properties(record: &[u8]) -> Result<ServiceProperties, Storag
         };
         let (hour_metrics, minute_metrics) = (metrics(input)?, metrics(input)?);
         let mut cors = Vec::new();
-        while !input.0.is_empty() {
+        while !input.0.rest.is_empty() {
             cors.push(CorsRule {
                 allowed_origins: input.list()?,
                 allowed_methods: input.list()?,
                 allowed_headers: input.list()?,
                 exposed_headers: input.list()?,
-                max_age_in_seconds: u32::from_be_bytes(input.bytes()?),
+                max_age_in_seconds: u32::from_be_bytes(input.0.array()?),
             });
         }
         Some(ServiceProperties {
@@ -135,21 +136,15 @@ fn push_string(out: &mut Vec<u8>, text: &str) {
 }
 
 /// The unread rest of a record.
-struct Input<'a>(&'a [u8]);
+struct Input<'a>(Reader<'a>);
 
 impl<'a> Input<'a> {
-    fn bytes<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (bytes, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
-        Some(*bytes)
-    }
-
     fn version(&mut self) -> Option<()> {
-        (self.bytes()? == [VERSION]).then_some(())
+        (self.0.array()? == [VERSION]).then_some(())
     }
 
     fn flag(&mut self) -> Option<bool> {
-        match self.bytes()? {
+        match self.0.array()? {
             [0] => Some(false),
             [1] => Some(true),
             [_] => None,
@@ -157,18 +152,16 @@ impl<'a> Input<'a> {
     }
 
     fn number(&mut self) -> Option<u16> {
-        self.bytes().map(u16::from_be_bytes)
+        self.0.array().map(u16::from_be_bytes)
     }
 
     fn time(&mut self) -> Option<Timestamp> {
-        Timestamp::from_unix_ticks(i64::from_be_bytes(self.bytes()?)).ok()
+        Timestamp::from_unix_ticks(i64::from_be_bytes(self.0.array()?)).ok()
     }
 
     fn text(&mut self) -> Option<&'a str> {
         let length = self.number()?;
-        let (text, rest) = self.0.split_at_checked(length.into())?;
-        self.0 = rest;
-        std::str::from_utf8(text).ok()
+        std::str::from_utf8(self.0.take(length.into())?).ok()
     }
 
     /// Strings with commas between them.

@@ -38,11 +38,16 @@ pub(crate) struct Context {
     error_format: ErrorFormat,
     /// `None` for a request without a socket.
     memory: Option<Arc<RequestMemory>>,
-    now: Timestamp,
-    peer: Option<IpAddr>,
-    request_id: Guid,
-    timeout: Duration,
-    timer: Timer,
+    /// The time of the request.
+    pub(crate) now: Timestamp,
+    /// The address of the client; `None` without a socket.
+    pub(crate) peer: Option<IpAddr>,
+    /// The id that the server gave the request.
+    pub(crate) request_id: Guid,
+    /// How long the operation may take.
+    pub(crate) timeout: Duration,
+    /// Whether the runtime has a timer.
+    pub(crate) timer: Timer,
     version: Option<HeaderValue>,
 }
 
@@ -107,11 +112,6 @@ impl Context {
         self.address.location
     }
 
-    /// The address of the client; `None` without a socket.
-    pub(crate) const fn peer(&self) -> Option<IpAddr> {
-        self.peer
-    }
-
     /// Notes that the client is authenticated: from now on, the account is charged for the memory of the request.
     pub(crate) fn is_authenticated(&self) {
         if let Some(memory) = &self.memory {
@@ -143,16 +143,6 @@ impl Context {
         memory.is_none_or(|memory| memory.try_resize_response(bytes))
     }
 
-    /// The time of the request.
-    pub(crate) const fn now(&self) -> Timestamp {
-        self.now
-    }
-
-    /// The id that the server gave the request.
-    pub(crate) const fn request_id(&self) -> Guid {
-        self.request_id
-    }
-
     /// The id that the client gave the request, if it is well-formed.
     pub(crate) fn client_request_id(&self) -> Option<&str> {
         self.client_request_id.as_ref()?.to_str().ok()
@@ -161,16 +151,6 @@ impl Context {
     /// The path below the account, percent-encoded.
     pub(crate) fn resource(&self) -> &str {
         &self.address.resource
-    }
-
-    /// How long the operation may take.
-    pub(crate) const fn timeout(&self) -> Duration {
-        self.timeout
-    }
-
-    /// Whether the runtime has a timer.
-    pub(crate) const fn timer(&self) -> Timer {
-        self.timer
     }
 
     /// The protocol version of the request, such as `2019-02-02`.

@@ -48,7 +48,7 @@ impl RequestRecord {
                 method: head.method.clone(),
                 uri: head.uri.clone(),
                 authentication: auth::kind(head),
-                request_id: context.request_id().to_string(),
+                request_id: context.request_id.to_string(),
                 client_request_id: WithoutSignature::of_text(
                     context.client_request_id().unwrap_or_default(),
                 )
@@ -86,7 +86,7 @@ impl RequestRecord {
     }
 
     /// Logs the response of the request, and the error if it is one.
-    pub(crate) fn answered(mut self, response: &Response<Bytes>, error: Option<&ServiceError>) {
+    pub(crate) fn responded(mut self, response: &Response<Bytes>, error: Option<&ServiceError>) {
         let Some(facts) = self.facts.take() else {
             return;
         };
@@ -128,7 +128,7 @@ impl RequestRecord {
 
 /// The span of the events of a request.
 pub(crate) fn span(context: &Context) -> Span {
-    tracing::error_span!(target: TARGET, "request", id = %context.request_id())
+    tracing::error_span!(target: TARGET, "request", id = %context.request_id)
 }
 
 /// The connection broke, or the server stopped, before the response.

@@ -21,15 +21,15 @@ struct Requests {
 }
 
 impl Metrics {
-    /// A request was answered.
-    pub(crate) fn answered(&self, operation: &'static str, status: u16, time: Duration) {
+    /// Counts a response.
+    pub(crate) fn responded(&self, operation: &'static str, status: u16, time: Duration) {
         let mut all = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
         let requests = all.entry((operation, status)).or_default();
         requests.count += 1;
         requests.time += time;
     }
 
-    /// The counts as Prometheus reads them. `failure` is why nothing can be written, if that is so.
+    /// The counts in the text format of Prometheus, and whether writes are possible.
     pub(crate) fn text(&self, is_writable: bool) -> String {
         let all = self.requests.lock();
         let all = all.unwrap_or_else(PoisonError::into_inner).clone();
@@ -83,9 +83,9 @@ mod tests {
     fn counts_by_operation_and_status() {
         let metrics = Metrics::default();
         for _ in 0..2 {
-            metrics.answered("QueryEntity", 200, Duration::from_millis(250));
+            metrics.responded("QueryEntity", 200, Duration::from_millis(250));
         }
-        metrics.answered("QueryEntity", 404, Duration::ZERO);
+        metrics.responded("QueryEntity", 404, Duration::ZERO);
         let text = metrics.text(false);
         for line in [
             r#"tablesdk_requests_total{operation="QueryEntity",status="200"} 2"#,

@@ -133,7 +133,7 @@ mod tests {
             let insert = Command::Change(&table, Change { key, action });
             engine.commit("acct", &insert).await.unwrap();
         }
-        let delete = Command::DeleteTable(&table);
+        let delete = Command::DeleteTable(&table, Duration::ZERO);
         engine.commit("acct", &delete).await.unwrap();
         assert!(engine.has_deleted_tables());
         Arc::new(engine)

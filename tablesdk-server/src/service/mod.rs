@@ -146,7 +146,7 @@ impl Handler for Service {
             return Err(Box::new(match preflight {
                 Ok(response) => {
                     let response = context.finish(response);
-                    record.answered(&response, None);
+                    record.responded(&response, None);
                     response
                 }
                 Err(error) => refuse(&context, record, &error),
@@ -170,13 +170,13 @@ impl Handler for Service {
             }
             Err(Refusal::Unauthenticated(error)) => {
                 let response = context.unauthenticated(&error);
-                record.answered(&response, Some(&error));
+                record.responded(&response, Some(&error));
                 response
             }
             Err(Refusal::Rejected(error)) => refuse(&context, record, &error),
         };
         let status = response.status().as_u16();
-        self.metrics.answered("", status, Duration::ZERO);
+        self.metrics.responded("", status, Duration::ZERO);
         Err(Box::new(response))
     }
 
@@ -195,7 +195,7 @@ impl Handler for Service {
             let operation = decode(&context, head, options, body)?;
             record.names(handler::name(&operation));
             let handled = handler::handle(&self.engine, &context, &principal, operation);
-            within(context.timeout(), self.timer, handled).await
+            within(context.timeout, self.timer, handled).await
         };
         let handled = async { handled.await.map_err(OperationError::report) };
         let handled = handled.instrument(span).await;
@@ -203,13 +203,13 @@ impl Handler for Service {
         let response = match handled {
             Ok(response) => {
                 let response = context.finish(response);
-                record.answered(&response, None);
+                record.responded(&response, None);
                 response
             }
             Err(error) => refuse(&context, record, &error),
         };
         let status = response.status().as_u16();
-        self.metrics.answered(operation, status, began.elapsed());
+        self.metrics.responded(operation, status, began.elapsed());
         response
     }
 
@@ -226,7 +226,7 @@ impl Handler for Service {
     fn refuse_unread(&self, error: &ServiceError) -> Response<Bytes> {
         let (head, ()) = Request::new(()).into_parts();
         let (context, _) = self.context(&head);
-        log::unread(context.request_id(), error);
+        log::unread(context.request_id, error);
         context.refusal(error)
     }
 }
@@ -343,7 +343,7 @@ fn authorize_head(
 /// Logs and returns the response to a rejected request.
 fn refuse(context: &Context, record: RequestRecord, error: &ServiceError) -> Response<Bytes> {
     let response = context.refusal(error);
-    record.answered(&response, Some(error));
+    record.responded(&response, Some(error));
     response
 }
 

@@ -21,7 +21,7 @@ pub(super) fn run_blocking<T>(engine: &Engine, context: &Context, slice: impl Fn
     // panic.
     let can_leave = || {
         let runtime = Handle::try_current().map(|runtime| runtime.runtime_flavor());
-        context.peer().is_some() && matches!(runtime, Ok(RuntimeFlavor::MultiThread))
+        context.peer.is_some() && matches!(runtime, Ok(RuntimeFlavor::MultiThread))
     };
     match engine.disk_permit() {
         Some(_place) if can_leave() => tokio::task::block_in_place(slice),

@@ -11,14 +11,15 @@ use std::io::{self, Read, Write};
 use bytes::Bytes;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::{Commit, Snapshot, Storage, WriteBatch};
+use super::{Snapshot, Storage, WriteBatch};
 
-/// Writes the records between two keys and returns their number. Periodically calls `progress` with the number so far.
+/// Writes the records between two keys and returns their number. Before each block, calls `progress` with the number so far, which
+/// can end the backup with an error.
 pub(crate) fn write(
     snapshot: &dyn Snapshot,
     (start, end): (&[u8], &[u8]),
     mut to: impl Write,
-    mut progress: impl FnMut(u64),
+    mut progress: impl FnMut(u64) -> io::Result<()>,
 ) -> io::Result<u64> {
     to.write_all(HEAD)?;
     let mut blocks = 0;
@@ -32,12 +33,13 @@ pub(crate) fn write(
         }
         count += 1;
         if block.len() >= BLOCK_BYTES {
+            progress(count)?;
             write_block(&mut to, &block, blocks)?;
             blocks += 1;
             block.clear();
-            progress(count);
         }
     }
+    progress(count)?;
     if !block.is_empty() {
         write_block(&mut to, &block, blocks)?;
         blocks += 1;
@@ -46,34 +48,7 @@ pub(crate) fn write(
     write_block(&mut to, &[], blocks)?;
     write_block(&mut to, &count.to_be_bytes(), blocks + 1)?;
     to.flush()?;
-    progress(count);
     Ok(count)
-}
-
-/// The output of a backup. It fails when the storage has to be opened again, because the snapshot of a backup, which may take hours,
-/// would prevent that.
-pub(crate) struct Interruptible<'s, W> {
-    to: W,
-    storage: &'s dyn Storage,
-}
-
-impl<'s, W> Interruptible<'s, W> {
-    pub(crate) const fn new(to: W, storage: &'s dyn Storage) -> Self {
-        Self { to, storage }
-    }
-}
-
-impl<W: Write> Write for Interruptible<'_, W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self.storage.is_writable() {
-            Err(error) if error.is_temporary() => Err(io::Error::other(error)),
-            _ => self.to.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.to.flush()
-    }
 }
 
 /// Reads a backup to its end, passes the records block by block to `visit`, and returns their number.
@@ -123,7 +98,6 @@ pub(crate) fn restore(
     from: impl Read,
     storage: &dyn Storage,
     mut progress: impl FnMut(u64),
-    mut wait: impl FnMut(Commit) -> io::Result<()>,
 ) -> io::Result<u64> {
     let mut count = 0;
     let read = read(from, |records| {
@@ -134,12 +108,12 @@ pub(crate) fn restore(
         }
         let commit = storage.commit(batch).map_err(io::Error::other)?;
         if storage.has_backpressure() {
-            wait(commit)?;
+            commit.wait().map_err(io::Error::other)?;
         }
         progress(count);
         Ok(())
     })?;
-    wait(storage.wait_durable())?;
+    storage.wait_durable().wait().map_err(io::Error::other)?;
     Ok(read)
 }
 
@@ -229,14 +203,14 @@ mod tests {
     fn backup() -> Vec<u8> {
         let mut bytes = Vec::new();
         let all = (&[0][..], &[0xFF][..]);
-        let count = write(&*storage().snapshot(), all, &mut bytes, |_| {});
+        let count = write(&*storage().snapshot(), all, &mut bytes, |_| Ok(()));
         assert_eq!(count.unwrap(), 3_000);
         bytes
     }
 
     fn restored(bytes: &[u8]) -> io::Result<MemoryStorage> {
         let storage = MemoryStorage::default();
-        restore(bytes, &storage, |_| {}, |_| Ok(()))?;
+        restore(bytes, &storage, |_| {})?;
         Ok(storage)
     }
 

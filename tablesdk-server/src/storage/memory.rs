@@ -42,7 +42,7 @@ impl Storage for MemoryStorage {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let mut map = self.map();
-        for write in batch {
+        for write in batch.writes {
             match write {
                 Write::Delete(key) => {
                     map.remove_mut(&key);

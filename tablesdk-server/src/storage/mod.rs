@@ -25,7 +25,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 #[cfg(feature = "durable")]
-pub(crate) use backup::{Interruptible, read as read_backup, restore, write as write_backup};
+pub(crate) use backup::{read as read_backup, restore, write as write_backup};
 pub(crate) use closed::Closed;
 pub(crate) use commit::Commit;
 #[cfg(feature = "durable")]
@@ -131,7 +131,8 @@ impl StorageError {
 /// Writes that happen together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WriteBatch {
-    writes: Vec<Write>,
+    /// In the order in which they are applied.
+    pub(crate) writes: Vec<Write>,
 }
 
 impl WriteBatch {
@@ -157,16 +158,6 @@ impl WriteBatch {
     /// Removes the record under a key, if there is one.
     pub(crate) fn delete(&mut self, key: impl Into<Bytes>) {
         self.writes.push(Write::Delete(key.into()));
-    }
-}
-
-/// In the order in which they were added.
-impl IntoIterator for WriteBatch {
-    type Item = Write;
-    type IntoIter = std::vec::IntoIter<Write>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.writes.into_iter()
     }
 }
 

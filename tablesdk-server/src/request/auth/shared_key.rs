@@ -24,7 +24,7 @@ pub(super) fn verify(
     head: &Parts,
 ) -> Result<(), ServiceError> {
     let is_recent = signed_date(&head.headers).is_some_and(|date| {
-        date.abs_diff(context.now()) <= Duration::from_secs(CLOCK_SKEW_SECONDS_MAX)
+        date.abs_diff(context.now) <= Duration::from_secs(CLOCK_SKEW_SECONDS_MAX)
     });
     if account != context.account() || !is_recent {
         return Err(ErrorCode::AuthenticationFailed.into());

@@ -47,7 +47,7 @@ pub(super) async fn handle(
     };
     let refused = || part_refusal(context, &ErrorCode::InvalidInput.into());
     let more = std::iter::repeat_with(refused).take(surplus).collect();
-    Ok(response.encode(context.request_id(), more))
+    Ok(response.encode(context.request_id, more))
 }
 
 async fn carry_out_query(
@@ -135,7 +135,7 @@ async fn carry_out(
         },
         // SERVICE: the error is that of the first change that fails, whether it is malformed or cannot be applied.
         Some(refusal) => match engine
-            .dry_run(context.account(), &command, context.now())
+            .dry_run(context.account(), &command, context.now)
             .await
         {
             Ok(()) => return Ok(Err(refusal)),

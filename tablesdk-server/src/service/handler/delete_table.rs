@@ -14,6 +14,6 @@ use crate::service::clean_up;
 pub(super) async fn handle(engine: &Arc<Engine>, context: &Context, request: &Request) -> Handled {
     let command = engine.delete_table(&request.name);
     engine.commit(context.account(), &command).await?;
-    clean_up::start(engine, context.timer()).await;
+    clean_up::start(engine, context.timer).await;
     Ok(Response.encode())
 }

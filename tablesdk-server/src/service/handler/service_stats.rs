@@ -15,7 +15,7 @@ pub(super) fn handle(context: &Context) -> Handled {
     }
     let stats = ServiceStats {
         status: GeoReplicationStatus::Live,
-        last_sync_time: Some(context.now()),
+        last_sync_time: Some(context.now),
     };
     Ok(Response { stats }.encode())
 }

@@ -29,40 +29,42 @@ pub(super) struct Directory {
 impl Directory {
     /// Creates the data directory, or checks that this version reads and writes its format.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
-        let directory = Self {
-            path: path.to_owned(),
-            lock: OnceLock::new(),
-            landmarks: OnceLock::new(),
-            version: OnceLock::new(),
-        };
+        let directory = Self::at(path);
         directory
             .make()
-            .map_err(|error| directory.io("cannot be made", &error))?;
-        match fs::read(directory.format()) {
-            Ok(text) => directory.check_format(&text)?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => directory.write_format()?,
-            Err(error) => return Err(directory.io("cannot be read", &error)),
+            .map_err(|error| directory.io("cannot be created", &error))?;
+        if !directory.has_format()? {
+            directory.write_format()?;
         }
         Ok(directory)
     }
 
     /// Checks an existing data directory, and creates none.
     pub(super) fn existing(path: &Path) -> io::Result<Self> {
-        let directory = Self {
+        let directory = Self::at(path);
+        if directory.has_format()? {
+            return Ok(directory);
+        }
+        let why = "is not a data directory: it has no file FORMAT";
+        Err(directory.error(io::ErrorKind::NotFound, why))
+    }
+
+    fn at(path: &Path) -> Self {
+        Self {
             path: path.to_owned(),
             lock: OnceLock::new(),
             landmarks: OnceLock::new(),
             version: OnceLock::new(),
-        };
-        match fs::read(directory.format()) {
-            Ok(text) => directory.check_format(&text)?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let why = "is none: there is no file FORMAT in it";
-                return Err(directory.error(io::ErrorKind::NotFound, why));
-            }
-            Err(error) => return Err(directory.io("cannot be read", &error)),
         }
-        Ok(directory)
+    }
+
+    /// Whether it has a file `FORMAT`, which must name the format of this version.
+    fn has_format(&self) -> io::Result<bool> {
+        match fs::read(self.format()) {
+            Ok(text) => self.check_format(&text).map(|()| true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(self.io("cannot be read", &error)),
+        }
     }
 
     fn make(&self) -> io::Result<()> {

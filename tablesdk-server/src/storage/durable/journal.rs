@@ -8,8 +8,7 @@
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Seek as _, SeekFrom};
-use std::ops::Range;
+use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::Xxh3;
@@ -140,18 +139,15 @@ impl Group {
     }
 }
 
-/// Reads a file once, from start to end, through a window, without copying items, and computes checksums of long pieces.
+/// Reads a file once, from start to end.
 struct Reader {
-    input: File,
-    /// The number of bytes that are not in the window yet.
+    input: BufReader<File>,
+    /// The number of bytes that are not read yet.
     left: u64,
-    window: Vec<u8>,
-    /// The part of the window that was not taken yet.
-    rest: Range<usize>,
-    /// The start of the taken bytes that are not in the checksum yet.
-    unhashed: usize,
-    /// The number of bytes taken.
+    /// The number of bytes read.
     at: u64,
+    /// The bytes of the last read.
+    bytes: Vec<u8>,
     checksum: Xxh3,
 }
 
@@ -160,11 +156,9 @@ impl Reader {
         let input = File::open(path)?;
         Ok(Self {
             left: input.metadata()?.len(),
-            input,
-            window: vec![0; WINDOW_BYTES],
-            rest: 0..0,
-            unhashed: 0,
+            input: BufReader::with_capacity(BUFFER_BYTES, input),
             at: 0,
+            bytes: Vec::new(),
             checksum: Xxh3::new(),
         })
     }
@@ -175,8 +169,8 @@ impl Reader {
             return Ok(None);
         };
         let [c0, c1, c2, c3, sequence @ ..] = start;
+        // It covers the items.
         self.checksum.reset();
-        self.unhashed = self.rest.start;
         let mut mark = None;
         for _ in 0..u32::from_le_bytes([c0, c1, c2, c3]) {
             let Some(found) = self.item()? else {
@@ -184,8 +178,6 @@ impl Reader {
             };
             mark = mark.or(found);
         }
-        self.hash();
-        // Of everything from the first item to here.
         let found = self.checksum.digest();
         let (Some([END]), Some(checksum), Some(MAGIC)) =
             (self.array()?, self.array()?, self.array()?)
@@ -204,91 +196,54 @@ impl Reader {
     /// Reads an item. The inner value is the mark of the group, if the item is one.
     #[expect(clippy::option_option, reason = "the outer one is the end")]
     fn item(&mut self) -> io::Result<Option<Option<GroupMark>>> {
-        let Some([ITEM, _, compression, head @ ..]) = self.array::<21>()? else {
+        let Some(start @ [ITEM, _, compression, head @ ..]) = self.array::<21>()? else {
             return Ok(None);
         };
+        self.checksum.update(&start);
         // The keyspace and the uncompressed length are not needed.
         let [.., k0, k1, _, _, _, _, r0, r1, r2, r3] = head;
         let key_length = usize::from(u16::from_le_bytes([k0, k1]));
         let record_length = usize::try_from(u32::from_le_bytes([r0, r1, r2, r3]));
         let length = record_length.map_or(usize::MAX, |length| length.saturating_add(key_length));
-        let Some(item) = self.take(length)? else {
+        if !self.read(length)? {
             return Ok(None);
-        };
-        Ok(Some(match item.split_at_checked(key_length) {
+        }
+        self.checksum.update(&self.bytes);
+        Ok(Some(match self.bytes.split_at_checked(key_length) {
             Some((GROUP_KEY, record)) if compression == 0 => GroupMark::read(record),
             _ => None,
         }))
     }
 
     fn array<const N: usize>(&mut self) -> io::Result<Option<[u8; N]>> {
-        Ok(self.take(N)?.and_then(|bytes| bytes.try_into().ok()))
+        let is_read = self.read(N)?;
+        Ok(is_read
+            .then(|| self.bytes.as_slice().try_into().ok())
+            .flatten())
     }
 
-    /// The next bytes, if the file has that many.
-    fn take(&mut self, count: usize) -> io::Result<Option<&[u8]>> {
-        if self.rest.len() < count && !self.fill(count)? {
-            return Ok(None);
-        }
-        let taken = self.rest.start..self.rest.start.saturating_add(count);
-        self.rest.start = taken.end;
-        self.at = self.at.saturating_add(as_length(count));
-        Ok(self.window.get(taken))
-    }
-
-    /// Moves the window until it has this many bytes to take; false if the file has fewer.
-    fn fill(&mut self, count: usize) -> io::Result<bool> {
-        let missing = count.saturating_sub(self.rest.len());
-        if as_length(missing) > self.left {
+    /// Reads the next bytes; false if the file has fewer.
+    fn read(&mut self, count: usize) -> io::Result<bool> {
+        let length = as_length(count);
+        if length > self.left {
             return Ok(false);
         }
-        self.hash();
-        self.window.copy_within(self.rest.clone(), 0);
-        self.rest = 0..self.rest.len();
-        self.unhashed = 0;
-        if self.window.len() < count {
-            self.window.resize(count, 0);
-        }
-        while self.rest.len() < count {
-            let room = self.window.get_mut(self.rest.end..).unwrap_or_default();
-            let room_length = room.len();
-            let room = match usize::try_from(self.left) {
-                Ok(left) => room.get_mut(..left.min(room_length)).unwrap_or_default(),
-                Err(_) => room,
-            };
-            let read = match self.input.read(room) {
-                // The file was truncated in the meantime.
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(read) => read,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
-            };
-            self.rest.end = self.rest.end.saturating_add(read);
-            self.left = self.left.saturating_sub(as_length(read));
-        }
+        self.bytes.resize(count, 0);
+        // This fails if the file was truncated in the meantime.
+        self.input.read_exact(&mut self.bytes)?;
+        self.left -= length;
+        self.at += length;
         Ok(true)
-    }
-
-    /// Adds the bytes taken since the last call to the checksum.
-    fn hash(&mut self) {
-        if let Some(taken) = self.window.get(self.unhashed..self.rest.start) {
-            self.checksum.update(taken);
-        }
-        self.unhashed = self.rest.start;
     }
 
     /// Whether nothing was written from this position on: the store allocates files in advance.
     fn is_zero_from(&mut self, from: u64) -> io::Result<bool> {
         self.input.seek(SeekFrom::Start(from))?;
-        self.left = self.input.metadata()?.len().saturating_sub(from);
-        self.rest = 0..0;
-        self.unhashed = 0;
+        self.left = self.input.get_ref().metadata()?.len().saturating_sub(from);
         while self.left > 0 {
             let left = usize::try_from(self.left).unwrap_or(usize::MAX);
-            let Some(bytes) = self.take(left.min(ZEROS.len()))? else {
-                return Ok(false);
-            };
-            if ZEROS.get(..bytes.len()) != Some(bytes) {
+            self.read(left.min(BUFFER_BYTES))?;
+            if self.bytes.iter().any(|byte| *byte != 0) {
                 return Ok(false);
             }
         }
@@ -303,9 +258,8 @@ fn as_length(count: usize) -> u64 {
 const START: u8 = 1;
 const ITEM: u8 = 2;
 const END: u8 = 3;
-const ZEROS: &[u8] = &[0; WINDOW_BYTES];
-/// The size of a read, which fits into the second-level cache of a processor.
-const WINDOW_BYTES: usize = 256 * 1024;
+/// The size of a read of the file.
+const BUFFER_BYTES: usize = 256 * 1024;
 /// How far the store may advance its sequence numbers while a group waits to be written.
 const SEQUENCE_ROOM: u64 = 1 << 16;
 /// Ends each group.
@@ -352,8 +306,8 @@ mod tests {
     #[test]
     fn groups_are_read_wherever_the_window_cuts_them() {
         // Among them records that end just before, on and behind the end of a window, and ones that no window holds.
-        let near = (0..60).map(|less| WINDOW_BYTES - less);
-        let lengths = [0, 1, 2 * WINDOW_BYTES, 5 * WINDOW_BYTES + 7].into_iter();
+        let near = (0..60).map(|less| BUFFER_BYTES - less);
+        let lengths = [0, 1, 2 * BUFFER_BYTES, 5 * BUFFER_BYTES + 7].into_iter();
         let mut bytes = Vec::new();
         let mut ends = vec![0];
         for (number, length) in (1..).zip(lengths.chain(near)) {
@@ -361,7 +315,7 @@ mod tests {
             ends.push(bytes.len());
         }
         let last = u64::try_from(ends.len() - 1).unwrap();
-        for zeros in [0, 1, WINDOW_BYTES, 3 * WINDOW_BYTES + 1] {
+        for zeros in [0, 1, BUFFER_BYTES, 3 * BUFFER_BYTES + 1] {
             let journals = read_bytes(&[&bytes[..], &vec![0; zeros]].concat());
             assert_eq!(journals.last, Some(last), "{zeros}");
             assert!(journals.tail.is_none(), "{zeros}");

@@ -14,7 +14,7 @@ pub(super) type Writes = Map<Option<Bytes>>;
 
 /// Adds a batch to writes that come before it.
 pub(super) fn add(writes: &mut Writes, batch: WriteBatch) {
-    for write in batch {
+    for write in batch.writes {
         match write {
             Write::Delete(key) => writes.insert_mut(key, None),
             Write::Put(key, record) => writes.insert_mut(key, Some(record)),
