@@ -172,6 +172,8 @@ fn command() -> Command {
             .help(help)
     };
     Command::new("load")
+        // `cargo bench` passes it.
+        .arg(Arg::new("bench").long("bench").hide(true).action(ArgAction::SetTrue))
         .about("Measures a table server beside a bare HTTP server that answers the same bytes.")
         .after_help("Without --endpoint it measures tablesdk-server in this process, on threads of its own.")
         .arg(
