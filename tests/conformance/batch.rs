@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::client::Response;
-use crate::run::{Outcome, Suite, entity_path, holds, refused, same};
+use crate::run::{Outcome, Suite, choice, entity_path, holds, refused, rule, same};
 
 /// A change: verb, path below the account, headers and body.
 type Change = (&'static str, String, &'static str, String);
@@ -51,61 +51,53 @@ fn part_refused(response: &Response, index: usize, status: u16, code: &str) -> O
 
 pub(crate) async fn check(suite: &mut Suite) {
     let table = suite.table().await;
-    suite
-        .rule("7.3 all kinds of changes, with responses in order", async |suite| {
-            for row in ["delete", "merge", "replace"] {
-                suite.insert(&table, &format!(r#""PartitionKey":"p","RowKey":"{row}","a":1,"b":1"#)).await?;
-            }
-            let response = send(suite, &[
-                insert(&table, "new"),
-                on("DELETE", &table, "delete", "If-Match: *\r\n", ""),
-                on("PATCH", &table, "merge", "If-Match: *\r\n", r#"{"a":2}"#),
-                on("PUT", &table, "replace", "If-Match: *\r\n", r#"{"a":2}"#),
-                on("MERGE", &table, "upsert", "", r#"{"a":2}"#),
-                on("PUT", &table, "upsert2", "", r#"{"a":"}\r\n--c"}"#),
-            ])
-            .await;
-            same("outer status", &response.status, &202)?;
-            same("statuses", &statuses(&response), &vec![204; 6])?;
-            same("ETags", &response.body.matches("\r\nETag: W/\"").count(), &5)?;
-            let outer = response.header("Content-Type").unwrap_or_default();
-            holds(outer, outer.starts_with("multipart/mixed; boundary=batchresponse_"))?;
-            same("merged", &suite.entity(&table, "p", "merge").await?, &json!({"PartitionKey":"p","RowKey":"merge","a":2,"b":1}))?;
-            same("replaced", &suite.entity(&table, "p", "replace").await?, &json!({"PartitionKey":"p","RowKey":"replace","a":2}))?;
-            refused(&suite.ask(&format!("GET {}", entity_path(&table, "p", "delete")), &[], "").await, 404, "ResourceNotFound")
-        })
+    rule!(suite, "7.3 all kinds of changes, with responses in order", {
+        for row in ["delete", "merge", "replace"] {
+            suite.insert(&table, &format!(r#""PartitionKey":"p","RowKey":"{row}","a":1,"b":1"#)).await?;
+        }
+        let response = send(suite, &[
+            insert(&table, "new"),
+            on("DELETE", &table, "delete", "If-Match: *\r\n", ""),
+            on("PATCH", &table, "merge", "If-Match: *\r\n", r#"{"a":2}"#),
+            on("PUT", &table, "replace", "If-Match: *\r\n", r#"{"a":2}"#),
+            on("MERGE", &table, "upsert", "", r#"{"a":2}"#),
+            on("PUT", &table, "upsert2", "", r#"{"a":"}\r\n--c"}"#),
+        ])
         .await;
-    suite
-        .rule("7.3 an empty change set", async |suite| {
-            let response = send(suite, &[]).await;
-            same("outer status", &response.status, &202)?;
-            same("statuses", &statuses(&response).len(), &0)?;
-            let sets = response.body.matches("Content-Type: multipart/mixed; boundary=changesetresponse_").count();
-            same("change sets", &sets, &1)
-        })
-        .await;
-    suite
-        .rule("7.3 what surrounds the parts, as parsers of SDKs want it", async |suite| {
-            let response = send(suite, &[insert(&table, "framed")]).await;
-            let body = &response.body;
-            let start = body.split("\r\n").take(3).collect::<Vec<_>>();
-            holds(format!("{start:?}"), start[0].starts_with("--batchresponse_"))?;
-            holds(format!("{start:?}"), start[1].starts_with("Content-Type: multipart/mixed; boundary=changesetresponse_"))?;
-            holds("the end", body.trim_end().ends_with("--"))?;
-            same("lines end in CRLF", &body.matches('\n').count(), &body.matches("\r\n").count())?;
-            holds("Location", body.contains(&format!("\r\nLocation: {}{}\r\n", suite.account.url(), format_args!("/{table}(PartitionKey='p',RowKey='framed')"))))?;
-            holds("DataServiceId", body.contains("\r\nDataServiceId: "))?;
-            holds("DataServiceVersion", body.contains("\r\nDataServiceVersion: 3.0;\r\n"))
-        })
-        .await;
-    suite
-        .rule("7.3 content is returned where it is wanted", async |suite| {
-            let (verb, path, _, body) = insert(&table, "content");
-            let response = send(suite, &[(verb, path, "Prefer: return-content\r\n", body)]).await;
-            same("statuses", &statuses(&response), &vec![201])?;
-            holds("the entity", response.body.contains(r#""RowKey":"content""#))
-        })
-        .await;
+        same("outer status", &response.status, &202)?;
+        same("statuses", &statuses(&response), &vec![204; 6])?;
+        same("ETags", &response.body.matches("\r\nETag: W/\"").count(), &5)?;
+        let outer = response.header("Content-Type").unwrap_or_default();
+        holds(outer, outer.starts_with("multipart/mixed; boundary=batchresponse_"))?;
+        same("merged", &suite.entity(&table, "p", "merge").await?, &json!({"PartitionKey":"p","RowKey":"merge","a":2,"b":1}))?;
+        same("replaced", &suite.entity(&table, "p", "replace").await?, &json!({"PartitionKey":"p","RowKey":"replace","a":2}))?;
+        refused(&suite.ask(&format!("GET {}", entity_path(&table, "p", "delete")), &[], "").await, 404, "ResourceNotFound")
+    });
+    rule!(suite, "7.3 an empty change set", {
+        let response = send(suite, &[]).await;
+        same("outer status", &response.status, &202)?;
+        same("statuses", &statuses(&response).len(), &0)?;
+        let sets = response.body.matches("Content-Type: multipart/mixed; boundary=changesetresponse_").count();
+        same("change sets", &sets, &1)
+    });
+    rule!(suite, "7.3 what surrounds the parts, as parsers of SDKs want it", {
+        let response = send(suite, &[insert(&table, "framed")]).await;
+        let body = &response.body;
+        let start = body.split("\r\n").take(3).collect::<Vec<_>>();
+        holds(format!("{start:?}"), start[0].starts_with("--batchresponse_"))?;
+        holds(format!("{start:?}"), start[1].starts_with("Content-Type: multipart/mixed; boundary=changesetresponse_"))?;
+        holds("the end", body.trim_end().ends_with("--"))?;
+        same("lines end in CRLF", &body.matches('\n').count(), &body.matches("\r\n").count())?;
+        holds("Location", body.contains(&format!("\r\nLocation: {}{}\r\n", suite.account.url(), format_args!("/{table}(PartitionKey='p',RowKey='framed')"))))?;
+        holds("DataServiceId", body.contains("\r\nDataServiceId: "))?;
+        holds("DataServiceVersion", body.contains("\r\nDataServiceVersion: 3.0;\r\n"))
+    });
+    rule!(suite, "7.3 content is returned where it is wanted", {
+        let (verb, path, _, body) = insert(&table, "content");
+        let response = send(suite, &[(verb, path, "Prefer: return-content\r\n", body)]).await;
+        same("statuses", &statuses(&response), &vec![201])?;
+        holds("the entity", response.body.contains(r#""RowKey":"content""#))
+    });
     let stale = "If-Match: W/\"datetime'2021-09-21T01%3A04%3A37.9678478Z'\"\r\n";
     let elsewhere = r#"{"PartitionKey":"q","RowKey":"x"}"#.to_owned();
     let missing = "ConfMissing";
@@ -132,145 +124,117 @@ pub(crate) async fn check(suite: &mut Suite) {
         ("a key with a slash", on("PUT", &table, "a/b", "", "{}"), 400, "OutOfRangeInput"),
     ];
     for (rule, change, status, code) in failures {
-        suite
-            .rule(&format!("7.4 {rule}: the change is named, and nothing happens"), async |suite| {
-                let before = suite.rows(&table, "").await?;
-                let later = [insert(&table, "last"), insert(&table, "new"), ("GET", "/".to_owned(), "", String::new())];
-                // Later changes are not read, valid or not.
-                for later in [&later[..0], &later[..1], &later[1..]] {
-                    let response = send(suite, &[&[insert(&table, "first"), change.clone()], later].concat()).await;
-                    part_refused(&response, 1, status, code)?;
-                    same("rows", &suite.rows(&table, "").await?, &before)?;
-                }
-                Ok(())
-            })
-            .await;
+        rule!(suite, &format!("7.4 {rule}: the change is named, and nothing happens"), {
+            let before = suite.rows(&table, "").await?;
+            let later = [insert(&table, "last"), insert(&table, "new"), ("GET", "/".to_owned(), "", String::new())];
+            // Later changes are not read, valid or not.
+            for later in [&later[..0], &later[..1], &later[1..]] {
+                let response = send(suite, &[&[insert(&table, "first"), change.clone()], later].concat()).await;
+                part_refused(&response, 1, status, code)?;
+                same("rows", &suite.rows(&table, "").await?, &before)?;
+            }
+            Ok(())
+        });
         // What was written all the same must not fail the rules that follow.
         for row in ["first", "last", "x"] {
             let line = format!("DELETE {}", entity_path(&table, "p", row));
             suite.ask(&line, &["If-Match: *"], "").await;
         }
     }
-    suite
-        .rule("7.2 an entity without properties of its own", async |suite| {
-            let response = send(suite, &[on("PUT", &table, "bare", "", "{}"), insert(&table, "bare2")]).await;
-            same("outer status", &response.status, &202)?;
-            same("statuses", &statuses(&response), &vec![204; 2])
-        })
-        .await;
-    suite
-        .choice("7.4 the messages of refused changes", async |suite| {
-            for (change, message) in [
-                (insert(&table, "new"), "The specified entity already exists."),
-                (on("DELETE", &table, "none", "If-Match: *\r\n", ""), "The specified resource does not exist."),
-                (on("DELETE", &table, "merge", stale, ""), "The update condition specified in the request was not satisfied."),
-                (on("DELETE", &table, "merge", "", ""), "One of the request inputs is not valid."),
-                (on("PUT", &table, "first", "", "{}"), "The batch request contains multiple changes with same row key. An entity can appear only once in a batch request."),
-                (("POST", format!("/{table}"), "", elsewhere.clone()), "All commands in a batch must operate on same entity group."),
-                (("PUT", format!("/{table}"), "", "{}".to_owned()), "The requested method is not allowed on the specified resource."),
-                (("POST", format!("/{table}"), "", r#"{"PartitionKey":"p"}"#.to_owned()), "The values are not specified for all properties in the entity."),
-                (on("PUT", &table, "x", "", r#"{"a-b":1}"#), "The property name is invalid."),
-                (on("PUT", &table, "a/b", "", "{}"), "The 'RowKey' parameter of value 'a/b' is out of range."),
-            ] {
-                let response = send(suite, &[insert(&table, "first"), change]).await;
-                holds(&response.body, response.body.contains(&format!(r#""1:{message}\nRequestId:"#)))?;
-            }
-            Ok(())
-        })
-        .await;
-    suite
-        .choice("7.4 the first change that cannot be applied is named, although a later one is malformed", async |suite| {
-            let malformed = ("POST", format!("/{table}"), "", "{".to_owned());
-            part_refused(&send(suite, &[insert(&table, "new"), malformed]).await, 0, 409, "EntityAlreadyExists")
-        })
-        .await;
-    suite
-        .rule("7.4 a missing table is the fault of the first change", async |suite| {
-            let response = send(suite, &[insert(missing, "x"), insert(missing, "y")]).await;
-            part_refused(&response, 0, 404, "TableNotFound")
-        })
-        .await;
-    suite
-        .choice("7.4 another table", async |suite| {
-            let response = send(suite, &[insert(&table, "first"), insert(missing, "y")]).await;
-            part_refused(&response, 1, 400, "CommandsInBatchActOnDifferentPartitions")
-        })
-        .await;
-    suite
-        .rule("7.1 100 changes", async |suite| {
-            let changes: Vec<_> = (0..100).map(|n| insert(&table, &format!("h{n}"))).collect();
-            let response = send(suite, &changes).await;
-            same("statuses", &statuses(&response), &vec![204; 100])
-        })
-        .await;
-    suite
-        .rule("0.1, 7.4 101 changes are refused at 99", async |suite| {
-            let changes: Vec<_> = (0..101).map(|n| insert(&table, &format!("i{n}"))).collect();
-            let response = send(suite, &changes).await;
-            let message = "99:The batch request operation exceeds the maximum 100 changes per change set.";
-            holds(&response.body, response.body.contains(message))?;
-            part_refused(&response, 99, 400, "InvalidInput")?;
-            same("rows", &suite.rows(&table, "$filter=RowKey%20ge%20'i'%20and%20RowKey%20lt%20'j'").await?.len(), &0)
-        })
-        .await;
-    suite
-        .rule("7.1 a query stands alone", async |suite| {
-            let body = format!(
-                "--batch_1\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nGET {}{} HTTP/1.1\r\nAccept: application/json;odata=nometadata\r\n\r\n\r\n--batch_1--\r\n",
-                suite.account.url(),
-                entity_path(&table, "p", "new")
-            );
-            let response = suite.done("POST /$batch", &["Content-Type: multipart/mixed; boundary=batch_1"], &body).await?;
-            same("statuses", &statuses(&response), &vec![200])?;
-            holds("the entity", response.body.contains(r#""RowKey":"new""#))
-        })
-        .await;
-    suite
-        .rule("7.2 line feeds alone, and an end without its dashes", async |suite| {
-            let body = format!(
-                "--batch_1\nContent-Type: multipart/mixed; boundary=changeset_1\n\n--changeset_1\nContent-Type: application/http\nContent-Transfer-Encoding: binary\n\nPUT {}{} HTTP/1.1\ncontent-type: application/json\n\n{{\"n\":1}}\n--changeset_1--\n--batch_1\n",
-                suite.account.url(),
-                entity_path(&table, "p", "feeds")
-            );
-            let response = suite.done("POST /$batch", &["Content-Type: multipart/mixed; boundary=batch_1", "Accept: */*"], &body).await?;
-            same("statuses", &statuses(&response), &vec![204])
-        })
-        .await;
-    suite
-        .rule("7.2 any boundary", async |suite| {
-            let path = entity_path(&table, "p", "boundary");
-            let url = suite.account.url();
-            let body = format!("--x'()+_,-./:=?y\r\nContent-Type: multipart/mixed; boundary=z\r\n\r\n--z\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nPUT {url}{path} HTTP/1.1\r\ncontent-type: application/json\r\n\r\n{{\"n\":1}}\r\n--z--\r\n--x'()+_,-./:=?y--\r\n");
-            let content_type = "Content-Type: multipart/mixed; boundary=\"x'()+_,-./:=?y\"";
-            let response = suite.done("POST /$batch", &[content_type], &body).await?;
-            same("statuses", &statuses(&response), &vec![204])
-        })
-        .await;
+    rule!(suite, "7.2 an entity without properties of its own", {
+        let response = send(suite, &[on("PUT", &table, "bare", "", "{}"), insert(&table, "bare2")]).await;
+        same("outer status", &response.status, &202)?;
+        same("statuses", &statuses(&response), &vec![204; 2])
+    });
+    choice!(suite, "7.4 the messages of refused changes", {
+        for (change, message) in [
+            (insert(&table, "new"), "The specified entity already exists."),
+            (on("DELETE", &table, "none", "If-Match: *\r\n", ""), "The specified resource does not exist."),
+            (on("DELETE", &table, "merge", stale, ""), "The update condition specified in the request was not satisfied."),
+            (on("DELETE", &table, "merge", "", ""), "One of the request inputs is not valid."),
+            (on("PUT", &table, "first", "", "{}"), "The batch request contains multiple changes with same row key. An entity can appear only once in a batch request."),
+            (("POST", format!("/{table}"), "", elsewhere.clone()), "All commands in a batch must operate on same entity group."),
+            (("PUT", format!("/{table}"), "", "{}".to_owned()), "The requested method is not allowed on the specified resource."),
+            (("POST", format!("/{table}"), "", r#"{"PartitionKey":"p"}"#.to_owned()), "The values are not specified for all properties in the entity."),
+            (on("PUT", &table, "x", "", r#"{"a-b":1}"#), "The property name is invalid."),
+            (on("PUT", &table, "a/b", "", "{}"), "The 'RowKey' parameter of value 'a/b' is out of range."),
+        ] {
+            let response = send(suite, &[insert(&table, "first"), change]).await;
+            holds(&response.body, response.body.contains(&format!(r#""1:{message}\nRequestId:"#)))?;
+        }
+        Ok(())
+    });
+    choice!(suite, "7.4 the first change that cannot be applied is named, although a later one is malformed", {
+        let malformed = ("POST", format!("/{table}"), "", "{".to_owned());
+        part_refused(&send(suite, &[insert(&table, "new"), malformed]).await, 0, 409, "EntityAlreadyExists")
+    });
+    rule!(suite, "7.4 a missing table is the fault of the first change", {
+        let response = send(suite, &[insert(missing, "x"), insert(missing, "y")]).await;
+        part_refused(&response, 0, 404, "TableNotFound")
+    });
+    choice!(suite, "7.4 another table", {
+        let response = send(suite, &[insert(&table, "first"), insert(missing, "y")]).await;
+        part_refused(&response, 1, 400, "CommandsInBatchActOnDifferentPartitions")
+    });
+    rule!(suite, "7.1 100 changes", {
+        let changes: Vec<_> = (0..100).map(|n| insert(&table, &format!("h{n}"))).collect();
+        let response = send(suite, &changes).await;
+        same("statuses", &statuses(&response), &vec![204; 100])
+    });
+    rule!(suite, "0.1, 7.4 101 changes are refused at 99", {
+        let changes: Vec<_> = (0..101).map(|n| insert(&table, &format!("i{n}"))).collect();
+        let response = send(suite, &changes).await;
+        let message = "99:The batch request operation exceeds the maximum 100 changes per change set.";
+        holds(&response.body, response.body.contains(message))?;
+        part_refused(&response, 99, 400, "InvalidInput")?;
+        same("rows", &suite.rows(&table, "$filter=RowKey%20ge%20'i'%20and%20RowKey%20lt%20'j'").await?.len(), &0)
+    });
+    rule!(suite, "7.1 a query stands alone", {
+        let body = format!(
+            "--batch_1\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nGET {}{} HTTP/1.1\r\nAccept: application/json;odata=nometadata\r\n\r\n\r\n--batch_1--\r\n",
+            suite.account.url(),
+            entity_path(&table, "p", "new")
+        );
+        let response = suite.done("POST /$batch", &["Content-Type: multipart/mixed; boundary=batch_1"], &body).await?;
+        same("statuses", &statuses(&response), &vec![200])?;
+        holds("the entity", response.body.contains(r#""RowKey":"new""#))
+    });
+    rule!(suite, "7.2 line feeds alone, and an end without its dashes", {
+        let body = format!(
+            "--batch_1\nContent-Type: multipart/mixed; boundary=changeset_1\n\n--changeset_1\nContent-Type: application/http\nContent-Transfer-Encoding: binary\n\nPUT {}{} HTTP/1.1\ncontent-type: application/json\n\n{{\"n\":1}}\n--changeset_1--\n--batch_1\n",
+            suite.account.url(),
+            entity_path(&table, "p", "feeds")
+        );
+        let response = suite.done("POST /$batch", &["Content-Type: multipart/mixed; boundary=batch_1", "Accept: */*"], &body).await?;
+        same("statuses", &statuses(&response), &vec![204])
+    });
+    rule!(suite, "7.2 any boundary", {
+        let path = entity_path(&table, "p", "boundary");
+        let url = suite.account.url();
+        let body = format!("--x'()+_,-./:=?y\r\nContent-Type: multipart/mixed; boundary=z\r\n\r\n--z\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nPUT {url}{path} HTTP/1.1\r\ncontent-type: application/json\r\n\r\n{{\"n\":1}}\r\n--z--\r\n--x'()+_,-./:=?y--\r\n");
+        let content_type = "Content-Type: multipart/mixed; boundary=\"x'()+_,-./:=?y\"";
+        let response = suite.done("POST /$batch", &[content_type], &body).await?;
+        same("statuses", &statuses(&response), &vec![204])
+    });
     for (rule, url) in [("another host", "https://elsewhere.example:1"), ("no host", "")] {
-        suite
-            .rule(&format!("7.2 URLs of {rule}"), async |suite| {
-                let path = format!("{}{}", suite.account.path, entity_path(&table, "p", "hosts"));
-                let body = format!("--batch_1\r\nContent-Type: multipart/mixed; boundary=\"changeset_1 1\"\r\n\r\n--changeset_1 1\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nPUT {url}{path} HTTP/1.1\r\ncontent-type: application/json\r\n\r\n{{\"n\":1}}\r\n--changeset_1 1--\r\n--batch_1--\r\n");
-                let response = suite.done("POST /$batch", &["Content-Type: multipart/mixed; boundary=\"batch_1\""], &body).await?;
-                same("statuses", &statuses(&response), &vec![204])
-            })
-            .await;
+        rule!(suite, &format!("7.2 URLs of {rule}"), {
+            let path = format!("{}{}", suite.account.path, entity_path(&table, "p", "hosts"));
+            let body = format!("--batch_1\r\nContent-Type: multipart/mixed; boundary=\"changeset_1 1\"\r\n\r\n--changeset_1 1\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nPUT {url}{path} HTTP/1.1\r\ncontent-type: application/json\r\n\r\n{{\"n\":1}}\r\n--changeset_1 1--\r\n--batch_1--\r\n");
+            let response = suite.done("POST /$batch", &["Content-Type: multipart/mixed; boundary=\"batch_1\""], &body).await?;
+            same("statuses", &statuses(&response), &vec![204])
+        });
     }
-    suite
-        .rule("7.2 keys and values that look like framing", async |suite| {
-            let row = "x',RowKey='y";
-            let response = send(suite, &[on("PUT", &table, row, "", r#"{"a":"}{%7D --changeset_1 \r\n--batch_1-- HTTP/1.1"}"#)]).await;
-            same("statuses", &statuses(&response), &vec![204])?;
-            same("value", &suite.entity(&table, "p", row).await?["a"], &json!("}{%7D --changeset_1 \r\n--batch_1-- HTTP/1.1"))
-        })
-        .await;
-    suite
-        .rule("0.1, 7.5 a batch of more than 4 MiB", async |suite| {
-            let filler = "x".repeat(4 * 1024 * 1024);
-            let response = send(suite, &[on("PUT", &table, "big", "", &format!("{{\"a\":\"{filler}\"}}"))]).await;
-            refused(&response, 413, "RequestBodyTooLarge")
-        })
-        .await;
+    rule!(suite, "7.2 keys and values that look like framing", {
+        let row = "x',RowKey='y";
+        let response = send(suite, &[on("PUT", &table, row, "", r#"{"a":"}{%7D --changeset_1 \r\n--batch_1-- HTTP/1.1"}"#)]).await;
+        same("statuses", &statuses(&response), &vec![204])?;
+        same("value", &suite.entity(&table, "p", row).await?["a"], &json!("}{%7D --changeset_1 \r\n--batch_1-- HTTP/1.1"))
+    });
+    rule!(suite, "0.1, 7.5 a batch of more than 4 MiB", {
+        let filler = "x".repeat(4 * 1024 * 1024);
+        let response = send(suite, &[on("PUT", &table, "big", "", &format!("{{\"a\":\"{filler}\"}}"))]).await;
+        refused(&response, 413, "RequestBodyTooLarge")
+    });
     queries(suite, &table).await;
     framing(suite, &table).await;
     access(suite, &table).await;
@@ -290,28 +254,26 @@ const MULTIPART: &str = "Content-Type: multipart/mixed; boundary=batch_1";
 /// Queries in a batch.
 async fn queries(suite: &mut Suite, table: &str) {
     let query = |target: &str| part("batch_1", &format!("GET {target} HTTP/1.1\r\nAccept: application/json;odata=nometadata\r\n\r\n"));
-    suite
-        .choice("7.1 a query in a batch has pages and errors", async |suite| {
-            let url = suite.account.url();
-            let body = query(&format!("{url}/{table}()?$filter=RowKey%20ge%20'h1'&$top=1&$select=RowKey"));
-            let response = suite.done("POST /$batch", &[MULTIPART], &(body + "--batch_1--\r\n")).await?;
-            same("statuses", &statuses(&response), &[200])?;
-            holds("the page", response.body.contains(r#"{"value":[{"RowKey":"h1"}]}"#))?;
-            holds("the token", response.body.contains("\r\nx-ms-continuation-NextRowKey: 1!4!"))?;
-            same("change sets", &response.body.contains("changesetresponse"), &false)?;
-            for (target, status, code) in [
-                (&*format!("/{table}(PartitionKey='p',RowKey='none')"), 404, "ResourceNotFound"),
-                ("/ConfMissing()", 404, "TableNotFound"),
-                (&format!("/{table}()?$filter=a%20b"), 400, "InvalidInput"),
-                (&format!("/{table}()?$orderby=a"), 501, "NotImplemented"),
-            ] {
-                let response = suite.done("POST /$batch", &[MULTIPART], &(query(target) + "--batch_1--\r\n")).await?;
-                same(target, &statuses(&response), &[status])?;
-                holds(&response.body, response.body.contains(&format!(r#"{{"odata.error":{{"code":"{code}""#)))?;
-            }
-            Ok(())
-        })
-        .await;
+    choice!(suite, "7.1 a query in a batch has pages and errors", {
+        let url = suite.account.url();
+        let body = query(&format!("{url}/{table}()?$filter=RowKey%20ge%20'h1'&$top=1&$select=RowKey"));
+        let response = suite.done("POST /$batch", &[MULTIPART], &(body + "--batch_1--\r\n")).await?;
+        same("statuses", &statuses(&response), &[200])?;
+        holds("the page", response.body.contains(r#"{"value":[{"RowKey":"h1"}]}"#))?;
+        holds("the token", response.body.contains("\r\nx-ms-continuation-NextRowKey: 1!4!"))?;
+        same("change sets", &response.body.contains("changesetresponse"), &false)?;
+        for (target, status, code) in [
+            (&*format!("/{table}(PartitionKey='p',RowKey='none')"), 404, "ResourceNotFound"),
+            ("/ConfMissing()", 404, "TableNotFound"),
+            (&format!("/{table}()?$filter=a%20b"), 400, "InvalidInput"),
+            (&format!("/{table}()?$orderby=a"), 501, "NotImplemented"),
+        ] {
+            let response = suite.done("POST /$batch", &[MULTIPART], &(query(target) + "--batch_1--\r\n")).await?;
+            same(target, &statuses(&response), &[status])?;
+            holds(&response.body, response.body.contains(&format!(r#"{{"odata.error":{{"code":"{code}""#)))?;
+        }
+        Ok(())
+    });
 }
 
 /// What surrounds the changes, and the headers of the batch.
@@ -334,15 +296,13 @@ async fn framing(suite: &mut Suite, table: &str) {
             ("7.5 nothing of a malformed batch is applied", &format!("GET /{table}(PartitionKey='p',RowKey='framing')"), &[], "", 404, "ResourceNotFound"),
         ])
         .await;
-    suite
-        .choice("7.1 of two change sets the second is refused", async |suite| {
-            let second = change_set(&put.replace("framing", "second"));
-            let response = suite.done("POST /$batch", &[MULTIPART], &(change_set(&put) + &second + "--batch_1--\r\n")).await?;
-            same("statuses", &statuses(&response), &[204, 400])?;
-            suite.entity(table, "p", "framing").await?;
-            suite.expect(&format!("GET {}", entity_path(table, "p", "second")), &[], "", (404, "ResourceNotFound")).await
-        })
-        .await;
+    choice!(suite, "7.1 of two change sets the second is refused", {
+        let second = change_set(&put.replace("framing", "second"));
+        let response = suite.done("POST /$batch", &[MULTIPART], &(change_set(&put) + &second + "--batch_1--\r\n")).await?;
+        same("statuses", &statuses(&response), &[204, 400])?;
+        suite.entity(table, "p", "framing").await?;
+        suite.expect(&format!("GET {}", entity_path(table, "p", "second")), &[], "", (404, "ResourceNotFound")).await
+    });
 }
 
 /// The credential of a batch, and what it allows.
@@ -383,32 +343,28 @@ async fn access(suite: &mut Suite, table: &str) {
         ("an upsert by an account's that has both", &account("o", "au"), &upsert, 202, "204"),
         ("all changes", &tables("raud"), &all, 202, "404"),
     ] {
-        suite
-            .choice(&format!("3.9, 7.5 a batch by a signature: {rule}"), async |suite| {
-                let fields = [fields, &time].concat();
-                let is_account = fields[0].0 == "ss";
-                let sas = if is_account { suite.account_sas(&fields) } else { suite.table_sas(&fields) };
-                let before = suite.ask(&format!("GET /{table}()"), &[], "").await.body;
-                let response = suite.ask_with(&sas, "POST /$batch", &[MULTIPART], &format!("{body}--batch_1--\r\n")).await;
-                if status == 403 {
-                    refused(&response, status, code)?;
-                    return same("entities", &suite.ask(&format!("GET /{table}()"), &[], "").await.body, &before);
-                }
-                same("statuses", &statuses(&response), &[code.parse::<u16>().unwrap()])
-            })
-            .await;
+        choice!(suite, &format!("3.9, 7.5 a batch by a signature: {rule}"), {
+            let fields = [fields, &time].concat();
+            let is_account = fields[0].0 == "ss";
+            let sas = if is_account { suite.account_sas(&fields) } else { suite.table_sas(&fields) };
+            let before = suite.ask(&format!("GET /{table}()"), &[], "").await.body;
+            let response = suite.ask_with(&sas, "POST /$batch", &[MULTIPART], &format!("{body}--batch_1--\r\n")).await;
+            if status == 403 {
+                refused(&response, status, code)?;
+                return same("entities", &suite.ask(&format!("GET /{table}()"), &[], "").await.body, &before);
+            }
+            same("statuses", &statuses(&response), &[code.parse::<u16>().unwrap()])
+        });
     }
-    suite
-        .choice("7.5 the batch alone is authenticated", async |suite| {
-            let without = suite.account.send(crate::client::Credential::None, "POST /$batch", &[MULTIPART], &all).await;
-            same("without a credential", &without.status, &403)?;
-            let headers = "Authorization: SharedKey unknown:d3Jvbmc=\r\nx-ms-date: x\r\n";
-            let inner = change_set(&part("changeset_1", &format!("PUT /{table}(PartitionKey='p',RowKey='inner')?sv=1&sig=wrong HTTP/1.1\r\n{headers}\r\n")));
-            let response = suite.done("POST /$batch", &[MULTIPART], &(inner + "--batch_1--\r\n")).await?;
-            same("statuses", &statuses(&response), &[204])?;
-            let other = change_set(&part("changeset_1", &format!("POST http://h/unknown/{table} HTTP/1.1\r\n{json}\r\n{elsewhere}")));
-            let response = suite.done("POST /$batch", &[MULTIPART], &(other + "--batch_1--\r\n")).await?;
-            part_refused(&response, 0, 400, "InvalidUri")
-        })
-        .await;
+    choice!(suite, "7.5 the batch alone is authenticated", {
+        let without = suite.account.send(crate::client::Credential::None, "POST /$batch", &[MULTIPART], &all).await;
+        same("without a credential", &without.status, &403)?;
+        let headers = "Authorization: SharedKey unknown:d3Jvbmc=\r\nx-ms-date: x\r\n";
+        let inner = change_set(&part("changeset_1", &format!("PUT /{table}(PartitionKey='p',RowKey='inner')?sv=1&sig=wrong HTTP/1.1\r\n{headers}\r\n")));
+        let response = suite.done("POST /$batch", &[MULTIPART], &(inner + "--batch_1--\r\n")).await?;
+        same("statuses", &statuses(&response), &[204])?;
+        let other = change_set(&part("changeset_1", &format!("POST http://h/unknown/{table} HTTP/1.1\r\n{json}\r\n{elsewhere}")));
+        let response = suite.done("POST /$batch", &[MULTIPART], &(other + "--batch_1--\r\n")).await?;
+        part_refused(&response, 0, 400, "InvalidUri")
+    });
 }

@@ -1,52 +1,46 @@
 //! Create Table.
 
-use crate::run::{Suite, refused, same};
+use crate::run::{Suite, refused, rule, same};
 
 pub(crate) async fn check(suite: &mut Suite) {
     let name = suite.name();
-    suite
-        .rule("4.2 a table is created with 201, its URL and itself", async |suite| {
-            let body = format!(r#"{{"TableName":"{name}"}}"#);
-            let response = suite.ask("POST /Tables", &[], &body).await;
-            same("status", &response.status, &201)?;
-            let url = suite.account.url();
-            let location = format!("{url}/Tables('{name}')");
-            same("Location", &response.header("Location"), &Some(&*location))?;
-            same("Preference-Applied", &response.header("Preference-Applied"), &None::<&str>)?;
-            let expected = format!(
-                r#"{{"odata.metadata":"{url}/$metadata#Tables/@Element","TableName":"{name}"}}"#
-            );
-            same("body", &response.body, &expected)
-        })
-        .await;
+    rule!(suite, "4.2 a table is created with 201, its URL and itself", {
+        let body = format!(r#"{{"TableName":"{name}"}}"#);
+        let response = suite.ask("POST /Tables", &[], &body).await;
+        same("status", &response.status, &201)?;
+        let url = suite.account.url();
+        let location = format!("{url}/Tables('{name}')");
+        same("Location", &response.header("Location"), &Some(&*location))?;
+        same("Preference-Applied", &response.header("Preference-Applied"), &None::<&str>)?;
+        let expected = format!(
+            r#"{{"odata.metadata":"{url}/$metadata#Tables/@Element","TableName":"{name}"}}"#
+        );
+        same("body", &response.body, &expected)
+    });
     for (preference, status) in [("return-content", 201), ("return-no-content", 204)] {
         let name = suite.name();
-        suite
-            .rule(&format!("4.2 Prefer: {preference} is applied"), async |suite| {
-                let header = format!("Prefer: {preference}");
-                let body = format!(r#"{{"TableName":"{name}"}}"#);
-                let response = suite.ask("POST /Tables", &[&header], &body).await;
-                same("status", &response.status, &status)?;
-                same("applied", &response.header("Preference-Applied"), &Some(preference))?;
-                same("is without body", &response.body.is_empty(), &(status == 204))?;
-                if status == 204 {
-                    same("DataServiceId", &response.header("DataServiceId"), &response.header("Location"))?;
-                }
-                Ok(())
-            })
-            .await;
-    }
-    let lower = name.to_lowercase();
-    suite
-        .rule("4.2, 5.1 names that differ in case alone are the same", async |suite| {
-            for name in [&name, &lower] {
-                let body = format!(r#"{{"TableName":"{name}"}}"#);
-                let response = suite.ask("POST /Tables", &[], &body).await;
-                refused(&response, 409, "TableAlreadyExists")?;
+        rule!(suite, &format!("4.2 Prefer: {preference} is applied"), {
+            let header = format!("Prefer: {preference}");
+            let body = format!(r#"{{"TableName":"{name}"}}"#);
+            let response = suite.ask("POST /Tables", &[&header], &body).await;
+            same("status", &response.status, &status)?;
+            same("applied", &response.header("Preference-Applied"), &Some(preference))?;
+            same("is without body", &response.body.is_empty(), &(status == 204))?;
+            if status == 204 {
+                same("DataServiceId", &response.header("DataServiceId"), &response.header("Location"))?;
             }
             Ok(())
-        })
-        .await;
+        });
+    }
+    let lower = name.to_lowercase();
+    rule!(suite, "4.2, 5.1 names that differ in case alone are the same", {
+        for name in [&name, &lower] {
+            let body = format!(r#"{{"TableName":"{name}"}}"#);
+            let response = suite.ask("POST /Tables", &[], &body).await;
+            refused(&response, 409, "TableAlreadyExists")?;
+        }
+        Ok(())
+    });
     for (rule, name, code) in [
         ("5.1 a name is made of letters and digits", "my_table", "InvalidResourceName"),
         ("5.1 a name has no hyphen", "my-table", "InvalidResourceName"),
@@ -75,23 +69,21 @@ pub(crate) async fn check(suite: &mut Suite) {
             ],
         )
         .await;
-    suite
-        .rule("5.1 names of 3 and of 63 characters are allowed", async |suite| {
-            let long = format!("L{:062x}", fastrand::u128(..));
-            let short = loop {
-                let name = format!("s{:02x}", fastrand::u8(..));
-                let response = suite.ask("GET /Tables", &[], "").await;
-                if !response.body.contains(&format!("\"{name}\"")) {
-                    break name;
-                }
-            };
-            for name in [long, short] {
-                let body = format!(r#"{{"TableName":"{name}"}}"#);
-                let response = suite.ask("POST /Tables", &[], &body).await;
-                same("status", &response.status, &201)?;
-                suite.done(&format!("DELETE /Tables('{name}')"), &[], "").await?;
+    rule!(suite, "5.1 names of 3 and of 63 characters are allowed", {
+        let long = format!("L{:062x}", fastrand::u128(..));
+        let short = loop {
+            let name = format!("s{:02x}", fastrand::u8(..));
+            let response = suite.ask("GET /Tables", &[], "").await;
+            if !response.body.contains(&format!("\"{name}\"")) {
+                break name;
             }
-            Ok(())
-        })
-        .await;
+        };
+        for name in [long, short] {
+            let body = format!(r#"{{"TableName":"{name}"}}"#);
+            let response = suite.ask("POST /Tables", &[], &body).await;
+            same("status", &response.status, &201)?;
+            suite.done(&format!("DELETE /Tables('{name}')"), &[], "").await?;
+        }
+        Ok(())
+    });
 }

@@ -1,22 +1,20 @@
 //! Query Entities with both keys.
 
-use crate::run::{Suite, entity_path, refused, same};
+use crate::run::{Suite, entity_path, refused, rule, same};
 
 pub(crate) async fn check(suite: &mut Suite) {
     let table = suite.table().await;
-    suite
-        .rule("4.9 an entity is returned with its ETag", async |suite| {
-            let etag = suite.insert(&table, r#""PartitionKey":"p","RowKey":"r","a":1"#).await?;
-            let line = format!("GET /{table}(PartitionKey='p',RowKey='r')");
-            let response = suite.ask(&line, &[], "").await;
-            same("status", &response.status, &200)?;
-            same("ETag", &response.header("ETag"), &Some(&*etag))?;
-            let json = response.json();
-            same("odata.etag", &json["odata.etag"].as_str(), &Some(&*etag))?;
-            let metadata = format!("{}/$metadata#{table}/@Element", suite.account.url());
-            same("metadata", &json["odata.metadata"].as_str(), &Some(&*metadata))
-        })
-        .await;
+    rule!(suite, "4.9 an entity is returned with its ETag", {
+        let etag = suite.insert(&table, r#""PartitionKey":"p","RowKey":"r","a":1"#).await?;
+        let line = format!("GET /{table}(PartitionKey='p',RowKey='r')");
+        let response = suite.ask(&line, &[], "").await;
+        same("status", &response.status, &200)?;
+        same("ETag", &response.header("ETag"), &Some(&*etag))?;
+        let json = response.json();
+        same("odata.etag", &json["odata.etag"].as_str(), &Some(&*etag))?;
+        let metadata = format!("{}/$metadata#{table}/@Element", suite.account.url());
+        same("metadata", &json["odata.metadata"].as_str(), &Some(&*metadata))
+    });
     for (rule, path) in [
         ("1.2 a space after the comma", "/TABLE(PartitionKey='p',%20RowKey='r')"),
         ("1.2 the other order of the keys", "/TABLE(RowKey='r',PartitionKey='p')"),
@@ -24,12 +22,10 @@ pub(crate) async fn check(suite: &mut Suite) {
         ("1.2 everything percent-encoded", "/TABLE%28PartitionKey%3D%27p%27%2CRowKey%3D%27r%27%29"),
         ("1.2 doubled slashes", "//TABLE(PartitionKey='p',RowKey='r')"),
     ] {
-        suite
-            .rule(rule, async |suite| {
-                let line = format!("GET {}", path.replace("TABLE", &table));
-                suite.done(&line, &[], "").await.map(drop)
-            })
-            .await;
+        rule!(suite, rule, {
+            let line = format!("GET {}", path.replace("TABLE", &table));
+            suite.done(&line, &[], "").await.map(drop)
+        });
     }
     let keys = [
         "", " ", "a b", "O'Brien", "''", "a,b", "(x)", "x',RowKey='y", "100%", "%41", "%2F", "a+b", "a&b=c",
@@ -37,17 +33,15 @@ pub(crate) async fn check(suite: &mut Suite) {
     ];
     for (index, key) in keys.iter().enumerate() {
         let row = keys[(index + 7) % keys.len()];
-        suite
-            .rule(&format!("1.2 the keys ({key:?}, {row:?}), there and back"), async |suite| {
-                let body = serde_json::json!({"PartitionKey": key, "RowKey": row, "n": index});
-                suite.done(&format!("POST /{table}"), &[], &body.to_string()).await?;
-                same("entity", &suite.entity(&table, key, row).await?, &body)?;
-                let line = format!("DELETE {}", entity_path(&table, key, row));
-                suite.done(&line, &["If-Match: *"], "").await?;
-                let line = format!("GET {}", entity_path(&table, key, row));
-                refused(&suite.ask(&line, &[], "").await, 404, "ResourceNotFound")
-            })
-            .await;
+        rule!(suite, &format!("1.2 the keys ({key:?}, {row:?}), there and back"), {
+            let body = serde_json::json!({"PartitionKey": key, "RowKey": row, "n": index});
+            suite.done(&format!("POST /{table}"), &[], &body.to_string()).await?;
+            same("entity", &suite.entity(&table, key, row).await?, &body)?;
+            let line = format!("DELETE {}", entity_path(&table, key, row));
+            suite.done(&line, &["If-Match: *"], "").await?;
+            let line = format!("GET {}", entity_path(&table, key, row));
+            refused(&suite.ask(&line, &[], "").await, 404, "ResourceNotFound")
+        });
     }
     let select = |names: &'static str, expected: &'static str| (names, expected);
     for (names, expected) in [
@@ -58,41 +52,33 @@ pub(crate) async fn check(suite: &mut Suite) {
         select("etag", r#"{"etag":null}"#),
         select("A", r#"{"A":null}"#),
     ] {
-        suite
-            .rule(&format!("6.3 $select={names}"), async |suite| {
-                let line = format!("GET /{table}(PartitionKey='p',RowKey='r')?$select={names}");
-                let response = suite.done(&line, &["Accept: application/json;odata=nometadata"], "").await?;
-                let expected: serde_json::Value = serde_json::from_str(expected).unwrap();
-                same("entity", &response.json(), &expected)
-            })
-            .await;
+        rule!(suite, &format!("6.3 $select={names}"), {
+            let line = format!("GET /{table}(PartitionKey='p',RowKey='r')?$select={names}");
+            let response = suite.done(&line, &["Accept: application/json;odata=nometadata"], "").await?;
+            let expected: serde_json::Value = serde_json::from_str(expected).unwrap();
+            same("entity", &response.json(), &expected)
+        });
     }
-    suite
-        .rule("6.3 the ETag is returned whatever is selected", async |suite| {
-            let line = format!("GET /{table}(PartitionKey='p',RowKey='r')?$select=a");
-            let response = suite.done(&line, &[], "").await?;
-            same("has it", &response.json()["odata.etag"].is_string(), &true)
-        })
-        .await;
+    rule!(suite, "6.3 the ETag is returned whatever is selected", {
+        let line = format!("GET /{table}(PartitionKey='p',RowKey='r')?$select=a");
+        let response = suite.done(&line, &[], "").await?;
+        same("has it", &response.json()["odata.etag"].is_string(), &true)
+    });
     for names in ["", "*"] {
-        suite
-            .rule(&format!("6.3 $select={names} selects everything"), async |suite| {
-                let line = format!("GET /{table}(PartitionKey='p',RowKey='r')?$select={names}");
-                let response = suite.done(&line, &["Accept: application/json;odata=nometadata"], "").await?;
-                let json = response.json();
-                let members = json.as_object().map(serde_json::Map::len);
-                same("members", &members, &Some(4))
-            })
-            .await;
+        rule!(suite, &format!("6.3 $select={names} selects everything"), {
+            let line = format!("GET /{table}(PartitionKey='p',RowKey='r')?$select={names}");
+            let response = suite.done(&line, &["Accept: application/json;odata=nometadata"], "").await?;
+            let json = response.json();
+            let members = json.as_object().map(serde_json::Map::len);
+            same("members", &members, &Some(4))
+        });
     }
-    suite
-        .rule("4.9 conditions mean nothing on a read", async |suite| {
-            let line = format!("GET /{table}(PartitionKey='p',RowKey='r')");
-            let etag = suite.ask(&line, &[], "").await;
-            let header = format!("If-None-Match: {}", etag.header("ETag").unwrap_or_default());
-            same("status", &suite.ask(&line, &[&header], "").await.status, &200)
-        })
-        .await;
+    rule!(suite, "4.9 conditions mean nothing on a read", {
+        let line = format!("GET /{table}(PartitionKey='p',RowKey='r')");
+        let etag = suite.ask(&line, &[], "").await;
+        let header = format!("If-None-Match: {}", etag.header("ETag").unwrap_or_default());
+        same("status", &suite.ask(&line, &[&header], "").await.status, &200)
+    });
     suite
         .refusals(&table, &[
             ("0.1 a missing entity", "GET /TABLE(PartitionKey='p',RowKey='none')", &[], "", 404, "ResourceNotFound"),

@@ -1,6 +1,6 @@
 //! The limits of section 5.1: what is just within them, and what is not.
 
-use crate::run::{Suite, refused, same};
+use crate::run::{Suite, choice, refused, rule, same};
 
 pub(crate) async fn check(suite: &mut Suite) {
     let table = suite.table().await;
@@ -39,58 +39,44 @@ pub(crate) async fn check(suite: &mut Suite) {
         ("5.2 an entity of 1 MiB", largest(last), None),
         ("5.2 an entity of two bytes more", largest(last + 1), Some("EntityTooLarge")),
     ] {
-        suite
-            .rule(rule, async |suite| {
-                let response = suite.ask(&line, &[], &insert(&members)).await;
-                match expected {
-                    None => same("status", &response.status, &201),
-                    Some(code) => refused(&response, 400, code),
-                }
-            })
-            .await;
+        rule!(suite, rule, {
+            let response = suite.ask(&line, &[], &insert(&members)).await;
+            match expected {
+                None => same("status", &response.status, &201),
+                Some(code) => refused(&response, 400, code),
+            }
+        });
     }
-    suite
-        .choice("5.1 a merge is counted by its result", async |suite| {
-            let path = format!("/{table}(PartitionKey='p',RowKey='merged')");
-            suite.done(&format!("PUT {path}"), &[], &format!("{{{}}}", many(252))).await?;
-            same("status", &suite.ask(&format!("MERGE {path}"), &[], r#"{"a0":1}"#).await.status, &204)?;
-            refused(&suite.ask(&format!("MERGE {path}"), &[], r#"{"z":1}"#).await, 400, "TooManyProperties")
-        })
-        .await;
+    choice!(suite, "5.1 a merge is counted by its result", {
+        let path = format!("/{table}(PartitionKey='p',RowKey='merged')");
+        suite.done(&format!("PUT {path}"), &[], &format!("{{{}}}", many(252))).await?;
+        same("status", &suite.ask(&format!("MERGE {path}"), &[], r#"{"a0":1}"#).await.status, &204)?;
+        refused(&suite.ask(&format!("MERGE {path}"), &[], r#"{"z":1}"#).await, 400, "TooManyProperties")
+    });
     let key = "k".repeat(512);
-    suite
-        .rule("5.1 keys of 512 characters", async |suite| {
-            let body = format!(r#"{{"PartitionKey":"{key}","RowKey":"{key}"}}"#);
-            same("status", &suite.ask(&line, &[], &body).await.status, &201)
-        })
-        .await;
-    suite
-        .choice("5.1 keys of 513 characters", async |suite| {
-            let body = format!(r#"{{"PartitionKey":"{key}k","RowKey":"r"}}"#);
-            let response = suite.ask(&line, &[], &body).await;
-            same("status", &response.status, &400)
-        })
-        .await;
+    rule!(suite, "5.1 keys of 512 characters", {
+        let body = format!(r#"{{"PartitionKey":"{key}","RowKey":"{key}"}}"#);
+        same("status", &suite.ask(&line, &[], &body).await.status, &201)
+    });
+    choice!(suite, "5.1 keys of 513 characters", {
+        let body = format!(r#"{{"PartitionKey":"{key}k","RowKey":"r"}}"#);
+        let response = suite.ask(&line, &[], &body).await;
+        same("status", &response.status, &400)
+    });
     for character in ['/', '\\', '#', '?', '\u{0}', '\u{1F}', '\u{7F}', '\u{9F}'] {
-        suite
-            .rule(&format!("5.1 a key with {character:?}"), async |suite| {
-                let body = serde_json::json!({"PartitionKey": format!("a{character}b"), "RowKey": "r"});
-                let response = suite.ask(&line, &[], &body.to_string()).await;
-                same("status", &response.status, &400)
-            })
-            .await;
-        suite
-            .choice(&format!("5.1 the code for a key with {character:?}"), async |suite| {
-                let body = serde_json::json!({"PartitionKey": "p", "RowKey": format!("a{character}b")});
-                let response = suite.ask(&line, &[], &body.to_string()).await;
-                refused(&response, 400, "OutOfRangeInput")
-            })
-            .await;
+        rule!(suite, &format!("5.1 a key with {character:?}"), {
+            let body = serde_json::json!({"PartitionKey": format!("a{character}b"), "RowKey": "r"});
+            let response = suite.ask(&line, &[], &body.to_string()).await;
+            same("status", &response.status, &400)
+        });
+        choice!(suite, &format!("5.1 the code for a key with {character:?}"), {
+            let body = serde_json::json!({"PartitionKey": "p", "RowKey": format!("a{character}b")});
+            let response = suite.ask(&line, &[], &body.to_string()).await;
+            refused(&response, 400, "OutOfRangeInput")
+        });
     }
-    suite
-        .rule("5.1 a body of more than 4 MiB", async |suite| {
-            let response = suite.ask(&line, &[], &insert(&texts(65, 65_536))).await;
-            refused(&response, 413, "RequestBodyTooLarge")
-        })
-        .await;
+    rule!(suite, "5.1 a body of more than 4 MiB", {
+        let response = suite.ask(&line, &[], &insert(&texts(65, 65_536))).await;
+        refused(&response, 413, "RequestBodyTooLarge")
+    });
 }

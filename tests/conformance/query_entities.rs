@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::run::{Suite, holds, same};
+use crate::run::{Suite, choice, holds, rule, same};
 use crate::sign::percent;
 
 /// A value of each type: its name, itself in a body, and the literal of a filter.
@@ -56,13 +56,11 @@ async fn comparisons(suite: &mut Suite) {
             ("lt", false),
             ("le", true),
         ] {
-            suite
-                .rule(&format!("6.2 {literal_type} {operator} its own literal"), async |suite| {
-                    let filter = format!("RowKey eq '{literal_type}' and v {operator} {literal}");
-                    let expected = if expected { literal_type } else { "" };
-                    same("rows", &found(suite, &table, &filter).await?, &expected)
-                })
-                .await;
+            rule!(suite, &format!("6.2 {literal_type} {operator} its own literal"), {
+                let filter = format!("RowKey eq '{literal_type}' and v {operator} {literal}");
+                let expected = if expected { literal_type } else { "" };
+                same("rows", &found(suite, &table, &filter).await?, &expected)
+            });
         }
         for (property_type, ..) in TYPES {
             // Integers are promoted, which has its own rules.
@@ -70,16 +68,14 @@ async fn comparisons(suite: &mut Suite) {
             if property_type == literal_type || numbers.contains(&property_type) && numbers.contains(&literal_type) {
                 continue;
             }
-            suite
-                .choice(&format!("6.2 {property_type} is less than a literal of type {literal_type}"), async |suite| {
-                    for (operator, expected) in [("eq", false), ("ne", true), ("gt", false), ("ge", false), ("lt", true), ("le", true)] {
-                        let filter = format!("RowKey eq '{property_type}' and v {operator} {literal}");
-                        let expected = if expected { property_type } else { "" };
-                        same(operator, &found(suite, &table, &filter).await?, &expected)?;
-                    }
-                    Ok(())
-                })
-                .await;
+            choice!(suite, &format!("6.2 {property_type} is less than a literal of type {literal_type}"), {
+                for (operator, expected) in [("eq", false), ("ne", true), ("gt", false), ("ge", false), ("lt", true), ("le", true)] {
+                    let filter = format!("RowKey eq '{property_type}' and v {operator} {literal}");
+                    let expected = if expected { property_type } else { "" };
+                    same(operator, &found(suite, &table, &filter).await?, &expected)?;
+                }
+                Ok(())
+            });
         }
     }
     let promotion = suite.table().await;
@@ -100,11 +96,9 @@ async fn comparisons(suite: &mut Suite) {
         ("RowKey eq 'long' and v lt 4", "long"),
         ("RowKey eq 'double' and v gt 2", "double"),
     ] {
-        suite
-            .choice(&format!("6.2 integers are promoted to the wider type: {filter}"), async |suite| {
-                same("rows", &found(suite, &promotion, filter).await?, &expected)
-            })
-            .await;
+        choice!(suite, &format!("6.2 integers are promoted to the wider type: {filter}"), {
+            same("rows", &found(suite, &promotion, filter).await?, &expected)
+        });
     }
 }
 
@@ -175,35 +169,27 @@ async fn orders(suite: &mut Suite) {
         ("5 lt d", "d3 d4"),
         ("'ab' eq s", "s4"),
     ] {
-        suite
-            .rule(&format!("6.2 {filter}"), async |suite| {
-                same("rows", &found(suite, &table, filter).await?, &expected)
-            })
-            .await;
+        rule!(suite, &format!("6.2 {filter}"), {
+            same("rows", &found(suite, &table, filter).await?, &expected)
+        });
     }
-    suite
-        .choice("6.2 NaN is not equal to anything", async |suite| {
-            same("ne", &found(suite, &table, "RowKey eq 'd5' and d ne 1.0").await?, &"d5")?;
-            same("lt", &found(suite, &table, "RowKey eq 'd5' and d lt 1.0").await?, &"")
-        })
-        .await;
-    suite
-        .rule("6.2 Timestamp is a DateTime like any other", async |suite| {
-            let filter = "Timestamp gt datetime'2020-01-01T00:00:00Z' and RowKey eq 's1'";
-            same("rows", &found(suite, &table, filter).await?, &"s1")
-        })
-        .await;
-    suite
-        .rule("6.4 entities come in the order of the UTF-16 units of their keys", async |suite| {
-            let other = "order";
-            for row in ["\u{E000}", "😀", "b", "B", "a", ""] {
-                let members = format!(r#""PartitionKey":"{other}","RowKey":"{row}""#);
-                suite.insert(&table, &members).await?;
-            }
-            let filter = format!("PartitionKey eq '{other}'");
-            same("rows", &found(suite, &table, &filter).await?, &" B a b 😀 \u{E000}")
-        })
-        .await;
+    choice!(suite, "6.2 NaN is not equal to anything", {
+        same("ne", &found(suite, &table, "RowKey eq 'd5' and d ne 1.0").await?, &"d5")?;
+        same("lt", &found(suite, &table, "RowKey eq 'd5' and d lt 1.0").await?, &"")
+    });
+    rule!(suite, "6.2 Timestamp is a DateTime like any other", {
+        let filter = "Timestamp gt datetime'2020-01-01T00:00:00Z' and RowKey eq 's1'";
+        same("rows", &found(suite, &table, filter).await?, &"s1")
+    });
+    rule!(suite, "6.4 entities come in the order of the UTF-16 units of their keys", {
+        let other = "order";
+        for row in ["\u{E000}", "😀", "b", "B", "a", ""] {
+            let members = format!(r#""PartitionKey":"{other}","RowKey":"{row}""#);
+            suite.insert(&table, &members).await?;
+        }
+        let filter = format!("PartitionKey eq '{other}'");
+        same("rows", &found(suite, &table, &filter).await?, &" B a b 😀 \u{E000}")
+    });
 }
 
 /// How filters may be written.
@@ -236,43 +222,31 @@ async fn grammar(suite: &mut Suite) {
         ("PartitionKey eq 'o' or PartitionKey gt 'o'", "1 2 3 4"),
         ("Timestamp lt datetime'2000-01-01T00:00:00Z'", ""),
     ] {
-        suite
-            .rule(&format!("6.1 {filter}"), async |suite| {
-                same("rows", &found(suite, &table, filter).await?, &expected)
-            })
-            .await;
+        rule!(suite, &format!("6.1 {filter}"), {
+            same("rows", &found(suite, &table, filter).await?, &expected)
+        });
     }
-    suite
-        .rule("6.1 an empty filter is none", async |suite| {
-            same("rows", &suite.rows(&table, "$filter=").await?.len(), &4)
-        })
-        .await;
-    suite
-        .rule("6.1 more than 15 comparisons", async |suite| {
-            let terms: Vec<_> = (0..200).map(|n| format!("a eq {n}")).collect();
-            same("rows", &found(suite, &table, &terms.join(" or ")).await?, &"1 2 3 4")
-        })
-        .await;
-    suite
-        .rule("6.1 terms nested one in another, as the classic .NET client writes them", async |suite| {
-            let mut filter = "a eq 0".to_owned();
-            for n in 1..200 {
-                filter = format!("({filter}) or (a eq {n})");
-            }
-            same("rows", &found(suite, &table, &filter).await?, &"1 2 3 4")
-        })
-        .await;
-    suite
-        .rule("1.2 the set may be named without parentheses", async |suite| {
-            let response = suite.done(&format!("GET /{table}"), &[], "").await?;
-            same("rows", &response.json()["value"].as_array().map(Vec::len), &Some(4))
-        })
-        .await;
-    suite
-        .rule("6.4 unknown options without a dollar are ignored", async |suite| {
-            same("rows", &suite.rows(&table, "whatever=1").await?.len(), &4)
-        })
-        .await;
+    rule!(suite, "6.1 an empty filter is none", {
+        same("rows", &suite.rows(&table, "$filter=").await?.len(), &4)
+    });
+    rule!(suite, "6.1 more than 15 comparisons", {
+        let terms: Vec<_> = (0..200).map(|n| format!("a eq {n}")).collect();
+        same("rows", &found(suite, &table, &terms.join(" or ")).await?, &"1 2 3 4")
+    });
+    rule!(suite, "6.1 terms nested one in another, as the classic .NET client writes them", {
+        let mut filter = "a eq 0".to_owned();
+        for n in 1..200 {
+            filter = format!("({filter}) or (a eq {n})");
+        }
+        same("rows", &found(suite, &table, &filter).await?, &"1 2 3 4")
+    });
+    rule!(suite, "1.2 the set may be named without parentheses", {
+        let response = suite.done(&format!("GET /{table}"), &[], "").await?;
+        same("rows", &response.json()["value"].as_array().map(Vec::len), &Some(4))
+    });
+    rule!(suite, "6.4 unknown options without a dollar are ignored", {
+        same("rows", &suite.rows(&table, "whatever=1").await?.len(), &4)
+    });
 }
 
 /// Texts that are easily taken for others.
@@ -283,30 +257,24 @@ async fn spellings(suite: &mut Suite) {
         let members = format!(r#""PartitionKey":"p","RowKey":"{row}","s":"{text}""#);
         suite.insert(&table, &members).await.unwrap();
     }
-    suite
-        .choice("6.1 a plus in a query is a blank, and escaped it is a plus", async |suite| {
-            same("blank", &suite.rows(&table, "$filter=s+eq+'a+b'").await?, &["blank"])?;
-            same("plus", &suite.rows(&table, "$filter=s%20eq%20'a%2Bb'").await?, &["plus"])
-        })
-        .await;
-    suite
-        .choice("6.2 texts are in the order of their UTF-16 units", async |suite| {
-            same("rows", &found(suite, &table, "s gt 'b' and s lt '\u{ffee}'").await?, &"pair")
-        })
-        .await;
+    choice!(suite, "6.1 a plus in a query is a blank, and escaped it is a plus", {
+        same("blank", &suite.rows(&table, "$filter=s+eq+'a+b'").await?, &["blank"])?;
+        same("plus", &suite.rows(&table, "$filter=s%20eq%20'a%2Bb'").await?, &["plus"])
+    });
+    choice!(suite, "6.2 texts are in the order of their UTF-16 units", {
+        same("rows", &found(suite, &table, "s gt 'b' and s lt '\u{ffee}'").await?, &"pair")
+    });
     let table = suite.table().await;
     suite.insert(&table, r#""PartitionKey":"","RowKey":"""#).await.unwrap();
-    suite
-        .rule("2.5 full metadata of an entity whose keys are empty is that of an entity", async |suite| {
-            let line = format!("GET /{table}()");
-            let response = suite.done(&line, &["Accept: application/json;odata=fullmetadata"], "").await?;
-            let edit = format!("{table}(PartitionKey='',RowKey='')");
-            let entity = &response.json()["value"][0];
-            same("link", &entity["odata.editLink"].as_str(), &Some(&*edit))?;
-            let id = format!("{}/{edit}", suite.account.url());
-            same("id", &entity["odata.id"].as_str(), &Some(&*id))
-        })
-        .await;
+    rule!(suite, "2.5 full metadata of an entity whose keys are empty is that of an entity", {
+        let line = format!("GET /{table}()");
+        let response = suite.done(&line, &["Accept: application/json;odata=fullmetadata"], "").await?;
+        let edit = format!("{table}(PartitionKey='',RowKey='')");
+        let entity = &response.json()["value"][0];
+        same("link", &entity["odata.editLink"].as_str(), &Some(&*edit))?;
+        let id = format!("{}/{edit}", suite.account.url());
+        same("id", &entity["odata.id"].as_str(), &Some(&*id))
+    });
 }
 
 async fn projections(suite: &mut Suite) {
@@ -318,28 +286,22 @@ async fn projections(suite: &mut Suite) {
         ("RowKey,b", json!([{"RowKey":"1","b":null},{"RowKey":"2","b":2}])),
         ("PartitionKey,RowKey", json!([{"PartitionKey":"p","RowKey":"1"},{"PartitionKey":"p","RowKey":"2"}])),
     ] {
-        suite
-            .rule(&format!("6.3 $select={names}"), async |suite| {
-                let line = format!("GET /{table}()?$select={names}");
-                let response = suite.done(&line, &["Accept: application/json;odata=nometadata"], "").await?;
-                same("entities", &response.json()["value"], &expected)
-            })
-            .await;
+        rule!(suite, &format!("6.3 $select={names}"), {
+            let line = format!("GET /{table}()?$select={names}");
+            let response = suite.done(&line, &["Accept: application/json;odata=nometadata"], "").await?;
+            same("entities", &response.json()["value"], &expected)
+        });
     }
-    suite
-        .rule("0.1 entities have their ETags, selected or not", async |suite| {
-            let response = suite.done(&format!("GET /{table}()?$select=a"), &[], "").await?;
-            let json = response.json();
-            let etags = json["value"].as_array().map(|all| all.iter().filter(|e| e["odata.etag"].is_string()).count());
-            same("ETags", &etags, &Some(2))?;
-            same("an ETag of its own", &response.header("ETag"), &None::<&str>)
-        })
-        .await;
-    suite
-        .rule("6.3 a filter looks at what is not selected", async |suite| {
-            same("rows", &suite.rows(&table, "$select=RowKey&$filter=b%20eq%202").await?, &vec!["2".to_owned()])
-        })
-        .await;
+    rule!(suite, "0.1 entities have their ETags, selected or not", {
+        let response = suite.done(&format!("GET /{table}()?$select=a"), &[], "").await?;
+        let json = response.json();
+        let etags = json["value"].as_array().map(|all| all.iter().filter(|e| e["odata.etag"].is_string()).count());
+        same("ETags", &etags, &Some(2))?;
+        same("an ETag of its own", &response.header("ETag"), &None::<&str>)
+    });
+    rule!(suite, "6.3 a filter looks at what is not selected", {
+        same("rows", &suite.rows(&table, "$select=RowKey&$filter=b%20eq%202").await?, &vec!["2".to_owned()])
+    });
 }
 
 async fn pages(suite: &mut Suite) {
@@ -351,107 +313,89 @@ async fn pages(suite: &mut Suite) {
         }
     }
     for top in [1, 2, 7, 15, 1000] {
-        suite
-            .rule(&format!("6.4, 6.5 pages of {top} are all entities, each once"), async |suite| {
-                let rows = suite.rows(&table, &format!("$top={top}")).await?;
-                same("rows", &rows.concat(), &"012340123401234")?;
-                let rows = suite.rows(&table, &format!("$top={top}&$filter=even%20eq%20true")).await?;
-                same("even rows", &rows.concat(), &"024024024")
-            })
-            .await;
+        rule!(suite, &format!("6.4, 6.5 pages of {top} are all entities, each once"), {
+            let rows = suite.rows(&table, &format!("$top={top}")).await?;
+            same("rows", &rows.concat(), &"012340123401234")?;
+            let rows = suite.rows(&table, &format!("$top={top}&$filter=even%20eq%20true")).await?;
+            same("even rows", &rows.concat(), &"024024024")
+        });
     }
-    suite
-        .rule("6.4 $top=0 is an empty list", async |suite| {
-            let response = suite.done(&format!("GET /{table}()?$top=0"), &[], "").await?;
-            same("rows", &response.json()["value"], &json!([]))
-        })
-        .await;
-    suite
-        .rule("6.4 $top with more after it gives a token, in the form of the service", async |suite| {
-            let response = suite.done(&format!("GET /{table}()?$top=1"), &[], "").await?;
-            let token = response.header("x-ms-continuation-NextPartitionKey").ok_or("no token")?;
-            let mut parts = token.split('!');
-            let (version, length, text) = (parts.next(), parts.next(), parts.next());
-            same("version", &version, &Some("1"))?;
-            same("length", &length, &text.map(|text| text.len().to_string()).as_deref())
-        })
-        .await;
-    suite
-        .rule("6.5 a token for an entity that is gone continues after it", async |suite| {
-            let response = suite.done(&format!("GET /{table}()?$top=2"), &[], "").await?;
-            let header = |name: &str| percent(response.header(name).unwrap_or_default());
-            let next = format!(
-                "&NextPartitionKey={}&NextRowKey={}",
-                header("x-ms-continuation-NextPartitionKey"),
-                header("x-ms-continuation-NextRowKey")
-            );
-            suite.done(&format!("DELETE /{table}(PartitionKey='p0',RowKey='2')"), &["If-Match: *"], "").await?;
-            let response = suite.done(&format!("GET /{table}()?$top=1{next}"), &[], "").await?;
-            same("row", &response.json()["value"][0]["RowKey"].as_str(), &Some("3"))
-        })
-        .await;
-    suite
-        .rule("6.5 a token without a row starts at the partition", async |suite| {
-            // `p1`, as the service writes it.
-            let response = suite.done(&format!("GET /{table}()?$top=1&NextPartitionKey=1%214%21cDE-"), &[], "").await?;
-            same("partition", &response.json()["value"][0]["PartitionKey"].as_str(), &Some("p1"))
-        })
-        .await;
-    suite
-        .choice("6.4 $top is a number without a sign", async |suite| {
-            for top in ["%2B5", "+5", "-0", "5.0", "0x5", "1e1", "%205%20x"] {
-                for resource in [&*format!("{table}()"), "Tables"] {
-                    suite.expect(&format!("GET /{resource}?$top={top}"), &[], "", (400, "InvalidInput")).await?;
-                }
+    rule!(suite, "6.4 $top=0 is an empty list", {
+        let response = suite.done(&format!("GET /{table}()?$top=0"), &[], "").await?;
+        same("rows", &response.json()["value"], &json!([]))
+    });
+    rule!(suite, "6.4 $top with more after it gives a token, in the form of the service", {
+        let response = suite.done(&format!("GET /{table}()?$top=1"), &[], "").await?;
+        let token = response.header("x-ms-continuation-NextPartitionKey").ok_or("no token")?;
+        let mut parts = token.split('!');
+        let (version, length, text) = (parts.next(), parts.next(), parts.next());
+        same("version", &version, &Some("1"))?;
+        same("length", &length, &text.map(|text| text.len().to_string()).as_deref())
+    });
+    rule!(suite, "6.5 a token for an entity that is gone continues after it", {
+        let response = suite.done(&format!("GET /{table}()?$top=2"), &[], "").await?;
+        let header = |name: &str| percent(response.header(name).unwrap_or_default());
+        let next = format!(
+            "&NextPartitionKey={}&NextRowKey={}",
+            header("x-ms-continuation-NextPartitionKey"),
+            header("x-ms-continuation-NextRowKey")
+        );
+        suite.done(&format!("DELETE /{table}(PartitionKey='p0',RowKey='2')"), &["If-Match: *"], "").await?;
+        let response = suite.done(&format!("GET /{table}()?$top=1{next}"), &[], "").await?;
+        same("row", &response.json()["value"][0]["RowKey"].as_str(), &Some("3"))
+    });
+    rule!(suite, "6.5 a token without a row starts at the partition", {
+        // `p1`, as the service writes it.
+        let response = suite.done(&format!("GET /{table}()?$top=1&NextPartitionKey=1%214%21cDE-"), &[], "").await?;
+        same("partition", &response.json()["value"][0]["PartitionKey"].as_str(), &Some("p1"))
+    });
+    choice!(suite, "6.4 $top is a number without a sign", {
+        for top in ["%2B5", "+5", "-0", "5.0", "0x5", "1e1", "%205%20x"] {
+            for resource in [&*format!("{table}()"), "Tables"] {
+                suite.expect(&format!("GET /{resource}?$top={top}"), &[], "", (400, "InvalidInput")).await?;
             }
-            suite.expect(&format!("GET /{table}()?$top=007"), &[], "", (200, "")).await
-        })
-        .await;
+        }
+        suite.expect(&format!("GET /{table}()?$top=007"), &[], "", (200, "")).await
+    });
     let empty = suite.table().await;
-    suite
-        .rule("6.5 a page may start at an empty key", async |suite| {
-            for (partition, row) in [("", ""), ("", "1"), ("p", ""), ("p", "1")] {
-                suite.insert(&empty, &format!(r#""PartitionKey":"{partition}","RowKey":"{row}""#)).await?;
-            }
-            same("rows", &suite.rows(&empty, "$top=1").await?, &["", "1", "", "1"])
-        })
-        .await;
+    rule!(suite, "6.5 a page may start at an empty key", {
+        for (partition, row) in [("", ""), ("", "1"), ("p", ""), ("p", "1")] {
+            suite.insert(&empty, &format!(r#""PartitionKey":"{partition}","RowKey":"{row}""#)).await?;
+        }
+        same("rows", &suite.rows(&empty, "$top=1").await?, &["", "1", "", "1"])
+    });
     let large = suite.table().await;
-    suite
-        .choice("6.4 a page ends at 4 MiB, measured after the projection", async |suite| {
-            let text = "x".repeat(32 * 1024);
-            let members: Vec<_> = (0..15).map(|n| format!(r#""t{n}":"{text}""#)).collect();
-            for row in 10..20 {
-                suite.insert(&large, &format!(r#""PartitionKey":"p","RowKey":"{row}",{}"#, members.join(","))).await?;
-            }
-            let response = suite.done(&format!("GET /{large}()"), &["Accept: application/json;odata=nometadata"], "").await?;
-            let length = response.body.len();
-            holds(format!("a page of {length} bytes"), (3 << 20..=(4 << 20) + 2).contains(&length))?;
-            same("rows", &response.json()["value"].as_array().map(Vec::len), &Some(8))?;
-            same("token", &response.header("x-ms-continuation-NextRowKey"), &Some("1!4!MTg-"))?;
-            let response = suite.done(&format!("GET /{large}()?$select=RowKey"), &[], "").await?;
-            same("selected rows", &response.json()["value"].as_array().map(Vec::len), &Some(10))
-        })
-        .await;
-    suite
-        .rule("6.4 a page ends at 1,000 entities", async |suite| {
-            for start in 0..11 {
-                let changes: Vec<_> = (0..100)
-                    .map(|n| {
-                        let row = start * 100 + n;
-                        format!("--changeset_1\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nPUT {}/{table}(PartitionKey='many',RowKey='{row:04}') HTTP/1.1\r\nContent-Type: application/json\r\n\r\n{{}}\r\n", suite.account.url())
-                    })
-                    .collect();
-                let body = format!("--batch_1\r\nContent-Type: multipart/mixed; boundary=changeset_1\r\n\r\n{}--changeset_1--\r\n--batch_1--\r\n", changes.concat());
-                suite.done("POST /$batch", &["Content-Type: multipart/mixed; boundary=batch_1"], &body).await?;
-            }
-            let line = format!("GET /{table}()?$filter=PartitionKey%20eq%20'many'");
-            let response = suite.done(&line, &[], "").await?;
-            same("first page", &response.json()["value"].as_array().map(Vec::len), &Some(1000))?;
-            same("has a token", &response.header("x-ms-continuation-NextRowKey").is_some(), &true)?;
-            same("all", &suite.rows(&table, "$filter=PartitionKey%20eq%20'many'").await?.len(), &1100)
-        })
-        .await;
+    choice!(suite, "6.4 a page ends at 4 MiB, measured after the projection", {
+        let text = "x".repeat(32 * 1024);
+        let members: Vec<_> = (0..15).map(|n| format!(r#""t{n}":"{text}""#)).collect();
+        for row in 10..20 {
+            suite.insert(&large, &format!(r#""PartitionKey":"p","RowKey":"{row}",{}"#, members.join(","))).await?;
+        }
+        let response = suite.done(&format!("GET /{large}()"), &["Accept: application/json;odata=nometadata"], "").await?;
+        let length = response.body.len();
+        holds(format!("a page of {length} bytes"), (3 << 20..=(4 << 20) + 2).contains(&length))?;
+        same("rows", &response.json()["value"].as_array().map(Vec::len), &Some(8))?;
+        same("token", &response.header("x-ms-continuation-NextRowKey"), &Some("1!4!MTg-"))?;
+        let response = suite.done(&format!("GET /{large}()?$select=RowKey"), &[], "").await?;
+        same("selected rows", &response.json()["value"].as_array().map(Vec::len), &Some(10))
+    });
+    rule!(suite, "6.4 a page ends at 1,000 entities", {
+        for start in 0..11 {
+            let changes: Vec<_> = (0..100)
+                .map(|n| {
+                    let row = start * 100 + n;
+                    format!("--changeset_1\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\nPUT {}/{table}(PartitionKey='many',RowKey='{row:04}') HTTP/1.1\r\nContent-Type: application/json\r\n\r\n{{}}\r\n", suite.account.url())
+                })
+                .collect();
+            let body = format!("--batch_1\r\nContent-Type: multipart/mixed; boundary=changeset_1\r\n\r\n{}--changeset_1--\r\n--batch_1--\r\n", changes.concat());
+            suite.done("POST /$batch", &["Content-Type: multipart/mixed; boundary=batch_1"], &body).await?;
+        }
+        let line = format!("GET /{table}()?$filter=PartitionKey%20eq%20'many'");
+        let response = suite.done(&line, &[], "").await?;
+        same("first page", &response.json()["value"].as_array().map(Vec::len), &Some(1000))?;
+        same("has a token", &response.header("x-ms-continuation-NextRowKey").is_some(), &true)?;
+        same("all", &suite.rows(&table, "$filter=PartitionKey%20eq%20'many'").await?.len(), &1100)
+    });
 }
 
 async fn refusals(suite: &mut Suite) {

@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use crate::run::{Suite, same};
+use crate::run::{Suite, choice, rule, same};
 use crate::sign::percent;
 
 fn names(json: &Json) -> Vec<String> {
@@ -22,17 +22,15 @@ pub(crate) async fn check(suite: &mut Suite) {
     };
     let ours = format!("TableName ge '{first}' and TableName le '{last}'");
     let filter = percent(&ours);
-    suite
-        .rule("4.1 a filter on TableName finds tables, in the order of their names", async |suite| {
-            let line = format!("GET /Tables?$filter={filter}");
-            let response = suite.done(&line, &[], "").await?;
-            let found: Vec<_> = names(&response.json());
-            let found: Vec<_> = found.iter().filter(|name| tables.contains(name)).collect();
-            same("names", &found, &tables.iter().collect::<Vec<_>>())?;
-            let metadata = format!("{}/$metadata#Tables", suite.account.url());
-            same("metadata", &response.json()["odata.metadata"].as_str(), &Some(&*metadata))
-        })
-        .await;
+    rule!(suite, "4.1 a filter on TableName finds tables, in the order of their names", {
+        let line = format!("GET /Tables?$filter={filter}");
+        let response = suite.done(&line, &[], "").await?;
+        let found: Vec<_> = names(&response.json());
+        let found: Vec<_> = found.iter().filter(|name| tables.contains(name)).collect();
+        same("names", &found, &tables.iter().collect::<Vec<_>>())?;
+        let metadata = format!("{}/$metadata#Tables", suite.account.url());
+        same("metadata", &response.json()["odata.metadata"].as_str(), &Some(&*metadata))
+    });
     for (rule, text, expected) in [
         ("4.1 TableName eq", format!("TableName eq '{second}'"), vec![second]),
         ("4.1 a literal may stand on the left", format!("'{second}' eq TableName"), vec![second]),
@@ -41,89 +39,75 @@ pub(crate) async fn check(suite: &mut Suite) {
         ("4.1 parentheses", format!("(TableName eq '{second}')"), vec![second]),
         ("4.1 nothing", "TableName eq 'x'".to_owned(), vec![]),
     ] {
-        suite
-            .rule(rule, async |suite| {
-                let line = format!("GET /Tables?$filter={}", percent(&text));
-                let response = suite.done(&line, &[], "").await?;
-                same("names", &names(&response.json()).iter().collect::<Vec<_>>(), &expected)
-            })
-            .await;
+        rule!(suite, rule, {
+            let line = format!("GET /Tables?$filter={}", percent(&text));
+            let response = suite.done(&line, &[], "").await?;
+            same("names", &names(&response.json()).iter().collect::<Vec<_>>(), &expected)
+        });
     }
     let base = suite.name();
     let mixed = ["a", "B", "c", "D"].map(|end| format!("{base}{end}"));
-    suite
-        .choice("4.1 the order of tables is that of their names in lower case", async |suite| {
-            for name in mixed.iter().rev() {
-                suite.done("POST /Tables", &[], &format!(r#"{{"TableName":"{name}"}}"#)).await?;
-            }
-            let filter = percent(&format!("TableName ge '{base}A' and TableName le '{base}z'"));
-            for top in ["", "&$top=4"] {
-                let response = suite.done(&format!("GET /Tables?$filter={filter}{top}"), &[], "").await?;
-                same("names", &names(&response.json()), &mixed)?;
-                same("token", &response.header("x-ms-continuation-NextTableName"), &None::<&str>)?;
-            }
-            for name in &mixed {
-                suite.done(&format!("DELETE /Tables('{name}')"), &[], "").await?;
-            }
-            Ok(())
-        })
-        .await;
-    suite
-        .rule("4.1 $top ends a page, whose token starts the next one", async |suite| {
-            let mut found = Vec::new();
-            let mut next = String::new();
-            for _ in 0..10 {
-                let line = format!("GET /Tables?$top=1&$filter={filter}{next}");
-                let response = suite.done(&line, &[], "").await?;
-                let page = names(&response.json());
-                same("is within $top", &(page.len() <= 1), &true)?;
-                found.extend(page);
-                let Some(token) = response.header("x-ms-continuation-NextTableName") else {
-                    break;
-                };
-                same("is no empty token", &token.is_empty(), &false)?;
-                next = format!("&NextTableName={}", percent(token));
-            }
-            found.retain(|name| tables.contains(name));
-            same("names", &found, &tables)
-        })
-        .await;
-    suite
-        .rule("4.1 a token for a table that is gone continues after it", async |suite| {
-            let line = format!("GET /Tables?$top=1&$filter={}", percent(&ours));
+    choice!(suite, "4.1 the order of tables is that of their names in lower case", {
+        for name in mixed.iter().rev() {
+            suite.done("POST /Tables", &[], &format!(r#"{{"TableName":"{name}"}}"#)).await?;
+        }
+        let filter = percent(&format!("TableName ge '{base}A' and TableName le '{base}z'"));
+        for top in ["", "&$top=4"] {
+            let response = suite.done(&format!("GET /Tables?$filter={filter}{top}"), &[], "").await?;
+            same("names", &names(&response.json()), &mixed)?;
+            same("token", &response.header("x-ms-continuation-NextTableName"), &None::<&str>)?;
+        }
+        for name in &mixed {
+            suite.done(&format!("DELETE /Tables('{name}')"), &[], "").await?;
+        }
+        Ok(())
+    });
+    rule!(suite, "4.1 $top ends a page, whose token starts the next one", {
+        let mut found = Vec::new();
+        let mut next = String::new();
+        for _ in 0..10 {
+            let line = format!("GET /Tables?$top=1&$filter={filter}{next}");
             let response = suite.done(&line, &[], "").await?;
-            let token = response.header("x-ms-continuation-NextTableName").ok_or("no token")?;
-            let token = percent(token);
-            let second = format!("{second}x");
-            let body = format!(r#"{{"TableName":"{second}"}}"#);
-            suite.done("POST /Tables", &[], &body).await?;
-            suite.done(&format!("DELETE /Tables('{second}')"), &[], "").await?;
-            let line = format!("{line}&NextTableName={token}");
-            let response = suite.done(&line, &[], "").await?;
-            same("names", &names(&response.json()).len(), &1)
-        })
-        .await;
-    suite
-        .rule("6.4 $top=0 is an empty list", async |suite| {
-            let response = suite.done("GET /Tables?$top=0", &[], "").await?;
-            same("names", &names(&response.json()).len(), &0)
-        })
-        .await;
-    suite
-        .rule("11.2 an empty list has its member, and no token", async |suite| {
-            let response = suite.done("GET /Tables?$filter=TableName%20eq%20'x'", &[], "").await?;
-            same("value", &response.json()["value"], &Json::Array(Vec::new()))?;
-            let token = response.header("x-ms-continuation-NextTableName");
-            same("token", &token, &None::<&str>)
-        })
-        .await;
-    suite
-        .rule("11.1 the dollar of an option may be percent-encoded", async |suite| {
-            let line = format!("GET /Tables()?%24filter={}&%24top=1", percent(&format!("TableName eq '{second}'")));
-            let response = suite.done(&line, &[], "").await?;
-            same("names", &names(&response.json()), &vec![second.clone()])
-        })
-        .await;
+            let page = names(&response.json());
+            same("is within $top", &(page.len() <= 1), &true)?;
+            found.extend(page);
+            let Some(token) = response.header("x-ms-continuation-NextTableName") else {
+                break;
+            };
+            same("is no empty token", &token.is_empty(), &false)?;
+            next = format!("&NextTableName={}", percent(token));
+        }
+        found.retain(|name| tables.contains(name));
+        same("names", &found, &tables)
+    });
+    rule!(suite, "4.1 a token for a table that is gone continues after it", {
+        let line = format!("GET /Tables?$top=1&$filter={}", percent(&ours));
+        let response = suite.done(&line, &[], "").await?;
+        let token = response.header("x-ms-continuation-NextTableName").ok_or("no token")?;
+        let token = percent(token);
+        let second = format!("{second}x");
+        let body = format!(r#"{{"TableName":"{second}"}}"#);
+        suite.done("POST /Tables", &[], &body).await?;
+        suite.done(&format!("DELETE /Tables('{second}')"), &[], "").await?;
+        let line = format!("{line}&NextTableName={token}");
+        let response = suite.done(&line, &[], "").await?;
+        same("names", &names(&response.json()).len(), &1)
+    });
+    rule!(suite, "6.4 $top=0 is an empty list", {
+        let response = suite.done("GET /Tables?$top=0", &[], "").await?;
+        same("names", &names(&response.json()).len(), &0)
+    });
+    rule!(suite, "11.2 an empty list has its member, and no token", {
+        let response = suite.done("GET /Tables?$filter=TableName%20eq%20'x'", &[], "").await?;
+        same("value", &response.json()["value"], &Json::Array(Vec::new()))?;
+        let token = response.header("x-ms-continuation-NextTableName");
+        same("token", &token, &None::<&str>)
+    });
+    rule!(suite, "11.1 the dollar of an option may be percent-encoded", {
+        let line = format!("GET /Tables()?%24filter={}&%24top=1", percent(&format!("TableName eq '{second}'")));
+        let response = suite.done(&line, &[], "").await?;
+        same("names", &names(&response.json()), &vec![second.clone()])
+    });
     suite
         .refusals("", &[
             ("6.4 $top above 1,000", "GET /Tables?$top=1001", &[], "", 400, "InvalidInput"),

@@ -11,6 +11,33 @@ use crate::sign::{account_sas, percent, table_sas};
 /// What a rule says when it does not hold.
 pub(crate) type Outcome = Result<(), String>;
 
+/// Checks a rule: a block with [`Outcome`], in which the suite is shared.
+macro_rules! rule {
+    ($suite:ident, $rule:expr, $check:block) => {
+        $crate::run::note!($suite, $rule, $check, false)
+    };
+}
+
+/// Checks a choice: a rule for which the behaviour of the service is not certain.
+macro_rules! choice {
+    ($suite:ident, $rule:expr, $check:block) => {
+        $crate::run::note!($suite, $rule, $check, true)
+    };
+}
+
+macro_rules! note {
+    ($suite:ident, $rule:expr, $check:block, $is_choice:expr) => {{
+        let check = async || -> $crate::run::Outcome {
+            let $suite = &*$suite;
+            $check
+        };
+        let outcome = check().await;
+        $suite.note($rule, outcome, $is_choice);
+    }};
+}
+
+pub(crate) use {choice, note, rule};
+
 /// Runs a module on each subject. Panics with everything that failed.
 pub(crate) async fn run(module: &str, check: impl AsyncFn(&mut Suite)) {
     let mut failed = Vec::new();
@@ -83,19 +110,8 @@ impl Suite {
         name
     }
 
-    /// Checks a rule.
-    pub(crate) async fn rule(&mut self, rule: &str, check: impl AsyncFnOnce(&Self) -> Outcome) {
-        let outcome = check(self).await;
-        self.note(rule, outcome, false);
-    }
-
-    /// Checks a choice: a rule for which the behaviour of the service is not certain.
-    pub(crate) async fn choice(&mut self, rule: &str, check: impl AsyncFnOnce(&Self) -> Outcome) {
-        let outcome = check(self).await;
-        self.note(rule, outcome, true);
-    }
-
-    fn note(&mut self, rule: &str, outcome: Outcome, is_choice: bool) {
+    /// Notes the outcome of a rule, or of a choice: see [`rule!`] and [`choice!`].
+    pub(crate) fn note(&mut self, rule: &str, outcome: Outcome, is_choice: bool) {
         self.rules += 1;
         if let Err(why) = outcome {
             let failed = if is_choice && self.is_foreign {

@@ -3,7 +3,7 @@
 use time::{Duration, OffsetDateTime};
 
 use crate::client::{Account, Credential, http_date};
-use crate::run::{Suite, refused, same};
+use crate::run::{Suite, choice, refused, rule, same};
 use crate::sign::signature;
 
 pub(crate) async fn check(suite: &mut Suite) {
@@ -20,100 +20,80 @@ pub(crate) async fn check(suite: &mut Suite) {
     for credential in [Credential::SharedKey, Credential::SharedKeyLite] {
         for line in &lines {
             let body = if line.starts_with("PUT") { "{}" } else { "" };
-            suite
-                .rule(&format!("3.2–3.4 {credential:?} of {line}"), async |suite| {
-                    let response = suite.account.send(credential, line, &[], body).await;
-                    same("is accepted", &(response.status < 300), &true)
-                })
-                .await;
+            rule!(suite, &format!("3.2–3.4 {credential:?} of {line}"), {
+                let response = suite.account.send(credential, line, &[], body).await;
+                same("is accepted", &(response.status < 300), &true)
+            });
         }
-        suite
-            .rule(&format!("3.10 {credential:?} of another request"), async |suite| {
-                let account = Account {
-                    key: "c2VjcmV0".to_owned(),
-                    ..suite.account.clone()
-                };
-                let response = account.send(credential, "GET /Tables", &[], "").await;
-                same("status", &response.status, &403)
-            })
-            .await;
-        suite
-            .choice(&format!("3.10 the code for {credential:?} of another request"), async |suite| {
-                let account = Account {
-                    key: "c2VjcmV0".to_owned(),
-                    ..suite.account.clone()
-                };
-                let response = account.send(credential, "GET /Tables", &[], "").await;
-                same("code", &response.code(), &"AuthenticationFailed")?;
-                same("header", &response.header("x-ms-error-code"), &Some("AuthenticationFailed"))
-            })
-            .await;
-        suite
-            .choice(&format!("3.6 {credential:?} of another day"), async |suite| {
-                let header = "x-ms-date: Fri, 15 Mar 2024 10:20:30 GMT";
-                let response = suite.account.send(credential, "GET /Tables", &[header], "").await;
-                same("status", &response.status, &403)
-            })
-            .await;
+        rule!(suite, &format!("3.10 {credential:?} of another request"), {
+            let account = Account {
+                key: "c2VjcmV0".to_owned(),
+                ..suite.account.clone()
+            };
+            let response = account.send(credential, "GET /Tables", &[], "").await;
+            same("status", &response.status, &403)
+        });
+        choice!(suite, &format!("3.10 the code for {credential:?} of another request"), {
+            let account = Account {
+                key: "c2VjcmV0".to_owned(),
+                ..suite.account.clone()
+            };
+            let response = account.send(credential, "GET /Tables", &[], "").await;
+            same("code", &response.code(), &"AuthenticationFailed")?;
+            same("header", &response.header("x-ms-error-code"), &Some("AuthenticationFailed"))
+        });
+        choice!(suite, &format!("3.6 {credential:?} of another day"), {
+            let header = "x-ms-date: Fri, 15 Mar 2024 10:20:30 GMT";
+            let response = suite.account.send(credential, "GET /Tables", &[header], "").await;
+            same("status", &response.status, &403)
+        });
     }
     for credential in [Credential::SharedKey, Credential::SharedKeyLite] {
-        suite
-            .rule(&format!("3.2 {credential:?} takes x-ms-date where there is a Date, too"), async |suite| {
-                let header = "Date: Fri, 15 Mar 2024 10:20:30 GMT";
-                let response = suite.account.send(credential, "GET /Tables?$top=1", &[header], "").await;
-                same("status", &response.status, &200)
-            })
-            .await;
-        suite
-            .choice(&format!("3.6 {credential:?} of a quarter of an hour ago, or ahead"), async |suite| {
-                for (minutes, status) in [(-16, 403), (-14, 200), (14, 200), (16, 403)] {
-                    let date = http_date(OffsetDateTime::now_utc() + Duration::minutes(minutes));
-                    let header = format!("x-ms-date: {date}");
-                    let response = suite.account.send(credential, "GET /Tables?$top=1", &[&header], "").await;
-                    same(format!("{minutes} minutes"), &response.status, &status)?;
-                }
-                Ok(())
-            })
-            .await;
-    }
-    suite
-        .rule("3.10 no credential", async |suite| {
-            for line in ["GET /Tables", "GET /ConfMissing()", "POST /$batch"] {
-                let response = suite.account.send(Credential::None, line, &[], "").await;
-                same("is refused", &[401, 403].contains(&response.status), &true)?;
+        rule!(suite, &format!("3.2 {credential:?} takes x-ms-date where there is a Date, too"), {
+            let header = "Date: Fri, 15 Mar 2024 10:20:30 GMT";
+            let response = suite.account.send(credential, "GET /Tables?$top=1", &[header], "").await;
+            same("status", &response.status, &200)
+        });
+        choice!(suite, &format!("3.6 {credential:?} of a quarter of an hour ago, or ahead"), {
+            for (minutes, status) in [(-16, 403), (-14, 200), (14, 200), (16, 403)] {
+                let date = http_date(OffsetDateTime::now_utc() + Duration::minutes(minutes));
+                let header = format!("x-ms-date: {date}");
+                let response = suite.account.send(credential, "GET /Tables?$top=1", &[&header], "").await;
+                same(format!("{minutes} minutes"), &response.status, &status)?;
             }
             Ok(())
-        })
-        .await;
-    suite
-        .choice("3.10 no credential, since there are challenges", async |suite| {
-            let version = "x-ms-version: 2020-12-06";
-            let response = suite.account.send(Credential::None, "GET /Tables", &[version], "").await;
-            same("status", &response.status, &401)?;
-            let challenge = response.header("WWW-Authenticate").unwrap_or_default();
-            same("challenge", &challenge.starts_with("Bearer "), &true)
-        })
-        .await;
+        });
+    }
+    rule!(suite, "3.10 no credential", {
+        for line in ["GET /Tables", "GET /ConfMissing()", "POST /$batch"] {
+            let response = suite.account.send(Credential::None, line, &[], "").await;
+            same("is refused", &[401, 403].contains(&response.status), &true)?;
+        }
+        Ok(())
+    });
+    choice!(suite, "3.10 no credential, since there are challenges", {
+        let version = "x-ms-version: 2020-12-06";
+        let response = suite.account.send(Credential::None, "GET /Tables", &[version], "").await;
+        same("status", &response.status, &401)?;
+        let challenge = response.header("WWW-Authenticate").unwrap_or_default();
+        same("challenge", &challenge.starts_with("Bearer "), &true)
+    });
     for value in ["SharedKey", "SharedKey x", "SharedKeyLite devstoreaccount1:", "Basic eDp5", "x"] {
-        suite
-            .rule(&format!("3.10 the credential {value:?}"), async |suite| {
-                let header = format!("Authorization: {value}");
-                let response = suite.account.send(Credential::SharedKey, "GET /Tables", &[&header], "").await;
-                same("is refused", &[400, 401, 403].contains(&response.status), &true)
-            })
-            .await;
+        rule!(suite, &format!("3.10 the credential {value:?}"), {
+            let header = format!("Authorization: {value}");
+            let response = suite.account.send(Credential::SharedKey, "GET /Tables", &[&header], "").await;
+            same("is refused", &[400, 401, 403].contains(&response.status), &true)
+        });
     }
     signed_resources(suite, &table).await;
     malformed_credentials(suite).await;
     for (version, status) in [("2019-07-07", 403), ("2020-12-06", 401)] {
-        suite
-            .choice(&format!("0.1, 3.7 a malformed token, version {version}"), async |suite| {
-                let headers = [format!("x-ms-version: {version}"), "Authorization: Bearer x".to_owned()];
-                let headers: Vec<_> = headers.iter().map(String::as_str).collect();
-                let response = suite.account.send(Credential::None, "GET /Tables", &headers, "").await;
-                same("status", &response.status, &status)
-            })
-            .await;
+        choice!(suite, &format!("0.1, 3.7 a malformed token, version {version}"), {
+            let headers = [format!("x-ms-version: {version}"), "Authorization: Bearer x".to_owned()];
+            let headers: Vec<_> = headers.iter().map(String::as_str).collect();
+            let response = suite.account.send(Credential::None, "GET /Tables", &headers, "").await;
+            same("status", &response.status, &status)
+        });
     }
 }
 
@@ -145,16 +125,14 @@ async fn signed_resources(suite: &mut Suite, table: &str) {
         (&in_path, "/unknown-secondary/Tables", "/NAME/unknown-secondary/Tables", (404, "ResourceNotFound")),
     ] {
         let named = |text: &str| text.replace("NAME", &name).replace("TABLE", table);
-        suite
-            .choice(&format!("3.3 {path} of {}, signed as {resource}", host.replace(&in_path, "HOST")), async |suite| {
-                let date = http_date(OffsetDateTime::now_utc());
-                let signature = signature(&suite.account.key, &format!("GET\n\n\n{date}\n{}", named(resource)));
-                let credential = format!("Authorization: SharedKey {name}:{signature}");
-                let headers = [&*format!("Host: {host}"), &format!("x-ms-date: {date}"), &credential];
-                let response = suite.account.send_to(Credential::None, "GET", &named(path), &headers, "").await;
-                refused(&response, expected.0, expected.1)
-            })
-            .await;
+        choice!(suite, &format!("3.3 {path} of {}, signed as {resource}", host.replace(&in_path, "HOST")), {
+            let date = http_date(OffsetDateTime::now_utc());
+            let signature = signature(&suite.account.key, &format!("GET\n\n\n{date}\n{}", named(resource)));
+            let credential = format!("Authorization: SharedKey {name}:{signature}");
+            let headers = [&*format!("Host: {host}"), &format!("x-ms-date: {date}"), &credential];
+            let response = suite.account.send_to(Credential::None, "GET", &named(path), &headers, "").await;
+            refused(&response, expected.0, expected.1)
+        });
     }
 }
 
@@ -181,34 +159,28 @@ async fn malformed_credentials(suite: &mut Suite) {
         ("none, and a large body", "POST /x", &["Content-Length: 4194305"], failed),
         ("a malformed date", "GET /Tables", &["x-ms-date: yesterday", "Authorization: SharedKey NAME:c2ln"], failed),
     ] {
-        suite
-            .choice(&format!("3.10 the response to a credential: {rule}"), async |suite| {
-                let headers: Vec<_> = headers.iter().map(|header| header.replace("NAME", &account)).collect();
-                let headers: Vec<_> = headers.iter().map(String::as_str).collect();
-                let response = suite.account.send(Credential::None, line, &headers, "").await;
-                refused(&response, expected.0, expected.1)?;
-                same("code", &response.header("x-ms-error-code"), &Some(expected.1))?;
-                same("Content-Type", &response.header("Content-Type"), &Some("application/json"))?;
-                same("version", &response.header("x-ms-version"), &None::<&str>)?;
-                let challenge = "Bearer authorization_uri=https://login.microsoftonline.com/common/oauth2/authorize resource_id=https://storage.azure.com";
-                same("challenge", &response.header("WWW-Authenticate"), &(expected.0 == 401).then_some(challenge))
-            })
-            .await;
+        choice!(suite, &format!("3.10 the response to a credential: {rule}"), {
+            let headers: Vec<_> = headers.iter().map(|header| header.replace("NAME", &account)).collect();
+            let headers: Vec<_> = headers.iter().map(String::as_str).collect();
+            let response = suite.account.send(Credential::None, line, &headers, "").await;
+            refused(&response, expected.0, expected.1)?;
+            same("code", &response.header("x-ms-error-code"), &Some(expected.1))?;
+            same("Content-Type", &response.header("Content-Type"), &Some("application/json"))?;
+            same("version", &response.header("x-ms-version"), &None::<&str>)?;
+            let challenge = "Bearer authorization_uri=https://login.microsoftonline.com/common/oauth2/authorize resource_id=https://storage.azure.com";
+            same("challenge", &response.header("WWW-Authenticate"), &(expected.0 == 401).then_some(challenge))
+        });
     }
-    suite
-        .choice("3.6 a malformed date, signed", async |suite| {
-            let response = suite.account.send(Credential::SharedKey, "GET /Tables", &["x-ms-date: yesterday"], "").await;
-            refused(&response, 403, "AuthenticationFailed")
-        })
-        .await;
-    suite
-        .choice("3.7 policies do not exist for tokens", async |suite| {
-            for version in ["2019-02-02", "2020-12-06"] {
-                let headers = [&*format!("x-ms-version: {version}"), "Authorization: Bearer x"];
-                let response = suite.account.send(Credential::None, "GET /ConfMissing?comp=acl", &headers, "").await;
-                refused(&response, 404, "ResourceNotFound")?;
-            }
-            Ok(())
-        })
-        .await;
+    choice!(suite, "3.6 a malformed date, signed", {
+        let response = suite.account.send(Credential::SharedKey, "GET /Tables", &["x-ms-date: yesterday"], "").await;
+        refused(&response, 403, "AuthenticationFailed")
+    });
+    choice!(suite, "3.7 policies do not exist for tokens", {
+        for version in ["2019-02-02", "2020-12-06"] {
+            let headers = [&*format!("x-ms-version: {version}"), "Authorization: Bearer x"];
+            let response = suite.account.send(Credential::None, "GET /ConfMissing?comp=acl", &headers, "").await;
+            refused(&response, 404, "ResourceNotFound")?;
+        }
+        Ok(())
+    });
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use crate::run::{Suite, same};
+use crate::run::{Suite, choice, rule, same};
 
 pub(crate) async fn check(suite: &mut Suite) {
     let table = suite.table().await;
@@ -40,26 +40,24 @@ pub(crate) async fn check(suite: &mut Suite) {
     .into_iter()
     .enumerate()
     {
-        suite
-            .rule(rule, async |suite| {
-                suite.insert(&table, &format!(r#""PartitionKey":"p","RowKey":"{index}",{sent}"#)).await?;
-                let line = format!("GET /{table}(PartitionKey='p',RowKey='{index}')");
-                let response = suite.done(&line, &[], "").await?;
-                let json = response.json();
-                same("type", &json["v@odata.type"].as_str(), &annotation)?;
-                let expected: Json = serde_json::from_str(value).unwrap();
-                same("value", &json["v"], &expected)?;
-                // Whether it is a whole number shows in the text alone.
-                if let Some((_, text)) = response.body.split_once(r#""v":"#)
-                    && expected.is_number()
-                {
-                    same("text", &text.trim_end_matches('}').split(',').next(), &Some(value))?;
-                }
-                let response = suite.done(&line, &["Accept: application/json;odata=nometadata"], "").await?;
-                same("value without metadata", &response.json()["v"], &expected)?;
-                same("type without metadata", &response.json()["v@odata.type"], &Json::Null)
-            })
-            .await;
+        rule!(suite, rule, {
+            suite.insert(&table, &format!(r#""PartitionKey":"p","RowKey":"{index}",{sent}"#)).await?;
+            let line = format!("GET /{table}(PartitionKey='p',RowKey='{index}')");
+            let response = suite.done(&line, &[], "").await?;
+            let json = response.json();
+            same("type", &json["v@odata.type"].as_str(), &annotation)?;
+            let expected: Json = serde_json::from_str(value).unwrap();
+            same("value", &json["v"], &expected)?;
+            // Whether it is a whole number shows in the text alone.
+            if let Some((_, text)) = response.body.split_once(r#""v":"#)
+                && expected.is_number()
+            {
+                same("text", &text.trim_end_matches('}').split(',').next(), &Some(value))?;
+            }
+            let response = suite.done(&line, &["Accept: application/json;odata=nometadata"], "").await?;
+            same("value without metadata", &response.json()["v"], &expected)?;
+            same("type without metadata", &response.json()["v@odata.type"], &Json::Null)
+        });
     }
     for (rule, sent, value) in [
         ("5.3 an Int64 as a number", r#""v":5,"v@odata.type":"Edm.Int64""#, r#""5""#),
@@ -67,13 +65,11 @@ pub(crate) async fn check(suite: &mut Suite) {
         ("5.3 a DateTime with an offset", r#""v":"2020-01-01T01:00:00+01:00","v@odata.type":"Edm.DateTime""#, r#""2020-01-01T00:00:00Z""#),
         ("5.3 a null of any type", r#""v":null,"v@odata.type":"Edm.Int32","w":1"#, "null"),
     ] {
-        suite
-            .choice(rule, async |suite| {
-                suite.done(&format!("PUT /{table}(PartitionKey='p',RowKey='choice')"), &[], &format!("{{{sent}}}")).await?;
-                let expected: Json = serde_json::from_str(value).unwrap();
-                same("value", &suite.entity(&table, "p", "choice").await?["v"], &expected)
-            })
-            .await;
+        choice!(suite, rule, {
+            suite.done(&format!("PUT /{table}(PartitionKey='p',RowKey='choice')"), &[], &format!("{{{sent}}}")).await?;
+            let expected: Json = serde_json::from_str(value).unwrap();
+            same("value", &suite.entity(&table, "p", "choice").await?["v"], &expected)
+        });
     }
     for (rule, sent, code) in [
         ("5.1 a malformed Boolean", r#""v":"not a bool","v@odata.type":"Edm.Boolean""#, "InvalidInput"),

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::run::{Suite, holds, refused, same};
+use crate::run::{Suite, choice, holds, refused, rule, same};
 
 const STALE: &str = "If-Match: W/\"datetime'2021-09-21T01%3A04%3A37.9678478Z'\"";
 
@@ -16,90 +16,74 @@ const MERGES: [(&str, &[&str]); 3] = [
 pub(crate) async fn check(suite: &mut Suite) {
     let table = suite.table().await;
     let path = format!("/{table}(PartitionKey='p',RowKey='r')");
-    suite
-        .rule("4.12 Insert Or Replace inserts, and replaces all properties", async |suite| {
-            for body in [r#"{"a":1,"b":1}"#, r#"{"a":2}"#] {
-                let response = suite.ask(&format!("PUT {path}"), &[], body).await;
-                same("status", &response.status, &204)?;
-                same("body", &response.body, &String::new())?;
-                same("has an ETag", &response.header("ETag").is_some(), &true)?;
-            }
-            same("entity", &suite.entity(&table, "p", "r").await?, &json!({"PartitionKey":"p","RowKey":"r","a":2}))
-        })
-        .await;
+    rule!(suite, "4.12 Insert Or Replace inserts, and replaces all properties", {
+        for body in [r#"{"a":1,"b":1}"#, r#"{"a":2}"#] {
+            let response = suite.ask(&format!("PUT {path}"), &[], body).await;
+            same("status", &response.status, &204)?;
+            same("body", &response.body, &String::new())?;
+            same("has an ETag", &response.header("ETag").is_some(), &true)?;
+        }
+        same("entity", &suite.entity(&table, "p", "r").await?, &json!({"PartitionKey":"p","RowKey":"r","a":2}))
+    });
     for (verb, tunnel) in MERGES {
-        suite
-            .rule(&format!("4.12 Insert Or Merge by {verb} inserts, and keeps what it does not name"), async |suite| {
-                suite.ask(&format!("DELETE {path}"), &["If-Match: *"], "").await;
-                for body in [r#"{"a":1,"b":1}"#, r#"{"a":2,"b":null}"#] {
-                    let response = suite.ask(&format!("{verb} {path}"), tunnel, body).await;
-                    same("status", &response.status, &204)?;
-                }
-                same("entity", &suite.entity(&table, "p", "r").await?, &json!({"PartitionKey":"p","RowKey":"r","a":2,"b":1}))
-            })
-            .await;
-        suite
-            .rule(&format!("4.12 Merge by {verb} needs the entity and the version"), async |suite| {
-                let etag = suite.done(&format!("PUT {path}"), &[], r#"{"a":1}"#).await?;
-                let etag = format!("If-Match: {}", etag.header("ETag").ok_or("no ETag")?);
-                let with = |header| [tunnel, &[header]].concat();
-                let line = format!("{verb} {path}");
-                refused(&suite.ask(&line, &with(STALE), "{}").await, 412, "UpdateConditionNotSatisfied")?;
-                same("status", &suite.ask(&line, &with(&etag), r#"{"b":2}"#).await.status, &204)?;
-                refused(&suite.ask(&line, &with(&etag), "{}").await, 412, "UpdateConditionNotSatisfied")?;
-                same("status", &suite.ask(&line, &with("If-Match: *"), r#"{"c":3}"#).await.status, &204)?;
-                same("entity", &suite.entity(&table, "p", "r").await?, &json!({"PartitionKey":"p","RowKey":"r","a":1,"b":2,"c":3}))
-            })
-            .await;
-    }
-    suite
-        .rule("4.12 Update needs the entity and the version, and replaces", async |suite| {
-            let line = format!("PUT {path}");
-            let etag = suite.done(&line, &[], r#"{"a":1}"#).await?;
+        rule!(suite, &format!("4.12 Insert Or Merge by {verb} inserts, and keeps what it does not name"), {
+            suite.ask(&format!("DELETE {path}"), &["If-Match: *"], "").await;
+            for body in [r#"{"a":1,"b":1}"#, r#"{"a":2,"b":null}"#] {
+                let response = suite.ask(&format!("{verb} {path}"), tunnel, body).await;
+                same("status", &response.status, &204)?;
+            }
+            same("entity", &suite.entity(&table, "p", "r").await?, &json!({"PartitionKey":"p","RowKey":"r","a":2,"b":1}))
+        });
+        rule!(suite, &format!("4.12 Merge by {verb} needs the entity and the version"), {
+            let etag = suite.done(&format!("PUT {path}"), &[], r#"{"a":1}"#).await?;
             let etag = format!("If-Match: {}", etag.header("ETag").ok_or("no ETag")?);
-            refused(&suite.ask(&line, &[STALE], "{}").await, 412, "UpdateConditionNotSatisfied")?;
-            same("status", &suite.ask(&line, &[&etag], r#"{"b":2}"#).await.status, &204)?;
-            refused(&suite.ask(&line, &[&etag], "{}").await, 412, "UpdateConditionNotSatisfied")?;
-            same("status", &suite.ask(&line, &["If-Match: *"], r#"{"c":3}"#).await.status, &204)?;
-            same("entity", &suite.entity(&table, "p", "r").await?, &json!({"PartitionKey":"p","RowKey":"r","c":3}))
-        })
-        .await;
-    suite
-        .rule("4.13 every write changes the version, one that changes nothing, too", async |suite| {
-            let mut etags = Vec::new();
-            for _ in 0..50 {
-                let response = suite.done(&format!("MERGE {path}"), &["If-Match: *"], "{}").await?;
-                etags.push(response.header("ETag").unwrap_or_default().to_owned());
-            }
-            let sorted = etags.is_sorted_by(|a, b| time(a) < time(b));
-            same("strictly increasing", &sorted, &true)
-        })
-        .await;
-    suite
-        .rule("0.1 the keys are those of the URL; those of the body may be of any type", async |suite| {
-            for body in [
-                r#"{"PartitionKey":"other","RowKey":"x","k":1}"#,
-                r#"{"PartitionKey@odata.type":"Edm.DateTime","PartitionKey":"2020-01-01T00:00:00Z","k":1}"#,
-            ] {
-                suite.done(&format!("PUT {path}"), &[], body).await?;
-                same("entity", &suite.entity(&table, "p", "r").await?, &json!({"PartitionKey":"p","RowKey":"r","k":1}))?;
-            }
-            Ok(())
-        })
-        .await;
-    suite
-        .rule("4.12 a merge without a body changes nothing but the version", async |suite| {
-            suite.done(&format!("PUT {path}"), &[], r#"{"k":1}"#).await?;
-            suite.done(&format!("MERGE {path}"), &["If-Match: *"], "").await?;
-            same("entity", &suite.entity(&table, "p", "r").await?, &json!({"PartitionKey":"p","RowKey":"r","k":1}))
-        })
-        .await;
-    suite
-        .rule("4.12 Prefer means nothing", async |suite| {
-            let response = suite.done(&format!("PUT {path}"), &["Prefer: return-content"], "{}").await?;
-            same("status", &response.status, &204)
-        })
-        .await;
+            let with = |header| [tunnel, &[header]].concat();
+            let line = format!("{verb} {path}");
+            refused(&suite.ask(&line, &with(STALE), "{}").await, 412, "UpdateConditionNotSatisfied")?;
+            same("status", &suite.ask(&line, &with(&etag), r#"{"b":2}"#).await.status, &204)?;
+            refused(&suite.ask(&line, &with(&etag), "{}").await, 412, "UpdateConditionNotSatisfied")?;
+            same("status", &suite.ask(&line, &with("If-Match: *"), r#"{"c":3}"#).await.status, &204)?;
+            same("entity", &suite.entity(&table, "p", "r").await?, &json!({"PartitionKey":"p","RowKey":"r","a":1,"b":2,"c":3}))
+        });
+    }
+    rule!(suite, "4.12 Update needs the entity and the version, and replaces", {
+        let line = format!("PUT {path}");
+        let etag = suite.done(&line, &[], r#"{"a":1}"#).await?;
+        let etag = format!("If-Match: {}", etag.header("ETag").ok_or("no ETag")?);
+        refused(&suite.ask(&line, &[STALE], "{}").await, 412, "UpdateConditionNotSatisfied")?;
+        same("status", &suite.ask(&line, &[&etag], r#"{"b":2}"#).await.status, &204)?;
+        refused(&suite.ask(&line, &[&etag], "{}").await, 412, "UpdateConditionNotSatisfied")?;
+        same("status", &suite.ask(&line, &["If-Match: *"], r#"{"c":3}"#).await.status, &204)?;
+        same("entity", &suite.entity(&table, "p", "r").await?, &json!({"PartitionKey":"p","RowKey":"r","c":3}))
+    });
+    rule!(suite, "4.13 every write changes the version, one that changes nothing, too", {
+        let mut etags = Vec::new();
+        for _ in 0..50 {
+            let response = suite.done(&format!("MERGE {path}"), &["If-Match: *"], "{}").await?;
+            etags.push(response.header("ETag").unwrap_or_default().to_owned());
+        }
+        let sorted = etags.is_sorted_by(|a, b| time(a) < time(b));
+        same("strictly increasing", &sorted, &true)
+    });
+    rule!(suite, "0.1 the keys are those of the URL; those of the body may be of any type", {
+        for body in [
+            r#"{"PartitionKey":"other","RowKey":"x","k":1}"#,
+            r#"{"PartitionKey@odata.type":"Edm.DateTime","PartitionKey":"2020-01-01T00:00:00Z","k":1}"#,
+        ] {
+            suite.done(&format!("PUT {path}"), &[], body).await?;
+            same("entity", &suite.entity(&table, "p", "r").await?, &json!({"PartitionKey":"p","RowKey":"r","k":1}))?;
+        }
+        Ok(())
+    });
+    rule!(suite, "4.12 a merge without a body changes nothing but the version", {
+        suite.done(&format!("PUT {path}"), &[], r#"{"k":1}"#).await?;
+        suite.done(&format!("MERGE {path}"), &["If-Match: *"], "").await?;
+        same("entity", &suite.entity(&table, "p", "r").await?, &json!({"PartitionKey":"p","RowKey":"r","k":1}))
+    });
+    rule!(suite, "4.12 Prefer means nothing", {
+        let response = suite.done(&format!("PUT {path}"), &["Prefer: return-content"], "{}").await?;
+        same("status", &response.status, &204)
+    });
     for line in ["PUT", "PATCH", "MERGE"] {
         let none = format!("{line} /TABLE(PartitionKey='p',RowKey='none')");
         let missing = format!("{line} /ConfMissing(PartitionKey='p',RowKey='r')");
@@ -123,38 +107,36 @@ pub(crate) async fn check(suite: &mut Suite) {
             ])
             .await;
     }
-    suite
-        .choice("4.12 a condition is one weak ETag, or a star", async |suite| {
-            let etag = suite.done(&format!("PUT {path}"), &[], "{}").await?;
-            let etag = etag.header("ETag").unwrap_or_default();
-            let (current, lower) = (format!("If-Match: {etag}"), format!("If-Match: {}", etag.to_lowercase()));
-            let without = format!("If-None-Match: {etag}");
-            let invalid = (400, "InvalidInput");
-            let stale = (412, "UpdateConditionNotSatisfied");
-            for (verb, headers, expected) in [
-                ("PUT", &[&*without][..], invalid),
-                ("MERGE", &["If-None-Match: W/\"0x8D\""], invalid),
-                ("DELETE", &[&current, "If-None-Match: W/\"0x8D\""], invalid),
-                ("PUT", &["If-Match: \"0x8D\""], invalid),
-                ("PUT", &["If-Match: 0x8D"], invalid),
-                ("PUT", &["If-Match: W/0x8D"], invalid),
-                ("PUT", &["If-Match: W/\"0x8D"], invalid),
-                ("PUT", &["If-Match: W/\"a\", W/\"b\""], invalid),
-                ("PUT", &["If-Match: *, *"], invalid),
-                ("PUT", &["If-Match: *", "If-Match: *"], invalid),
-                ("PUT", &["If-Match: "], invalid),
-                ("DELETE", &["If-Match: \u{e9}"], invalid),
-                ("MERGE", &[&lower], stale),
-                ("DELETE", &["If-Match: w/\"\""], stale),
-                ("PUT", &[&current], (204, "")),
-            ] {
-                suite.expect(&format!("{verb} {path}"), headers, "{}", expected).await?;
-            }
-            let response = suite.ask(&format!("PUT {path}"), &["If-Match: test"], "{}").await;
-            let message = "The etag value 'test' specified in one of the request headers is not valid. Please make sure only one etag value is specified and is valid.";
-            holds(response.message(), response.message().starts_with(message))
-        })
-        .await;
+    choice!(suite, "4.12 a condition is one weak ETag, or a star", {
+        let etag = suite.done(&format!("PUT {path}"), &[], "{}").await?;
+        let etag = etag.header("ETag").unwrap_or_default();
+        let (current, lower) = (format!("If-Match: {etag}"), format!("If-Match: {}", etag.to_lowercase()));
+        let without = format!("If-None-Match: {etag}");
+        let invalid = (400, "InvalidInput");
+        let stale = (412, "UpdateConditionNotSatisfied");
+        for (verb, headers, expected) in [
+            ("PUT", &[&*without][..], invalid),
+            ("MERGE", &["If-None-Match: W/\"0x8D\""], invalid),
+            ("DELETE", &[&current, "If-None-Match: W/\"0x8D\""], invalid),
+            ("PUT", &["If-Match: \"0x8D\""], invalid),
+            ("PUT", &["If-Match: 0x8D"], invalid),
+            ("PUT", &["If-Match: W/0x8D"], invalid),
+            ("PUT", &["If-Match: W/\"0x8D"], invalid),
+            ("PUT", &["If-Match: W/\"a\", W/\"b\""], invalid),
+            ("PUT", &["If-Match: *, *"], invalid),
+            ("PUT", &["If-Match: *", "If-Match: *"], invalid),
+            ("PUT", &["If-Match: "], invalid),
+            ("DELETE", &["If-Match: \u{e9}"], invalid),
+            ("MERGE", &[&lower], stale),
+            ("DELETE", &["If-Match: w/\"\""], stale),
+            ("PUT", &[&current], (204, "")),
+        ] {
+            suite.expect(&format!("{verb} {path}"), headers, "{}", expected).await?;
+        }
+        let response = suite.ask(&format!("PUT {path}"), &["If-Match: test"], "{}").await;
+        let message = "The etag value 'test' specified in one of the request headers is not valid. Please make sure only one etag value is specified and is valid.";
+        holds(response.message(), response.message().starts_with(message))
+    });
     suite
         .refusals_by_choice(&table, &[
             ("4.12 X-HTTP-Method without POST", "PUT /TABLE(PartitionKey='p',RowKey='r')", &["X-HTTP-Method: MERGE"], "{}", 400, "XMethodNotUsingPost"),

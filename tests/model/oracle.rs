@@ -1,4 +1,4 @@
-//! The oracle: tables as plain maps, and what each operation answers by the service's rules.
+//! The oracle: tables as plain maps, and the response to each operation by the service's rules.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use crate::value::Val;
 /// A table's rows, in the order of the UTF-16 units of their keys.
 #[derive(Debug, Default)]
 pub(crate) struct Oracle {
-    /// By lower-cased name; the name as it was created beside the rows.
+    /// By lower-cased name; in addition to the entities, the name as it was created.
     tables: BTreeMap<String, (String, BTreeMap<Key, Row>)>,
 }
 

@@ -23,13 +23,13 @@ pub(crate) struct Server {
     key: SharedKey,
 }
 
-pub(crate) struct Answer {
+pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Json,
 }
 
-impl Answer {
+impl Response {
     /// Status and code, when it is a refusal.
     pub(crate) fn refusal(&self) -> Option<(u16, &str)> {
         if StatusCode::from_u16(self.status).unwrap().is_success() {
@@ -103,15 +103,15 @@ impl Server {
         self.key.account()
     }
 
-    /// Sends a request, and reads the answer's JSON.
-    pub(crate) async fn send(&self, ask: &Ask) -> Answer {
+    /// Sends a request, and reads the response's JSON.
+    pub(crate) async fn send(&self, ask: &Ask) -> Response {
         let (status, headers, body) = self.send_as_is(ask).await;
         let body = if body.is_empty() {
             Json::Null
         } else {
             serde_json::from_slice(&body).unwrap()
         };
-        Answer {
+        Response {
             status,
             headers,
             body,

@@ -63,7 +63,7 @@ impl Val {
         into.insert(name.to_owned(), value);
     }
 
-    /// Reads a member of an answer with minimal metadata.
+    /// Reads a member of a response with minimal metadata.
     pub(crate) fn read(value: &Json, edm_type: Option<&str>) -> Self {
         let text = || value.as_str().unwrap().to_owned();
         let known = |list: &[&'static str]| *list.iter().find(|known| **known == text()).unwrap();

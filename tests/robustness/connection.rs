@@ -11,8 +11,8 @@ use crate::request::{Framing, Request};
 
 pub(crate) struct Connection(BufReader<TcpStream>);
 
-/// Whatever came back.
-pub(crate) struct Answer {
+/// What the server sent.
+pub(crate) struct Response {
     pub(crate) bytes: Vec<u8>,
     pub(crate) stays_open: bool,
 }
@@ -22,8 +22,8 @@ impl Connection {
         Self(BufReader::new(TcpStream::connect(address).await.unwrap()))
     }
 
-    /// Sends a request and takes its answer, or all there are where it is not known how many requests it is.
-    pub(crate) async fn exchange(&mut self, request: &Request) -> Answer {
+    /// Sends a request and reads its response, or all responses if the number of requests in it is unknown.
+    pub(crate) async fn exchange(&mut self, request: &Request) -> Response {
         let bytes = &request.bytes;
         let exchange = async {
             let (reader, mut writer) = tokio::io::split(&mut self.0);
@@ -36,20 +36,20 @@ impl Connection {
                 written
             };
             let read = read(reader, request);
-            let (_, answer) = tokio::join!(write, read);
-            answer
+            let (_, response) = tokio::join!(write, read);
+            response
         };
-        let answer = timeout(HANG, exchange).await;
-        answer.unwrap_or_else(|_| panic!("there is no answer to {request}"))
+        let response = timeout(HANG, exchange).await;
+        response.unwrap_or_else(|_| panic!("there is no response to {request}"))
     }
 }
 
-async fn read(mut reader: impl tokio::io::AsyncRead + Unpin, request: &Request) -> Answer {
+async fn read(mut reader: impl tokio::io::AsyncRead + Unpin, request: &Request) -> Response {
     let mut bytes = Vec::new();
     if request.framing == Framing::Unknown {
         // A reset ends it, too.
         let _ = reader.read_to_end(&mut bytes).await;
-        return Answer {
+        return Response {
             bytes,
             stays_open: false,
         };
@@ -58,7 +58,7 @@ async fn read(mut reader: impl tokio::io::AsyncRead + Unpin, request: &Request) 
         match reader.read_u8().await {
             Ok(byte) => bytes.push(byte),
             Err(_) => {
-                return Answer {
+                return Response {
                     bytes,
                     stays_open: false,
                 };
@@ -74,7 +74,7 @@ async fn read(mut reader: impl tokio::io::AsyncRead + Unpin, request: &Request) 
         stays_open &= reader.read_exact(&mut body).await.is_ok();
         bytes.extend(body);
     }
-    Answer { bytes, stays_open }
+    Response { bytes, stays_open }
 }
 
 /// The server gives up sooner on everything that these requests do.

@@ -25,14 +25,14 @@ const REQUESTS: usize = 50_000;
 /// After so many, the tables are as they were.
 const ROUND: usize = 1000;
 const CONNECTIONS: usize = 4;
-/// By how much the process may grow after the first round.
+/// The most bytes by which the process may grow after the first round.
 const GROWTH_MAX: usize = 20 * 1024 * 1024;
 
-/// How many answers there were of each status; 0 is none.
+/// The number of responses with each status; 0 stands for no response.
 type Statuses = BTreeMap<u16, usize>;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_request_does_harm() {
+async fn malformed_requests_do_no_harm() {
     let seed = seed("TABLESDK_ROBUSTNESS_SEED");
     let requests = setting("TABLESDK_ROBUSTNESS_REQUESTS").unwrap_or(REQUESTS);
 
@@ -52,7 +52,7 @@ async fn no_request_does_harm() {
                 *statuses.entry(status).or_default() += count;
             }
         }
-        witness.assert_calm();
+        witness.assert_no_problems();
         if after_first_round.is_none() {
             after_first_round = witness::resident_bytes();
         }
@@ -63,7 +63,7 @@ async fn no_request_does_harm() {
         wanted.map(|(_, count)| count).sum()
     };
     let sent: usize = statuses.values().sum();
-    // Else nothing of what lies behind authentication was tried.
+    // Otherwise, too few requests passed authentication.
     let unknown = count(|status| matches!(status, 0 | 401 | 403 | 414 | 431));
     assert!(unknown < sent / 2, "{statuses:?}");
     assert!(count(|status| status < 300) > sent / 50, "{statuses:?}");
@@ -72,7 +72,7 @@ async fn no_request_does_harm() {
         println!("{before} bytes after the first round, {after} bytes in the end");
         assert!(after <= before + GROWTH_MAX, "{before} became {after}");
     }
-    // It still does what it should.
+    // The server still works.
     prepare(&server).await;
     server.shutdown().await.unwrap();
 }
@@ -102,11 +102,11 @@ async fn send_some(mut sender: Sender, witness: Arc<Witness>) -> Statuses {
             Some(open) => open,
             None => Connection::open(sender.address()).await,
         };
-        let answer = open.exchange(&request).await;
-        for status in witness.check_answer(&request, &answer.bytes) {
+        let response = open.exchange(&request).await;
+        for status in witness.check_response(&request, &response.bytes) {
             *statuses.entry(status).or_default() += 1;
         }
-        connection = answer.stays_open.then_some(open);
+        connection = response.stays_open.then_some(open);
     }
     statuses
 }

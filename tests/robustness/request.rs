@@ -20,16 +20,16 @@ pub(crate) const TABLE: &str = "people";
 pub(crate) struct Request {
     pub(crate) bytes: Vec<u8>,
     pub(crate) framing: Framing,
-    /// What signs it: in no answer and no log.
+    /// What signs it: in no response and no log.
     pub(crate) signatures: Vec<String>,
 }
 
-/// What is known of how requests and answers follow each other.
+/// What is known of how requests and responses follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
-    /// One request, one answer.
+    /// One request, one response.
     One,
-    /// The same, but its answer has no body.
+    /// The same, but its response has no body.
     NoBody,
     /// As many as the server finds in it.
     Unknown,
@@ -127,74 +127,49 @@ impl Sender {
         let any = [("Content-Type", "application/json"), ("If-Match", "*")];
         let set = format!("/{TABLE}()");
         let filter = "$filter=PartitionKey%20eq%20'p'%20and%20(a%20ge%201%20or%20not%20h)%20and%20c%20lt%2010L";
-        let name = format!("Made{row}");
-        match self.rng.u8(..24) {
-            0 => Draft::new(
+        let xml = [("Content-Type", "application/xml")];
+        let create = format!(r#"{{"TableName":"Made{row}"}}"#);
+        let made = format!("/Tables('Made{row}')");
+        let (table, acl) = (format!("/{TABLE}"), format!("/{TABLE}?comp=acl"));
+        let service = "/?restype=service&comp=properties";
+        let select = format!("{entity}?$select=a,b,c");
+        let query = format!("{set}?{filter}&$select=a,zz&$top=2");
+        let next = format!("{set}?NextPartitionKey=1!4!cA--&NextRowKey=1!4!MQ--");
+        let tunnel = [("X-HTTP-Method", "MERGE"), any[0], any[1]];
+        let preflight = [
+            ("Origin", "http://page"),
+            ("Access-Control-Request-Method", "GET"),
+        ];
+        let (method, target, headers, body): (_, &str, &[_], &str) = match self.rng.u8(..24) {
+            0 => (
                 "GET",
                 "/Tables?$filter=TableName%20ge%20'M'&$top=3",
                 &[],
                 "",
             ),
-            1 => Draft::new(
-                "POST",
-                "/Tables",
-                &json,
-                &format!(r#"{{"TableName":"{name}"}}"#),
-            ),
-            2 => Draft::new("GET", &format!("/Tables('{TABLE}')"), &[], ""),
-            3 => Draft::new("DELETE", &format!("/Tables('{name}')"), &[], ""),
-            4 => Draft::new("GET", &format!("/{TABLE}?comp=acl"), &[], ""),
-            5 => Draft::new(
-                "PUT",
-                &format!("/{TABLE}?comp=acl"),
-                &[("Content-Type", "application/xml")],
-                ACL,
-            ),
-            6 => Draft::new("GET", "/?restype=service&comp=properties", &[], ""),
-            7 => Draft::new(
-                "PUT",
-                "/?restype=service&comp=properties",
-                &[("Content-Type", "application/xml")],
-                PROPERTIES,
-            ),
-            8 => Draft::new("GET", "/?restype=service&comp=stats", &[], ""),
-            9 => Draft::new("GET", "/$metadata", &[], ""),
-            10..=12 => Draft::new("POST", &format!("/{TABLE}"), &json, &insert),
-            13 => Draft::new("PUT", &entity, &any, &update),
-            14 => Draft::new("PUT", &entity, &json, &update),
-            15 => Draft::new("MERGE", &entity, &any, &update),
-            16 => Draft::new("PATCH", &entity, &json, &update),
-            17 => Draft::new(
-                "POST",
-                &entity,
-                &[("X-HTTP-Method", "MERGE"), any[0], any[1]],
-                &update,
-            ),
-            18 => Draft::new("DELETE", &entity, &[("If-Match", "*")], ""),
-            19 => Draft::new("GET", &format!("{entity}?$select=a,b,c"), &[], ""),
-            20 => Draft::new(
-                "GET",
-                &format!("{set}?{filter}&$select=a,zz&$top=2"),
-                &[],
-                "",
-            ),
-            21 => Draft::new(
-                "GET",
-                &format!("{set}?NextPartitionKey=1!4!cA--&NextRowKey=1!4!MQ--"),
-                &[],
-                "",
-            ),
-            22 => self.batch(&insert, &update),
-            _ => Draft::new(
-                "OPTIONS",
-                &set,
-                &[
-                    ("Origin", "http://page"),
-                    ("Access-Control-Request-Method", "GET"),
-                ],
-                "",
-            ),
-        }
+            1 => ("POST", "/Tables", &json, &create),
+            2 => ("GET", &format!("/Tables('{TABLE}')"), &[], ""),
+            3 => ("DELETE", &made, &[], ""),
+            4 => ("GET", &acl, &[], ""),
+            5 => ("PUT", &acl, &xml, ACL),
+            6 => ("GET", service, &[], ""),
+            7 => ("PUT", service, &xml, PROPERTIES),
+            8 => ("GET", "/?restype=service&comp=stats", &[], ""),
+            9 => ("GET", "/$metadata", &[], ""),
+            10..=12 => ("POST", &table, &json, &insert),
+            13 => ("PUT", &entity, &any, &update),
+            14 => ("PUT", &entity, &json, &update),
+            15 => ("MERGE", &entity, &any, &update),
+            16 => ("PATCH", &entity, &json, &update),
+            17 => ("POST", &entity, &tunnel, &update),
+            18 => ("DELETE", &entity, &any[1..], ""),
+            19 => ("GET", &select, &[], ""),
+            20 => ("GET", &query, &[], ""),
+            21 => ("GET", &next, &[], ""),
+            22 => return self.batch(&insert, &update),
+            _ => ("OPTIONS", &set, &preflight, ""),
+        };
+        Draft::new(method, target, headers, body)
     }
 
     fn batch(&mut self, insert: &str, update: &str) -> Draft {

@@ -17,7 +17,7 @@ pub(crate) struct Witness {
     signatures: Mutex<HashSet<u64>>,
     hasher: RandomState,
     lines: AtomicUsize,
-    complaints: Mutex<Vec<String>>,
+    problems: Mutex<Vec<String>>,
 }
 
 impl Witness {
@@ -29,7 +29,7 @@ impl Witness {
             signatures: Mutex::default(),
             hasher: RandomState::new(),
             lines: AtomicUsize::new(0),
-            complaints: Mutex::default(),
+            problems: Mutex::default(),
         }
     }
 
@@ -45,7 +45,7 @@ impl Witness {
         let panics = Arc::clone(&witness);
         let usual = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            panics.complain(format!("panicked: {panic}"));
+            panics.report(format!("panicked: {panic}"));
             usual(panic);
         }));
         witness
@@ -57,32 +57,32 @@ impl Witness {
     }
 
     /// The statuses of what came back, 0 if there is none.
-    pub(crate) fn check_answer(&self, request: &Request, answer: &[u8]) -> Vec<u16> {
-        let complain = |what: &str| {
-            let answer = String::from_utf8_lossy(answer);
-            self.complain(format!("{what} in the answer to {request}: {answer}"));
+    pub(crate) fn check_response(&self, request: &Request, response: &[u8]) -> Vec<u16> {
+        let report = |what: &str| {
+            let response = String::from_utf8_lossy(response);
+            self.report(format!("{what} in the response to {request}: {response}"));
         };
-        if self.is_secret_in(answer) {
-            complain("a secret");
+        if self.is_secret_in(response) {
+            report("a secret");
         }
-        let text = String::from_utf8_lossy(answer);
+        let text = String::from_utf8_lossy(response);
         let mut statuses = Vec::new();
         for part in text.split("HTTP/1.1 ").skip(1) {
             let status = part.get(..3).and_then(|status| status.parse().ok());
             let status = status.unwrap_or(599);
-            // Answers in batches are counted, too.
+            // Responses in batches are counted, too.
             statuses.push(status);
             if status == 501 && part.contains("NotImplemented") {
                 continue;
             }
             if status >= 500 {
-                complain("a server error");
+                report("a server error");
             }
         }
         if statuses.is_empty() {
             // Only of a request without an end there may be nothing to say.
             if request.framing != Framing::Unknown {
-                complain("nothing");
+                report("nothing");
             }
             statuses.push(0);
         }
@@ -93,7 +93,7 @@ impl Witness {
         self.lines.fetch_add(1, Ordering::Relaxed);
         if self.is_secret_in(line) {
             let line = String::from_utf8_lossy(line);
-            self.complain(format!("a secret in the log: {line}"));
+            self.report(format!("a secret in the log: {line}"));
         }
     }
 
@@ -119,18 +119,18 @@ impl Witness {
         })
     }
 
-    fn complain(&self, what: String) {
-        self.complaints.lock().unwrap().push(what);
+    fn report(&self, what: String) {
+        self.problems.lock().unwrap().push(what);
     }
 
-    /// Fails if there is anything to complain about.
-    pub(crate) fn assert_calm(&self) {
-        let complaints = self.complaints.lock().unwrap();
+    /// Fails if a problem was reported.
+    pub(crate) fn assert_no_problems(&self) {
+        let problems = self.problems.lock().unwrap();
         assert!(
-            complaints.is_empty(),
-            "{} complaints, the first of them: {}",
-            complaints.len(),
-            complaints[0]
+            problems.is_empty(),
+            "{} problems, the first of them: {}",
+            problems.len(),
+            problems[0]
         );
     }
 
@@ -202,7 +202,7 @@ pub(crate) fn resident_bytes() -> Option<usize> {
 const SIGNATURE: usize = 43;
 
 #[test]
-fn a_witness_knows_a_secret_when_it_sees_one() {
+fn the_witness_recognises_secrets() {
     let key = tablesdk_server::TableServer::in_process().credential();
     let witness = Witness::new(&key);
     let signature = key.sign("text").expose().to_owned();

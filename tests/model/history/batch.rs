@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 use super::read::assert_row;
 use super::{History, path};
 use crate::oracle::{BATCH_ROWS, Key, Write};
-use crate::server::{Answer, Ask};
+use crate::server::{Ask, Response};
 
 impl History {
     pub(super) async fn batch(&mut self) {
@@ -35,25 +35,25 @@ impl History {
         let borrowed: Vec<_> = changes.iter().map(|(t, k, w)| (*t, k, w)).collect();
         match self.oracle.decide_batch(&borrowed) {
             Err((index, (status, code))) => {
-                let [answer] = &*parts else {
+                let [response] = &*parts else {
                     panic!("{} parts for one refusal: {changes:?}", parts.len());
                 };
-                assert_eq!(answer.refusal(), Some((status, code)), "{changes:?}");
-                let message = answer.body["odata.error"]["message"]["value"].as_str();
+                assert_eq!(response.refusal(), Some((status, code)), "{changes:?}");
+                let message = response.body["odata.error"]["message"]["value"].as_str();
                 let message = message.unwrap();
                 assert!(message.starts_with(&format!("{index}:")), "{message}");
             }
             Ok(outcomes) => {
                 assert_eq!(parts.len(), changes.len());
                 let last = self.last_write;
-                for ((answer, properties), (table, key, write)) in
+                for ((response, properties), (table, key, write)) in
                     parts.iter().zip(outcomes).zip(&changes)
                 {
-                    assert_eq!(answer.refusal(), None, "{write:?} {key:?}");
-                    let etag = answer.header("etag");
+                    assert_eq!(response.refusal(), None, "{write:?} {key:?}");
+                    let etag = response.header("etag");
                     let row = properties.map(|properties| self.row(properties, etag, last));
-                    if let (201, Some(row)) = (answer.status, &row) {
-                        assert_row(&answer.body, key, row);
+                    if let (201, Some(row)) = (response.status, &row) {
+                        assert_row(&response.body, key, row);
                     }
                     self.oracle.apply(table, key, row);
                 }
@@ -98,20 +98,20 @@ impl History {
         let ask = Ask::new("GET", path(table, &key));
         let text = part("batch_1", &ask, "", "\r\n") + "--batch_1--\r\n";
         let parts = self.submit(text).await;
-        let [answer] = &*parts else {
+        let [response] = &*parts else {
             panic!("{} parts for one query", parts.len());
         };
         match self.oracle.row(table, &key) {
-            Err(refusal) => assert_eq!(answer.refusal(), Some(refusal), "get {key:?}"),
+            Err(refusal) => assert_eq!(response.refusal(), Some(refusal), "get {key:?}"),
             Ok(row) => {
-                assert_eq!(answer.header("etag").as_ref(), Some(&row.etag));
-                assert_row(&answer.body, &key, row);
+                assert_eq!(response.header("etag").as_ref(), Some(&row.etag));
+                assert_row(&response.body, &key, row);
             }
         }
     }
 
     /// Sends a batch, and returns the response to each operation in it.
-    async fn submit(&self, text: String) -> Vec<Answer> {
+    async fn submit(&self, text: String) -> Vec<Response> {
         let ask =
             Ask::new("POST", "/$batch".to_owned()).body("multipart/mixed; boundary=batch_1", text);
         let (status, _, body) = self.server.send_as_is(&ask).await;
@@ -152,7 +152,7 @@ fn part(boundary: &str, ask: &Ask, root: &str, line_end: &str) -> String {
 }
 
 /// A response as text, from the number of its status on.
-fn read_part(text: &str) -> Answer {
+fn read_part(text: &str) -> Response {
     let (head, body) = text.split_once("\r\n\r\n").unwrap();
     let mut lines = head.split("\r\n");
     let status = lines.next().unwrap().split(' ').next().unwrap();
@@ -161,7 +161,7 @@ fn read_part(text: &str) -> Answer {
         (name.parse().unwrap(), value.parse().unwrap())
     });
     let body = body.split("\r\n").next().unwrap();
-    Answer {
+    Response {
         status: status.parse().unwrap(),
         headers: headers.collect(),
         body: if body.is_empty() || body.starts_with("--") {

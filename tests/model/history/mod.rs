@@ -1,4 +1,4 @@
-//! One history: random operations on one server, each answer compared with the oracle's.
+//! One history: random operations on one server, each response compared with the oracle's.
 
 mod batch;
 mod read;
@@ -48,7 +48,7 @@ struct History {
     rng: Rng,
     server: Server,
     oracle: Oracle,
-    /// ETags that were once good, and one that never was.
+    /// ETags that were current at some time, and one that never was.
     etags: Vec<String>,
     last_write: Timestamp,
 }
@@ -76,17 +76,17 @@ impl History {
     async fn create_table(&mut self) {
         let name = self.table();
         let ask = Ask::new("POST", "/Tables".to_owned()).json(json!({ "TableName": name }));
-        let answer = self.server.send(&ask).await;
+        let response = self.server.send(&ask).await;
         let expected = self.oracle.create_table(name);
-        assert_eq!(answer.refusal(), expected.err(), "create {name}");
+        assert_eq!(response.refusal(), expected.err(), "create {name}");
     }
 
     async fn delete_table(&mut self) {
         let name = self.table();
         let ask = Ask::new("DELETE", format!("/Tables('{name}')"));
-        let answer = self.server.send(&ask).await;
+        let response = self.server.send(&ask).await;
         let expected = self.oracle.delete_table(name);
-        assert_eq!(answer.refusal(), expected.err(), "delete {name}");
+        assert_eq!(response.refusal(), expected.err(), "delete {name}");
     }
 
     async fn list_tables(&mut self) {
@@ -95,15 +95,15 @@ impl History {
         let mut next = String::new();
         loop {
             let path = format!("/Tables?$top={top}{next}");
-            let answer = self.server.send(&Ask::new("GET", path)).await;
-            assert_eq!(answer.refusal(), None);
-            let page = answer.body["value"].as_array().unwrap();
+            let response = self.server.send(&Ask::new("GET", path)).await;
+            assert_eq!(response.refusal(), None);
+            let page = response.body["value"].as_array().unwrap();
             assert!(page.len() <= top);
             names.extend(
                 page.iter()
                     .map(|table| table["TableName"].as_str().unwrap().to_owned()),
             );
-            match answer.header("x-ms-continuation-NextTableName") {
+            match response.header("x-ms-continuation-NextTableName") {
                 Some(token) => next = format!("&NextTableName={}", encode(&token)),
                 None => break,
             }

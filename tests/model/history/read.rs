@@ -14,12 +14,12 @@ use crate::value::Val;
 impl History {
     pub(super) async fn get(&mut self) {
         let (table, key) = (self.table(), self.key());
-        let answer = self.server.send(&Ask::new("GET", path(table, &key))).await;
+        let response = self.server.send(&Ask::new("GET", path(table, &key))).await;
         match self.oracle.row(table, &key) {
-            Err(refusal) => assert_eq!(answer.refusal(), Some(refusal), "get {key:?}"),
+            Err(refusal) => assert_eq!(response.refusal(), Some(refusal), "get {key:?}"),
             Ok(row) => {
-                assert_eq!(answer.header("etag").as_ref(), Some(&row.etag));
-                assert_row(&answer.body, &key, row);
+                assert_eq!(response.header("etag").as_ref(), Some(&row.etag));
+                assert_row(&response.body, &key, row);
             }
         }
     }
@@ -40,8 +40,8 @@ impl History {
         }
         let expected: Vec<(&Key, &Row)> = match self.oracle.rows(table) {
             Err(refusal) => {
-                let answer = self.server.send(&Ask::new("GET", query)).await;
-                assert_eq!(answer.refusal(), Some(refusal));
+                let response = self.server.send(&Ask::new("GET", query)).await;
+                assert_eq!(response.refusal(), Some(refusal));
                 return;
             }
             Ok(rows) => rows
@@ -53,16 +53,16 @@ impl History {
         let mut next = String::new();
         loop {
             let ask = Ask::new("GET", format!("{query}{next}"));
-            let answer = self.server.send(&ask).await;
-            assert_eq!(answer.refusal(), None, "{text}");
-            let page = answer.body["value"].as_array().unwrap();
+            let response = self.server.send(&ask).await;
+            assert_eq!(response.refusal(), None, "{text}");
+            let page = response.body["value"].as_array().unwrap();
             assert!(page.len() <= top, "{text}");
             found.extend(page.iter().cloned());
-            let Some(partition) = answer.header("x-ms-continuation-NextPartitionKey") else {
+            let Some(partition) = response.header("x-ms-continuation-NextPartitionKey") else {
                 break;
             };
             next = format!("&NextPartitionKey={}", encode(&partition));
-            if let Some(row) = answer.header("x-ms-continuation-NextRowKey") {
+            if let Some(row) = response.header("x-ms-continuation-NextRowKey") {
                 next += &format!("&NextRowKey={}", encode(&row));
             }
         }

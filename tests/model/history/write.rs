@@ -13,16 +13,16 @@ impl History {
         let (table, key) = (self.table(), self.key());
         let write = self.random_write(table, &key);
         let ask = self.ask(table, &key, &write);
-        let answer = self.server.send(&ask).await;
+        let response = self.server.send(&ask).await;
         match self.oracle.decide(table, &key, &write) {
-            Err(refusal) => assert_eq!(answer.refusal(), Some(refusal), "{write:?} {key:?}"),
+            Err(refusal) => assert_eq!(response.refusal(), Some(refusal), "{write:?} {key:?}"),
             Ok(properties) => {
-                assert_eq!(answer.refusal(), None, "{write:?} {key:?}");
-                let etag = answer.header("etag");
+                assert_eq!(response.refusal(), None, "{write:?} {key:?}");
+                let etag = response.header("etag");
                 let last = self.last_write;
                 let row = properties.map(|properties| self.row(properties, etag, last));
-                if let (201, Some(row)) = (answer.status, &row) {
-                    assert_row(&answer.body, &key, row);
+                if let (201, Some(row)) = (response.status, &row) {
+                    assert_row(&response.body, &key, row);
                 }
                 self.oracle.apply(table, &key, row);
             }
@@ -57,7 +57,7 @@ impl History {
         etag: Option<String>,
         last: Timestamp,
     ) -> Row {
-        let etag = etag.expect("an answer to a write has an ETag");
+        let etag = etag.expect("a response to a write has an ETag");
         let written = ETag::from_opaque(&*etag).timestamp().unwrap();
         assert!(written > last, "{written} after {last}");
         self.last_write = self.last_write.max(written);
