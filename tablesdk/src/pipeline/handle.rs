@@ -1,5 +1,6 @@
 //! A pipeline as one call sees it.
 
+use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use super::{Pipeline, RetryPolicy};
 use crate::error::Error;
 
 /// The pipeline of a client, with the options of a single call. Each action has a clone.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct PipelineHandle {
     pipeline: Arc<Pipeline>,
     /// Instead of the policy of the client.
@@ -82,5 +83,15 @@ impl Deref for PipelineHandle {
 
     fn deref(&self) -> &Pipeline {
         &self.pipeline
+    }
+}
+
+impl fmt::Debug for PipelineHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PipelineHandle")
+            .field("endpoint", &self.endpoint)
+            .field("retry", &self.retry)
+            .field("deadline", &self.deadline)
+            .finish_non_exhaustive()
     }
 }

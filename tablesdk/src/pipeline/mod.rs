@@ -12,6 +12,7 @@ mod operation_span;
 mod policy;
 mod poll_backoff;
 mod request_auth;
+mod span;
 mod table;
 mod task;
 
@@ -19,9 +20,10 @@ pub(crate) use attempt::Effect;
 pub(crate) use handle::PipelineHandle;
 pub(crate) use operation_run::{OperationRun, SendOptions};
 pub use operation_span::OperationReport;
-pub(crate) use operation_span::{Hook, PagedOperation, in_current_span};
+pub(crate) use operation_span::{Hook, PagedOperation};
 pub use policy::RetryPolicy;
 pub(crate) use poll_backoff::PollBackoff;
+pub(crate) use span::in_current_span;
 pub(crate) use table::Table;
 pub(crate) use task::{joined_of, read_ahead};
 
@@ -42,7 +44,6 @@ use crate::error::Error;
 use crate::transport::Backend;
 
 /// Sends requests to one account.
-#[derive(Debug)]
 pub(crate) struct Pipeline {
     options: PipelineOptions,
     budget: Budget,
@@ -51,7 +52,6 @@ pub(crate) struct Pipeline {
 }
 
 /// How a pipeline sends requests.
-#[derive(Debug)]
 pub(crate) struct PipelineOptions {
     pub(crate) endpoint: Endpoint,
     /// Where the account can be read when it is replicated, if that is known.

@@ -20,7 +20,7 @@ use std::time::Duration;
 /// # Ok::<(), tablesdk::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[must_use = "a policy does nothing until it is given to a builder"]
+#[must_use = "a policy does nothing until it is given to a builder or a call"]
 pub struct RetryPolicy {
     pub(super) attempts: u32,
     pub(super) delay: Duration,
