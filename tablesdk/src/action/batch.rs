@@ -310,7 +310,7 @@ impl fmt::Debug for Batch<'_> {
 /// for (employee, etag) in [ada, grace].iter().zip(result.etags()) {
 ///     println!("{} is stored as {etag:?}", employee.name);
 /// }
-/// # assert!(committed.etags().iter().all(Option::is_some));
+/// # assert!(result.etags().iter().all(Option::is_some));
 /// # Ok(())
 /// # }
 /// ```

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use bytes::Bytes;
 use tablesdk_protocol::operation::get_entity::{Request, Response};
 use tablesdk_protocol::wire::json::{MetadataLevel, read_entity};
-use tablesdk_protocol::{ETag, EntityKey};
+use tablesdk_protocol::{ETag, EntityKey, TableName};
 
 use crate::entity::{DynamicEntity, EntityError, Stored, TableEntity, WritableEntity};
 use crate::error::Error;
@@ -159,7 +159,7 @@ pub(super) fn stored<E: TableEntity>(
     Stored::read(&entity, etag).map_err(Error::response)
 }
 
-/// The entity as it came, with its ETag.
+/// Reads the content and the ETag of an entity, for the operation of that run.
 pub(super) async fn fetch(
     run: &mut OperationRun<'_>,
     effect: Effect,
@@ -167,19 +167,30 @@ pub(super) async fn fetch(
     key: &EntityKey,
     select: Option<Vec<String>>,
 ) -> Result<(Bytes, Option<ETag>), Error> {
+    let table = table.checked_name(run.operation())?;
+    run.report().access = Some(AccessClass::Point);
+    let fetched = request(run, effect, table, key, select).await;
+    let Response { etag, content } = fetched.map_err(|error| error.with_key(key))?;
+    run.report().entities = 1;
+    Ok((content, etag))
+}
+
+/// Sends the request for an entity.
+pub(super) async fn request(
+    run: &mut OperationRun<'_>,
+    effect: Effect,
+    table: TableName,
+    key: &EntityKey,
+    select: Option<Vec<String>>,
+) -> Result<Response, Error> {
     let request = Request {
-        table: table.checked_name(run.operation())?,
+        table,
         key: key.clone(),
         select,
         level: MetadataLevel::Minimal,
     };
     let request = request.encode(&run.pipeline().endpoint);
-    run.report().access = Some(AccessClass::Point);
-    let response = run.send(effect, &request).await;
-    let response = response.map_err(|error| error.with_key(key))?;
-    run.report().entities = 1;
-    let Response { etag, content } = Response::decode(response);
-    Ok((content, etag))
+    Ok(Response::decode(run.send(effect, &request).await?))
 }
 
 const OPERATION: &str = "get entity";

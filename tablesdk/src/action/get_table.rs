@@ -5,6 +5,7 @@ use tablesdk_protocol::header::X_MS_REQUEST_ID;
 use tablesdk_protocol::operation::get_table::Request;
 use tablesdk_protocol::wire::json::MetadataLevel;
 
+use super::malformed;
 use crate::error::Error;
 use crate::pipeline::{Effect, Table};
 
@@ -34,7 +35,7 @@ impl TableExists {
                 } else {
                     return Ok(true);
                 };
-                Err(Error::response(problem).with_operation(OPERATION))
+                Err(malformed(OPERATION, problem))
             }
             Err(error) if error.is_not_found() => Ok(false),
             Err(error) => Err(error),

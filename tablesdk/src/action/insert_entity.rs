@@ -132,11 +132,12 @@ exactly_once_options!(
     /// ```
     #[doc = include_str!("../docs/employees.md")]
     /// table.insert(&Employee::new("Sales", "1", "Ada")).exactly_once().await?;
-    /// // No trace is left of how that was made sure.
+    /// // No marker is left.
     /// assert_eq!(table.query::<Employee>().count().await?, 1);
     ///
     /// // Keeps the marker for ten minutes: `sweep_markers` deletes it later.
-    ///     ///
+    /// use std::time::Duration;
+    ///
     /// let grace = Employee::new("Sales", "2", "Grace");
     /// table.insert(&grace).exactly_once().keep_marker(Duration::from_secs(600)).await?;
     /// assert_eq!(table.sweep_markers("Sales").await?, 0);

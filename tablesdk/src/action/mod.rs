@@ -167,6 +167,11 @@ fn refused(operation: &'static str, error: impl Into<Box<dyn StdError + Send + S
     Error::input(error).with_operation(operation)
 }
 
+/// An error of the response to the request of an operation.
+fn malformed(operation: &'static str, error: impl Into<Box<dyn StdError + Send + Sync>>) -> Error {
+    Error::response(error).with_operation(operation)
+}
+
 /// Refuses the URL of a query that is longer than the service reads.
 fn check_url(operation: &'static str, bytes: usize) -> Result<(), Error> {
     if bytes > URL_BYTES_MAX {

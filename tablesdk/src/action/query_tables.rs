@@ -7,7 +7,7 @@ use tablesdk_protocol::continuation::EntityContinuation;
 use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 use tablesdk_protocol::operation::query_tables::{Request, Response};
 
-use super::check_url;
+use super::{check_url, refused};
 use crate::error::Error;
 use crate::pipeline::{Effect, PagedOperation, PipelineHandle};
 use crate::query::{Column, Continuations, EntityStream, Page, PageToken, Pages, fingerprint};
@@ -34,15 +34,15 @@ use crate::query::{Column, Continuations, EntityStream, Page, PageToken, Pages, 
 pub struct QueryTables {
     pipeline: PipelineHandle,
     prefix: String,
-    page_size: Option<usize>,
+    pages: Pages,
 }
 
 impl QueryTables {
-    pub(crate) const fn new(pipeline: PipelineHandle) -> Self {
+    pub(crate) fn new(pipeline: PipelineHandle) -> Self {
         Self {
             pipeline,
             prefix: String::new(),
-            page_size: None,
+            pages: Pages::default(),
         }
     }
 
@@ -55,7 +55,7 @@ impl QueryTables {
     /// How many tables to ask for in one request: from 1 to 1,000, the maximum of the service. It does not limit the list: more
     /// tables follow in the next request.
     pub fn page_size(mut self, tables: usize) -> Self {
-        self.page_size = Some(tables);
+        self.pages.page_size = Some(tables);
         self
     }
 
@@ -65,10 +65,7 @@ impl QueryTables {
         if let Err(error) = self.check() {
             return EntityStream::failed(error);
         }
-        let pages = Pages {
-            page_size: self.page_size,
-            ..Pages::default()
-        };
+        let pages = self.pages;
         let query = Arc::new((self, Scan::new()));
         EntityStream::follow(pages, move |top, next| {
             let query = Arc::clone(&query);
@@ -122,10 +119,10 @@ impl QueryTables {
         let next = token
             .map(|token| token.into_continuation(query))
             .transpose();
-        let next = next.map_err(refused)?;
+        let next = next.map_err(|error| refused(OPERATION, error))?;
         let next = next.map(|continuation| continuation.next_partition_key);
         let scan = Scan::new();
-        let (items, next) = Box::pin(self.fetch(self.page_size, next, &scan)).await?;
+        let (items, next) = Box::pin(self.fetch(self.pages.page_size, next, &scan)).await?;
         let next = next.map(|name| EntityContinuation {
             next_partition_key: name,
             next_row_key: None,
@@ -137,8 +134,10 @@ impl QueryTables {
     }
 
     fn check(&self) -> Result<(), Error> {
-        match self.page_size {
-            Some(size) if !(1..=PAGE_ITEMS_MAX).contains(&size) => Err(refused(PageSize { size })),
+        match self.pages.page_size {
+            Some(size) if !(1..=PAGE_ITEMS_MAX).contains(&size) => {
+                Err(refused(OPERATION, PageSize { size }))
+            }
             _ => Ok(()),
         }
     }
@@ -154,7 +153,7 @@ impl QueryTables {
         } else {
             let name = Column::<(), String>::new("TableName");
             let filter = name.starts_with(&self.prefix).into_tree();
-            Some(filter.map_err(refused)?)
+            Some(filter.map_err(|error| refused(OPERATION, error))?)
         };
         let sent = next_table_name.clone();
         let request = Request {
@@ -167,21 +166,16 @@ impl QueryTables {
         check_url(OPERATION, request.url_bytes(&pipeline.endpoint))?;
         let request = request.encode(&pipeline.endpoint);
         let mut run = pipeline.resume(OPERATION, None, &scan.operation);
-        let page = match run.send(Effect::Read, &request).await {
-            Ok(response) => {
-                Response::decode(&response).map_err(|error| run.annotate(Error::response(error)))
-            }
-            Err(error) => Err(error),
-        };
-        let page = page.and_then(|page| {
+        let response = run.send(Effect::Read, &request).await;
+        let page = response.and_then(|response| {
+            let page = Response::decode(&response);
+            let page = page.map_err(|error| run.annotate(Error::response(error)))?;
             let next = page.next_table_name.as_ref();
             let advanced = scan.continuations.advance(sent.as_ref(), next);
             advanced.map_err(|error| run.annotate(Error::response(error)))?;
+            run.report().pages += 1;
             Ok(page)
         });
-        if page.is_ok() {
-            run.report().pages += 1;
-        }
         let page = run.pause(&scan.operation, page)?;
         Ok((page.names, page.next_table_name))
     }
@@ -202,10 +196,6 @@ impl Scan {
             continuations: Continuations::new(),
         }
     }
-}
-
-fn refused(problem: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
-    Error::input(problem).with_operation(OPERATION)
 }
 
 #[derive(Clone, Copy, Debug, thiserror::Error)]

@@ -4,8 +4,8 @@ use http::StatusCode;
 use tablesdk_protocol::ServiceProperties;
 use tablesdk_protocol::operation::service_properties::{GetRequest, GetResponse, SetRequest};
 
-use super::refused;
 use super::write::ambiguous_write::resolve_without_entity;
+use super::{malformed, refused};
 use crate::error::Error;
 use crate::pipeline::{Effect, PipelineHandle};
 
@@ -23,8 +23,7 @@ impl GetProperties {
             .pipeline
             .send(GET, None, Effect::ReadNow, &request)
             .await?;
-        let response = GetResponse::decode(&response)
-            .map_err(|error| Error::response(error).with_operation(GET))?;
+        let response = GetResponse::decode(&response).map_err(|error| malformed(GET, error))?;
         Ok(response.properties)
     }
 }

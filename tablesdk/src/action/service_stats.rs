@@ -3,6 +3,7 @@
 use tablesdk_protocol::ServiceStats;
 use tablesdk_protocol::operation::service_stats::{Request, Response};
 
+use super::malformed;
 use crate::error::Error;
 use crate::pipeline::{Effect, PipelineHandle};
 
@@ -24,8 +25,7 @@ impl GetStats {
             .pipeline
             .send(OPERATION, None, Effect::ReadNow, &request)
             .await?;
-        let response = Response::decode(&response)
-            .map_err(|error| Error::response(error).with_operation(OPERATION))?;
+        let response = Response::decode(&response).map_err(|error| malformed(OPERATION, error))?;
         Ok(response.stats)
     }
 }

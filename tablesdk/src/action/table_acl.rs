@@ -4,8 +4,8 @@ use http::StatusCode;
 use tablesdk_protocol::operation::table_acl::{GetRequest, GetResponse, SetRequest};
 use tablesdk_protocol::{SignedIdentifier, check_signed_identifiers};
 
-use super::refused;
 use super::write::ambiguous_write::resolve_without_entity;
+use super::{malformed, refused};
 use crate::error::Error;
 use crate::pipeline::{Effect, Table};
 use crate::sas::StoredAccessPolicy;
@@ -22,8 +22,7 @@ impl GetAccessPolicy {
         let table = self.table.checked_name(GET)?;
         let request = GetRequest { table }.encode(self.table.endpoint());
         let response = self.table.send(GET, Effect::ReadNow, &request).await?;
-        let policies = GetResponse::decode(&response)
-            .map_err(|error| Error::response(error).with_operation(GET))?;
+        let policies = GetResponse::decode(&response).map_err(|error| malformed(GET, error))?;
         let policies = policies.identifiers.into_iter();
         Ok(policies.map(StoredAccessPolicy::from_wire).collect())
     }

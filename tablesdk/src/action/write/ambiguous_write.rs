@@ -8,10 +8,10 @@ use std::error::Error as StdError;
 
 use bytes::Bytes;
 use http::{Response as HttpResponse, StatusCode};
-use tablesdk_protocol::operation::get_entity::{Request, Response};
-use tablesdk_protocol::wire::json::MetadataLevel;
+use tablesdk_protocol::operation::get_entity::Response;
 
 use super::change::EntityChange;
+use crate::action::get_entity;
 use crate::error::{CurrentEntity, CurrentState, Error, ErrorKind};
 use crate::pipeline::{Effect, OperationRun};
 
@@ -79,16 +79,9 @@ pub(in crate::action) async fn read_current(
     run: &mut OperationRun<'_>,
     change: &EntityChange,
 ) -> CurrentState {
-    let request = Request {
-        table: change.table().clone(),
-        key: change.key.clone(),
-        select: None,
-        level: MetadataLevel::Minimal,
-    };
-    let request = request.encode(&run.pipeline().endpoint);
-    match run.send(Effect::ReadNow, &request).await {
-        Ok(response) => {
-            let Response { etag, content } = Response::decode(response);
+    let table = change.table().clone();
+    match get_entity::request(run, Effect::ReadNow, table, &change.key, None).await {
+        Ok(Response { etag, content }) => {
             match CurrentEntity::new(content, etag, change.body(), change.is_whole()) {
                 Ok(Some(entity)) => CurrentState::Present(entity),
                 Ok(None) | Err(_) => CurrentState::Unread,

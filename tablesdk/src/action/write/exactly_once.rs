@@ -11,14 +11,14 @@
 use std::time::Duration;
 
 use http::StatusCode;
-use tablesdk_protocol::operation::get_entity;
-use tablesdk_protocol::wire::json::{JsonEntity, MetadataLevel, read_entity};
+use tablesdk_protocol::operation::get_entity::Response;
+use tablesdk_protocol::wire::json::{JsonEntity, read_entity};
 use tablesdk_protocol::{ETag, EntityKey, ErrorCode, Guid, IfMatch, TableName, Value};
 
 use super::ambiguous_write::{check_status, read_current};
 use super::change::EntityChange;
 use super::transaction::Transaction;
-use crate::action::EncodedEntity;
+use crate::action::{EncodedEntity, get_entity};
 use crate::entity::write_values;
 use crate::error::{CurrentState, Error};
 use crate::pipeline::{Effect, OperationRun, SendOptions, random_guid};
@@ -202,19 +202,13 @@ impl<'t> Marker<'t> {
 
     /// The outcome by the marker; `None` when no marker exists.
     async fn read(&self, run: &mut OperationRun<'_>) -> Option<Outcome> {
-        let request = get_entity::Request {
-            table: self.table.clone(),
-            key: self.key.clone(),
-            select: None,
-            level: MetadataLevel::Minimal,
-        };
-        let request = request.encode(&run.pipeline().endpoint);
-        let response = match run.send(Effect::ReadNow, &request).await {
+        let table = self.table.clone();
+        let read = get_entity::request(run, Effect::ReadNow, table, &self.key, None);
+        let Response { etag, content } = match read.await {
             Ok(response) => response,
             Err(error) if error.is_no_such_resource() => return None,
             Err(_) => return Some(Outcome::Unknown),
         };
-        let get_entity::Response { etag, content } = get_entity::Response::decode(response);
         let Ok(entity) = read_entity(&content) else {
             return Some(Outcome::Unknown);
         };

@@ -13,7 +13,7 @@ use super::ambiguous_write::resolve_without_entity;
 use super::change::EntityChange;
 use super::exactly_once::{KEEP_SECONDS, KeepMarker, PREFIX, PREFIX_END, is_marker};
 use crate::action::query::request::QueryRequest;
-use crate::action::refused;
+use crate::action::{malformed, refused};
 use crate::entity::EntityError;
 use crate::error::Error;
 use crate::pipeline::{Effect, Table};
@@ -56,7 +56,6 @@ impl SweepMarkers {
             let age = self.older_than;
             return Err(refused(OPERATION, TooYoung { age, least }));
         }
-        let malformed = |error: Cause| Error::response(error).with_operation(OPERATION);
         let select = ["PartitionKey", "RowKey", "Timestamp", KEEP_SECONDS];
         let query = QueryRequest {
             table: table.clone(),
@@ -81,7 +80,7 @@ impl SweepMarkers {
                 }
                 Ok::<_, JsonError>(())
             });
-            read.map_err(|error| malformed(error.into()))?;
+            read.map_err(|error| malformed(OPERATION, error))?;
             let requests = old.into_iter().map(|key| delete(&self.table, &table, key));
             let deleted: Vec<bool> = stream::iter(requests)
                 .buffer_unordered(CONCURRENCY)
@@ -93,7 +92,7 @@ impl SweepMarkers {
             }
             continuations
                 .advance(continuation.as_ref(), page.continuation.as_ref())
-                .map_err(|error| malformed(error.into()))?;
+                .map_err(|error| malformed(OPERATION, error))?;
             continuation = page.continuation;
         }
     }
@@ -139,8 +138,6 @@ async fn delete(client: &Table, table: &TableName, key: EntityKey) -> Result<boo
             .map_err(|error| error.with_key(&delete.key)),
     }
 }
-
-type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("a marker of {age:?} may still be needed: it must be {least:?} old")]
