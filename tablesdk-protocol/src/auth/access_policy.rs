@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use crate::Timestamp;
-use crate::auth::sas::TablePermissions;
+use crate::auth::sas::{Permissions, SasLetters};
 use crate::limits::{POLICIES_MAX, POLICY_ID_LENGTH_MAX};
 
 /// A stored access policy of a table, under its id.
@@ -28,7 +28,7 @@ pub struct AccessPolicy {
     /// Until when.
     pub expiry: Option<Timestamp>,
     /// What it allows.
-    pub permissions: Option<TablePermissions>,
+    pub permissions: Option<SasLetters<Permissions>>,
 }
 
 impl AccessPolicy {

@@ -107,7 +107,7 @@ fn options() -> QueryOptions {
 mod tests {
     use super::*;
     use crate::AccessPolicy;
-    use crate::auth::sas::TablePermissions;
+    use crate::auth::sas::SasLetters;
 
     #[test]
     fn policies_are_sent_as_clients_send_them() {
@@ -119,7 +119,7 @@ mod tests {
         let policy = AccessPolicy {
             start: Some("2021-06-08T02:05:09Z".parse().unwrap()),
             expiry: None,
-            permissions: Some(TablePermissions::parse("ra").unwrap()),
+            permissions: Some(SasLetters::parse("ra").unwrap()),
         };
         let sent = request(vec![
             SignedIdentifier {

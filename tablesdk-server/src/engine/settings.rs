@@ -2,7 +2,7 @@
 //!
 //! This module knows no keys, no storage and no rules: its input has been validated already.
 
-use tablesdk_protocol::auth::sas::TablePermissions;
+use tablesdk_protocol::auth::sas::SasLetters;
 use tablesdk_protocol::{
     AccessPolicy, CorsRule, Logging, Metrics, ServiceProperties, SignedIdentifier, Timestamp,
 };
@@ -17,7 +17,7 @@ pub(super) fn acl_record(identifiers: &[SignedIdentifier]) -> Vec<u8> {
         push_string(&mut out, id);
         push_option(&mut out, policy.start, push_time);
         push_option(&mut out, policy.expiry, push_time);
-        let permissions = policy.permissions.as_ref().map(TablePermissions::as_str);
+        let permissions = policy.permissions.as_ref().map(SasLetters::as_str);
         push_option(&mut out, permissions, push_string);
     }
     out
@@ -34,7 +34,7 @@ pub(super) fn read_acl(record: &[u8]) -> Result<Vec<SignedIdentifier>, StorageEr
             let policy = AccessPolicy {
                 start: input.option(Input::time)?,
                 expiry: input.option(Input::time)?,
-                permissions: input.option(|input| TablePermissions::parse(input.text()?).ok())?,
+                permissions: input.option(|input| SasLetters::parse(input.text()?).ok())?,
             };
             identifiers.push(SignedIdentifier { id, policy });
         }
@@ -199,7 +199,7 @@ mod tests {
         let policy = AccessPolicy {
             start: None,
             expiry: Some(Timestamp::MAX),
-            permissions: Some(TablePermissions::parse("ur").unwrap()),
+            permissions: Some(SasLetters::parse("ur").unwrap()),
         };
         let acl = [
             identifier("é", policy),

@@ -4,11 +4,9 @@ use std::time::Duration;
 
 use tablesdk_protocol::Timestamp;
 use tablesdk_protocol::auth::sas::{
-    AccountPermissions as Letters, AccountSas, Sas as Granted, SasProtocol, SasResourceTypes,
-    SasServices,
+    AccountPermissions, AccountSas, ResourceTypes, Sas as Granted, SasProtocol, Services,
 };
 
-use super::letters::{AccountPermissions, ResourceTypes, Services};
 use super::terms::{InvalidTerms, IpRange, Problem, Terms, When, refused};
 use super::url::SasUrl;
 use crate::error::Error;
@@ -140,10 +138,7 @@ impl AccountSasBuilder {
                 return Err(refused(problem));
             }
         }
-        let services = SasServices::parse(&self.services.to_string()).map_err(refused)?;
-        let kinds = SasResourceTypes::parse(&self.resource_types.to_string()).map_err(refused)?;
-        let letters = Letters::parse(&self.permissions.to_string()).map_err(refused)?;
-        let mut sas = AccountSas::new(services, kinds, letters, expiry);
+        let mut sas = AccountSas::new(self.services, self.resource_types, self.permissions, expiry);
         sas.start = start;
         sas.addresses = self.terms.addresses;
         sas.protocol = self.terms.protocol;

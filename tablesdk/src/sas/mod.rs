@@ -26,7 +26,6 @@
 
 mod account;
 mod key_range;
-mod letters;
 mod policy;
 mod table;
 mod terms;
@@ -34,8 +33,9 @@ mod url;
 
 pub use account::AccountSasBuilder;
 pub use key_range::SasKeys;
-pub use letters::{AccountPermissions, Permissions, ResourceTypes, Services};
 pub use policy::StoredAccessPolicy;
 pub use table::TableSasBuilder;
 pub use terms::IpRange;
 pub use url::SasUrl;
+
+pub use tablesdk_protocol::auth::sas::{AccountPermissions, Permissions, ResourceTypes, Services};

@@ -1,9 +1,8 @@
 //! A table's stored access policies, as a program sees them.
 
-use tablesdk_protocol::auth::sas::TablePermissions;
+use tablesdk_protocol::auth::sas::Permissions;
 use tablesdk_protocol::{AccessPolicy, SignedIdentifier, Timestamp};
 
-use super::letters::Permissions;
 use super::terms::Problem;
 use crate::error::Error;
 
@@ -108,27 +107,26 @@ impl StoredAccessPolicy {
         {
             return Err(Error::input(ExpiresBeforeStart { id: self.id }));
         }
-        let letters = self.permissions.map(|permissions| permissions.to_string());
-        let letters = letters.filter(|letters| !letters.is_empty());
-        let permissions = letters.map(|letters| TablePermissions::parse(&letters));
+        let permissions = self
+            .permissions
+            .filter(|permissions| !permissions.is_empty());
         Ok(SignedIdentifier {
             id: self.id,
             policy: AccessPolicy {
                 start: self.start,
                 expiry: self.expiry,
-                permissions: permissions.transpose().map_err(Error::input)?,
+                permissions: permissions.map(Into::into),
             },
         })
     }
 
     pub(crate) fn from_wire(identifier: SignedIdentifier) -> Self {
         let SignedIdentifier { id, policy } = identifier;
-        let letters = policy.permissions;
         Self {
             id,
             start: policy.start,
             expiry: policy.expiry,
-            permissions: letters.map(|letters| Permissions::from_letters(letters.as_str())),
+            permissions: policy.permissions.map(|permissions| permissions.set()),
             problem: None,
         }
     }

@@ -5,13 +5,12 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use tablesdk_protocol::auth::sas::{
-    Sas as Granted, SasKeyRange, SasProtocol, TablePermissions, TableSas,
+    Permissions, Sas as Granted, SasKeyRange, SasProtocol, TableSas,
 };
 use tablesdk_protocol::limits::POLICY_ID_LENGTH_MAX;
 use tablesdk_protocol::{PartitionKey, TableName, Timestamp};
 
 use super::key_range::{self, SasKeys};
-use super::letters::Permissions;
 use super::terms::{InvalidTerms, IpRange, OPERATION, Problem, Terms, When, refused};
 use super::url::SasUrl;
 use crate::entity::key::IntoPartitionKey;
@@ -218,11 +217,7 @@ impl TableSasBuilder {
         let pipeline = &self.table.pipeline;
         let name: TableName = self.table.checked_name(OPERATION)?;
         let (start, expiry) = self.terms.times(pipeline.now())?;
-        let permissions = self.permissions.to_string();
-        let permissions = (!permissions.is_empty())
-            .then(|| TablePermissions::parse(&permissions))
-            .transpose()
-            .map_err(refused)?;
+        let permissions = Some(self.permissions).filter(|permissions| !permissions.is_empty());
         let mut sas = match self.policy {
             Some(Policy { id, is_partial }) => {
                 let says_anything = permissions.is_some() || start.is_some() || expiry.is_some();
@@ -230,7 +225,7 @@ impl TableSasBuilder {
                     return Err(refused(InvalidTerms::PolicyAndTerms));
                 }
                 let mut sas = TableSas::with_policy(name.clone(), id);
-                sas.permissions = permissions;
+                sas.permissions = permissions.map(Into::into);
                 sas.expiry = expiry;
                 sas
             }

@@ -2,11 +2,10 @@
 //!
 //! See <https://learn.microsoft.com/rest/api/storageservices/create-account-sas>.
 
-use super::field::{
-    AccountPermissions, SasAddresses, SasProtocol, SasResourceTypes, SasServices, SasTime,
-    SasVersion,
+use super::{
+    AccountPermissions, Fields, InvalidSasError, ResourceTypes, SasAddresses, SasLetters,
+    SasProtocol, SasTime, SasVersion, Services,
 };
-use super::{Fields, InvalidSasError};
 
 /// What an account SAS grants.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,11 +14,11 @@ pub struct AccountSas {
     /// `sv`: how it is signed.
     pub version: SasVersion,
     /// `ss`: for which services it holds.
-    pub services: SasServices,
+    pub services: SasLetters<Services>,
     /// `srt`: for which kinds of resource it holds.
-    pub resource_types: SasResourceTypes,
+    pub resource_types: SasLetters<ResourceTypes>,
     /// `sp`: what it allows there.
-    pub permissions: AccountPermissions,
+    pub permissions: SasLetters<AccountPermissions>,
     /// `st`: from when on.
     pub start: Option<SasTime>,
     /// `se`: until when.
@@ -35,16 +34,16 @@ pub struct AccountSas {
 impl AccountSas {
     /// One that holds from now on, for every address and protocol.
     pub fn new(
-        services: SasServices,
-        resource_types: SasResourceTypes,
+        services: Services,
+        resource_types: ResourceTypes,
         permissions: AccountPermissions,
         expiry: impl Into<SasTime>,
     ) -> Self {
         Self {
             version: SasVersion::default(),
-            services,
-            resource_types,
-            permissions,
+            services: services.into(),
+            resource_types: resource_types.into(),
+            permissions: permissions.into(),
             start: None,
             expiry: expiry.into(),
             addresses: None,
@@ -64,9 +63,9 @@ impl AccountSas {
         // Where it is not signed, it means nothing.
         let encryption_scope =
             encryption_scope.filter(|_| !version.is_before(FIRST_VERSION_WITH_SCOPE));
-        let services = fields.parse("ss", SasServices::parse)?;
-        let resource_types = fields.parse("srt", SasResourceTypes::parse)?;
-        let permissions = fields.parse("sp", AccountPermissions::parse)?;
+        let services = fields.parse("ss", SasLetters::parse)?;
+        let resource_types = fields.parse("srt", SasLetters::parse)?;
+        let permissions = fields.parse("sp", SasLetters::parse)?;
         let expiry = fields.parse("se", SasTime::parse)?;
         Ok(Self {
             version,

@@ -1,156 +1,10 @@
-//! The values in a shared access signature: each keeps the text that is signed beside what it means.
-//!
-//! Knows no fields' names and no signatures. See
+//! The values of fields of a shared access signature: each keeps its string, which is signed, and its meaning. See
 //! <https://learn.microsoft.com/rest/api/storageservices/create-account-sas>.
 
-use std::fmt;
 use std::net::IpAddr;
 
 use super::InvalidSasError;
 use crate::Timestamp;
-
-/// Declares a set of letters, which keeps their order, and the letters that mean something for tables.
-macro_rules! letters {
-    (
-        $(#[$set_doc:meta])* $set:ident of
-        $(#[$letter_doc:meta])* $letter:ident in $all:literal as $field:literal {
-            $($(#[$doc:meta])* $variant:ident = $char:literal,)*
-        }
-    ) => {
-        $(#[$letter_doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[non_exhaustive]
-        pub enum $letter {
-            $($(#[$doc])* $variant,)*
-        }
-
-        impl $letter {
-            /// The letter.
-            pub const fn as_char(self) -> char {
-                match self {
-                    $(Self::$variant => $char,)*
-                }
-            }
-        }
-
-        $(#[$set_doc])*
-        #[derive(Clone, Debug, Default, PartialEq, Eq)]
-        pub struct $set(String);
-
-        impl $set {
-            /// Takes the letters in their order; there may be none.
-            ///
-            /// # Errors
-            ///
-            /// When one of them is none that the service knows.
-            pub fn parse(text: &str) -> Result<Self, InvalidSasError> {
-                if text.len() <= LETTERS_MAX && text.chars().all(|letter| $all.contains(letter)) {
-                    Ok(Self(text.to_owned()))
-                } else {
-                    Err(InvalidSasError { field: $field })
-                }
-            }
-
-            /// The letters as they were given.
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
-
-            /// Whether this letter is one of them.
-            pub fn contains(&self, letter: $letter) -> bool {
-                self.0.contains(letter.as_char())
-            }
-
-            /// Whether each letter comes once, and in the service's order.
-            pub fn is_in_order(&self) -> bool {
-                let mut rest = $all.chars();
-                self.0.chars().all(|letter| rest.any(|known| known == letter))
-            }
-        }
-
-        /// In the service's order, each once.
-        impl FromIterator<$letter> for $set {
-            fn from_iter<I: IntoIterator<Item = $letter>>(letters: I) -> Self {
-                let given: String = letters.into_iter().map($letter::as_char).collect();
-                Self($all.chars().filter(|letter| given.contains(*letter)).collect())
-            }
-        }
-
-        impl fmt::Display for $set {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-    };
-}
-
-letters! {
-    /// What an account SAS allows: `sp`, such as `rwdlacu`.
-    AccountPermissions of
-    /// A permission of an account SAS, as far as tables have a use for it.
-    AccountPermission in "rwdxylacuptfi" as "sp" {
-        /// Read entities and settings.
-        Read = 'r',
-        /// Write settings, and create tables.
-        Write = 'w',
-        /// Delete tables and entities.
-        Delete = 'd',
-        /// List tables.
-        List = 'l',
-        /// Add entities.
-        Add = 'a',
-        /// Create tables.
-        Create = 'c',
-        /// Update entities.
-        Update = 'u',
-    }
-}
-
-letters! {
-    /// What a table SAS or a stored access policy allows: `sp`, such as `raud`.
-    TablePermissions of
-    /// A permission on the entities of a table.
-    TablePermission in "raud" as "sp" {
-        /// Read entities.
-        Read = 'r',
-        /// Add entities.
-        Add = 'a',
-        /// Update entities.
-        Update = 'u',
-        /// Delete entities.
-        Delete = 'd',
-    }
-}
-
-letters! {
-    /// The services for which an account SAS holds: `ss`, such as `bqtf`.
-    SasServices of
-    /// A service of a storage account.
-    SasService in "bqtf" as "ss" {
-        /// Blobs.
-        Blob = 'b',
-        /// Queues.
-        Queue = 'q',
-        /// Tables.
-        Table = 't',
-        /// Files.
-        File = 'f',
-    }
-}
-
-letters! {
-    /// The kinds of resource for which an account SAS holds: `srt`, such as `sco`.
-    SasResourceTypes of
-    /// A kind of resource.
-    SasResourceType in "sco" as "srt" {
-        /// The service: its properties and statistics.
-        Service = 's',
-        /// Containers: tables.
-        Container = 'c',
-        /// Objects: entities.
-        Object = 'o',
-    }
-}
 
 /// The version that decides how a signature is computed: `sv`, such as `2019-02-02`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -312,40 +166,12 @@ impl SasProtocol {
     }
 }
 
-/// As many letters as one could want, were each given twice.
-const LETTERS_MAX: usize = 32;
-
 /// `YYYY-MM-DD`.
 const DATE_LENGTH: usize = 10;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn letters_keep_the_order_they_were_given_in() {
-        let permissions = AccountPermissions::parse("urw").unwrap();
-        assert_eq!(permissions.as_str(), "urw");
-        assert!(permissions.contains(AccountPermission::Write));
-        assert!(!permissions.contains(AccountPermission::Delete));
-        assert!(!permissions.is_in_order());
-        assert!(AccountPermissions::parse("rz").is_err());
-        assert!(AccountPermissions::parse(&"r".repeat(33)).is_err());
-        assert!(AccountPermissions::parse("").unwrap().is_in_order());
-        for (text, is_in_order) in [("raud", true), ("rd", true), ("ar", false), ("rr", false)] {
-            let permissions = TablePermissions::parse(text).unwrap();
-            assert_eq!(permissions.is_in_order(), is_in_order, "{text}");
-        }
-        let letters = [
-            TablePermission::Delete,
-            TablePermission::Read,
-            TablePermission::Read,
-        ];
-        assert_eq!(
-            letters.into_iter().collect::<TablePermissions>().as_str(),
-            "rd"
-        );
-    }
 
     #[test]
     fn times_have_the_documented_forms() {

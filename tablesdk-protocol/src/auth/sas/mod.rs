@@ -6,6 +6,7 @@
 
 mod account;
 mod field;
+mod letters;
 mod table;
 
 use std::fmt;
@@ -15,10 +16,9 @@ use subtle::{Choice, ConstantTimeEq};
 use zeroize::Zeroizing;
 
 pub use account::AccountSas;
-pub use field::{
-    AccountPermission, AccountPermissions, SasAddresses, SasProtocol, SasResourceType,
-    SasResourceTypes, SasService, SasServices, SasTime, SasVersion, TablePermission,
-    TablePermissions,
+pub use field::{SasAddresses, SasProtocol, SasTime, SasVersion};
+pub use letters::{
+    AccountPermissions, LetterSet, Permissions, ResourceTypes, SasLetters, Services,
 };
 pub use table::{SasBound, SasKeyRange, TableSas};
 

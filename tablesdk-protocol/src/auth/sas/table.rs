@@ -4,8 +4,10 @@
 
 use std::cmp::Ordering;
 
-use super::field::{SasAddresses, SasProtocol, SasTime, SasVersion, TablePermissions};
-use super::{Fields, InvalidSasError};
+use super::{
+    Fields, InvalidSasError, Permissions, SasAddresses, SasLetters, SasProtocol, SasTime,
+    SasVersion,
+};
 use crate::limits::POLICY_ID_LENGTH_MAX;
 use crate::{EntityKey, TableName, compare_utf16};
 
@@ -18,7 +20,7 @@ pub struct TableSas {
     /// `tn`: the table.
     pub table: TableName,
     /// `sp`: what it allows there; `None` where the stored access policy says it.
-    pub permissions: Option<TablePermissions>,
+    pub permissions: Option<SasLetters<Permissions>>,
     /// `st`: from when on.
     pub start: Option<SasTime>,
     /// `se`: until when; `None` where the stored access policy says it.
@@ -35,13 +37,9 @@ pub struct TableSas {
 
 impl TableSas {
     /// One that grants these permissions on the whole table from now on, for every address and protocol.
-    pub fn new(
-        table: TableName,
-        permissions: TablePermissions,
-        expiry: impl Into<SasTime>,
-    ) -> Self {
+    pub fn new(table: TableName, permissions: Permissions, expiry: impl Into<SasTime>) -> Self {
         Self {
-            permissions: Some(permissions),
+            permissions: Some(permissions.into()),
             expiry: Some(expiry.into()),
             ..Self::empty(table)
         }
@@ -82,7 +80,7 @@ impl TableSas {
         if policy.is_some_and(|id| id.chars().count() > POLICY_ID_LENGTH_MAX) {
             return Err(InvalidSasError { field: "si" });
         }
-        let permissions = fields.parse("sp", TablePermissions::parse)?;
+        let permissions = fields.parse("sp", SasLetters::parse)?;
         if permissions.as_ref().is_some_and(|sp| !sp.is_in_order()) {
             return Err(InvalidSasError { field: "sp" });
         }
@@ -141,10 +139,7 @@ impl TableSas {
         [
             ("sv", Some(self.version.as_str())),
             ("tn", Some(self.table.as_str())),
-            (
-                "sp",
-                self.permissions.as_ref().map(TablePermissions::as_str),
-            ),
+            ("sp", self.permissions.as_ref().map(SasLetters::as_str)),
             ("st", self.start.as_ref().map(SasTime::as_str)),
             ("se", self.expiry.as_ref().map(SasTime::as_str)),
             ("si", self.policy.as_deref()),

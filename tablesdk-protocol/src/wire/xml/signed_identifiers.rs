@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{XmlError, parse_optional};
-use crate::auth::sas::TablePermissions;
+use crate::auth::sas::SasLetters;
 use crate::{AccessPolicy, SignedIdentifier, Timestamp, check_signed_identifiers};
 
 #[derive(Serialize, Deserialize)]
@@ -73,12 +73,12 @@ fn write_policy(policy: &AccessPolicy) -> Policy {
     Policy {
         start: policy.start.map(Timestamp::to_padded_string),
         expiry: policy.expiry.map(Timestamp::to_padded_string),
-        permission: policy.permissions.as_ref().map(ToString::to_string),
+        permission: policy.permissions.as_ref().map(|it| it.as_str().to_owned()),
     }
 }
 
 fn read_policy(policy: Policy) -> Result<AccessPolicy, XmlError> {
-    let permissions = |text: &str| TablePermissions::parse(text).ok();
+    let permissions = |text: &str| SasLetters::parse(text).ok();
     Ok(AccessPolicy {
         start: parse_optional(policy.start, parse_time)?,
         expiry: parse_optional(policy.expiry, parse_time)?,

@@ -5,9 +5,7 @@
 
 use http::request::Parts;
 use http::{Method, header};
-use tablesdk_protocol::auth::sas::{
-    AccountPermission, SasKeyRange, SasResourceType, TablePermission,
-};
+use tablesdk_protocol::auth::sas::{AccountPermissions, Permissions, ResourceTypes, SasKeyRange};
 use tablesdk_protocol::header::X_HTTP_METHOD;
 use tablesdk_protocol::operation::{Operation, QueryOptions, batch, get_entity, update_entity};
 use tablesdk_protocol::{EntityKey, ErrorCode, ResourcePath, ServiceError, TableName};
@@ -18,74 +16,74 @@ use super::{Principal, TokenAction};
 #[derive(Debug)]
 struct Requirements {
     /// An account SAS needs one of these resource types…
-    types: &'static [SasResourceType],
+    types: ResourceTypes,
     /// … and all the permissions of one of these sets.
-    account: &'static [&'static [AccountPermission]],
+    account: &'static [AccountPermissions],
     /// A table SAS needs all these permissions. It never permits an operation that is not on the entities of its table.
-    table: &'static [TablePermission],
+    table: Permissions,
     /// A token needs all these actions.
     token: &'static [TokenAction],
 }
 
 const CREATE_TABLE: Requirements = Requirements {
-    types: &[SasResourceType::Container],
-    account: &[&[AccountPermission::Create], &[AccountPermission::Write]],
-    table: &[],
+    types: ResourceTypes::CONTAINER,
+    account: &[AccountPermissions::CREATE, AccountPermissions::WRITE],
+    table: Permissions::empty(),
     token: &[TokenAction::CreateTables],
 };
 const DELETE_TABLE: Requirements = Requirements {
-    types: &[SasResourceType::Container],
-    account: &[&[AccountPermission::Delete]],
-    table: &[],
+    types: ResourceTypes::CONTAINER,
+    account: &[AccountPermissions::DELETE],
+    table: Permissions::empty(),
     token: &[TokenAction::DeleteTables],
 };
 // SERVICE: older documents want the service for this.
 const READ_TABLES: Requirements = Requirements {
-    types: &[SasResourceType::Container, SasResourceType::Service],
-    account: &[&[AccountPermission::List]],
-    table: &[],
+    types: ResourceTypes::CONTAINER.union(ResourceTypes::SERVICE),
+    account: &[AccountPermissions::LIST],
+    table: Permissions::empty(),
     token: &[TokenAction::ReadTables],
 };
 const READ_SERVICE: Requirements = Requirements {
-    types: &[SasResourceType::Service],
-    account: &[&[AccountPermission::Read]],
-    table: &[],
+    types: ResourceTypes::SERVICE,
+    account: &[AccountPermissions::READ],
+    table: Permissions::empty(),
     token: &[TokenAction::ReadService],
 };
 const WRITE_SERVICE: Requirements = Requirements {
-    types: &[SasResourceType::Service],
-    account: &[&[AccountPermission::Write]],
-    table: &[],
+    types: ResourceTypes::SERVICE,
+    account: &[AccountPermissions::WRITE],
+    table: Permissions::empty(),
     token: &[TokenAction::WriteService],
 };
 const READ_ENTITIES: Requirements = Requirements {
-    types: &[SasResourceType::Object],
-    account: &[&[AccountPermission::Read]],
-    table: &[TablePermission::Read],
+    types: ResourceTypes::OBJECT,
+    account: &[AccountPermissions::READ],
+    table: Permissions::READ,
     token: &[TokenAction::ReadEntities],
 };
 const INSERT: Requirements = Requirements {
-    types: &[SasResourceType::Object],
-    account: &[&[AccountPermission::Add]],
-    table: &[TablePermission::Add],
+    types: ResourceTypes::OBJECT,
+    account: &[AccountPermissions::ADD],
+    table: Permissions::ADD,
     token: &[TokenAction::AddEntities],
 };
 const UPDATE: Requirements = Requirements {
-    types: &[SasResourceType::Object],
-    account: &[&[AccountPermission::Update]],
-    table: &[TablePermission::Update],
+    types: ResourceTypes::OBJECT,
+    account: &[AccountPermissions::UPDATE],
+    table: Permissions::UPDATE,
     token: &[TokenAction::UpdateEntities],
 };
 const UPSERT: Requirements = Requirements {
-    types: &[SasResourceType::Object],
-    account: &[&[AccountPermission::Add, AccountPermission::Update]],
-    table: &[TablePermission::Add, TablePermission::Update],
+    types: ResourceTypes::OBJECT,
+    account: &[AccountPermissions::ADD.union(AccountPermissions::UPDATE)],
+    table: Permissions::ADD.union(Permissions::UPDATE),
     token: &[TokenAction::AddEntities, TokenAction::UpdateEntities],
 };
 const DELETE: Requirements = Requirements {
-    types: &[SasResourceType::Object],
-    account: &[&[AccountPermission::Delete]],
-    table: &[TablePermission::Delete],
+    types: ResourceTypes::OBJECT,
+    account: &[AccountPermissions::DELETE],
+    table: Permissions::DELETE,
     token: &[TokenAction::DeleteEntities],
 };
 
@@ -266,16 +264,14 @@ impl Principal {
         let is_permitted = match self {
             Self::Account => true,
             Self::AccountSas(sas) => {
-                let mut types = requirements.types.iter();
-                if !types.any(|it| sas.resource_types.contains(*it)) {
+                if !sas.resource_types.set().intersects(requirements.types) {
                     return Err(ErrorCode::AuthorizationResourceTypeMismatch.into());
                 }
                 let mut sets = requirements.account.iter();
-                sets.any(|set| set.iter().all(|it| sas.permissions.contains(*it)))
+                sets.any(|set| sas.permissions.set().contains(*set))
             }
             Self::TableSas(grant) if table == Some(&grant.table) => {
-                let mut permissions = requirements.table.iter();
-                permissions.all(|it| grant.permissions.contains(*it))
+                grant.permissions.contains(requirements.table)
             }
             Self::TableSas(_) => return Err(ErrorCode::AuthorizationFailure.into()),
             Self::Token(grant) => {

@@ -13,7 +13,7 @@ mod token;
 
 use http::header;
 use http::request::Parts;
-use tablesdk_protocol::auth::sas::{AccountSas, SasKeyRange, SignedSas, TablePermissions};
+use tablesdk_protocol::auth::sas::{AccountSas, Permissions, SasKeyRange, SignedSas};
 use tablesdk_protocol::auth::{Scheme, SharedKey};
 use tablesdk_protocol::operation::QueryOptions;
 use tablesdk_protocol::{ErrorCode, ServiceError, SignedIdentifier, TableName};
@@ -41,7 +41,7 @@ pub(crate) enum Principal {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TableGrant {
     table: TableName,
-    permissions: TablePermissions,
+    permissions: Permissions,
     keys: SasKeyRange,
 }
 

@@ -3,13 +3,13 @@
 //! A field may be set in only one of the two. See
 //! <https://learn.microsoft.com/rest/api/storageservices/define-stored-access-policy>.
 
-use tablesdk_protocol::auth::sas::{SasTime, TablePermissions, TableSas};
+use tablesdk_protocol::auth::sas::{Permissions, SasLetters, SasTime, TableSas};
 use tablesdk_protocol::{AccessPolicy, SignedIdentifier, Timestamp};
 
 /// The terms of a table SAS, completed by its policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Terms {
-    pub(super) permissions: TablePermissions,
+    pub(super) permissions: Permissions,
     pub(super) start: Option<Timestamp>,
     pub(super) expiry: Timestamp,
 }
@@ -22,7 +22,8 @@ pub(super) fn terms(sas: &TableSas, stored: &[SignedIdentifier]) -> Option<Terms
         None => &open,
     };
     Some(Terms {
-        permissions: one_of(sas.permissions.clone(), policy.permissions.clone())??,
+        permissions: one_of(sas.permissions.as_ref(), policy.permissions.as_ref())?
+            .map(SasLetters::set)?,
         start: one_of(sas.start.as_ref().map(SasTime::at), policy.start)?,
         expiry: one_of(sas.expiry.as_ref().map(SasTime::at), policy.expiry)??,
     })
@@ -47,7 +48,6 @@ mod tests {
 
     #[test]
     fn what_one_says_the_other_leaves_open() {
-        let permissions = |text: &str| TablePermissions::parse(text).unwrap();
         let stored = |policy| {
             let id = "id".to_owned();
             [SignedIdentifier { id, policy }]
@@ -55,10 +55,10 @@ mod tests {
         let full = stored(AccessPolicy {
             start: Some(time("2024-01-01")),
             expiry: Some(time("2025-01-01")),
-            permissions: Some(permissions("r")),
+            permissions: Some(Permissions::READ.into()),
         });
         let partial = stored(AccessPolicy {
-            permissions: Some(permissions("r")),
+            permissions: Some(Permissions::READ.into()),
             ..AccessPolicy::default()
         });
         let table = || "people".parse().unwrap();
@@ -67,17 +67,17 @@ mod tests {
         named_until.expiry = Some(time("2026-01-01").into());
         let mut named_from = named.clone();
         named_from.start = Some(time("2026-01-01").into());
-        let whole = TableSas::new(table(), permissions("a"), time("2026-01-01"));
+        let whole = TableSas::new(table(), Permissions::ADD, time("2026-01-01"));
         let unknown = TableSas::with_policy(table(), "ID");
 
         let found = terms(&named, &full).unwrap();
-        assert_eq!(found.permissions.as_str(), "r");
+        assert_eq!(found.permissions, Permissions::READ);
         assert_eq!(found.start, Some(time("2024-01-01")));
         assert_eq!(found.expiry, time("2025-01-01"));
         let found = terms(&named_until, &partial).unwrap();
         assert_eq!((found.start, found.expiry), (None, time("2026-01-01")));
         // Without a name the policies are no matter.
-        assert_eq!(terms(&whole, &full).unwrap().permissions.as_str(), "a");
+        assert_eq!(terms(&whole, &full).unwrap().permissions, Permissions::ADD);
 
         for (sas, stored) in [
             (&named_until, &full),

@@ -4,9 +4,7 @@
 //! <https://learn.microsoft.com/rest/api/storageservices/delegate-access-with-shared-access-signature>.
 
 use tablesdk_protocol::auth::SharedKey;
-use tablesdk_protocol::auth::sas::{
-    Sas, SasAddresses, SasProtocol, SasService, SasTime, SignedSas,
-};
+use tablesdk_protocol::auth::sas::{Sas, SasAddresses, SasProtocol, SasTime, Services, SignedSas};
 use tablesdk_protocol::{ErrorCode, ServiceError, SignedIdentifier, TableName, Timestamp};
 
 use super::{Principal, TableGrant, policy};
@@ -30,7 +28,7 @@ pub(super) fn authenticate(
             check_time(context, start, sas.expiry.at())?;
             check_address(context, sas.addresses.as_ref())?;
             check_protocol(context, sas.protocol)?;
-            if !sas.services.contains(SasService::Table) {
+            if !sas.services.set().contains(Services::TABLE) {
                 return Err(ErrorCode::AuthorizationServiceMismatch.into());
             }
             Ok(Principal::AccountSas(Box::new(sas)))
