@@ -176,3 +176,17 @@ fn paths_are_found_in_code() {
     let source = "use crate::{Error, a::{B, C}, d};\nuse crate::e::F; // crate::g\n/// crate::h\nfn f() -> crate::i {}";
     assert_eq!(names_after_crate(source), ["Error", "a", "d", "e", "i"]);
 }
+
+#[test]
+fn modules_of_the_protocol_use_only_modules_below_them() {
+    let table: &[Layer] = &[
+        ("types", &[]),
+        ("transport", &[]),
+        ("filter", &["types"]),
+        ("path", &["types"]),
+        ("auth", &["path", "types"]),
+        ("wire", &["auth", "path", "types"]),
+        ("operation", &["auth", "filter", "path", "types", "wire"]),
+    ];
+    assert_layers("tablesdk-protocol", &[], table);
+}

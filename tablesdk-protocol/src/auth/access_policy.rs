@@ -5,9 +5,9 @@
 
 use std::collections::HashSet;
 
-use crate::Timestamp;
 use crate::auth::sas::{Permissions, SasLetters};
-use crate::limits::{POLICIES_MAX, POLICY_ID_LENGTH_MAX};
+use crate::types::Timestamp;
+use crate::types::limits::{POLICIES_MAX, POLICY_ID_LENGTH_MAX};
 
 /// A stored access policy of a table, under its id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

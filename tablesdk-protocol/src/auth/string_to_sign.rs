@@ -3,7 +3,7 @@
 use http::{HeaderMap, Method, Uri, header};
 use percent_encoding::percent_decode_str;
 
-use crate::header::{CONTENT_MD5, X_MS_DATE};
+use crate::types::header::{CONTENT_MD5, X_MS_DATE};
 
 /// The two schemes that sign with an account's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 //! [`TokenKind::Unknown`], since only the parser can tell what should stand in its place.
 
 use super::{ComparisonOperator, ParseFilterError};
-use crate::Value;
+use crate::types::Value;
 
 /// A token and the bytes of the text it was read from.
 pub(super) struct Token<'a> {
@@ -238,7 +238,7 @@ fn read_hexadecimal(text: &str) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
     use crate::filter::Filter;
-    use crate::{Guid, Timestamp};
+    use crate::types::{Guid, Timestamp};
 
     #[test]
     fn reads_every_literal_on_either_side() {

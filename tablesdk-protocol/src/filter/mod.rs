@@ -11,8 +11,8 @@ use std::fmt;
 use std::mem;
 use std::ops;
 
-use crate::Value;
-use crate::limits::FILTER_BYTES_MAX;
+use crate::types::Value;
+use crate::types::limits::FILTER_BYTES_MAX;
 
 mod lexer;
 mod parser;

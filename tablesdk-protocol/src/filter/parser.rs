@@ -19,8 +19,8 @@ use std::str::FromStr;
 
 use super::lexer::{Lexer, Token, TokenKind};
 use super::{ComparisonOperator, Filter, ParseFilterError};
-use crate::Value;
-use crate::limits::FILTER_BYTES_MAX;
+use crate::types::Value;
+use crate::types::limits::FILTER_BYTES_MAX;
 
 /// Reads a filter of at most [`FILTER_BYTES_MAX`] bytes. A blank text is no filter, and true of every entity.
 ///

@@ -7,7 +7,7 @@ use std::fmt;
 use std::slice;
 
 use super::{Comparison, ComparisonOperator, Filter};
-use crate::Value;
+use crate::types::Value;
 
 impl fmt::Display for Filter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -135,7 +135,7 @@ mod tests {
 
     use super::*;
     use crate::filter::OPERATORS;
-    use crate::{Guid, Timestamp};
+    use crate::types::{Guid, Timestamp};
 
     fn property(name: &str) -> Filter {
         Filter::Property(name.to_owned())

@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 
-use crate::limits::{BINARY_BYTES_MAX, PROPERTIES_MAX, STRING_UNITS_MAX};
-use crate::wire::json::{JsonEntity, JsonError, PropertyError, PropertyProblem, read_entity};
-use crate::{
+use crate::types::limits::{BINARY_BYTES_MAX, PROPERTIES_MAX, STRING_UNITS_MAX};
+use crate::types::{
     EntityKey, ErrorCode, PropertyNameProblem, ServiceError, Value, ValueRef, check_property_name,
 };
+use crate::wire::json::{JsonEntity, JsonError, PropertyError, PropertyProblem, read_entity};
 
 /// An entity as JSON, as a request carries it. The server reads it once it knows that it may.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use base64::engine::general_purpose::STANDARD;
 use http::HeaderMap;
 use md5::{Digest, Md5};
 
-use crate::header::CONTENT_MD5;
-use crate::{ErrorCode, ServiceError};
+use crate::types::header::CONTENT_MD5;
+use crate::types::{ErrorCode, ServiceError};
 
 /// Checks the body against the header, where there is one.
 ///

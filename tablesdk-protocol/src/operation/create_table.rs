@@ -5,9 +5,10 @@ use http::{Method, Request as HttpRequest, Response as HttpResponse, StatusCode}
 
 use super::QueryOptions;
 use super::message::{self, Answer, Prefer, ReceivedRequest};
-use crate::header::PREFER;
+use crate::path::{Endpoint, ResourcePath};
+use crate::types::header::PREFER;
+use crate::types::{ErrorCode, ServiceError, TableName};
 use crate::wire::json::{self, MetadataLevel, TableJsonError};
-use crate::{Endpoint, ErrorCode, ResourcePath, ServiceError, TableName};
 
 /// `POST /Tables`.
 #[derive(Clone, Debug, PartialEq, Eq)]

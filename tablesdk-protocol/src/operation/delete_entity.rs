@@ -5,7 +5,8 @@ use http::{Method, Request as HttpRequest, Response as HttpResponse, header};
 
 use super::message::{self, Answer, ReceivedRequest};
 use super::{QueryOptions, if_match};
-use crate::{Endpoint, EntityKey, ErrorCode, IfMatch, ResourcePath, ServiceError, TableName};
+use crate::path::{Endpoint, ResourcePath};
+use crate::types::{EntityKey, ErrorCode, IfMatch, ServiceError, TableName};
 
 /// `DELETE /people(PartitionKey='p',RowKey='r')`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,8 @@ use http::{Method, Request as HttpRequest, Response as HttpResponse};
 
 use super::QueryOptions;
 use super::message::{self, Answer};
-use crate::{Endpoint, ResourcePath, TableName};
+use crate::path::{Endpoint, ResourcePath};
+use crate::types::TableName;
 
 /// `DELETE /Tables('name')`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,8 +5,9 @@ use http::{Method, Request as HttpRequest, Response as HttpResponse, StatusCode}
 
 use super::QueryOptions;
 use super::message::{self, Answer, ReceivedRequest};
+use crate::path::{Endpoint, ResourcePath};
+use crate::types::{ETag, EntityKey, ServiceError, TableName};
 use crate::wire::json::MetadataLevel;
-use crate::{ETag, Endpoint, EntityKey, ResourcePath, ServiceError, TableName};
 
 /// `GET /people(PartitionKey='p',RowKey='r')`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use http::{Method, Request as HttpRequest, Response as HttpResponse, StatusCode}
 
 use super::QueryOptions;
 use super::message::{self, Answer};
+use crate::path::{Endpoint, ResourcePath};
 use crate::wire::xml::write_metadata;
-use crate::{Endpoint, ResourcePath};
 
 /// `GET /$metadata`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

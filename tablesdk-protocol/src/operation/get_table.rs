@@ -5,8 +5,9 @@ use http::{Method, Request as HttpRequest, Response as HttpResponse, StatusCode}
 
 use super::QueryOptions;
 use super::message::{self, Answer, ReceivedRequest};
+use crate::path::{Endpoint, ResourcePath};
+use crate::types::{ServiceError, TableName};
 use crate::wire::json::{self, MetadataLevel, TableJsonError};
-use crate::{Endpoint, ResourcePath, ServiceError, TableName};
 
 /// `GET /Tables('name')`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,9 +5,10 @@ use http::{Method, Request as HttpRequest, Response as HttpResponse, StatusCode}
 
 use super::message::{self, Answer, MalformedResponse, Prefer, ReceivedRequest};
 use super::{EntityBody, QueryOptions};
-use crate::header::PREFER;
+use crate::path::{Endpoint, ResourcePath};
+use crate::types::header::PREFER;
+use crate::types::{ETag, ServiceError, TableName};
 use crate::wire::json::MetadataLevel;
-use crate::{ETag, Endpoint, ResourcePath, ServiceError, TableName};
 
 /// `POST /people`.
 #[derive(Clone, Debug, PartialEq, Eq)]

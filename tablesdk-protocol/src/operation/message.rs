@@ -5,10 +5,11 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, header, request};
 
 use super::QueryOptions;
 use super::{DATA_SERVICE_VERSION, JSON, XML};
-use crate::header as name;
+use crate::path::{Endpoint, ResourcePath};
+use crate::types::header as name;
 use crate::types::text::whole_number;
+use crate::types::{ETag, ErrorCode, ServiceError};
 use crate::wire::json::MetadataLevel;
-use crate::{ETag, Endpoint, ErrorCode, ResourcePath, ServiceError};
 
 /// A request as the server has it once it knows the account and has read the URL.
 #[derive(Clone, Debug)]

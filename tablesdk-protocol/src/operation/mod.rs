@@ -28,9 +28,10 @@ pub use crate::path::QueryOptions;
 pub use body::{EntityBody, EntityInput};
 pub use message::{MalformedResponse, Prefer, ReceivedRequest};
 
-use crate::header::X_HTTP_METHOD;
+use crate::path::ResourcePath;
 use crate::path::wrong_number_of_keys;
-use crate::{ErrorCode, IfMatch, ResourcePath, ServiceError, TableName};
+use crate::types::header::X_HTTP_METHOD;
+use crate::types::{ErrorCode, IfMatch, ServiceError, TableName};
 
 /// A request of any operation, decoded.
 #[derive(Clone, Debug, PartialEq)]
@@ -246,7 +247,7 @@ fn if_match(headers: &HeaderMap) -> Result<Option<IfMatch>, ServiceError> {
     if text == "*" && values.next().is_none() {
         return Ok(Some(IfMatch::Any));
     }
-    let etag = crate::ETag::from_opaque(text);
+    let etag = crate::types::ETag::from_opaque(text);
     if values.next().is_some() || !etag.is_well_formed() {
         return Err(ServiceError::new(
             ErrorCode::InvalidInput,

@@ -5,11 +5,12 @@ use http::{Method, Request as HttpRequest, Response as HttpResponse, StatusCode}
 
 use super::QueryOptions;
 use super::message::{self, Answer, ReceivedRequest};
-use crate::continuation::EntityContinuation;
 use crate::filter::{Filter, ParseFilterErrorKind};
-use crate::header::{X_MS_CONTINUATION_NEXT_PARTITION_KEY, X_MS_CONTINUATION_NEXT_ROW_KEY};
+use crate::path::continuation::EntityContinuation;
+use crate::path::{Endpoint, ResourcePath};
+use crate::types::header::{X_MS_CONTINUATION_NEXT_PARTITION_KEY, X_MS_CONTINUATION_NEXT_ROW_KEY};
+use crate::types::{ErrorCode, ServiceError, TableName};
 use crate::wire::json::MetadataLevel;
-use crate::{Endpoint, ErrorCode, ResourcePath, ServiceError, TableName};
 
 /// `GET /people()`.
 #[derive(Clone, Debug, PartialEq)]

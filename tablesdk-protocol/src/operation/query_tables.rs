@@ -7,9 +7,10 @@ use super::QueryOptions;
 use super::message::{self, Answer, ReceivedRequest};
 use super::query_entities::parse_filter;
 use crate::filter::Filter;
-use crate::header::X_MS_CONTINUATION_NEXT_TABLE_NAME;
+use crate::path::{Endpoint, ResourcePath};
+use crate::types::ServiceError;
+use crate::types::header::X_MS_CONTINUATION_NEXT_TABLE_NAME;
 use crate::wire::json::{self, MetadataLevel, TableJsonError};
-use crate::{Endpoint, ResourcePath, ServiceError};
 
 /// `GET /Tables`.
 #[derive(Clone, Debug, Default, PartialEq)]

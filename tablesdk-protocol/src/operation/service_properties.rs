@@ -8,8 +8,9 @@ use http::{Method, Request as HttpRequest, Response as HttpResponse, StatusCode}
 
 use super::QueryOptions;
 use super::message::{self, Answer, ReceivedRequest};
+use crate::path::Endpoint;
+use crate::types::{ServiceError, ServiceProperties};
 use crate::wire::xml::{self, XmlError, read_service_properties, write_service_properties};
-use crate::{Endpoint, ServiceError, ServiceProperties};
 
 /// `GET /?restype=service&comp=properties`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +92,7 @@ fn options() -> QueryOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CorsRule, Logging, Metrics};
+    use crate::types::{CorsRule, Logging, Metrics};
 
     #[test]
     fn properties_are_sent_as_clients_send_them() {

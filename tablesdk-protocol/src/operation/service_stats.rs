@@ -7,8 +7,9 @@ use http::{Method, Request as HttpRequest, Response as HttpResponse, StatusCode}
 
 use super::QueryOptions;
 use super::message::{self, Answer};
+use crate::path::Endpoint;
+use crate::types::ServiceStats;
 use crate::wire::xml::{XmlError, read_service_stats, write_service_stats};
-use crate::{Endpoint, ServiceStats};
 
 /// `GET /?restype=service&comp=stats`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,8 +8,10 @@ use http::{Method, Request as HttpRequest, Response as HttpResponse, StatusCode}
 
 use super::QueryOptions;
 use super::message::{self, Answer, ReceivedRequest};
+use crate::auth::SignedIdentifier;
+use crate::path::Endpoint;
+use crate::types::{ServiceError, TableName};
 use crate::wire::xml::{self, XmlError, read_signed_identifiers, write_signed_identifiers};
-use crate::{Endpoint, ServiceError, SignedIdentifier, TableName};
 
 /// `GET /people?comp=acl`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,7 +108,7 @@ fn options() -> QueryOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::AccessPolicy;
+    use crate::auth::AccessPolicy;
     use crate::auth::sas::SasLetters;
 
     #[test]

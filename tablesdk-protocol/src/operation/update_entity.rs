@@ -10,8 +10,9 @@ use http::{HeaderValue, Method, Request as HttpRequest, Response as HttpResponse
 
 use super::message::{self, Answer, MalformedResponse, ReceivedRequest};
 use super::{EntityBody, QueryOptions, if_match};
-use crate::header::X_HTTP_METHOD;
-use crate::{ETag, Endpoint, EntityKey, IfMatch, ResourcePath, ServiceError, TableName};
+use crate::path::{Endpoint, ResourcePath};
+use crate::types::header::X_HTTP_METHOD;
+use crate::types::{ETag, EntityKey, IfMatch, ServiceError, TableName};
 
 /// What happens to the properties that the request does not name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -110,8 +110,8 @@ impl Endpoint {
     ///
     /// # Panics
     ///
-    /// Never for what [`ResourcePath`](crate::ResourcePath) and
-    /// [`QueryOptions`](crate::operation::QueryOptions) print, up to the 65,534 bytes that a `Uri` can have.
+    /// Never for what [`ResourcePath`](crate::path::ResourcePath) and
+    /// [`QueryOptions`](super::QueryOptions) print, up to the 65,534 bytes that a `Uri` can have.
     pub(crate) fn join(&self, resource: &str) -> Uri {
         let url = format!("{}/{resource}", self.url);
         url.parse()

@@ -7,9 +7,9 @@ use std::time::Duration;
 use percent_encoding::{AsciiSet, percent_decode_str, utf8_percent_encode};
 
 use super::RESERVED;
-use crate::limits::{OPERATION_SECONDS_MAX, PAGE_ITEMS_MAX, SELECT_NAMES_MAX};
+use crate::types::limits::{OPERATION_SECONDS_MAX, PAGE_ITEMS_MAX, SELECT_NAMES_MAX};
 use crate::types::text::{is_digits, whole_number};
-use crate::{ErrorCode, ServiceError};
+use crate::types::{ErrorCode, ServiceError};
 
 /// The options in the query of a URL, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -9,10 +9,10 @@ use std::fmt;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-use crate::limits::KEY_UNITS_MAX;
+use crate::types::limits::KEY_UNITS_MAX;
 use crate::types::text::Cursor;
-use crate::{EntityKey, ErrorCode, KeyError, KeyProblem, ServiceError, TableName};
-use crate::{TableNameError, TableNameProblem};
+use crate::types::{EntityKey, ErrorCode, KeyError, KeyProblem, ServiceError, TableName};
+use crate::types::{TableNameError, TableNameProblem};
 
 /// What a URL addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::Timestamp;
+use crate::types::Timestamp;
 
 /// Tells the time: to the client for the dates it signs, to the server for timestamps and expiry.
 ///

@@ -7,8 +7,8 @@ use std::fmt;
 
 use percent_encoding::percent_decode_str;
 
-use crate::Timestamp;
 use crate::types::PrintedTimestamp;
+use crate::types::Timestamp;
 
 /// The version of an entity, such as `W/"datetime'2021-09-21T01%3A04%3A37.9678478Z'"`. Changes with every write.
 ///

@@ -5,8 +5,8 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use crate::compare_utf16;
-use crate::limits::KEY_UNITS_MAX;
+use crate::types::compare_utf16;
+use crate::types::limits::KEY_UNITS_MAX;
 
 /// The partition key and the row key of an entity, which together identify it within its table.
 ///

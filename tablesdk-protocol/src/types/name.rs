@@ -6,7 +6,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 
-use crate::limits::{PROPERTY_NAME_UNITS_MAX, TABLE_NAME_LENGTH_MAX, TABLE_NAME_LENGTH_MIN};
+use crate::types::limits::{PROPERTY_NAME_UNITS_MAX, TABLE_NAME_LENGTH_MAX, TABLE_NAME_LENGTH_MIN};
 
 /// The name of a table: 3 to 63 ASCII letters and digits, a letter first, not `tables`; or one of the names that the service
 /// gives the tables of its metrics, such as `$MetricsHourPrimaryTransactionsTable`.

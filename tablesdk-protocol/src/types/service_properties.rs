@@ -3,7 +3,7 @@
 //! Knows neither how they travel nor how they are stored, nor what any of them does. See
 //! <https://learn.microsoft.com/rest/api/storageservices/set-table-service-properties>.
 
-use crate::limits::{CORS_BYTES_MAX, CORS_RULES_MAX, RETENTION_DAYS_MAX};
+use crate::types::limits::{CORS_BYTES_MAX, CORS_RULES_MAX, RETENTION_DAYS_MAX};
 
 /// The properties of an account's table service. What is `None` stays as it is when they are set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //!
 //! See <https://learn.microsoft.com/rest/api/storageservices/get-table-service-stats>.
 
-use crate::Timestamp;
+use crate::types::Timestamp;
 
 /// The state of an account's replication to its secondary location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

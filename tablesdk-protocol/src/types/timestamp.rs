@@ -1,7 +1,7 @@
 //! Instants of the service: 100 ns resolution, from 1601 to 9999, in UTC.
 //!
 //! Prints as the service does: up to seven fractional digits, trailing zeros trimmed. Deliberately has no "now": the
-//! time enters through [`Clock`](crate::Clock).
+//! time enters through [`Clock`](crate::types::Clock).
 //!
 //! See <https://learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model>.
 

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{Guid, Timestamp};
+use crate::types::{Guid, Timestamp};
 
 /// The type of a property. The service knows these eight and no others.
 ///

@@ -7,8 +7,8 @@ use quick_xml::escape::partial_escape;
 use serde::{Deserialize, Serialize};
 
 use super::xml::{self, plain};
-use crate::header::X_MS_ERROR_CODE;
-use crate::{ErrorCode, ServiceError, Timestamp};
+use crate::types::header::X_MS_ERROR_CODE;
+use crate::types::{ErrorCode, ServiceError, Timestamp};
 
 /// Prints the error as OData JSON on one line, with the request's id and time at the end of the message.
 pub fn write(error: &ServiceError, request_id: &str, now: Timestamp) -> Vec<u8> {

@@ -6,7 +6,7 @@
 use bytes::{Buf, Bytes};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 
-use crate::header::spelling;
+use crate::types::header::spelling;
 
 /// A request as text. Its target may be no URL: clients write keys in it unencoded.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, header};
 
 use super::http_message::{first_line, read_headers, without_line_end};
-use crate::header::spelling;
+use crate::types::header::spelling;
 
 /// A part: its headers, and what follows them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,7 +112,7 @@ pub fn start_multipart(out: &mut Vec<u8>, boundary: &str, inner_boundary: &str) 
 pub fn start_http(out: &mut Vec<u8>, boundary: &str) {
     let headers = [
         (header::CONTENT_TYPE, APPLICATION_HTTP),
-        (crate::header::CONTENT_TRANSFER_ENCODING, "binary"),
+        (crate::types::header::CONTENT_TRANSFER_ENCODING, "binary"),
     ];
     start(out, boundary, &headers);
 }

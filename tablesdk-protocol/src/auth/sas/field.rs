@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use super::InvalidSasError;
-use crate::Timestamp;
+use crate::types::Timestamp;
 
 /// The version that decides how a signature is computed: `sv`, such as `2019-02-02`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -8,8 +8,8 @@ use super::{
     Fields, InvalidSasError, Permissions, SasAddresses, SasLetters, SasProtocol, SasTime,
     SasVersion,
 };
-use crate::limits::POLICY_ID_LENGTH_MAX;
-use crate::{EntityKey, TableName, compare_utf16};
+use crate::types::limits::POLICY_ID_LENGTH_MAX;
+use crate::types::{EntityKey, TableName, compare_utf16};
 
 /// What a table SAS grants.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,14 +7,15 @@ use bytes::Bytes;
 use http::{HeaderName, Method, Request as HttpRequest, header};
 
 use super::Refusal;
-use crate::header::{CONTENT_TRANSFER_ENCODING, DATA_SERVICE_VERSION, PREFER};
-use crate::limits::BATCH_CHANGES_MAX;
 use crate::operation::message::{self, ReceivedRequest};
 use crate::operation::{Operation, QueryOptions};
 use crate::operation::{delete_entity, get_entity, insert_entity, query_entities, update_entity};
+use crate::path::{Endpoint, ResourcePath};
+use crate::types::header::{CONTENT_TRANSFER_ENCODING, DATA_SERVICE_VERSION, PREFER};
+use crate::types::limits::BATCH_CHANGES_MAX;
+use crate::types::{ErrorCode, Guid, ServiceError, TableName};
 use crate::wire::http_message::{self, RequestText};
 use crate::wire::multipart::{self, MultipartError, Part};
-use crate::{Endpoint, ErrorCode, Guid, ResourcePath, ServiceError, TableName};
 
 /// `POST /$batch`.
 #[derive(Clone, Debug, PartialEq)]
@@ -328,8 +329,8 @@ mod tests {
     use super::*;
     use crate::operation::update_entity::Mode;
     use crate::operation::{EntityBody, Prefer};
+    use crate::types::{ETag, EntityKey, IfMatch};
     use crate::wire::json::MetadataLevel;
-    use crate::{ETag, EntityKey, IfMatch};
 
     fn received(content_type: &str, body: impl Into<Bytes>) -> ReceivedRequest {
         let mut headers = http::HeaderMap::new();

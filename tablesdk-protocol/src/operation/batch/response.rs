@@ -4,12 +4,12 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response as HttpResponse, StatusCode, header};
 
 use super::Request;
-use crate::header::{DATA_SERVICE_ID, DATA_SERVICE_VERSION, PREFERENCE_APPLIED};
-use crate::limits::BATCH_CHANGES_MAX;
 use crate::operation::MalformedResponse;
+use crate::types::header::{DATA_SERVICE_ID, DATA_SERVICE_VERSION, PREFERENCE_APPLIED};
+use crate::types::limits::BATCH_CHANGES_MAX;
+use crate::types::{Guid, ServiceError};
 use crate::wire::multipart::{self, Part};
 use crate::wire::{error_body, http_message};
-use crate::{Guid, ServiceError};
 
 /// 202, with the answers to the operations, each as an answer of its own: what encodes and decodes one that stands alone
 /// does so with these.
@@ -199,8 +199,8 @@ mod tests {
     use super::*;
     use crate::operation::batch::{Change, Query};
     use crate::operation::{Prefer, delete_entity, get_entity, insert_entity, update_entity};
+    use crate::types::{ETag, EntityKey, ErrorCode, IfMatch, TableName};
     use crate::wire::json::MetadataLevel;
-    use crate::{ETag, EntityKey, ErrorCode, IfMatch, TableName};
 
     fn id() -> Guid {
         "8a3dec7d-5a14-41b6-b4a0-a3bdb3db1b24".parse().unwrap()

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use super::SYSTEM_PROPERTIES;
 use super::error::{PropertyError, PropertyProblem};
 use super::value::Scalar;
-use crate::{ETag, EdmType, Timestamp, Value};
+use crate::types::{ETag, EdmType, Timestamp, Value};
 
 /// An entity as found in JSON: its members in order, not yet converted.
 #[derive(Clone, Debug, Default)]

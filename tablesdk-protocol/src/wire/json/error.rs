@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display};
 
-use crate::EdmType;
+use crate::types::EdmType;
 
 /// Why a payload cannot be read as a whole.
 #[derive(Debug, thiserror::Error)]

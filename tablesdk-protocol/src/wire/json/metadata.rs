@@ -1,6 +1,6 @@
 //! How much metadata a payload carries, and how a request asks for it.
 
-use crate::{ErrorCode, ServiceError};
+use crate::types::{ErrorCode, ServiceError};
 
 /// How much metadata a JSON payload carries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

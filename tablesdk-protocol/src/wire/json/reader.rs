@@ -329,8 +329,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::types::{EdmType, Value};
     use crate::wire::json::{EntityWriter, PropertyProblem};
-    use crate::{EdmType, Value};
 
     fn values(text: &str) -> Vec<(String, Option<Value>)> {
         let entity = read_entity(text.as_bytes()).unwrap();

@@ -3,7 +3,7 @@
 use super::value::write_string;
 use super::writer::ObjectWriter;
 use super::{JsonError, MetadataLevel, PropertyError, read_entity, read_page};
-use crate::Endpoint;
+use crate::path::Endpoint;
 
 /// The body of a request to create a table.
 pub fn write_table_name(name: &str) -> Vec<u8> {

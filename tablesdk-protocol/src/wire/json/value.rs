@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::error::PropertyProblem;
 use crate::types::text::Cursor;
-use crate::{EdmType, ParseTimestampError, Timestamp, Value, ValueRef};
+use crate::types::{EdmType, ParseTimestampError, Timestamp, Value, ValueRef};
 
 /// A JSON value, as far as a property can hold one.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,9 +5,10 @@ use percent_encoding::utf8_percent_encode;
 
 use super::MetadataLevel;
 use super::value::{write_plain, write_string, write_value};
+use crate::path::Endpoint;
 use crate::path::{KeyLiteral, RESERVED};
 use crate::types::PrintedTimestamp;
-use crate::{ETag, EdmType, Endpoint, Timestamp, ValueRef};
+use crate::types::{ETag, EdmType, Timestamp, ValueRef};
 
 /// Writes an entity as the body of a request, property by property.
 ///
@@ -414,7 +415,7 @@ impl ObjectWriter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Value;
+    use crate::types::Value;
 
     fn properties() -> Vec<(&'static str, Value)> {
         vec![

@@ -24,7 +24,8 @@ use quick_xml::se::{EmptyElementHandling, Serializer};
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error as _};
 use serde::ser::Serialize;
 
-use crate::{ErrorCode, ServiceError, ServicePropertiesError, SignedIdentifierError};
+use crate::auth::SignedIdentifierError;
+use crate::types::{ErrorCode, ServiceError, ServicePropertiesError};
 
 /// A document as the body of a request: without the byte order mark that responses have.
 // SERVICE: what clients send has none.

@@ -7,7 +7,7 @@ use quick_xml::events::{BytesRef, Event};
 use quick_xml::{Reader, XmlVersion, escape};
 
 use super::XmlError;
-use crate::limits::XML_BYTES_MAX;
+use crate::types::limits::XML_BYTES_MAX;
 
 /// Reads a document, with or without a byte order mark. Returns the name of its root element, and the document with only elements
 /// and text.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{XmlError, parse, parse_content};
 use crate::types::text::whole_number;
-use crate::{CorsRule, Logging, Metrics, ServiceProperties};
+use crate::types::{CorsRule, Logging, Metrics, ServiceProperties};
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{XmlError, parse_content, parse_optional};
-use crate::{GeoReplicationStatus, ServiceStats, Timestamp};
+use crate::types::{GeoReplicationStatus, ServiceStats, Timestamp};
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]

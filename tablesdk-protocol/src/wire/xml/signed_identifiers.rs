@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{XmlError, parse_optional};
 use crate::auth::sas::SasLetters;
-use crate::{AccessPolicy, SignedIdentifier, Timestamp, check_signed_identifiers};
+use crate::auth::{AccessPolicy, SignedIdentifier, check_signed_identifiers};
+use crate::types::Timestamp;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
