@@ -8,6 +8,11 @@ use crate::output::UsageError;
 
 /// An account, as `az storage` takes it
 #[derive(Args)]
+#[expect(
+    clippy::doc_markdown,
+    clippy::struct_field_names,
+    reason = "the comments are help texts, and the fields are options of the Azure command line"
+)]
 pub(crate) struct Account {
     /// A connection string, or env:NAME for an environment variable that contains it
     ///

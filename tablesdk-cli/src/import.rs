@@ -221,7 +221,8 @@ impl<P: FnMut(u64, u64) + Send> Import<'_, P> {
                     _ => {}
                 }
             }
-            self.report.lines = self.pending.unwrap_or(reader.done() + 1) - 1;
+            let next = reader.done() + 1;
+            self.report.lines = self.pending.unwrap_or(next) - 1;
         }
         if reader.is_complete {
             Ok(())

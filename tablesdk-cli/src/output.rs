@@ -91,12 +91,13 @@ impl Output {
             writeln!(errors, "{}: {}", failure.place, failure.error)?;
         }
         if report.failed > 0 {
-            let earlier = report.failed - report.failures.len() as u64;
-            let failed = report.failed;
-            writeln!(
-                errors,
-                "tables: {failed} entities failed, {earlier} of them in an earlier run"
-            )?;
+            let (failed, now) = (report.failed, report.failures.len() as u64);
+            let earlier = if failed > now {
+                ", some of them in an earlier run"
+            } else {
+                ""
+            };
+            writeln!(errors, "tables: {failed} entities failed{earlier}")?;
         }
         if let Some(error) = &report.error {
             writeln!(errors, "tables: {error}")?;

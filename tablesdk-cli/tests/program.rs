@@ -126,7 +126,7 @@ async fn a_file_is_exported_and_imported() {
             .unwrap()
     };
     let (name, key) = (part("AccountName"), part("AccountKey"));
-    let endpoint = server.endpoint().to_string();
+    let endpoint = server.endpoint().to_owned();
     let words = ["import", "all.jsonl", "--table-endpoint", &endpoint];
     let account = [
         ("AZURE_STORAGE_ACCOUNT", &*name),

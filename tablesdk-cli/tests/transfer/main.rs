@@ -83,7 +83,7 @@ fn text(entity: &DynamicEntity) -> String {
 }
 
 /// Fills an account with every awkward entity, each by a request of its own.
-async fn fill(service: &TableServiceClient, is_wanted: impl Fn(&DynamicEntity) -> bool) {
+async fn fill(service: &TableServiceClient, is_wanted: impl Fn(&DynamicEntity) -> bool + Send) {
     for (name, entities) in awkward::tables() {
         let table = service.table(name);
         table.create_table().await.unwrap();

@@ -75,9 +75,9 @@ mod sealed {
         }
     }
 
-    impl<E: WritableEntity, X: Into<SourceError>> Entity for Result<E, X> {
-        type Entity = E;
-        fn into_result(self) -> Result<E, SourceError> {
+    impl<T: WritableEntity, X: Into<SourceError>> Entity for Result<T, X> {
+        type Entity = T;
+        fn into_result(self) -> Result<T, SourceError> {
             self.map_err(Into::into)
         }
     }

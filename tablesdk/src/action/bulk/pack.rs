@@ -258,11 +258,8 @@ mod tests {
     }
 
     fn take(packer: &mut Packer<ByHand>) -> Option<(Vec<u64>, Keys)> {
-        let packed = packer.take()?;
-        Some((
-            packed.items.iter().map(|item| item.index).collect(),
-            packed.keys,
-        ))
+        let Packed { items, keys, .. } = packer.take()?;
+        Some((items.iter().map(|item| item.index).collect(), keys))
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tablesdk_protocol::EntityKey;
 
 use super::send::BatchOutcome;
-use crate::error::Error;
+use crate::error::{Error, write_with_causes};
 
 /// The progress of a bulk run. Every count is a number of entities.
 ///
@@ -222,13 +222,7 @@ impl fmt::Display for BulkError {
 /// The message with its causes: what `unwrap` and a failing test print.
 impl fmt::Debug for BulkError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{self}")?;
-        let mut source = self.source();
-        while let Some(cause) = source {
-            write!(f, ": {cause}")?;
-            source = cause.source();
-        }
-        Ok(())
+        write_with_causes(self, f)
     }
 }
 
@@ -242,6 +236,7 @@ impl StdError for BulkError {
 }
 
 /// The result of one entity of the input.
+#[derive(Clone, Copy)]
 pub(super) enum Outcome {
     /// Not deleted, since it has changed.
     Changed,

@@ -73,22 +73,12 @@ impl<'a> BulkRun<'a> {
         Err(BulkError::new(report, Cause::Error(Arc::new(error))))
     }
 
-    pub(super) async fn run(self) -> Result<BulkReport, BulkError> {
+    pub(super) async fn run(mut self) -> Result<BulkReport, BulkError> {
         self.check()?;
-        let Self {
-            table,
-            verb,
-            mut inputs,
-            concurrency,
-            batch_size,
-            buffer,
-            max_failures,
-            first,
-            mut progress,
-        } = self;
+        let (verb, first, concurrency) = (self.verb, self.first, self.concurrency);
         let mut report = ReportBuilder::new(first);
-        let sizes = Sizes::new(table.clone(), verb);
-        let mut packer = Packer::new(sizes, batch_size, buffer, BUFFER_BYTES);
+        let sizes = Sizes::new(self.table.clone(), verb);
+        let mut packer = Packer::new(sizes, self.batch_size, self.buffer, BUFFER_BYTES);
         let mut in_flight = FuturesUnordered::new();
         let mut next = 0;
         let mut has_ended = false;
@@ -98,7 +88,7 @@ impl<'a> BulkRun<'a> {
                 let Some(batch) = packer.take() else {
                     break;
                 };
-                let sent = send(table.clone(), verb, batch.items, batch_size > 1);
+                let sent = send(self.table.clone(), verb, batch.items, self.batch_size > 1);
                 in_flight.push(Box::pin(async move { (sent.await, batch.keys) }));
             }
             let reads = cause.is_none() && !has_ended && packer.closed() < concurrency;
@@ -110,7 +100,7 @@ impl<'a> BulkRun<'a> {
                     return Poll::Ready(Event::Sent(outcome, keys));
                 }
                 if reads {
-                    match inputs.poll_next_unpin(cx) {
+                    match self.inputs.poll_next_unpin(cx) {
                         Poll::Ready(input) => return Poll::Ready(Event::Read(input)),
                         // No batch is in flight and the input pauses: what is packed is sent.
                         Poll::Pending if in_flight.is_empty() && packer.close_oldest() => {
@@ -125,8 +115,9 @@ impl<'a> BulkRun<'a> {
                 Event::Idle => {}
                 Event::Sent(outcome, keys) => {
                     packer.done(&keys);
-                    cause = cause.or(report.batch(outcome));
-                    progress(report.progress(next.max(first)));
+                    let fatal = report.batch(outcome);
+                    cause = cause.or(fatal);
+                    (self.progress)(report.progress(next.max(first)));
                 }
                 Event::Read(Some(Ok(_))) if next < first => next += 1,
                 Event::Read(Some(Ok(input))) => {
@@ -154,13 +145,13 @@ impl<'a> BulkRun<'a> {
                     while packer.close_oldest() {}
                 }
             }
-            if cause.is_none() && report.failures().len() >= max_failures {
+            if cause.is_none() && report.failures().len() >= self.max_failures {
                 let last = report.failures().last();
                 cause = last.map(|failure| Cause::Failures(Arc::clone(&failure.error)));
             }
             if cause.is_some() {
                 // The input is not read any more. A query that waits for its next page may hold a permit that a batch needs.
-                inputs = empty().boxed();
+                self.inputs = empty().boxed();
             }
         }
         let report = report.finish(next.max(first));
