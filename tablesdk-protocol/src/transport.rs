@@ -1,5 +1,5 @@
-//! The seam between the client and whatever carries its requests: a real HTTP stack, a server in the same process, or a
-//! test that loses answers.
+//! The interface between the client and the transport of its requests: an HTTP stack, a server in the same process, or a
+//! test that loses responses.
 
 use std::error::Error;
 use std::fmt;
@@ -10,11 +10,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Request, Response};
 
-/// What [`Transport::send`] returns: an answer of any status, or why there is none.
+/// What [`Transport::send`] returns: a response of any status, or the reason why there is no response.
 pub type TransportFuture<'a> =
     Pin<Box<dyn Future<Output = Result<Response<Bytes>, TransportError>> + Send + 'a>>;
 
-/// Carries one request to the service and brings its answer back, whole.
+/// Sends requests to the service and returns complete responses.
 ///
 /// An implementation neither retries nor follows redirects, and does not change path, query or headers: they are signed.
 ///
@@ -36,7 +36,7 @@ pub type TransportFuture<'a> =
 /// }
 /// ```
 pub trait Transport: fmt::Debug + Send + Sync {
-    /// Sends one request. Any status is an `Ok`; an `Err` means that there is no answer.
+    /// Sends one request. Any status is an `Ok`; an `Err` means that there is no response.
     fn send(&self, request: Request<Bytes>) -> TransportFuture<'_>;
 }
 
@@ -47,7 +47,7 @@ impl<T: Transport + ?Sized> Transport for Arc<T> {
     }
 }
 
-/// Why a request got no answer, and whether the service may have seen it.
+/// The reason why a request has no response, and whether the service may have received it.
 ///
 /// ```
 /// # use tablesdk_protocol::{Delivery, TransportError};
@@ -101,14 +101,14 @@ impl Error for TransportError {
     }
 }
 
-/// Whether a request without an answer may have reached the service.
+/// Whether a request without a response may have reached the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_enums,
     reason = "a request was possibly sent or it was not"
 )]
 pub enum Delivery {
-    /// Nothing was sent: repeating is safe, whatever the operation.
+    /// Nothing was sent: a retry is safe for every operation.
     NotSent,
     /// Something may have been sent: the operation may have been carried out.
     MaybeSent,

@@ -42,7 +42,7 @@ impl AccessPolicy {
 ///
 /// # Errors
 ///
-/// When there are more than five, or an id is empty, longer than 64 characters, or there twice. The service would answer
+/// When there are more than five, or an id is empty, longer than 64 characters, or repeated. The service would return
 /// `InvalidXmlDocument`.
 pub fn check_signed_identifiers(
     identifiers: &[SignedIdentifier],

@@ -61,7 +61,7 @@ impl SharedKey {
         Zeroizing::new(STANDARD.encode(self.key.as_slice()))
     }
 
-    /// Signs a text, for the two sides of the protocol.
+    /// Signs a string, for the two sides of the protocol.
     #[doc(hidden)]
     pub fn sign(&self, text: &str) -> Signature {
         let mut mac = self.keyed.clone();
@@ -83,12 +83,12 @@ impl fmt::Debug for SharedKey {
 pub struct Signature(String);
 
 impl Signature {
-    /// The Base64 text, for the wire.
+    /// The Base64 string, for the wire.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// Whether a text from the wire is this signature, without telling by the time taken where they differ.
+    /// Whether a string from the wire is this signature. The time taken does not reveal where they differ.
     pub fn matches(&self, text: &str) -> bool {
         self.0.as_bytes().ct_eq(text.as_bytes()).into()
     }
@@ -102,5 +102,5 @@ impl fmt::Debug for Signature {
 
 /// The account key is not Base64, or empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the account key is not a Base64 text")]
+#[error("the account key is not Base64")]
 pub struct InvalidKeyError;

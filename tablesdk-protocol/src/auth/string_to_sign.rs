@@ -1,4 +1,4 @@
-//! The text that a signature covers, from the parts of a request as they are on the wire.
+//! The string that a signature covers, from the parts of a request as they are on the wire.
 
 use http::{HeaderMap, Method, Uri, header};
 use percent_encoding::percent_decode_str;
@@ -25,7 +25,7 @@ impl Scheme {
     }
 }
 
-/// The text that `scheme` signs for this request to `account`.
+/// The string that `scheme` signs for this request to `account`.
 ///
 /// The date line is `x-ms-date` where the request has one, else `Date`; a missing header is an empty line.
 pub fn string_to_sign(

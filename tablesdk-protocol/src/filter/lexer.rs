@@ -1,4 +1,4 @@
-//! Cuts the text of a filter into tokens, one at a time; literals come out as values.
+//! Splits the string of a filter into tokens, one at a time; literals become values.
 //!
 //! Knows words, quotes and numbers, but not which token may follow which. What is no token is passed on as
 //! [`TokenKind::Unknown`], since only the parser can tell what should stand in its place.
@@ -6,7 +6,7 @@
 use super::{ComparisonOperator, ParseFilterError};
 use crate::types::Value;
 
-/// A token and the bytes of the text it was read from.
+/// A token and the bytes of the string that it was read from.
 pub(super) struct Token<'a> {
     pub(super) kind: TokenKind<'a>,
     pub(super) start: usize,
@@ -39,7 +39,7 @@ impl<'a> Lexer<'a> {
         Self { text, offset: 0 }
     }
 
-    /// Reads the next token; at the end of the text, [`TokenKind::End`] again and again.
+    /// Reads the next token; at the end of the string, always [`TokenKind::End`].
     pub(super) fn token(&mut self) -> Result<Token<'a>, ParseFilterError> {
         self.take_while(char::is_whitespace);
         let start = self.offset;
@@ -102,7 +102,7 @@ impl<'a> Lexer<'a> {
             "or" => TokenKind::Or,
             "INF" => TokenKind::Literal(Value::Double(f64::INFINITY)),
             "NaN" => TokenKind::Literal(Value::Double(f64::NAN)),
-            // SERVICE: texts built by hand hold the `True` of Python or C#.
+            // SERVICE: filters written by hand contain the `True` of Python or C#.
             _ if word.eq_ignore_ascii_case("false") => TokenKind::Literal(Value::Boolean(false)),
             _ if word.eq_ignore_ascii_case("true") => TokenKind::Literal(Value::Boolean(true)),
             _ => match ComparisonOperator::from_word(word) {

@@ -1,4 +1,4 @@
-//! The `$filter` language: a tree, its text, and back.
+//! The `$filter` language: a tree, its string form, and back.
 //!
 //! This module knows nothing of entities: the code that evaluates the tree decides which entities a filter matches. These words are
 //! reserved: `and`, `or`, `not`, the six operators, `null`, `NaN`, `INF`, and `true` and `false` in any case. A property with such
@@ -139,7 +139,7 @@ pub enum ComparisonOperator {
 }
 
 impl ComparisonOperator {
-    /// The word in the text of a filter.
+    /// The word in the string of a filter.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Equal => "eq",
@@ -183,7 +183,7 @@ impl ComparisonOperator {
     }
 }
 
-/// Why a text is no [`Filter`], and where.
+/// The reason why a string is not a [`Filter`], and the position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParseFilterError {
     offset: usize,
@@ -191,9 +191,9 @@ pub struct ParseFilterError {
 }
 
 impl ParseFilterError {
-    /// The place in the text, in bytes: the end of what does not fit for a [`Syntax`](ParseFilterErrorKind::Syntax)
+    /// The position in the string, in bytes: the end of the unexpected token for a [`Syntax`](ParseFilterErrorKind::Syntax)
     /// error, the start of what is refused for every other.
-    // SERVICE: "Syntax error at position 7 in 'aaa bbb ccc'.", just behind the word that should have been an operator.
+    // SERVICE: "Syntax error at position 7 in 'aaa bbb ccc'.", directly after the word that should have been an operator.
     pub const fn offset(&self) -> usize {
         self.offset
     }
@@ -250,7 +250,7 @@ impl fmt::Display for ParseFilterError {
 
 impl std::error::Error for ParseFilterError {}
 
-/// What is wrong with the text of a filter.
+/// The error in the string of a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseFilterErrorKind {
@@ -260,13 +260,13 @@ pub enum ParseFilterErrorKind {
         /// What the literal should be.
         what: &'static str,
     },
-    /// The text is not of the language.
+    /// The string is not of the language.
     #[error("expected {expected}")]
     Syntax {
         /// What should stand there.
         expected: &'static str,
     },
-    /// A text of more than [`FILTER_BYTES_MAX`] bytes.
+    /// A string of more than [`FILTER_BYTES_MAX`] bytes.
     #[error("longer than {FILTER_BYTES_MAX} bytes")]
     TooLong,
     /// Of the language, but nothing the service implements.

@@ -1,8 +1,8 @@
-//! Reads the text of a filter: each token once, in time linear in the text, on a stack of its own.
+//! Parses the string of a filter: each token once, in time linear in its length, on a stack of its own.
 //!
 //! A parenthesis opens either a group or an operand. What it holds is a [`Term`], and what follows it decides: going back
 //! would cost time exponential in the depth. What waits for a right side or a closing parenthesis lies on a stack of
-//! [`Open`]s, so that the depth of a text is bounded by its length alone. Parentheses leave no trace in the tree, nor do
+//! [`Open`]s, so that the depth of a string is bounded by its length alone. Parentheses leave no trace in the tree, nor do
 //! chains of one operator however they are grouped.
 //!
 //! ```text
@@ -22,7 +22,7 @@ use super::{ComparisonOperator, Filter, ParseFilterError};
 use crate::types::Value;
 use crate::types::limits::FILTER_BYTES_MAX;
 
-/// Reads a filter of at most [`FILTER_BYTES_MAX`] bytes. A blank text is no filter, and true of every entity.
+/// Reads a filter of at most [`FILTER_BYTES_MAX`] bytes. A blank string matches every entity.
 ///
 /// A literal on the left changes sides: `5 lt Age` reads as `Age gt 5`.
 impl FromStr for Filter {
@@ -46,7 +46,7 @@ impl FromStr for Filter {
     }
 }
 
-/// What was parsed, as long as it is open what it will be part of.
+/// A parsed term whose use is not known yet.
 enum Term {
     All(VecDeque<Filter>),
     Any(VecDeque<Filter>),

@@ -1,4 +1,4 @@
-//! Prints a filter as the text of `$filter`, with no more parentheses than it takes.
+//! Prints a filter as the string of `$filter`, with no more parentheses than necessary.
 //!
 //! Comparisons bind tighter than `not`, `not` than `and`, `and` than `or`. Text only: percent-encoding for the URL is
 //! not done here. Deliberately knows nothing of the limits of the parser: a tree of any depth prints, without recursion.
@@ -32,7 +32,7 @@ impl fmt::Display for Filter {
     }
 }
 
-/// As its text: a tree of any depth in one line.
+/// The string form: a tree of any depth in one line.
 impl fmt::Debug for Filter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -62,7 +62,7 @@ enum Binding {
 /// What is still to be written; the last of a list comes first.
 enum Piece<'f> {
     Filter(&'f Filter, Binding),
-    /// The terms behind the first.
+    /// The terms after the first.
     Others(slice::Iter<'f, Filter>, Binding),
     Text(&'static str),
 }
@@ -88,7 +88,7 @@ impl Filter {
             Self::Property(name) => return f.write_str(name),
         };
         match terms.as_slice() {
-            // All of nothing is true; none of nothing is.
+            // An empty `And` is true; an empty `Or` is false.
             [] => write!(f, "{}", binding == Binding::And),
             [only] => {
                 pieces.push(Piece::Filter(only, within));

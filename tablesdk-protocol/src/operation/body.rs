@@ -99,7 +99,7 @@ impl EntityInput {
     ///
     /// # Errors
     ///
-    /// `PropertiesNeedValue` when a part is missing, `InvalidInput` when one is not a text, and those of a key that breaks
+    /// `PropertiesNeedValue` when a part is missing, `InvalidInput` when one is not a string, and those of a key that breaks
     /// the rules.
     pub fn key(&self) -> Result<EntityKey, ServiceError> {
         match (self.partition_key.clone()?, self.row_key.clone()?) {

@@ -15,9 +15,9 @@ use crate::wire::json::{self, MetadataLevel, TableJsonError};
 pub struct Request {
     /// The name of the new table.
     pub name: TableName,
-    /// Whether the answer should hold it.
+    /// Whether the response should contain it.
     pub prefer: Prefer,
-    /// The metadata of the answer. A client always asks for minimal.
+    /// The metadata of the response. A client always requests minimal metadata.
     pub level: MetadataLevel,
 }
 
@@ -53,7 +53,7 @@ impl Request {
 pub struct Response {
     /// The preference that was honoured.
     pub prefer: Prefer,
-    /// The metadata of the answer.
+    /// The metadata of the response.
     pub level: MetadataLevel,
     /// The account, for the metadata.
     pub account: String,
@@ -62,7 +62,7 @@ pub struct Response {
 }
 
 impl Response {
-    /// The HTTP answer.
+    /// The HTTP response.
     pub fn encode(&self, endpoint: &Endpoint) -> HttpResponse<Bytes> {
         let location = format!("{endpoint}/{}", ResourcePath::Table(self.name.clone()));
         let answer = if self.prefer == Prefer::ReturnNoContent {

@@ -34,7 +34,7 @@ impl Request {
 pub struct Response;
 
 impl Response {
-    /// The HTTP answer.
+    /// The HTTP response.
     pub fn encode(self) -> HttpResponse<Bytes> {
         Answer::empty().into_response()
     }

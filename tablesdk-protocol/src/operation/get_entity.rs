@@ -18,7 +18,7 @@ pub struct Request {
     pub key: EntityKey,
     /// The names of the properties to read; all when `None`.
     pub select: Option<Vec<String>>,
-    /// The metadata of the answer. A client always asks for minimal.
+    /// The metadata of the response. A client always requests minimal metadata.
     pub level: MetadataLevel,
 }
 
@@ -58,7 +58,7 @@ pub struct Response {
 }
 
 impl Response {
-    /// The HTTP answer.
+    /// The HTTP response.
     pub fn encode(self, level: MetadataLevel) -> HttpResponse<Bytes> {
         let answer = Answer::json(StatusCode::OK, level, self.content);
         match &self.etag {
@@ -68,7 +68,7 @@ impl Response {
         .into_response()
     }
 
-    /// Reads the HTTP answer of a success.
+    /// Reads the HTTP response of a success.
     pub fn decode(response: HttpResponse<Bytes>) -> Self {
         Self {
             etag: message::etag(&response),

@@ -32,7 +32,7 @@ pub struct Response {
 }
 
 impl Response {
-    /// The HTTP answer.
+    /// The HTTP response.
     pub fn encode(&self) -> HttpResponse<Bytes> {
         let body = write_metadata(&self.account);
         Answer::xml(StatusCode::OK, body.into()).into_response()

@@ -14,7 +14,7 @@ use crate::wire::json::{self, MetadataLevel, TableJsonError};
 pub struct Request {
     /// The table to look for.
     pub name: TableName,
-    /// The metadata of the answer. A client always asks for minimal.
+    /// The metadata of the response. A client always requests minimal metadata.
     pub level: MetadataLevel,
 }
 
@@ -41,7 +41,7 @@ pub struct Response {
 }
 
 impl Response {
-    /// The HTTP answer.
+    /// The HTTP response.
     pub fn encode(
         &self,
         level: MetadataLevel,
@@ -52,11 +52,11 @@ impl Response {
         Answer::json(StatusCode::OK, level, body.into()).into_response()
     }
 
-    /// Reads the HTTP answer of a success; `None` when it names no table.
+    /// Reads the HTTP response of a success; `None` when it does not name a table.
     ///
     /// # Errors
     ///
-    /// When the body is no table.
+    /// When the body is not a table.
     pub fn decode(response: &HttpResponse<Bytes>) -> Result<Option<Self>, TableJsonError> {
         let name = json::read_table_name(response.body())?;
         Ok(name.map(|name| Self { name }))

@@ -17,9 +17,9 @@ pub struct Request {
     pub table: TableName,
     /// The entity, keys included.
     pub entity: EntityBody,
-    /// Whether the answer should hold it.
+    /// Whether the response should contain it.
     pub prefer: Prefer,
-    /// The metadata of the answer. A client always asks for minimal.
+    /// The metadata of the response. A client always requests minimal metadata.
     pub level: MetadataLevel,
 }
 
@@ -59,7 +59,7 @@ pub struct Response {
 }
 
 impl Response {
-    /// The HTTP answer to a request with that preference and level; `location` is the URL of the entity.
+    /// The HTTP response to a request with that preference and level; `location` is the URL of the entity.
     pub fn encode(
         self,
         prefer: Prefer,
@@ -76,11 +76,11 @@ impl Response {
             .into_response()
     }
 
-    /// Reads the HTTP answer of a success.
+    /// Reads the HTTP response of a success.
     ///
     /// # Errors
     ///
-    /// When the answer has no ETag.
+    /// When the response has no ETag.
     pub fn decode(response: HttpResponse<Bytes>) -> Result<Self, MalformedResponse> {
         let etag = message::require_etag(&response)?;
         let content = response.into_body();

@@ -59,7 +59,7 @@ impl ReceivedRequest {
     /// Refuses JSON in the versions that do not have it. A request without versions speaks the newest ones.
     fn require_version_with_json(&self) -> Result<(), ServiceError> {
         let version = self.headers.get(name::X_MS_VERSION);
-        // Dates of this form compare as texts. What is none is refused elsewhere.
+        // Dates of this form compare as strings. Other forms are refused elsewhere.
         let is_older = version.is_some_and(|version| version.as_bytes() < FIRST_VERSION_WITH_JSON);
         if is_older || data_service_version(&self.headers).is_some_and(|version| version < 3) {
             return Err(ErrorCode::JsonFormatNotSupported.into());
@@ -94,7 +94,7 @@ fn data_service_version(headers: &HeaderMap) -> Option<u32> {
     whole_number(major)
 }
 
-/// Whether an answer should hold the content of what was created.
+/// Whether a response should contain the created entity or table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_enums,
@@ -153,7 +153,7 @@ pub(super) fn request(
         .header(name::DATA_SERVICE_VERSION, DATA_SERVICE_VERSION)
 }
 
-/// Starts a request whose answer is XML. `path` needs no escaping.
+/// Starts a request whose response is XML. `path` needs no escaping.
 pub(super) fn xml_request(
     method: Method,
     endpoint: &Endpoint,
@@ -188,7 +188,7 @@ pub(super) fn with_body(builder: request::Builder, body: Bytes) -> Request<Bytes
         .expect("method, URL and headers were valid before they came together")
 }
 
-/// An answer with a body of JSON or XML, or without a body.
+/// A response with a body of JSON or XML, or without a body.
 #[derive(Clone, Debug)]
 pub(super) struct Answer(Response<Bytes>);
 
@@ -265,9 +265,9 @@ pub(super) fn text(response: &Response<Bytes>, name: &http::HeaderName) -> Optio
     (!value.is_empty()).then(|| value.to_owned())
 }
 
-/// An answer of success that lacks what it must have.
+/// A success response that lacks a required part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the answer lacks {what}")]
+#[error("the response lacks {what}")]
 pub struct MalformedResponse {
     pub(super) what: &'static str,
 }

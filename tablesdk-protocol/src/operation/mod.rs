@@ -1,7 +1,7 @@
 //! The operations of the service, one file each: a `Request` and a `Response`, both with `encode` and `decode`.
 //!
 //! What every request has in common — date, version, signature, request ids — is added by the client's pipeline; what every
-//! answer has in common is added by the server's. See
+//! response has in common is added by the server's. See
 //! <https://learn.microsoft.com/rest/api/storageservices/operations-on-entities>.
 
 pub mod batch;
@@ -268,7 +268,7 @@ const VERBS: [&str; 8] = [
 /// `Content-Type` of every request with a body of JSON.
 const JSON: &str = "application/json";
 
-/// `Content-Type` of every request and answer with a body of XML.
+/// `Content-Type` of every request and response with a body of XML.
 const XML: &str = "application/xml";
 
 /// `DataServiceVersion` of every request.

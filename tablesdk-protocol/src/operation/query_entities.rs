@@ -25,7 +25,7 @@ pub struct Request {
     pub top: Option<usize>,
     /// Where this page starts, as the response with the page before returned it.
     pub continuation: Option<EntityContinuation>,
-    /// The metadata of the answer. A client always asks for minimal.
+    /// The metadata of the response. A client always requests minimal metadata.
     pub level: MetadataLevel,
 }
 
@@ -95,7 +95,7 @@ impl Request {
     }
 }
 
-/// `$filter`; an empty one is none.
+/// `$filter`; an empty one counts as absent.
 pub(super) fn parse_filter(options: &QueryOptions) -> Result<Option<Filter>, ServiceError> {
     let Some(text) = options
         .get("$filter")
@@ -127,7 +127,7 @@ pub struct Response {
 }
 
 impl Response {
-    /// The HTTP answer.
+    /// The HTTP response.
     pub fn encode(self, level: MetadataLevel) -> HttpResponse<Bytes> {
         let mut answer = Answer::json(StatusCode::OK, level, self.content);
         if let Some(continuation) = &self.continuation {
@@ -140,7 +140,7 @@ impl Response {
         answer.into_response()
     }
 
-    /// Reads the HTTP answer of a success.
+    /// Reads the HTTP response of a success.
     pub fn decode(response: HttpResponse<Bytes>) -> Self {
         let next_partition_key = message::text(&response, &X_MS_CONTINUATION_NEXT_PARTITION_KEY);
         let continuation = next_partition_key.map(|next_partition_key| EntityContinuation {

@@ -21,7 +21,7 @@ pub struct Request {
     pub top: Option<usize>,
     /// Where this page starts, as the response with the page before returned it.
     pub next_table_name: Option<String>,
-    /// The metadata of the answer. A client always asks for minimal.
+    /// The metadata of the response. A client always requests minimal metadata.
     pub level: MetadataLevel,
 }
 
@@ -77,7 +77,7 @@ pub struct Response {
 }
 
 impl Response {
-    /// The HTTP answer.
+    /// The HTTP response.
     pub fn encode(
         &self,
         level: MetadataLevel,
@@ -94,7 +94,7 @@ impl Response {
         .into_response()
     }
 
-    /// Reads the HTTP answer of a success.
+    /// Reads the HTTP response of a success.
     ///
     /// # Errors
     ///

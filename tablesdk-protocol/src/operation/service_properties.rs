@@ -31,13 +31,13 @@ pub struct GetResponse {
 }
 
 impl GetResponse {
-    /// The HTTP answer.
+    /// The HTTP response.
     pub fn encode(&self) -> HttpResponse<Bytes> {
         let body = write_service_properties(&self.properties);
         Answer::xml(StatusCode::OK, body.into()).into_response()
     }
 
-    /// Reads the HTTP answer of a success.
+    /// Reads the HTTP response of a success.
     ///
     /// # Errors
     ///
@@ -74,7 +74,7 @@ impl SetRequest {
 pub struct SetResponse;
 
 impl SetResponse {
-    /// The HTTP answer.
+    /// The HTTP response.
     pub fn encode(self) -> HttpResponse<Bytes> {
         let mut response = Answer::empty().into_response();
         *response.status_mut() = StatusCode::ACCEPTED;

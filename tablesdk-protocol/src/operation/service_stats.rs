@@ -1,4 +1,4 @@
-//! Get Table Service Stats: how far the secondary is behind, asked of the secondary.
+//! Get Table Service Stats: the state of the replication, requested from the secondary.
 //!
 //! See <https://learn.microsoft.com/rest/api/storageservices/get-table-service-stats>.
 
@@ -33,13 +33,13 @@ pub struct Response {
 }
 
 impl Response {
-    /// The HTTP answer.
+    /// The HTTP response.
     pub fn encode(self) -> HttpResponse<Bytes> {
         let body = write_service_stats(&self.stats);
         Answer::xml(StatusCode::OK, body.into()).into_response()
     }
 
-    /// Reads the HTTP answer of a success.
+    /// Reads the HTTP response of a success.
     ///
     /// # Errors
     ///

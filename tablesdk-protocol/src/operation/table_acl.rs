@@ -40,17 +40,17 @@ pub struct GetResponse {
 }
 
 impl GetResponse {
-    /// The HTTP answer.
+    /// The HTTP response.
     pub fn encode(&self) -> HttpResponse<Bytes> {
         let body = write_signed_identifiers(&self.identifiers);
         Answer::xml(StatusCode::OK, body.into()).into_response()
     }
 
-    /// Reads the HTTP answer of a success.
+    /// Reads the HTTP response of a success.
     ///
     /// # Errors
     ///
-    /// When the body is no list of policies.
+    /// When the body is not a list of policies.
     pub fn decode(response: &HttpResponse<Bytes>) -> Result<Self, XmlError> {
         let identifiers = read_signed_identifiers(response.body())?;
         Ok(Self { identifiers })
@@ -93,7 +93,7 @@ impl SetRequest {
 pub struct SetResponse;
 
 impl SetResponse {
-    /// The HTTP answer.
+    /// The HTTP response.
     pub fn encode(self) -> HttpResponse<Bytes> {
         Answer::empty().into_response()
     }

@@ -92,16 +92,16 @@ pub struct Response {
 }
 
 impl Response {
-    /// The HTTP answer.
+    /// The HTTP response.
     pub fn encode(&self) -> HttpResponse<Bytes> {
         Answer::empty().with_etag(&self.etag).into_response()
     }
 
-    /// Reads the HTTP answer of a success.
+    /// Reads the HTTP response of a success.
     ///
     /// # Errors
     ///
-    /// When the answer has no ETag.
+    /// When the response has no ETag.
     pub fn decode(response: &HttpResponse<Bytes>) -> Result<Self, MalformedResponse> {
         Ok(Self {
             etag: message::require_etag(response)?,

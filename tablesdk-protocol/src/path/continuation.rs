@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::alphabet::Alphabet;
 use base64::engine::general_purpose::{GeneralPurpose, PAD};
 
-/// The start of the next page of entities: opaque texts, as the service sent them.
+/// The start of the next page of entities: opaque strings, as the service sent them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntityContinuation {
     /// The value of `NextPartitionKey`.
@@ -26,7 +26,7 @@ pub fn encode_token(text: &str) -> String {
 ///
 /// # Errors
 ///
-/// When the text is no such token. The service would answer `InvalidInput`.
+/// When the string is not such a token. The service would return `InvalidInput`.
 pub fn decode_token(token: &str) -> Result<String, InvalidTokenError> {
     let (length, encoded) = token
         .strip_prefix("1!")
@@ -42,7 +42,7 @@ pub fn decode_token(token: &str) -> Result<String, InvalidTokenError> {
     String::from_utf8(bytes).map_err(|_| InvalidTokenError)
 }
 
-/// The text is not a continuation token of this service.
+/// The string is not a continuation token of this service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a continuation token of this service")]
 pub struct InvalidTokenError;

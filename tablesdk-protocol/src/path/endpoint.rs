@@ -73,7 +73,7 @@ impl Endpoint {
         Some(account.strip_suffix("-secondary").unwrap_or(account))
     }
 
-    /// The endpoint of the account's secondary, `account-secondary`, where reads of a geo-redundant account are answered.
+    /// The endpoint of the account's secondary, `account-secondary`, which serves reads of a geo-redundant account.
     /// `None` for a custom domain, whose secondary has a name of its own, and for an endpoint that is a secondary already.
     ///
     /// ```
@@ -158,7 +158,7 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-/// Why a text is no [`Endpoint`]. Never holds the text, which may carry a signature.
+/// A string is not an [`Endpoint`]. The error never contains the string, which may contain a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidEndpointError {
@@ -179,7 +179,7 @@ pub enum InvalidEndpointError {
     TooLong,
 }
 
-/// The longest endpoint, in bytes: it has to leave room for what is addressed below it.
+/// The longest endpoint, in bytes: URLs of resources below it must not exceed their limit.
 const ENDPOINT_BYTES_MAX: usize = 2048;
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ impl QueryOptions {
         self.pairs.push((Cow::Borrowed(name), value.into()));
     }
 
-    /// The names in `$select`, each once; `None` for all. At most 252, and none of metadata, which comes unasked.
+    /// The names in `$select`, each once; `None` for all. At most 252, and without the names of metadata.
     pub(crate) fn select(&self) -> Result<Option<Vec<String>>, ServiceError> {
         let list = self.get("$select").unwrap_or_default();
         let mut names: Vec<String> = Vec::new();
@@ -66,7 +66,7 @@ impl QueryOptions {
             if name == "*" {
                 return Ok(None);
             }
-            // SERVICE: assumed. As a property it would stand in the answer beside the metadata of the same name.
+            // SERVICE: assumed. As a property it would collide with the metadata of the same name in the response.
             if name.contains('@') || name.starts_with("odata.") {
                 return Err(ErrorCode::InvalidInput.into());
             }
@@ -92,11 +92,11 @@ impl QueryOptions {
         }
     }
 
-    /// `timeout`: how long the operation may take, from 1 to 30 seconds. More is taken as 30, and so is none.
+    /// `timeout`: how long the operation may take, from 1 to 30 seconds. More counts as 30, and so does an absent value.
     ///
     /// # Errors
     ///
-    /// `InvalidQueryParameterValue` for what is no whole number, `OutOfRangeQueryParameterValue` for zero.
+    /// `InvalidQueryParameterValue` for a value that is not a whole number, `OutOfRangeQueryParameterValue` for zero.
     // SERVICE: that 30 is the most is documented; both codes are assumed.
     pub fn timeout(&self) -> Result<Duration, ServiceError> {
         let text = match self.get("timeout") {

@@ -33,7 +33,7 @@ pub enum ResourcePath {
     /// `/$metadata`: the model of the service.
     Metadata,
     /// `/people/Tables`: a resource of the account behind the name of a table, as a client asks for it whose endpoint ends with
-    /// that name. Nothing is there, but the service has answers of its own for it. Keeps what follows the table's name, decoded.
+    /// that name. Nothing is there, but the service has responses of its own for it. Keeps what follows the table's name, decoded.
     Misplaced(TableName, String),
 }
 
@@ -67,7 +67,7 @@ impl ResourcePath {
     }
 }
 
-/// Whether a segment names something that stands directly below an account, whatever the keys behind it.
+/// Whether a segment names a resource directly below an account, with any keys.
 fn is_root(text: &str) -> bool {
     let name = text.split_once('(').map_or(text, |(name, _)| name);
     matches!(name, "$batch" | "Tables")

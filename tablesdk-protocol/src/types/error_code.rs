@@ -86,7 +86,7 @@ error_codes! {
     DuplicatePropertiesSpecified, BAD_REQUEST, "A property is specified more than one time.";
     /// 409: insert of a key that exists.
     EntityAlreadyExists, CONFLICT, "The specified entity already exists.";
-    /// 404: documented for a missing entity; the service answers `ResourceNotFound`.
+    /// 404: documented for a missing entity; the service returns `ResourceNotFound`.
     EntityNotFound, NOT_FOUND, "The entity to update was not found.";
     /// 400: more than 1 MiB.
     EntityTooLarge, BAD_REQUEST, "The entity is larger than the maximum allowed size (1MB).";
@@ -174,7 +174,7 @@ impl fmt::Display for ErrorCode {
     }
 }
 
-/// An error as the service answers it: status, code and message.
+/// An error response of the service: status, code and message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServiceError {
     status: StatusCode,
@@ -199,17 +199,17 @@ impl ServiceError {
         self
     }
 
-    /// The status of the answer.
+    /// The status of the response.
     pub const fn status(&self) -> StatusCode {
         self.status
     }
 
-    /// The code in the answer.
+    /// The code in the response.
     pub const fn code(&self) -> &ErrorCode {
         &self.code
     }
 
-    /// The message in the answer, without the request id and time that the wire appends.
+    /// The message in the response, without the request id and time that the wire appends.
     pub fn message(&self) -> &str {
         &self.message
     }

@@ -41,12 +41,12 @@ impl ETag {
         Self(text)
     }
 
-    /// Takes the text as it came from the service, without a look into it.
+    /// Takes the string as the service sent it, without parsing it.
     pub fn from_opaque(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text, quotes included.
+    /// The string, quotes included.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -57,7 +57,7 @@ impl ETag {
         percent_decode_str(inner).decode_utf8().ok()?.parse().ok()
     }
 
-    /// Whether the text has the form of an ETag that the service reads: weak and quoted, one alone.
+    /// Whether the string is a single ETag of the form that the service reads: weak and quoted.
     pub fn is_well_formed(&self) -> bool {
         let inner = ["W/\"", "w/\""]
             .iter()
@@ -103,7 +103,7 @@ pub enum IfMatch {
 }
 
 impl IfMatch {
-    /// The text of the `If-Match` header.
+    /// The string of the `If-Match` header.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Any => "*",

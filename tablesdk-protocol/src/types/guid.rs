@@ -80,7 +80,7 @@ impl FromStr for Guid {
     }
 }
 
-/// The text is not a GUID of the form 8-4-4-4-12.
+/// The string is not a GUID of the form 8-4-4-4-12.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a GUID such as c9da6455-213d-42c9-9a79-3e9149a57833")]
 pub struct ParseGuidError;

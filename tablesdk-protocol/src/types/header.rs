@@ -9,11 +9,11 @@ pub const CONTENT_TRANSFER_ENCODING: HeaderName =
     HeaderName::from_static("content-transfer-encoding");
 /// The newest version of the OData protocol that a client reads.
 pub const MAX_DATA_SERVICE_VERSION: HeaderName = HeaderName::from_static("maxdataserviceversion");
-/// The version of the OData protocol that a request or answer speaks.
+/// The version of the OData protocol of a request or response.
 pub const DATA_SERVICE_VERSION: HeaderName = HeaderName::from_static("dataserviceversion");
 /// The URL of an entity or table that was created.
 pub const DATA_SERVICE_ID: HeaderName = HeaderName::from_static("dataserviceid");
-/// The code of an error, beside the one in its body.
+/// The code of an error, in addition to the one in the body.
 pub const X_MS_ERROR_CODE: HeaderName = HeaderName::from_static("x-ms-error-code");
 /// Whether the content of what was created should come back.
 pub const PREFER: HeaderName = HeaderName::from_static("prefer");
@@ -32,7 +32,7 @@ pub const X_MS_CONTINUATION_NEXT_ROW_KEY: HeaderName =
 /// The table at which the next page starts.
 pub const X_MS_CONTINUATION_NEXT_TABLE_NAME: HeaderName =
     HeaderName::from_static("x-ms-continuation-nexttablename");
-/// The date of a request, in the place of `Date`.
+/// The date of a request, instead of `Date`.
 pub const X_MS_DATE: HeaderName = HeaderName::from_static("x-ms-date");
 /// The service's name for a request.
 pub const X_MS_REQUEST_ID: HeaderName = HeaderName::from_static("x-ms-request-id");

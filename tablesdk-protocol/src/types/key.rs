@@ -26,11 +26,11 @@ pub struct EntityKey {
 }
 
 impl EntityKey {
-    /// A key from its two texts; either may be empty.
+    /// A key from partition key and row key; either may be empty.
     ///
     /// # Errors
     ///
-    /// When a text breaks a rule of [`PartitionKey::new`].
+    /// When a string breaks a rule of [`PartitionKey::new`].
     pub fn new(
         partition_key: impl Into<String>,
         row_key: impl Into<String>,
@@ -85,13 +85,13 @@ macro_rules! key_text {
         pub struct $name(String);
 
         impl $name {
-            /// Checks the text against the service's rules for keys: at most 512 UTF-16 units, none of `/ \ # ?`,
+            /// Checks the string against the service's rules for keys: at most 512 UTF-16 units, none of `/ \ # ?`,
             /// no control character (U+0000 to U+001F, U+007F to U+009F). It may be empty.
             ///
             /// # Errors
             ///
-            /// When a rule is broken. The service would answer `OutOfRangeInput` for a forbidden character and
-            /// `PropertyValueTooLarge` for a text that is too long.
+            /// When a rule is broken. The service would return `OutOfRangeInput` for a forbidden character and
+            /// `PropertyValueTooLarge` for a string that is too long.
             pub fn new(text: impl Into<String>) -> Result<Self, KeyError> {
                 let text = text.into();
                 match problem_of(&text) {
@@ -100,12 +100,12 @@ macro_rules! key_text {
                 }
             }
 
-            /// The text of the key.
+            /// The string of the key.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
 
-            /// The text of the key, owned.
+            /// The string of the key, owned.
             pub fn into_string(self) -> String {
                 self.0
             }
@@ -182,7 +182,7 @@ impl fmt::Display for KeyPartName {
     }
 }
 
-/// A text that cannot be a key: which part, the text, and the rule it breaks.
+/// A string that cannot be a key: which part, the string, and the rule that it breaks.
 ///
 /// ```
 /// # use tablesdk_protocol::{EntityKey, KeyPartName, KeyProblem};
@@ -219,7 +219,7 @@ impl KeyError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyProblem {
-    /// The text holds a character that the service forbids in keys.
+    /// The string holds a character that the service forbids in keys.
     #[error(
         "the character {character:?} at byte {offset} is forbidden in keys, as are / \\ # ? and controls"
     )]
@@ -229,7 +229,7 @@ pub enum KeyProblem {
         /// Where it stands, in bytes.
         offset: usize,
     },
-    /// The text is longer than 512 UTF-16 units.
+    /// The string is longer than 512 UTF-16 units.
     #[error("{units} UTF-16 units are more than the {KEY_UNITS_MAX} that a key may have")]
     TooLong {
         /// The length in UTF-16 units.
@@ -252,7 +252,7 @@ fn problem_of(text: &str) -> Option<KeyProblem> {
     None
 }
 
-/// Quotes a text, cut where it is long: an error message stays readable.
+/// Quotes a string, truncated if it is long, so that an error message stays readable.
 struct Excerpt<'a>(&'a str);
 
 impl fmt::Display for Excerpt<'_> {

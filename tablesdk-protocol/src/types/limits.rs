@@ -1,4 +1,4 @@
-//! Every number that the service documents, in one place.
+//! Every limit that the service documents.
 //!
 //! See <https://learn.microsoft.com/azure/storage/tables/scalability-targets> and
 //! <https://learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model>.
@@ -6,7 +6,7 @@
 /// The longest partition key or row key, in UTF-16 units (1 KiB).
 pub const KEY_UNITS_MAX: usize = 512;
 
-/// The most properties an entity may have, beside `PartitionKey`, `RowKey` and `Timestamp`.
+/// The most properties of an entity, in addition to `PartitionKey`, `RowKey` and `Timestamp`.
 pub const PROPERTIES_MAX: usize = 252;
 
 /// The longest name of a property, in UTF-16 units.
@@ -48,7 +48,7 @@ pub const RETENTION_DAYS_MAX: u16 = 365;
 /// The most CORS rules that a service may have.
 pub const CORS_RULES_MAX: usize = 5;
 
-/// The largest set of CORS rules, in bytes of their texts.
+/// The largest set of CORS rules, in bytes of their strings.
 pub const CORS_BYTES_MAX: usize = 2 * 1024;
 
 /// The largest document of XML that is read, in bytes: many times what the largest valid one has.
@@ -60,7 +60,7 @@ pub const BATCH_CHANGES_MAX: usize = 100;
 /// The longest URL that clients send, in bytes. The service reads about as much.
 pub const URL_BYTES_MAX: usize = 32 * 1024;
 
-/// The longest text of a filter, in bytes: more than fits into a URL.
+/// The longest string of a filter, in bytes: more than fits into a URL.
 pub const FILTER_BYTES_MAX: usize = 64 * 1024;
 
 /// The longest `x-ms-client-request-id`, in bytes.

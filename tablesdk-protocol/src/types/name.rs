@@ -25,11 +25,11 @@ use crate::types::limits::{PROPERTY_NAME_UNITS_MAX, TABLE_NAME_LENGTH_MAX, TABLE
 pub struct TableName(String);
 
 impl TableName {
-    /// Checks the text against the service's rules for table names.
+    /// Checks the string against the service's rules for table names.
     ///
     /// # Errors
     ///
-    /// When a rule is broken. The service would answer `OutOfRangeInput` for the length and `InvalidResourceName` for
+    /// When a rule is broken. The service would return `OutOfRangeInput` for the length and `InvalidResourceName` for
     /// the rest.
     pub fn new(text: impl Into<String>) -> Result<Self, TableNameError> {
         let text = text.into();
@@ -130,7 +130,7 @@ impl fmt::Debug for TableName {
     }
 }
 
-/// A text that cannot name a table.
+/// A string that cannot be the name of a table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("table name {text:?}: {problem}")]
 pub struct TableNameError {
@@ -184,7 +184,7 @@ pub enum TableNameProblem {
 ///
 /// # Errors
 ///
-/// When a rule is broken. The service would answer `PropertyNameTooLong` or `PropertyNameInvalid`.
+/// When a rule is broken. The service would return `PropertyNameTooLong` or `PropertyNameInvalid`.
 pub fn check_property_name(name: &str) -> Result<(), PropertyNameProblem> {
     let units = name.encode_utf16().count();
     if units > PROPERTY_NAME_UNITS_MAX {
@@ -205,7 +205,7 @@ pub fn check_property_name(name: &str) -> Result<(), PropertyNameProblem> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PropertyNameProblem {
-    /// A character that no property name may have in that place.
+    /// A character that a property name may not have at that position.
     #[error("the character {character:?} cannot stand there")]
     Character {
         /// The first such character.

@@ -54,7 +54,7 @@ impl ServiceProperties {
         self
     }
 
-    /// With these CORS rules alone; none of them takes away all there are.
+    /// With these CORS rules only; an empty list removes all rules.
     #[must_use]
     pub fn with_cors(mut self, rules: impl IntoIterator<Item = CorsRule>) -> Self {
         self.cors = Some(rules.into_iter().collect());
@@ -76,7 +76,7 @@ impl ServiceProperties {
     ///
     /// # Errors
     ///
-    /// When one is exceeded. The service would answer `InvalidXmlDocument`.
+    /// When one is exceeded. The service would return `InvalidXmlDocument`.
     pub fn check(&self) -> Result<(), ServicePropertiesError> {
         let metrics = [&self.hour_metrics, &self.minute_metrics];
         let days = metrics.into_iter().flatten().map(|m| m.retention_days);
@@ -178,7 +178,7 @@ pub struct CorsRule {
     pub allowed_methods: Vec<String>,
     /// The headers of a request, or prefixes of them such as `x-ms-*`.
     pub allowed_headers: Vec<String>,
-    /// The headers of an answer that the page may see, or prefixes of them.
+    /// The headers of a response that the page may see, or prefixes of them.
     pub exposed_headers: Vec<String>,
     /// For how long a browser may remember the rule.
     pub max_age_in_seconds: u32,
@@ -211,7 +211,7 @@ impl CorsRule {
         self
     }
 
-    /// Shows that header of answers to the page, or all that begin so.
+    /// Shows that header of responses to the page, or all headers with that prefix.
     #[must_use]
     pub fn expose_header(mut self, header: impl Into<String>) -> Self {
         self.exposed_headers.push(header.into());

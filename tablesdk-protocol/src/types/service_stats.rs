@@ -1,4 +1,4 @@
-//! The statistics of the service: how far the secondary is behind.
+//! The statistics of the service: the state of the replication to the secondary.
 //!
 //! See <https://learn.microsoft.com/rest/api/storageservices/get-table-service-stats>.
 

@@ -1,4 +1,4 @@
-//! A cursor over text, for the small fixed grammars of this crate. Never slices inside a character.
+//! A cursor over a string, for the small fixed grammars of this crate. Never slices inside a character.
 
 use std::str::FromStr;
 
@@ -7,12 +7,12 @@ pub(crate) fn whole_number<N: FromStr>(text: &str) -> Option<N> {
     is_digits(text).then(|| text.parse().ok()).flatten()
 }
 
-/// Whether a text is one digit or more, and nothing else.
+/// Whether a string consists of one or more digits.
 pub(crate) fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// What of a text is still unread.
+/// The unread rest of a string.
 pub(crate) struct Cursor<'a> {
     rest: &'a str,
 }

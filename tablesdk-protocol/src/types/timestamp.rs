@@ -105,8 +105,9 @@ impl Timestamp {
     ///
     /// # Errors
     ///
-    /// When the text has another form, or names no day of the calendar.
+    /// When the string has another form, or names no day of the calendar.
     pub fn parse_http_date(text: &str) -> Result<Self, ParseTimestampError> {
+        // `httpdate` also reads obsolete formats, and neither reads nor prints the years before 1970.
         let form = ParseTimestampError::Form;
         let (weekday, rest) = text.split_once(", ").ok_or(form)?;
         let parts: Vec<&str> = rest.split(' ').collect();
@@ -134,7 +135,7 @@ impl Timestamp {
         format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{fraction:07}Z")
     }
 
-    /// The text that `Display` shows. Every entity of an answer has two of them, so it is made by hand.
+    /// The string that `Display` shows. It is made without `format!`, because each entity of a response has two timestamps.
     pub(crate) fn print(self) -> PrintedTimestamp {
         let Civil {
             year,
@@ -191,7 +192,7 @@ impl Timestamp {
     }
 }
 
-/// The text of a timestamp, without an allocation.
+/// The string of a timestamp, without an allocation.
 #[derive(Default)]
 pub(crate) struct PrintedTimestamp {
     bytes: [u8; 28],
@@ -341,11 +342,11 @@ impl From<Timestamp> for time::OffsetDateTime {
 #[error("the instant lies outside 1601-01-01T00:00:00Z to 9999-12-31T23:59:59.9999999Z")]
 pub struct TimestampRangeError;
 
-/// Why a text is no [`Timestamp`].
+/// The reason why a string is not a [`Timestamp`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseTimestampError {
-    /// The text is not a date and time, or names a day or time that does not exist.
+    /// The string is not a date and time, or names a day or time that does not exist.
     #[error("not a date and time such as 2024-03-15T10:20:30.1234567Z")]
     Form,
     /// The instant lies outside the years 1601 to 9999.

@@ -81,7 +81,7 @@ impl FromStr for EdmType {
     }
 }
 
-/// The name is none of the eight EDM types.
+/// The name is not one of the eight EDM types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not one of the eight EDM types")]
 pub struct UnknownEdmTypeError;

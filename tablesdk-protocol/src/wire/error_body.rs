@@ -1,4 +1,4 @@
-//! [`ServiceError`] as the body of an answer.
+//! [`ServiceError`] as the body of a response.
 //!
 //! See <https://learn.microsoft.com/rest/api/storageservices/status-and-error-codes2>.
 
@@ -43,7 +43,7 @@ fn full_message(error: &ServiceError, request_id: &str, now: &str) -> String {
     format!("{}\nRequestId:{request_id}\nTime:{now}", error.message())
 }
 
-/// Reads the error of an answer, as [`recognise`] does, or else from the status alone.
+/// Reads the error of a response, as [`recognise`] does, or else from the status only.
 pub fn read(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> ServiceError {
     recognise(status, headers, body).unwrap_or_else(|| {
         let reason = status
@@ -53,8 +53,8 @@ pub fn read(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> ServiceErro
     })
 }
 
-/// Reads the error of an answer from its body, JSON or XML, or else from the `x-ms-error-code` header. `None` when it has
-/// neither: then it is not the service that answered, but a proxy or whatever else is on the way.
+/// Reads the error of a response from its body, JSON or XML, or else from the `x-ms-error-code` header. `None` when it has
+/// neither: then the response is not the service's, but for example a proxy's.
 pub fn recognise(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Option<ServiceError> {
     let in_body = match serde_json::from_slice::<OwnedBody>(body) {
         Ok(body) => Some((body.error.code, body.error.message.value)),

@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Status
 
 use crate::types::header::spelling;
 
-/// A request as text. Its target may be no URL: clients write keys in it unencoded.
+/// A request as text. Its target may not be a URL: clients write keys in it unencoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestText {
     /// The method.
@@ -25,7 +25,7 @@ pub struct RequestText {
 ///
 /// # Errors
 ///
-/// When the first line or a header is none.
+/// When the first line or a header is malformed.
 pub fn read_request(text: &Bytes) -> Result<RequestText, MalformedMessage> {
     let (line, headers, body) = read(text)?;
     // The target is all between the first space and the last: some clients leave the spaces of keys as they are.
@@ -46,7 +46,7 @@ pub fn read_request(text: &Bytes) -> Result<RequestText, MalformedMessage> {
 ///
 /// # Errors
 ///
-/// When the first line or a header is none.
+/// When the first line or a header is malformed.
 pub fn read_response(text: &Bytes) -> Result<Response<Bytes>, MalformedMessage> {
     let (line, headers, body) = read(text)?;
     let mut words = line.split(' ');
@@ -79,7 +79,7 @@ pub fn write_response(out: &mut Vec<u8>, response: &Response<Bytes>, order: &[He
 ///
 /// # Errors
 ///
-/// When a line is no header, or there are more headers than any client sends.
+/// When a line is not a header, or there are more headers than any client sends.
 pub(super) fn read_headers(text: &Bytes) -> Result<(HeaderMap, Bytes), MalformedMessage> {
     let mut headers = HeaderMap::new();
     let mut rest = text.clone();
@@ -127,7 +127,7 @@ fn read(text: &Bytes) -> Result<(String, HeaderMap, Bytes), MalformedMessage> {
     let (line, length) = first_line(&text);
     let line = std::str::from_utf8(line).map_err(|_| MalformedMessage)?;
     let (headers, mut body) = read_headers(&text.slice(length..))?;
-    // Some clients put another line end behind a body, or in the place of one. JSON does not mind.
+    // Some clients send another line end after a body, or instead of one, which JSON permits.
     let end = body.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n'));
     body.truncate(end.map_or(0, |end| end + 1));
     Ok((line.trim_end().to_owned(), headers, body))

@@ -1,5 +1,4 @@
-//! How things look on the wire: JSON and XML payloads, error bodies, the parts of a
-//! batch.
+//! The formats of the wire: JSON and XML bodies, error bodies, and the parts of a batch.
 
 pub mod error_body;
 pub mod http_message;

@@ -41,7 +41,7 @@ pub fn boundary(content_type: &str) -> Result<String, MultipartError> {
             .split_once('=')
             .ok_or(MultipartError::Malformed)?;
         let rest = rest.trim_start();
-        // A value in quotes may hold a semicolon; none holds an escape.
+        // A value in quotes may contain a semicolon, but no escape.
         let (value, rest) = match rest.strip_prefix('"') {
             Some(quoted) => {
                 let (value, rest) = quoted.split_once('"').ok_or(MultipartError::Malformed)?;
@@ -61,12 +61,12 @@ pub fn boundary(content_type: &str) -> Result<String, MultipartError> {
     Err(MultipartError::Malformed)
 }
 
-/// The parts of a body. What precedes the first boundary and what follows the last is no part.
+/// The parts of a body. Content before the first boundary and after the last one is ignored.
 ///
 /// # Errors
 ///
 /// `TooManyParts` for more than `parts_max`, however the body ends; `Malformed` when the last boundary is missing or a part
-/// has headers that are none.
+/// has malformed headers.
 pub fn parts(body: &Bytes, boundary: &str, parts_max: usize) -> Result<Vec<Part>, MultipartError> {
     let mut rest: &[u8] = body;
     let mut parts = Vec::new();

@@ -27,7 +27,7 @@ pub struct AccountSas {
     pub addresses: Option<SasAddresses>,
     /// `spr`: over which protocols.
     pub protocol: Option<SasProtocol>,
-    /// `ses`: the encryption scope, of which tables have none.
+    /// `ses`: the encryption scope, which tables do not have.
     pub encryption_scope: Option<String>,
 }
 

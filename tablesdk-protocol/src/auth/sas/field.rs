@@ -15,7 +15,7 @@ impl SasVersion {
     ///
     /// # Errors
     ///
-    /// When the text is none.
+    /// When the string has another form.
     pub fn parse(text: &str) -> Result<Self, InvalidSasError> {
         if text.len() == DATE_LENGTH && text.parse::<Timestamp>().is_ok() {
             Ok(Self(text.to_owned()))
@@ -29,7 +29,7 @@ impl SasVersion {
         &self.0
     }
 
-    /// Dates of this form compare as texts.
+    /// Dates of this form compare as strings.
     pub(super) fn is_before(&self, date: &str) -> bool {
         self.0.as_str() < date
     }
@@ -42,7 +42,7 @@ impl Default for SasVersion {
     }
 }
 
-/// A time in a SAS, and the text it was given as, which is what is signed.
+/// A time in a SAS, and the string that it was given as, which is signed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SasTime {
     text: String,
@@ -54,7 +54,7 @@ impl SasTime {
     ///
     /// # Errors
     ///
-    /// When the text has another form.
+    /// When the string has another form.
     pub fn parse(text: &str) -> Result<Self, InvalidSasError> {
         let invalid = InvalidSasError { field: "st or se" };
         if text.len() != DATE_LENGTH && !text.ends_with('Z') {
@@ -67,7 +67,7 @@ impl SasTime {
         })
     }
 
-    /// The text.
+    /// The string.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -104,7 +104,7 @@ impl SasAddresses {
     ///
     /// # Errors
     ///
-    /// When the text is neither, or the range ends before it starts.
+    /// When the string is neither, or the range ends before it starts.
     pub fn parse(text: &str) -> Result<Self, InvalidSasError> {
         let invalid = InvalidSasError { field: "sip" };
         let (first, last) = text.split_once('-').unwrap_or((text, text));
@@ -120,7 +120,7 @@ impl SasAddresses {
         })
     }
 
-    /// The text.
+    /// The string.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -148,7 +148,7 @@ impl SasProtocol {
     ///
     /// # Errors
     ///
-    /// For every other text; `http` alone is none of the values.
+    /// For every other string; `http` alone is not a value.
     pub fn parse(text: &str) -> Result<Self, InvalidSasError> {
         match text {
             "https" => Ok(Self::Https),

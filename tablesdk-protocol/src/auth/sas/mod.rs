@@ -40,7 +40,7 @@ pub enum Sas {
 }
 
 impl Sas {
-    /// The text that is signed for that account.
+    /// The string that is signed for that account.
     pub fn string_to_sign(&self, account: &str) -> String {
         match self {
             Self::Account(sas) => sas.string_to_sign(account),
@@ -212,7 +212,7 @@ impl<'q> Fields<'q> {
     }
 }
 
-/// A text is no shared access signature: a field is missing, is there twice, or has a value that the service does not know.
+/// A string is not a shared access signature: a field is missing, repeated, or has a value that the service does not know.
 /// Never holds a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the field {field} of the shared access signature is missing or malformed")]

@@ -193,7 +193,7 @@ impl SasKeyRange {
     }
 }
 
-/// One end of a range of keys: a partition, or an entity in it. An empty text cannot be told from an absent one.
+/// One end of a range of keys: a partition, or an entity in it. An empty string cannot be distinguished from an absent one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "a key has two parts")]
 pub struct SasBound {

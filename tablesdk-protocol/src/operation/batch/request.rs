@@ -156,7 +156,7 @@ pub enum Received {
         changes: Vec<Change>,
         /// What is wrong with the change after those, unless one of those is refused first.
         refusal: Option<Refusal>,
-        /// How many sets of changes follow this one. They are refused, whatever becomes of it.
+        /// How many sets of changes follow this one. They are always refused.
         surplus: usize,
     },
     /// A query, or what is wrong with it.
@@ -203,7 +203,7 @@ impl Received {
             }
             Err(error) => return Err(error.into()),
         };
-        // What cannot be taken apart is refused as a whole; what cannot be read, at its place.
+        // A body that cannot be split is refused as a whole; a malformed part is refused at its position.
         let texts: Vec<_> = parts.iter().map(embedded).collect::<Result<_, _>>()?;
         let mut changes = Vec::new();
         let mut refusal = None;
@@ -251,7 +251,7 @@ fn embedded(part: &Part) -> Result<RequestText, ServiceError> {
     http_message::read_request(&part.content).map_err(|_| malformed())
 }
 
-/// Decodes an operation on entities as if it stood alone. No other has a place in a batch.
+/// Decodes an operation on entities as if it were a request of its own. A batch cannot contain other operations.
 fn decode_operation(text: RequestText, account: &str) -> Result<Operation, ServiceError> {
     let (path, query) = text.target.split_once('?').unwrap_or((&text.target, ""));
     let resource = ResourcePath::parse(below_account(path, account))?;

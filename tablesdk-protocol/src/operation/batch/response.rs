@@ -1,4 +1,4 @@
-//! The answer to a batch: the answers to its operations, each encoded and decoded as if it stood alone.
+//! The response to a batch: the responses to its operations, each encoded and decoded as if it were a request of its own.
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response as HttpResponse, StatusCode, header};
@@ -11,21 +11,20 @@ use crate::types::{Guid, ServiceError};
 use crate::wire::multipart::{self, Part};
 use crate::wire::{error_body, http_message};
 
-/// 202, with the answers to the operations, each as an answer of its own: what encodes and decodes one that stands alone
-/// does so with these.
+/// 202, with the responses to the operations, each in the form of a response to a request of its own.
 #[derive(Clone, Debug)]
 #[expect(clippy::exhaustive_enums, reason = "a batch ends in one of these ways")]
 pub enum Response {
-    /// The changes were carried out. One answer for each, in order.
+    /// The changes were applied. One response for each, in order.
     Changed(Vec<HttpResponse<Bytes>>),
-    /// The answer to the query: found or refused.
+    /// The response to the query: found or refused.
     Queried(HttpResponse<Bytes>),
-    /// A change was refused, and none was carried out. The answer to that one, for [`Refusal::read`].
+    /// A change was refused, and none was applied. The response to that one, for [`Refusal::read`].
     Refused(HttpResponse<Bytes>),
 }
 
 impl Response {
-    /// The HTTP answer. The boundaries are made of `id`. The answers in `more` go to what followed the set of changes.
+    /// The HTTP response. The boundaries are made of `id`. The responses in `more` go to what followed the set of changes.
     pub fn encode(self, id: Guid, more: Vec<HttpResponse<Bytes>>) -> HttpResponse<Bytes> {
         let batch = format!("batchresponse_{id}");
         let change_set = format!("changesetresponse_{id}");
@@ -64,11 +63,11 @@ impl Response {
         response
     }
 
-    /// Reads the HTTP answer of a success.
+    /// Reads the HTTP response of a success.
     ///
     /// # Errors
     ///
-    /// When it cannot be taken apart, or has another number of answers than the request has operations.
+    /// When it cannot be split into parts, or has another number of responses than the request has operations.
     // SERVICE: Cosmos DB ends some lines with CR LF and some with LF.
     pub fn decode(
         response: &HttpResponse<Bytes>,
@@ -111,7 +110,7 @@ impl Response {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_structs, reason = "an error and its place")]
 pub struct Refusal {
-    /// Counts from 0. What another server says it is, which may be none of ours.
+    /// Counts from 0. As another server reports it, which may be out of range.
     pub index: usize,
     /// The error, without the index.
     pub error: ServiceError,
@@ -125,7 +124,7 @@ impl Refusal {
             .with_status(self.error.status())
     }
 
-    /// Reads the answer that refuses an operation.
+    /// Reads the response that refuses an operation.
     // SERVICE: the index is sometimes missing where there is one operation only.
     pub fn read(answer: &HttpResponse<Bytes>) -> Self {
         let error = error_body::read(answer.status(), answer.headers(), answer.body());
@@ -142,9 +141,9 @@ impl Refusal {
     }
 }
 
-/// Adds what an answer has that stands alone, where it comes from the front of the server.
+/// Adds what a response has that stands alone, where it comes from the front of the server.
 fn with_common_headers(mut part: HttpResponse<Bytes>) -> HttpResponse<Bytes> {
-    // SERVICE: an answer to an update or a delete is older than the others.
+    // SERVICE: the response to an update or a delete has an older version than the others.
     let headers = part.headers();
     let version =
         if headers.contains_key(header::LOCATION) || headers.contains_key(header::CONTENT_TYPE) {
@@ -189,7 +188,7 @@ static QUERY_RESPONSE_HEADERS: [HeaderName; 5] = [
     header::ETAG,
 ];
 
-/// The most parts that an answer is read to, for the sake of a bound.
+/// The maximum number of parts that are read of a response.
 const PARTS_MAX: usize = BATCH_CHANGES_MAX;
 
 #[cfg(test)]

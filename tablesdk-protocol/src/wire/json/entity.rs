@@ -1,4 +1,4 @@
-//! An entity as it was found in JSON: members in order, none converted yet.
+//! An entity as it is in JSON: members in order, not converted yet.
 //!
 //! What a value means is decided by [`RawProperty::to_value`], so that a typed reader pays only for the properties it wants.
 
@@ -17,16 +17,16 @@ pub struct JsonEntity<'a> {
 }
 
 impl<'a> JsonEntity<'a> {
-    /// The entity's ETag, where the text holds one.
+    /// The entity's ETag, if the JSON contains one.
     pub fn etag(&self) -> Option<ETag> {
         self.etag.as_deref().map(ETag::from_opaque)
     }
 
-    /// The text of a property that must be one, such as a key; `None` when it is absent or null.
+    /// The value of a property that must be a string, such as a key; `None` when it is absent or null.
     ///
     /// # Errors
     ///
-    /// When it is not a text, or annotated with another type than `Edm.String`.
+    /// When it is not a string, or annotated with another type than `Edm.String`.
     pub fn text(&self, name: &str) -> Result<Option<&str>, PropertyError> {
         match self.property(name) {
             Some(member) => member.as_text(),
@@ -34,7 +34,7 @@ impl<'a> JsonEntity<'a> {
         }
     }
 
-    /// The time of the entity's last write, where the text holds it.
+    /// The time of the entity's last write, if the JSON contains it.
     ///
     /// # Errors
     ///
@@ -177,7 +177,7 @@ fn shown(text: &str) -> String {
     format!("{:?}", cut(text))
 }
 
-/// A value may be 64 KiB of text, or more where it is none; so much shows which one it is.
+/// A value may be 64 KiB long, or longer if it is invalid; this length is enough to recognize it.
 fn cut(text: &str) -> String {
     if text.chars().count() <= SHOWN_MAX {
         return text.to_owned();

@@ -6,9 +6,9 @@ use crate::types::{ErrorCode, ServiceError};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "OData JSON has these three levels")]
 pub enum MetadataLevel {
-    /// `odata=nometadata`: values alone. Int64, DateTime, Guid and Binary are texts.
+    /// `odata=nometadata`: values only. Int64, DateTime, Guid and Binary are strings.
     None,
-    /// `odata=minimalmetadata`: the types that JSON cannot tell, and ETags.
+    /// `odata=minimalmetadata`: the types that JSON does not distinguish, and ETags.
     #[default]
     Minimal,
     /// `odata=fullmetadata`: also the type, id and edit link of each entity.
@@ -25,7 +25,7 @@ impl MetadataLevel {
         }
     }
 
-    /// The `Content-Type` of an answer.
+    /// The `Content-Type` of a response.
     pub const fn content_type(self) -> &'static str {
         match self {
             Self::None => "application/json;odata=nometadata;streaming=true;charset=utf-8",
@@ -40,7 +40,7 @@ impl MetadataLevel {
     ///
     /// `AtomFormatNotSupported` when only Atom is acceptable, `JsonVerboseFormatNotSupported` for verbose JSON,
     /// `MediaTypeNotSupported` when nothing in it is JSON.
-    // SERVICE: without an Accept header, and for `*/*`, the service answers Atom or 415; JSON is what clients can use.
+    // SERVICE: without an Accept header, and for `*/*`, the service responds with Atom or 415; clients can use only JSON.
     pub fn from_accept(accept: &str) -> Result<Self, ServiceError> {
         let mut found = None;
         let mut refusal = None;

@@ -20,7 +20,7 @@ use super::value::Scalar;
 ///
 /// # Errors
 ///
-/// When the text is not one JSON object, annotates a property twice, or has more than 4,096 members.
+/// When the input is not one JSON object, annotates a property twice, or has more than 4,096 members.
 pub fn read_entity(body: &[u8]) -> Result<JsonEntity<'_>, JsonError> {
     let mut entity = JsonEntity::default();
     let mut failure = None;
@@ -39,11 +39,11 @@ pub fn read_entity(body: &[u8]) -> Result<JsonEntity<'_>, JsonError> {
     }
 }
 
-/// Reads an answer of many entities and hands them out one by one. The entity handed out is reused.
+/// Reads a response with many entities and passes them to a function one by one. The entity is reused.
 ///
 /// # Errors
 ///
-/// When the text is not an object with an array `value` of objects, an object is none that [`read_entity`] would read, or
+/// When the input is not an object with an array `value` of objects, [`read_entity`] would refuse one of them, or
 /// `visit` fails.
 pub fn read_page<'de, E>(
     body: &'de [u8],
@@ -265,7 +265,7 @@ fn annotated_property<'a>(name: &Cow<'a, str>) -> Option<Cow<'a, str>> {
     }
 }
 
-/// A text, borrowed from the input where it holds no escapes.
+/// A string, borrowed from the input if it has no escapes.
 struct Text<'a>(Cow<'a, str>);
 
 struct TextSeed;
@@ -294,7 +294,7 @@ impl<'de> Visitor<'de> for TextSeed {
     }
 }
 
-/// What a value is, by its first character. That the text is valid JSON is known.
+/// The kind of a value, by its first character. The input is known to be valid JSON.
 fn read_scalar<E: serde::de::Error>(value: &RawValue) -> Result<Scalar<'_>, E> {
     let text = value.get();
     Ok(match text.as_bytes().first() {
@@ -310,7 +310,7 @@ fn read_scalar<E: serde::de::Error>(value: &RawValue) -> Result<Scalar<'_>, E> {
     })
 }
 
-/// The content of a text in quotes that holds no escapes.
+/// The content of a string in quotes that has no escapes.
 fn plain(text: &str) -> Option<&str> {
     let content = text.strip_prefix('"')?.strip_suffix('"')?;
     (!content.contains('\\')).then_some(content)

@@ -16,7 +16,7 @@ pub fn write_table_name(name: &str) -> Vec<u8> {
 ///
 /// # Errors
 ///
-/// When the body is not a JSON object, names a member twice, or its `TableName` is not a text.
+/// When the body is not a JSON object, has a member twice, or its `TableName` is not a string.
 pub fn read_table_name(body: &[u8]) -> Result<Option<String>, TableJsonError> {
     let table = read_entity(body)?;
     if table.has_duplicates() {
@@ -25,7 +25,7 @@ pub fn read_table_name(body: &[u8]) -> Result<Option<String>, TableJsonError> {
     Ok(table.text("TableName")?.map(str::to_owned))
 }
 
-/// An answer of one table.
+/// A response with one table.
 pub fn write_table(
     level: MetadataLevel,
     endpoint: &Endpoint,
@@ -43,7 +43,7 @@ pub fn write_table(
     object.end()
 }
 
-/// An answer of many tables.
+/// A response with many tables.
 pub fn write_tables<'n>(
     level: MetadataLevel,
     endpoint: &Endpoint,
@@ -70,7 +70,7 @@ pub fn write_tables<'n>(
     out
 }
 
-/// The names in an answer of many tables.
+/// The names in a response with many tables.
 ///
 /// # Errors
 ///
@@ -84,7 +84,7 @@ pub fn read_tables(body: &[u8]) -> Result<Vec<String>, TableJsonError> {
     Ok(names)
 }
 
-/// Why a payload is no table, or no list of tables.
+/// The reason why a body is not a table, or not a list of tables.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TableJsonError {
@@ -94,7 +94,7 @@ pub enum TableJsonError {
     /// Not JSON of that form.
     #[error(transparent)]
     Json(#[from] JsonError),
-    /// A name that is not a text.
+    /// A name that is not a string.
     #[error(transparent)]
     Property(#[from] PropertyError),
 }

@@ -16,7 +16,7 @@ use crate::types::{EdmType, ParseTimestampError, Timestamp, Value, ValueRef};
 pub(super) enum Scalar<'a> {
     Null,
     Boolean(bool),
-    /// A number as it is written, since only its type tells how to read it.
+    /// A number as it is written, since only its type determines how it is read.
     Number(&'a str),
     Text(Cow<'a, str>),
     /// An array or object, which no property can hold.
@@ -40,14 +40,14 @@ pub(super) fn write_value(out: &mut Vec<u8>, value: &ValueRef<'_>) {
     }
 }
 
-/// Prints a text in quotes that needs no escapes.
+/// Prints a string in quotes that needs no escapes.
 pub(super) fn write_plain(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     out.extend_from_slice(text.as_bytes());
     out.push(b'"');
 }
 
-/// Prints a text in quotes, escaped.
+/// Prints a string in quotes, escaped.
 pub(super) fn write_string(out: &mut Vec<u8>, text: &str) {
     serde_json::to_writer(out, text).expect("writing a text to memory cannot fail");
 }
@@ -121,7 +121,7 @@ fn is_integer(number: &str) -> bool {
     !number.contains(['.', 'e', 'E'])
 }
 
-/// The value that a text, or a number, spells in that type.
+/// The value of that type that a string, or a number, represents.
 fn parse_text(text: &str, edm_type: EdmType) -> Result<Value, PropertyProblem> {
     let mismatch = || PropertyProblem::Mismatch { edm_type };
     Ok(match edm_type {

@@ -1,4 +1,4 @@
-//! Entities to JSON: bodies of requests, and answers with one entity or a page.
+//! Entities to JSON: bodies of requests, and responses with one entity or a page.
 
 use bytes::Bytes;
 use percent_encoding::utf8_percent_encode;
@@ -51,7 +51,7 @@ impl Default for EntityWriter {
     }
 }
 
-/// How the entities of a table are written into an answer.
+/// How the entities of a table are written into a response.
 #[derive(Clone, Debug)]
 pub struct EntityFormat<'a> {
     /// How much metadata to write.
@@ -66,7 +66,7 @@ pub struct EntityFormat<'a> {
     pub select: Option<&'a [String]>,
 }
 
-/// What the service knows of an entity beside its properties.
+/// What the service knows of an entity in addition to its properties.
 #[derive(Clone, Copy, Debug)]
 pub struct EntityHead<'a> {
     /// The entity's partition key.
@@ -78,7 +78,7 @@ pub struct EntityHead<'a> {
 }
 
 impl EntityFormat<'_> {
-    /// Writes an answer of one entity.
+    /// Writes a response with one entity.
     pub fn single<'v>(
         &self,
         head: EntityHead<'_>,
@@ -92,7 +92,7 @@ impl EntityFormat<'_> {
         object.end()
     }
 
-    /// Writes an answer of one entity whose properties were written by [`write_stored_properties`], where
+    /// Writes a response of one entity whose properties were written by [`write_stored_properties`], where
     /// [`takes_stored`](Self::takes_stored) says that they can be used.
     pub fn single_stored(&self, head: EntityHead<'_>, stored: &[u8]) -> Vec<u8> {
         let mut object = ObjectWriter::start(Vec::with_capacity(512 + stored.len()));
@@ -106,7 +106,7 @@ impl EntityFormat<'_> {
         self.level != MetadataLevel::None && self.select.is_none()
     }
 
-    /// Opens an answer of many entities.
+    /// Begins a response with many entities.
     pub fn page(&self) -> PageWriter<'_> {
         let mut out = b"{".to_vec();
         if self.level != MetadataLevel::None {
@@ -124,7 +124,7 @@ impl EntityFormat<'_> {
         }
     }
 
-    /// The path of an entity as URLs in answers spell it.
+    /// The path of an entity as it is in URLs of responses.
     pub fn entity_path(&self, head: EntityHead<'_>) -> String {
         let (partition_key, row_key) = (KeyLiteral(head.partition_key), KeyLiteral(head.row_key));
         format!(
@@ -226,8 +226,8 @@ impl EntityFormat<'_> {
     }
 }
 
-/// Writes the user's properties of an entity as an answer with metadata holds them, each behind a comma: a form that a server
-/// can keep and copy into its answers.
+/// Writes the user's properties of an entity as a response with metadata holds them, each behind a comma: a form that a server
+/// can keep and copy into its responses.
 pub fn write_stored_properties<'v>(
     out: &mut Vec<u8>,
     properties: impl Iterator<Item = (&'v str, ValueRef<'v>)>,
@@ -256,7 +256,7 @@ fn property(object: &mut ObjectWriter, name: &str, value: &ValueRef<'_>, has_met
     object.member(name, value);
 }
 
-/// An answer of many entities, as far as it is written.
+/// An incomplete response with many entities.
 #[derive(Clone, Debug)]
 pub struct PageWriter<'a> {
     format: &'a EntityFormat<'a>,
@@ -301,12 +301,12 @@ impl PageWriter<'_> {
         self.out.len() == self.start
     }
 
-    /// Takes back the entities that were added since the answer had that length.
+    /// Removes the entities that were added since the response had that length.
     pub fn truncate(&mut self, len: usize) {
         self.out.truncate(len.max(self.start));
     }
 
-    /// Closes the answer.
+    /// Ends the response.
     pub fn finish(mut self) -> Vec<u8> {
         self.out.extend_from_slice(b"]}");
         self.out
@@ -318,7 +318,7 @@ impl PageWriter<'_> {
 struct Selection<'a> {
     /// As they are given.
     names: Option<&'a [String]>,
-    /// Each with its place in that list, ordered by name.
+    /// Each with its position in that list, ordered by name.
     places: Vec<(&'a str, usize)>,
 }
 

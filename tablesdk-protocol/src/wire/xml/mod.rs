@@ -28,7 +28,7 @@ use crate::auth::SignedIdentifierError;
 use crate::types::{ErrorCode, ServiceError, ServicePropertiesError};
 
 /// A document as the body of a request: without the byte order mark that responses have.
-// SERVICE: what clients send has none.
+// SERVICE: clients send none.
 pub(crate) fn request_body(document: Vec<u8>) -> Bytes {
     let document = Bytes::from(document);
     let mark = BYTE_ORDER_MARK.as_bytes();
@@ -109,7 +109,7 @@ pub enum XmlError {
     SignedIdentifiers(#[from] SignedIdentifierError),
 }
 
-// SERVICE: the codes that tell more (`InvalidXmlNodeValue`, `MissingRequiredXmlNode`) are documented and were not seen.
+// SERVICE: more specific codes (`InvalidXmlNodeValue`, `MissingRequiredXmlNode`) are documented, but were not seen.
 impl From<XmlError> for ServiceError {
     fn from(_: XmlError) -> Self {
         ErrorCode::InvalidXmlDocument.into()
