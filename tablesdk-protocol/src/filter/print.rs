@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn prints_trees_that_no_text_reads_as() {
+    fn trees_without_a_string_form_print_an_equivalent() {
         let (a, b, c) = (|| property("a"), || property("b"), || property("c"));
         for (filter, printed) in [
             (Filter::And(vec![]), "true"),

@@ -121,7 +121,7 @@ fn reads_every_shape_and_binds_as_the_service_does() {
 }
 
 #[test]
-fn refuses_what_is_not_of_the_language() {
+fn syntax_errors_are_refused() {
     for (text, offset, expected) in [
         ("aaa bbb ccc", 7, "a comparison operator"),
         ("5", 1, "a comparison operator"),
@@ -190,7 +190,7 @@ fn refuses_literals_with_the_wrong_content() {
 }
 
 #[test]
-fn refuses_what_the_service_does_not_implement() {
+fn unsupported_filters_are_refused() {
     for (text, offset, what) in [
         ("startswith(a,'b')", 0, "a function"),
         ("a eq 1 and not year(b) eq 2", 15, "a function"),
@@ -242,7 +242,7 @@ fn on_a_small_stack(test: impl FnOnce() + Send + 'static) {
 }
 
 #[test]
-fn the_depth_of_a_filter_takes_no_stack() {
+fn deep_filters_need_no_stack() {
     on_a_small_stack(|| {
         for (opening, closing, depth) in [
             ("(", ")", 10_000),
@@ -280,7 +280,7 @@ fn the_depth_of_a_filter_takes_no_stack() {
 }
 
 #[test]
-fn a_chain_is_one_list_however_it_is_grouped() {
+fn chains_are_one_list_in_any_grouping() {
     // One level for each term, as clients build it that combine filters two at a time.
     let terms: Vec<String> = (0..2_000).map(|index| format!("a eq {index}")).collect();
     for word in ["and", "or"] {
@@ -310,7 +310,7 @@ fn a_chain_is_one_list_however_it_is_grouped() {
 }
 
 #[test]
-fn the_length_of_a_text_is_limited() {
+fn the_length_of_a_filter_is_limited() {
     let text = |length: usize| format!("a eq '{}'", "x".repeat(length - 7));
     parse(&text(FILTER_BYTES_MAX));
     let error = refusal(&text(FILTER_BYTES_MAX + 1));
@@ -319,7 +319,7 @@ fn the_length_of_a_text_is_limited() {
 }
 
 #[test]
-fn reads_long_texts_in_one_pass() {
+fn long_filters_are_read_in_one_pass() {
     let Filter::Or(ref terms) = parse(&vec!["a eq 1"; 5_000].join(" or ")) else {
         panic!("not one flat `or`");
     };
@@ -339,7 +339,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_reads_prints_as_it_reads(words in prop::collection::vec(prop::sample::select(SOUP.to_vec()), 0..12)) {
+    fn filters_print_as_they_are_read(words in prop::collection::vec(prop::sample::select(SOUP.to_vec()), 0..12)) {
         let text = words.concat();
         match text.parse::<Filter>() {
             Ok(filter) => prop_assert_eq!(parse(&filter.to_string()), filter),

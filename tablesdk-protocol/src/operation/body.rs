@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_twice_is_refused() {
+    fn repeated_properties_are_refused() {
         for (body, expected) in [
             (
                 with(r#""a":1,"a":2"#),
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn nulls_and_what_a_clone_carries_are_left_out() {
+    fn nulls_and_system_properties_are_left_out() {
         let input = read(
             r#"{"odata.etag":"x","PartitionKey":"","RowKey":"","Timestamp":null,"ETag":null,"a":1}"#,
         )
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_property_is_not_looked_at() {
+    fn members_that_are_not_properties_are_ignored() {
         for members in [
             r#""a":null"#,
             r#""a":null,"a@odata.type":"Edm.Byte""#,

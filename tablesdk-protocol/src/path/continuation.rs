@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_other_texts() {
+    fn other_strings_are_refused() {
         for token in [
             "",
             "1!",

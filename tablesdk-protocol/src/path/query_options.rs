@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_the_service_refuses() {
+    fn invalid_options_are_refused() {
         for query in [
             "$top=-1",
             "$top=1001",
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn prints_what_it_reads_back() {
+    fn printed_options_are_read_back() {
         let mut options = QueryOptions::default();
         assert_eq!(options.to_string(), "");
         options.push("$filter", "a eq 'é&+='");

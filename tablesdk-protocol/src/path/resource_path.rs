@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_names_no_resource() {
+    fn paths_without_a_resource_are_refused() {
         for (path, code) in [
             ("/people/more", ErrorCode::InvalidUri),
             ("/people/$metadata", ErrorCode::InvalidUri),

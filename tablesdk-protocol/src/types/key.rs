@@ -275,7 +275,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn accepts_what_the_service_accepts() {
+    fn keys_of_the_service_are_accepted() {
         for text in [
             "",
             "a b",

@@ -485,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_instant_of_the_service() {
+    fn invalid_timestamps_are_refused() {
         for text in [
             "",
             "2008",

@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn text_orders_surrogates_before_the_private_use_area() {
+    fn strings_order_surrogates_before_the_private_use_area() {
         assert_eq!(compare("\u{1F600}", "\u{E000}"), Some(Ordering::Less));
         assert_eq!(compare("a", "B"), Some(Ordering::Greater));
         assert_eq!(compare("a", "ab"), Some(Ordering::Less));

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_the_text_ends_the_headers_too() {
+    fn the_end_of_the_input_ends_the_headers() {
         for text in [
             "DELETE /people HTTP/1.1",
             "DELETE /people HTTP/1.1\r\n",
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_message() {
+    fn malformed_messages_are_refused() {
         let many = "a: b\r\n".repeat(101);
         for text in [
             "",

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_resembles_a_boundary_is_content() {
+    fn similar_lines_are_not_boundaries() {
         let content =
             "--b_\r\n--b_10\r\n---b_1\r\n --b_1\r\nx--b_1\r\n--b_1-\r\n--b_1--x\r\n--B_1\r\n%7D}{";
         let body = format!("--b_1\r\n\r\n{content}\r\n--b_1--\r\n");
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_framing() {
+    fn malformed_framing_is_refused() {
         for body in [
             "",
             "\r\n",
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_of_boundaries_alone_takes_no_longer_than_any_other() {
+    fn a_body_of_boundaries_takes_linear_time() {
         // 512 KiB each. A reader that looks twice at what is behind a boundary would not come to an end here.
         for text in [
             "\n",

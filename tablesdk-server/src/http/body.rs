@@ -28,8 +28,7 @@ pub(super) struct Received {
 ///
 /// A body holds almost no memory before its bytes arrive. Then all the memory that it may need is reserved at once, because bodies
 /// that hold memory while they wait for more could wait for each other. Each limit has a test in `http/tests`:
-/// `a_body_that_only_trickles_is_given_up`, `bodies_that_do_not_come_take_no_memory_from_others`,
-/// `a_body_that_stalls_makes_room_for_another`.
+/// `trickling_bodies_time_out`, `absent_bodies_hold_no_memory`, `stalled_bodies_release_their_memory`.
 ///
 /// # Errors
 ///

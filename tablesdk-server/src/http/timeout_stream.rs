@@ -3,7 +3,7 @@
 //! A client that sends an incomplete head, or reads none of its response, occupies memory and a connection permit. The limits are
 //! here and not around the requests, because only the stream sees whether bytes move. hyper's `header_read_timeout` cannot replace
 //! them: it is the same for an idle connection and for an incomplete head. `http/tests` has a test for each limit
-//! (`a_head_has_to_come_soon`, `a_long_head_has_less_time_for_its_rest`, `a_connection_may_idle_for_minutes_but_not_forever`,
+//! (`heads_have_a_time_limit`, `long_heads_have_less_time`, `idle_connections_are_closed_after_minutes`,
 //! `a_response_that_is_not_read_ends_the_connection`). Of HTTP, this module knows only [`ConnectionState`].
 
 use std::io;

@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_stands_alone() {
+    fn a_query_is_the_only_operation_of_its_batch() {
         let query = |target: &str| {
             format!("--b\nContent-Type: application/http\n\nGET {target} HTTP/1.1\n\n")
         };
@@ -487,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_taken_apart_is_refused_as_a_whole() {
+    fn malformed_batches_are_refused_completely() {
         let whole = change_set(&[DELETE]) + "--b--";
         assert!(decode(&whole).is_ok());
         for body in [

@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_to_changes_have_the_bytes_of_the_service() {
+    fn responses_to_changes_have_the_bytes_of_the_service() {
         let response = Response::Changed(vec![
             inserted(Prefer::ReturnNoContent),
             delete_entity::Response.encode(),
@@ -470,7 +470,7 @@ ETag: W/"datetime'2021-09-21T00%3A53%3A42.0078278Z'"
     }
 
     #[test]
-    fn another_number_of_answers_is_malformed() {
+    fn another_number_of_responses_is_malformed() {
         let encoded = |count| {
             let response = Response::Changed(std::iter::repeat_with(updated).take(count).collect());
             response.encode(id(), Vec::new())

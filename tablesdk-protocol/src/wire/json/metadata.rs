@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_clients_accept() {
+    fn accept_headers_of_clients_are_read() {
         for (accept, level) in [
             ("application/json;odata=nometadata", MetadataLevel::None),
             ("application/json; odata=nometadata", MetadataLevel::None),

@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn annotated_texts_and_numbers_are_converted() {
+    fn annotated_strings_and_numbers_are_converted() {
         for (edm_type, json, value) in [
             ("Binary", r#""YmluYXJ5""#, Value::Binary(b"binary".to_vec())),
             ("Binary", r#""""#, Value::Binary(Vec::new())),
@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_and_system_properties_are_no_user_properties() {
+    fn metadata_is_not_a_property() {
         let text = r#"{"odata.metadata":"x","odata.etag":"W/\"1\"","odata.nested":{"a":[1]},"PartitionKey@odata.type":"Edm.String","PartitionKey":"p","RowKey":"r","Timestamp@odata.type":"Edm.DateTime","Timestamp":"2020-01-01T00:00:00Z","timestamp":"mine"}"#;
         let entity = read_entity(text.as_bytes()).unwrap();
         assert_eq!(entity.etag().unwrap().as_str(), "W/\"1\"");
@@ -543,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_an_annotation_is_no_matter_where_the_value_is_none() {
+    fn annotations_of_nulls_are_ignored() {
         for annotation in [r#""Edm.Byte""#, "5", "null", r#"{"a":[]}"#] {
             for value in ["null", "5"] {
                 let text = format!(
@@ -637,7 +637,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_refused() {
+    fn malformed_json_is_refused() {
         for text in [
             &b"{"[..],
             b"{\"a\"}",
@@ -668,7 +668,7 @@ mod tests {
     }
 
     #[test]
-    fn a_nested_value_takes_no_stack() {
+    fn nested_values_need_no_stack() {
         let test = || {
             for (opening, closing) in [("[", "]"), (r#"{"a":"#, "}"), (r#"[{"a":"#, "}]")] {
                 let depth = 100_000;

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn every_type_reads_its_spellings_and_no_others() {
+    fn every_type_reads_its_forms_only() {
         for (edm_type, accepted, refused) in SPELLINGS {
             for text in *accepted {
                 let value = parse_text(text, *edm_type);

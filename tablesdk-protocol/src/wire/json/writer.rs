@@ -487,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn minimal_metadata_tells_the_types_that_json_does_not() {
+    fn minimal_metadata_annotates_ambiguous_types() {
         assert_eq!(
             written(MetadataLevel::Minimal, None),
             r#"{"odata.metadata":"https://acct.table.core.windows.net/$metadata#people/@Element","odata.etag":"W/\"datetime'2021-09-21T01%3A04%3A37.9678478Z'\"","PartitionKey":"p'k","RowKey":"r k","Timestamp":"2021-09-21T01:04:37.9678478Z","age":39,"sex":"male","married":true,"ratio":3.1,"evenratio":3.0,"birthday@odata.type":"Edm.DateTime","birthday":"1970-10-04T00:00:00Z","binary@odata.type":"Edm.Binary","binary":"YmluYXJ5","clsid@odata.type":"Edm.Guid","clsid":"c9da6455-213d-42c9-9a79-3e9149a57833","big@odata.type":"Edm.Int64","big":"255","nan@odata.type":"Edm.Double","nan":"NaN"}"#
@@ -495,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn no_metadata_leaves_the_values_alone() {
+    fn no_metadata_writes_values_only() {
         assert_eq!(
             written(MetadataLevel::None, None),
             r#"{"PartitionKey":"p'k","RowKey":"r k","Timestamp":"2021-09-21T01:04:37.9678478Z","age":39,"sex":"male","married":true,"ratio":3.1,"evenratio":3.0,"birthday":"1970-10-04T00:00:00Z","binary":"YmluYXJ5","clsid":"c9da6455-213d-42c9-9a79-3e9149a57833","big":"255","nan":"NaN"}"#
