@@ -1,14 +1,15 @@
 //! The laws of keys, for random values: different lists of values give different keys, a key reads back as the values that it was
 //! made of, it contains nothing that is forbidden in a key, and keys of fixed width sort as their values do.
 //!
-//! A failure prints its seed; `TABLESDK_KEYS_SEED` runs that seed.
+//! Each test prints its seed; `SEED` runs that seed.
 
 use std::cmp::Reverse;
 use std::fmt::Debug;
 use std::ops::Bound;
 
 use fastrand::Rng;
-use harness::setting;
+use harness::seeded;
+use tablesdk::action::QueryEntities;
 use tablesdk::key::{Desc, EntityKey, Escaped, KeyPart, Shard};
 use tablesdk::{
     DynamicEntity, Guid, PropertyValue, Stored, TableEntity, Timestamp, WritableEntity,
@@ -16,28 +17,6 @@ use tablesdk::{
 use time::{Date, Duration};
 
 use crate::on_both_transports;
-
-/// Prints the seed, unless the test ends well.
-struct Seeded {
-    rng: Rng,
-    seed: u64,
-}
-
-impl Seeded {
-    fn new() -> Self {
-        let seed = setting("TABLESDK_KEYS_SEED").unwrap_or_else(|| fastrand::u64(..));
-        let rng = Rng::with_seed(seed);
-        Self { rng, seed }
-    }
-}
-
-impl Drop for Seeded {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("TABLESDK_KEYS_SEED={}", self.seed);
-        }
-    }
-}
 
 /// As the service compares keys.
 fn units(text: &str) -> Vec<u16> {
@@ -68,7 +47,7 @@ fn instant(rng: &mut Rng) -> Timestamp {
     Timestamp::from_unix_ticks(ticks).unwrap()
 }
 
-/// A text of characters that keys and separators break on.
+/// A string of characters that are special in keys and separators.
 fn text(rng: &mut Rng) -> String {
     let alphabet: Vec<char> = "aab_=-/\\#?%2F\u{1}\u{7f}\u{9f} é\u{D7FF}\u{E000}\u{FFFF}😀"
         .chars()
@@ -82,7 +61,7 @@ fn is_forbidden(character: char) -> bool {
     matches!(character, '/' | '\\' | '#' | '?') || character.is_control()
 }
 
-/// The texts of a type are of its width, read back as their values, and order as those do.
+/// The key parts of a type have its width, are read back as their values, and have the same order.
 fn check_part<P: KeyPart + Debug + Clone + PartialEq, O: Ord>(
     values: &[P],
     order: impl Fn(&P) -> O,
@@ -92,7 +71,7 @@ fn check_part<P: KeyPart + Debug + Clone + PartialEq, O: Ord>(
         assert_eq!(Some(text.len()), P::WIDTH, "{value:?}: {text:?}");
         assert_eq!(P::from_key(text).as_ref(), Ok(value), "{text:?}");
         assert!(!text.contains(is_forbidden), "{text:?}");
-        // One text for each value: whatever else is read, is read as what has that other text.
+        // There is one key part for each value: if another string is read, it is that of another value.
         for other in [
             text.to_uppercase(),
             text.to_lowercase(),
@@ -128,8 +107,8 @@ fn check_part<P: KeyPart + Debug + Clone + PartialEq, O: Ord>(
     reason = "any bits are a number of the type"
 )]
 fn parts_of_fixed_width_sort_as_their_values() {
-    let mut seeded = Seeded::new();
-    let rng = &mut seeded.rng;
+    let mut rng = seeded();
+    let rng = &mut rng;
     macro_rules! integers {
         ($($type:ident)+) => {
             $({
@@ -196,7 +175,7 @@ struct Fixed {
 
 impl Fixed {
     fn random(rng: &mut Rng) -> Self {
-        // Few values of each, so that the later parts decide, too.
+        // Few values of each, so that later parts are compared, too.
         let few = |rng: &mut Rng| u16::from(rng.u8(..2));
         Self {
             at: Desc(if rng.bool() {
@@ -247,18 +226,11 @@ struct SeparatedAndEscaped {
 
 /// Keys differ where values differ, read back, and are keys.
 fn check_keys<E: WritableEntity + Debug + PartialEq>(entities: &[E]) -> Vec<EntityKey> {
-    let keys: Vec<_> = entities
-        .iter()
-        .map(|entity| entity.entity_key().unwrap())
-        .collect();
+    let keys = entities.iter().map(|entity| entity.entity_key().unwrap());
+    let keys: Vec<_> = keys.collect();
     for (entity, key) in entities.iter().zip(&keys) {
-        assert_eq!(
-            &DynamicEntity::from_entity(entity)
-                .unwrap()
-                .to_entity::<E>()
-                .unwrap(),
-            entity
-        );
+        let dynamic = DynamicEntity::from_entity(entity).unwrap();
+        assert_eq!(&dynamic.to_entity::<E>().unwrap(), entity);
         let text = format!("{}{}", key.partition_key(), key.row_key());
         assert!(!text.contains(is_forbidden), "{text:?}");
         for (other, other_key) in entities.iter().zip(&keys) {
@@ -274,8 +246,8 @@ fn check_keys<E: WritableEntity + Debug + PartialEq>(entities: &[E]) -> Vec<Enti
 
 #[test]
 fn keys_of_fixed_parts_sort_as_their_values() {
-    let mut seeded = Seeded::new();
-    let entities: Vec<_> = (0..150).map(|_| Fixed::random(&mut seeded.rng)).collect();
+    let mut rng = seeded();
+    let entities: Vec<_> = (0..150).map(|_| Fixed::random(&mut rng)).collect();
     let keys = check_keys(&entities);
     for (a, a_key) in entities.iter().zip(&keys) {
         for (b, b_key) in entities.iter().zip(&keys) {
@@ -290,8 +262,8 @@ fn keys_of_fixed_parts_sort_as_their_values() {
 
 #[test]
 fn keys_with_separators_are_unambiguous() {
-    let mut seeded = Seeded::new();
-    let rng = &mut seeded.rng;
+    let mut rng = seeded();
+    let rng = &mut rng;
     let entities: Vec<_> = (0..400)
         .map(|_| Separated {
             a: text(rng),
@@ -303,12 +275,7 @@ fn keys_with_separators_are_unambiguous() {
     let (made, refused): (Vec<_>, Vec<_>) = entities
         .into_iter()
         .partition(|entity| entity.entity_key().is_ok());
-    assert!(
-        made.len() > 20 && refused.len() > 20,
-        "{} and {}",
-        made.len(),
-        refused.len()
-    );
+    assert!(made.len() > 20 && refused.len() > 20);
     check_keys(&made);
     for entity in refused {
         let Separated { a, b, c, .. } = &entity;
@@ -326,8 +293,8 @@ fn keys_with_separators_are_unambiguous() {
 
 #[test]
 fn escaped_strings_may_contain_any_character() {
-    let mut seeded = Seeded::new();
-    let rng = &mut seeded.rng;
+    let mut rng = seeded();
+    let rng = &mut rng;
     let entities: Vec<_> = (0..200)
         .map(|_| SeparatedAndEscaped {
             a: Escaped(text(rng)),
@@ -362,6 +329,11 @@ fn ends<T>(rng: &mut Rng, mut value: impl FnMut(&mut Rng) -> T) -> (Bound<T>, Bo
     (end(rng), end(rng))
 }
 
+async fn read_all<E: TableEntity>(query: QueryEntities<E>) -> Vec<E> {
+    let found = query.collect().await.unwrap();
+    found.into_iter().map(Stored::into_inner).collect()
+}
+
 fn holds<T: PartialOrd>((from, to): &(Bound<T>, Bound<T>), value: &T) -> bool {
     let after = match from {
         Bound::Unbounded => true,
@@ -378,21 +350,15 @@ fn holds<T: PartialOrd>((from, to): &(Bound<T>, Bound<T>), value: &T) -> bool {
 
 on_both_transports! {
     async fn ranges_of_row_keys_equal_filters_of_values(subject: Subject) {
-        let mut seeded = Seeded::new();
-        let rng = &mut seeded.rng;
+        let mut rng = seeded();
+        let rng = &mut rng;
         let table = subject.service.table("Rows");
         table.create_table().await.unwrap();
         let device = |rng: &mut Rng| text(rng).replace(|c| is_forbidden(c) || c == '_', "");
         let (mut logs, mut rooms) = (Vec::new(), Vec::new());
         for _ in 0..80 {
-            let log = Log {
-                at: Desc(rng.u16(..6)),
-                device: device(rng),
-            };
-            let room = Room {
-                floor: rng.i8(-3..3),
-                room: rng.u8(..4),
-            };
+            let log = Log { at: Desc(rng.u16(..6)), device: device(rng) };
+            let room = Room { floor: rng.i8(-3..3), room: rng.u8(..4) };
             table.upsert_replace(&log).await.unwrap();
             table.upsert_replace(&room).await.unwrap();
             logs.push(log);
@@ -404,19 +370,9 @@ on_both_transports! {
         rooms.dedup();
         for _ in 0..60 {
             let range = ends(rng, |rng| rng.u16(..6));
-            let expected: Vec<_> = logs
-                .iter()
-                .filter(|log| holds(&range, &log.at.0))
-                .cloned()
-                .collect();
-            let found = table
-                .query::<Log>()
-                .partition("p")
-                .rows(Log::rows().at(range))
-                .collect()
-                .await
-                .unwrap();
-            let found: Vec<_> = found.into_iter().map(Stored::into_inner).collect();
+            let mut expected = logs.clone();
+            expected.retain(|log| holds(&range, &log.at.0));
+            let found = read_all(table.query::<Log>().partition("p").rows(Log::rows().at(range))).await;
             assert_eq!(found, expected, "{range:?}");
 
             let (at, range) = (rng.u16(..6), ends(rng, device));
@@ -424,36 +380,16 @@ on_both_transports! {
                 range.0.as_ref().map(|text| units(text)),
                 range.1.as_ref().map(|text| units(text)),
             );
-            let expected: Vec<_> = logs
-                .iter()
-                .filter(|log| log.at.0 == at && holds(&units_of, &units(&log.device)))
-                .cloned()
-                .collect();
+            let mut expected = logs.clone();
+            expected.retain(|log| log.at.0 == at && holds(&units_of, &units(&log.device)));
             let rows = Log::rows().at(at).device(range.clone());
-            let found = table
-                .query::<Log>()
-                .partition("p")
-                .rows(rows)
-                .collect()
-                .await
-                .unwrap();
-            let found: Vec<_> = found.into_iter().map(Stored::into_inner).collect();
+            let found = read_all(table.query::<Log>().partition("p").rows(rows)).await;
             assert_eq!(found, expected, "{at} {range:?}");
 
             let range = ends(rng, |rng| rng.i8(-3..3));
-            let expected: Vec<_> = rooms
-                .iter()
-                .filter(|room| holds(&range, &room.floor))
-                .cloned()
-                .collect();
-            let found = table
-                .query::<Room>()
-                .partition(Room::partition())
-                .rows(Room::rows().floor(range))
-                .collect()
-                .await
-                .unwrap();
-            let found: Vec<_> = found.into_iter().map(Stored::into_inner).collect();
+            let mut expected = rooms.clone();
+            expected.retain(|room| holds(&range, &room.floor));
+            let found = read_all(table.query::<Room>().partition(Room::partition()).rows(Room::rows().floor(range))).await;
             assert_eq!(found, expected, "{range:?}");
         }
     }
@@ -477,26 +413,12 @@ on_both_transports! {
             table.insert(&Numbered { day, at: Desc(at) }).await.unwrap();
         }
         let filter = Numbered::columns().at.gt(1) & Numbered::columns().day.ge(day);
-        assert_eq!(
-            filter.to_string(),
-            "RowKey lt '4294967294' and PartitionKey ge '2024-03-15'"
-        );
-        let found = table
-            .query::<Numbered>()
-            .filter(|e| e.at.between(2..=10))
-            .select(|e| (e.day, e.at))
-            .collect()
-            .await
-            .unwrap();
+        assert_eq!(filter.to_string(), "RowKey lt '4294967294' and PartitionKey ge '2024-03-15'");
+        let query = table.query::<Numbered>().filter(|e| e.at.between(2..=10));
+        let found = query.select(|e| (e.day, e.at)).collect().await.unwrap();
         assert_eq!(found, [(day, Desc(10)), (day, Desc(2))]);
-        let first = table
-            .query::<Numbered>()
-            .partition(Numbered::partition(day))
-            .first()
-            .await
-            .unwrap()
-            .unwrap();
-        assert_eq!(first.at, Desc(10));
+        let query = table.query::<Numbered>().partition(Numbered::partition(day));
+        assert_eq!(query.first().await.unwrap().unwrap().at, Desc(10));
     }
 }
 
@@ -505,16 +427,11 @@ on_both_transports! {
 async fn a_key_that_is_too_long_is_rejected() {
     let longest = "é".repeat(512 - "log_00000_".len());
     let key = |device: &str| {
-        Log {
-            at: Desc(0),
-            device: device.to_owned(),
-        }
-        .entity_key()
+        let (at, device) = (Desc(0), device.to_owned());
+        Log { at, device }.entity_key()
     };
-    assert_eq!(
-        key(&longest).unwrap().row_key().as_str().chars().count(),
-        512
-    );
+    let row_key = key(&longest).unwrap().row_key().to_string();
+    assert_eq!(row_key.chars().count(), 512);
     let error = key(&format!("{longest}é")).unwrap_err();
     assert!(error.to_string().contains("513 UTF-16 units"), "{error}");
     let escaped = Escaped("/".repeat(171));

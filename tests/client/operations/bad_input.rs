@@ -1,4 +1,4 @@
-//! Input that breaks a rule is refused before a request is sent. The error names the wrong input and the rule.
+//! Input that breaks a rule is rejected before a request is sent. The error names the wrong input and the rule.
 
 use harness::Subject;
 use tablesdk::transport::{Transport, TransportFuture};
@@ -19,25 +19,20 @@ impl Transport for NothingMayBeSent {
 }
 
 fn table(name: &str) -> TableClient {
-    let builder = TableServiceClient::builder("https://acct.table.core.windows.net");
-    builder
-        .transport(NothingMayBeSent)
-        .build()
-        .unwrap()
-        .table(name)
+    service().table(name)
 }
 
-fn assert_refused<T: std::fmt::Debug>(outcome: Result<T, Error>, because: &str) {
+fn service() -> TableServiceClient {
+    let builder = TableServiceClient::builder("https://acct.table.core.windows.net");
+    builder.transport(NothingMayBeSent).build().unwrap()
+}
+
+fn assert_rejected<T: std::fmt::Debug>(outcome: Result<T, Error>, because: &str) {
     let error = outcome.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Input, "{error:?}");
-    assert!(
-        error.operation().is_some(),
-        "{error:?} does not say what was tried"
-    );
-    assert!(
-        format!("{error:?}").contains(because),
-        "{error:?} does not say {because:?}"
-    );
+    assert!(error.operation().is_some(), "{error:?}");
+    let text = format!("{error:?}");
+    assert!(text.contains(because), "{text} lacks {because:?}");
 }
 
 #[tokio::test]
@@ -45,58 +40,44 @@ async fn every_verb_rejects_forbidden_characters_in_keys() {
     let table = table("People");
     let because = "row key \"a/b\": the character '/' at byte 1 is forbidden in keys";
     let entity = Employee::new("a/b", "Ada", 36);
-    assert_refused(table.insert(&entity).await, because);
-    assert_refused(table.upsert_replace(&entity).await, because);
-    assert_refused(table.merge_unconditional(&entity).await, because);
-    assert_refused(table.get(Employee::key("Sales", "a/b")).await, because);
-    assert_refused(table.get::<Employee>(("Sales", "a/b")).await, because);
-    assert_refused(table.delete(("Sales", "a/b")).await, because);
+    assert_rejected(table.insert(&entity).await, because);
+    assert_rejected(table.upsert_replace(&entity).await, because);
+    assert_rejected(table.merge_unconditional(&entity).await, because);
+    assert_rejected(table.get(Employee::key("Sales", "a/b")).await, because);
+    assert_rejected(table.get::<Employee>(("Sales", "a/b")).await, because);
+    assert_rejected(table.delete(("Sales", "a/b")).await, because);
     let because = "partition key \"a?\": the character '?' at byte 1 is forbidden in keys";
-    assert_refused(
-        table.query::<Employee>().partition("a?").collect().await,
-        because,
-    );
+    let query = table.query::<Employee>().partition("a?");
+    assert_rejected(query.collect().await, because);
 }
 
 #[tokio::test]
 async fn keys_that_are_too_long_are_rejected() {
     let because = "513 UTF-16 units are more than the 512 that a key may have";
-    assert_refused(
-        table("People")
-            .get(Employee::key("x".repeat(513), "1"))
-            .await,
-        because,
-    );
+    let get = table("People").get(Employee::key("x".repeat(513), "1"));
+    assert_rejected(get.await, because);
 }
 
 #[tokio::test]
 async fn every_verb_rejects_invalid_table_names() {
     for (name, because) in [
-        (
-            "ab",
-            "table name \"ab\": its length of 2 is not from 3 to 63",
-        ),
+        ("ab", "its length of 2 is not from 3 to 63"),
         (
             "my-table",
-            "table name \"my-table\": the character '-' is neither an ASCII letter nor a digit",
+            "the character '-' is neither an ASCII letter nor a digit",
         ),
-        (
-            "1table",
-            "table name \"1table\": it starts with the digit 1",
-        ),
-        (
-            "tables",
-            "table name \"tables\": it is reserved by the service",
-        ),
+        ("1table", "it starts with the digit 1"),
+        ("tables", "it is reserved by the service"),
     ] {
+        let because = &*format!("table name \"{name}\": {because}");
         let table = table(name);
-        assert_refused(table.create_table().await, because);
-        assert_refused(table.create_table().if_missing().await, because);
-        assert_refused(table.delete_table().await, because);
-        assert_refused(table.insert(&Employee::ada()).await, because);
-        assert_refused(table.get(Employee::key("Sales", "1")).await, because);
-        assert_refused(table.delete(("Sales", "1")).await, because);
-        assert_refused(table.query::<Employee>().collect().await, because);
+        assert_rejected(table.create_table().await, because);
+        assert_rejected(table.create_table().if_missing().await, because);
+        assert_rejected(table.delete_table().await, because);
+        assert_rejected(table.insert(&Employee::ada()).await, because);
+        assert_rejected(table.get(Employee::key("Sales", "1")).await, because);
+        assert_rejected(table.delete(("Sales", "1")).await, because);
+        assert_rejected(table.query::<Employee>().collect().await, because);
     }
 }
 
@@ -112,44 +93,27 @@ async fn an_invalid_value_is_rejected_with_its_name() {
         bytes: Vec<u8>,
         at: time::OffsetDateTime,
     }
-    let fine = || Big {
+    let mut big = Big {
         partition: String::new(),
         row: String::new(),
-        text: String::new(),
-        bytes: Vec::new(),
-        at: time::OffsetDateTime::UNIX_EPOCH,
+        text: "é".repeat(32_769),
+        bytes: vec![0; 65_537],
+        at: time::macros::datetime!(0001-01-01 00:00 UTC),
     };
     let table = table("People");
-    let long = Big {
-        text: "é".repeat(32_769),
-        ..fine()
-    };
-    assert_refused(
-        table.insert(&long).await,
-        "property \"text\": the value is too large: a property holds at most 32768 UTF-16 units",
-    );
-    let large = Big {
-        bytes: vec![0; 65_537],
-        ..fine()
-    };
-    assert_refused(
-        table.insert(&large).await,
-        "property \"bytes\": the value is too large: a property holds at most 65536 bytes",
-    );
-    let early = Big {
-        at: time::macros::datetime!(0001-01-01 00:00 UTC),
-        ..fine()
-    };
-    assert_refused(
-        table.insert(&early).await,
-        "property \"at\": the value 0001-01-01 0:00:00.0 +00:00:00 is out of range: Edm.DateTime is from 1601 to 9999",
-    );
-    let early = early.at;
-    let query = table.query::<Big>().filter(|b| b.at.gt(early));
-    assert_refused(
-        query.collect().await,
-        "the filter compares \"at\" with a literal that cannot be stored",
-    );
+    let because =
+        "property \"text\": the value is too large: a property holds at most 32768 UTF-16 units";
+    assert_rejected(table.insert(&big).await, because);
+    big.text.clear();
+    let because =
+        "property \"bytes\": the value is too large: a property holds at most 65536 bytes";
+    assert_rejected(table.insert(&big).await, because);
+    big.bytes.clear();
+    let because = "property \"at\": the value 0001-01-01 0:00:00.0 +00:00:00 is out of range: Edm.DateTime is from 1601 to 9999";
+    assert_rejected(table.insert(&big).await, because);
+    let query = table.query::<Big>().filter(|b| b.at.gt(big.at));
+    let because = "the filter compares \"at\" with a literal that cannot be stored";
+    assert_rejected(query.collect().await, because);
 }
 
 #[tokio::test]
@@ -163,10 +127,8 @@ async fn malformed_odata_is_rejected_with_its_position() {
         "Name eq 'it''s",
     ] {
         let because = format!("the OData filter {text:?} cannot be read");
-        assert_refused(
-            table.query::<Employee>().odata(text).collect().await,
-            &because,
-        );
+        let query = table.query::<Employee>().odata(text);
+        assert_rejected(query.collect().await, &because);
     }
 }
 
@@ -177,14 +139,10 @@ async fn a_url_that_is_too_long_is_rejected() {
     for length in [11_000, 32_768] {
         let name = "é".repeat(length);
         let query = table.query::<Employee>().filter(|e| e.name.eq(&*name));
-        assert_refused(query.collect().await, because);
+        assert_rejected(query.collect().await, because);
     }
-    let service = TableServiceClient::builder("https://acct.table.core.windows.net")
-        .transport(NothingMayBeSent)
-        .build()
-        .unwrap();
-    let tables = service.tables().starting_with("é".repeat(32_000));
-    assert_refused(tables.collect().await, because);
+    let tables = service().tables().starting_with("é".repeat(32_000));
+    assert_rejected(tables.collect().await, because);
     let endpoint = format!("https://host/{}", "x".repeat(2048));
     let error = TableServiceClient::builder(endpoint).build().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Configuration);
@@ -194,14 +152,8 @@ async fn a_url_that_is_too_long_is_rejected() {
 async fn an_invalid_page_size_is_rejected() {
     for size in [0, 1001] {
         let because = format!("a page size of {size} is not from 1 to 1000");
-        assert_refused(
-            table("People")
-                .query::<Employee>()
-                .page_size(size)
-                .collect()
-                .await,
-            &because,
-        );
+        let query = table("People").query::<Employee>().page_size(size);
+        assert_rejected(query.collect().await, &because);
     }
 }
 
@@ -212,15 +164,10 @@ async fn a_changed_key_field_is_rejected() {
     let mut ada = table.insert(&Employee::ada()).await.unwrap();
     ada.id = "2".to_owned();
     let because = "the row key changed from \"1\" to \"2\" since the entity was read";
-    assert_refused(table.replace(&mut ada).await, because);
-    assert_refused(table.merge(&mut ada).await, because);
-    let rows = table
-        .query::<Employee>()
-        .select(|e| e.id)
-        .collect()
-        .await
-        .unwrap();
-    assert_eq!(rows, ["1"]);
+    assert_rejected(table.replace(&mut ada).await, because);
+    assert_rejected(table.merge(&mut ada).await, because);
+    let ids = table.query::<Employee>().select(|e| e.id).collect().await;
+    assert_eq!(ids.unwrap(), ["1"]);
 }
 
 #[tokio::test]

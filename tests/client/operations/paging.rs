@@ -8,13 +8,13 @@ use futures::{TryStreamExt as _, stream};
 use harness::faults::{Faults, Op};
 use harness::{Subject, client, client_with};
 use tablesdk::query::{AccessClass, PageToken};
-use tablesdk::{DynamicEntity, ErrorKind, TableClient, TableServiceClient};
+use tablesdk::{DynamicEntity, ErrorKind, Stored, TableClient, TableServiceClient};
 use tablesdk_server::TableServer;
 
 use crate::{Employee, on_both_transports};
 
-/// Some hundred rows in partitions of very different sizes, with keys that need escaping.
-fn rows(random: &mut fastrand::Rng) -> Vec<DynamicEntity> {
+/// Some hundred entities in partitions of very different sizes, with keys that need escaping.
+fn entities(random: &mut fastrand::Rng) -> Vec<DynamicEntity> {
     let partitions = [
         "",
         " ",
@@ -53,31 +53,38 @@ async fn filled(server: &TableServer, rows: &[DynamicEntity]) -> TableClient {
     table
 }
 
-type Rows = Vec<(String, String, i32)>;
+/// The keys and the value of each entity.
+type Plain = Vec<(String, String, i32)>;
 
-fn plain(row: &DynamicEntity) -> (String, String, i32) {
-    let value = row.properties().read("Value").unwrap();
-    (
-        row.partition_key().to_owned(),
-        row.row_key().to_owned(),
-        value,
-    )
+fn plain(entities: &[Stored<DynamicEntity>]) -> Plain {
+    let plain = entities.iter().map(|entity| {
+        let (partition, row) = (entity.partition_key(), entity.row_key());
+        let value = entity.properties().read("Value").unwrap();
+        (partition.to_owned(), row.to_owned(), value)
+    });
+    plain.collect()
 }
 
-fn all_plain(rows: &[tablesdk::Stored<DynamicEntity>]) -> Rows {
-    rows.iter().map(|row| plain(row)).collect()
+async fn collect(query: Query) -> Plain {
+    plain(&query.collect().await.unwrap())
+}
+
+fn sorted(entities: &Plain) -> Plain {
+    let mut sorted = entities.clone();
+    sorted.sort();
+    sorted
 }
 
 type Query = tablesdk::action::QueryEntities<DynamicEntity>;
 
 /// Reads page by page, with a token that goes through text and through serde, each page by a client of its own.
-async fn by_tokens(server: &TableServer, query: impl Fn(&TableClient) -> Query) -> Rows {
+async fn by_tokens(server: &TableServer, query: impl Fn(&TableClient) -> Query) -> Plain {
     let mut rows = Vec::new();
     let mut token: Option<PageToken> = None;
     loop {
         let service = client(&server);
         let page = query(&service.table("Tests")).page(token).await.unwrap();
-        rows.extend(all_plain(&page.items));
+        rows.extend(plain(&page.items));
         let Some(next) = page.next else {
             return rows;
         };
@@ -93,9 +100,9 @@ async fn paging_does_not_change_the_result() {
     println!("seed {seed}");
     let mut random = fastrand::Rng::with_seed(seed);
     for _ in 0..2 {
-        let rows = rows(&mut random);
+        let entities = entities(&mut random);
         let whole = TableServer::in_process();
-        let whole = filled(&whole, &rows).await;
+        let whole = filled(&whole, &entities).await;
         for (max, empty, per_partition) in [
             (3, false, false),
             (3, true, true),
@@ -110,72 +117,42 @@ async fn paging_does_not_change_the_result() {
                 builder = builder.page_per_partition();
             }
             let server = builder.in_process().unwrap();
-            let table = filled(&server, &rows).await;
-            let filters = [
-                None,
-                Some("Value lt 3"),
-                Some("PartitionKey gt 'a' and Value ne 5"),
-                Some("RowKey ge '5'"),
-            ];
-            for filter in filters {
+            let table = filled(&server, &entities).await;
+            for filter in [
+                "",
+                "Value lt 3",
+                "PartitionKey gt 'a' and Value ne 5",
+                "RowKey ge '5'",
+            ] {
                 let query = |table: &TableClient| match filter {
-                    Some(filter) => table.query::<DynamicEntity>().odata(filter),
-                    None => table.query(),
+                    "" => table.query::<DynamicEntity>(),
+                    _ => table.query().odata(filter),
                 };
-                let expected = all_plain(&query(&whole).collect().await.unwrap());
+                let expected = collect(query(&whole)).await;
                 let size = random.usize(1..20);
-                let at = format!("{max} {empty} {per_partition} {filter:?} {size}");
-                let plainly = query(&table).page_size(size).collect().await.unwrap();
-                assert_eq!(all_plain(&plainly), expected, "{at}");
-                let ahead = query(&table)
-                    .page_size(size)
-                    .prefetch()
-                    .collect()
-                    .await
-                    .unwrap();
-                assert_eq!(all_plain(&ahead), expected, "{at}");
-                assert_eq!(
-                    by_tokens(&server, |table| query(table).page_size(size)).await,
-                    expected,
-                    "{at}"
-                );
-                assert_eq!(
-                    by_tokens(&server, |table| query(table).take(size)).await,
-                    expected,
-                    "{at}"
-                );
+                let at = format!("{max} {empty} {per_partition} {filter} {size}");
+                let sized = || query(&table).page_size(size);
+                assert_eq!(collect(sized()).await, expected, "{at}");
+                assert_eq!(collect(sized().prefetch()).await, expected, "{at}");
+                let read = by_tokens(&server, |table| query(table).page_size(size)).await;
+                assert_eq!(read, expected, "{at}");
+                let read = by_tokens(&server, |table| query(table).take(size)).await;
+                assert_eq!(read, expected, "{at}");
 
                 let take = random.usize(0..expected.len() + 2);
-                let some = query(&table)
-                    .take(take)
-                    .page_size(size)
-                    .collect()
-                    .await
-                    .unwrap();
-                assert_eq!(
-                    all_plain(&some),
-                    expected[..take.min(expected.len())],
-                    "{at} {take}"
-                );
+                let some = collect(sized().take(take)).await;
+                assert_eq!(some, expected[..take.min(expected.len())], "{at} {take}");
                 assert_eq!(query(&table).count().await.unwrap(), expected.len(), "{at}");
 
-                // In parts that meet: the boundaries are keys of rows, and others.
+                // In adjacent ranges: some boundaries are keys of entities, others are not.
                 let mut boundaries = vec!["a".to_owned(), "aZ".to_owned(), "\u{FFFD}".to_owned()];
                 boundaries.truncate(random.usize(..4));
-                let ranges = query(&table).page_size(size).partition_ranges(boundaries);
-                let parts = ranges
-                    .parallel(random.usize(1..5))
-                    .in_order()
-                    .collect()
-                    .await
-                    .unwrap();
-                assert_eq!(all_plain(&parts), expected, "{at}");
+                let ranges = sized().partition_ranges(boundaries);
+                let ranges = ranges.parallel(random.usize(1..5)).in_order();
+                assert_eq!(plain(&ranges.collect().await.unwrap()), expected, "{at}");
                 let ranges = query(&table).row_ranges(["2", "500'3", "9"]).parallel(3);
-                let mut parts = all_plain(&ranges.collect().await.unwrap());
-                let mut sorted = expected.clone();
-                parts.sort();
-                sorted.sort();
-                assert_eq!(parts, sorted, "{at}");
+                let parts = plain(&ranges.collect().await.unwrap());
+                assert_eq!(sorted(&parts), sorted(&expected), "{at}");
             }
         }
     }
@@ -184,90 +161,42 @@ async fn paging_does_not_change_the_result() {
 #[tokio::test]
 async fn partitions_are_read_in_parallel() {
     let mut random = fastrand::Rng::new();
-    let rows = rows(&mut random);
+    let entities = entities(&mut random);
     let server = TableServer::in_process();
-    let table = filled(&server, &rows).await;
-    let all = all_plain(&table.query::<DynamicEntity>().collect().await.unwrap());
-    let of = |partition: &str| {
-        all.iter()
-            .filter(|row| row.0 == partition)
-            .cloned()
-            .collect::<Vec<_>>()
+    let table = filled(&server, &entities).await;
+    let query = || table.query::<DynamicEntity>();
+    let all = collect(query()).await;
+    let of = |read: &Plain, partition: &str| {
+        let mut read = read.clone();
+        read.retain(|entity| entity.0 == partition);
+        read
     };
     let wanted = ["ü", "missing", "a'b", ""];
-    let expected: Vec<_> = wanted.iter().flat_map(|partition| of(partition)).collect();
+    let expected: Vec<_> = wanted.iter().flat_map(|name| of(&all, name)).collect();
     for parallel in [1, 2, 8] {
-        let query = || {
-            table
-                .query::<DynamicEntity>()
-                .page_size(7)
-                .partitions(wanted)
-                .parallel(parallel)
-        };
-        assert_eq!(
-            all_plain(&query().in_order().collect().await.unwrap()),
-            expected
-        );
-        let mut unordered = all_plain(&query().collect().await.unwrap());
-        // Each partition is in order, whatever comes between.
+        let parts = || query().page_size(7).partitions(wanted).parallel(parallel);
+        let in_order = parts().in_order().collect().await.unwrap();
+        assert_eq!(plain(&in_order), expected);
+        let unordered = plain(&parts().collect().await.unwrap());
+        // Each partition is in order, although entities of other partitions come between.
         for partition in wanted {
-            let seen: Vec<_> = unordered
-                .iter()
-                .filter(|row| row.0 == partition)
-                .cloned()
-                .collect();
-            assert_eq!(seen, of(partition));
+            assert_eq!(of(&unordered, partition), of(&all, partition));
         }
-        let mut sorted = expected.clone();
-        unordered.sort();
-        sorted.sort();
-        assert_eq!(unordered, sorted);
+        assert_eq!(sorted(&unordered), sorted(&expected));
     }
     let take = expected.len() / 2;
-    let some = table
-        .query::<DynamicEntity>()
-        .take(take)
-        .partitions(wanted)
-        .in_order()
-        .collect();
-    assert_eq!(all_plain(&some.await.unwrap()), expected[..take]);
+    let some = query().take(take).partitions(wanted).in_order();
+    assert_eq!(plain(&some.collect().await.unwrap()), expected[..take]);
 
-    let query = || table.query::<DynamicEntity>();
-    for error in [
-        query()
-            .partitions(["a", "b/c"])
-            .collect()
-            .await
-            .unwrap_err(),
-        query()
-            .partitions(["a"])
-            .parallel(0)
-            .collect()
-            .await
-            .unwrap_err(),
-        query()
-            .partition_ranges(["b", "a"])
-            .collect()
-            .await
-            .unwrap_err(),
-        query()
-            .partition_ranges(["a", "a"])
-            .collect()
-            .await
-            .unwrap_err(),
-        query()
-            .partition("a")
-            .row_ranges(["a/b"])
-            .collect()
-            .await
-            .unwrap_err(),
-        query()
-            .odata("no filter")
-            .partitions(["a"])
-            .collect()
-            .await
-            .unwrap_err(),
+    for parts in [
+        query().partitions(["a", "b/c"]),
+        query().partitions(["a"]).parallel(0),
+        query().partition_ranges(["b", "a"]),
+        query().partition_ranges(["a", "a"]),
+        query().partition("a").row_ranges(["a/b"]),
+        query().odata("no filter").partitions(["a"]),
     ] {
+        let error = parts.collect().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Input, "{error:?}");
     }
     let missing = client(&server).table("Missing");
@@ -290,10 +219,8 @@ async fn prefetch_reads_the_next_page_early() {
     let subject = Subject::with_transport(server, faults.clone());
     let table = subject.table().await;
     for id in 0..9 {
-        table
-            .insert(&Employee::new(&id.to_string(), "Ada", id))
-            .await
-            .unwrap();
+        let employee = Employee::new(&id.to_string(), "Ada", id);
+        table.insert(&employee).await.unwrap();
     }
     let requests = |prefetch: bool| {
         let (table, faults) = (table.clone(), faults.clone());
@@ -382,18 +309,12 @@ async fn explain_and_deny_scans_know_the_access() {
         let before = faults.seen().len();
         let result = query.collect().await;
         let sent = faults.seen().len() - before;
-        match result {
-            Ok(_) => assert_eq!((sent, access == AccessClass::Scan), (1, false)),
-            Err(error) => {
-                assert_eq!(
-                    (error.kind(), sent, access),
-                    (ErrorKind::Input, 0, AccessClass::Scan)
-                );
-                assert!(
-                    format!("{error:?}").contains("reads the whole table (a scan)"),
-                    "{error:?}"
-                );
-            }
+        let is_scan = access == AccessClass::Scan;
+        assert_eq!((sent, result.is_err()), (usize::from(!is_scan), is_scan));
+        if let Err(error) = result {
+            assert_eq!(error.kind(), ErrorKind::Input);
+            let text = format!("{error:?}");
+            assert!(text.contains("reads the whole table (a scan)"), "{text}");
         }
     }
     let before = faults.seen().len();
@@ -413,14 +334,8 @@ async fn explain_and_deny_scans_know_the_access() {
     assert!(query().delete_all().await.is_err());
     assert!(query().delete_all().dry_run().await.is_err());
     assert_eq!(faults.seen().len(), before);
-    assert!(
-        query()
-            .partitions(["Sales"])
-            .collect()
-            .await
-            .unwrap()
-            .is_empty()
-    );
+    let sales = query().partitions(["Sales"]).collect().await;
+    assert!(sales.unwrap().is_empty());
 }
 
 /// An explanation may be shown to anyone, so it contains no secret.
@@ -452,7 +367,7 @@ async fn read_a_page(connection: &str, file: &Path) {
     };
     let page = query.page(saved.next).await.unwrap();
     let saved = Progress {
-        rows: all_plain(&page.items),
+        rows: plain(&page.items),
         next: page.next,
         ..saved
     };
@@ -464,7 +379,7 @@ struct Progress {
     /// The limit that [`read_a_page`] passes to `take`; without it, the page is as long as the service makes it.
     take: Option<usize>,
     next: Option<PageToken>,
-    rows: Rows,
+    rows: Plain,
 }
 
 /// For every page, the test starts itself again as the process that continues. The service ends its pages after three entities at
@@ -477,12 +392,12 @@ async fn page_tokens_work_in_other_processes() {
     let seed = fastrand::u64(..);
     println!("seed {seed}");
     let mut random = fastrand::Rng::with_seed(seed);
-    let mut rows = rows(&mut random);
+    let mut rows = entities(&mut random);
     rows.truncate(60);
     let whole = TableServer::in_process();
     let table = filled(&whole, &rows).await;
     let all = table.query::<DynamicEntity>().odata("Value lt 8").collect();
-    let expected = all_plain(&all.await.unwrap());
+    let expected = plain(&all.await.unwrap());
 
     let server = TableServer::builder()
         .max_page_entities(3)

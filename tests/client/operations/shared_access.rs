@@ -13,6 +13,7 @@ use tablesdk::sas::{
 };
 use tablesdk::{
     Credential, EntraId, ErrorCode, ErrorKind, Sas, SharedKey, TableClient, TableServiceClient,
+    Timestamp,
 };
 use tablesdk_server::TableServer;
 
@@ -40,16 +41,37 @@ fn field<'v>(vector: &'v Value, name: &str) -> Option<&'v str> {
 }
 
 fn permissions(letters: &str) -> Permissions {
-    let all = [
-        Permissions::READ,
-        Permissions::ADD,
-        Permissions::UPDATE,
-        Permissions::DELETE,
-    ];
-    let given = all
-        .into_iter()
-        .filter(|one| letters.contains(&one.to_string()));
-    given.fold(Permissions::default(), |all, one| all | one)
+    let (read, add) = (Permissions::READ, Permissions::ADD);
+    let all = [read, add, Permissions::UPDATE, Permissions::DELETE];
+    let given = all.iter().filter(|one| letters.contains(&one.to_string()));
+    given.fold(Permissions::default(), |all, one| all | *one)
+}
+
+fn time(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+fn ip(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+/// Sets the fields that both builders have.
+macro_rules! with_fields {
+    ($sas:ident, $vector:expr) => {
+        if let Some(start) = field($vector, "st") {
+            $sas = $sas.starts_at(time(start));
+        }
+        if let Some(expiry) = field($vector, "se") {
+            $sas = $sas.expires_at(time(expiry));
+        }
+        if field($vector, "spr") == Some("https") {
+            $sas = $sas.https_only();
+        }
+        if let Some(range) = field($vector, "sip") {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            $sas = $sas.ip(ip(first)..=ip(last));
+        }
+    };
 }
 
 #[test]
@@ -58,7 +80,7 @@ fn table_sas_equal_the_vectors() {
     let mut compared = 0;
     for vector in vectors["table_sas"].as_array().unwrap() {
         let name = vector["name"].as_str().unwrap();
-        // What this client does not sign: other versions than its own.
+        // The client signs its own version only.
         if field(vector, "sv") != Some("2019-02-02") {
             continue;
         }
@@ -70,20 +92,7 @@ fn table_sas_equal_the_vectors() {
         if let Some(letters) = field(vector, "sp") {
             sas = sas.allow(permissions(letters));
         }
-        if let Some(start) = field(vector, "st") {
-            sas = sas.starts_at(start.parse::<tablesdk::Timestamp>().unwrap());
-        }
-        if let Some(expiry) = field(vector, "se") {
-            sas = sas.expires_at(expiry.parse::<tablesdk::Timestamp>().unwrap());
-        }
-        if field(vector, "spr") == Some("https") {
-            sas = sas.https_only();
-        }
-        if let Some(range) = field(vector, "sip") {
-            let (first, last) = range.split_once('-').unwrap_or((range, range));
-            let ip = |text: &str| text.parse::<IpAddr>().unwrap();
-            sas = sas.ip(ip(first)..=ip(last));
-        }
+        with_fields!(sas, vector);
         sas = match (field(vector, "spk"), field(vector, "epk")) {
             (Some(first), Some(last)) => {
                 let keys = (field(vector, "srk"), field(vector, "erk"));
@@ -99,11 +108,8 @@ fn table_sas_equal_the_vectors() {
             (None, None) => sas,
         };
         let url = sas.sign().unwrap();
-        assert_eq!(
-            url.sas().expose(),
-            vector["query"].as_str().unwrap(),
-            "{name}"
-        );
+        let expected = vector["query"].as_str();
+        assert_eq!(Some(url.sas().expose()), expected, "{name}");
         compared += 1;
     }
     assert_eq!(compared, 7);
@@ -142,32 +148,15 @@ fn account_sas_equal_the_vectors() {
         if field(vector, "ss") == Some("bqtf") {
             sas = sas.services(Services::all());
         }
-        if let Some(start) = field(vector, "st") {
-            sas = sas.starts_at(start.parse::<tablesdk::Timestamp>().unwrap());
-        }
-        if field(vector, "spr") == Some("https") {
-            sas = sas.https_only();
-        }
-        if let Some(range) = field(vector, "sip") {
-            let (first, last) = range.split_once('-').unwrap_or((range, range));
-            let ip = |text: &str| text.parse::<IpAddr>().unwrap();
-            sas = sas.ip(ip(first)..=ip(last));
-        }
-        let expiry = field(vector, "se").unwrap();
-        let url = sas
-            .expires_at(expiry.parse::<tablesdk::Timestamp>().unwrap())
-            .sign()
-            .unwrap();
-        // What this client does not say: other versions, and that both protocols will do, which is so anyway.
+        with_fields!(sas, vector);
+        let url = sas.sign().unwrap();
+        // The client signs its own version only, and does not name both protocols, which is the default.
         let is_ours = field(vector, "sv") == Some("2019-02-02")
             && field(vector, "spr") != Some("https,http")
             && field(vector, "ses").is_none();
         if is_ours {
-            assert_eq!(
-                url.sas().expose(),
-                vector["query"].as_str().unwrap(),
-                "{name}"
-            );
+            let expected = vector["query"].as_str();
+            assert_eq!(Some(url.sas().expose()), expected, "{name}");
             compared += 1;
         }
     }
@@ -325,7 +314,7 @@ on_both_transports! {
         table.set_access_policy(policies).await.unwrap();
         read(table.sas().with_partial_policy("partial").expires_in(HOUR)).await.unwrap();
         for sas in [
-            // Both say something, nobody does.
+            // A setting is in both, or in neither.
             table.sas().with_partial_policy("whole").expires_in(HOUR),
             table.sas().with_policy("partial"),
         ] {
@@ -403,21 +392,13 @@ async fn a_sas_is_limited_in_time_and_to_its_protocol() {
     let table = client(server.endpoint(), server.credential().into()).table("Tests");
     table.create_table().await.unwrap();
     let sas = table.sas().allow(Permissions::READ).https_only();
-    let sas = sas
-        .starts_in(HOUR)
-        .expires_in(2 * HOUR)
-        .sign()
-        .unwrap()
-        .sas()
-        .clone();
+    let url = sas.starts_in(HOUR).expires_in(2 * HOUR).sign().unwrap();
+    let sas = url.sas().clone();
     let read = |endpoint: &str| {
         let table = client(endpoint, sas.clone().into()).table("Tests");
         async move {
-            table
-                .query::<Employee>()
-                .count()
-                .await
-                .map_err(|e| e.code().unwrap().clone())
+            let count = table.query::<Employee>().count().await;
+            count.map_err(|error| error.code().unwrap().clone())
         }
     };
     let https = "https://devstoreaccount1.table.core.windows.net";
@@ -434,10 +415,9 @@ async fn a_sas_is_limited_in_time_and_to_its_protocol() {
 fn a_useless_sas_is_not_signed() {
     let (_, service) = of_the_vectors();
     let table = service.table("people");
-    let at = |text: &str| text.parse::<tablesdk::Timestamp>().unwrap();
     let sas = || table.sas().allow(Permissions::READ).expires_in(HOUR);
     let far = SystemTime::UNIX_EPOCH + Duration::from_secs(400_000_000_000);
-    let ip = |text: &str| text.parse::<IpAddr>().unwrap();
+    let from_policy = "come from the stored access policy";
     for (sas, words) in [
         (table.sas().expires_in(HOUR), "allows nothing"),
         (
@@ -447,7 +427,7 @@ fn a_useless_sas_is_not_signed() {
         (table.sas().allow(Permissions::READ), "never expires"),
         (sas().starts_in(HOUR), "expires before it starts"),
         (sas().starts_in(2 * HOUR), "expires before it starts"),
-        (sas().expires_at(at("2019-05-31")), "has expired already"),
+        (sas().expires_at(time("2019-05-31")), "has expired already"),
         (sas().expires_in(Duration::ZERO), "has expired already"),
         // Within the second that is signed.
         (
@@ -465,17 +445,14 @@ fn a_useless_sas_is_not_signed() {
         (sas().partitions("B"..="A"), "end before they start"),
         (sas().ip(ip("10.0.0.2")..=ip("10.0.0.1")), "addresses"),
         (sas().ip(ip("10.0.0.2")..=ip("::1")), "addresses"),
-        (
-            sas().with_policy("readers"),
-            "come from the stored access policy",
-        ),
+        (sas().with_policy("readers"), from_policy),
         (
             table.sas().with_policy("readers").allow(Permissions::READ),
-            "come from the stored access policy",
+            from_policy,
         ),
         (
             table.sas().with_policy("readers").starts_in(HOUR),
-            "come from the stored access policy",
+            from_policy,
         ),
         (table.sas().with_policy(""), "1 to 64 characters"),
         (

@@ -16,13 +16,8 @@ fn key() -> tablesdk::key::Key<Employee> {
     Employee::key("Sales", "1")
 }
 
-fn older(employee: &mut Employee) -> Result<(), tablesdk::action::ModifyError> {
-    employee.age += 1;
-    Ok(())
-}
-
 async fn stored(table: &TableClient) -> Stored<Employee> {
-    table.insert(&Employee::new("1", "Ada", 36)).await.unwrap()
+    table.insert(&Employee::ada()).await.unwrap()
 }
 
 /// The error of each action and query, called with a setter of the options.
@@ -32,147 +27,44 @@ macro_rules! each_error {
         let ada: Employee = Stored::clone($stored).into_inner();
         let query = || table.query::<Employee>().partition("Sales").$option($value);
         let (mut one, mut two) = ($stored.clone(), $stored.clone());
-        let errors: Vec<(&str, Error)> = vec![
-            (
-                "insert",
-                table.insert(&ada).$option($value).await.unwrap_err(),
-            ),
-            ("get", table.get(key()).$option($value).await.unwrap_err()),
-            (
-                "resolve",
-                table
-                    .get(key())
-                    .resolve(|_| Ok(()))
-                    .$option($value)
-                    .await
-                    .unwrap_err(),
-            ),
-            (
-                "get_many",
-                table.get_many([key()]).$option($value).await.unwrap_err(),
-            ),
-            (
-                "replace",
-                table.replace(&mut one).$option($value).await.unwrap_err(),
-            ),
-            (
-                "upsert",
-                table.upsert_merge(&ada).$option($value).await.unwrap_err(),
-            ),
-            (
-                "patch",
-                table
-                    .patch(key())
-                    .set(|e| e.age, 37)
-                    .$option($value)
-                    .await
-                    .unwrap_err(),
-            ),
-            (
-                "delete",
-                table.delete(key()).$option($value).await.unwrap_err(),
-            ),
-            (
-                "modify",
-                table
-                    .modify(key(), older)
-                    .$option($value)
-                    .await
-                    .unwrap_err(),
-            ),
-            (
-                "batch",
-                table
-                    .batch("Sales")
-                    .merge(&mut two)
-                    .$option($value)
-                    .await
-                    .unwrap_err(),
-            ),
+        let properties = ServiceProperties::default();
+        let ranges = query().row_ranges(["5"]).parallel(1);
+        let mut errors: Vec<(&str, Error)> = vec![
             ("collect", query().collect().await.unwrap_err()),
             ("page", query().page(None).await.unwrap_err()),
             ("count", query().count().await.unwrap_err()),
             ("one", query().one().await.unwrap_err()),
-            (
-                "partitions",
-                query().partitions(["Sales"]).collect().await.unwrap_err(),
-            ),
-            (
-                "ranges",
-                query()
-                    .row_ranges(["5"])
-                    .parallel(1)
-                    .$option($value)
-                    .collect()
-                    .await
-                    .unwrap_err(),
-            ),
-            (
-                "sweep_markers",
-                table
-                    .sweep_markers("Sales")
-                    .$option($value)
-                    .await
-                    .unwrap_err(),
-            ),
-            (
-                "create_table",
-                table.create_table().$option($value).await.unwrap_err(),
-            ),
-            (
-                "if_missing",
-                table
-                    .create_table()
-                    .if_missing()
-                    .$option($value)
-                    .await
-                    .unwrap_err(),
-            ),
-            (
-                "delete_table",
-                table.delete_table().$option($value).await.unwrap_err(),
-            ),
-            (
-                "table_exists",
-                table.table_exists().$option($value).await.unwrap_err(),
-            ),
-            (
-                "access_policy",
-                table.access_policy().$option($value).await.unwrap_err(),
-            ),
-            (
-                "set_access_policy",
-                table
-                    .set_access_policy([])
-                    .$option($value)
-                    .await
-                    .unwrap_err(),
-            ),
-            (
-                "tables",
-                service
-                    .tables()
-                    .$option($value)
-                    .collect()
-                    .await
-                    .unwrap_err(),
-            ),
-            (
-                "properties",
-                service.properties().$option($value).await.unwrap_err(),
-            ),
-            (
-                "set_properties",
-                service
-                    .set_properties(ServiceProperties::default())
-                    .$option($value)
-                    .await
-                    .unwrap_err(),
-            ),
-            ("stats", service.stats().$option($value).await.unwrap_err()),
+            ("partitions", query().partitions(["Sales"]).collect().await.unwrap_err()),
+            ("ranges", ranges.$option($value).collect().await.unwrap_err()),
+            ("tables", service.tables().$option($value).collect().await.unwrap_err()),
         ];
+        each_error! { errors, $option($value),
+            "insert" => table.insert(&ada),
+            "get" => table.get(key()),
+            "resolve" => table.get(key()).resolve(|_| Ok(())),
+            "get_many" => table.get_many([key()]),
+            "replace" => table.replace(&mut one),
+            "upsert" => table.upsert_merge(&ada),
+            "patch" => table.patch(key()).set(|e| e.age, 37),
+            "delete" => table.delete(key()),
+            "modify" => table.modify(key(), Employee::grow_older),
+            "batch" => table.batch("Sales").merge(&mut two),
+            "sweep_markers" => table.sweep_markers("Sales"),
+            "create_table" => table.create_table(),
+            "if_missing" => table.create_table().if_missing(),
+            "delete_table" => table.delete_table(),
+            "table_exists" => table.table_exists(),
+            "access_policy" => table.access_policy(),
+            "set_access_policy" => table.set_access_policy([]),
+            "properties" => service.properties(),
+            "set_properties" => service.set_properties(properties),
+            "stats" => service.stats(),
+        }
         errors
     }};
+    ($errors:ident, $option:ident($value:expr), $($name:literal => $action:expr,)+) => {
+        $($errors.push(($name, $action.$option($value).await.unwrap_err()));)+
+    };
 }
 
 #[tokio::test(start_paused = true)]
@@ -268,14 +160,14 @@ async fn the_rounds_of_modify_share_the_deadline_of_the_call() {
     stored(&table).await;
     faults.choose(|_| Fault::Delay(SECOND * 2));
     let error = table
-        .modify(key(), older)
+        .modify(key(), Employee::grow_older)
         .deadline(SECOND * 3)
         .await
         .unwrap_err();
     assert!(error.is_outcome_unknown(), "the write was sent: {error:?}");
     assert!(error.elapsed() < SECOND * 4, "{error:?}");
     let ada = table
-        .modify(key(), older)
+        .modify(key(), Employee::grow_older)
         .deadline(SECOND * 5)
         .await
         .unwrap();

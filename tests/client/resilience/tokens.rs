@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::{join_all, try_join_all};
+use harness::client_with;
 use harness::clock::TestClock;
 use harness::faults::{Fault, Faults, Op, refusal};
 use http::Response;
@@ -56,13 +57,9 @@ impl TokenCredential for Shared {
         Box::pin(async move {
             self.0.asked.lock().unwrap().push(request);
             self.0.leave.acquire().await?.forget();
-            let fails = |left: usize| left.checked_sub(1);
-            if self
-                .0
-                .fails
-                .fetch_update(Ordering::SeqCst, Ordering::SeqCst, fails)
-                .is_ok()
-            {
+            let (fails, order) = (&self.0.fails, Ordering::SeqCst);
+            let failed = fails.fetch_update(order, order, |left| left.checked_sub(1));
+            if failed.is_ok() {
                 return Err("the issuer is not there".into());
             }
             let number = self.0.given.fetch_add(1, Ordering::SeqCst) + 1;
@@ -72,7 +69,34 @@ impl TokenCredential for Shared {
     }
 }
 
-/// A server that takes the tokens that are listed, and a client with tokens of the issuer.
+/// A server that accepts these tokens. Its clock is that of the test.
+fn accepting(clock: &TestClock, tokens: &Arc<Mutex<Vec<String>>>) -> TableServer {
+    let tokens = Arc::clone(tokens);
+    let verify =
+        move |_: &str, token: &str| match tokens.lock().unwrap().contains(&token.to_owned()) {
+            true => Ok(TokenGrant::all()),
+            false => Err(TokenRefusal::Invalid),
+        };
+    let builder = TableServer::builder().clock(clock.clone());
+    builder.token_verifier(verify).in_process().unwrap()
+}
+
+fn client(
+    server: &TableServer,
+    clock: &TestClock,
+    entra_id: EntraId,
+    transport: impl Transport + 'static,
+) -> TableServiceClient {
+    client_with(server, |_| {
+        TableServiceClient::builder(HTTPS)
+            .credential(entra_id)
+            .transport(transport)
+            .clock(clock.clone())
+            .retry(RetryPolicy::none())
+    })
+}
+
+/// A server that accepts the listed tokens, and a client with tokens of the issuer.
 struct Setup {
     clock: TestClock,
     issuer: Arc<Issuer>,
@@ -86,27 +110,10 @@ fn setup(entra_id: impl FnOnce(EntraId) -> EntraId) -> Setup {
     let clock = TestClock::at("2030-01-01");
     let issuer = Issuer::new(&clock);
     let good = Arc::new(Mutex::new(vec!["token-1".to_owned()]));
-    let known = Arc::clone(&good);
-    let verify = move |_: &str, token: &str| {
-        if known.lock().unwrap().iter().any(|good| good == token) {
-            Ok(TokenGrant::all())
-        } else {
-            Err(TokenRefusal::Invalid)
-        }
-    };
-    let server = TableServer::builder()
-        .clock(clock.clone())
-        .token_verifier(verify)
-        .in_process()
-        .unwrap();
+    let server = accepting(&clock, &good);
     let faults = Faults::new(server.transport());
-    let service = TableServiceClient::builder(HTTPS)
-        .credential(entra_id(EntraId::new(Shared(Arc::clone(&issuer)))))
-        .transport(faults.clone())
-        .clock(clock.clone())
-        .retry(RetryPolicy::none())
-        .build()
-        .unwrap();
+    let entra_id = entra_id(EntraId::new(Shared(Arc::clone(&issuer))));
+    let service = client(&server, &clock, entra_id, faults.clone());
     Setup {
         clock,
         issuer,
@@ -173,7 +180,7 @@ async fn a_token_is_renewed_in_the_background() {
     settle().await;
     assert_eq!(setup.issuer.asked(), 1);
 
-    // Due: one asks, in the background, and everybody goes on with the old token.
+    // Due: one request asks in the background, and all requests use the old token.
     setup.clock.advance(Duration::from_secs(200));
     setup.issuer.leave.forget_permits(usize::MAX);
     for _ in 0..10 {
@@ -208,7 +215,7 @@ async fn a_failed_renewal_is_retried_later() {
     }
     assert_eq!(setup.issuer.asked(), 3);
 
-    // Expired: now requests wait, and a failure is theirs.
+    // Expired: requests wait for a token, and fail with its error.
     setup.clock.advance(Duration::from_secs(3600));
     setup.issuer.fails.store(1, Ordering::SeqCst);
     let failures = join_all((0..8).map(|_| setup.service.tables().collect())).await;
@@ -243,19 +250,14 @@ async fn a_credential_that_panics_is_an_error() {
             Ok(AccessToken::new(text, "2100-01-01".parse()?))
         }
     };
-    let verify = |_: &str, token: &str| match token {
-        "good" => Ok(TokenGrant::all()),
-        _ => Err(TokenRefusal::Invalid),
-    };
-    let server = TableServer::builder()
-        .token_verifier(verify)
-        .in_process()
-        .unwrap();
-    let service = TableServiceClient::builder(HTTPS)
-        .credential(EntraId::new(credential))
-        .transport(server.transport())
-        .build()
-        .unwrap();
+    let clock = TestClock::at("2030-01-01");
+    let server = accepting(&clock, &Arc::new(Mutex::new(vec!["good".to_owned()])));
+    let service = client(
+        &server,
+        &clock,
+        EntraId::new(credential),
+        server.transport(),
+    );
     for _ in 0..3 {
         let error = service.tables().collect().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Credential);
@@ -312,28 +314,19 @@ async fn the_tenant_of_the_service_is_used() {
 #[tokio::test]
 async fn a_challenge_of_another_host_gets_no_token() {
     let microsoft = "https://login.microsoftonline.com/t/oauth2/authorize";
+    let storage = "https://storage.azure.com";
     for (login, resource) in [
         (microsoft, "https://management.azure.com"),
         (microsoft, "https://evil.example"),
         (microsoft, "https://storage.azure.com.evil.example"),
-        (
-            "https://login.evil.example/t/oauth2/authorize",
-            "https://storage.azure.com",
-        ),
-        (
-            "http://login.microsoftonline.com/t",
-            "https://storage.azure.com",
-        ),
+        ("https://login.evil.example/t/oauth2/authorize", storage),
+        ("http://login.microsoftonline.com/t", storage),
     ] {
         let setup = plain();
         let answer = challenge(login, resource);
         setup.faults.plan(Op::CreateTable, [Fault::Answer(answer)]);
-        let error = setup
-            .service
-            .table("People")
-            .create_table()
-            .await
-            .unwrap_err();
+        let create = setup.service.table("People").create_table();
+        let error = create.await.unwrap_err();
         assert_eq!(error.status().unwrap(), 401, "{login} {resource}");
         assert_eq!((setup.issuer.asked(), setup.faults.seen().len()), (1, 1));
     }
@@ -368,7 +361,7 @@ async fn a_rejected_token_is_replaced_once() {
         (2, 3)
     );
 
-    // An account that takes none of them: the issuer is not asked all the time.
+    // An account that accepts no token: the issuer is not asked for each request.
     setup.good.lock().unwrap().clear();
     for _ in 0..20 {
         let error = setup.service.tables().collect().await.unwrap_err();
@@ -394,7 +387,7 @@ async fn a_token_is_not_sent_over_http() {
         let builder = build(endpoint, Arc::clone(&transport)).credential(entra_id());
         let error = builder.build().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Configuration);
-        // Nor by the back door.
+        // Nor by a later change of the credential.
         let service = build(endpoint, transport)
             .credential(server.credential())
             .build()
@@ -420,26 +413,26 @@ async fn a_token_is_not_sent_over_http() {
 
 #[tokio::test]
 async fn the_audience_depends_on_cloud_and_backend() {
-    for (endpoint, backend, scope) in [
+    for (endpoint, backend, audience) in [
         (
             "https://a.table.core.usgovcloudapi.net",
             None,
-            "https://storage.azure.us/.default",
+            "storage.azure.us",
         ),
         (
             "https://a.table.core.chinacloudapi.cn",
             None,
-            "https://storage.azure.cn/.default",
+            "storage.azure.cn",
         ),
         (
             "https://a.table.cosmos.azure.com:443",
             None,
-            "https://cosmos.azure.com/.default",
+            "cosmos.azure.com",
         ),
         (
             "https://tables.example",
             Some(Backend::Cosmos),
-            "https://cosmos.azure.com/.default",
+            "cosmos.azure.com",
         ),
     ] {
         let clock = TestClock::at("2030-01-01");
@@ -453,6 +446,7 @@ async fn the_audience_depends_on_cloud_and_backend() {
         }
         let service = builder.build().unwrap();
         assert!(service.tables().collect().await.is_err());
+        let scope = format!("https://{audience}/.default");
         assert_eq!(issuer.last_request().scopes(), [scope]);
     }
 }
@@ -500,32 +494,13 @@ impl azure_core::credentials::TokenCredential for Official {
 #[tokio::test]
 async fn credentials_of_azure_identity_work() {
     let clock = TestClock::at("2030-01-01");
-    let verify = |_: &str, token: &str| match token {
-        "token-1" => Ok(TokenGrant::all()),
-        _ => Err(TokenRefusal::Invalid),
-    };
-    let server = TableServer::builder()
-        .token_verifier(verify)
-        .clock(clock.clone())
-        .in_process()
-        .unwrap();
-    let client = |entra_id: EntraId| {
-        TableServiceClient::builder(HTTPS)
-            .credential(entra_id)
-            .transport(server.transport())
-            .clock(clock.clone())
-            .build()
-            .unwrap()
-    };
+    let server = accepting(&clock, &Arc::new(Mutex::new(vec!["token-1".to_owned()])));
+    let client = |entra_id| client(&server, &clock, entra_id, server.transport());
     let official = || EntraId::from_azure(Arc::new(Official));
-    client(official())
-        .table("People")
-        .create_table()
-        .await
-        .unwrap();
+    client(official()).tables().collect().await.unwrap();
 
-    let error = client(official().audience("https://storage.azure.us"));
-    let error = error.tables().collect().await.unwrap_err();
+    let service = client(official().audience("https://storage.azure.us"));
+    let error = service.tables().collect().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Credential);
     assert!(format!("{error:?}").contains("not signed in"), "{error:?}");
 }
