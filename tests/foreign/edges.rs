@@ -11,7 +11,7 @@ pub(crate) fn values() -> impl Iterator<Item = Value> {
         -5,
         i64::from(i32::MAX) + 1,
         i64::from(i32::MIN) - 1,
-        // Beyond what a double tells apart.
+        // Differences that a double does not represent.
         (1 << 53) + 1,
         i64::MIN,
         i64::MAX,
@@ -78,12 +78,12 @@ pub(crate) fn values() -> impl Iterator<Item = Value> {
         // On both sides of the surrogates, and what needs two of them.
         "\u{D7FF}\u{E000}\u{10000}\u{10FFFF}\u{1FFFE}".to_owned(),
         "🦀 👩‍👩‍👧 é e\u{301} Ａ".to_owned(),
-        // As long as a text can be: 32,768 UTF-16 units, by characters of one, two, three and four bytes.
+        // The longest string: 32,768 UTF-16 units, by characters of one, two, three and four bytes.
         "x".repeat(32_768),
         "é".repeat(32_768),
         "東".repeat(32_768),
         "🦀".repeat(16_384),
-        // As long as a text can be in JSON.
+        // The longest string in JSON.
         "\u{1}".repeat(32_768),
         // What looks like another type.
         "5".to_owned(),

@@ -129,7 +129,7 @@ pub(crate) const fn lost_names(client: Client) -> &'static [&'static str] {
     }
 }
 
-/// What arrives of the properties: an error where one of them is refused.
+/// The properties that are read back: an error if one of them is rejected.
 pub(crate) fn expected<'v>(
     client: Client,
     way: Way,

@@ -175,7 +175,7 @@ impl<T: Transport + 'static> Faults<T> {
         let inner = Arc::clone(&self.inner);
         tokio::spawn(async move {
             tokio::time::sleep(time).await;
-            // Nobody waits for the answer.
+            // The response is not used.
             let _ = inner.send(request).await;
         });
     }
@@ -242,7 +242,7 @@ impl<T> fmt::Debug for Faults<T> {
     }
 }
 
-/// The headers that every response of the service has: a write is believed to be done only by a response that has them.
+/// The headers that every response of the service has. A write succeeds only with a response that has them.
 pub const SERVICE_HEADERS: [(&str, &str); 2] = [
     ("x-ms-request-id", "3e315e3a-0002-0066-6584-aee2bb000000"),
     ("x-ms-version", "2019-02-02"),
@@ -258,7 +258,7 @@ pub fn service_response(status: u16) -> response::Builder {
         })
 }
 
-/// An error of the service, as it answers it.
+/// An error response of the service.
 pub fn refusal(status: u16, code: &str) -> Response<Bytes> {
     let body = format!(
         r#"{{"odata.error":{{"code":"{code}","message":{{"lang":"en-US","value":"Made up."}}}}}}"#
@@ -269,7 +269,7 @@ pub fn refusal(status: u16, code: &str) -> Response<Bytes> {
         .expect("the status is one")
 }
 
-/// The answer to a batch whose change of that index is refused, as the service gives it.
+/// The response of the service to a batch whose change with that index is rejected.
 pub fn batch_refusal(index: usize, status: u16, code: &str) -> Response<Bytes> {
     let error = format!(
         r#"{{"odata.error":{{"code":"{code}","message":{{"lang":"en-US","value":"{index}:Made up."}}}}}}"#
@@ -289,8 +289,6 @@ pub fn foreign(status: u16) -> Response<Bytes> {
     Response::builder()
         .status(status)
         .header("content-type", "text/html")
-        .body(Bytes::from_static(
-            b"<html><h1>Nobody is at home</h1></html>",
-        ))
+        .body(Bytes::from_static(b"<html><h1>Not found</h1></html>"))
         .expect("the status is one")
 }

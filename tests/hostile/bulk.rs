@@ -48,7 +48,7 @@ impl Kind {
     }
 }
 
-/// Keys as text.
+/// Partition key and row key.
 type Name = (String, String);
 
 /// What there was to be done, and what was there before and after.

@@ -28,7 +28,7 @@ pub(crate) enum Fault {
     Cut(usize, End),
     /// It reaches the server twice, the second time after a while. The client gets this one of the two responses.
     Duplicate(Duration, Which),
-    /// The service refuses it, since it is busy; so that it is not carried out.
+    /// The service rejects it because it is busy.
     Busy,
     /// Something else than the service responds.
     Impostor(Passing, Impostor),

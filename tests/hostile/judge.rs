@@ -44,7 +44,7 @@ pub(crate) struct Step {
     pub(crate) is_once: bool,
     pub(crate) targets: Vec<Target>,
     pub(crate) said: Said,
-    /// The result as text.
+    /// The result, printed.
     pub(crate) words: String,
     pub(crate) began: Instant,
     pub(crate) ended: Instant,
@@ -109,7 +109,7 @@ pub(crate) fn judge_write(said: &Said, is_once: bool, truth: Truth) -> Option<Fi
         Said::Refused | Said::NotThere if applied > 0 && !is_duplicated => {
             lie("said not to be done, and was carried out")
         }
-        // What was refused left no marker that could keep a late duplicate away.
+        // A rejected request left no marker that could stop a late duplicate.
         Said::Refused | Said::NotThere if matches!(copy_after, Some(Fate::Refused(_))) => {
             Some(Finding::Limit(DUPLICATE_AFTER_REFUSAL))
         }
@@ -212,7 +212,7 @@ impl<'s> History<'s> {
     }
 }
 
-/// Judges a sequence of operations, each begun when the one before was answered, once everything of them has arrived.
+/// Judges a sequence of operations, each of which began after the one before ended, once all their requests have arrived.
 pub(crate) fn judge(before: &Snapshots, steps: &[Step], after: &Snapshots) -> Vec<Finding> {
     let mut findings = Vec::new();
     let histories: BTreeMap<&str, History<'_>> = before
@@ -451,76 +451,29 @@ mod tests {
     const UNKNOWN: Said = Said::Unknown { equals_sent: false };
 
     #[test]
-    fn a_true_result_is_not_a_lie() {
-        assert_eq!(
-            lies(&[step(2, Said::Done, (0, 9), &[(1, 2, Applied)])], Some(2)),
-            0
-        );
-        assert_eq!(
-            lies(&[step(2, Said::Done, (0, 9), &[(1, 2, Lost)])], Some(2)),
-            0
-        );
-        assert_eq!(
-            lies(
-                &[step(2, Said::Refused, (0, 9), &[(1, 2, Refused(412))])],
-                Some(1)
-            ),
-            0
-        );
-        assert_eq!(
-            lies(&[step(2, UNKNOWN, (0, 9), &[(1, 2, Applied)])], Some(2)),
-            0
-        );
-        assert_eq!(lies(&[step(2, UNKNOWN, (0, 9), &[])], Some(1)), 0);
-    }
-
-    #[test]
-    fn a_success_that_never_happened_is_a_lie() {
-        assert_eq!(lies(&[step(2, Said::Done, (0, 9), &[])], Some(1)), 1);
-        assert_eq!(
-            lies(
-                &[step(2, Said::Done, (0, 9), &[(1, 2, Refused(409))])],
-                Some(1)
-            ),
-            1
-        );
-    }
-
-    #[test]
-    fn a_failure_that_is_applied_later_is_a_lie() {
-        assert_eq!(
-            lies(
-                &[step(2, Said::Refused, (0, 9), &[(1, 2, Applied)])],
-                Some(2)
-            ),
-            1
-        );
-        assert_eq!(
-            lies(
-                &[step(2, Said::Refused, (0, 9), &[(50, 51, Applied)])],
-                Some(2)
-            ),
-            1
-        );
-        assert_eq!(
-            lies(
-                &[step(2, Said::NotThere, (0, 9), &[(1, 2, Applied)])],
-                Some(2)
-            ),
-            1
-        );
-    }
-
-    #[test]
-    fn an_acknowledged_write_that_is_lost_is_a_lie() {
-        assert_eq!(
-            lies(&[step(2, Said::Done, (0, 9), &[(1, 2, Applied)])], Some(1)),
-            1
-        );
-        assert_eq!(
-            lies(&[step(2, UNKNOWN, (0, 9), &[(1, 2, Applied)])], None),
-            1
-        );
+    fn a_result_that_differs_from_the_truth_is_a_lie() {
+        let copy = |fate| vec![(1, 2, fate)];
+        for (said, copies, after, expected) in [
+            (Said::Done, copy(Applied), Some(2), 0),
+            (Said::Done, copy(Lost), Some(2), 0),
+            (Said::Refused, copy(Refused(412)), Some(1), 0),
+            (UNKNOWN, copy(Applied), Some(2), 0),
+            (UNKNOWN, vec![], Some(1), 0),
+            // A success that was not applied.
+            (Said::Done, vec![], Some(1), 1),
+            (Said::Done, copy(Refused(409)), Some(1), 1),
+            // A failure that was applied, perhaps later.
+            (Said::Refused, copy(Applied), Some(2), 1),
+            (Said::Refused, vec![(50, 51, Applied)], Some(2), 1),
+            (Said::NotThere, copy(Applied), Some(2), 1),
+            // An acknowledged write that the server lost.
+            (Said::Done, copy(Applied), Some(1), 1),
+            (UNKNOWN, copy(Applied), None, 1),
+        ] {
+            let case = format!("{said:?} {copies:?} {after:?}");
+            let step = step(2, said, (0, 9), &copies);
+            assert_eq!(lies(&[step], after), expected, "{case}");
+        }
     }
 
     #[test]

@@ -81,7 +81,7 @@ async fn every_result_of_the_client_is_true() {
     );
     let (count, unknown) = world.ledger.operations();
     assert!(count >= operations);
-    // A client that is sure of nothing tells no lies, and is of no use.
+    // A client that reports every outcome as ambiguous would pass, and be of no use.
     assert!(
         unknown < count / 2,
         "{unknown} of {count} outcomes are unknown"

@@ -137,7 +137,7 @@ fn ada() -> Person {
     }
 }
 
-/// What is read back of what was written: not what is not stored.
+/// The struct as it is read back: fields that are not stored have their defaults.
 fn stored(mut person: Person, of: &Person) -> Person {
     person.cached = 0;
     person.computed = 7;
@@ -219,14 +219,14 @@ on_both_transports! {
             person.nickname.clone()
         };
         assert_eq!(nickname().await.as_deref(), Some("oldest"));
-        // The order of the aliases counts, not that of the row.
+        // The order of the aliases counts, not that of the stored properties.
         old.properties_mut().set("Nick", "older");
         table.upsert_replace(&old).await.unwrap();
         assert_eq!(nickname().await.as_deref(), Some("older"));
         old.properties_mut().set("Nickname", "new");
         table.upsert_replace(&old).await.unwrap();
         assert_eq!(nickname().await.as_deref(), Some("new"));
-        // A replace leaves the new name alone, and an alias is no rest.
+        // A replace removes the aliases, which are not part of the rest.
         let mut person = table.get(Person::key("UK", "1")).await.unwrap().unwrap();
         assert_eq!(person.other.len(), 1);
         table.replace(&mut person).await.unwrap();

@@ -89,7 +89,7 @@ fn instant(rng: &mut Rng) -> Timestamp {
     Timestamp::from_unix_ticks(ticks).unwrap()
 }
 
-/// Through the text of the standard, which none of the conversions under test goes through.
+/// By the standard format, which none of the tested conversions uses.
 fn parsed<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str) -> T {
     text.parse().unwrap()
 }

@@ -49,7 +49,7 @@ struct Contractor {
     other: Properties,
 }
 
-/// Nothing but rows of known kinds.
+/// Known entity types only.
 #[derive(Debug, Clone, PartialEq, TableEntity)]
 enum Row {
     Department(Department),
@@ -58,7 +58,7 @@ enum Row {
     Contractor(Contractor),
 }
 
-/// Rows of any kind; two of them are an enum of their own.
+/// Any entity type; two of them are an enum.
 #[derive(Debug, Clone, PartialEq, TableEntity)]
 enum AnyRow {
     Department(Department),
@@ -104,7 +104,7 @@ fn alan() -> Contractor {
     }
 }
 
-/// A row of a kind that no struct here models.
+/// An entity type without a struct.
 fn ship() -> DynamicEntity {
     let properties = [
         ("EntityType", Value::from("Ship")),
@@ -150,7 +150,7 @@ on_both_transports! {
         let names: Vec<_> = raw.properties().iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["EntityType", "name", "rate"]);
         assert_eq!(raw.properties().get("EntityType"), Some(&Value::from("Contractor")));
-        // What takes the rest does not take the type.
+        // The rest does not contain the entity type.
         let alan = table.get::<Contractor>(("Sales", "2")).await.unwrap().unwrap();
         assert!(alan.other.is_empty());
     }
@@ -198,7 +198,7 @@ on_both_transports! {
         assert_eq!(query().one().await.unwrap().unwrap().name, "Ada");
         assert_eq!(query().select(|e| e.name).collect().await.unwrap(), ["Ada"]);
         assert_eq!(query().take(5).page_size(1).collect().await.unwrap().len(), 1);
-        // A condition of the user's own does not let others in.
+        // A filter of the caller does not add other types.
         let either = || query().filter(|e| e.salary.ge(0.0) | e.name.ne("")).partition("Sales");
         assert_eq!(either().count().await.unwrap(), 1);
         assert_eq!(query().odata("name eq 'Alan' or name eq 'Ada'").count().await.unwrap(), 1);
@@ -226,7 +226,7 @@ on_both_transports! {
             }
         }
         assert_eq!(seen, ["1", "5", "6", "7", "8"]);
-        // A token of one struct leads nowhere in a query of another.
+        // A token of a query of one struct is rejected by a query of another.
         let page = table.query::<Employee>().take(1).page(None).await.unwrap();
         assert!(table.query::<Contractor>().take(1).page(page.next).await.is_err());
     }
@@ -273,7 +273,7 @@ on_both_transports! {
         let raw = table.get::<DynamicEntity>(("Sales", "4")).await.unwrap().unwrap();
         assert_eq!(raw.properties().get("EntityType"), Some(&Value::from("Contractor")));
         assert_eq!(raw.properties().get("visits"), Some(&Value::Int32(7)));
-        // The struct alone knows its own alias, and not that of the variant.
+        // The struct has its own alias, and not that of the variant.
         let mut row = freelancer();
         row.properties_mut().set("EntityType", "Consultant");
         assert!(row.to_entity::<Contractor>().is_ok());
@@ -329,7 +329,7 @@ on_both_transports! {
         }).await.unwrap();
         let read = table.get::<DynamicEntity>(("Sales", "1")).await.unwrap().unwrap();
         assert_eq!(names(&read), ["EntityType", "title", "desk"]);
-        // A row of another type is not modified.
+        // An entity of another type is not modified.
         let error = table.modify(("Sales", "1"), |_: &mut Employee| Ok(())).await.unwrap_err();
         assert!(format!("{error:?}").contains("\"Department\""), "{error:?}");
     }
@@ -398,7 +398,7 @@ on_both_transports! {
         });
         let types = types.take(2).page_size(1).collect().await.unwrap();
         assert_eq!(types, [("0".to_owned(), "Department".to_owned()), ("1".to_owned(), "Employee".to_owned())]);
-        // Of a struct, its own rows.
+        // A query of a struct finds its entity type only.
         let names = table.query::<Employee>().resolve(|row| Ok(row.properties().read::<String>("name")?));
         assert_eq!(names.collect().await.unwrap(), ["Ada"]);
 
@@ -419,7 +419,7 @@ on_both_transports! {
     }
 }
 
-/// What an employee was at first: one name.
+/// The first version: one name.
 #[derive(Debug, Clone, PartialEq, TableEntity)]
 #[table(entity_type = "Person", alias = "Human")]
 struct PersonV1 {
@@ -443,7 +443,7 @@ struct PersonV2 {
     note: Option<String>,
 }
 
-/// The one before last becomes the last, and that this.
+/// The first version becomes the second, and that becomes this one.
 #[derive(Debug, Clone, PartialEq, TableEntity)]
 #[table(entity_type = "Person.v3", from = "PersonV2")]
 struct PersonV3 {
@@ -526,11 +526,11 @@ on_both_transports! {
         let lasts: Vec<_> = all.iter().map(|person| person.last.as_str()).collect();
         assert_eq!(lasts, ["Lovelace", "Turing", "Turing", "Hopper"]);
         assert!(matches!(&*table.get::<Registry>(("UK", "4")).await.unwrap().unwrap(), Registry::Person(person) if person.last == "Hopper"));
-        // An old program reads what it knows, and no newer version.
+        // An old program reads the old version, and no newer one.
         assert!(table.get::<PersonV2>(("UK", "3")).await.is_err());
         assert_eq!(table.query::<PersonV1>().count().await.unwrap(), 2);
 
-        // Written, it is of the new version: what only the old one had is gone, and what neither had stays.
+        // It is written in the new version: old properties are removed, and unknown ones stay.
         let modified = table.modify(("UK", "1"), |person: &mut PersonV3| {
             person.note = None;
             Ok(())
@@ -641,7 +641,7 @@ fn an_enum_may_be_generic() {
     );
 }
 
-/// Structs without an entity type, whose row keys say what they are.
+/// Structs without an entity type, which differ in their row keys.
 mod by_row_key {
     use tablesdk::entity::EntityProblem;
     use tablesdk::{DynamicEntity, TableEntity};
@@ -736,7 +736,7 @@ mod by_row_key {
             assert_eq!(error.key().unwrap().row_key().as_str(), "dept_");
             let text = format!("{error:?}");
             assert!(text.contains("the row key \"dept_\" begins like those of no variant: expected one that begins with \"empid_\" or \"empreview_\""), "{text}");
-            // What begins right and goes on wrong is no row of another kind.
+            // A malformed row key with a known prefix is an error.
             table.insert(&DynamicEntity::new("Sales", "empid_x")).await.unwrap();
             assert!(table.get::<Row>(("Sales", "empid_x")).await.is_err());
         }
@@ -753,13 +753,13 @@ mod by_row_key {
             assert_eq!(employees().count().await.unwrap(), 3);
             assert_eq!(employees().partition("Sales").filter(|e| e.salary.ge(6.0)).count().await.unwrap(), 2);
             assert_eq!(table.query::<Department>().collect().await.unwrap().len(), 1);
-            // What begins right and goes on wrong is not passed over.
+            // A malformed row key with a known prefix is not ignored.
             table.insert(&DynamicEntity::new("Sales", "empid_x")).await.unwrap();
             assert!(employees().collect().await.is_err());
 
             let filter = |query: tablesdk::action::QueryEntities<Employee>| query.explain().unwrap().filter().unwrap().to_owned();
             assert_eq!(filter(employees()), "RowKey ge 'empid_' and RowKey lt 'empid`'");
-            // A narrower range says it already.
+            // A narrower range replaces it.
             let narrow = || employees().partition("Sales").rows(Employee::rows().id(2..=3));
             assert_eq!(filter(narrow()), "PartitionKey eq 'Sales' and RowKey ge 'empid_000002' and RowKey le 'empid_000003'");
             assert_eq!(narrow().count().await.unwrap(), 2);

@@ -54,7 +54,7 @@ on_both_transports! {
     }
 }
 
-/// Asserts that each comparison of the field with one of its values finds the rows that it holds for.
+/// Asserts that each comparison of the field with one of its values finds the entities that satisfy it.
 macro_rules! assert_ordered {
     ($table:ident, $rows:ident, $rng:ident: $($field:ident $(by $key:expr)?),+) => {$(
         let pivot = &$rows[$rng.usize(..$rows.len())].$field;

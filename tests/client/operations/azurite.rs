@@ -3,7 +3,7 @@
 use harness::azurite::DIFFERENCES;
 use harness::elsewhere::{Difference, Known};
 
-/// A row of the guide's table for each difference, and no other row.
+/// The table of the guide has one line for each difference, and no other.
 #[test]
 fn the_guide_lists_the_differences() {
     let guide = include_str!("../../../tablesdk/src/guide/emulators.md");
@@ -26,7 +26,7 @@ fn the_guide_lists_the_differences() {
     assert_eq!(told, expected.collect::<Vec<_>>());
 }
 
-/// A name that no test has would hide that a difference is gone.
+/// Without its test, an obsolete difference would not be found.
 #[test]
 fn every_difference_has_tests() {
     for difference in DIFFERENCES.list {

@@ -10,7 +10,7 @@ use harness::Subject;
 use harness::faults::{Fault, Op, refusal};
 use tablesdk::action::{BulkError, BulkFailure, BulkProgress, BulkReport};
 use tablesdk::key::EntityKey;
-use tablesdk::{DynamicEntity, ErrorKind, RetryPolicy, TableClient, TableEntity};
+use tablesdk::{DynamicEntity, ErrorKind, RetryPolicy, TableClient, TableEntity, Value};
 
 use crate::{Employee, on_both_transports};
 
@@ -18,6 +18,14 @@ fn row(partition: &str, row: &str, value: i32) -> DynamicEntity {
     let mut entity = DynamicEntity::new(partition, row);
     entity.properties_mut().set("Value", value);
     entity
+}
+
+async fn insert_all(
+    table: &TableClient,
+    rows: impl Iterator<Item = DynamicEntity> + Send + 'static,
+) {
+    let inserted = table.bulk().insert(stream::iter(rows)).await;
+    assert!(inserted.unwrap().is_success());
 }
 
 async fn values(table: &TableClient) -> BTreeMap<(String, String), i32> {
@@ -37,7 +45,7 @@ on_both_transports! {
         assert!(report.is_success());
         let BulkProgress { read, written, failed, requests, resume_at, .. } = *report.progress();
         assert_eq!((read, written, failed, requests, resume_at), (450, 450, 0, 6, 450));
-        assert_eq!(told.len(), 6, "one batch, one word");
+        assert_eq!(told.len(), 6, "one report for each batch");
         assert!(told.is_sorted_by_key(|progress| progress.written));
         assert_eq!(values(&table).await.len(), 450);
 
@@ -45,7 +53,7 @@ on_both_transports! {
         assert_eq!((report.progress().written, report.failures().len()), (0, 450));
         assert!(report.failures().iter().all(|failure| failure.error().is_conflict()));
 
-        let changed = rows().map(|row| DynamicEntity::with_properties(row, [("Other", 2)].map(|(name, value)| (name.to_owned(), value)).into_iter().fold(tablesdk::Properties::new(), |mut all, (name, value)| { all.set(name, value); all })));
+        let changed = rows().map(|row| row.with_properties([("Other", Value::Int32(2))].into_iter().collect()));
         assert!(table.bulk().upsert_merge(stream::iter(changed.clone())).await.unwrap().is_success());
         let both = table.get::<DynamicEntity>(("a", "0")).await.unwrap().unwrap();
         assert_eq!(both.properties().len(), 2);
@@ -118,7 +126,7 @@ on_both_transports! {
     async fn delete_all_deletes_what_the_query_finds(subject: Subject) {
         let table = subject.table().await;
         let rows = (0..900).map(|id| row(["a", "b"][id % 2], &format!("{id:04}"), i32::try_from(id).unwrap()));
-        assert!(table.bulk().insert(stream::iter(rows)).await.unwrap().is_success());
+        insert_all(&table, rows).await;
         let query = || table.query::<DynamicEntity>().odata("Value lt 600").page_size(70);
         let report = query().delete_all().dry_run().await.unwrap();
         assert_eq!((report.progress().read, report.progress().written), (600, 0));
@@ -136,14 +144,7 @@ on_both_transports! {
 async fn concurrent_changes_do_not_fail_delete_all() {
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
     let rows = (0..100).map(|id| row("a", &format!("{id:03}"), 1));
-    assert!(
-        table
-            .bulk()
-            .insert(stream::iter(rows))
-            .await
-            .unwrap()
-            .is_success()
-    );
+    insert_all(&table, rows).await;
     for conditional in [false, true] {
         // Found, and gone or changed when the batch comes.
         let mut found = table.query::<DynamicEntity>().collect().await.unwrap();
@@ -164,7 +165,7 @@ async fn concurrent_changes_do_not_fail_delete_all() {
             delete
         };
         let meddle = async {
-            // The query is answered before anything is sent, and the batch waits.
+            // The query ends before a batch is sent, and the batch waits.
             while faults.count(Op::Batch) < 2 && faults.count(Op::Query) == before {
                 tokio::task::yield_now().await;
             }
@@ -187,14 +188,7 @@ async fn concurrent_changes_do_not_fail_delete_all() {
         } else {
             assert_eq!((progress.written, progress.missing, left), (all - 1, 1, 0));
             let rows = (0..100).map(|id| row("a", &format!("{id:03}"), 1));
-            assert!(
-                table
-                    .bulk()
-                    .insert(stream::iter(rows))
-                    .await
-                    .unwrap()
-                    .is_success()
-            );
+            insert_all(&table, rows).await;
         }
     }
 }
@@ -222,14 +216,11 @@ async fn a_lost_response_is_reported_for_each_entity() {
     assert_eq!(report.progress().written, 200);
     assert_eq!(report.failures().len(), 300);
     for failure in report.failures() {
+        let index = failure.index();
+        assert_eq!(failure.is_outcome_unknown(), index / 100 == 1, "{failure}");
         assert_eq!(
-            failure.is_outcome_unknown(),
-            failure.index() / 100 == 1,
-            "{failure}"
-        );
-        assert_eq!(
-            failure.key().unwrap().row_key().as_str(),
-            failure.index().to_string()
+            failure.key().unwrap().row_key().to_string(),
+            index.to_string()
         );
     }
     // The first that should be tried again, although later ones are written.
@@ -255,14 +246,7 @@ async fn a_lost_response_is_reported_for_each_entity() {
 async fn bulk_delete_succeeds_despite_a_lost_response() {
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let rows = (0..50).map(|id| row("a", &id.to_string(), 1));
-    assert!(
-        table
-            .bulk()
-            .insert(stream::iter(rows))
-            .await
-            .unwrap()
-            .is_success()
-    );
+    insert_all(&table, rows).await;
     faults.plan(Op::Batch, [Fault::LoseAnswer]);
     let keys = (0..50).map(|id| ("a", id.to_string()));
     let report = table.bulk().delete(stream::iter(keys)).await.unwrap();
@@ -276,8 +260,7 @@ async fn bulk_delete_succeeds_despite_a_lost_response() {
 async fn delete_after_a_lost_batch(singles: Vec<Fault>) -> Result<BulkReport, BulkError> {
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
     let rows = (0..4).map(|id| row("a", &id.to_string(), 1));
-    let inserted = table.bulk().insert(stream::iter(rows)).await.unwrap();
-    assert!(inserted.is_success());
+    insert_all(&table, rows).await;
     faults.plan(Op::Batch, [Fault::LoseAnswer]);
     faults.plan(Op::Delete, singles);
     let keys = (0..4).map(|id| ("a", id.to_string()));

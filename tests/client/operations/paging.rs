@@ -77,7 +77,7 @@ fn sorted(entities: &Plain) -> Plain {
 
 type Query = tablesdk::action::QueryEntities<DynamicEntity>;
 
-/// Reads page by page, with a token that goes through text and through serde, each page by a client of its own.
+/// Reads page by page, with a token that is printed and serialized, and another client for each page.
 async fn by_tokens(server: &TableServer, query: impl Fn(&TableClient) -> Query) -> Plain {
     let mut rows = Vec::new();
     let mut token: Option<PageToken> = None;

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::{Employee, on_both_transports};
 
-/// A row of the same table with a property more, and one less.
+/// The same entities with one property more, and one less.
 #[derive(Debug, Clone, PartialEq, TableEntity)]
 #[table(rename_all = "PascalCase")]
 struct Badge {

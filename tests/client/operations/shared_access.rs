@@ -1,4 +1,4 @@
-//! Shared access signatures: what a client signs, what it refuses to sign, and which operations a signature permits.
+//! Shared access signatures: what a client signs, what it does not sign, and which operations a signature permits.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, SystemTime};

@@ -62,7 +62,7 @@ on_both_transports! {
             let page = list.clone().page(token).await.unwrap();
             assert!(page.items.len() <= 3);
             found.extend(page.items);
-            // As a program keeps it between two requests of its own.
+            // As a web service keeps it between two requests.
             token = match page.next {
                 Some(next) => Some(next.to_string().parse().unwrap()),
                 None => break,
@@ -96,38 +96,20 @@ on_both_transports! {
 async fn a_table_does_not_exist_because_a_proxy_responds_with_success() {
     let (subject, _, faults) = Subject::with_faults(RetryPolicy::none()).await;
     faults.plan(Op::Query, [Fault::Answer(foreign(200))]);
-    let error = subject
-        .service
-        .table("Nowhere")
-        .table_exists()
-        .await
-        .unwrap_err();
+    let nowhere = subject.service.table("Nowhere");
+    let error = nowhere.table_exists().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Response);
-    assert!(
-        !subject
-            .service
-            .table("Nowhere")
-            .table_exists()
-            .await
-            .unwrap()
-    );
+    assert!(!nowhere.table_exists().await.unwrap());
 }
 
 #[tokio::test]
 async fn more_tables_than_a_page_are_all_listed() {
-    let subject = harness::Subject::in_process();
+    let service = Subject::in_process().service;
     for index in 0..1001 {
-        subject
-            .service
-            .table(format!("table{index:04}"))
-            .create_table()
-            .await
-            .unwrap();
+        let table = service.table(format!("table{index:04}"));
+        table.create_table().await.unwrap();
     }
-    assert_eq!(
-        subject.service.tables().collect().await.unwrap().len(),
-        1001
-    );
+    assert_eq!(service.tables().collect().await.unwrap().len(), 1001);
 }
 
 /// The clock of tokio, whose time a test may pause.
@@ -161,54 +143,32 @@ async fn create_table_waits_for_a_deletion() {
     table.delete_table().await.unwrap();
     assert!(!table.table_exists().await.unwrap());
 
-    // Not without being told to, nor longer than that.
+    // Only if the caller asks for it, and no longer than the caller allows.
     let being_deleted = Some(&ErrorCode::TableBeingDeleted);
     let error = table.create_table().await.unwrap_err();
     assert_eq!(error.code(), being_deleted);
     let error = table.create_table().if_missing().await.unwrap_err();
     assert_eq!(error.code(), being_deleted);
     let waited = tokio::time::Instant::now();
-    let error = table
-        .create_table()
-        .wait(Duration::from_secs(12))
-        .await
-        .unwrap_err();
-    assert_eq!(error.code(), being_deleted);
+    let create = table.create_table().wait(Duration::from_secs(12));
+    assert_eq!(create.await.unwrap_err().code(), being_deleted);
     // 1 + 2 + 3 + 4, and 5 more would be too many.
     assert_eq!(waited.elapsed().as_secs(), 10);
 
-    table
-        .create_table()
-        .wait(Duration::from_secs(60))
-        .await
-        .unwrap();
+    let create = table.create_table().wait(Duration::from_secs(60));
+    create.await.unwrap();
     let elapsed = begin.elapsed().as_secs();
     assert!((40..46).contains(&elapsed), "{elapsed}");
     assert!(table.table_exists().await.unwrap());
 
     table.delete_table().await.unwrap();
-    assert!(
-        table
-            .create_table()
-            .if_missing()
-            .wait(Duration::MAX)
-            .await
-            .unwrap()
-    );
-    assert!(
-        !table
-            .create_table()
-            .if_missing()
-            .wait(Duration::MAX)
-            .await
-            .unwrap()
-    );
+    let create = || table.create_table().if_missing().wait(Duration::MAX);
+    assert!(create().await.unwrap());
+    assert!(!create().await.unwrap());
 
-    // Anything else ends the wait.
-    faults.plan(
-        Op::CreateTable,
-        [Fault::Answer(refusal(403, "AuthorizationFailure"))],
-    );
+    // Any other error ends the wait.
+    let denied = Fault::Answer(refusal(403, "AuthorizationFailure"));
+    faults.plan(Op::CreateTable, [denied]);
     let error = table.create_table().wait(Duration::MAX).await.unwrap_err();
     assert!(error.is_denied());
 }
@@ -216,14 +176,8 @@ async fn create_table_waits_for_a_deletion() {
 #[tokio::test]
 async fn a_404_of_a_proxy_is_not_a_missing_table() {
     let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
-    let proxy = http::Response::builder()
-        .status(404)
-        .body("<html>".into())
-        .unwrap();
-    faults.plan(Op::Query, [Fault::Answer(proxy)]);
-    assert_eq!(
-        table.table_exists().await.unwrap_err().status().unwrap(),
-        404
-    );
+    faults.plan(Op::Query, [Fault::Answer(foreign(404))]);
+    let error = table.table_exists().await.unwrap_err();
+    assert_eq!(error.status().unwrap(), 404);
     assert!(table.table_exists().await.unwrap());
 }

@@ -4,7 +4,7 @@ use tablesdk::{ErrorCode, TableEntity};
 
 use crate::{Employee, on_both_transports};
 
-/// A later version of `Employee`, in the same rows.
+/// A later version of `Employee`, for the same entities.
 #[derive(Debug, Clone, PartialEq, TableEntity)]
 #[table(rename_all = "PascalCase")]
 struct Badge {

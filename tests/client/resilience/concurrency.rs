@@ -63,7 +63,7 @@ async fn run(seed: u64, exactly_once: bool) -> Outcome {
                 let late = Duration::from_millis(rng.u64(1..20_000));
                 ("straggler", Fault::Straggle(late))
             }
-            // What is delivered twice and looks refused, an ordinary write has no means to see through.
+            // An ordinary write cannot detect that a rejection is that of a duplicate.
             (8..10, _) if exactly_once => ("twice", Fault::Duplicate),
             (10..13, _) => ("503", Fault::Answer(refusal(503, "ServerBusy"))),
             (13..16, _) => ("503 of a proxy", Fault::CarryOutAndAnswer(foreign(503))),
@@ -110,7 +110,7 @@ async fn run(seed: u64, exactly_once: bool) -> Outcome {
         refused += r;
     }
     faults.clear();
-    // Until the last straggler has arrived.
+    // Until the last late request has arrived.
     sleep(Duration::from_secs(60)).await;
     let sum = table.get::<Counter>(("A", "1")).await.unwrap().unwrap().sum;
     let injected = injected.lock().unwrap().clone();
@@ -129,7 +129,7 @@ fn seed() -> u64 {
     seed
 }
 
-fn assert_everything_went_wrong(outcome: &Outcome) {
+fn assert_all_faults_were_injected(outcome: &Outcome) {
     for name in [
         "lost answer",
         "lost request",
@@ -147,7 +147,7 @@ fn assert_everything_went_wrong(outcome: &Outcome) {
 async fn exactly_once_additions_add_up() {
     let outcome = run(seed(), true).await;
     println!("{outcome:?}");
-    assert_everything_went_wrong(&outcome);
+    assert_all_faults_were_injected(&outcome);
     let additions = i64::try_from(TASKS * ADDITIONS).unwrap();
     assert_eq!((outcome.unknown, outcome.refused), (0, 0), "{outcome:?}");
     assert_eq!((outcome.acknowledged, outcome.sum), (additions, additions));
@@ -157,14 +157,14 @@ async fn exactly_once_additions_add_up() {
 async fn acknowledged_additions_are_applied() {
     let outcome = run(seed(), false).await;
     println!("{outcome:?}");
-    assert_everything_went_wrong(&outcome);
+    assert_all_faults_were_injected(&outcome);
     let Outcome {
         acknowledged,
         unknown,
         sum,
         ..
     } = outcome;
-    assert!(unknown > 0, "the price of what is cheaper: {outcome:?}");
+    assert!(unknown > 0, "ordinary writes may be ambiguous: {outcome:?}");
     assert_eq!(outcome.refused, 0, "{outcome:?}");
     assert!(acknowledged <= sum, "{outcome:?}");
     assert!(sum <= acknowledged + unknown, "{outcome:?}");

@@ -111,7 +111,7 @@ async fn a_key_changes_under_load_without_errors() {
     more(200).await;
     service.update_credential(key("dHdv")).unwrap();
     more(200).await;
-    // The first key is made anew: it holds no longer.
+    // The first key is regenerated: the old one is no longer valid.
     is_after.store(true, Ordering::SeqCst);
     more(200).await;
     stop.store(true, Ordering::SeqCst);
@@ -133,7 +133,7 @@ async fn a_request_signed_with_the_old_key_is_signed_again() {
         .retry(RetryPolicy::none())
         .build()
         .unwrap();
-    // Without another credential there is nothing to be tried.
+    // Without another credential, the request is not sent again.
     let error = service.table("People").create_table().await.unwrap_err();
     assert!(error.is_denied());
     assert_eq!(faults.count(Op::CreateTable), 1);
@@ -148,7 +148,7 @@ async fn a_request_signed_with_the_old_key_is_signed_again() {
     creating.await.unwrap().unwrap();
     assert_eq!(faults.count(Op::CreateTable), 3);
 
-    // One that does not hold either ends there.
+    // A second invalid credential ends the operation.
     faults.plan(Op::CreateTable, [Fault::Delay(Duration::from_millis(1))]);
     service.update_credential(key("dGhyZWU=")).unwrap();
     let table = service.table("Places");

@@ -106,7 +106,7 @@ fn cases(table: &str) -> impl Iterator<Item = (&str, &str)> {
     lines.map(|line| line.split_once(" => ").expect(line))
 }
 
-/// What each type of field refuses is in `each_type_of_field_takes_its_own_values_alone`.
+/// The types of values that each type of field rejects are in `each_type_of_field_takes_its_own_values_alone`.
 #[tokio::test]
 async fn a_malformed_entity_is_an_error_that_names_the_property() {
     let table = r#"

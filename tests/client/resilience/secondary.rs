@@ -54,7 +54,7 @@ async fn a_read_goes_to_the_secondary_when_the_primary_fails() {
     assert_eq!(query.collect().await.unwrap().len(), 0);
     assert_eq!(places(&faults, Op::Query), [false, true]);
 
-    // Nothing says that it has to be the primary that recovers.
+    // Either of the two may recover first.
     faults.plan(Op::Get, vec![failing(); 4]);
     Employee::find(&table).await.unwrap();
     assert_eq!(
@@ -90,10 +90,10 @@ async fn a_404_of_the_secondary_is_not_trusted() {
     let gone = Fault::Answer(refusal(404, "TableNotFound"));
     faults.plan(Op::Get, [failing(), denied, failing(), gone, failing()]);
     let error = table.get::<Employee>(("Sales", "1")).await.unwrap_err();
-    // What the primary said counts.
+    // The error is that of the primary.
     assert_eq!(error.code().unwrap().as_str(), "InternalError");
     assert_eq!(error.attempts(), 5);
-    // What the primary says of itself is believed.
+    // A 404 of the primary is definitive.
     faults.plan(Op::Get, [missing()]);
     assert!(Employee::find(&table).await.is_none());
 }

@@ -93,7 +93,7 @@ async fn keys_tokens_and_sas_work_over_https() {
         };
         use_table(name, builder().credential(EntraId::new(token))).await;
 
-        // Signed for https alone, and taken there.
+        // Signed for HTTPS only.
         let service = builder().credential(server.server.credential());
         let table = service.build().unwrap().table("Shared");
         table.create_table().await.unwrap();
@@ -111,7 +111,7 @@ async fn keys_tokens_and_sas_work_over_https() {
     }
 }
 
-/// The client that comes with the transport trusts whom the system trusts.
+/// The default transport trusts the certificates that the operating system trusts.
 #[tokio::test]
 async fn a_server_with_an_untrusted_certificate_gets_no_request() {
     let server = TlsServer::start().await;
@@ -122,7 +122,7 @@ async fn a_server_with_an_untrusted_certificate_gets_no_request() {
         .unwrap()
         .table("Tests");
     let error = table.insert(&Employee::ada()).await.unwrap_err();
-    // Nothing was sent, so nothing is in doubt.
+    // Nothing was sent, so the outcome is not ambiguous.
     assert_eq!(error.kind(), ErrorKind::Transport, "{error:?}");
     let told = format!("{error:?}").to_lowercase();
     assert!(told.contains("certificate"), "{told}");

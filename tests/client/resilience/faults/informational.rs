@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tablesdk::transport::ReqwestTransport;
 use tablesdk::{Error, RetryPolicy, SharedKey, TableServiceClient};
 
-/// A server that answers every request with `100 Continue` as fast as its connections take it.
+/// A server that sends `100 Continue` to every request, as fast as its connections permit.
 ///
 /// On threads of its own, since a client that is busy on a runtime of one thread would slow the flood down.
 fn flood() -> SocketAddr {
