@@ -104,13 +104,14 @@ fn alan() -> Contractor {
     }
 }
 
+fn dynamic<const N: usize>(id: &str, properties: [(&str, Value); N]) -> DynamicEntity {
+    DynamicEntity::new("Sales", id).with_properties(properties.into_iter().collect())
+}
+
 /// An entity type without a struct.
 fn ship() -> DynamicEntity {
-    let properties = [
-        ("EntityType", Value::from("Ship")),
-        ("masts", Value::Int32(3)),
-    ];
-    DynamicEntity::new("Sales", "3").with_properties(properties.into_iter().collect())
+    let kind = ("EntityType", Value::from("Ship"));
+    dynamic("3", [kind, ("masts", Value::Int32(3))])
 }
 
 fn freelancer() -> DynamicEntity {
@@ -120,7 +121,17 @@ fn freelancer() -> DynamicEntity {
         ("rate", Value::Int64(120)),
         ("visits", Value::Int32(7)),
     ];
-    DynamicEntity::new("Sales", "4").with_properties(properties.into_iter().collect())
+    dynamic("4", properties)
+}
+
+async fn raw(table: &TableClient, id: &str) -> DynamicEntity {
+    let entity = table.get::<DynamicEntity>(("Sales", id)).await;
+    entity.unwrap().unwrap().into_inner()
+}
+
+fn names(entity: &DynamicEntity) -> Vec<&str> {
+    let names = entity.properties().iter().map(|(name, _)| name);
+    names.collect()
 }
 
 async fn company(table: &TableClient) {
@@ -146,9 +157,8 @@ on_both_transports! {
     async fn the_entity_type_is_a_property(subject: Subject) {
         let table = subject.table().await;
         company(&table).await;
-        let raw = table.get::<DynamicEntity>(("Sales", "2")).await.unwrap().unwrap();
-        let names: Vec<_> = raw.properties().iter().map(|(name, _)| name).collect();
-        assert_eq!(names, ["EntityType", "name", "rate"]);
+        let raw = raw(&table, "2").await;
+        assert_eq!(names(&raw), ["EntityType", "name", "rate"]);
         assert_eq!(raw.properties().get("EntityType"), Some(&Value::from("Contractor")));
         // The rest does not contain the entity type.
         let alan = table.get::<Contractor>(("Sales", "2")).await.unwrap().unwrap();
@@ -242,8 +252,7 @@ on_both_transports! {
 
         let rows = table.query::<AnyRow>().collect().await.unwrap();
         let AnyRow::Other(other) = &*rows[3] else { panic!("{rows:?}") };
-        let names: Vec<_> = other.properties().iter().map(|(name, _)| name).collect();
-        assert_eq!(names, ["EntityType", "masts"]);
+        assert_eq!(names(other), ["EntityType", "masts"]);
         assert_eq!(table.query::<AnyRow>().known_types().count().await.unwrap(), 3);
     }
 
@@ -256,7 +265,7 @@ on_both_transports! {
         assert!(matches!(&*rows[3], AnyRow::Person(Person::Contractor(grace)) if grace.rate == 120));
         let people = table.query::<Person>().known_types().collect().await.unwrap();
         assert_eq!(people.len(), 3);
-        assert!(table.query::<Person>().collect().await.is_err(), "the department is no person");
+        assert!(table.query::<Person>().collect().await.is_err(), "there is a department");
         let query = table.query::<AnyRow>().filter(|row| row.person.employee.salary.ge(1.0) | row.person.is_contractor());
         assert_eq!(query.count().await.unwrap(), 3);
     }
@@ -267,10 +276,10 @@ on_both_transports! {
         let mut grace = table.get::<Row>(("Sales", "4")).await.unwrap().unwrap();
         let Row::Contractor(contractor) = &mut *grace else { panic!("{grace:?}") };
         assert_eq!(contractor.other.get("visits"), Some(&Value::Int32(7)));
-        assert_eq!(contractor.other.len(), 1, "the type is no rest");
+        assert_eq!(contractor.other.len(), 1, "the rest does not contain the type");
         contractor.rate = 130;
         table.replace(&mut grace).await.unwrap();
-        let raw = table.get::<DynamicEntity>(("Sales", "4")).await.unwrap().unwrap();
+        let raw = raw(&table, "4").await;
         assert_eq!(raw.properties().get("EntityType"), Some(&Value::from("Contractor")));
         assert_eq!(raw.properties().get("visits"), Some(&Value::Int32(7)));
         // The struct has its own alias, and not that of the variant.
@@ -311,24 +320,21 @@ on_both_transports! {
 
     async fn modify_keeps_unknown_properties_of_an_enum(subject: Subject) {
         let table = subject.table().await;
-        let mut raw = DynamicEntity::from_entity(&ada()).unwrap();
-        raw.properties_mut().set("desk", 12);
-        table.insert(&raw).await.unwrap();
+        let mut with_desk = DynamicEntity::from_entity(&ada()).unwrap();
+        with_desk.properties_mut().set("desk", 12);
+        table.insert(&with_desk).await.unwrap();
         table.modify(("Sales", "1"), |row: &mut Row| {
             let Row::Employee(employee) = row else { return Err("no employee".into()) };
             employee.salary = None;
             Ok(())
         }).await.unwrap();
-        let names = |row: &DynamicEntity| row.properties().iter().map(|(name, _)| name.to_owned()).collect::<Vec<_>>();
-        let read = table.get::<DynamicEntity>(("Sales", "1")).await.unwrap().unwrap();
-        assert_eq!(names(&read), ["EntityType", "name", "Home_city", "desk"]);
+        assert_eq!(names(&raw(&table, "1").await), ["EntityType", "name", "Home_city", "desk"]);
 
         table.modify(("Sales", "1"), |row: &mut Row| {
             *row = Row::Department(Department { id: "Sales".into(), row: "1".into(), title: "Desks".into() });
             Ok(())
         }).await.unwrap();
-        let read = table.get::<DynamicEntity>(("Sales", "1")).await.unwrap().unwrap();
-        assert_eq!(names(&read), ["EntityType", "title", "desk"]);
+        assert_eq!(names(&raw(&table, "1").await), ["EntityType", "title", "desk"]);
         // An entity of another type is not modified.
         let error = table.modify(("Sales", "1"), |_: &mut Employee| Ok(())).await.unwrap_err();
         assert!(format!("{error:?}").contains("\"Department\""), "{error:?}");
@@ -537,8 +543,7 @@ on_both_transports! {
         });
         modified.await.unwrap();
         let raw = table.get::<DynamicEntity>(("UK", "1")).await.unwrap().unwrap();
-        let names: Vec<_> = raw.properties().iter().map(|(name, _)| name).collect();
-        assert_eq!(names, ["EntityType", "initials", "last", "desk"]);
+        assert_eq!(names(&raw), ["EntityType", "initials", "last", "desk"]);
         assert_eq!(raw.properties().get("EntityType"), Some(&Value::from("Person.v3")));
     }
 

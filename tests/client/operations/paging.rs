@@ -41,7 +41,7 @@ fn entities(random: &mut fastrand::Rng) -> Vec<DynamicEntity> {
 }
 
 async fn filled(server: &TableServer, rows: &[DynamicEntity]) -> TableClient {
-    let subject = client(&server);
+    let subject = client(server);
     let table = subject.table("Tests");
     table.create_table().await.unwrap();
     let report = table
@@ -82,7 +82,7 @@ async fn by_tokens(server: &TableServer, query: impl Fn(&TableClient) -> Query) 
     let mut rows = Vec::new();
     let mut token: Option<PageToken> = None;
     loop {
-        let service = client(&server);
+        let service = client(server);
         let page = query(&service.table("Tests")).page(token).await.unwrap();
         rows.extend(plain(&page.items));
         let Some(next) = page.next else {

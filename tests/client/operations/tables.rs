@@ -104,7 +104,8 @@ async fn a_table_does_not_exist_because_a_proxy_responds_with_success() {
 
 #[tokio::test]
 async fn more_tables_than_a_page_are_all_listed() {
-    let service = Subject::in_process().service;
+    let subject = Subject::in_process();
+    let service = &subject.service;
     for index in 0..1001 {
         let table = service.table(format!("table{index:04}"));
         table.create_table().await.unwrap();

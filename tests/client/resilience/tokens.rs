@@ -72,11 +72,18 @@ impl TokenCredential for Shared {
 /// A server that accepts these tokens. Its clock is that of the test.
 fn accepting(clock: &TestClock, tokens: &Arc<Mutex<Vec<String>>>) -> TableServer {
     let tokens = Arc::clone(tokens);
-    let verify =
-        move |_: &str, token: &str| match tokens.lock().unwrap().contains(&token.to_owned()) {
-            true => Ok(TokenGrant::all()),
-            false => Err(TokenRefusal::Invalid),
-        };
+    let verify = move |_: &str, token: &str| {
+        if tokens
+            .lock()
+            .unwrap()
+            .iter()
+            .any(|accepted| accepted == token)
+        {
+            Ok(TokenGrant::all())
+        } else {
+            Err(TokenRefusal::Invalid)
+        }
+    };
     let builder = TableServer::builder().clock(clock.clone());
     builder.token_verifier(verify).in_process().unwrap()
 }

@@ -144,7 +144,7 @@ impl Scene<'_> {
 type State = Option<(String, i32)>;
 
 async fn state(table: &TableClient) -> State {
-    let row = Employee::find(&table).await;
+    let row = Employee::find(table).await;
     row.map(|row| (row.name.clone(), row.age))
 }
 
