@@ -38,7 +38,7 @@ impl PipelineHandle {
     }
 
     pub(super) fn time_limit(&self) -> Duration {
-        self.deadline.unwrap_or(self.policy().deadline)
+        self.deadline.unwrap_or_else(|| self.policy().deadline)
     }
 
     /// Whether the options of the call allow a request.
