@@ -7,14 +7,14 @@ use std::fmt;
 use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
 use tablesdk_protocol::operation::batch::Request;
 use tablesdk_protocol::operation::update_entity::Mode;
-use tablesdk_protocol::{ETag, EntityKey, IfMatch, PartitionKey, TableName};
+use tablesdk_protocol::{ETag, IfMatch, PartitionKey};
 
-use super::update_entity::{encode_stored, operation};
+use super::update_entity::encode_stored;
 use super::write::ambiguous_write::resolve;
-use super::write::change::EntityChange;
+use super::write::change::{ChangeKind, EntityChange};
 use super::write::exactly_once::{self, KeepMarker};
 use super::write::transaction::Transaction;
-use super::{EncodedEntity, check_condition, refused};
+use super::{EncodedEntity, refused};
 use crate::entity::key::IntoEntityKey;
 use crate::entity::{EntityError, Stored, WritableEntity};
 use crate::error::{CurrentState, Error};
@@ -61,7 +61,7 @@ use crate::pipeline::{OperationRun, Table, random_guid};
 #[must_use = "a batch does nothing until awaited"]
 pub struct Batch<'e> {
     table: Table,
-    target: Result<(TableName, PartitionKey), Error>,
+    partition: Result<PartitionKey, Error>,
     items: Vec<Item<'e>>,
     /// The first error of a change.
     refused_change: Option<Error>,
@@ -79,12 +79,9 @@ type Written<'e> = Box<dyn FnOnce(ETag) + Send + 'e>;
 impl<'e> Batch<'e> {
     pub(crate) fn new(table: Table, partition: Result<PartitionKey, EntityError>) -> Self {
         let partition = partition.map_err(|error| refused(OPERATION, error));
-        let target = table
-            .checked_name(OPERATION)
-            .and_then(|name| Ok((name, partition?)));
         Self {
+            partition: table.checked_name(OPERATION).and(partition),
             table,
-            target,
             items: Vec::new(),
             refused_change: None,
             exactly_once: None,
@@ -103,33 +100,30 @@ impl<'e> Batch<'e> {
 
     /// Inserts an entity that must not exist yet.
     pub fn insert<E: WritableEntity>(self, entity: &E) -> Self {
-        self.insert_encoded(EncodedEntity::new(INSERT, entity))
-    }
-
-    pub(super) fn insert_encoded(self, encoded: Result<EncodedEntity, Error>) -> Self {
-        self.add(INSERT, encoded, |table, entity| {
-            (EntityChange::insert(table, entity), None)
-        })
+        self.write(ChangeKind::Insert, entity)
     }
 
     /// Inserts an entity, or replaces the existing one, whatever its version.
     pub fn upsert_replace<E: WritableEntity>(self, entity: &E) -> Self {
-        self.write(Mode::Replace, None, entity)
+        self.write(ChangeKind::Update(Mode::Replace, None), entity)
     }
 
     /// Inserts an entity, or merges it into the existing one, whatever its version.
     pub fn upsert_merge<E: WritableEntity>(self, entity: &E) -> Self {
-        self.write(Mode::Merge, None, entity)
+        self.write(ChangeKind::Update(Mode::Merge, None), entity)
     }
 
     /// Replaces an entity that must exist, whatever its version.
     pub fn replace_unconditional<E: WritableEntity>(self, entity: &E) -> Self {
-        self.write(Mode::Replace, Some(IfMatch::Any), entity)
+        self.write(
+            ChangeKind::Update(Mode::Replace, Some(IfMatch::Any)),
+            entity,
+        )
     }
 
     /// Merges into an entity that must exist, whatever its version.
     pub fn merge_unconditional<E: WritableEntity>(self, entity: &E) -> Self {
-        self.write(Mode::Merge, Some(IfMatch::Any), entity)
+        self.write(ChangeKind::Update(Mode::Merge, Some(IfMatch::Any)), entity)
     }
 
     /// Replaces an entity if its stored version is the one that was read. The new ETag is put into `entity` when the batch has
@@ -146,25 +140,28 @@ impl<'e> Batch<'e> {
 
     /// Deletes an entity that must exist, whatever its version.
     pub fn delete(self, key: impl IntoEntityKey) -> Self {
+        let kind = ChangeKind::Delete(IfMatch::Any);
         let key = key.into_entity_key();
-        self.delete_if(key.map_err(|error| refused(DELETE, error)), IfMatch::Any)
+        let key = key.map_err(|error| refused(kind.operation(), error));
+        self.add(kind, key.map(EncodedEntity::of_key), None)
     }
 
     /// Deletes an entity if its stored version is the one that was read.
     pub fn delete_stored<E>(self, entity: &Stored<E>) -> Self {
-        let if_match = IfMatch::ETag(entity.etag().clone());
-        self.delete_if(Ok(entity.key().clone()), if_match)
+        let kind = ChangeKind::Delete(IfMatch::ETag(entity.etag().clone()));
+        let entity = EncodedEntity::of_key(entity.key().clone());
+        self.add(kind, Ok(entity), None)
     }
 
     async fn run(self) -> Result<BatchResult, Error> {
         let Self {
             table,
-            target,
+            partition,
             items,
             refused_change,
             exactly_once,
         } = self;
-        target?;
+        partition?;
         if let Some(error) = refused_change {
             return Err(error);
         }
@@ -190,45 +187,16 @@ impl<'e> Batch<'e> {
         Ok(BatchResult { etags })
     }
 
-    fn write<E: WritableEntity>(self, mode: Mode, if_match: Option<IfMatch>, entity: &E) -> Self {
-        let encoded = EncodedEntity::new(operation(mode, if_match.as_ref()), entity);
-        self.write_encoded(mode, if_match, encoded)
-    }
-
-    pub(super) fn write_encoded(
-        self,
-        mode: Mode,
-        if_match: Option<IfMatch>,
-        encoded: Result<EncodedEntity, Error>,
-    ) -> Self {
-        let operation = operation(mode, if_match.as_ref());
-        self.add(operation, encoded, |table, entity| {
-            (EntityChange::update(table, mode, if_match, entity), None)
-        })
+    fn write<E: WritableEntity>(self, kind: ChangeKind, entity: &E) -> Self {
+        let entity = EncodedEntity::new(kind.operation(), entity);
+        self.add(kind, entity, None)
     }
 
     fn write_stored<E: WritableEntity>(self, mode: Mode, entity: &'e mut Stored<E>) -> Self {
         let if_match = IfMatch::ETag(entity.etag().clone());
-        let operation = operation(mode, Some(&if_match));
-        let encoded = encode_stored(operation, entity).and_then(|encoded| {
-            check_condition(operation, &if_match).map_err(|error| error.with_key(&encoded.key))?;
-            Ok(encoded)
-        });
-        self.add(operation, encoded, |table, encoded| {
-            let written: Written<'e> = Box::new(move |etag| entity.written(etag));
-            let change = EntityChange::update(table, mode, Some(if_match), encoded);
-            (change, Some(written))
-        })
-    }
-
-    pub(super) fn delete_if(self, key: Result<EntityKey, Error>, if_match: IfMatch) -> Self {
-        let key = key.and_then(|key| {
-            check_condition(DELETE, &if_match).map_err(|error| error.with_key(&key))?;
-            Ok(key)
-        });
-        self.add(DELETE, key, |table, key| {
-            (EntityChange::delete(table, key, if_match), None)
-        })
+        let kind = ChangeKind::Update(mode, Some(if_match));
+        let encoded = encode_stored(kind.operation(), entity);
+        self.add(kind, encoded, Some(Box::new(|etag| entity.written(etag))))
     }
 
     /// The size of the request with the changes so far.
@@ -241,17 +209,18 @@ impl<'e> Batch<'e> {
         request.body().len()
     }
 
-    fn add<T>(
+    pub(super) fn add(
         mut self,
-        operation: &'static str,
-        input: Result<T, Error>,
-        change: impl FnOnce(TableName, T) -> (EntityChange, Option<Written<'e>>),
+        kind: ChangeKind,
+        entity: Result<EncodedEntity, Error>,
+        written: Option<Written<'e>>,
     ) -> Self {
-        let (Ok((table, partition)), None) = (&self.target, &self.refused_change) else {
+        let (Ok(partition), None) = (&self.partition, &self.refused_change) else {
             return self;
         };
-        let item = input.and_then(|input| {
-            let (change, written) = change(table.clone(), input);
+        let operation = kind.operation();
+        let item = entity.and_then(|entity| {
+            let change = EntityChange::new(operation, &self.table, kind, entity)?;
             let key = &change.key;
             let problem = if key.partition_key() != partition {
                 BatchProblem::Partition {
@@ -291,10 +260,10 @@ exactly_once_options!(
 impl fmt::Debug for Batch<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let changes = self.items.iter().map(|item| &item.change);
-        let changes = changes.map(|change| (change.operation(), &change.key));
+        let changes = changes.map(|change| (change.operation, &change.key));
         f.debug_struct("Batch")
             .field("table", &self.table)
-            .field("target", &self.target)
+            .field("partition", &self.partition)
             .field("changes", &changes.collect::<Vec<_>>())
             .field("refused", &self.refused_change)
             .finish()
@@ -347,7 +316,7 @@ async fn send(
     let Some(change) = error.batch_index().and_then(|index| changes.get(index)) else {
         return Err(as_a_whole(error));
     };
-    let error = error.for_change(change.operation());
+    let error = error.for_change(change.operation);
     let (current, error) = resolve(run, change, error).await?;
     Err(error.into_outcome_unknown(current))
 }
@@ -376,5 +345,3 @@ enum BatchProblem {
 }
 
 const OPERATION: &str = "batch";
-const DELETE: &str = "delete entity";
-const INSERT: &str = "insert entity";

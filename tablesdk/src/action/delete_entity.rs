@@ -2,9 +2,9 @@
 
 use tablesdk_protocol::{EntityKey, IfMatch};
 
-use super::write::change::EntityChange;
+use super::write::change::{ChangeKind, EntityChange};
 use super::write::exactly_once::KeepMarker;
-use super::{check_condition, refused};
+use super::{EncodedEntity, refused};
 use crate::entity::EntityError;
 use crate::error::Error;
 use crate::pipeline::Table;
@@ -47,8 +47,9 @@ impl DeleteEntity {
 
     async fn run(self) -> Result<bool, Error> {
         let key = self.key.map_err(|error| refused(OPERATION, error))?;
-        check_condition(OPERATION, &self.if_match).map_err(|error| error.with_key(&key))?;
-        let change = EntityChange::delete(self.table.checked_name(OPERATION)?, key, self.if_match);
+        let kind = ChangeKind::Delete(self.if_match);
+        let entity = EncodedEntity::of_key(key);
+        let change = EntityChange::new(OPERATION, &self.table, kind, entity)?;
         let mut run = self.table.begin(OPERATION);
         let deleted = match change.write(&mut run, self.exactly_once).await {
             Ok(_) => Ok(true),

@@ -10,7 +10,7 @@ use tablesdk_protocol::{ETag, EntityKey, Timestamp};
 use super::EncodedEntity;
 use super::get_entity::{fetch, stored};
 use super::write::ambiguous_write::malformed_success;
-use super::write::change::EntityChange;
+use super::write::change::{ChangeKind, EntityChange};
 use super::write::exactly_once::KeepMarker;
 use crate::entity::{PropertyReader, Stored, TableEntity, WritableEntity};
 use crate::error::Error;
@@ -59,7 +59,7 @@ impl<E: WritableEntity> InsertEntity<E> {
             let error = Error::input(Unreadable { source: error });
             error.with_operation(OPERATION).with_key(&key)
         })?;
-        let change = EntityChange::insert(self.table.checked_name(OPERATION)?, entity);
+        let change = EntityChange::new(OPERATION, &self.table, ChangeKind::Insert, entity)?;
         let mut run = self.table.begin(OPERATION);
         let stored = match change.write(&mut run, self.exactly_once).await {
             // What was sent is what is stored, and is not read over the network again. It is decoded as a response would be, so that

@@ -10,6 +10,7 @@ use tablesdk_protocol::{EntityKey, IfMatch, Value};
 use super::EncodedEntity;
 use super::get_entity::fetch;
 use super::update_entity::send;
+use super::write::change::ChangeKind;
 use super::write::exactly_once::KeepMarker;
 use crate::entity::{EntityError, Stored, WritableEntity, values_of, write_values};
 use crate::error::Error;
@@ -109,9 +110,9 @@ where
             };
             (self.change)(&mut stored).map_err(|error| failed(Error::caller(error)))?;
             let encoded = encode(&stored, rest).map_err(|error| failed(Error::input(error)))?;
-            let if_match = Some(IfMatch::ETag(stored.etag().clone()));
-            let (mode, once) = (Mode::Replace, self.exactly_once);
-            match send(run, &self.table, mode, if_match, encoded, once).await {
+            let if_match = IfMatch::ETag(stored.etag().clone());
+            let kind = ChangeKind::Update(Mode::Replace, Some(if_match));
+            match send(run, &self.table, kind, encoded, self.exactly_once).await {
                 Ok(etag) => {
                     stored.written(etag);
                     return Ok(stored);

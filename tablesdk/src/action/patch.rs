@@ -8,6 +8,7 @@ use tablesdk_protocol::{ETag, EntityKey, IfMatch, KeyPartName, Value};
 
 use super::EncodedEntity;
 use super::update_entity::send;
+use super::write::change::ChangeKind;
 use crate::entity::{EntityError, Field, TableEntity, ValueError, write_values};
 use crate::error::Error;
 use crate::pipeline::Table;
@@ -88,8 +89,8 @@ impl<E: TableEntity> Patch<E> {
         let body = write_values(&key, &values).map_err(|error| failed(Error::input(error)))?;
         let entity = EncodedEntity { key, body };
         let mut run = self.table.begin(OPERATION);
-        let if_match = Some(IfMatch::Any);
-        let etag = send(&mut run, &self.table, Mode::Merge, if_match, entity, None).await;
+        let kind = ChangeKind::Update(Mode::Merge, Some(IfMatch::Any));
+        let etag = send(&mut run, &self.table, kind, entity, None).await;
         run.end(etag)
     }
 }

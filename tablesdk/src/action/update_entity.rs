@@ -1,14 +1,13 @@
 //! `replace`, `merge`, the upserts and the unconditional writes: Update, Merge, Insert Or Replace and Insert Or Merge Entity.
 
-use bytes::Bytes;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{ETag, IfMatch};
 
+use super::EncodedEntity;
 use super::write::ambiguous_write::malformed_success;
-use super::write::change::EntityChange;
+use super::write::change::{ChangeKind, EntityChange};
 use super::write::changed_only::changes;
 use super::write::exactly_once::KeepMarker;
-use super::{EncodedEntity, check_condition};
 use crate::entity::{Stored, WritableEntity, write_entity};
 use crate::error::Error;
 use crate::pipeline::{OperationRun, Table};
@@ -30,8 +29,7 @@ use crate::pipeline::{OperationRun, Table};
 #[must_use = "actions do nothing until awaited"]
 pub struct WriteEntity {
     table: Table,
-    mode: Mode,
-    if_match: Option<IfMatch>,
+    kind: ChangeKind,
     entity: Result<EncodedEntity, Error>,
 }
 
@@ -42,8 +40,13 @@ impl WriteEntity {
         if_match: Option<IfMatch>,
         entity: &E,
     ) -> Self {
-        let entity = EncodedEntity::new(operation(mode, if_match.as_ref()), entity);
-        Self::encoded(table, mode, if_match, entity)
+        let kind = ChangeKind::Update(mode, if_match);
+        let entity = EncodedEntity::new(kind.operation(), entity);
+        Self {
+            table,
+            kind,
+            entity,
+        }
     }
 
     pub(super) const fn encoded(
@@ -54,17 +57,15 @@ impl WriteEntity {
     ) -> Self {
         Self {
             table,
-            mode,
-            if_match,
+            kind: ChangeKind::Update(mode, if_match),
             entity,
         }
     }
 
     async fn run(self) -> Result<ETag, Error> {
-        let (mode, if_match) = (self.mode, self.if_match);
         let entity = self.entity?;
-        let mut run = self.table.begin(operation(mode, if_match.as_ref()));
-        let etag = send(&mut run, &self.table, mode, if_match, entity, None).await;
+        let mut run = self.table.begin(self.kind.operation());
+        let etag = send(&mut run, &self.table, self.kind, entity, None).await;
         run.end(etag)
     }
 }
@@ -143,25 +144,26 @@ impl<'e, E: WritableEntity> UpdateEntity<'e, E> {
             exactly_once,
         } = self;
         let if_match = IfMatch::ETag(entity.etag().clone());
+        let kind = ChangeKind::Update(mode, Some(if_match.clone()));
         let update = if changed_only {
             changes(mode, entity)
         } else {
-            whole(mode, entity).map(Some)
+            let encoded = encode_stored(kind.operation(), entity);
+            encoded.map(|encoded| Some((mode, encoded, None)))
         };
         let update = update.map_err(|error| {
-            let operation = operation(mode, Some(&if_match));
-            error.with_operation(operation).with_key(entity.key())
+            let error = error.with_operation(kind.operation());
+            error.with_key(entity.key())
         });
         async move {
-            let Some(update) = update? else {
+            let Some((mode, encoded, after)) = update? else {
                 return Ok(());
             };
-            let (mode, if_match) = (update.mode, Some(if_match));
-            let mut run = table.begin(operation(mode, if_match.as_ref()));
-            let encoded = update.encoded;
-            let etag = send(&mut run, &table, mode, if_match, encoded, exactly_once).await;
+            let kind = ChangeKind::Update(mode, Some(if_match));
+            let mut run = table.begin(kind.operation());
+            let etag = send(&mut run, &table, kind, encoded, exactly_once).await;
             entity.written(run.end(etag)?);
-            if let Some(content) = update.after {
+            if let Some(content) = after {
                 entity.track(content);
             }
             Ok(())
@@ -175,22 +177,6 @@ exactly_once_options!(
     /// Determines the outcome even when responses are lost. See [the guide](crate::guide::errors_and_retries#exactly-once) for what
     /// it costs.
 );
-
-/// What an update sends.
-pub(super) struct Update {
-    pub(super) mode: Mode,
-    pub(super) encoded: EncodedEntity,
-    /// What is stored after it, where the entity is tracked.
-    pub(super) after: Option<Bytes>,
-}
-
-fn whole<E: WritableEntity>(mode: Mode, entity: &Stored<E>) -> Result<Update, Error> {
-    Ok(Update {
-        mode,
-        encoded: encode_stored(operation(mode, Some(&IfMatch::Any)), entity)?,
-        after: None,
-    })
-}
 
 pub(super) fn encode_stored<E: WritableEntity>(
     operation: &'static str,
@@ -210,26 +196,11 @@ pub(super) fn encode_stored<E: WritableEntity>(
 pub(super) async fn send(
     run: &mut OperationRun<'_>,
     table: &Table,
-    mode: Mode,
-    if_match: Option<IfMatch>,
+    kind: ChangeKind,
     entity: EncodedEntity,
     exactly_once: Option<KeepMarker>,
 ) -> Result<ETag, Error> {
-    let operation = run.operation();
-    if let Some(if_match) = &if_match {
-        check_condition(operation, if_match).map_err(|error| error.with_key(&entity.key))?;
-    }
-    let table = table.checked_name(operation)?;
-    let change = EntityChange::update(table, mode, if_match, entity);
+    let change = EntityChange::new(run.operation(), table, kind, entity)?;
     let etag = change.write(run, exactly_once).await?;
     etag.ok_or_else(|| run.annotate(malformed_success("the response has no ETag")))
-}
-
-pub(super) const fn operation(mode: Mode, if_match: Option<&IfMatch>) -> &'static str {
-    match (mode, if_match) {
-        (Mode::Merge, Some(_)) => "merge entity",
-        (Mode::Merge, None) => "insert or merge entity",
-        (Mode::Replace, Some(_)) => "replace entity",
-        (Mode::Replace, None) => "insert or replace entity",
-    }
 }

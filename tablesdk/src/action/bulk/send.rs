@@ -8,6 +8,7 @@ use tablesdk_protocol::{ErrorCode, IfMatch, PartitionKey};
 
 use super::pack::{Item, Measure};
 use super::report::{BulkFailure, Outcome};
+use crate::action::write::change::ChangeKind;
 use crate::action::{Batch, DeleteEntity, EncodedEntity, InsertEntity, WriteEntity};
 use crate::entity::DynamicEntity;
 use crate::error::{CurrentState, Error, ErrorKind};
@@ -195,10 +196,13 @@ impl Item {
 
 fn batch(table: &Table, verb: Verb, partition: PartitionKey, items: &[Item]) -> Batch<'static> {
     let batch = Batch::new(table.clone(), Ok(partition));
-    items.iter().fold(batch, |batch, item| match verb {
-        Verb::Delete => batch.delete_if(Ok(item.key.clone()), item.if_match()),
-        Verb::Insert => batch.insert_encoded(Ok(item.encoded())),
-        Verb::Upsert(mode) => batch.write_encoded(mode, None, Ok(item.encoded())),
+    items.iter().fold(batch, |batch, item| {
+        let kind = match verb {
+            Verb::Delete => ChangeKind::Delete(item.if_match()),
+            Verb::Insert => ChangeKind::Insert,
+            Verb::Upsert(mode) => ChangeKind::Update(mode, None),
+        };
+        batch.add(kind, Ok(item.encoded()), None)
     })
 }
 

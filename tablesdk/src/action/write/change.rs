@@ -12,70 +12,88 @@ use tablesdk_protocol::{ETag, EntityKey, ErrorCode, IfMatch, TableName};
 
 use super::ambiguous_write::{check_status, malformed_success, resolve};
 use super::exactly_once::{self, KeepMarker};
-use crate::action::EncodedEntity;
-use crate::action::update_entity::operation;
+use crate::action::{EncodedEntity, check_condition};
 use crate::error::{CurrentState, Error};
-use crate::pipeline::{Effect, OperationRun};
+use crate::pipeline::{Effect, OperationRun, Table};
+
+/// What a change does to its entity.
+#[derive(Clone, Debug)]
+pub(in crate::action) enum ChangeKind {
+    Delete(IfMatch),
+    Insert,
+    /// Replaces or merges. Without a condition, it also inserts.
+    Update(Mode, Option<IfMatch>),
+}
+
+impl ChangeKind {
+    /// The operation that carries it out alone.
+    pub(in crate::action) const fn operation(&self) -> &'static str {
+        match self {
+            Self::Delete(_) => "delete entity",
+            Self::Insert => "insert entity",
+            Self::Update(Mode::Merge, Some(_)) => "merge entity",
+            Self::Update(Mode::Merge, None) => "insert or merge entity",
+            Self::Update(Mode::Replace, Some(_)) => "replace entity",
+            Self::Update(Mode::Replace, None) => "insert or replace entity",
+        }
+    }
+}
 
 /// A change of one entity.
 pub(in crate::action) struct EntityChange {
     pub(in crate::action) key: EntityKey,
     pub(in crate::action) change: Change,
+    /// The operation that carries it out alone.
+    pub(in crate::action) operation: &'static str,
 }
 
 impl EntityChange {
-    pub(in crate::action) fn insert(table: TableName, entity: EncodedEntity) -> Self {
-        Self {
-            key: entity.key,
-            change: Change::Insert(insert_entity::Request {
+    /// A change as a part of an operation. Refuses the name of a table or an ETag that cannot be sent.
+    pub(in crate::action) fn new(
+        operation: &'static str,
+        table: &Table,
+        kind: ChangeKind,
+        entity: EncodedEntity,
+    ) -> Result<Self, Error> {
+        if let ChangeKind::Delete(if_match) | ChangeKind::Update(_, Some(if_match)) = &kind {
+            check_condition(operation, if_match).map_err(|error| error.with_key(&entity.key))?;
+        }
+        Ok(Self::of(table.checked_name(operation)?, kind, entity))
+    }
+
+    /// A change that can be sent.
+    pub(in crate::action) fn of(table: TableName, kind: ChangeKind, entity: EncodedEntity) -> Self {
+        let EncodedEntity { key, body } = entity;
+        let operation = kind.operation();
+        let change = match kind {
+            ChangeKind::Delete(if_match) => Change::Delete(delete_entity::Request {
                 table,
-                entity: EntityBody::from_bytes(entity.body),
+                key: key.clone(),
+                if_match,
+            }),
+            ChangeKind::Insert => Change::Insert(insert_entity::Request {
+                table,
+                entity: EntityBody::from_bytes(body),
                 prefer: Prefer::ReturnNoContent,
                 level: MetadataLevel::Minimal,
             }),
-        }
-    }
-
-    pub(in crate::action) fn update(
-        table: TableName,
-        mode: Mode,
-        if_match: Option<IfMatch>,
-        entity: EncodedEntity,
-    ) -> Self {
-        Self {
-            key: entity.key.clone(),
-            change: Change::Update(update_entity::Request {
+            ChangeKind::Update(mode, if_match) => Change::Update(update_entity::Request {
                 table,
-                key: entity.key,
+                key: key.clone(),
                 mode,
                 if_match,
-                entity: EntityBody::from_bytes(entity.body),
+                entity: EntityBody::from_bytes(body),
             }),
-        }
-    }
-
-    pub(in crate::action) fn delete(table: TableName, key: EntityKey, if_match: IfMatch) -> Self {
+        };
         Self {
-            key: key.clone(),
-            change: Change::Delete(delete_entity::Request {
-                table,
-                key,
-                if_match,
-            }),
+            key,
+            change,
+            operation,
         }
     }
 
     pub(in crate::action) const fn table(&self) -> &TableName {
         self.change.table()
-    }
-
-    /// The operation that carries it out alone.
-    pub(in crate::action) const fn operation(&self) -> &'static str {
-        match &self.change {
-            Change::Delete(_) => "delete entity",
-            Change::Insert(_) => "insert entity",
-            Change::Update(request) => operation(request.mode, request.if_match.as_ref()),
-        }
     }
 
     /// The content that is stored after the change, if the entity exists then.

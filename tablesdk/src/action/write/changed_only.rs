@@ -1,14 +1,17 @@
 //! `changed_only`: what differs between an entity and the properties that were read with `tracked`. Sends nothing.
 
+use bytes::Bytes;
 use tablesdk_protocol::Value;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::wire::json::read_entity;
 
 use crate::action::EncodedEntity;
 use crate::action::modify::{left_as_is, unmodelled};
-use crate::action::update_entity::Update;
 use crate::entity::{Stored, WritableEntity, values_of, write_values};
 use crate::error::Error;
+
+/// What an update sends: how, the entity, and the content that is stored after it, if the entity is tracked.
+type Update = (Mode, EncodedEntity, Option<Bytes>);
 
 /// The differences to the properties that were read; `None` if there are none.
 pub(in crate::action) fn changes<E: WritableEntity>(
@@ -60,11 +63,7 @@ pub(in crate::action) fn changes<E: WritableEntity>(
         let body = write_values(&key, &changed).map_err(Error::input)?;
         (Mode::Merge, body)
     };
-    Ok(Some(Update {
-        mode,
-        encoded: EncodedEntity { key, body },
-        after: Some(after),
-    }))
+    Ok(Some((mode, EncodedEntity { key, body }, Some(after))))
 }
 
 #[derive(Clone, Copy, Debug, thiserror::Error)]

@@ -16,7 +16,7 @@ use tablesdk_protocol::wire::json::{JsonEntity, read_entity};
 use tablesdk_protocol::{ETag, EntityKey, ErrorCode, Guid, IfMatch, TableName, Value};
 
 use super::ambiguous_write::{check_status, read_current};
-use super::change::EntityChange;
+use super::change::{ChangeKind, EntityChange};
 use super::transaction::Transaction;
 use crate::action::{EncodedEntity, get_entity};
 use crate::entity::write_values;
@@ -183,7 +183,11 @@ impl<'t> Marker<'t> {
         let body = write_values(&self.key, &values).map_err(Error::input)?;
         let key = self.key.clone();
         let entity = EncodedEntity { key, body };
-        Ok(EntityChange::insert(self.table.clone(), entity))
+        Ok(EntityChange::of(
+            self.table.clone(),
+            ChangeKind::Insert,
+            entity,
+        ))
     }
 
     /// Determines the outcome of the changes once and for all.
@@ -222,8 +226,9 @@ impl<'t> Marker<'t> {
 
     /// Deletes the marker, if the first attempt succeeds: the changes were carried out in any case.
     async fn delete(&self, run: &mut OperationRun<'_>) {
-        let key = self.key.clone();
-        let delete = EntityChange::delete(self.table.clone(), key, IfMatch::Any);
+        let entity = EncodedEntity::of_key(self.key.clone());
+        let kind = ChangeKind::Delete(IfMatch::Any);
+        let delete = EntityChange::of(self.table.clone(), kind, entity);
         let request = delete.change.encode(&run.pipeline().endpoint);
         let options = SendOptions {
             attempts: Some(1),

@@ -10,10 +10,10 @@ use tablesdk_protocol::wire::json::{JsonEntity, JsonError, read_page};
 use tablesdk_protocol::{EntityKey, IfMatch, PartitionKey, TableName, Timestamp};
 
 use super::ambiguous_write::resolve_without_entity;
-use super::change::EntityChange;
+use super::change::{ChangeKind, EntityChange};
 use super::exactly_once::{KEEP_SECONDS, KeepMarker, PREFIX, PREFIX_END, is_marker};
 use crate::action::query::request::QueryRequest;
-use crate::action::{malformed, refused};
+use crate::action::{EncodedEntity, malformed, refused};
 use crate::entity::EntityError;
 use crate::error::Error;
 use crate::pipeline::{Effect, Table};
@@ -128,7 +128,8 @@ fn age(entity: &JsonEntity<'_>, now: Timestamp) -> Option<Duration> {
 
 /// Deletes a marker. `false` if it does not exist.
 async fn delete(client: &Table, table: &TableName, key: EntityKey) -> Result<bool, Error> {
-    let delete = EntityChange::delete(table.clone(), key, IfMatch::Any);
+    let (kind, entity) = (ChangeKind::Delete(IfMatch::Any), EncodedEntity::of_key(key));
+    let delete = EntityChange::of(table.clone(), kind, entity);
     let request = delete.change.encode(client.endpoint());
     match client.send(OPERATION, Effect::Write, &request).await {
         // Another client deleted it.
