@@ -30,7 +30,8 @@ async fn content(folder: &Path) -> Vec<String> {
     let server = TableServer::builder().data(folder, Durability::Sync);
     let server = server.in_process().unwrap();
     let transport = server.transport();
-    let service = Subject::with_transport(server, transport).service;
+    let subject = Subject::with_transport(server, transport);
+    let service = &subject.service;
     let mut lines = Vec::new();
     for name in service.tables().collect().await.unwrap() {
         lines.push(format!("{{\"table\":\"{name}\"}}"));

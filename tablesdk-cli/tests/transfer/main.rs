@@ -83,7 +83,10 @@ fn text(entity: &DynamicEntity) -> String {
 }
 
 /// Fills an account with every awkward entity, each by a request of its own.
-async fn fill(service: &TableServiceClient, is_wanted: impl Fn(&DynamicEntity) -> bool + Send) {
+async fn fill(
+    service: &TableServiceClient,
+    is_wanted: impl Fn(&DynamicEntity) -> bool + Send + Sync,
+) {
     for (name, entities) in awkward::tables() {
         let table = service.table(name);
         table.create_table().await.unwrap();
