@@ -115,7 +115,7 @@ pub(crate) async fn serve<S, H>(
     if let Some(tls) = exchange.shared.tls.as_ref().map(TlsIdentity::acceptor) {
         let mut stopping = stopping;
         let accepted = tokio::select! {
-            accepted = timeout(HEAD_WAIT_MAX, tls.accept(stream)) => accepted,
+            accepted = timeout(HEAD_WAIT_MAX, Box::pin(tls.accept(stream))) => accepted,
             () = exchange.state.evicted() => return,
             () = stopped(&mut stopping) => return,
         };

@@ -10,12 +10,12 @@ use tablesdk_protocol::auth::SharedKey;
 /// The accounts of the program: at least one.
 pub(crate) struct Accounts {
     pub(crate) keys: Vec<SharedKey>,
-    /// None was given, so this is the well-known one.
+    /// No account was given: this is the well-known one.
     pub(crate) is_default: bool,
 }
 
 impl Accounts {
-    /// The accounts that are given, or the well-known one where none is.
+    /// The accounts that are given, or else the well-known one.
     pub(crate) fn new(mut keys: Vec<SharedKey>) -> Self {
         let is_default = keys.is_empty();
         if is_default {
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn accounts_come_from_everywhere() {
+    fn accounts_come_from_options_file_and_environment() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("accounts");
         fs::write(&path, "# ours\n\n two:c2VjcmV0 \n").unwrap();
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_without_the_key() {
+    fn errors_name_the_source_without_the_key() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("accounts");
         fs::write(&path, "one:c2VjcmV0\ntwo:se!cret\n").unwrap();

@@ -59,7 +59,7 @@ fn back_up(source: &BackupSource, file: &Path, replaces: bool) -> Result<(), Box
     ))
 }
 
-/// Makes a file that only its owner may read: tables are in it.
+/// Creates a file that only its owner may read, because it contains tables.
 fn create_private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true);
@@ -68,7 +68,7 @@ fn create_private(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Writes a file that is there, under its name, as a whole or not at all.
+/// Writes a file that gets its name only when it is complete.
 fn write_whole<T>(
     file: &Path,
     replaces: bool,
@@ -187,5 +187,5 @@ fn say(text: &str) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// How long a server may take for the next part of a backup.
+/// The time limit for the next part of a backup.
 const RESPONSE_WAIT_MAX: Duration = Duration::from_secs(60);

@@ -29,6 +29,6 @@ pub(crate) fn raise(connections: NonZeroUsize) {
     let _ = connections;
 }
 
-/// Files beside connections: those of the store, and what the process has open at its start.
+/// Files in addition to connections: those of the data directory, and those that the process opens at its start.
 #[cfg(unix)]
 const OTHERS: u64 = 640;

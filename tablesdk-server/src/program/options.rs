@@ -24,8 +24,11 @@ pub(crate) struct ServeOptions {
     /// the key in the list of processes: see --account-file
     #[arg(long, value_name = "NAME:KEY")]
     pub(crate) account: Vec<String>,
-    /// Serve the accounts in this file, one NAME:KEY on each line. Alternative: set TABLESDK_SERVER_ACCOUNTS to NAME:KEY,NAME:KEY
-    #[arg(long, value_name = "FILE")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        help = "Serve the accounts in this file, one NAME:KEY on each line. Alternative: set TABLESDK_SERVER_ACCOUNTS to NAME:KEY,NAME:KEY"
+    )]
     pub(crate) account_file: Option<PathBuf>,
     /// Serve /health, /ready, /metrics and the subcommand `backup` on this port of 127.0.0.1, to all clients on this machine,
     /// without authentication; 0 selects a free port
@@ -55,9 +58,12 @@ pub(crate) struct ServeOptions {
     /// Allow the well-known key on an address that other machines can reach
     #[arg(long)]
     pub(crate) allow_well_known_key: bool,
-    /// Log filter: off, error, warn, info (each request), debug or trace; or per target, for example
-    /// warn,tablesdk_server::request=info
-    #[arg(long, value_name = "FILTER", default_value = "warn")]
+    #[arg(
+        long,
+        value_name = "FILTER",
+        default_value = "warn",
+        help = "Log filter: off, error, warn, info (each request), debug or trace; or per target, for example warn,tablesdk_server::request=info"
+    )]
     pub(crate) log: Targets,
     /// Log format: plain text, or one JSON object on each line
     #[arg(long, value_name = "FORMAT", default_value = "text")]

@@ -15,7 +15,7 @@ use super::options::{LogFormat, ServeOptions};
 use super::{NAME, open_files, signals};
 
 pub(crate) fn run(options: &ServeOptions) -> Result<(), Box<dyn Error>> {
-    // Once, and before signals are caught: a file may be a pipe, which can be read only once and may keep the program waiting.
+    // Read once, and before signals are caught: a file may be a pipe, which can be read only once and may block.
     let accounts = accounts(options)?;
     let tls = tls(options)?;
     check_host(options, &accounts)?;
@@ -91,7 +91,7 @@ async fn serve(
     let _ = stop.await;
     let stopped = server.shutdown().await;
     if let Some(path) = &options.port_file {
-        // It may be gone.
+        // The file may have been removed.
         let _ = std::fs::remove_file(path);
     }
     Ok(stopped?)
@@ -140,9 +140,9 @@ fn tls(options: &ServeOptions) -> Result<Option<TlsIdentity>, String> {
     })
 }
 
-/// Refuses the well-known key, of whichever account, on an address that other machines can reach.
+/// Refuses the well-known key of any account on an address that other machines can reach.
 fn check_host(options: &ServeOptions, accounts: &Accounts) -> Result<(), String> {
-    // `is_loopback` knows no IPv4 address in the form of IPv6.
+    // `is_loopback` does not recognize an IPv4 address in the form of IPv6.
     if options.host.to_canonical().is_loopback() || options.allow_well_known_key {
         return Ok(());
     }
@@ -158,7 +158,7 @@ fn check_host(options: &ServeOptions, accounts: &Accounts) -> Result<(), String>
     ))
 }
 
-/// Says which flag helps, where one does.
+/// Adds the option that helps, if there is one.
 fn with_advice(error: &io::Error) -> String {
     let advice = match error.kind() {
         io::ErrorKind::AddrInUse => {

@@ -1,6 +1,6 @@
 //! The few bodies that are XML: stored access policies, service properties, statistics and the metadata document.
 //!
-//! serde derives how a document is read and written. Before that, [`plain`] bounds its size and depth and refuses document types
+//! serde derives how a document is read and written. Before that, `plain.rs` bounds its size and depth and refuses document types
 //! and entities. A document is valid as a whole or refused: it has no unknown and no repeated elements. See
 //! <https://learn.microsoft.com/rest/api/storageservices/set-table-acl>.
 

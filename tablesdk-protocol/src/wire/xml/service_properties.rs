@@ -132,7 +132,7 @@ pub fn read_service_properties(document: &[u8]) -> Result<ServiceProperties, Xml
     let document: Document = super::read(document, ROOT)?;
     let rules = |cors: Cors| cors.rules.into_iter().map(|Rule(rule)| rule).collect();
     let properties = ServiceProperties {
-        logging: document.logging.map(read_logging).transpose()?,
+        logging: document.logging.as_ref().map(read_logging).transpose()?,
         hour_metrics: document.hour_metrics.map(read_metrics).transpose()?,
         minute_metrics: document.minute_metrics.map(read_metrics).transpose()?,
         cors: document.cors.map(rules),
@@ -141,7 +141,7 @@ pub fn read_service_properties(document: &[u8]) -> Result<ServiceProperties, Xml
     Ok(properties)
 }
 
-fn read_logging(logging: LoggingElement) -> Result<Logging, XmlError> {
+fn read_logging(logging: &LoggingElement) -> Result<Logging, XmlError> {
     check_version(&logging.version)?;
     Ok(Logging {
         read: logging.read,
@@ -163,7 +163,9 @@ fn write_metrics(metrics: Metrics) -> MetricsElement {
 fn read_metrics(metrics: MetricsElement) -> Result<Metrics, XmlError> {
     check_version(&metrics.version)?;
     // An absent element is like an empty one, which is not a Boolean.
-    let include_apis = metrics.include_apis.or((metrics.enabled).then(String::new));
+    let include_apis = metrics
+        .include_apis
+        .or_else(|| metrics.enabled.then(String::new));
     let include_apis = include_apis.map(|text| parse_content(&text, |text| text.parse().ok()));
     Ok(Metrics {
         include_apis: include_apis.transpose()?.filter(|_| metrics.enabled),
