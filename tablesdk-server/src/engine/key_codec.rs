@@ -70,7 +70,7 @@ pub(super) fn time_record(time: Timestamp) -> Vec<u8> {
 pub(super) fn read_time(record: &[u8], what: &'static str) -> Result<Timestamp, StorageError> {
     let ticks = record.try_into().ok().map(i64::from_be_bytes);
     let time = ticks.and_then(|ticks| Timestamp::from_unix_ticks(ticks).ok());
-    time.ok_or(StorageError::corrupt(what))
+    time.ok_or_else(|| StorageError::corrupt(what))
 }
 
 /// The key of a table.

@@ -313,7 +313,7 @@ impl fmt::Debug for InProcess {
 /// A listening socket and the task that serves its connections. Dropping it ends both.
 struct Listener {
     local_addr: SocketAddr,
-    listener: Arc<ClosableListener>,
+    socket: Arc<ClosableListener>,
     /// Returns the number of connections that were aborted.
     task: JoinHandle<usize>,
 }
@@ -326,19 +326,19 @@ impl Listener {
         shared: ConnectionShared<H>,
         stopping: &watch::Sender<bool>,
     ) -> Self {
-        let listener = Arc::new(ClosableListener(Mutex::new(Some(listener))));
+        let socket = Arc::new(ClosableListener(Mutex::new(Some(listener))));
         let shared = Arc::new(shared);
-        let accepting = accept_all(Arc::clone(&listener), sockets, shared, stopping.subscribe());
+        let accepting = accept_all(Arc::clone(&socket), sockets, shared, stopping.subscribe());
         Self {
             local_addr,
-            listener,
+            socket,
             task: tokio::spawn(accepting),
         }
     }
 
     /// Waits until the listener has stopped, after `stopping` was set.
     async fn drained(mut self) -> io::Result<()> {
-        self.listener.close();
+        self.socket.close();
         match (&mut self.task).await {
             Ok(0) => Ok(()),
             Ok(cut) => Err(io::Error::new(
@@ -352,7 +352,7 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        self.listener.close();
+        self.socket.close();
         // The connections belong to the task.
         self.task.abort();
     }
