@@ -222,8 +222,14 @@ fn expand_newtype(input: &DeriveInput, krate: &Path, member: &Member, ty: &Type)
     let key_number = quote! { #krate::__private::KeyNumber };
     let ordinal = quote! { #krate::__private::Ordinal };
     let marks = [
-        impl_mark(quote! { #krate::__private::Ordered }, TokenStream::new()),
-        impl_mark(quote! { #krate::__private::Text }, TokenStream::new()),
+        impl_mark(
+            quote! { #private::Ordered },
+            quote! { const ORDERED: #private::Derived = #private::Derived; },
+        ),
+        impl_mark(
+            quote! { #private::Text },
+            quote! { const TEXT: #private::Derived = #private::Derived; },
+        ),
         impl_mark(
             key_part.clone(),
             quote! {

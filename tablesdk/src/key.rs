@@ -18,7 +18,6 @@
 //! ```
 
 pub use crate::entity::key::{
-    Desc, EntityKey, Escaped, IntoEntityKey, IntoKeyPart, IntoPartitionKey, Key, KeyError,
-    KeyNumber, KeyOf, KeyPart, KeyPartName, KeyProblem, KeyRange, KeyTemplate, Ordinal, Partition,
-    PartitionKey, RowKey, RowRange, Shard,
+    Desc, EntityKey, Escaped, IntoEntityKey, IntoPartitionKey, Key, KeyError, KeyKind, KeyNumber,
+    KeyOf, KeyPart, KeyProblem, Ordinal, Partition, PartitionKey, RowKey, RowRange, Shard,
 };

@@ -16,6 +16,7 @@ mod connection_string;
 mod error;
 mod filter;
 mod pipeline;
+mod sealed;
 mod value_error;
 
 pub use client::{TableClient, TableServiceClient, TableServiceClientBuilder};
@@ -63,6 +64,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub mod __private {
     pub use crate::entity::column_scope::ColumnScope;
     pub use crate::entity::entity_type::upgrade;
+    pub use crate::entity::field::Field;
     pub use crate::entity::field_codec::{
         DefaultField, ETagAccess, ETagField, FieldAccess, RestAccess, Slot, default_of, etag_field,
         field, rest_field, string, text_ref, with_field, with_from_value, with_to_value,
@@ -70,22 +72,28 @@ pub mod __private {
     pub use crate::entity::flatten::TableProperties;
     pub use crate::entity::json::{JsonField, json_field};
     pub use crate::entity::key::{
-        EntityKey, Given, IntoKeyPart, Key, KeyAccess, KeyNumber, KeyPart, KeyPartName, KeyPiece,
+        EntityKey, Given, IntoKeyPart, Key, KeyAccess, KeyKind, KeyNumber, KeyPart, KeyPiece,
         KeyRange, KeyReader, KeyTemplate, KeyWriter, Ordinal, Partition, PartsBefore, RowRange,
         Rows, entity_key, key_number, key_part,
     };
     pub use crate::entity::properties::RestField;
     pub use crate::entity::schema::SchemaPart;
     pub use crate::entity::variant::{
-        OtherVariant, VariantAccess, check_other, projected_variant, schema_of, variant,
+        EntityVariant, OtherVariant, VariantAccess, check_other, projected_variant, schema_of,
+        variant,
     };
     pub use crate::entity::variants::{Discriminator, VariantRows, VariantSchema};
     pub use crate::entity::{
-        EntityError, EntityType, EntityVariant, Field, Ordered, PropertyReader, PropertyWriter,
-        Schema, Text, ValueError, ValueRef,
+        EntityError, EntityType, Ordered, PropertyReader, PropertyWriter, Schema, Text, ValueError,
+        ValueRef,
     };
     pub use crate::filter::Filter;
-    pub use crate::query::{Column, JsonColumn, KeyPartColumn};
+    pub use crate::query::Column;
+    pub use crate::query::column::JsonColumn;
+    pub use crate::query::key_part_column::KeyPartColumn;
+    pub use crate::query::resolve::Resolve;
+    pub use crate::query::select::{SelectColumn, SelectionError, Whole};
+    pub use crate::sealed::Derived;
     pub use std::string::String;
     pub use tablesdk_protocol::wire::json::RawProperty;
     pub use tablesdk_protocol::{ETag, EdmType, Timestamp, Value};

@@ -118,15 +118,19 @@ fn name_at(path: &str) -> String {
 #[test]
 fn modules_of_the_client_use_only_modules_below_them() {
     let table: &[Layer] = &[
+        ("sealed", &[]),
         ("value_error", &[]),
         ("filter", &["value_error"]),
-        ("entity", &["filter", "value_error"]),
+        ("entity", &["filter", "sealed", "value_error"]),
         ("key", &["entity"]),
         ("error", &["entity"]),
         ("transport", &["error"]),
         ("credential", &["error", "transport"]),
         ("pipeline", &["credential", "error", "filter", "transport"]),
-        ("query", &["entity", "error", "filter", "pipeline"]),
+        (
+            "query",
+            &["entity", "error", "filter", "pipeline", "sealed"],
+        ),
         ("sas", &["credential", "entity", "error", "pipeline"]),
         ("service_properties", &[]),
         (

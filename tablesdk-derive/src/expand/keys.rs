@@ -34,8 +34,8 @@ impl Model<'_> {
 fn key_name(model: &Model<'_>, name: KeyName) -> TokenStream {
     let private = model.private();
     match name {
-        KeyName::Partition => quote! { #private::KeyPartName::PartitionKey },
-        KeyName::Row => quote! { #private::KeyPartName::RowKey },
+        KeyName::Partition => quote! { #private::KeyKind::PartitionKey },
+        KeyName::Row => quote! { #private::KeyKind::RowKey },
     }
 }
 

@@ -145,25 +145,25 @@ macro_rules! key_text {
 
 key_text! {
     /// The partition key of an entity, checked. Ordered by UTF-16 code units.
-    PartitionKey, KeyPartName::PartitionKey
+    PartitionKey, KeyKind::PartitionKey
 }
 
 key_text! {
     /// The row key of an entity, checked. Ordered by UTF-16 code units.
-    RowKey, KeyPartName::RowKey
+    RowKey, KeyKind::RowKey
 }
 
 /// Which of the two parts of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "a key has these two parts")]
-pub enum KeyPartName {
+pub enum KeyKind {
     /// The partition key.
     PartitionKey,
     /// The row key.
     RowKey,
 }
 
-impl KeyPartName {
+impl KeyKind {
     /// The name of the property that holds this part on the wire.
     pub const fn property(self) -> &'static str {
         match self {
@@ -173,7 +173,7 @@ impl KeyPartName {
     }
 }
 
-impl fmt::Display for KeyPartName {
+impl fmt::Display for KeyKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::PartitionKey => "partition key",
@@ -185,22 +185,22 @@ impl fmt::Display for KeyPartName {
 /// A string that cannot be a key: which part, the string, and the rule that it breaks.
 ///
 /// ```
-/// # use tablesdk_protocol::{EntityKey, KeyPartName, KeyProblem};
+/// # use tablesdk_protocol::{EntityKey, KeyKind, KeyProblem};
 /// let error = EntityKey::new("Sales", "a/b").unwrap_err();
-/// assert_eq!(error.part(), KeyPartName::RowKey);
+/// assert_eq!(error.part(), KeyKind::RowKey);
 /// assert!(matches!(error.problem(), KeyProblem::ForbiddenCharacter { character: '/', .. }));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{part} {}: {problem}", Excerpt(text))]
 pub struct KeyError {
-    part: KeyPartName,
+    part: KeyKind,
     text: String,
     problem: KeyProblem,
 }
 
 impl KeyError {
     /// Which part of the key is wrong.
-    pub const fn part(&self) -> KeyPartName {
+    pub const fn part(&self) -> KeyKind {
         self.part
     }
 

@@ -20,7 +20,7 @@ pub use clock::Clock;
 pub use error_code::{ErrorCode, ServiceError};
 pub use etag::{ETag, IfMatch};
 pub use guid::{Guid, ParseGuidError};
-pub use key::{EntityKey, KeyError, KeyPartName, KeyProblem, PartitionKey, RowKey};
+pub use key::{EntityKey, KeyError, KeyKind, KeyProblem, PartitionKey, RowKey};
 pub use name::{
     PropertyNameProblem, TableName, TableNameError, TableNameProblem, check_property_name,
 };

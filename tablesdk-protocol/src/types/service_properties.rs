@@ -7,7 +7,7 @@ use crate::types::limits::{CORS_BYTES_MAX, CORS_RULES_MAX, RETENTION_DAYS_MAX};
 
 /// The properties of an account's table service. What is `None` stays as it is when they are set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "the service has these four")]
+#[non_exhaustive]
 pub struct ServiceProperties {
     /// Which requests are logged.
     pub logging: Option<Logging>,
@@ -92,7 +92,7 @@ impl ServiceProperties {
 
 /// Which requests are logged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "the service has these four")]
+#[non_exhaustive]
 pub struct Logging {
     /// Requests that read.
     pub read: bool,
@@ -136,7 +136,7 @@ impl Logging {
 
 /// What is measured. Nothing, by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "the service has these two")]
+#[non_exhaustive]
 pub struct Metrics {
     /// Whether each operation is measured, too; `None` when nothing is.
     pub include_apis: Option<bool>,
@@ -170,7 +170,7 @@ impl Metrics {
 
 /// Pages of which origins may send which requests from a browser.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "the service has these five")]
+#[non_exhaustive]
 pub struct CorsRule {
     /// The origins, or `*`.
     pub allowed_origins: Vec<String>,

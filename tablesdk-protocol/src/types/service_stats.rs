@@ -6,7 +6,7 @@ use crate::types::Timestamp;
 
 /// The state of an account's replication to its secondary location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_structs, reason = "the service has these two")]
+#[non_exhaustive]
 pub struct ServiceStats {
     /// Whether the secondary can be read.
     pub status: GeoReplicationStatus,
@@ -14,9 +14,19 @@ pub struct ServiceStats {
     pub last_sync_time: Option<Timestamp>,
 }
 
+impl ServiceStats {
+    /// The statistics of a service.
+    pub const fn new(status: GeoReplicationStatus, last_sync_time: Option<Timestamp>) -> Self {
+        Self {
+            status,
+            last_sync_time,
+        }
+    }
+}
+
 /// Whether a secondary location can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "the service has these three")]
+#[non_exhaustive]
 pub enum GeoReplicationStatus {
     /// It can.
     Live,

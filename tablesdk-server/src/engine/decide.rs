@@ -433,13 +433,7 @@ mod tests {
         let mut state = State::new();
         let initial = ServiceProperties::initial();
         assert_eq!(state.view().service_properties("acct"), Ok(initial.clone()));
-        let change = ServiceProperties {
-            minute_metrics: Some(Metrics {
-                include_apis: Some(false),
-                retention_days: None,
-            }),
-            ..ServiceProperties::default()
-        };
+        let change = ServiceProperties::default().with_minute_metrics(Metrics::enabled());
         let set = state.run(&Command::SetServiceProperties(&change));
         set.unwrap();
         let expected = change.or(initial.clone());

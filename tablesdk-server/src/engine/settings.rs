@@ -71,36 +71,33 @@ pub(super) fn properties_record(properties: &ServiceProperties) -> Vec<u8> {
 pub(super) fn read_properties(record: &[u8]) -> Result<ServiceProperties, StorageError> {
     let mut input = Input(Reader { rest: record });
     let metrics = |input: &mut Input<'_>| {
-        Some(Metrics {
-            include_apis: input.option(Input::flag)?,
-            retention_days: input.option(Input::number)?,
-        })
+        let mut metrics = Metrics::default();
+        metrics.include_apis = input.option(Input::flag)?;
+        metrics.retention_days = input.option(Input::number)?;
+        Some(metrics)
     };
     let read = |input: &mut Input<'_>| {
         input.version()?;
-        let logging = Logging {
-            read: input.flag()?,
-            write: input.flag()?,
-            delete: input.flag()?,
-            retention_days: input.option(Input::number)?,
-        };
-        let (hour_metrics, minute_metrics) = (metrics(input)?, metrics(input)?);
+        let mut logging = Logging::default();
+        logging.read = input.flag()?;
+        logging.write = input.flag()?;
+        logging.delete = input.flag()?;
+        logging.retention_days = input.option(Input::number)?;
+        let properties = ServiceProperties::default()
+            .with_logging(logging)
+            .with_hour_metrics(metrics(input)?)
+            .with_minute_metrics(metrics(input)?);
         let mut cors = Vec::new();
         while !input.0.rest.is_empty() {
-            cors.push(CorsRule {
-                allowed_origins: input.list()?,
-                allowed_methods: input.list()?,
-                allowed_headers: input.list()?,
-                exposed_headers: input.list()?,
-                max_age_in_seconds: u32::from_be_bytes(input.0.array()?),
-            });
+            let mut rule = CorsRule::default();
+            rule.allowed_origins = input.list()?;
+            rule.allowed_methods = input.list()?;
+            rule.allowed_headers = input.list()?;
+            rule.exposed_headers = input.list()?;
+            rule.max_age_in_seconds = u32::from_be_bytes(input.0.array()?);
+            cors.push(rule);
         }
-        Some(ServiceProperties {
-            logging: Some(logging),
-            hour_metrics: Some(hour_metrics),
-            minute_metrics: Some(minute_metrics),
-            cors: Some(cors),
-        })
+        Some(properties.with_cors(cors))
     };
     read(&mut input).ok_or(StorageError::corrupt("service properties"))
 }
@@ -213,19 +210,10 @@ mod tests {
             read_properties(&properties_record(&properties)).unwrap(),
             properties
         );
-        properties.logging = Some(Logging {
-            read: true,
-            write: false,
-            delete: true,
-            retention_days: Some(365),
-        });
-        properties.cors = Some(vec![CorsRule {
-            allowed_origins: vec!["a".to_owned(), "b".to_owned()],
-            allowed_methods: vec!["GET".to_owned()],
-            allowed_headers: Vec::new(),
-            exposed_headers: vec!["x*".to_owned()],
-            max_age_in_seconds: u32::MAX,
-        }]);
+        properties.logging = Some(Logging::default().reads().deletes().retain_days(365));
+        let rule = CorsRule::new("a").allow_origin("b").allow_method("GET");
+        let rule = rule.expose_header("x*").max_age_in_seconds(u32::MAX);
+        properties.cors = Some(vec![rule]);
         assert_eq!(
             read_properties(&properties_record(&properties)).unwrap(),
             properties

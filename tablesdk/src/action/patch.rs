@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use tablesdk_protocol::operation::update_entity::Mode;
-use tablesdk_protocol::{ETag, EntityKey, IfMatch, KeyPartName, Value};
+use tablesdk_protocol::{ETag, EntityKey, IfMatch, KeyKind, Value};
 
 use super::EncodedEntity;
 use super::update_entity::send;
@@ -54,7 +54,7 @@ impl<E: TableEntity> Patch<E> {
         let column = column(E::columns());
         let name = column.name().into_owned();
         let is_key = column.is_of_key()
-            || [KeyPartName::PartitionKey, KeyPartName::RowKey]
+            || [KeyKind::PartitionKey, KeyKind::RowKey]
                 .iter()
                 .any(|part| part.property() == name);
         let value = match value.into_value() {

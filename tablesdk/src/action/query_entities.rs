@@ -8,7 +8,7 @@ use std::mem;
 use std::sync::Arc;
 
 use futures_util::TryStreamExt as _;
-use tablesdk_protocol::KeyPartName;
+use tablesdk_protocol::KeyKind;
 use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
 use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 
@@ -257,7 +257,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         self,
         boundaries: impl IntoIterator<Item = B>,
     ) -> ParallelQuery<E, S> {
-        self.in_parts(ranges(KeyPartName::PartitionKey, boundaries))
+        self.in_parts(ranges(KeyKind::PartitionKey, boundaries))
     }
 
     /// Reads a partition as several ranges at a time: the entities with row keys below the first boundary, from the first to the
@@ -266,7 +266,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         self,
         boundaries: impl IntoIterator<Item = B>,
     ) -> ParallelQuery<E, S> {
-        self.in_parts(ranges(KeyPartName::RowKey, boundaries))
+        self.in_parts(ranges(KeyKind::RowKey, boundaries))
     }
 
     fn in_parts(mut self, mut parts: Vec<Result<Tree, Error>>) -> ParallelQuery<E, S> {

@@ -40,7 +40,7 @@ impl TokenCredential for Azure {
             let ticks = token.expires_on.unix_timestamp_nanos().div_euclid(100);
             let ticks = i64::try_from(ticks).unwrap_or(i64::MAX);
             let expires_at = Timestamp::from_unix_ticks(ticks).unwrap_or(Timestamp::MAX);
-            Ok(AccessToken::new(token.token.secret(), expires_at))
+            AccessToken::new(token.token.secret(), expires_at)
         })
     }
 }

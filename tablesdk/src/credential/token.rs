@@ -26,7 +26,7 @@ use zeroize::Zeroizing;
 ///     assert_eq!(request.scopes(), ["https://storage.azure.com/.default"]);
 ///     // Here the issuer is asked.
 ///     let expires_at = SystemTime::now() + Duration::from_secs(3600);
-///     Ok(AccessToken::new("eyJ0…", expires_at.try_into()?))
+///     AccessToken::new("eyJ0…", expires_at)
 /// };
 /// let service = TableServiceClient::builder("https://acct.table.core.windows.net")
 ///     .credential(EntraId::new(credential))
@@ -69,7 +69,7 @@ where
 ///         Box::pin(async move {
 ///             let token = std::fs::read_to_string(&self.0)?;
 ///             let expires_at = SystemTime::now() + Duration::from_secs(300);
-///             Ok(AccessToken::new(token.trim(), expires_at.try_into()?))
+///             AccessToken::new(token.trim(), expires_at)
 ///         })
 ///     }
 /// }
@@ -121,7 +121,7 @@ impl TokenRequest {
 /// use tablesdk::credential::AccessToken;
 ///
 /// let expires_at: Timestamp = "2030-01-01T00:00:00Z".parse()?;
-/// let token = AccessToken::new("eyJ0…", expires_at);
+/// let token = AccessToken::new("eyJ0…", expires_at)?;
 /// assert_eq!(token.expires_at(), expires_at);
 /// assert!(!format!("{token:?}").contains("eyJ0"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -133,12 +133,20 @@ pub struct AccessToken {
 }
 
 impl AccessToken {
-    /// A token as the issuer gave it, without `Bearer` in front.
-    pub fn new(secret: impl Into<String>, expires_at: Timestamp) -> Self {
-        Self {
+    /// A token as the issuer gave it, without `Bearer` in front. The time is a [`Timestamp`], a
+    /// [`SystemTime`](std::time::SystemTime) or, with the feature `time`, an `OffsetDateTime`.
+    ///
+    /// # Errors
+    ///
+    /// When the time is not between the years 1601 and 9999.
+    pub fn new<T: TryInto<Timestamp, Error: Into<TokenError>>>(
+        secret: impl Into<String>,
+        expires_at: T,
+    ) -> Result<Self, TokenError> {
+        Ok(Self {
             secret: Zeroizing::new(secret.into()),
-            expires_at,
-        }
+            expires_at: expires_at.try_into().map_err(Into::into)?,
+        })
     }
 
     /// Until when it is good.
@@ -181,7 +189,7 @@ impl fmt::Debug for AccessToken {
 /// # }
 /// let credential = |request: TokenRequest| async move {
 ///     let token = ask_the_issuer(&request.scopes()[0]).await?;
-///     Ok(AccessToken::new(token, "2100-01-01".parse()?))
+///     AccessToken::new(token, "2100-01-01".parse::<Timestamp>()?)
 /// };
 /// let service = TableServiceClient::builder("https://devstoreaccount1.table.core.windows.net")
 ///     .credential(EntraId::new(credential))

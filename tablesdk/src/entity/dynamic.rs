@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
 use tablesdk_protocol::wire::json::read_entity;
-use tablesdk_protocol::{ETag, EntityKey, KeyPartName, Timestamp, Value};
+use tablesdk_protocol::{ETag, EntityKey, KeyKind, Timestamp, Value};
 
 use super::{
     ColumnScope, EntityError, EntityProblem, EntityVariant, Properties, PropertyReader,
@@ -163,8 +163,8 @@ impl TableEntity for DynamicEntity {
             properties.push(property)?;
         }
         Ok(Self {
-            partition_key: reader.key(KeyPartName::PartitionKey)?.to_owned(),
-            row_key: reader.key(KeyPartName::RowKey)?.to_owned(),
+            partition_key: reader.key(KeyKind::PartitionKey)?.to_owned(),
+            row_key: reader.key(KeyKind::RowKey)?.to_owned(),
             etag: reader.etag(),
             timestamp: reader.timestamp()?,
             properties,

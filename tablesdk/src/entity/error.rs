@@ -4,7 +4,7 @@ use std::fmt::{self, Display};
 
 use tablesdk_protocol::limits::{ENTITY_BYTES_MAX, PROPERTIES_MAX};
 use tablesdk_protocol::wire::json::PropertyError;
-use tablesdk_protocol::{EdmType, KeyError, KeyPartName};
+use tablesdk_protocol::{EdmType, KeyError, KeyKind};
 
 use crate::value_error::{ValueError, shortened};
 
@@ -80,7 +80,7 @@ pub enum EntityProblem {
     )]
     KeyChanged {
         /// Which part of the key.
-        part: KeyPartName,
+        part: KeyKind,
         /// The key under which the entity was read.
         stored: String,
         /// The key that the value has now.
@@ -90,7 +90,7 @@ pub enum EntityProblem {
     #[error("the {part} {text:?} cannot be read as {template:?}: {reason}")]
     KeyUnreadable {
         /// Which part of the key.
-        part: KeyPartName,
+        part: KeyKind,
         /// The text that came back.
         text: String,
         /// How the key is made; a single field is `{field}`.
@@ -102,7 +102,7 @@ pub enum EntityProblem {
     #[error("the {part} cannot be made as {template:?}: `{field}`: {error}")]
     KeyUnwritable {
         /// Which part of the key.
-        part: KeyPartName,
+        part: KeyKind,
         /// How the key is made; a single field is `{field}`.
         template: &'static str,
         /// The field.

@@ -3,6 +3,7 @@
 use tablesdk_protocol::{EdmType, Value, ValueRef};
 
 use super::{PropertyValue, ValueError};
+use crate::sealed::Seal;
 
 /// The type of a field: a [`PropertyValue`], or an `Option` of one. `None` is an absent property.
 #[diagnostic::on_unimplemented(
@@ -12,6 +13,9 @@ use super::{PropertyValue, ValueError};
     note = "any other type can with `#[table(json)]`, `#[table(with = \"module\")]`, or not at all with `#[table(skip)]`"
 )]
 pub trait Field: Sized + Send + 'static {
+    #[doc(hidden)]
+    const SEAL: Seal;
+
     /// The type of the value when there is one.
     type Value: PropertyValue;
 
@@ -37,6 +41,8 @@ pub trait Field: Sized + Send + 'static {
 }
 
 impl<T: PropertyValue + Send + 'static> Field for T {
+    const SEAL: Seal = Seal;
+
     type Value = T;
 
     const EDM_TYPE: EdmType = T::EDM_TYPE;
@@ -52,6 +58,8 @@ impl<T: PropertyValue + Send + 'static> Field for T {
 }
 
 impl<T: PropertyValue + Send + 'static> Field for Option<T> {
+    const SEAL: Seal = Seal;
+
     type Value = T;
 
     const EDM_TYPE: EdmType = T::EDM_TYPE;

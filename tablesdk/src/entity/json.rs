@@ -4,6 +4,7 @@
 //! the message that names it.
 
 use super::FieldAccess;
+use crate::sealed::Seal;
 
 /// The type of a field marked `json`.
 #[cfg_attr(
@@ -24,6 +25,9 @@ use super::FieldAccess;
 )]
 pub trait JsonField: Sized + Send + 'static {
     #[doc(hidden)]
+    const SEAL: Seal;
+
+    #[doc(hidden)]
     const ACCESS: FieldAccess<Self>;
 }
 
@@ -41,8 +45,10 @@ mod with_serde {
     use super::JsonField;
     use crate::entity::field_codec::with_field;
     use crate::entity::{FieldAccess, PropertyValue, ValueError};
+    use crate::sealed::Seal;
 
     impl<T: Serialize + DeserializeOwned + Send + 'static> JsonField for T {
+        const SEAL: Seal = Seal;
         const ACCESS: FieldAccess<Self> = with_field::<Self, Option<String>>(to_value, from_value);
     }
 

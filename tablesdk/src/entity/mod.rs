@@ -10,7 +10,7 @@ pub(crate) mod column_scope;
 pub(crate) mod dynamic;
 pub(crate) mod entity_type;
 mod error;
-mod field;
+pub(crate) mod field;
 pub(crate) mod field_codec;
 pub(crate) mod flatten;
 pub(crate) mod json;
@@ -29,8 +29,7 @@ pub use crate::value_error::ValueError;
 pub use dynamic::{DynamicColumn, DynamicColumns, DynamicSelection};
 pub use entity_type::EntityType;
 pub use error::{EntityError, EntityProblem};
-pub use field::Field;
-pub use properties::PropertiesIntoIter;
+pub(crate) use field::Field;
 pub use property::{Ordered, Text};
 pub use reader::PropertyReader;
 pub use schema::{PropertySchema, Schema};
@@ -38,7 +37,6 @@ pub use tablesdk_protocol::wire::json::PropertyError;
 pub use tablesdk_protocol::{
     ParseGuidError, ParseTimestampError, TimestampRangeError, UnknownEdmTypeError, ValueRef,
 };
-pub use variant::EntityVariant;
 pub use writer::PropertyWriter;
 
 pub(crate) use column_scope::ColumnScope;
@@ -49,6 +47,6 @@ pub(crate) use properties::Properties;
 pub(crate) use property::PropertyValue;
 pub(crate) use stored::{Stored, read_key};
 pub(crate) use traits::{TableEntity, WritableEntity};
-pub(crate) use variant::VariantAccess;
+pub(crate) use variant::{EntityVariant, VariantAccess};
 pub(crate) use variants::VariantRows;
 pub(crate) use writer::{values_of, write_entity, write_values};

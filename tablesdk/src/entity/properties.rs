@@ -1,7 +1,5 @@
 //! Properties by name, in order, with their exact types: what no struct models.
 
-use std::fmt;
-
 use tablesdk_protocol::limits::PROPERTIES_MAX;
 use tablesdk_protocol::wire::json::{RawProperty, SYSTEM_PROPERTIES};
 use tablesdk_protocol::{Value, check_property_name};
@@ -155,27 +153,10 @@ impl<N: Into<String>, V: Into<Value>> Extend<(N, V)> for Properties {
 
 impl IntoIterator for Properties {
     type Item = (String, Value);
-    type IntoIter = PropertiesIntoIter;
+    type IntoIter = std::vec::IntoIter<(String, Value)>;
 
     fn into_iter(self) -> Self::IntoIter {
-        PropertiesIntoIter(self.entries.into_iter())
-    }
-}
-
-/// The names and values of [`Properties`], in order.
-pub struct PropertiesIntoIter(std::vec::IntoIter<(String, Value)>);
-
-impl Iterator for PropertiesIntoIter {
-    type Item = (String, Value);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.0.next()
-    }
-}
-
-impl fmt::Debug for PropertiesIntoIter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.0.as_slice()).finish()
+        self.entries.into_iter()
     }
 }
 

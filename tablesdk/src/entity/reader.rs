@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::slice;
 
 use tablesdk_protocol::wire::json::{JsonEntity, RawProperty};
-use tablesdk_protocol::{ETag, EdmType, KeyPartName, Timestamp, Value};
+use tablesdk_protocol::{ETag, EdmType, KeyKind, Timestamp, Value};
 
 use super::{EntityError, EntityProblem, ValueError};
 
@@ -87,7 +87,7 @@ impl<'a> PropertyReader<'a> {
     /// # Errors
     ///
     /// When the answer has none, or two.
-    pub fn key(&self, part: KeyPartName) -> Result<&'a str, EntityError> {
+    pub fn key(&self, part: KeyKind) -> Result<&'a str, EntityError> {
         key_text(self.entity, part)
     }
 
@@ -112,7 +112,7 @@ impl<'a> PropertyReader<'a> {
 /// The text of a key in an entity of an answer.
 pub(super) fn key_text<'e>(
     entity: &'e JsonEntity<'_>,
-    part: KeyPartName,
+    part: KeyKind,
 ) -> Result<&'e str, EntityError> {
     let name = part.property();
     let of_that_name = entity

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use tablesdk_protocol::limits::{PROPERTIES_MAX, PROPERTY_NAME_UNITS_MAX};
-use tablesdk_protocol::{EdmType, KeyPartName};
+use tablesdk_protocol::{EdmType, KeyKind};
 
 use super::EntityType;
 use super::column_scope::ColumnScope;
@@ -77,8 +77,8 @@ impl Schema {
     #[must_use]
     pub const fn key(mut self, template: KeyTemplate) -> Self {
         match template.part() {
-            KeyPartName::PartitionKey => self.partition_key = Some(template),
-            KeyPartName::RowKey => self.row_key = Some(template),
+            KeyKind::PartitionKey => self.partition_key = Some(template),
+            KeyKind::RowKey => self.row_key = Some(template),
         }
         self
     }
@@ -120,10 +120,10 @@ impl Schema {
 
     /// How that key is made, for code that knows that it is.
     #[doc(hidden)]
-    pub const fn template(&self, part: KeyPartName) -> KeyTemplate {
+    pub const fn template(&self, part: KeyKind) -> KeyTemplate {
         let known = match part {
-            KeyPartName::PartitionKey => self.partition_key,
-            KeyPartName::RowKey => self.row_key,
+            KeyKind::PartitionKey => self.partition_key,
+            KeyKind::RowKey => self.row_key,
         };
         match known {
             Some(template) => template,

@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut};
 
 use bytes::Bytes;
 use tablesdk_protocol::wire::json::JsonEntity;
-use tablesdk_protocol::{ETag, EntityKey, KeyPartName, Timestamp};
+use tablesdk_protocol::{ETag, EntityKey, KeyKind, Timestamp};
 
 use super::reader::key_text;
 use super::{EntityError, EntityProblem, PropertyReader, TableEntity, WritableEntity};
@@ -137,10 +137,10 @@ impl<E: WritableEntity> Stored<E> {
                 self.key.partition_key().as_str(),
                 now.partition_key().as_str(),
             );
-            (stored, now.to_owned(), KeyPartName::PartitionKey)
+            (stored, now.to_owned(), KeyKind::PartitionKey)
         } else if now.row_key() != self.key.row_key() {
             let (stored, now) = (self.key.row_key().as_str(), now.row_key().as_str());
-            (stored, now.to_owned(), KeyPartName::RowKey)
+            (stored, now.to_owned(), KeyKind::RowKey)
         } else {
             return Ok(&self.key);
         };
@@ -155,8 +155,8 @@ impl<E: WritableEntity> Stored<E> {
 
 fn key_of(entity: &JsonEntity<'_>) -> Result<EntityKey, EntityError> {
     Ok(EntityKey::new(
-        key_text(entity, KeyPartName::PartitionKey)?,
-        key_text(entity, KeyPartName::RowKey)?,
+        key_text(entity, KeyKind::PartitionKey)?,
+        key_text(entity, KeyKind::RowKey)?,
     )?)
 }
 

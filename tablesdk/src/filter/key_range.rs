@@ -1,11 +1,11 @@
 //! Ranges of row keys that begin with the same text.
 
-use tablesdk_protocol::KeyPartName;
+use tablesdk_protocol::KeyKind;
 use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
 
 /// What is true of the row keys that begin with the text.
 pub(crate) fn row_key_range(beginning: &str) -> Tree {
-    let name = KeyPartName::RowKey.property();
+    let name = KeyKind::RowKey.property();
     let from = Tree::comparison(name, ComparisonOperator::GreaterThanOrEqual, beginning);
     match end_of_prefix(beginning) {
         Some(end) => from.and(Tree::comparison(name, ComparisonOperator::LessThan, end)),

@@ -9,7 +9,8 @@ use tablesdk_protocol::Value;
 use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
 use tablesdk_protocol::wire::json::JsonEntity;
 
-use super::{Literal, LiteralRange};
+use super::Literal;
+use super::literal::LiteralRange;
 use crate::entity::field_codec::field;
 use crate::entity::json::json_field;
 use crate::entity::key::{KeyAccess, KeyTemplate};

@@ -6,6 +6,7 @@ use tablesdk_protocol::Value;
 
 use crate::entity::key::{Desc, Escaped};
 use crate::entity::{PropertyValue, ValueError};
+use crate::sealed::Seal;
 
 /// A literal that a column of type `T` can be compared with.
 ///
@@ -29,6 +30,9 @@ use crate::entity::{PropertyValue, ValueError};
     note = "an absent property, the `None` of a field, matches no comparison: unwrap an `Option` first"
 )]
 pub trait Literal<T> {
+    #[doc(hidden)]
+    const SEAL: Seal;
+
     /// The literal as the filter holds it.
     ///
     /// # Errors
@@ -37,64 +41,38 @@ pub trait Literal<T> {
     fn into_value(self) -> Result<Value, ValueError>;
 }
 
-impl<T: PropertyValue> Literal<T> for T {
-    fn into_value(self) -> Result<Value, ValueError> {
-        Ok(self.to_value()?.into_value())
-    }
+macro_rules! literal {
+    ($([$($param:ident)?] $type:ty => $column:ty, $self:ident => $value:expr;)+) => {
+        $(impl$(<$param: PropertyValue>)? Literal<$column> for $type {
+            const SEAL: Seal = Seal;
+
+            fn into_value($self) -> Result<Value, ValueError> {
+                Ok($value)
+            }
+        })+
+    };
 }
 
-impl<T: PropertyValue> Literal<T> for &T {
-    fn into_value(self) -> Result<Value, ValueError> {
-        Ok(self.to_value()?.into_value())
-    }
-}
-
-/// The value within is meant.
-impl<T: PropertyValue> Literal<Desc<T>> for T {
-    fn into_value(self) -> Result<Value, ValueError> {
-        Ok(self.to_value()?.into_value())
-    }
-}
-
-/// The text within is meant.
-impl<T: PropertyValue> Literal<Escaped<T>> for T {
-    fn into_value(self) -> Result<Value, ValueError> {
-        Ok(self.to_value()?.into_value())
-    }
-}
-
-impl Literal<Escaped<String>> for &str {
-    fn into_value(self) -> Result<Value, ValueError> {
-        Ok(Value::from(self))
-    }
-}
-
-impl Literal<String> for &str {
-    fn into_value(self) -> Result<Value, ValueError> {
-        Ok(Value::from(self))
-    }
-}
-
-impl Literal<Vec<u8>> for &[u8] {
-    fn into_value(self) -> Result<Value, ValueError> {
-        Ok(Value::Binary(self.to_owned()))
-    }
+// For `Desc` and `Escaped`, the value within.
+literal! {
+    [T] T => T, self => self.to_value()?.into_value();
+    [T] &T => T, self => self.to_value()?.into_value();
+    [T] T => Desc<T>, self => self.to_value()?.into_value();
+    [T] T => Escaped<T>, self => self.to_value()?.into_value();
+    [] &str => String, self => Value::from(self);
+    [] &str => Escaped<String>, self => Value::from(self);
+    [] &[u8] => Vec<u8>, self => Value::Binary(self.to_owned());
 }
 
 /// A range of literals that a column of type `T` can be compared with: any of Rust's.
-///
-/// ```
-#[doc = include_str!("../docs/employees.md")]
-/// let e = Employee::columns();
-/// assert_eq!(e.id.between("1".."3").to_string(), "RowKey ge '1' and RowKey lt '3'");
-/// assert_eq!(e.id.between(..="3").to_string(), "RowKey le '3'");
-/// # Ok(())
-/// # }
-/// ```
 #[diagnostic::on_unimplemented(
     message = "a column of type `{T}` cannot be compared with `{Self}`",
     label = "not a range of literals of the column's type",
     note = "give a range of values of type `{T}`, such as `from..to`, `from..=to` or `from..`"
+)]
+#[expect(
+    unnameable_types,
+    reason = "what cannot be named cannot be implemented"
 )]
 pub trait LiteralRange<T> {
     /// Where the range begins and ends.

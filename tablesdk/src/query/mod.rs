@@ -4,26 +4,29 @@
 //! [`QueryEntities`](crate::action::QueryEntities). The guides to [queries](crate::guide::queries) and [paging](crate::guide::paging)
 //! put it together.
 
-mod column;
+pub(crate) mod column;
 mod continuations;
 mod explain;
-mod key_part_column;
+pub(crate) mod key_part_column;
 mod literal;
 mod page;
-mod resolve;
-mod select;
+pub(crate) mod resolve;
+pub(crate) mod select;
 mod stream;
 
 pub use crate::filter::{AccessClass, Filter};
-pub use column::{Column, JsonColumn};
+pub use column::Column;
+pub(crate) use column::JsonColumn;
 pub(crate) use continuations::Continuations;
 pub use explain::Explanation;
-pub use key_part_column::KeyPartColumn;
-pub use literal::{Literal, LiteralRange};
+pub(crate) use key_part_column::KeyPartColumn;
+pub use literal::Literal;
 pub(crate) use page::fingerprint;
 pub use page::{Page, PageToken};
-pub use resolve::{Resolve, ResolveError};
+pub(crate) use resolve::Resolve;
+pub use resolve::ResolveError;
+pub use select::Selection;
 pub(crate) use select::{Keys, Presence};
-pub use select::{SelectColumn, Selection, SelectionError, Whole};
+pub(crate) use select::{SelectionError, Whole};
 pub use stream::EntityStream;
 pub(crate) use stream::Pages;

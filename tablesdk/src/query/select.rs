@@ -184,25 +184,6 @@ impl<E> Selection<E> for Keys {
 }
 
 /// A column that a query can read: one of any kind.
-///
-/// ```
-#[doc = include_str!("../docs/employees.md")]
-/// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
-/// use tablesdk::TableClient;
-/// use tablesdk::query::SelectColumn;
-///
-/// // One column of all employees, whichever it is.
-/// async fn column<C: SelectColumn<Employee>>(
-///     table: &TableClient,
-///     column: impl FnOnce(<Employee as TableEntity>::Columns) -> C,
-/// ) -> Result<Vec<C::Value>, tablesdk::Error> {
-///     let rows = table.query::<Employee>().select(|e| (column(e),)).collect().await?;
-///     Ok(rows.into_iter().map(|(value,)| value).collect())
-/// }
-/// assert_eq!(column(&table, |e| e.name).await?, ["Ada"]);
-/// # Ok(())
-/// # }
-/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a column of `{E}`",
     label = "not a column of this entity",

@@ -33,6 +33,10 @@ use crate::entity::key::IntoEntityKey;
     label = "not a range of keys with its last key in it",
     note = "both ends are in the range: write `first..=last`, `first..` or `..=last`"
 )]
+#[expect(
+    unnameable_types,
+    reason = "what cannot be named cannot be implemented"
+)]
 pub trait SasKeys {
     /// The ends, or what is wrong with one of them.
     ///

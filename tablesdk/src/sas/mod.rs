@@ -32,10 +32,8 @@ mod terms;
 mod url;
 
 pub use account::AccountSasBuilder;
-pub use key_range::SasKeys;
 pub use policy::StoredAccessPolicy;
 pub use table::TableSasBuilder;
-pub use terms::IpRange;
 pub use url::SasUrl;
 
 pub use tablesdk_protocol::auth::sas::{AccountPermissions, Permissions, ResourceTypes, Services};

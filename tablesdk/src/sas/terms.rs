@@ -107,6 +107,10 @@ impl Terms {
 /// # Ok(())
 /// # }
 /// ```
+#[expect(
+    unnameable_types,
+    reason = "what cannot be named cannot be implemented"
+)]
 pub trait IpRange {
     /// The first and the last address.
     fn into_ends(self) -> (IpAddr, IpAddr);

@@ -279,8 +279,8 @@ async fn a_token_is_not_sent_to_a_secondary_over_http() {
     impl TokenCredential for Fixed {
         fn token(&self, _: TokenRequest) -> TokenFuture<'_> {
             Box::pin(async {
-                let expiry = "2100-01-01T00:00:00Z".parse().unwrap();
-                Ok(AccessToken::new("secret", expiry))
+                let expiry: Timestamp = "2100-01-01T00:00:00Z".parse().unwrap();
+                AccessToken::new("secret", expiry)
             })
         }
     }

@@ -89,7 +89,7 @@ async fn keys_tokens_and_sas_work_over_https() {
         use_table(name, builder().credential(server.server.credential())).await;
         let token = |_: TokenRequest| async {
             let expires_at: Timestamp = "2100-01-01T00:00:00Z".parse()?;
-            Ok(AccessToken::new(TOKEN, expires_at))
+            AccessToken::new(TOKEN, expires_at)
         };
         use_table(name, builder().credential(EntraId::new(token))).await;
 

@@ -64,7 +64,7 @@ impl TokenCredential for Shared {
             }
             let number = self.0.given.fetch_add(1, Ordering::SeqCst) + 1;
             let expires_at = self.0.clock.now_after(Duration::from_secs(3600));
-            Ok(AccessToken::new(format!("token-{number}"), expires_at))
+            AccessToken::new(format!("token-{number}"), expires_at)
         })
     }
 }
@@ -254,7 +254,7 @@ async fn a_credential_that_panics_is_an_error() {
                 2 => "two words".to_owned(),
                 _ => "good".to_owned(),
             };
-            Ok(AccessToken::new(text, "2100-01-01".parse()?))
+            AccessToken::new(text, "2100-01-01".parse::<tablesdk::Timestamp>()?)
         }
     };
     let clock = TestClock::at("2030-01-01");
@@ -462,7 +462,11 @@ async fn the_audience_depends_on_cloud_and_backend() {
 async fn no_output_contains_a_token() {
     let setup = plain();
     setup.service.tables().collect().await.unwrap();
-    let token = AccessToken::new("token-1", "2100-01-01".parse().unwrap());
+    let token = AccessToken::new(
+        "token-1",
+        "2100-01-01".parse::<tablesdk::Timestamp>().unwrap(),
+    )
+    .unwrap();
     setup.good.lock().unwrap().clear();
     let error = setup.service.tables().collect().await.unwrap_err();
     let entra_id = EntraId::new(Shared(Arc::clone(&setup.issuer)));

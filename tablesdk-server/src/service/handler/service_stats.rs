@@ -13,9 +13,6 @@ pub(super) fn handle(context: &Context) -> Handled {
     if context.location() == Location::Primary {
         return Err(ErrorCode::InvalidQueryParameterValue.into());
     }
-    let stats = ServiceStats {
-        status: GeoReplicationStatus::Live,
-        last_sync_time: Some(context.now),
-    };
+    let stats = ServiceStats::new(GeoReplicationStatus::Live, Some(context.now));
     Ok(Response { stats }.encode())
 }

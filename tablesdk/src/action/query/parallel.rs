@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
-use tablesdk_protocol::{KeyPartName, PartitionKey, RowKey};
+use tablesdk_protocol::{KeyKind, PartitionKey, RowKey};
 
 use crate::action::QueryEntities;
 use crate::entity::TableEntity;
@@ -124,7 +124,7 @@ fn one_after_another<E: TableEntity, S: Selection<E>>(
 
 /// The conditions of ranges of a key that meet at the boundaries.
 pub(in crate::action) fn ranges(
-    part: KeyPartName,
+    part: KeyKind,
     boundaries: impl IntoIterator<Item = impl Into<String>>,
 ) -> Vec<Result<Tree, Error>> {
     let boundaries: Vec<String> = boundaries.into_iter().map(Into::into).collect();
@@ -148,13 +148,13 @@ pub(in crate::action) fn ranges(
     ranges
 }
 
-fn check(part: KeyPartName, boundaries: &[String]) -> Result<(), Error> {
+fn check(part: KeyKind, boundaries: &[String]) -> Result<(), Error> {
     let is_sorted = match part {
-        KeyPartName::RowKey => {
+        KeyKind::RowKey => {
             let keys: Result<Vec<_>, _> = boundaries.iter().map(RowKey::new).collect();
             keys.map_err(Error::input)?.is_sorted_by(|a, b| a < b)
         }
-        KeyPartName::PartitionKey => {
+        KeyKind::PartitionKey => {
             let keys: Result<Vec<_>, _> = boundaries.iter().map(PartitionKey::new).collect();
             keys.map_err(Error::input)?.is_sorted_by(|a, b| a < b)
         }

@@ -3,6 +3,7 @@
 use super::desc::Desc;
 use super::escaped::Escaped;
 use super::part::KeyPart;
+use crate::sealed::Seal;
 
 /// What can be given for a part of a key of type `P`.
 ///
@@ -28,48 +29,31 @@ use super::part::KeyPart;
     label = "expected a `{P}`"
 )]
 pub trait IntoKeyPart<P> {
+    #[doc(hidden)]
+    const SEAL: Seal;
+
     /// The part.
     fn into_key_part(self) -> P;
 }
 
-impl<P: KeyPart> IntoKeyPart<P> for P {
-    fn into_key_part(self) -> P {
-        self
-    }
+macro_rules! argument {
+    ($([$($param:ident$(: $bound:ident)?)?] $type:ty => $part:ty, $self:ident => $value:expr;)+) => {
+        $(impl$(<$param$(: $bound)?>)? IntoKeyPart<$part> for $type {
+            const SEAL: Seal = Seal;
+
+            fn into_key_part($self) -> $part {
+                $value
+            }
+        })+
+    };
 }
 
-impl IntoKeyPart<String> for &str {
-    fn into_key_part(self) -> String {
-        self.to_owned()
-    }
-}
-
-impl IntoKeyPart<String> for &String {
-    fn into_key_part(self) -> String {
-        self.clone()
-    }
-}
-
-impl<T> IntoKeyPart<Desc<T>> for T {
-    fn into_key_part(self) -> Desc<T> {
-        Desc(self)
-    }
-}
-
-impl<T> IntoKeyPart<Escaped<T>> for T {
-    fn into_key_part(self) -> Escaped<T> {
-        Escaped(self)
-    }
-}
-
-impl IntoKeyPart<Escaped<String>> for &str {
-    fn into_key_part(self) -> Escaped<String> {
-        Escaped(self.to_owned())
-    }
-}
-
-impl IntoKeyPart<Escaped<String>> for &String {
-    fn into_key_part(self) -> Escaped<String> {
-        Escaped(self.clone())
-    }
+argument! {
+    [P: KeyPart] P => P, self => self;
+    [T] T => Desc<T>, self => Desc(self);
+    [T] T => Escaped<T>, self => Escaped(self);
+    [] &str => String, self => self.to_owned();
+    [] &String => String, self => self.clone();
+    [] &str => Escaped<String>, self => Escaped(self.to_owned());
+    [] &String => Escaped<String>, self => Escaped(self.clone());
 }

@@ -4,6 +4,7 @@ use tablesdk_protocol::{EdmType, Value, ValueRef};
 
 use super::part::{KeyPart, Ordinal};
 use crate::entity::{Ordered, PropertyValue, ValueError};
+use crate::sealed::Derived;
 
 /// A part of a key that puts the newest, or the largest, first.
 ///
@@ -98,7 +99,9 @@ impl<T: PropertyValue> PropertyValue for Desc<T> {
     }
 }
 
-impl<T: Ordered> Ordered for Desc<T> {}
+impl<T: Ordered> Ordered for Desc<T> {
+    const ORDERED: Derived = Derived;
+}
 
 /// How many digits the number has.
 pub(super) const fn digits_of(number: u64) -> usize {

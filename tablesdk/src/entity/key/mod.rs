@@ -16,13 +16,14 @@ pub use escaped::Escaped;
 pub use part::{KeyNumber, KeyPart, Ordinal};
 pub use rows::{Given, KeyRange, PartsBefore, RowRange, Rows};
 pub use shard::Shard;
-pub use tablesdk_protocol::{EntityKey, KeyError, KeyPartName, KeyProblem, PartitionKey, RowKey};
+pub use tablesdk_protocol::{EntityKey, KeyError, KeyKind, KeyProblem, PartitionKey, RowKey};
 pub use template::{KeyPiece, KeyReader, KeyTemplate, KeyWriter};
 
 use std::fmt;
 use std::marker::PhantomData;
 
 use super::EntityError;
+use crate::sealed::Seal;
 
 /// The key of an entity of type `E`, as `E::key(…)` makes it. A bad value is reported when the verb that got the key is
 /// awaited.
@@ -191,6 +192,9 @@ impl<E> fmt::Debug for Partition<E> {
     note = "give a typed key such as `Employee::key(\"Sales\", \"1\")`, or the two texts `(\"Sales\", \"1\")`"
 )]
 pub trait IntoEntityKey {
+    #[doc(hidden)]
+    const SEAL: Seal;
+
     /// The key, or what is wrong with it.
     ///
     /// # Errors
@@ -199,32 +203,23 @@ pub trait IntoEntityKey {
     fn into_entity_key(self) -> Result<EntityKey, EntityError>;
 }
 
-impl<E> IntoEntityKey for Key<E> {
-    fn into_entity_key(self) -> Result<EntityKey, EntityError> {
-        self.key
-    }
+macro_rules! entity_key {
+    ($([$($param:tt)*] $type:ty, $self:ident => $key:expr;)+) => {
+        $(impl<$($param)*> IntoEntityKey for $type {
+            const SEAL: Seal = Seal;
+
+            fn into_entity_key($self) -> Result<EntityKey, EntityError> {
+                $key
+            }
+        })+
+    };
 }
 
-impl IntoEntityKey for EntityKey {
-    fn into_entity_key(self) -> Result<EntityKey, EntityError> {
-        Ok(self)
-    }
-}
-
-impl IntoEntityKey for &EntityKey {
-    fn into_entity_key(self) -> Result<EntityKey, EntityError> {
-        Ok(self.clone())
-    }
-}
-
-impl<P: Into<String>, R: Into<String>> IntoEntityKey for (P, R) {
-    fn into_entity_key(self) -> Result<EntityKey, EntityError> {
-        let (partition_key, row_key) = self;
-        Ok(EntityKey::from_parts(
-            PartitionKey::new(partition_key)?,
-            RowKey::new(row_key)?,
-        ))
-    }
+entity_key! {
+    [E] Key<E>, self => self.key;
+    [] EntityKey, self => Ok(self);
+    [] &EntityKey, self => Ok(self.clone());
+    [P: Into<String>, R: Into<String>] (P, R), self => Ok(EntityKey::new(self.0, self.1)?);
 }
 
 /// What names the partition of a batch: [`Partition`], or the text as it is stored.
@@ -244,6 +239,9 @@ impl<P: Into<String>, R: Into<String>> IntoEntityKey for (P, R) {
     note = "give a typed partition such as `Employee::partition(\"Sales\")`, or its text `\"Sales\"`"
 )]
 pub trait IntoPartitionKey {
+    #[doc(hidden)]
+    const SEAL: Seal;
+
     /// The partition key, or what is wrong with it.
     ///
     /// # Errors
@@ -252,28 +250,23 @@ pub trait IntoPartitionKey {
     fn into_partition_key(self) -> Result<PartitionKey, EntityError>;
 }
 
-impl<E> IntoPartitionKey for Partition<E> {
-    fn into_partition_key(self) -> Result<PartitionKey, EntityError> {
-        self.key
-    }
+macro_rules! partition_key {
+    ($([$($param:ident)?] $type:ty, $self:ident => $key:expr;)+) => {
+        $(impl$(<$param>)? IntoPartitionKey for $type {
+            const SEAL: Seal = Seal;
+
+            fn into_partition_key($self) -> Result<PartitionKey, EntityError> {
+                $key
+            }
+        })+
+    };
 }
 
-impl IntoPartitionKey for PartitionKey {
-    fn into_partition_key(self) -> Result<PartitionKey, EntityError> {
-        Ok(self)
-    }
-}
-
-impl IntoPartitionKey for &str {
-    fn into_partition_key(self) -> Result<PartitionKey, EntityError> {
-        Ok(PartitionKey::new(self)?)
-    }
-}
-
-impl IntoPartitionKey for String {
-    fn into_partition_key(self) -> Result<PartitionKey, EntityError> {
-        Ok(PartitionKey::new(self)?)
-    }
+partition_key! {
+    [E] Partition<E>, self => self.key;
+    [] PartitionKey, self => Ok(self);
+    [] &str, self => Ok(PartitionKey::new(self)?);
+    [] String, self => Ok(PartitionKey::new(self)?);
 }
 
 /// A key that may name an entity of type `E`: an untyped one any, a typed one only its own.
@@ -300,9 +293,22 @@ impl IntoPartitionKey for String {
     message = "`{Self}` is not a key of `{E}`",
     label = "not a key of that entity"
 )]
-pub trait KeyOf<E>: IntoEntityKey {}
+pub trait KeyOf<E>: IntoEntityKey {
+    #[doc(hidden)]
+    const SEAL_OF_ENTITY: Seal;
+}
 
-impl<E> KeyOf<E> for Key<E> {}
-impl<E> KeyOf<E> for EntityKey {}
-impl<E> KeyOf<E> for &EntityKey {}
-impl<E, P: Into<String>, R: Into<String>> KeyOf<E> for (P, R) {}
+macro_rules! key_of {
+    ($([$($param:tt)*] $type:ty;)+) => {
+        $(impl<E, $($param)*> KeyOf<E> for $type {
+            const SEAL_OF_ENTITY: Seal = Seal;
+        })+
+    };
+}
+
+key_of! {
+    [] Key<E>;
+    [] EntityKey;
+    [] &EntityKey;
+    [P: Into<String>, R: Into<String>] (P, R);
+}

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::ops::{Bound, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
 use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
-use tablesdk_protocol::{KeyPartName, RowKey};
+use tablesdk_protocol::{KeyKind, RowKey};
 
 use super::access::KeyAccess;
 use super::argument::IntoKeyPart;
@@ -15,6 +15,7 @@ use super::part::KeyPart;
 use super::template::{KeyTemplate, KeyWriter};
 use crate::entity::{EntityError, EntityProblem, Ordered, ValueError};
 use crate::filter::end_of_prefix;
+use crate::sealed::Seal;
 
 /// Rows of entities of type `E` whose keys lie in a range. See [`QueryEntities::rows`](crate::action::QueryEntities::rows).
 ///
@@ -81,7 +82,7 @@ impl<E> RowRange<E> {
         use ComparisonOperator::{
             Equal, GreaterThan, GreaterThanOrEqual, LessThan, LessThanOrEqual,
         };
-        let name = KeyPartName::RowKey.property();
+        let name = KeyKind::RowKey.property();
         let tree = |operator, text: String| Tree::comparison(name, operator, text);
         Ok(match self.ends? {
             (Bound::Included(from), Bound::Included(to)) if from == to => Some(tree(Equal, from)),
@@ -286,6 +287,9 @@ impl<const PARTS: usize> PartsBefore<PARTS> for Given<PARTS> {}
     label = "expected a `{P}`, or a range such as `from..to`"
 )]
 pub trait KeyRange<P> {
+    #[doc(hidden)]
+    const SEAL: Seal;
+
     /// What comes of it: with one value the next part may be given, after a range nothing more.
     type Rows<E, Next>;
 
@@ -302,6 +306,7 @@ pub trait KeyRange<P> {
 macro_rules! value {
     ($([$($param:ident)?] $type:ty => $part:ty;)+) => {
         $(impl$(<$param: KeyPart>)? KeyRange<$part> for $type {
+            const SEAL: Seal = Seal;
             type Rows<E, Next> = Next;
 
             fn narrow<E, Next>(
@@ -329,6 +334,7 @@ value! {
 macro_rules! range {
     ($($type:ty, $range:ident => $from:expr, $to:expr;)+) => {
         $(impl<P: Ordered, A: IntoKeyPart<P>> KeyRange<P> for $type {
+            const SEAL: Seal = Seal;
             type Rows<E, Next> = RowRange<E>;
 
             fn narrow<E, Next>(
@@ -353,6 +359,7 @@ range! {
 }
 
 impl<P: Ordered, A: IntoKeyPart<P>> KeyRange<P> for RangeInclusive<A> {
+    const SEAL: Seal = Seal;
     type Rows<E, Next> = RowRange<E>;
 
     fn narrow<E, Next>(
@@ -367,6 +374,7 @@ impl<P: Ordered, A: IntoKeyPart<P>> KeyRange<P> for RangeInclusive<A> {
 }
 
 impl<P> KeyRange<P> for RangeFull {
+    const SEAL: Seal = Seal;
     type Rows<E, Next> = RowRange<E>;
 
     fn narrow<E, Next>(

@@ -5,6 +5,7 @@ use tablesdk_protocol::{EdmType, Value, ValueRef};
 use super::desc::digits_of;
 use super::part::KeyPart;
 use crate::entity::{Ordered, PropertyValue, ValueError};
+use crate::sealed::Derived;
 
 /// One of `N` shards, as a part of a partition key.
 ///
@@ -108,7 +109,9 @@ impl<const N: u32> PropertyValue for Shard<N> {
     }
 }
 
-impl<const N: u32> Ordered for Shard<N> {}
+impl<const N: u32> Ordered for Shard<N> {
+    const ORDERED: Derived = Derived;
+}
 
 const fn width(count: u32) -> usize {
     digits_of(count.saturating_sub(1) as u64)

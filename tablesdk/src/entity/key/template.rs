@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use tablesdk_protocol::KeyPartName;
+use tablesdk_protocol::KeyKind;
 use tablesdk_protocol::wire::json::JsonEntity;
 
 use super::access::KeyAccess;
@@ -17,7 +17,7 @@ use crate::entity::{EntityError, EntityProblem, PropertyReader, ValueError};
 /// How one of the two keys of an entity is made: texts, and parts between them that are fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyTemplate {
-    part: KeyPartName,
+    part: KeyKind,
     text: &'static str,
     pieces: &'static [KeyPiece],
 }
@@ -39,7 +39,7 @@ pub enum KeyPiece {
 impl KeyTemplate {
     /// A template, as it was written and in pieces.
     #[doc(hidden)]
-    pub const fn new(part: KeyPartName, text: &'static str, pieces: &'static [KeyPiece]) -> Self {
+    pub const fn new(part: KeyKind, text: &'static str, pieces: &'static [KeyPiece]) -> Self {
         Self { part, text, pieces }
     }
 
@@ -208,7 +208,7 @@ impl KeyWriter {
 }
 
 impl KeyTemplate {
-    pub(crate) const fn part(self) -> KeyPartName {
+    pub(crate) const fn part(self) -> KeyKind {
         self.part
     }
 

@@ -6,7 +6,7 @@ use std::fmt::Display;
 
 use tablesdk_protocol::{EdmType, Timestamp, Value, ValueRef};
 
-use super::{Ordered, PropertyValue, ValueError};
+use super::{PropertyValue, ValueError};
 
 /// Two conversions, to and from nanoseconds since 1970 in UTC. Finer than 100 ns is cut off; the service stores 100 ns.
 macro_rules! instant {
@@ -27,7 +27,7 @@ macro_rules! instant {
             }
         }
 
-        impl Ordered for $type {}
+        ordered!($type);
     };
 }
 
@@ -58,7 +58,7 @@ macro_rules! day {
             }
         }
 
-        impl Ordered for $type {}
+        ordered!($type);
     };
 }
 

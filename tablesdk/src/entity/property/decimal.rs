@@ -7,7 +7,7 @@
 use rust_decimal::Decimal;
 use tablesdk_protocol::{EdmType, Value, ValueRef};
 
-use super::{Ordered, PropertyValue, ValueError, wrong_type};
+use super::{PropertyValue, ValueError, wrong_type};
 
 /// A text of 58 or 59 characters that keeps the order of the numbers. Comes back without zeros at the end.
 impl PropertyValue for Decimal {
@@ -33,7 +33,7 @@ impl PropertyValue for Decimal {
     }
 }
 
-impl Ordered for Decimal {}
+ordered!(Decimal);
 
 fn encode(decimal: Decimal) -> String {
     let magnitude = decimal.abs().to_string();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tablesdk_protocol::{EdmType, Value, ValueRef};
 
-use super::{Ordered, PropertyValue, ValueError};
+use super::{PropertyValue, ValueError};
 
 /// Int64, in nanoseconds: exact and ordered, up to 292 years.
 impl PropertyValue for Duration {
@@ -29,7 +29,7 @@ impl PropertyValue for Duration {
     }
 }
 
-impl Ordered for Duration {}
+ordered!(Duration);
 
 #[cfg(test)]
 mod tests {

@@ -3,18 +3,27 @@
 //! Here are the types that are an EDM type as they stand; those that need an encoding or a check of their own are in the
 //! files beside this one.
 
+use std::borrow::Cow;
+
+use tablesdk_protocol::{EdmType, Guid, Timestamp, Value, ValueRef};
+
+use super::ValueError;
+use crate::sealed::Derived;
+
+macro_rules! ordered {
+    ($($type:ty),+) => {
+        $(impl $crate::entity::Ordered for $type {
+            const ORDERED: $crate::sealed::Derived = $crate::sealed::Derived;
+        })+
+    };
+}
+
 #[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
 mod calendar;
 #[cfg(feature = "decimal")]
 mod decimal;
 mod duration;
 mod number;
-
-use std::borrow::Cow;
-
-use tablesdk_protocol::{EdmType, Guid, Timestamp, Value, ValueRef};
-
-use super::ValueError;
 
 /// A type that can be stored as the value of a property.
 ///
@@ -139,7 +148,10 @@ property_value!(bytes::Bytes, Binary, self => Cow::Borrowed(self), bytes => byte
     label = "can be compared for equality only",
     note = "use `eq`, `ne` or `is_in`; a type whose stored form keeps its order says so with `impl tablesdk::entity::Ordered`"
 )]
-pub trait Ordered: PropertyValue {}
+pub trait Ordered: PropertyValue {
+    #[doc(hidden)]
+    const ORDERED: Derived;
+}
 
 /// A value that is stored as the text that it is, so that a prefix of it means something.
 ///
@@ -166,14 +178,13 @@ pub trait Ordered: PropertyValue {}
     label = "not a text",
     note = "`starts_with` is for columns of `String` and of newtypes of it"
 )]
-pub trait Text: Ordered {}
+pub trait Text: Ordered {
+    #[doc(hidden)]
+    const TEXT: Derived;
+}
 
-impl Text for String {}
-
-macro_rules! ordered {
-    ($($type:ty),+) => {
-        $(impl Ordered for $type {})+
-    };
+impl Text for String {
+    const TEXT: Derived = Derived;
 }
 
 ordered!(

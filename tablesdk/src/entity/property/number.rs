@@ -2,7 +2,7 @@
 
 use tablesdk_protocol::{EdmType, Value, ValueRef};
 
-use super::{Ordered, PropertyValue, ValueError, wrong_type};
+use super::{PropertyValue, ValueError, wrong_type};
 
 macro_rules! narrow_integer {
     ($($type:ty, $range:literal;)+) => {
@@ -19,7 +19,7 @@ macro_rules! narrow_integer {
             }
         }
 
-        impl Ordered for $type {})+
+        ordered!($type);)+
     };
 }
 
@@ -44,7 +44,7 @@ impl PropertyValue for u32 {
     }
 }
 
-impl Ordered for u32 {}
+ordered!(u32);
 
 /// Twenty digits, zeros in front: no integer of the service holds a `u64`, and texts of one length order as their numbers.
 impl PropertyValue for u64 {
@@ -71,7 +71,7 @@ impl PropertyValue for u64 {
 }
 
 // No EDM type holds a `u64`, and filters compare strings unit by unit: at a fixed width that is the order of the numbers.
-impl Ordered for u64 {}
+ordered!(u64);
 
 /// Every `f32` is a Double; a Double that is not an `f32` to the bit is refused, since it would be rounded.
 impl PropertyValue for f32 {
@@ -99,7 +99,7 @@ impl PropertyValue for f32 {
     }
 }
 
-impl Ordered for f32 {}
+ordered!(f32);
 
 #[cfg(test)]
 mod tests {

@@ -4,7 +4,7 @@
 
 mod checks;
 
-use tablesdk_protocol::KeyPartName;
+use tablesdk_protocol::KeyKind;
 use tablesdk_protocol::filter::Filter as Tree;
 
 use super::entity_type::{contains, wrong_type};
@@ -259,7 +259,7 @@ impl PropertyReader<'_> {
         match dispatch.by {
             Discriminator::EntityType => self.variant_by_type(schema, dispatch),
             Discriminator::RowKey => {
-                let key = self.key(KeyPartName::RowKey)?;
+                let key = self.key(KeyKind::RowKey)?;
                 let mut variants = dispatch.variants.iter();
                 let found = variants.position(|variant| variant.schema.has_row_key(key));
                 if found.is_none() && !dispatch.has_other {

@@ -128,7 +128,7 @@ async fn with_every_credential<T: Transport + Clone + 'static>(
     let (_, sas) = sas.split_once('?').unwrap();
     let token = |_: TokenRequest| async {
         let expires_at: Timestamp = "2100-01-01T00:00:00Z".parse()?;
-        Ok(AccessToken::new(TOKEN, expires_at))
+        AccessToken::new(TOKEN, expires_at)
     };
     let mut credentials: Vec<Credential> =
         vec![server.credential().into(), Sas::new(sas).unwrap().into()];
