@@ -220,7 +220,6 @@ fn expand_newtype(input: &DeriveInput, krate: &Path, member: &Member, ty: &Type)
     };
     let key_part = quote! { #krate::__private::KeyPart };
     let key_number = quote! { #krate::__private::KeyNumber };
-    let ordinal = quote! { #krate::__private::Ordinal };
     let marks = [
         impl_mark(
             quote! { #private::Ordered },
@@ -258,27 +257,15 @@ fn expand_newtype(input: &DeriveInput, krate: &Path, member: &Member, ty: &Type)
         impl_mark(
             key_number.clone(),
             quote! {
-                fn to_number(&self) -> ::core::option::Option<u64> {
+                const LAST: u64 = <#ty as #key_number>::LAST;
+                const ZERO: ::core::option::Option<u64> = <#ty as #key_number>::ZERO;
+
+                fn to_number(&self) -> ::core::result::Result<u64, #private::ValueError> {
                     <#ty as #key_number>::to_number(&self.#member)
                 }
 
-                fn from_number(#given: u64) -> ::core::option::Option<Self> {
+                fn from_number(#given: u64) -> ::core::result::Result<Self, #private::ValueError> {
                     let #inside = <#ty as #key_number>::from_number(#given)?;
-                    ::core::option::Option::Some(Self { #member: #inside })
-                }
-            },
-        ),
-        impl_mark(
-            ordinal.clone(),
-            quote! {
-                const LAST: u64 = <#ty as #ordinal>::LAST;
-
-                fn to_ordinal(&self) -> ::core::result::Result<u64, #private::ValueError> {
-                    <#ty as #ordinal>::to_ordinal(&self.#member)
-                }
-
-                fn from_ordinal(#given: u64) -> ::core::result::Result<Self, #private::ValueError> {
-                    let #inside = <#ty as #ordinal>::from_ordinal(#given)?;
                     ::core::result::Result::Ok(Self { #member: #inside })
                 }
             },

@@ -42,31 +42,43 @@ pub const fn key_number<P: KeyNumber>(digits: usize) -> KeyAccess<P> {
         digits,
         width: Some(digits),
         descending: false,
-        write: |value, digits, _| match value.to_number() {
-            Some(number) => {
-                let text = format!("{number:0digits$}");
-                if text.len() > digits {
-                    return Err(ValueError::out_of_range(
-                        number,
-                        "it has more digits than its template gives it",
-                    ));
-                }
-                Ok(text)
+        write: |value, digits, _| {
+            let number = value.to_number()?.checked_sub(zero::<P>());
+            let number = number.ok_or_else(|| {
+                ValueError::unwritable("a number that is padded with zeros is not negative")
+            })?;
+            let text = format!("{number:0digits$}");
+            if text.len() > digits {
+                return Err(ValueError::out_of_range(
+                    number,
+                    "it has more digits than its template gives it",
+                ));
             }
-            None => Err(ValueError::unwritable(
-                "a number that is padded with zeros is not negative",
-            )),
+            Ok(text)
         },
         read: |text, digits| {
             let is_padded = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit());
-            let number = text.parse().ok().filter(|_| is_padded);
-            number.and_then(P::from_number).ok_or_else(|| {
-                ValueError::unreadable(
-                    text,
-                    format_args!("it is no number of {digits} digits that the field can hold"),
-                )
-            })
+            let number = text.parse::<u64>().ok().filter(|_| is_padded);
+            let number = number.and_then(|number| number.checked_add(zero::<P>()));
+            number
+                .and_then(|number| P::from_number(number).ok())
+                .ok_or_else(|| {
+                    ValueError::unreadable(
+                        text,
+                        format_args!("it is no number of {digits} digits that the field can hold"),
+                    )
+                })
         },
+    }
+}
+
+/// The number of the value 0.
+const fn zero<P: KeyNumber>() -> u64 {
+    const {
+        match P::ZERO {
+            Some(zero) => zero,
+            None => panic!("only integers can be padded with zeros: write `{{field}}`"),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use tablesdk_protocol::{EdmType, Value, ValueRef};
 
-use super::part::{KeyPart, Ordinal};
+use super::part::{KeyNumber, KeyPart};
 use crate::entity::{Ordered, PropertyValue, ValueError};
 use crate::sealed::Derived;
 
@@ -62,12 +62,12 @@ impl<T> From<T> for Desc<T> {
     }
 }
 
-impl<T: Ordinal> KeyPart for Desc<T> {
+impl<T: KeyNumber> KeyPart for Desc<T> {
     const WIDTH: Option<usize> = Some(digits_of(T::LAST));
     const DESCENDING: bool = true;
 
     fn to_key(&self) -> Result<String, ValueError> {
-        let left = T::LAST - self.0.to_ordinal()?.min(T::LAST);
+        let left = T::LAST - self.0.to_number()?.min(T::LAST);
         Ok(format!("{left:0width$}", width = digits_of(T::LAST)))
     }
 
@@ -75,8 +75,8 @@ impl<T: Ordinal> KeyPart for Desc<T> {
         let digits = text.bytes().all(|byte| byte.is_ascii_digit());
         let left = text.parse::<u64>().ok();
         match left.and_then(|left| T::LAST.checked_sub(left)) {
-            Some(ordinal) if digits && text.len() == digits_of(T::LAST) => {
-                T::from_ordinal(ordinal).map(Self)
+            Some(number) if digits && text.len() == digits_of(T::LAST) => {
+                T::from_number(number).map(Self)
             }
             _ => Err(ValueError::unreadable(
                 text,

@@ -13,7 +13,7 @@ pub use access::{KeyAccess, entity_key, key_number, key_part};
 pub use argument::IntoKeyPart;
 pub use desc::Desc;
 pub use escaped::Escaped;
-pub use part::{KeyNumber, KeyPart, Ordinal};
+pub use part::{KeyNumber, KeyPart};
 pub use rows::{Given, KeyRange, PartsBefore, RowRange, Rows};
 pub use shard::Shard;
 pub use tablesdk_protocol::{EntityKey, KeyError, KeyKind, KeyProblem, PartitionKey, RowKey};

@@ -88,57 +88,12 @@ pub trait KeyPart: Sized {
     }
 }
 
-/// A number that a template can pad with zeros, as in `{id:06}`.
+/// A value with a number, counted from 0 for the least value of its type. [`Desc`](crate::key::Desc) counts the same values from the
+/// other end, and a template can pad an integer with zeros, as in `{id:06}`.
 ///
 /// ```
 /// use tablesdk::entity::ValueError;
 /// use tablesdk::key::{KeyNumber, KeyPart};
-///
-/// #[derive(Clone, Copy)]
-/// struct EmployeeId(u32);
-///
-/// impl KeyPart for EmployeeId {
-///     const WIDTH: Option<usize> = <u32 as KeyPart>::WIDTH;
-///
-///     fn to_key(&self) -> Result<String, ValueError> {
-///         self.0.to_key()
-///     }
-///
-///     fn from_key(text: &str) -> Result<Self, ValueError> {
-///         u32::from_key(text).map(Self)
-///     }
-/// }
-///
-/// impl KeyNumber for EmployeeId {
-///     fn to_number(&self) -> Option<u64> {
-///         self.0.to_number()
-///     }
-///
-///     fn from_number(number: u64) -> Option<Self> {
-///         u32::from_number(number).map(Self)
-///     }
-/// }
-/// # assert_eq!(EmployeeId::from_number(7).and_then(|id| id.to_number()), Some(7));
-/// ```
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be padded with zeros",
-    label = "not an integer",
-    note = "`{{field:06}}` is for integers and newtypes of them; write `{{field}}`"
-)]
-pub trait KeyNumber: KeyPart {
-    /// The number; `None` where it is negative.
-    fn to_number(&self) -> Option<u64>;
-
-    /// The value with that number, if there is one.
-    fn from_number(number: u64) -> Option<Self>;
-}
-
-/// A value that has a place in a row of all values of its type, counted from 0, so that [`Desc`](crate::key::Desc) can count from
-/// the other end.
-///
-/// ```
-/// use tablesdk::entity::ValueError;
-/// use tablesdk::key::{KeyPart, Ordinal};
 ///
 /// /// Months since January 1970, as `1970-01`.
 /// struct Month(u32);
@@ -163,16 +118,16 @@ pub trait KeyNumber: KeyPart {
 /// }
 ///
 /// /// So `Desc<Month>` is a part of a key, and puts the last month first.
-/// impl Ordinal for Month {
+/// impl KeyNumber for Month {
 ///     const LAST: u64 = 8030 * 12 - 1;
 ///
-///     fn to_ordinal(&self) -> Result<u64, ValueError> {
+///     fn to_number(&self) -> Result<u64, ValueError> {
 ///         Ok(self.0.into())
 ///     }
 ///
-///     fn from_ordinal(ordinal: u64) -> Result<Self, ValueError> {
-///         let month = u32::try_from(ordinal).ok().filter(|_| ordinal <= Self::LAST);
-///         month.map(Self).ok_or_else(|| ValueError::unreadable(ordinal, "there is no such month"))
+///     fn from_number(number: u64) -> Result<Self, ValueError> {
+///         let month = u32::try_from(number).ok().filter(|_| number <= Self::LAST);
+///         month.map(Self).ok_or_else(|| ValueError::unreadable(number, "there is no such month"))
 ///     }
 /// }
 ///
@@ -181,27 +136,31 @@ pub trait KeyNumber: KeyPart {
 /// # Ok::<(), ValueError>(())
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`Desc` cannot count `{Self}` backwards",
+    message = "`{Self}` is not a number, so a key can neither count it backwards nor pad it with zeros",
     label = "neither an integer nor a date",
-    note = "`Desc` is for integers, instants and days, and newtypes of them"
+    note = "`Desc` is for integers, instants and days, and newtypes of them",
+    note = "`{{field:06}}` is for integers and newtypes of them; for other types write `{{field}}`"
 )]
-pub trait Ordinal: KeyPart {
-    /// The place of the last value.
+pub trait KeyNumber: KeyPart {
+    /// The number of the last value.
     const LAST: u64;
 
-    /// The place of this value.
+    /// The number of the value 0 of an integer. Types without it cannot be padded with zeros.
+    const ZERO: Option<u64> = None;
+
+    /// The number of this value.
     ///
     /// # Errors
     ///
     /// When the value has no text that can be a key.
-    fn to_ordinal(&self) -> Result<u64, ValueError>;
+    fn to_number(&self) -> Result<u64, ValueError>;
 
-    /// The value in that place.
+    /// The value with that number.
     ///
     /// # Errors
     ///
     /// When there is none.
-    fn from_ordinal(ordinal: u64) -> Result<Self, ValueError>;
+    fn from_number(number: u64) -> Result<Self, ValueError>;
 }
 
 impl KeyPart for String {
@@ -233,25 +192,16 @@ macro_rules! unsigned {
         }
 
         impl KeyNumber for $type {
-            fn to_number(&self) -> Option<u64> {
-                Some((*self).into())
-            }
-
-            fn from_number(number: u64) -> Option<Self> {
-                number.try_into().ok()
-            }
-        }
-
-        impl Ordinal for $type {
             // Not `From`, which is no function of a constant.
             const LAST: u64 = <$type>::MAX as u64;
+            const ZERO: Option<u64> = Some(0);
 
-            fn to_ordinal(&self) -> Result<u64, ValueError> {
+            fn to_number(&self) -> Result<u64, ValueError> {
                 Ok((*self).into())
             }
 
-            fn from_ordinal(ordinal: u64) -> Result<Self, ValueError> {
-                Self::try_from(ordinal).map_err(|_| ValueError::unreadable(ordinal, $form))
+            fn from_number(number: u64) -> Result<Self, ValueError> {
+                Self::try_from(number).map_err(|_| ValueError::unreadable(number, $form))
             }
         })+
     };
@@ -294,27 +244,18 @@ macro_rules! signed {
         }
 
         impl KeyNumber for $type {
-            fn to_number(&self) -> Option<u64> {
-                (*self).try_into().ok()
-            }
-
-            fn from_number(number: u64) -> Option<Self> {
-                number.try_into().ok()
-            }
-        }
-
-        impl Ordinal for $type {
             const LAST: u64 = <$unsigned>::MAX as u64;
+            const ZERO: Option<u64> = Some(<$type>::MIN.unsigned_abs() as u64);
 
-            fn to_ordinal(&self) -> Result<u64, ValueError> {
+            fn to_number(&self) -> Result<u64, ValueError> {
                 Ok(self.abs_diff(Self::MIN).into())
             }
 
-            fn from_ordinal(ordinal: u64) -> Result<Self, ValueError> {
-                let distance = <$unsigned>::try_from(ordinal).ok();
+            fn from_number(number: u64) -> Result<Self, ValueError> {
+                let distance = <$unsigned>::try_from(number).ok();
                 distance
                     .and_then(|distance| Self::MIN.checked_add_unsigned(distance))
-                    .ok_or_else(|| ValueError::unreadable(ordinal, $form))
+                    .ok_or_else(|| ValueError::unreadable(number, $form))
             }
         })+
     };
@@ -395,7 +336,7 @@ macro_rules! instant {
             }
         }
 
-        ordinal_by_ticks!($type);
+        number_by_ticks!($type);
     };
 }
 
@@ -423,30 +364,30 @@ macro_rules! day {
             }
         }
 
-        ordinal_by_ticks!($type);
+        number_by_ticks!($type);
     };
 }
 
 /// Counted as .NET counts, in 100 ns steps from the year 1, so that a `Desc` is the *inverted ticks* that other programs write.
-macro_rules! ordinal_by_ticks {
+macro_rules! number_by_ticks {
     ($type:ty) => {
-        impl Ordinal for $type {
+        impl KeyNumber for $type {
             const LAST: u64 = LAST_TICK;
 
-            fn to_ordinal(&self) -> Result<u64, ValueError> {
+            fn to_number(&self) -> Result<u64, ValueError> {
                 let ticks = timestamp(self)?.unix_ticks();
                 TICKS_OF_1970
                     .checked_add_signed(ticks)
                     .ok_or_else(|| ValueError::unwritable("it lies before the year 1"))
             }
 
-            fn from_ordinal(ordinal: u64) -> Result<Self, ValueError> {
-                let ticks = i64::try_from(ordinal).ok();
+            fn from_number(number: u64) -> Result<Self, ValueError> {
+                let ticks = i64::try_from(number).ok();
                 let ticks = ticks.and_then(|ticks| ticks.checked_sub_unsigned(TICKS_OF_1970));
                 match ticks.map(Timestamp::from_unix_ticks) {
                     Some(Ok(timestamp)) => Self::from_value(Value::DateTime(timestamp)),
                     _ => Err(ValueError::unreadable(
-                        ordinal,
+                        number,
                         "these ticks lie outside the years 1601 to 9999",
                     )),
                 }
