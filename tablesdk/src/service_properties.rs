@@ -22,6 +22,5 @@
 //! ```
 
 pub use tablesdk_protocol::{
-    CorsRule, GeoReplicationStatus, Logging, Metrics, ServiceProperties, ServicePropertiesError,
-    ServiceStats,
+    CorsRule, GeoReplicationStatus, Logging, Metrics, ServiceProperties, ServiceStats,
 };

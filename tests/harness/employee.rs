@@ -1,6 +1,6 @@
 //! The entity of most tests.
 
-use tablesdk::action::ModifyError;
+use tablesdk::action::ClosureError;
 use tablesdk::{Stored, TableClient, TableEntity};
 
 /// An entity with two keys and three properties.
@@ -35,7 +35,7 @@ impl Employee {
     }
 
     /// The change that most tests of `modify` make.
-    pub fn grow_older(&mut self) -> Result<(), ModifyError> {
+    pub fn grow_older(&mut self) -> Result<(), ClosureError> {
         self.age += 1;
         Ok(())
     }

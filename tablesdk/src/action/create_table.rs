@@ -30,7 +30,7 @@ use crate::pipeline::{Effect, PollBackoff, Table};
 /// ```
 #[derive(Clone, Debug)]
 #[must_use = "actions do nothing until awaited"]
-pub struct CreateTable {
+pub struct CreateTable<const IF_MISSING: bool = false> {
     table: Table,
     wait: Option<Duration>,
 }
@@ -42,10 +42,29 @@ impl CreateTable {
 
     /// Treats an existing table as success: the result says whether the table was created. When a response was lost, `true` may
     /// also mean that another client created the table at the same time.
-    pub fn if_missing(self) -> CreateTableIfMissing {
-        CreateTableIfMissing { create: self }
+    pub fn if_missing(self) -> CreateTable<true> {
+        CreateTable {
+            table: self.table,
+            wait: self.wait,
+        }
     }
 
+    async fn run(self) -> Result<(), Error> {
+        self.create().await
+    }
+}
+
+impl CreateTable<true> {
+    async fn run(self) -> Result<bool, Error> {
+        match self.create().await {
+            Ok(()) => Ok(true),
+            Err(error) if error.code() == Some(&ErrorCode::TableAlreadyExists) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl<const IF_MISSING: bool> CreateTable<IF_MISSING> {
     /// Waits, at most for this time, while a table of the same name is being deleted. The service takes 40 seconds or more for a
     /// deletion. Without this option, `TableBeingDeleted` is reported at once.
     ///
@@ -74,7 +93,7 @@ impl CreateTable {
         self
     }
 
-    async fn run(self) -> Result<(), Error> {
+    async fn create(&self) -> Result<(), Error> {
         let pauses = self.wait.map(PollBackoff::new);
         let Some(mut pauses) = pauses else {
             return self.try_once().await;
@@ -114,30 +133,6 @@ impl CreateTable {
 
 action!(impl[] CreateTable, table.pipeline => ());
 
-/// Creates a table unless it exists. See [`CreateTable::if_missing`].
-#[derive(Clone, Debug)]
-#[must_use = "actions do nothing until awaited"]
-pub struct CreateTableIfMissing {
-    create: CreateTable,
-}
-
-impl CreateTableIfMissing {
-    /// As [`CreateTable::wait`].
-    pub fn wait(self, time: Duration) -> Self {
-        Self {
-            create: self.create.wait(time),
-        }
-    }
-
-    async fn run(self) -> Result<bool, Error> {
-        match self.create.run().await {
-            Ok(()) => Ok(true),
-            Err(error) if error.code() == Some(&ErrorCode::TableAlreadyExists) => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-}
-
-action!(impl[] CreateTableIfMissing, create.table.pipeline => bool);
+action!(impl[] CreateTable<true>, table.pipeline => bool);
 
 const OPERATION: &str = "create table";

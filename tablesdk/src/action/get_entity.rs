@@ -8,10 +8,9 @@ use tablesdk_protocol::wire::json::{MetadataLevel, read_entity};
 use tablesdk_protocol::{ETag, EntityKey, TableName};
 
 use crate::entity::{DynamicEntity, EntityError, Stored, TableEntity, WritableEntity};
-use crate::error::Error;
+use crate::error::{ClosureError, Error};
 use crate::filter::AccessClass;
 use crate::pipeline::{Effect, OperationRun, Table};
-use crate::query::ResolveError;
 
 /// Reads one entity. See [`TableClient::get`](crate::TableClient::get).
 ///
@@ -72,7 +71,7 @@ impl<E: TableEntity> GetEntity<E> {
     /// [`ErrorKind::Caller`](crate::ErrorKind::Caller) when the closure fails, with its error as the source.
     pub fn resolve<T, F>(self, resolve: F) -> ResolveEntity<F>
     where
-        F: FnOnce(Stored<DynamicEntity>) -> Result<T, ResolveError> + Send + 'static,
+        F: FnOnce(Stored<DynamicEntity>) -> Result<T, ClosureError> + Send + 'static,
     {
         ResolveEntity {
             table: self.table,
@@ -108,7 +107,7 @@ pub struct ResolveEntity<F> {
 impl<F> ResolveEntity<F> {
     async fn run<T>(self) -> Result<Option<T>, Error>
     where
-        F: FnOnce(Stored<DynamicEntity>) -> Result<T, ResolveError>,
+        F: FnOnce(Stored<DynamicEntity>) -> Result<T, ClosureError>,
     {
         let (key, read) = read(&self.table, self.key, self.select).await?;
         let resolved = read.map(|(entity, _)| (self.resolve)(entity)).transpose();
@@ -121,7 +120,7 @@ impl<F> ResolveEntity<F> {
 }
 
 action!(
-    impl[T: Send + 'static, F: FnOnce(Stored<DynamicEntity>) -> Result<T, ResolveError> + Send + 'static]
+    impl[T: Send + 'static, F: FnOnce(Stored<DynamicEntity>) -> Result<T, ClosureError> + Send + 'static]
     ResolveEntity<F>, table.pipeline => Option<T>
 );
 debug_by_fields!(ResolveEntity<F> { table, key });

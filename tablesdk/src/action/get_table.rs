@@ -9,40 +9,30 @@ use super::malformed;
 use crate::error::Error;
 use crate::pipeline::{Effect, Table};
 
-/// Checks whether a table exists. See [`TableClient::table_exists`](crate::TableClient::table_exists).
-#[derive(Clone, Debug)]
-#[must_use = "actions do nothing until awaited"]
-pub struct TableExists {
-    pub(crate) table: Table,
-}
-
-impl TableExists {
-    async fn run(self) -> Result<bool, Error> {
-        let request = Request {
-            name: self.table.checked_name(OPERATION)?,
-            level: MetadataLevel::Minimal,
-        };
-        let request = request.encode(self.table.endpoint());
-        match self.table.send(OPERATION, Effect::Read, &request).await {
-            // Only the status counts, since the body of some emulators is not the table. A proxy can send the same status, so the
-            // header shows whose response it is.
-            Ok(response) => {
-                let (status, headers) = (response.status(), response.headers());
-                let problem = if status != StatusCode::OK {
-                    format!("the service does not respond with {status}")
-                } else if !headers.contains_key(X_MS_REQUEST_ID) {
-                    format!("{status} without the header {X_MS_REQUEST_ID} is not the service's")
-                } else {
-                    return Ok(true);
-                };
-                Err(malformed(OPERATION, problem))
-            }
-            Err(error) if error.is_not_found() => Ok(false),
-            Err(error) => Err(error),
+/// Checks whether a table exists.
+pub(crate) async fn table_exists(table: Table) -> Result<bool, Error> {
+    let request = Request {
+        name: table.checked_name(OPERATION)?,
+        level: MetadataLevel::Minimal,
+    };
+    let request = request.encode(table.endpoint());
+    match table.send(OPERATION, Effect::Read, &request).await {
+        // Only the status counts, since the body of some emulators is not the table. A proxy can send the same status, so the
+        // header shows whose response it is.
+        Ok(response) => {
+            let (status, headers) = (response.status(), response.headers());
+            let problem = if status != StatusCode::OK {
+                format!("the service does not respond with {status}")
+            } else if !headers.contains_key(X_MS_REQUEST_ID) {
+                format!("{status} without the header {X_MS_REQUEST_ID} is not the service's")
+            } else {
+                return Ok(true);
+            };
+            Err(malformed(OPERATION, problem))
         }
+        Err(error) if error.is_not_found() => Ok(false),
+        Err(error) => Err(error),
     }
 }
-
-action!(impl[] TableExists, table.pipeline => bool);
 
 const OPERATION: &str = "get table";

@@ -64,33 +64,34 @@ mod query_entities;
 mod query_tables;
 mod service_properties;
 mod service_stats;
+mod simple;
 mod table_acl;
 mod update_entity;
 mod write;
 
-pub use crate::error::{CurrentEntity, CurrentState};
+pub use crate::error::{ClosureError, CurrentEntity, CurrentState};
 pub use crate::pipeline::OperationReport;
 pub use batch::{Batch, BatchResult};
-pub use bulk::{
-    Bulk, BulkEntity, BulkError, BulkFailure, BulkKey, BulkProgress, BulkReport, DeleteAll,
-};
-pub use create_table::{CreateTable, CreateTableIfMissing};
+pub use bulk::{Bulk, BulkError, BulkFailure, BulkProgress, BulkReport, DeleteAll};
+pub use create_table::CreateTable;
 pub use delete_entity::DeleteEntity;
-pub use delete_table::DeleteTable;
 pub use get_entity::{GetEntity, ResolveEntity};
-pub use get_table::TableExists;
 pub use insert_entity::InsertEntity;
 pub use many::GetMany;
-pub use modify::{Modify, ModifyError};
+pub use modify::Modify;
 pub use patch::Patch;
 pub use query::parallel::ParallelQuery;
 pub use query_entities::QueryEntities;
 pub use query_tables::QueryTables;
-pub use service_properties::{GetProperties, SetProperties};
-pub use service_stats::GetStats;
-pub use table_acl::{GetAccessPolicy, SetAccessPolicy};
+pub use simple::Action;
 pub use update_entity::{UpdateEntity, WriteEntity};
 pub use write::sweep_markers::SweepMarkers;
+
+pub(crate) use delete_table::delete_table;
+pub(crate) use get_table::table_exists;
+pub(crate) use service_properties::{get_properties, set_properties};
+pub(crate) use service_stats::get_stats;
+pub(crate) use table_acl::{get_access_policy, set_access_policy};
 
 use std::error::Error as StdError;
 use std::fmt;

@@ -1,6 +1,5 @@
 //! `modify`: reads an entity, changes it, and writes it if it has not changed since the read. Otherwise it starts over.
 
-use std::error::Error as StdError;
 use std::marker::PhantomData;
 
 use tablesdk_protocol::operation::update_entity::Mode;
@@ -13,7 +12,7 @@ use super::update_entity::send;
 use super::write::change::ChangeKind;
 use super::write::exactly_once::KeepMarker;
 use crate::entity::{EntityError, Stored, WritableEntity, values_of, write_values};
-use crate::error::Error;
+use crate::error::{ClosureError, Error};
 use crate::pipeline::{Effect, OperationRun, Table};
 
 /// Changes an entity with a closure. See [`TableClient::modify`](crate::TableClient::modify).
@@ -46,13 +45,10 @@ pub struct Modify<E, F> {
     marker: PhantomData<fn() -> E>,
 }
 
-/// What the closure of [`TableClient::modify`](crate::TableClient::modify) may fail with: any error.
-pub type ModifyError = Box<dyn StdError + Send + Sync>;
-
 impl<E, F> Modify<E, F>
 where
     E: WritableEntity,
-    F: FnMut(&mut E) -> Result<(), ModifyError> + Send + 'static,
+    F: FnMut(&mut E) -> Result<(), ClosureError> + Send + 'static,
 {
     pub(crate) const fn new(table: Table, key: Result<EntityKey, EntityError>, change: F) -> Self {
         Self {
@@ -176,7 +172,7 @@ fn encode<E: WritableEntity>(
 }
 
 action!(
-    impl[E: WritableEntity, F: FnMut(&mut E) -> Result<(), ModifyError> + Send + 'static]
+    impl[E: WritableEntity, F: FnMut(&mut E) -> Result<(), ClosureError> + Send + 'static]
     Modify<E, F>, table.pipeline => Stored<E>
 );
 exactly_once_options!(

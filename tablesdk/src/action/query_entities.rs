@@ -18,12 +18,11 @@ use super::query::request::{OPERATION, QueryRequest};
 use super::{DeleteAll, ParallelQuery, refused};
 use crate::entity::key::{IntoPartitionKey, Partition, RowRange};
 use crate::entity::{DynamicEntity, Stored, TableEntity};
-use crate::error::Error;
+use crate::error::{ClosureError, Error};
 use crate::filter::{AccessClass, Filter, FilterError, without};
 use crate::pipeline::Table;
 use crate::query::{
-    EntityStream, Explanation, Keys, Page, PageToken, Pages, Presence, Resolve, ResolveError,
-    Selection, Whole,
+    EntityStream, Explanation, Keys, Page, PageToken, Pages, Presence, Resolve, Selection, Whole,
 };
 
 /// Reads many entities of type `E`. See [`TableClient::query`](crate::TableClient::query).
@@ -131,7 +130,7 @@ impl<E: TableEntity> QueryEntities<E> {
     pub fn resolve<T, F>(self, resolve: F) -> QueryEntities<E, Resolve<F>>
     where
         T: Send + 'static,
-        F: Fn(Stored<DynamicEntity>) -> Result<T, ResolveError> + Send + Sync + 'static,
+        F: Fn(Stored<DynamicEntity>) -> Result<T, ClosureError> + Send + Sync + 'static,
     {
         self.map_selection(|_| Resolve::new(resolve, E::SCHEMA.select()))
     }

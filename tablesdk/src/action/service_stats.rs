@@ -7,29 +7,18 @@ use super::malformed;
 use crate::error::Error;
 use crate::pipeline::{Effect, PipelineHandle};
 
-/// Reads the statistics of the service. See [`TableServiceClient::stats`](crate::TableServiceClient::stats).
-#[derive(Clone, Debug)]
-#[must_use = "actions do nothing until awaited"]
-pub struct GetStats {
-    pub(crate) pipeline: PipelineHandle,
+/// Reads the statistics of the service.
+pub(crate) async fn get_stats(pipeline: PipelineHandle) -> Result<ServiceStats, Error> {
+    let Some(secondary) = &pipeline.secondary else {
+        let problem = "the secondary cannot be derived from the endpoint: set `secondary_endpoint` on the builder";
+        return Err(Error::configuration_message(problem).with_operation(OPERATION));
+    };
+    let request = Request.encode(secondary);
+    let response = pipeline
+        .send(OPERATION, None, Effect::ReadNow, &request)
+        .await?;
+    let response = Response::decode(&response).map_err(|error| malformed(OPERATION, error))?;
+    Ok(response.stats)
 }
-
-impl GetStats {
-    async fn run(self) -> Result<ServiceStats, Error> {
-        let Some(secondary) = &self.pipeline.secondary else {
-            let problem = "the secondary cannot be derived from the endpoint: set `secondary_endpoint` on the builder";
-            return Err(Error::configuration_message(problem).with_operation(OPERATION));
-        };
-        let request = Request.encode(secondary);
-        let response = self
-            .pipeline
-            .send(OPERATION, None, Effect::ReadNow, &request)
-            .await?;
-        let response = Response::decode(&response).map_err(|error| malformed(OPERATION, error))?;
-        Ok(response.stats)
-    }
-}
-
-action!(impl[] GetStats, pipeline => ServiceStats);
 
 const OPERATION: &str = "get service stats";

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use tablesdk_protocol::{Endpoint, ServiceProperties};
+use tablesdk_protocol::{Endpoint, ServiceProperties, ServiceStats};
 
 use super::{TableClient, TableServiceClientBuilder};
-use crate::action::{GetProperties, GetStats, QueryTables, SetProperties};
+use crate::action::{Action, QueryTables, get_properties, get_stats, set_properties};
 use crate::connection_string::ConnectionString;
 use crate::credential::Credential;
 use crate::error::Error;
@@ -144,10 +144,8 @@ impl TableServiceClient {
     ///
     /// `AuthorizationPermissionMismatch` and `AuthorizationResourceTypeMismatch` for a shared access signature without the
     /// permission or the resource type. Cosmos DB does not support this operation.
-    pub fn properties(&self) -> GetProperties {
-        GetProperties {
-            pipeline: self.pipeline.clone(),
-        }
+    pub fn properties(&self) -> Action<ServiceProperties> {
+        Action::new(&self.pipeline, get_properties)
     }
 
     /// Changes the properties of the account's table service. Properties that are `None` stay as they are. The change takes effect
@@ -178,11 +176,10 @@ impl TableServiceClient {
     ///
     /// [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent, for more than five CORS rules, for more than 2 KiB
     /// of them, or for a retention that is not 1 to 365 days.
-    pub fn set_properties(&self, properties: ServiceProperties) -> SetProperties {
-        SetProperties {
-            pipeline: self.pipeline.clone(),
-            properties,
-        }
+    pub fn set_properties(&self, properties: ServiceProperties) -> Action<()> {
+        Action::new(&self.pipeline, |pipeline| {
+            set_properties(pipeline, properties)
+        })
     }
 
     /// Reads how far the account's secondary location lags behind. Only accounts with read access to a secondary have one.
@@ -205,10 +202,8 @@ impl TableServiceClient {
     /// [`ErrorKind::Transport`](crate::ErrorKind::Transport) where there is no secondary, since its host name does not resolve.
     /// [`ErrorKind::Configuration`](crate::ErrorKind::Configuration) where the name of the secondary cannot be derived from the
     /// endpoint, and [`TableServiceClientBuilder::secondary_endpoint`] was not set.
-    pub fn stats(&self) -> GetStats {
-        GetStats {
-            pipeline: self.pipeline.clone(),
-        }
+    pub fn stats(&self) -> Action<ServiceStats> {
+        Action::new(&self.pipeline, get_stats)
     }
 
     /// Starts a shared access signature for the account. Signing it takes the account's key; nothing is sent.

@@ -6,13 +6,13 @@ use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{ETag, IfMatch};
 
 use crate::action::{
-    Batch, Bulk, CreateTable, DeleteEntity, DeleteTable, GetAccessPolicy, GetEntity, GetMany,
-    InsertEntity, Modify, ModifyError, Patch, QueryEntities, SetAccessPolicy, SweepMarkers,
-    TableExists, UpdateEntity, WriteEntity,
+    Action, Batch, Bulk, CreateTable, DeleteEntity, GetEntity, GetMany, InsertEntity, Modify,
+    Patch, QueryEntities, SweepMarkers, UpdateEntity, WriteEntity, delete_table, get_access_policy,
+    set_access_policy, table_exists,
 };
 use crate::entity::key::{IntoEntityKey, IntoPartitionKey, KeyOf};
 use crate::entity::{Stored, TableEntity, WritableEntity};
-use crate::error::Error;
+use crate::error::{ClosureError, Error};
 use crate::pipeline::{PipelineHandle, Table};
 use crate::sas::{SasUrl, StoredAccessPolicy, TableSasBuilder};
 
@@ -116,10 +116,8 @@ impl TableClient {
     /// Errors of the service, such as `AuthenticationFailed`; [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when
     /// no response shows the outcome. The name stays reserved for 40 seconds or more: until then, creating a table of that name
     /// fails with `TableBeingDeleted`, or [waits](CreateTable::wait).
-    pub fn delete_table(&self) -> DeleteTable {
-        DeleteTable {
-            table: self.table.clone(),
-        }
+    pub fn delete_table(&self) -> Action<bool> {
+        Action::of_table(&self.table, delete_table)
     }
 
     /// Whether the table exists. A table that is being deleted does not exist.
@@ -141,10 +139,8 @@ impl TableClient {
     ///
     /// Errors of the service, such as `AuthenticationFailed`. A shared access signature for entities alone cannot read whether a
     /// table exists.
-    pub fn table_exists(&self) -> TableExists {
-        TableExists {
-            table: self.table.clone(),
-        }
+    pub fn table_exists(&self) -> Action<bool> {
+        Action::of_table(&self.table, table_exists)
     }
 
     /// Reads the stored access policies of the table, in the order in which they were set.
@@ -165,10 +161,8 @@ impl TableClient {
     ///
     /// `TableNotFound`. This operation needs a key of the account. A shared access signature is refused, and for a token the
     /// service responds `ResourceNotFound`.
-    pub fn access_policy(&self) -> GetAccessPolicy {
-        GetAccessPolicy {
-            table: self.table.clone(),
-        }
+    pub fn access_policy(&self) -> Action<Vec<StoredAccessPolicy>> {
+        Action::of_table(&self.table, get_access_policy)
     }
 
     /// Replaces the stored access policies of the table: at most five. Shared access signatures that name a policy which is not
@@ -209,11 +203,9 @@ impl TableClient {
     pub fn set_access_policy(
         &self,
         policies: impl IntoIterator<Item = StoredAccessPolicy>,
-    ) -> SetAccessPolicy {
-        SetAccessPolicy {
-            table: self.table.clone(),
-            policies: policies.into_iter().collect(),
-        }
+    ) -> Action<()> {
+        let policies = policies.into_iter().collect();
+        Action::of_table(&self.table, |table| set_access_policy(table, policies))
     }
 
     /// Starts a shared access signature for entities of the table. Signing needs the account's key; nothing is sent.
@@ -542,7 +534,7 @@ impl TableClient {
     pub fn modify<E, F>(&self, key: impl KeyOf<E>, change: F) -> Modify<E, F>
     where
         E: WritableEntity,
-        F: FnMut(&mut E) -> Result<(), ModifyError> + Send + 'static,
+        F: FnMut(&mut E) -> Result<(), ClosureError> + Send + 'static,
     {
         Modify::new(self.table.clone(), key.into_entity_key(), change)
     }

@@ -1,4 +1,4 @@
-//! Credentials that come from your code: token sources for [`EntraId`], and the errors of keys and tokens.
+//! Credentials that come from your code: token sources for [`EntraId`].
 //!
 //! [`Credential`] lists the kinds. The [guide to credentials](crate::guide::credentials) says which one to use for
 //! what. `Debug` of a credential shows no secret.
@@ -15,7 +15,6 @@ pub(crate) mod sas;
 mod signer;
 pub(crate) mod token;
 
-pub use tablesdk_protocol::auth::InvalidKeyError;
 pub use token::{AccessToken, TokenCredential, TokenError, TokenFuture, TokenRequest};
 
 pub(crate) use cache::{Bearer, TokenCache};

@@ -1,7 +1,7 @@
 //! Structs as entities: schemas, readers and writers of properties, and the errors of both.
 //!
 //! Most programs derive [`TableEntity`] and need nothing of this module. It is for entities without a
-//! struct ([`DynamicColumns`], [`DynamicSelection`]), for fields of a type of your own ([`Ordered`], [`Text`]), and for what an
+//! struct ([`DynamicColumns`]), for fields of a type of your own ([`Ordered`], [`Text`]), and for what an
 //! error says ([`EntityError`], [`ValueError`]). The [guide to entities](crate::guide::entities) comes first.
 //!
 //! Knows nothing of HTTP or of credentials.
@@ -26,21 +26,18 @@ pub(crate) mod variants;
 mod writer;
 
 pub use crate::value_error::ValueError;
-pub use dynamic::{DynamicColumn, DynamicColumns, DynamicSelection};
+pub use dynamic::{DynamicColumn, DynamicColumns};
 pub use entity_type::EntityType;
 pub use error::{EntityError, EntityProblem};
 pub(crate) use field::Field;
 pub use property::{Ordered, Text};
 pub use reader::PropertyReader;
 pub use schema::{PropertySchema, Schema};
-pub use tablesdk_protocol::wire::json::PropertyError;
-pub use tablesdk_protocol::{
-    ParseGuidError, ParseTimestampError, TimestampRangeError, UnknownEdmTypeError, ValueRef,
-};
+pub use tablesdk_protocol::ValueRef;
 pub use writer::PropertyWriter;
 
 pub(crate) use column_scope::ColumnScope;
-pub(crate) use dynamic::DynamicEntity;
+pub(crate) use dynamic::{DynamicEntity, DynamicSelection};
 pub(crate) use field_codec::FieldAccess;
 pub(crate) use json::JsonField;
 pub(crate) use properties::Properties;

@@ -11,6 +11,10 @@ mod current_state;
 
 pub use current_state::{CurrentEntity, CurrentState};
 
+/// The error of a closure that you give to [`modify`](crate::TableClient::modify) or
+/// [`resolve`](crate::action::QueryEntities::resolve): any error.
+pub type ClosureError = Box<dyn StdError + Send + Sync>;
+
 /// Why an operation failed.
 ///
 /// ```

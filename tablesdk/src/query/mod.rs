@@ -24,7 +24,6 @@ pub use literal::Literal;
 pub(crate) use page::fingerprint;
 pub use page::{Page, PageToken};
 pub(crate) use resolve::Resolve;
-pub use resolve::ResolveError;
 pub use select::Selection;
 pub(crate) use select::{Keys, Presence};
 pub(crate) use select::{SelectionError, Whole};

@@ -1,15 +1,12 @@
 //! What a closure makes of each row, whatever it is: the form for those who do not want a type for every kind of row.
 
-use std::error::Error as StdError;
 use std::fmt;
 
 use tablesdk_protocol::wire::json::JsonEntity;
 
 use super::{Selection, SelectionError};
 use crate::entity::{DynamicEntity, Stored};
-
-/// What the closure of a [`resolve`](crate::action::QueryEntities::resolve) may fail with: any error.
-pub type ResolveError = Box<dyn StdError + Send + Sync>;
+use crate::error::ClosureError;
 
 /// What a closure makes of each row: the query yields it.
 pub struct Resolve<F> {
@@ -34,7 +31,7 @@ impl<F> fmt::Debug for Resolve<F> {
 impl<E, T, F> Selection<E> for Resolve<F>
 where
     T: Send + 'static,
-    F: Fn(Stored<DynamicEntity>) -> Result<T, ResolveError> + Send + Sync + 'static,
+    F: Fn(Stored<DynamicEntity>) -> Result<T, ClosureError> + Send + Sync + 'static,
 {
     type Item = T;
 

@@ -8,11 +8,12 @@ use tablesdk_protocol::filter::Filter as Tree;
 use tablesdk_protocol::wire::json::JsonEntity;
 use tablesdk_protocol::{ETag, EntityKey};
 
-use super::{Column, JsonColumn, KeyPartColumn, ResolveError};
+use super::{Column, JsonColumn, KeyPartColumn};
 use crate::entity::{
     DynamicEntity, DynamicSelection, EntityError, Field, JsonField, Stored, TableEntity,
     VariantRows, read_key,
 };
+use crate::error::ClosureError;
 
 /// What is read of each entity of type `E`: one column, or a tuple of up to eight.
 ///
@@ -67,7 +68,7 @@ pub trait Selection<E>: sealed::Sealed + Send + Sync + 'static {
 pub enum SelectionError {
     /// The closure of the program failed.
     #[error(transparent)]
-    Caller(ResolveError),
+    Caller(ClosureError),
     /// The entity is not what it should be.
     #[error(transparent)]
     Entity(#[from] EntityError),

@@ -17,6 +17,10 @@ use crate::error::Error;
 /// An entity in the input of a [`Bulk`](super::Bulk): a [`WritableEntity`], or a `Result` with one.
 ///
 /// With a `Result`, the input can fail, as a query or a file can. The first error ends the run, after everything before it was sent.
+#[expect(
+    unnameable_types,
+    reason = "what cannot be named cannot be implemented"
+)]
 pub trait BulkEntity: sealed::Entity {}
 
 impl<T: sealed::Entity> BulkEntity for T {}
@@ -24,6 +28,10 @@ impl<T: sealed::Entity> BulkEntity for T {}
 /// The key of an entity in the input of [`Bulk::delete`](super::Bulk::delete), or a `Result` with one.
 ///
 /// With a `Result`, the input can fail, as a query or a file can. The first error ends the run, after everything before it was sent.
+#[expect(
+    unnameable_types,
+    reason = "what cannot be named cannot be implemented"
+)]
 pub trait BulkKey: sealed::Key {}
 
 impl<T: sealed::Key> BulkKey for T {}

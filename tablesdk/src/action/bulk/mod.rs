@@ -8,7 +8,7 @@ mod run;
 mod send;
 
 pub use delete_all::DeleteAll;
-pub use input::{BulkEntity, BulkKey};
+use input::{BulkEntity, BulkKey};
 pub use report::{BulkError, BulkFailure, BulkProgress, BulkReport};
 
 use std::fmt;
