@@ -72,7 +72,7 @@ mod write;
 pub use crate::error::{ClosureError, CurrentEntity, CurrentState};
 pub use crate::pipeline::OperationReport;
 pub use batch::{Batch, BatchResult};
-pub use bulk::{Bulk, BulkError, BulkFailure, BulkProgress, BulkReport, DeleteAll};
+pub use bulk::{Bulk, BulkEntity, BulkError, BulkFailure, BulkProgress, BulkReport, DeleteAll};
 pub use create_table::CreateTable;
 pub use delete_entity::DeleteEntity;
 pub use get_entity::{GetEntity, ResolveEntity};

@@ -41,27 +41,60 @@ pub trait Literal<T> {
     fn into_value(self) -> Result<Value, ValueError>;
 }
 
-macro_rules! literal {
-    ($([$($param:ident)?] $type:ty => $column:ty, $self:ident => $value:expr;)+) => {
-        $(impl$(<$param: PropertyValue>)? Literal<$column> for $type {
-            const SEAL: Seal = Seal;
+impl<T: PropertyValue> Literal<T> for T {
+    const SEAL: Seal = Seal;
 
-            fn into_value($self) -> Result<Value, ValueError> {
-                Ok($value)
-            }
-        })+
-    };
+    fn into_value(self) -> Result<Value, ValueError> {
+        Ok(self.to_value()?.into_value())
+    }
 }
 
-// For `Desc` and `Escaped`, the value within.
-literal! {
-    [T] T => T, self => self.to_value()?.into_value();
-    [T] &T => T, self => self.to_value()?.into_value();
-    [T] T => Desc<T>, self => self.to_value()?.into_value();
-    [T] T => Escaped<T>, self => self.to_value()?.into_value();
-    [] &str => String, self => Value::from(self);
-    [] &str => Escaped<String>, self => Value::from(self);
-    [] &[u8] => Vec<u8>, self => Value::Binary(self.to_owned());
+impl<T: PropertyValue> Literal<T> for &T {
+    const SEAL: Seal = Seal;
+
+    fn into_value(self) -> Result<Value, ValueError> {
+        Ok(self.to_value()?.into_value())
+    }
+}
+
+impl<T: PropertyValue> Literal<Desc<T>> for T {
+    const SEAL: Seal = Seal;
+
+    fn into_value(self) -> Result<Value, ValueError> {
+        Ok(self.to_value()?.into_value())
+    }
+}
+
+impl<T: PropertyValue> Literal<Escaped<T>> for T {
+    const SEAL: Seal = Seal;
+
+    fn into_value(self) -> Result<Value, ValueError> {
+        Ok(self.to_value()?.into_value())
+    }
+}
+
+impl Literal<String> for &str {
+    const SEAL: Seal = Seal;
+
+    fn into_value(self) -> Result<Value, ValueError> {
+        Ok(Value::from(self))
+    }
+}
+
+impl Literal<Escaped<String>> for &str {
+    const SEAL: Seal = Seal;
+
+    fn into_value(self) -> Result<Value, ValueError> {
+        Ok(Value::from(self))
+    }
+}
+
+impl Literal<Vec<u8>> for &[u8] {
+    const SEAL: Seal = Seal;
+
+    fn into_value(self) -> Result<Value, ValueError> {
+        Ok(Value::Binary(self.to_owned()))
+    }
 }
 
 /// A range of literals that a column of type `T` can be compared with: any of Rust's.

@@ -17,10 +17,6 @@ use crate::error::Error;
 /// An entity in the input of a [`Bulk`](super::Bulk): a [`WritableEntity`], or a `Result` with one.
 ///
 /// With a `Result`, the input can fail, as a query or a file can. The first error ends the run, after everything before it was sent.
-#[expect(
-    unnameable_types,
-    reason = "what cannot be named cannot be implemented"
-)]
 pub trait BulkEntity: sealed::Entity {}
 
 impl<T: sealed::Entity> BulkEntity for T {}

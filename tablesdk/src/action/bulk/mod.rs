@@ -8,7 +8,8 @@ mod run;
 mod send;
 
 pub use delete_all::DeleteAll;
-use input::{BulkEntity, BulkKey};
+pub use input::BulkEntity;
+use input::BulkKey;
 pub use report::{BulkError, BulkFailure, BulkProgress, BulkReport};
 
 use std::fmt;

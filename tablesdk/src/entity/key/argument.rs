@@ -36,24 +36,58 @@ pub trait IntoKeyPart<P> {
     fn into_key_part(self) -> P;
 }
 
-macro_rules! argument {
-    ($([$($param:ident$(: $bound:ident)?)?] $type:ty => $part:ty, $self:ident => $value:expr;)+) => {
-        $(impl$(<$param$(: $bound)?>)? IntoKeyPart<$part> for $type {
-            const SEAL: Seal = Seal;
+impl<P: KeyPart> IntoKeyPart<P> for P {
+    const SEAL: Seal = Seal;
 
-            fn into_key_part($self) -> $part {
-                $value
-            }
-        })+
-    };
+    fn into_key_part(self) -> P {
+        self
+    }
 }
 
-argument! {
-    [P: KeyPart] P => P, self => self;
-    [T] T => Desc<T>, self => Desc(self);
-    [T] T => Escaped<T>, self => Escaped(self);
-    [] &str => String, self => self.to_owned();
-    [] &String => String, self => self.clone();
-    [] &str => Escaped<String>, self => Escaped(self.to_owned());
-    [] &String => Escaped<String>, self => Escaped(self.clone());
+impl<T> IntoKeyPart<Desc<T>> for T {
+    const SEAL: Seal = Seal;
+
+    fn into_key_part(self) -> Desc<T> {
+        Desc(self)
+    }
+}
+
+impl<T> IntoKeyPart<Escaped<T>> for T {
+    const SEAL: Seal = Seal;
+
+    fn into_key_part(self) -> Escaped<T> {
+        Escaped(self)
+    }
+}
+
+impl IntoKeyPart<String> for &str {
+    const SEAL: Seal = Seal;
+
+    fn into_key_part(self) -> String {
+        self.to_owned()
+    }
+}
+
+impl IntoKeyPart<String> for &String {
+    const SEAL: Seal = Seal;
+
+    fn into_key_part(self) -> String {
+        self.clone()
+    }
+}
+
+impl IntoKeyPart<Escaped<String>> for &str {
+    const SEAL: Seal = Seal;
+
+    fn into_key_part(self) -> Escaped<String> {
+        Escaped(self.to_owned())
+    }
+}
+
+impl IntoKeyPart<Escaped<String>> for &String {
+    const SEAL: Seal = Seal;
+
+    fn into_key_part(self) -> Escaped<String> {
+        Escaped(self.clone())
+    }
 }

@@ -298,17 +298,18 @@ pub trait KeyOf<E>: IntoEntityKey {
     const SEAL_OF_ENTITY: Seal;
 }
 
-macro_rules! key_of {
-    ($([$($param:tt)*] $type:ty;)+) => {
-        $(impl<E, $($param)*> KeyOf<E> for $type {
-            const SEAL_OF_ENTITY: Seal = Seal;
-        })+
-    };
+impl<E> KeyOf<E> for Key<E> {
+    const SEAL_OF_ENTITY: Seal = Seal;
 }
 
-key_of! {
-    [] Key<E>;
-    [] EntityKey;
-    [] &EntityKey;
-    [P: Into<String>, R: Into<String>] (P, R);
+impl<E> KeyOf<E> for EntityKey {
+    const SEAL_OF_ENTITY: Seal = Seal;
+}
+
+impl<E> KeyOf<E> for &EntityKey {
+    const SEAL_OF_ENTITY: Seal = Seal;
+}
+
+impl<E, P: Into<String>, R: Into<String>> KeyOf<E> for (P, R) {
+    const SEAL_OF_ENTITY: Seal = Seal;
 }
