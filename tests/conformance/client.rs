@@ -1,4 +1,4 @@
-//! A client of sockets and strings, which knows HTTP but nothing of tables.
+//! A client of sockets and strings. It knows HTTP, but no tables.
 
 use std::time::SystemTime;
 
@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 
 use crate::sign::{resource, signature};
 
-/// Where to ask, and as whom.
+/// An endpoint and the credential of an account.
 #[derive(Clone, Debug)]
 pub(crate) struct Account {
     pub(crate) name: String,
@@ -21,7 +21,7 @@ pub(crate) struct Account {
     pub(crate) path: String,
 }
 
-/// How a request shows who asks.
+/// The credential of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Credential {
     None,
@@ -44,7 +44,7 @@ impl Response {
         header.map(|(_, value)| value.as_str())
     }
 
-    /// The body as JSON, null where it is none.
+    /// The body as JSON; null if it is not JSON.
     pub(crate) fn json(&self) -> Json {
         serde_json::from_str(&self.body).unwrap_or_default()
     }
@@ -62,7 +62,7 @@ impl Response {
         element.map_or_else(header, |(code, _)| code).to_owned()
     }
 
-    /// The text of an error.
+    /// The message of an error.
     pub(crate) fn message(&self) -> String {
         let json = self.json();
         let value = json["odata.error"]["message"]["value"].as_str();
@@ -70,7 +70,7 @@ impl Response {
     }
 }
 
-/// A time as HTTP writes it.
+/// A time in the format of HTTP.
 pub(crate) fn http_date(time: OffsetDateTime) -> String {
     let date = time.format(&Rfc2822).unwrap();
     date.replace("+0000", "GMT")
@@ -191,7 +191,7 @@ impl Account {
         self.exchange(&format!("{head}\r\n{body}")).await
     }
 
-    /// Sends bytes, and reads until the other side closes.
+    /// Sends bytes, and reads until the server closes the connection.
     pub(crate) async fn exchange(&self, request: &str) -> Response {
         let mut socket = TcpStream::connect(&self.authority).await.unwrap();
         // A server that refuses a large body may close before it has read it.

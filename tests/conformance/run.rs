@@ -1,4 +1,4 @@
-//! Runs rules on every subject, and collects what failed.
+//! Runs the rules on each server under test, and collects the failures.
 
 use std::fmt::{Debug, Display};
 
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use crate::client::{Account, Credential, Response};
 use crate::sign::{account_sas, percent, table_sas};
 
-/// What a rule says when it does not hold.
+/// The result of a rule: an error describes the difference.
 pub(crate) type Outcome = Result<(), String>;
 
 /// Checks a rule: a block with [`Outcome`], in which the suite is shared.
@@ -38,7 +38,7 @@ macro_rules! note {
 
 pub(crate) use {choice, note, rule};
 
-/// Runs a module on each subject. Panics with everything that failed.
+/// Runs a module on each server under test. Panics with all failures.
 pub(crate) async fn run(module: &str, check: impl AsyncFn(&mut Suite)) {
     let mut failed = Vec::new();
     if let Ok(text) = std::env::var("TABLESDK_CONFORMANCE_ENDPOINT") {
@@ -65,7 +65,7 @@ async fn ours() -> Vec<(&'static str, TableServer, Option<TempDir>)> {
     ]
 }
 
-/// One subject, and the rules that were tried on it.
+/// One server under test, and the results of the rules.
 pub(crate) struct Suite {
     subject: &'static str,
     pub(crate) account: Account,
@@ -73,7 +73,7 @@ pub(crate) struct Suite {
     tables: Vec<String>,
     rules: usize,
     failed: Vec<String>,
-    /// Choices that a foreign endpoint made otherwise.
+    /// Choices in which a foreign endpoint differs.
     others: Vec<String>,
 }
 
@@ -103,7 +103,7 @@ impl Suite {
         name
     }
 
-    /// A name that no table has. Deleted in the end, if one gets it.
+    /// The name of a table that does not exist. If it is created, it is deleted at the end.
     pub(crate) fn name(&mut self) -> String {
         let name = format!("Conf{:016x}", fastrand::u64(..));
         self.tables.push(name.clone());
@@ -178,7 +178,7 @@ impl Suite {
         ))
     }
 
-    /// Inserts an entity from its members; returns its ETag.
+    /// Inserts an entity with these members; returns its ETag.
     pub(crate) async fn insert(&self, table: &str, members: &str) -> Result<String, String> {
         let body = format!("{{{members}}}");
         let response = self
@@ -193,7 +193,7 @@ impl Suite {
             .ok_or_else(|| "an insert has no ETag".to_owned())
     }
 
-    /// Reads an entity without metadata, timestamp aside.
+    /// Reads an entity without metadata and timestamp.
     pub(crate) async fn entity(
         &self,
         table: &str,
@@ -211,7 +211,7 @@ impl Suite {
         Ok(json)
     }
 
-    /// The row keys of what a query finds, over all its pages.
+    /// The row keys of the results of a query, from all its pages.
     pub(crate) async fn rows(&self, table: &str, query: &str) -> Result<Vec<String>, String> {
         let mut rows = Vec::new();
         let mut next = String::new();
@@ -261,7 +261,7 @@ impl Suite {
         table_sas(&self.account.name, &self.account.key, fields)
     }
 
-    /// Deletes the tables, and returns what failed.
+    /// Deletes the tables, and returns the failures.
     async fn finish(mut self, module: &str) -> Vec<String> {
         for table in std::mem::take(&mut self.tables) {
             self.ask(&format!("DELETE /Tables('{table}')"), &[], "")
@@ -292,13 +292,13 @@ pub(crate) fn entity_path(table: &str, partition: &str, row: &str) -> String {
     )
 }
 
-/// Whether a response is that refusal.
+/// Checks status and code of a response.
 pub(crate) fn refused(response: &Response, status: u16, code: &str) -> Outcome {
     let found = (response.status, response.code());
     same("response", &found, &(status, code.to_owned()))
 }
 
-/// Whether two things are the same.
+/// Checks that two values are equal.
 pub(crate) fn same<A: Debug + PartialEq<B>, B: Debug>(
     what: impl Display,
     found: &A,
@@ -310,7 +310,7 @@ pub(crate) fn same<A: Debug + PartialEq<B>, B: Debug>(
     Err(format!("{what}: found {found:?}, expected {expected:?}"))
 }
 
-/// Whether something holds.
+/// Checks a condition.
 pub(crate) fn holds(what: impl Display, holds: bool) -> Outcome {
     if holds { Ok(()) } else { Err(what.to_string()) }
 }

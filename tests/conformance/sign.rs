@@ -1,4 +1,4 @@
-//! Signatures, by the text of the documentation and nothing of ours.
+//! Signatures, written from the documentation, without code of ours.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,7 +13,7 @@ pub(crate) fn signature(key: &str, text: &str) -> String {
     STANDARD.encode(hmac.finalize().into_bytes())
 }
 
-/// What both schemes sign of a URL: path as it is on the wire and the option `comp`.
+/// The part of a URL that both schemes sign: the path as it is on the wire, and the option `comp`.
 pub(crate) fn resource(account: &str, target: &str) -> String {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let comp = query
@@ -25,7 +25,7 @@ pub(crate) fn resource(account: &str, target: &str) -> String {
     format!("/{account}{path}{comp}")
 }
 
-/// Percent-encodes everything but letters, digits and what may always stay.
+/// Percent-encodes all bytes except unreserved characters.
 pub(crate) fn percent(text: &str) -> String {
     text.bytes()
         .map(|byte| match byte {

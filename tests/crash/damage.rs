@@ -37,7 +37,7 @@ struct Row {
     value: i32,
 }
 
-/// What the rows hold.
+/// The values of the entities, by row key.
 type Rows = BTreeMap<String, i32>;
 
 #[derive(Default, Debug)]
@@ -125,7 +125,7 @@ async fn judge(folder: &Path, expected: &[&Rows], harm: Option<&str>, tally: &mu
         builder.in_process()
     };
     let shown = harm.unwrap_or("nothing was harmed");
-    // What is printed is shown when it fails, or panics.
+    // A test that fails shows what it printed.
     println!("{shown}");
     let server = match open() {
         Ok(server) => server,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::process::{JSON, Server};
 
-/// With this limit the journal, which is a few KiB long when the data directory is opened again, soon cannot grow.
+/// The journal has a few KiB when the data directory is reopened, and soon reaches this limit.
 const LIMIT_KIB: u64 = 600;
 
 #[tokio::test]

@@ -11,9 +11,9 @@ use crate::process::{JSON, Server, timestamp};
 pub(crate) struct Writer {
     partition: String,
     rng: Rng,
-    /// What the rows hold: property `a` and property `b`, by row key.
+    /// The entities: properties `a` and `b`, by row key.
     rows: Rows,
-    /// What they hold if the last write, which was not answered, was carried out.
+    /// The entities if the last write, which has no response, was applied.
     perhaps: Option<Rows>,
     latest: Timestamp,
     next_value: i32,
@@ -99,7 +99,7 @@ impl Writer {
         self.rows = stored;
     }
 
-    /// A batch of several changes, each of another row.
+    /// A batch of several changes, each of another entity.
     fn batch(&mut self, rows: &mut Rows) -> String {
         let mut text = "--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n".to_owned();
         let first = self.rng.usize(..ROWS);
@@ -118,7 +118,7 @@ impl Writer {
         text + "--c--\r\n\r\n--b--\r\n"
     }
 
-    /// A change of a row, carried out on what it remembers.
+    /// A change of an entity, which is also applied to `rows`.
     fn change(&mut self, rows: &mut Rows, row: Option<String>) -> Change {
         let row = row.unwrap_or_else(|| format!("r{}", self.rng.usize(..ROWS)));
         let path = format!("/people(PartitionKey='{}',RowKey='{row}')", self.partition);

@@ -25,19 +25,19 @@ static TURN: Mutex<()> = Mutex::new(());
 /// Something that the service does in one way and another endpoint in another.
 #[derive(Debug)]
 pub struct Difference {
-    /// What it is about.
+    /// The subject of the difference.
     pub matter: &'static str,
-    /// What the endpoint does.
+    /// The behaviour of the endpoint.
     pub elsewhere: &'static str,
-    /// What the service does.
+    /// The behaviour of the service.
     pub service: &'static str,
-    /// How that is known.
+    /// The evidence for the behaviour of the service.
     pub known: Known,
     /// The tests that fail for this reason, and words of how they fail.
     pub tests: &'static [(&'static str, &'static str)],
 }
 
-/// How it is known what the service does, as the numbers of the conformance suite group its rules.
+/// The evidence for the behaviour of the service, as the numbers of the conformance suite group its rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
     /// There are recordings of the service that show it.
@@ -51,7 +51,7 @@ pub enum Known {
 /// The known differences of an endpoint, which names itself in the header `Server`.
 #[derive(Debug)]
 pub struct Differences {
-    /// What the header starts with.
+    /// The start of the header.
     pub server: &'static str,
     /// The differences.
     pub list: &'static [Difference],
@@ -108,7 +108,7 @@ pub fn name() -> String {
     format!("Tests{:016x}", fastrand::u64(..))
 }
 
-/// What an endpoint says that it is.
+/// The product that an endpoint names.
 async fn server(service: &TableServiceClient) -> String {
     let transport = ReqwestTransport::new().expect("a transport can be built");
     let request = Request::get(service.endpoint().as_str()).body(Bytes::new());

@@ -115,13 +115,13 @@ impl<T: Transport + 'static> Faults<T> {
         }
     }
 
-    /// Plans what happens to the next requests of that kind, one after another.
+    /// Plans the faults of the next requests of that kind, in their order.
     pub fn plan(&self, op: Op, faults: impl IntoIterator<Item = Fault>) {
         let faults = faults.into_iter().map(|fault| (op, fault));
         self.with(|state| state.plan.extend(faults));
     }
 
-    /// Lets `choose` say what happens to requests for which nothing is planned.
+    /// Lets `choose` select the faults of requests for which nothing is planned.
     pub fn choose(&self, choose: impl FnMut(Op) -> Fault + Send + 'static) {
         self.with(|state| state.choice = Some(Box::new(choose)));
     }

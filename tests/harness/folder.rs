@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 ///
 /// # Panics
 ///
-/// When it cannot.
+/// If the copy fails.
 pub fn copy_folder(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
@@ -31,7 +31,7 @@ pub fn copy_folder(from: &Path, to: &Path) {
 ///
 /// # Panics
 ///
-/// When it cannot be read.
+/// If a file or directory cannot be read.
 pub fn files_below(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -46,17 +46,17 @@ pub fn files_below(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// How long a file is without the zeros at its end, which were never written.
+/// The length of a file without the zeros at its end, which were never written.
 ///
 /// # Panics
 ///
-/// When it cannot be read.
+/// If a file or directory cannot be read.
 pub fn used_length(path: &Path) -> u64 {
     used(&fs::read(path).unwrap()) as u64
 }
 
 fn used(bytes: &[u8]) -> usize {
-    // Whole blocks are compared at once, since there are many of them.
+    // Blocks are compared as a whole, for speed.
     let zeros = [0; 4096];
     let blocks = bytes.rchunks(zeros.len());
     let empty: usize = blocks

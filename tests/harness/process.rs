@@ -45,7 +45,7 @@ impl Process {
         })
     }
 
-    /// What a client connects with; empty when the program was given accounts.
+    /// The connection string of a client; empty if the program was started with accounts.
     pub fn connection_string(&self) -> &str {
         &self.connection_string
     }
@@ -65,7 +65,7 @@ impl Process {
         self.id
     }
 
-    /// Sends a signal: `STOP` halts the process wherever it is, `CONT` lets it go on.
+    /// Sends a signal: `STOP` halts the process at any point, `CONT` continues it.
     pub fn signal(&self, name: &str) {
         let kill = std::process::Command::new("kill")
             .args(["-s", name, &self.id.to_string()])

@@ -39,9 +39,9 @@ pub enum Tear {
     StallBody,
     /// The request is carried out, and the answer comes byte by byte.
     Trickle,
-    /// The request is read, not carried out, and answered with this text.
+    /// The request is read but not forwarded, and this is the response.
     Text(&'static str),
-    /// The request is carried out, and answered with this text.
+    /// The request is forwarded, and this is the response.
     CarryOutAndText(&'static str),
 }
 
@@ -79,7 +79,7 @@ impl TornServer {
                     }
                 };
                 let inner = Arc::clone(&inner);
-                // A connection that fails is what this is for.
+                // Failed connections are expected.
                 tokio::spawn(async move { serve(stream, tear, &*inner).await.ok() });
             }
         });

@@ -1,4 +1,4 @@
-//! Random filters: their text, in every spelling the grammar has, and what they mean.
+//! Random filters: their spelling, in every form of the grammar, and their meaning.
 
 use std::cmp::Ordering;
 
@@ -71,7 +71,7 @@ impl Filter {
         }
     }
 
-    /// Whether it holds for an entity with these properties, keys among them.
+    /// Whether an entity with these properties, which include the keys, matches.
     pub(crate) fn holds(&self, property: &dyn Fn(&str) -> Option<Val>) -> bool {
         match self {
             Self::And(a, b) => a.holds(property) && b.holds(property),

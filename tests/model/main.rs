@@ -14,7 +14,7 @@ use harness::{seeds, setting};
 use history::run;
 use server::Server;
 
-/// So many operations together, whatever the number of histories.
+/// The number of operations in all histories together.
 const OPERATIONS: usize = 100_000;
 const HISTORIES: u64 = 50;
 

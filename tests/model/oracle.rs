@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::value::Val;
 
-/// A table's rows, in the order of the UTF-16 units of their keys.
+/// The entities of a table, in the order of the UTF-16 units of their keys.
 #[derive(Debug, Default)]
 pub(crate) struct Oracle {
     /// By lower-cased name; in addition to the entities, the name as it was created.
@@ -95,7 +95,7 @@ impl Oracle {
         self.rows(table)?.get(key).ok_or((404, "ResourceNotFound"))
     }
 
-    /// What the row holds after the write, or why the write is refused; `None` when it is gone.
+    /// The entity after the write, or the refusal of the write; `None` if the entity is deleted.
     pub(crate) fn decide(
         &self,
         table: &str,
@@ -141,7 +141,7 @@ impl Oracle {
         })
     }
 
-    /// What the rows hold after changes that happen together, or which of them is refused first, and why.
+    /// The entities after an entity group transaction, or its first refused change with the refusal.
     pub(crate) fn decide_batch(
         &self,
         changes: &[(&str, &Key, &Write)],
@@ -175,7 +175,7 @@ impl Oracle {
     }
 }
 
-/// Few keys, so that the same entity is met again; each awkward in its way.
+/// Few keys, so that operations meet the same entity again. Each key is a special case.
 pub(crate) const KEYS: [&str; 9] = [
     "", "a", "B", "O'Brien", "a,b)('=", "100%+&", "é", "😀", "\u{E000}",
 ];

@@ -1,4 +1,4 @@
-//! The server under test, and requests to it that are composed by hand.
+//! The server under test, and requests to it that are written by hand.
 
 use std::fs;
 
@@ -16,7 +16,7 @@ use tempfile::TempDir;
 const TABLES: &str = "tables";
 
 pub(crate) struct Server {
-    /// Keeps it running; there is none only while another one takes its place.
+    /// `None` only during a restart.
     server: Option<TableServer>,
     folder: Option<TempDir>,
     transport: InProcess,
@@ -30,7 +30,7 @@ pub(crate) struct Response {
 }
 
 impl Response {
-    /// Status and code, when it is a refusal.
+    /// Status and code of a refusal.
     pub(crate) fn refusal(&self) -> Option<(u16, &str)> {
         if StatusCode::from_u16(self.status).unwrap().is_success() {
             return None;
@@ -183,7 +183,7 @@ impl Ask {
     }
 }
 
-/// Percent-encodes everything but letters and digits; some quotes stay, as some clients leave them.
+/// Percent-encodes all bytes except letters, digits and quotes, which some clients leave as they are.
 pub(crate) fn encode(text: &str) -> String {
     text.bytes()
         .map(|byte| match byte {

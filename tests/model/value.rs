@@ -1,4 +1,4 @@
-//! Typed values as the oracle knows them, and their two spellings: JSON and filter literals.
+//! Typed values of the oracle, and their two spellings: JSON and filter literals.
 
 use std::cmp::Ordering;
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json, json};
 pub(crate) enum Val {
     Binary(Vec<u8>),
     Boolean(bool),
-    /// As the service prints it, which for these is also their order.
+    /// As the service prints it. The order of these strings is that of the values.
     DateTime(&'static str),
     Double(f64),
     Guid(&'static str),
@@ -20,7 +20,7 @@ pub(crate) enum Val {
 }
 
 impl Val {
-    /// One of few values, so that equal ones meet.
+    /// One of few values, so that equal values are compared.
     pub(crate) fn random(rng: &mut Rng) -> Self {
         let pick = |rng: &mut Rng, count: usize| rng.usize(..count);
         match rng.u8(..8) {
@@ -35,7 +35,7 @@ impl Val {
         }
     }
 
-    /// Adds the value to a JSON object, annotated where it must be, and sometimes where it need not.
+    /// Adds the value to a JSON object, with its type if that is necessary, and sometimes if it is not.
     pub(crate) fn write(&self, name: &str, into: &mut Map<String, Json>, rng: &mut Rng) {
         let (edm_type, value, needed) = match self {
             Self::Binary(bytes) => ("Edm.Binary", json!(base64(bytes)), true),
@@ -131,7 +131,7 @@ impl Val {
             (Self::DateTime(a), Self::DateTime(b)) => Some(rank(&DATES, a).cmp(&rank(&DATES, b))),
             (Self::Double(a), Self::Double(b)) => a.partial_cmp(b),
             (Self::Double(a), Self::Int32(b)) => a.partial_cmp(&f64::from(*b)),
-            // None of the doubles here lies where an i64 would lose digits.
+            // All doubles here are in the range in which an i64 keeps its digits.
             #[expect(
                 clippy::cast_precision_loss,
                 reason = "the doubles here are small or huge"
@@ -150,7 +150,7 @@ impl Val {
         }
     }
 
-    /// Equal as stored: a NaN is itself, and zero has a sign.
+    /// Equality of stored values: a NaN equals itself, and zero has a sign.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Double(a), Self::Double(b)) => a.to_bits() == b.to_bits(),
@@ -163,7 +163,7 @@ fn rank(list: &[&str], text: &str) -> usize {
     list.iter().position(|known| *known == text).unwrap()
 }
 
-/// Of the few byte strings that occur.
+/// For the few byte strings of the histories.
 fn base64(bytes: &[u8]) -> &'static str {
     match bytes {
         [] => "",

@@ -1,8 +1,8 @@
-//! Damage to bytes: random faults, and pieces that an attacker would write.
+//! Damage to bytes: random faults, and strings of attacks.
 
 use fastrand::Rng;
 
-/// Damages a text in one place: flips bits, leaves out, repeats or puts in.
+/// Damages a message in one place: changes, removes, repeats or inserts bytes.
 pub(crate) fn garble(rng: &mut Rng, bytes: &mut Vec<u8>, words: &[&str]) {
     let at = rng.usize(..=bytes.len());
     let end = (at + rng.usize(1..16)).min(bytes.len());
@@ -25,7 +25,7 @@ pub(crate) fn garble(rng: &mut Rng, bytes: &mut Vec<u8>, words: &[&str]) {
     }
 }
 
-/// Damages a whole message, so that neither its length nor its end need be what they say.
+/// Damages a message as a whole, so that its lengths and ends may be wrong.
 pub(crate) fn garble_message(rng: &mut Rng, bytes: &mut Vec<u8>) {
     match rng.u8(..6) {
         0 => bytes.truncate(rng.usize(..=bytes.len())),

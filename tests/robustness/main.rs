@@ -22,7 +22,7 @@ use request::Sender;
 use witness::Witness;
 
 const REQUESTS: usize = 50_000;
-/// After so many, the tables are as they were.
+/// The tables are reset after so many requests.
 const ROUND: usize = 1000;
 const CONNECTIONS: usize = 4;
 /// The most bytes by which the process may grow after the first round.

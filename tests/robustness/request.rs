@@ -1,4 +1,4 @@
-//! Requests of every operation, as they should be, garbled, and signed in every way.
+//! Requests of each operation: valid, damaged, and signed in each way.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -20,18 +20,18 @@ pub(crate) const TABLE: &str = "people";
 pub(crate) struct Request {
     pub(crate) bytes: Vec<u8>,
     pub(crate) framing: Framing,
-    /// What signs it: in no response and no log.
+    /// Its signatures, which must be in no response and in no log.
     pub(crate) signatures: Vec<String>,
 }
 
-/// What is known of how requests and responses follow each other.
+/// The number of responses that a request has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
     /// One request, one response.
     One,
     /// The same, but its response has no body.
     NoBody,
-    /// As many as the server finds in it.
+    /// As many as the server finds.
     Unknown,
 }
 
@@ -241,7 +241,7 @@ impl Sender {
         query
     }
 
-    /// Adds date and signature. What cannot be signed goes as it is.
+    /// Adds date and signature, unless the URL cannot be parsed.
     fn sign(&mut self, draft: &mut Draft, signatures: &mut Vec<String>) {
         let now = Timestamp::try_from(SystemTime::now()).unwrap();
         let date = now.to_http_date().into_bytes();
@@ -317,7 +317,7 @@ impl Draft {
         }
     }
 
-    /// Takes out what would end a line, so that it stays one request. What else is wrong with it does not change its length.
+    /// Removes the bytes that would end a line, so that it remains one request.
     fn tame(&mut self) -> Method {
         for byte in &mut self.target {
             if *byte <= b' ' || *byte == 0x7f || *byte == b'#' {

@@ -33,7 +33,7 @@ impl Witness {
         }
     }
 
-    /// Sees what happens in this process from now on.
+    /// Observes responses, logs and panics of this process from now on.
     pub(crate) fn install(key: &SharedKey) -> Arc<Self> {
         let witness = Arc::new(Self::new(key));
         let log = Arc::clone(&witness);
@@ -56,7 +56,7 @@ impl Witness {
         self.signatures.lock().unwrap().insert(hash);
     }
 
-    /// The statuses of what came back, 0 if there is none.
+    /// The statuses of the responses; 0 if there is none.
     pub(crate) fn check_response(&self, request: &Request, response: &[u8]) -> Vec<u16> {
         let report = |what: &str| {
             let response = String::from_utf8_lossy(response);
@@ -80,7 +80,7 @@ impl Witness {
             }
         }
         if statuses.is_empty() {
-            // Only of a request without an end there may be nothing to say.
+            // Only a request without an end may have no response.
             if request.framing != Framing::Unknown {
                 report("nothing");
             }
@@ -134,14 +134,14 @@ impl Witness {
         );
     }
 
-    /// Fails if the log did not have that many lines: it would have shown no secret, either.
+    /// Fails if the log has fewer lines, because an empty log shows no secret.
     pub(crate) fn assert_saw_requests(&self, count: usize) {
         let lines = self.lines.load(Ordering::Relaxed);
         assert!(lines >= count, "{lines} lines");
     }
 }
 
-/// What `tracing` writes an event to, in one piece.
+/// The writer of `tracing`, which gets each event as a whole.
 struct Log(Arc<Witness>);
 
 impl io::Write for Log {

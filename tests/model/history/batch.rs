@@ -61,7 +61,7 @@ impl History {
         }
     }
 
-    /// Changes of one partition, most of which go together.
+    /// Changes of one partition, most of which can be applied together.
     fn changes(
         &mut self,
         table: &'static str,
@@ -80,7 +80,7 @@ impl History {
                 2 => key = Key::new(partition_key, rows[self.rng.usize(..count)]),
                 _ => {}
             }
-            // Mostly what can be done, so that long batches come to their ends.
+            // Mostly valid changes, so that long batches succeed.
             let mut write = self.random_write(table, &key);
             for _ in 0..6 {
                 if self.oracle.decide(table, &key, &write).is_ok() {

@@ -1,4 +1,4 @@
-//! Writes of one entity, each a request of its own.
+//! Writes of one entity by a single request.
 
 use serde_json::{Map, Value as Json, json};
 use tablesdk::{ETag, Timestamp};
@@ -29,7 +29,7 @@ impl History {
         }
     }
 
-    /// What to do to that entity, in a way that makes sense as often as not.
+    /// A random write of that entity. About half of them can succeed.
     pub(super) fn random_write(&mut self, table: &str, key: &Key) -> Write {
         let condition = match self.rng.u8(..4) {
             0 => Condition::Any,
@@ -50,7 +50,7 @@ impl History {
         }
     }
 
-    /// The row that a write made, under the version it got: one that is later than `last`.
+    /// The entity after a write, with its new ETag, which must be later than `last`.
     pub(super) fn row(
         &mut self,
         properties: Properties,
@@ -115,7 +115,7 @@ impl History {
         ask
     }
 
-    /// What else a body may hold without meaning anything is there sometimes.
+    /// Adds, in some bodies, members that the service ignores.
     fn body(&mut self, properties: &Properties) -> Map<String, Json> {
         let mut body = Map::new();
         for (name, value) in properties {

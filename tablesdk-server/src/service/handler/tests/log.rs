@@ -8,7 +8,7 @@ use crate::request::handler::Handler as _;
 use crate::storage::tests::StorageDouble;
 use crate::storage::{Commit, Records, Snapshot, StorageError, WriteBatch};
 
-/// What was written to a log.
+/// The bytes of a log.
 #[derive(Clone, Default)]
 struct Written(Arc<Mutex<Vec<u8>>>);
 

@@ -1,4 +1,4 @@
-//! What needs a clock that stands still, a storage that fails or waits, the log, or options of the builder.
+//! Tests that need a manual clock, a storage that fails or waits, the log, or options of the builder.
 //!
 //! The rules of the service are in `tests/conformance`, its bytes in `tests/wire`.
 

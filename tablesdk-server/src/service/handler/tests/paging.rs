@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A table of three partitions with three rows each.
+/// A table of three partitions with three entities each.
 fn client(paging: Paging) -> Client {
     let client = Client::with(|options| options.paging = paging).and_table();
     for p in ["", "a", "b"] {
@@ -13,7 +13,7 @@ fn client(paging: Paging) -> Client {
     client
 }
 
-/// The keys of each page as a text, and for each token, whether it names a row.
+/// The keys of each page, and for each token, whether it has a row key.
 fn pages(client: &Client, query: &str) -> (Vec<String>, Vec<bool>) {
     let (mut pages, mut tokens, mut next) = (Vec::new(), Vec::new(), String::new());
     loop {

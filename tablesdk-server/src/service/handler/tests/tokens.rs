@@ -17,7 +17,7 @@ const ACTIONS: [(&str, TokenAction); 9] = [
     ("configure", TokenAction::WriteService),
 ];
 
-/// A token is the names of what it allows, in one account.
+/// A token consists of the names of its actions, and is valid in one account.
 fn verify(account: &str, token: &str) -> Result<TokenGrant, TokenRefusal> {
     if account != "acct" {
         return Err(TokenRefusal::Forbidden);
