@@ -131,6 +131,21 @@ impl Peer {
         String::from_utf8(text).unwrap()
     }
 
+    /// A connection on which these bytes were sent.
+    async fn after(bytes: impl AsRef<[u8]>) -> Self {
+        let mut peer = Self::new();
+        peer.send(bytes).await;
+        peer
+    }
+
+    /// Reads to the end of the connection: a response with this status and this end.
+    async fn is_refused(&mut self, status: u16, end: &str) {
+        let response = self.read_to_end().await;
+        let start = format!("HTTP/1.1 {status} ");
+        assert!(response.starts_with(&start), "{response}");
+        assert!(response.ends_with(end), "{response}");
+    }
+
     async fn read_to_end(&mut self) -> String {
         let mut text = String::new();
         self.stream.read_to_string(&mut text).await.unwrap();
@@ -148,16 +163,14 @@ async fn a_client_that_sends_too_much_gets_a_response() {
     .await;
     // All of it fits through, since it is taken in after the response.
     peer.send(vec![b'x'; length]).await;
-    let response = peer.read_to_end().await;
-    assert!(response.starts_with("HTTP/1.1 413 "), "{response}");
+    peer.is_refused(413, "").await;
     drop(peer.stream);
     peer.serving.await.unwrap();
 }
 
 #[tokio::test]
 async fn bodies_of_the_limit_are_read() {
-    let mut peer = Peer::new();
-    peer.send(format!(
+    let mut peer = Peer::after(format!(
         "PUT /1 HTTP/1.1\r\nHost: h\r\nContent-Length: {REQUEST_BODY_BYTES_MAX}\r\n\r\n"
     ))
     .await;
@@ -167,24 +180,20 @@ async fn bodies_of_the_limit_are_read() {
 
 #[tokio::test]
 async fn incomplete_bodies_are_refused() {
-    let mut peer = Peer::new();
-    peer.send("PUT /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nabc")
-        .await;
+    let mut peer = Peer::after("PUT /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nabc").await;
     peer.stream.shutdown().await.unwrap();
     let response = peer.read_to_end().await;
     assert!(!response.contains("200 OK"), "{response}");
 
-    let mut peer = Peer::new();
-    peer.send("PUT /1 HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n")
-        .await;
+    let mut peer =
+        Peer::after("PUT /1 HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n").await;
     let response = peer.read_to_end().await;
     assert!(!response.contains("200 OK"), "{response}");
 }
 
 #[tokio::test]
 async fn a_client_may_close_its_side_after_its_request() {
-    let mut peer = Peer::new();
-    peer.send("GET /large HTTP/1.1\r\nHost: h\r\n\r\n").await;
+    let mut peer = Peer::after("GET /large HTTP/1.1\r\nHost: h\r\n\r\n").await;
     peer.stream.shutdown().await.unwrap();
     assert!(peer.read_to_end().await.len() > LARGE);
     peer.serving.await.unwrap();
@@ -208,8 +217,7 @@ async fn an_offer_to_upgrade_is_ignored() {
 
 #[tokio::test]
 async fn http_1_0_needs_no_host() {
-    let mut peer = Peer::new();
-    peer.send("GET /1 HTTP/1.0\r\n\r\n").await;
+    let mut peer = Peer::after("GET /1 HTTP/1.0\r\n\r\n").await;
     assert!(peer.read_to_end().await.ends_with("[GET /1 default:1 0]"));
 }
 
@@ -227,8 +235,7 @@ async fn heads_without_host_or_resource_are_refused() {
         ("OPTIONS * HTTP/1.1\r\nHost: h\r\n", "InvalidUri"),
         ("CONNECT h:1 HTTP/1.1\r\nHost: h\r\n", "InvalidUri"),
     ] {
-        let mut peer = Peer::new();
-        peer.send(format!("{head}\r\n")).await;
+        let mut peer = Peer::after(format!("{head}\r\n")).await;
         let response = peer.read_to_end().await;
         assert!(response.starts_with("HTTP/1.1 400 "), "{head}: {response}");
         let end = format!(" {code}]");
@@ -252,23 +259,15 @@ async fn heads_beyond_the_limit_are_refused() {
 #[tokio::test]
 async fn malformed_heads_are_refused_in_order() {
     for begun in ["", "GET /1 HTTP/1.1\r\nHost: h\r\n\r\n"] {
-        let mut peer = Peer::new();
-        peer.send(begun).await;
+        let mut peer = Peer::after(begun).await;
         if !begun.is_empty() {
             peer.read_until("[GET /1 h 0]").await;
         }
         peer.send("GET /2\r\nno head\r\n\r\n").await;
-        let response = peer.read_to_end().await;
-        assert!(response.starts_with("HTTP/1.1 400 "), "{response}");
-        assert!(
-            response.ends_with("\r\n\r\n[unread InvalidInput]"),
-            "{response}"
-        );
+        peer.is_refused(400, "\r\n\r\n[unread InvalidInput]").await;
     }
     // Sent together, each has at most one response, and the first one is complete.
-    let mut peer = Peer::new();
-    peer.send("GET /1 HTTP/1.1\r\nHost: h\r\n\r\nGET /2\r\nno head\r\n\r\n")
-        .await;
+    let mut peer = Peer::after("GET /1 HTTP/1.1\r\nHost: h\r\n\r\nGET /2\r\nno head\r\n\r\n").await;
     peer.read_until("[GET /1 h 0]").await;
     let rest = peer.read_to_end().await;
     assert_eq!(rest.matches("HTTP/1.1 400 ").count(), 1, "{rest}");
@@ -289,9 +288,7 @@ async fn long_heads_have_less_time() {
             "{waited:?}"
         );
         // A head that arrives in time is served.
-        let mut peer = Peer::new();
-        peer.send(format!("GET / HTTP/1.1\r\nHost: h\r\nX: {padding}"))
-            .await;
+        let mut peer = Peer::after(format!("GET / HTTP/1.1\r\nHost: h\r\nX: {padding}")).await;
         tokio::time::sleep(wait.saturating_sub(Duration::from_secs(1))).await;
         peer.send("\r\n\r\n").await;
         peer.read_until("[GET / h 0]").await;
@@ -300,8 +297,7 @@ async fn long_heads_have_less_time() {
 
 #[tokio::test]
 async fn panics_close_their_connection() {
-    let mut peer = Peer::new();
-    peer.send("GET /panic HTTP/1.1\r\nHost: h\r\n\r\n").await;
+    let mut peer = Peer::after("GET /panic HTTP/1.1\r\nHost: h\r\n\r\n").await;
     assert_eq!(peer.read_to_end().await, "");
     assert!(peer.serving.await.unwrap_err().is_panic());
 }
@@ -319,30 +315,22 @@ async fn idle_connections_are_closed_after_minutes() {
 
 #[tokio::test(start_paused = true)]
 async fn stalled_bodies_time_out() {
-    let mut peer = Peer::new();
-    peer.send("PUT /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nabc")
+    let mut peer = Peer::after("PUT /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nabc").await;
+    peer.is_refused(408, "[refused PUT OperationTimedOut]")
         .await;
-    let response = peer.read_to_end().await;
-    assert!(response.starts_with("HTTP/1.1 408 "), "{response}");
-    assert!(
-        response.ends_with("[refused PUT OperationTimedOut]"),
-        "{response}"
-    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn trickling_bodies_time_out() {
-    let mut peer = Peer::new();
-    peer.send("PUT /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 4194304\r\n\r\n")
-        .await;
+    let mut peer =
+        Peer::after("PUT /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 4194304\r\n\r\n").await;
     let began = tokio::time::Instant::now();
     while !peer.serving.is_finished() && began.elapsed() < Duration::from_secs(3600) {
         let _ = peer.stream.write_all(b"x").await;
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
     assert!(began.elapsed() < Duration::from_secs(40));
-    let response = peer.read_to_end().await;
-    assert!(response.starts_with("HTTP/1.1 408 "), "{response}");
+    peer.is_refused(408, "").await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -369,9 +357,7 @@ async fn bodies_wait_for_memory() {
     let mut peer = Peer::of(&shared);
     peer.send(LARGE_BODY).await;
     peer.send(vec![b'x'; 20_000]).await;
-    let response = peer.read_to_end().await;
-    assert!(response.starts_with("HTTP/1.1 503 "), "{response}");
-    assert!(response.ends_with("[refused PUT ServerBusy]"), "{response}");
+    peer.is_refused(503, "[refused PUT ServerBusy]").await;
 
     let mut peer = Peer::of(&shared);
     peer.send(LARGE_BODY).await;
@@ -410,8 +396,7 @@ async fn stalled_bodies_release_their_memory() {
     peer.send(vec![b'x'; LARGE]).await;
     peer.read_until("[PUT /1 h 4194304]").await;
     assert!(began.elapsed() < Duration::from_secs(2));
-    let response = stalled.read_to_end().await;
-    assert!(response.starts_with("HTTP/1.1 408 "), "{response}");
+    stalled.is_refused(408, "").await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -433,9 +418,7 @@ async fn unread_refusals_do_not_stop_an_eviction() {
 
 #[tokio::test(start_paused = true)]
 async fn line_ends_after_a_body_are_ignored() {
-    let mut peer = Peer::new();
-    peer.send("PUT /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc")
-        .await;
+    let mut peer = Peer::after("PUT /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc").await;
     peer.read_until("[PUT /1 h 3]").await;
     peer.send("\r\n").await;
     tokio::time::sleep(2 * HEAD_WAIT_MAX).await;
@@ -465,19 +448,12 @@ async fn unread_responses_release_their_memory() {
 #[tokio::test(start_paused = true)]
 async fn shutdown_finishes_requests_in_flight() {
     let mut untouched = Peer::new();
-    let mut idle = Peer::new();
-    idle.send("GET /1 HTTP/1.1\r\nHost: h\r\n\r\n").await;
+    let mut idle = Peer::after("GET /1 HTTP/1.1\r\nHost: h\r\n\r\n").await;
     idle.read_until("[GET /1 h 0]").await;
-    let mut half_a_head = Peer::new();
-    half_a_head.send("GET /1 HTTP/1.1\r\nHo").await;
-    let mut half_a_body = Peer::new();
-    half_a_body
-        .send("PUT /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\na")
-        .await;
-    let mut half_a_response = Peer::new();
-    half_a_response
-        .send("GET /large HTTP/1.1\r\nHost: h\r\n\r\n")
-        .await;
+    let mut half_a_head = Peer::after("GET /1 HTTP/1.1\r\nHo").await;
+    let mut half_a_body =
+        Peer::after("PUT /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\na").await;
+    let mut half_a_response = Peer::after("GET /large HTTP/1.1\r\nHost: h\r\n\r\n").await;
     half_a_response.read_until("\r\n\r\n").await;
 
     for peer in [
@@ -521,8 +497,7 @@ fn requests_get_origin_form() {
 
 #[tokio::test]
 async fn a_refused_request_without_a_body_keeps_the_connection() {
-    let mut peer = Peer::new();
-    peer.send("GET /secret HTTP/1.1\r\nHost: h\r\n\r\n").await;
+    let mut peer = Peer::after("GET /secret HTTP/1.1\r\nHost: h\r\n\r\n").await;
     peer.read_until("[unauthenticated]").await;
     peer.send("GET /1 HTTP/1.1\r\nHost: h\r\n\r\n").await;
     peer.read_until("[GET /1 h 0]").await;
@@ -545,8 +520,7 @@ async fn chunked_bodies_return_unused_memory() {
 
 #[tokio::test(start_paused = true)]
 async fn a_response_that_is_not_read_ends_the_connection() {
-    let mut peer = Peer::new();
-    peer.send("GET /large HTTP/1.1\r\nHost: h\r\n\r\n").await;
+    let mut peer = Peer::after("GET /large HTTP/1.1\r\nHost: h\r\n\r\n").await;
     let began = tokio::time::Instant::now();
     (&mut peer.serving).await.unwrap();
     assert_eq!(began.elapsed(), STALL_MAX);
@@ -555,8 +529,7 @@ async fn a_response_that_is_not_read_ends_the_connection() {
 
 #[tokio::test(start_paused = true)]
 async fn a_response_that_is_read_slowly_arrives_completely() {
-    let mut peer = Peer::new();
-    peer.send("GET /large HTTP/1.1\r\nHost: h\r\n\r\n").await;
+    let mut peer = Peer::after("GET /large HTTP/1.1\r\nHost: h\r\n\r\n").await;
     peer.read_until("\r\n\r\n").await;
     let mut part = vec![0; STALL_BYTES_MIN];
     for _ in 0..LARGE / STALL_BYTES_MIN {
@@ -571,8 +544,7 @@ async fn a_response_that_is_read_slowly_arrives_completely() {
 #[tokio::test(start_paused = true)]
 async fn heads_have_a_time_limit() {
     for first in ["", "G", "GET / HTTP/1.1\r\nHo"] {
-        let mut peer = Peer::new();
-        peer.send(first).await;
+        let mut peer = Peer::after(first).await;
         let began = tokio::time::Instant::now();
         assert_eq!(peer.read_to_end().await, "");
         assert_eq!(began.elapsed(), HEAD_WAIT_MAX, "{first:?}");
@@ -601,8 +573,7 @@ async fn single_bytes_do_not_extend_the_time_of_a_head() {
 
 #[tokio::test(start_paused = true)]
 async fn unauthenticated_clients_may_not_idle_for_minutes() {
-    let mut peer = Peer::new();
-    peer.send("GET /secret HTTP/1.1\r\nHost: h\r\n\r\n").await;
+    let mut peer = Peer::after("GET /secret HTTP/1.1\r\nHost: h\r\n\r\n").await;
     peer.read_until("[unauthenticated]").await;
     let began = tokio::time::Instant::now();
     assert_eq!(peer.read_to_end().await, "");
