@@ -10,5 +10,4 @@ pub struct Seal;
 
 /// As [`Seal`], for traits that derives implement.
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::exhaustive_structs, reason = "made by generated code alone")]
 pub struct Derived;

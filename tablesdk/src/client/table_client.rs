@@ -1,4 +1,4 @@
-//! The handle to one table: its verbs, each an action that runs when awaited.
+//! The client of one table. Each method makes an action, which runs when it is awaited.
 
 use std::fmt;
 

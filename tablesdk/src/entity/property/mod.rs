@@ -126,8 +126,8 @@ property_value!(bytes::Bytes, Binary, self => Cow::Borrowed(self), bytes => byte
 /// A value whose order is the order of what is stored for it, so that the service can compare with it: `gt`, `ge`, `lt`,
 /// `le` and ranges.
 ///
-/// A type of your own that is stored so that the order stays says it by this mark. An enum cannot: its texts do not order as
-/// its variants do.
+/// A newtype of an ordered type is ordered: `#[derive(PropertyValue)]` implements this trait for it, and no other code can. An enum
+/// is not ordered, because its strings do not order as its variants do.
 ///
 /// ```
 /// use tablesdk::entity::Ordered;
@@ -146,7 +146,7 @@ property_value!(bytes::Bytes, Binary, self => Cow::Borrowed(self), bytes => byte
 #[diagnostic::on_unimplemented(
     message = "the service cannot tell which of two values of type `{Self}` is greater",
     label = "can be compared for equality only",
-    note = "use `eq`, `ne` or `is_in`; a type whose stored form keeps its order says so with `impl tablesdk::entity::Ordered`"
+    note = "use `eq`, `ne` or `is_in`; numbers, strings, times and newtypes of them are ordered"
 )]
 pub trait Ordered: PropertyValue {
     #[doc(hidden)]
