@@ -5,8 +5,6 @@
 
 mod batch;
 mod change;
-#[cfg(feature = "durable")]
-mod check;
 mod clean_up;
 mod decide;
 mod entity_codec;
@@ -17,6 +15,8 @@ mod key_ranges;
 mod merge;
 mod paging;
 mod query;
+#[cfg(feature = "durable")]
+mod record_check;
 mod rejection;
 mod scan_budget;
 mod settings;
@@ -43,12 +43,12 @@ use crate::storage;
 use crate::storage::{Closed, Commit, Storage, StorageError};
 use crate::time::monotonic_clock::MonotonicClock;
 
-#[cfg(feature = "durable")]
-pub(crate) use check::Findings;
 pub(crate) use clean_up::Cursor as CleanUpCursor;
 use key_codec::TableId;
 pub(crate) use paging::Paging;
 pub(crate) use query::{KeyBounds, LastKey, Position, Query, Scan, SliceEnd};
+#[cfg(feature = "durable")]
+pub(crate) use record_check::Findings;
 pub(crate) use rejection::{Failure, Rejection};
 pub(crate) use scan_budget::ScanBudget;
 pub(crate) use table_scan::TableScan;
@@ -187,7 +187,7 @@ impl Engine {
     /// Reads all durable records and reports those that cannot be read. Periodically calls `progress` with the number of records.
     #[cfg(feature = "durable")]
     pub(crate) fn check_records(&self, progress: impl FnMut(u64)) -> Findings {
-        check::check(&self.read(), progress)
+        record_check::check(&self.read(), progress)
     }
 
     /// Writes a backup of all durable records at this moment. Returns the number of records, and periodically calls `progress` with
@@ -199,7 +199,7 @@ impl Engine {
         mut progress: impl FnMut(u64),
     ) -> io::Result<u64> {
         let snapshot = self.storage.snapshot();
-        let range = (check::FIRST, check::END);
+        let range = (record_check::FIRST, record_check::END);
         storage::write_backup(&*snapshot, range, to, |count| {
             progress(count);
             match self.storage.is_writable() {

@@ -47,28 +47,20 @@ impl Cors {
                 allows_origin(rule, origin) && allows_method(rule, head.method.as_str())
             })
         });
-        match (rule, origin) {
-            (Some(rule), _) if allows_all_origins(rule) => Self {
-                allowed: Some(Allowed {
-                    origin: HeaderValue::from_static(ALL),
-                    exposed_headers: rule.exposed_headers.clone(),
-                }),
-                varies: false,
+        let allowed = rule.zip(origin).map(|(rule, origin)| Allowed {
+            origin: if allows_all_origins(rule) {
+                HeaderValue::from_static(ALL)
+            } else {
+                origin.clone()
             },
-            (Some(rule), Some(origin)) => Self {
-                allowed: Some(Allowed {
-                    origin: origin.clone(),
-                    exposed_headers: rule.exposed_headers.clone(),
-                }),
-                varies: true,
-            },
+            exposed_headers: rule.exposed_headers.clone(),
+        });
+        let varies = match &allowed {
+            Some(allowed) => allowed.origin != ALL,
             // A cache must not give this response to a page for which another one is made.
-            _ => Self {
-                allowed: None,
-                varies: is_cached(&head.method)
-                    && rules.iter().any(|rule| !allows_all_origins(rule)),
-            },
-        }
+            None => is_cached(&head.method) && rules.iter().any(|rule| !allows_all_origins(rule)),
+        };
+        Self { allowed, varies }
     }
 
     /// Adds the headers to a response to an unauthenticated client: those of a preflight, and the list of exposed headers. The

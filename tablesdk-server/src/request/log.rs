@@ -23,13 +23,13 @@ use crate::request::context::Context;
 #[derive(Debug)]
 pub(crate) struct RequestRecord {
     /// `None` if no subscriber reads the log.
-    facts: Option<Box<Facts>>,
+    facts: Option<Box<RequestFacts>>,
     operation: &'static str,
     span: Span,
 }
 
 #[derive(Debug)]
-struct Facts {
+struct RequestFacts {
     began: Instant,
     method: Method,
     uri: Uri,
@@ -43,7 +43,7 @@ impl RequestRecord {
     /// The record of a new request.
     pub(crate) fn new(head: &Parts, context: &Context) -> Self {
         let facts = tracing::enabled!(target: TARGET, Level::ERROR).then(|| {
-            Box::new(Facts {
+            Box::new(RequestFacts {
                 began: Instant::now(),
                 method: head.method.clone(),
                 uri: head.uri.clone(),

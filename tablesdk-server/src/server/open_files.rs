@@ -24,16 +24,12 @@ pub(super) struct ConnectionLimit {
 impl ConnectionLimit {
     /// The wanted number, or fewer if the process may not have as many files open.
     pub(super) fn new(wanted: NonZeroUsize) -> Self {
-        let Some(files_max) = process_files_max() else {
-            return Self {
-                max_connections: wanted.get(),
-                files_max: None,
-                logged: None,
-            };
-        };
-        let max_connections = within(wanted.get(), files_max, files_open());
-        let is_bounded = max_connections < wanted.get();
-        if is_bounded {
+        let limit = process_files_max();
+        let max_connections = limit.map_or(wanted.get(), |limit| {
+            within(wanted.get(), limit, files_open())
+        });
+        let files_max = limit.filter(|_| max_connections < wanted.get());
+        if files_max.is_some() {
             tracing::info!(
                 max_connections,
                 files_max,
@@ -42,7 +38,7 @@ impl ConnectionLimit {
         }
         Self {
             max_connections,
-            files_max: is_bounded.then_some(files_max),
+            files_max,
             logged: None,
         }
     }

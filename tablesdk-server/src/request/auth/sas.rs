@@ -25,9 +25,8 @@ pub(super) fn authenticate(
     match sas.into_sas() {
         Sas::Account(sas) => {
             let start = sas.start.as_ref().map(SasTime::at);
-            check_time(context, start, sas.expiry.at())?;
-            check_address(context, sas.addresses.as_ref())?;
-            check_protocol(context, sas.protocol)?;
+            let period = (start, sas.expiry.at());
+            check(context, period, sas.addresses.as_ref(), sas.protocol)?;
             if !sas.services.set().contains(Services::TABLE) {
                 return Err(ErrorCode::AuthorizationServiceMismatch.into());
             }
@@ -39,9 +38,8 @@ pub(super) fn authenticate(
                 None => Vec::new(),
             };
             let terms = policy::terms(&sas, &stored).ok_or_else(failed)?;
-            check_time(context, terms.start, terms.expiry)?;
-            check_address(context, sas.addresses.as_ref())?;
-            check_protocol(context, sas.protocol)?;
+            let period = (terms.start, terms.expiry);
+            check(context, period, sas.addresses.as_ref(), sas.protocol)?;
             Ok(Principal::TableSas(Box::new(TableGrant {
                 table: sas.table,
                 permissions: terms.permissions,
@@ -51,37 +49,26 @@ pub(super) fn authenticate(
     }
 }
 
-/// The clock of the client is given no tolerance, unlike for the date of a signed request.
-fn check_time(
+/// Checks the conditions of a signature in the order of the service.
+fn check(
     context: &Context,
-    start: Option<Timestamp>,
-    expiry: Timestamp,
+    (start, expiry): (Option<Timestamp>, Timestamp),
+    addresses: Option<&SasAddresses>,
+    protocol: Option<SasProtocol>,
 ) -> Result<(), ServiceError> {
-    let has_started = start.is_none_or(|start| start <= context.now);
-    if has_started && context.now < expiry {
-        Ok(())
+    // The clock of the client is given no tolerance, unlike for the date of a signed request.
+    let is_valid_now = start.is_none_or(|start| start <= context.now) && context.now < expiry;
+    // A request without a socket has no address, so it never has an allowed one.
+    let is_allowed_address =
+        addresses.is_none_or(|allowed| context.peer.is_some_and(|peer| allowed.contains(peer)));
+    let is_allowed_protocol = protocol != Some(SasProtocol::Https) || context.endpoint().is_https();
+    Err(if !is_valid_now {
+        ErrorCode::AuthenticationFailed.into()
+    } else if !is_allowed_address {
+        ErrorCode::AuthorizationSourceIPMismatch.into()
+    } else if !is_allowed_protocol {
+        ErrorCode::AuthorizationProtocolMismatch.into()
     } else {
-        Err(ErrorCode::AuthenticationFailed.into())
-    }
-}
-
-/// A request without a socket has no address, so it never has an allowed one.
-fn check_address(context: &Context, allowed: Option<&SasAddresses>) -> Result<(), ServiceError> {
-    let is_allowed = allowed.is_none_or(|allowed| {
-        let peer = context.peer;
-        peer.is_some_and(|peer| allowed.contains(peer))
-    });
-    if is_allowed {
-        Ok(())
-    } else {
-        Err(ErrorCode::AuthorizationSourceIPMismatch.into())
-    }
-}
-
-fn check_protocol(context: &Context, allowed: Option<SasProtocol>) -> Result<(), ServiceError> {
-    if allowed == Some(SasProtocol::Https) && !context.endpoint().is_https() {
-        Err(ErrorCode::AuthorizationProtocolMismatch.into())
-    } else {
-        Ok(())
-    }
+        return Ok(());
+    })
 }

@@ -3,7 +3,7 @@
 //! At the first unreadable bytes of a journal, the store assumes that the rest is an incomplete write after a power loss, and
 //! truncates the file there. This is correct for writes that were never acknowledged, but it loses all records after a damaged
 //! byte. So each group of writes has a number, one more than that of the group before. This module reads the journals as they are
-//! on the disk: which numbers they contain, and where they become unreadable. It knows the format of fjall's journals, version 3,
+//! on the disk: which numbers they contain, and where they become unreadable. The server does so at each start, and so does `check`. It knows the format of fjall's journals, version 3,
 //! but not the records in them.
 
 use std::fmt;

@@ -9,8 +9,8 @@
 //! This module does not know the meaning of the records; see `FORMAT.md` for that.
 
 mod catalog;
-mod check;
 mod directory;
+mod file_check;
 mod group_mark;
 mod journal;
 mod overlay;
@@ -29,9 +29,9 @@ use std::thread::{self, JoinHandle};
 
 use tokio::sync::{oneshot, watch};
 
-pub(crate) use self::check::{check_files, check_journals};
 use self::directory::Directory;
 pub(crate) use self::directory::sync_parent;
+pub(crate) use self::file_check::{check_files, check_journals};
 use self::overlay::{Overlay, Writes};
 use self::store::{Store, StoredRecords, Unreadable};
 use self::writer::PoisonOnExit;
@@ -264,6 +264,11 @@ impl State {
             tracing::error!(%error, "the data directory takes no more writes");
             self.failed = Some(error);
         }
+    }
+
+    fn has_temporary_failure(&self) -> bool {
+        let failed = self.failed.as_ref();
+        failed.is_some_and(StorageError::is_temporary)
     }
 
     /// Why nothing can be read while the embedded store is closed.

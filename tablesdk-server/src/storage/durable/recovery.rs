@@ -95,11 +95,7 @@ fn open_store(directory: &Directory) -> io::Result<Opened> {
         None => 0,
     };
     if group_number < required {
-        let lost = lost(group_number, required);
-        return Err(directory.damaged(&match &journals.tail {
-            Some(tail) => format!("{tail}; {lost}"),
-            None => lost,
-        }));
+        return Err(lost(directory, &journals, group_number, required));
     }
     if acknowledged.is_none() && group_number > 0 {
         let why = "its file WATERMARK is missing, so it is unknown whether all writes are there";
@@ -150,11 +146,7 @@ pub(super) fn inspect(directory: &Directory) -> io::Result<Inspection> {
     if let (Some(acknowledged), Some(last)) = (acknowledged, journals.last)
         && acknowledged > last
     {
-        let lost = lost(last, acknowledged);
-        return Err(directory.damaged(&match &journals.tail {
-            Some(tail) => format!("{tail}; {lost}"),
-            None => lost,
-        }));
+        return Err(lost(directory, &journals, last, acknowledged));
     }
     let catalogs = catalog::check(&directory.records());
     let catalogs = catalogs.map_err(|error| directory.io("cannot be read", &error))?;
@@ -167,10 +159,13 @@ pub(super) fn inspect(directory: &Directory) -> io::Result<Inspection> {
     })
 }
 
-fn lost(last: u64, acknowledged: u64) -> String {
-    format!(
-        "its writes end with group {last}, but all up to group {acknowledged} were acknowledged: something is missing"
-    )
+/// The error for a data directory without acknowledged writes.
+fn lost(directory: &Directory, journals: &Journals, last: u64, acknowledged: u64) -> io::Error {
+    let tail = journals.tail.as_ref();
+    let tail = tail.map_or_else(String::new, |tail| format!("{tail}; "));
+    directory.damaged(&format!(
+        "{tail}its writes end with group {last}, but all up to group {acknowledged} were acknowledged: something is missing"
+    ))
 }
 
 const RECORDS: &str = "records";

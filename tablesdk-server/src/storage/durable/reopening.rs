@@ -14,7 +14,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use super::store::Store;
-use super::{Shared, StorageError, recovery};
+use super::{Shared, recovery};
 use crate::storage::is_exhausted;
 
 impl Shared {
@@ -80,11 +80,7 @@ impl Shared {
     fn go_on(&self, store: Store) -> Option<Store> {
         let mut state = self.state();
         state.durable = Some(store.durable_records());
-        if !state
-            .failed
-            .as_ref()
-            .is_some_and(StorageError::is_temporary)
-        {
+        if !state.has_temporary_failure() {
             return None;
         }
         state.failed = None;
@@ -101,13 +97,7 @@ impl Shared {
     /// Waits, and returns whether the data directory is being closed, or has failed permanently.
     fn is_over_after(&self, pause: Duration) -> bool {
         let state = self.state();
-        let is_over = |state: &super::State| {
-            state.is_closing
-                || !state
-                    .failed
-                    .as_ref()
-                    .is_some_and(StorageError::is_temporary)
-        };
+        let is_over = |state: &super::State| state.is_closing || !state.has_temporary_failure();
         let woken = self
             .changed
             .wait_timeout_while(state, pause, |state| !is_over(state));
@@ -136,7 +126,7 @@ mod tests {
     use std::path::Path;
     use std::process::Command;
 
-    use super::super::{Durability, DurableStorage};
+    use super::super::{Durability, DurableStorage, StorageError};
     use super::*;
     use crate::storage::{Snapshot, Storage as _, WriteBatch};
 

@@ -5,7 +5,7 @@
 //! before that number has lost writes.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::xxh3_64;
@@ -49,23 +49,10 @@ impl Watermark {
 
     /// Writes another number.
     pub(super) fn set(&self, number: u64) -> io::Result<()> {
-        write_at_start(&self.0, text(number).as_bytes())
+        let mut file = &self.0;
+        file.rewind()?;
+        file.write_all(text(number).as_bytes())
     }
-}
-
-#[cfg(unix)]
-fn write_at_start(file: &File, bytes: &[u8]) -> io::Result<()> {
-    use std::os::unix::fs::FileExt as _;
-
-    file.write_all_at(bytes, 0)
-}
-
-#[cfg(not(unix))]
-fn write_at_start(mut file: &File, bytes: &[u8]) -> io::Result<()> {
-    use io::Seek as _;
-
-    file.rewind()?;
-    file.write_all(bytes)
 }
 
 fn path(directory: &Path) -> PathBuf {
