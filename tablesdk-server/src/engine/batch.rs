@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn all_changes_happen_at_one_time() {
+    fn all_changes_get_one_timestamp() {
         let mut state = State::new();
         let properties = [("a".to_owned(), Value::from(1))];
         let upsert = |mode| Action::Update {
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_change_that_fails_is_named_and_nothing_happens() {
+    fn the_first_failed_change_is_named_and_nothing_is_written() {
         let good = ("p", "new", INSERT);
         let missing = ("p", "gone", DELETE);
         let taken = ("p", "old", INSERT);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_table_is_the_fault_of_the_first_change() {
+    fn a_missing_table_rejects_the_first_change() {
         let mut state = State::new();
         let steps = [("p", "a", INSERT), ("q", "b", INSERT)];
         let result = state.batch("nobody", &steps);
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn no_changes_are_no_failure() {
+    fn an_empty_batch_succeeds() {
         let mut state = State::new();
         let before = state.rows();
         assert_eq!(state.batch("people", &[]), Ok(()));

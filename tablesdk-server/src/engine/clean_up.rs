@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deleted_table_is_swept_a_little_at_a_time() {
+    fn a_deleted_table_is_cleaned_up_in_small_steps() {
         let storage = Persistent::default();
         let engine = storage.engine();
         let (old, other) = ("old".parse().unwrap(), "other".parse().unwrap());
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_are_swept_one_after_another() {
+    fn tables_are_cleaned_up_one_after_another() {
         let storage = Persistent::default();
         let engine = storage.engine();
         for name in ["one", "two", "six"] {
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn the_clean_up_of_a_table_steps_over_each_record_once() {
+    fn the_clean_up_skips_each_tombstone_once() {
         let storage = Tombstones::default();
         let engine = storage.engine();
         let table = "old".parse().unwrap();
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_process_steps_over_what_was_removed_once() {
+    fn a_new_process_skips_tombstones_once() {
         let storage = Tombstones::default();
         let engine = storage.engine();
         let table = "old".parse().unwrap();
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_is_deleted_meanwhile_is_swept_whatever_its_id() {
+    fn a_table_deleted_meanwhile_is_cleaned_up_for_any_id() {
         let storage = Persistent::default();
         let engine = storage.engine();
         let names = ["one", "two", "six"].map(|name| name.parse().unwrap());

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_holds_as_the_table_of_the_service_says() {
+    fn conditions_follow_the_table_of_the_service() {
         let old = properties(&["a", "b"]);
         let new = properties(&["b", "c"]);
         let foreign = IfMatch::ETag(ETag::from_opaque("W/\"0x8D\""));
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_merge_changes_the_timestamp_alone() {
+    fn an_empty_merge_changes_only_the_timestamp() {
         let mut state = State::new();
         let old = properties(&["a"]);
         let inserted = state.change(Action::Insert(&old)).unwrap();
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn an_insert_needs_a_free_key() {
+    fn an_insert_of_an_existing_key_is_rejected() {
         let mut state = State::new();
         let inserted = state.change(Action::Insert(&properties(&["a"]))).unwrap();
         let result = state.change(Action::Insert(&properties(&["b"])));
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delete_needs_the_version_that_it_names() {
+    fn a_delete_compares_the_etag() {
         let mut state = State::new();
         let foreign = IfMatch::ETag(ETag::from_opaque("W/\"0x8D\""));
         for if_match in [&IfMatch::Any, &foreign] {
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entity_may_have_a_mebibyte_and_not_a_byte_more() {
+    fn an_entity_has_at_most_a_mebibyte() {
         let mut state = State::new();
         // 8 for the keys, and 8 + 2 + 4 for a property without its bytes.
         let sized = |bytes: usize| -> Vec<(String, Value)> {
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deleted_table_takes_its_policies_along() {
+    fn deleting_a_table_deletes_its_policies() {
         let mut state = State::new();
         let acl = [tablesdk_protocol::SignedIdentifier {
             id: "x".to_owned(),
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_a_deleted_table_can_be_held() {
+    fn the_name_of_a_deleted_table_can_be_reserved() {
         let mut state = State::new();
         let window = Duration::from_secs(40);
         let (people, cities) = (name("people"), name("cities"));
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tables_of_metrics_are_there_and_stay_as_they_are() {
+    fn the_tables_of_metrics_exist_and_are_read_only() {
         let mut state = State::new();
         let metrics = name("$MetricsHourPrimaryTransactionsTable");
         let table = state.view().table("acct", &metrics).unwrap().unwrap();
@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn properties_that_are_not_given_stay() {
+    fn absent_service_properties_stay() {
         use tablesdk_protocol::{Metrics, ServiceProperties};
         let mut state = State::new();
         let initial = ServiceProperties::initial();
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deleted_table_takes_its_entities_out_of_reach() {
+    fn entities_of_a_deleted_table_are_unreachable() {
         let mut state = State::new();
         let result = state.run(&Command::CreateTable(&name("People")));
         assert_eq!(result, rejected(Rejection::TableAlreadyExists));

@@ -312,7 +312,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn reads_back_what_it_prints(
+        fn records_read_back(
             at in timestamp(),
             properties in prop::collection::vec(("\\PC{1,20}", value()), 0..12),
         ) {
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn the_layout_is_the_one_in_the_documentation() {
+    fn the_layout_is_as_documented() {
         let properties = [("age".to_owned(), Value::Int32(39))];
         let bytes = encode(Timestamp::from_unix_ticks(258).unwrap(), &properties);
         let packed = b"\x06\0\x03age\0\0\0\x27";

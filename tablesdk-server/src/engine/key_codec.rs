@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn accounts_and_tables_keep_apart() {
+    fn accounts_and_tables_have_separate_ranges() {
         let name = |text: &str| TableName::new(text).unwrap();
         let key = table_key("acct", &name("People"));
         assert_eq!(key, table_key("acct", &name("pEOPLE")));

@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_holds_for_the_result() {
+    fn the_limit_applies_to_the_result() {
         let stored = record(&numbers(0..200));
         let stored = Record::parse(&stored).unwrap();
         assert_eq!(merged(&stored, &numbers(100..252)).unwrap().len(), 252);

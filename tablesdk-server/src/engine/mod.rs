@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_is_replaced_once_at_most() {
+    fn an_etag_is_replaced_at_most_once() {
         let runtime = || {
             let mut builder = tokio::runtime::Builder::new_current_thread();
             builder.build().unwrap()

@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seek_reads_the_rows_of_its_range_alone() {
+    fn a_seek_reads_only_its_range() {
         use ComparisonOperator::{Equal, GreaterThanOrEqual, LessThan};
         let (view, read) = view_of_square();
         let pk = |key: &str| compare("PartitionKey", Equal, key);
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_key_alone_is_looked_for_in_each_partition() {
+    fn a_row_key_is_searched_in_each_partition() {
         use ComparisonOperator::{Equal, GreaterThan, GreaterThanOrEqual, LessThan};
         let (view, read) = view_of_square();
         let partitions = || compare("PartitionKey", GreaterThan, "49");
@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_caller_may_not_see_is_not_read() {
+    fn keys_outside_of_the_bounds_are_not_read() {
         let (view, read) = view_of_square();
         let last = |partition_key: &str, row_key: Option<&str>| LastKey {
             partition_key: partition_key.to_owned(),
@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slice_ends_when_its_work_is_done() {
+    fn a_slice_ends_when_its_budget_is_spent() {
         let (view, read) = view_of_square();
         let slices = |filter: &Filter| {
             let query = Query {
@@ -499,7 +499,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slice_ends_where_it_finds_nothing_too() {
+    fn a_slice_without_matches_ends_too() {
         let (view, read) = view_of_square();
         let points = (0..900).map(|n| {
             let partition = compare("PartitionKey", ComparisonOperator::Equal, &format!("{n}x"));
@@ -574,7 +574,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_range_leaves_out_nothing_that_the_filter_wants(
+        fn the_ranges_contain_all_matches(
             filter in filter(),
             from in prop::option::of((0..KEYS.len(), 0..KEYS.len())),
             first in prop::option::of((0..KEYS.len(), 0..KEYS.len())),

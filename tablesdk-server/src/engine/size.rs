@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_as_the_formula_says() {
+    fn sizes_follow_the_formula() {
         let key = EntityKey::new("p😀", "rk").unwrap();
         for (value, size) in [
             (Value::Binary(vec![0; 10]), 14),

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wrong_is_named_and_no_key_is_told() {
+    fn errors_name_the_reason_and_show_no_key() {
         let made = || rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
         let (one, other) = (made(), made());
         let (certificate, key) = (one.cert.pem(), one.signing_key.serialize_pem());

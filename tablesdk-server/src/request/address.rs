@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_names_no_account_leaves_it_to_the_path() {
+    fn without_an_account_in_the_host_the_path_names_it() {
         for host in [
             "127.0.0.1",
             "127.0.0.1:10002",

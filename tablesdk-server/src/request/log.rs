@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signature_that_was_encoded_more_than_once_is_not_shown() {
+    fn twice_encoded_signatures_are_not_logged() {
         let mut text = format!("sv=2019-02-02&sig={SIGNATURE}&se=2030-01-01");
         for _ in 0..4 {
             let line = shown(&text);
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_is_shown_without_its_signature() {
+    fn queries_are_logged_without_signatures() {
         for (query, expected) in [
             (
                 format!("sv=2019-02-02&tn=people&sig={ENCODED}&se=2030-01-01"),
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_one_line_of_a_bounded_length() {
+    fn logged_strings_are_one_line_of_bounded_length() {
         assert_eq!(shown("a\r\nb\u{1b}c"), "a\\r\\nb\\u{1b}c");
         for hidden in [
             '\u{85}', '\u{200b}', '\u{2028}', '\u{2029}', '\u{202e}', '\u{2066}', '\u{feff}',
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_shown_without_a_signature_in_it() {
+    fn paths_are_logged_without_signatures() {
         let shown = |text: &str| WithoutSignature::of_path(text).to_string();
         let garbled = format!("/people%28%29%3Fsig%3D{ENCODED}");
         assert_eq!(shown(&garbled), "/people%28%29%3F…");
@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_shown_as_it_came() {
+    fn everything_else_is_logged_unchanged() {
         for text in [
             "",
             "&&=",

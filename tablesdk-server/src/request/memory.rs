@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_stalled_transfer_is_cut_once_its_memory_is_needed() {
+    async fn a_stalled_transfer_is_aborted_for_its_memory() {
         let budget = MemoryBudget::new(2_000_000);
         let share = budget.share("acct", HERE);
         let stalled = share.reserve(500_000).await.unwrap();
@@ -495,7 +495,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_response_that_is_being_made_has_not_stalled() {
+    async fn a_response_in_the_making_has_not_stalled() {
         let budget = MemoryBudget::new(2);
         let share = budget.share("acct", HERE);
         let held = share.reserve(1).await.unwrap();
@@ -512,7 +512,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_body_that_has_come_is_not_cut_while_its_request_is_handled() {
+    async fn a_complete_body_is_not_aborted() {
         let budget = MemoryBudget::new(2);
         let share = budget.share("acct", HERE);
         let mut held = share.reserve(1).await.unwrap();
@@ -538,7 +538,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reservation_gives_back_what_it_does_not_need() {
+    async fn a_reservation_frees_unneeded_memory() {
         let budget = MemoryBudget::new(20);
         let share = budget.share("acct", HERE);
         let mut held = share.reserve(10).await.unwrap();

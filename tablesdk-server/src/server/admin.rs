@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_backup_that_is_not_taken_makes_room_for_another() {
+    async fn a_stalled_backup_is_aborted_for_another() {
         let operator = operator().await;
         let stalled = Arc::new(Notify::new());
         let untaken = operator.back_up(Arc::clone(&stalled));

@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn an_account_has_a_name_that_a_host_can_have() {
+    fn account_names_are_valid_in_host_names() {
         let start = |name: &str| {
             let account = SharedKey::new(name, "c2VjcmV0").unwrap();
             TableServerBuilder::new().account(account).in_process()
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn debug_tells_no_key() {
+    fn debug_output_has_no_keys() {
         let builder =
             TableServerBuilder::new().account(SharedKey::new("acct", "c2VjcmV0").unwrap());
         let text = format!("{builder:?} {:?}", builder.clone().options().unwrap());

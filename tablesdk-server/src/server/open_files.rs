@@ -25,10 +25,9 @@ impl ConnectionLimit {
     /// The wanted number, or fewer if the process may not have as many files open.
     pub(super) fn new(wanted: NonZeroUsize) -> Self {
         let limit = process_files_max();
-        let max_connections = limit.map_or(wanted.get(), |limit| {
-            within(wanted.get(), limit, files_open())
-        });
-        let files_max = limit.filter(|_| max_connections < wanted.get());
+        let wanted = wanted.get();
+        let max_connections = limit.map_or(wanted, |limit| within(wanted, limit, files_open()));
+        let files_max = limit.filter(|_| max_connections < wanted);
         if files_max.is_some() {
             tracing::info!(
                 max_connections,

@@ -113,7 +113,7 @@ fn sign(server: &TableServer, request: &mut Request<Bytes>) {
 }
 
 #[tokio::test]
-async fn shutdown_answers_requests_in_flight() {
+async fn shutdown_completes_requests_in_flight() {
     let gate = Gate::new();
     let (listener, stopping) = listener_of(Arc::clone(&gate)).await;
     let address = listener.local_addr;

@@ -210,7 +210,7 @@ mod tests {
 
     #[cfg(feature = "durable")]
     #[tokio::test(start_paused = true)]
-    async fn a_sweep_pauses_after_each_step_for_four_times_as_long() {
+    async fn a_clean_up_pauses_four_times_as_long_as_a_step() {
         let takes = Duration::from_millis(10);
         let began = Arc::default();
         let engine = filled(Box::new(Arc::new(SlowCommits {
@@ -237,7 +237,7 @@ mod tests {
 
     #[cfg(feature = "durable")]
     #[tokio::test(start_paused = true)]
-    async fn a_sweep_goes_on_when_the_storage_takes_writes_again() {
+    async fn a_clean_up_continues_when_writes_are_possible() {
         let storage = Arc::new(SlowCommits {
             records: MemoryStorage::default(),
             began: Arc::default(),
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_sweep_that_is_cancelled_is_taken_up_by_the_next() {
+    async fn a_cancelled_clean_up_is_continued_by_the_next() {
         let engine = engine().await;
         let cancelled = tokio::spawn(run(Arc::downgrade(&engine), Timer::Unknown));
         yield_now().await;

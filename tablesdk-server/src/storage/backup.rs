@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_not_whole_is_refused() {
+    fn incomplete_and_damaged_backups_are_refused() {
         let whole = backup();
         let step = whole.len() / 30;
         for end in (0..whole.len()).step_by(step).chain([whole.len() - 1]) {

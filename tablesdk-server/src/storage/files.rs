@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_storage_needs_a_share_of_the_limit() {
+    fn a_storage_gets_a_share_of_the_limit() {
         for (limit, files) in [(64, 64), (1024, 128), (10_000, 512)] {
             assert_eq!(files_max(Some(limit)), files);
         }

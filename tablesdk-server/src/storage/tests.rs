@@ -137,7 +137,7 @@ async fn batches_apply_writes_in_order() {
 }
 
 #[tokio::test]
-async fn latest_has_writes_that_are_not_durable() {
+async fn uncommitted_has_writes_that_are_not_durable() {
     on_every_storage(async |storage| {
         let mut commits = Vec::new();
         for key in ["a", "b", "c", "d"] {

@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tells_a_time_of_this_age() {
+    fn the_clock_returns_a_plausible_time() {
         let written: Timestamp = "2024-01-01T00:00:00Z".parse().unwrap();
         assert!(SystemClock.now() > written);
         assert!(SystemClock.now() < Timestamp::MAX);

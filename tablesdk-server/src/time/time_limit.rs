@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_that_waits_ends_at_its_limit_too() {
+    async fn a_waiting_operation_ends_at_its_limit() {
         let started = Instant::now();
         let waiting = std::future::pending::<Result<(), ServiceError>>();
         let error = within(LIMIT, Timer::Runs, waiting).await.unwrap_err();
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_that_is_done_is_never_given_up() {
+    async fn a_completed_operation_never_times_out() {
         let long = async {
             advance(LIMIT).await;
             Ok::<_, ServiceError>(1)

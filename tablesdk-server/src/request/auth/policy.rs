@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_says_the_other_leaves_open() {
+    fn a_field_is_in_the_sas_or_in_its_policy() {
         let stored = |policy| {
             let id = "id".to_owned();
             [SignedIdentifier { id, policy }]

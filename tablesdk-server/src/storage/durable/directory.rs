@@ -332,7 +332,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_format_is_the_one_that_is_written_to_the_byte() {
+    fn the_format_is_compared_byte_by_byte() {
         let place = tempfile::tempdir().unwrap();
         let directory = Directory::open(place.path()).unwrap();
         let written = fs::read(directory.format()).unwrap();

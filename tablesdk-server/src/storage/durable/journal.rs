@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_read_wherever_the_window_cuts_them() {
+    fn groups_of_all_lengths_are_read() {
         // Among them records that end just before, on and behind the end of a window, and ones that no window holds.
         let near = (0..60).map(|less| BUFFER_BYTES - less);
         let lengths = [0, 1, 2 * BUFFER_BYTES, 5 * BUFFER_BYTES + 7].into_iter();

@@ -328,7 +328,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn after_a_failure_everything_but_a_read_says_so() {
+    async fn after_a_failure_only_reads_succeed() {
         let directory = tempfile::tempdir().unwrap();
         let storage = DurableStorage::open(directory.path(), Durability::Sync).unwrap();
         let batch = || {
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn is_full_until_what_is_on_its_way_has_arrived() {
+    async fn has_backpressure_until_writes_are_durable() {
         let directory = tempfile::tempdir().unwrap();
         let storage = DurableStorage::open(directory.path(), Durability::Sync).unwrap();
         let mut batch = WriteBatch::default();

@@ -87,7 +87,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_overlay_reads_as_if_it_were_written(
+        fn an_overlay_reads_like_written_records(
             before in prop::collection::vec((0_u8..20, any::<bool>()), 0..30),
             after in prop::collection::vec((0_u8..20, any::<bool>()), 0..30),
             (start, end) in (0_u8..21, 0_u8..21),

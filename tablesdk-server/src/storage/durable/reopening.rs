@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_go_on_without_a_restart_after_too_many_open_files() {
+    fn writes_recover_from_too_many_open_files() {
         let directory = tempfile::tempdir().unwrap();
         let mut command = Command::new("sh");
         command.args(["-c", &format!("ulimit -n {FILES_MAX}; exec \"$@\""), "sh"]);

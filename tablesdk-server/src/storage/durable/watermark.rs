@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn says_the_last_number_and_nothing_else() {
+    fn the_last_number_reads_back() {
         let directory = tempfile::tempdir().unwrap();
         assert_eq!(Watermark::read(directory.path()).unwrap(), None);
         let watermark = Watermark::open(directory.path(), 7).unwrap();
