@@ -8,6 +8,6 @@
 )]
 pub struct Seal;
 
-/// As [`Seal`], for traits that derives implement.
+/// As `Seal`, for traits that derives implement.
 #[derive(Clone, Copy, Debug)]
 pub struct Derived;

@@ -144,7 +144,7 @@ impl Schema {
             match part {
                 SchemaPart::Group(text, schema) => schema.append(scope.then(text), properties),
                 SchemaPart::Property(property) => {
-                    properties.push(PropertySchema { scope, ..*property })
+                    properties.push(PropertySchema { scope, ..*property });
                 }
             }
         }
