@@ -44,10 +44,8 @@ async fn content(folder: &Path) -> Vec<String> {
                 &ValueRef::String(key.partition_key().as_str().into()),
             );
             json.property("RowKey", &ValueRef::String(key.row_key().as_str().into()));
-            json.property(
-                "Timestamp",
-                &ValueRef::DateTime(entity.timestamp().unwrap()),
-            );
+            let timestamp = entity.timestamp().unwrap().to_string();
+            json.property("Timestamp", &ValueRef::String(timestamp.into()));
             for (name, value) in entity.properties().iter() {
                 json.property(name, &value.as_ref());
             }
