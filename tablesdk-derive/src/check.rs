@@ -1,7 +1,7 @@
-//! Every rule of what makes an entity, or what is flattened into one: the struct as written becomes a model that can be expanded without a further question.
+//! The rules for entities and flattened structs: turns the struct as written into a model that can be expanded without errors.
 //!
-//! Each message names the fix. One mistake gives one message: where a rule can only be broken because another one is, it is
-//! not applied. What a type may be is for the compiler to say, in the code that is generated.
+//! Each message names the fix. One mistake gives one message: a rule that is broken only because another one is broken is not applied.
+//! The compiler checks types in generated code.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use crate::keys::{Keys, check_keys};
 use crate::name::{KeyName, RenameRule, problem_of};
 use crate::tokens::generated;
 
-/// An entity or a group of properties without a mistake.
+/// A checked entity or flattened struct.
 pub(crate) struct Model<'a> {
     pub(crate) target: Target,
     pub(crate) projection: bool,
@@ -27,14 +27,14 @@ pub(crate) struct Model<'a> {
     pub(crate) krate: Path,
     /// In the order in which they were written.
     pub(crate) parts: Vec<Part<'a>>,
-    /// How the keys are made: their parts are those of `parts`, by their places.
+    /// The templates of the keys. Their parts are indices into `parts`.
     pub(crate) keys: Keys,
     /// The type that has the functions of the keys, if they are not on the struct itself.
     pub(crate) keys_type: Option<Ident>,
     pub(crate) lints: Vec<TokenStream>,
 }
 
-/// A field and what becomes of it.
+/// A field and its meaning.
 pub(crate) struct Part<'a> {
     pub(crate) field: InputField<'a>,
     pub(crate) kind: Kind,
@@ -47,7 +47,7 @@ pub(crate) enum Kind {
     },
     /// One of the two keys, as a whole.
     Key(KeyName),
-    /// A part of a key; and the property that it is stored as, too.
+    /// A part of a key, and the property if it is also stored as one.
     KeyPart {
         key: KeyName,
         stored: Option<Property>,
@@ -90,7 +90,7 @@ pub(crate) fn check(input: Input<'_>) -> syn::Result<Model<'_>> {
     if let (Target::Group, Some(span)) = (target, projection) {
         diagnostics.error(
             span,
-            "a flattened struct is read and written with its entity: put `projection` on a struct that derives `TableEntity`",
+            "`projection` is for an entity: put it on a struct that derives `TableEntity`",
         );
     }
     let (keys, missing) = match target {
@@ -105,7 +105,7 @@ pub(crate) fn check(input: Input<'_>) -> syn::Result<Model<'_>> {
     {
         diagnostics.error(
             name.span(),
-            "`keys` names the type that makes the keys, and this struct has no key: remove it",
+            "`keys` names a type with the functions of the keys, and this struct has no key: remove it",
         );
     }
     for field in &fields {
@@ -179,7 +179,7 @@ fn kind_of(field: &InputField<'_>, rename_all: Option<RenameRule>) -> Kind {
     }
 }
 
-/// What is flattened has no key.
+/// A flattened struct has no key.
 fn refuse_templates(
     attributes: &StructAttributes,
     fields: &[InputField<'_>],
@@ -205,25 +205,25 @@ fn refuse_templates(
     }
 }
 
-/// Where `tablesdk` is, unless the attribute says otherwise.
+/// The path of `tablesdk` without the attribute `crate`.
 pub(crate) fn default_crate() -> Path {
     parse_quote!(::tablesdk)
 }
 
-/// A field is for one thing, and has the words that go with it.
+/// A field has one role, and only the attributes that go with it.
 fn check_role(
     field: &InputField<'_>,
     target: Target,
     projection: bool,
     diagnostics: &mut Diagnostics,
 ) {
-    // What is in a key has rules of its own.
+    // `keys.rs` checks the parts of keys.
     if field.part_of.is_some() {
         return;
     }
     let attributes = &field.attributes;
     let roles = attributes.roles();
-    // Two keys on one field are reported with the keys.
+    // `keys.rs` reports two keys on one field.
     let two = match roles.as_slice() {
         [(first, _), (second, span), ..] if !(first.is_key() && second.is_key()) => {
             Some((*first, *second, *span))
@@ -248,18 +248,18 @@ fn check_role(
             ),
             (Target::Group, Role::Rest | Role::ETag | Role::Timestamp) => diagnostics.error(
                 span,
-                format!("`{word}` is about the entity as a whole: move it to a field of the entity"),
+                format!("`{word}` is for a whole entity: move it to a field of the entity"),
             ),
             (Target::Entity, Role::Rest) if projection => diagnostics.error(
                 span,
-                "a projection asks for the properties of its fields and for no others: remove the `rest`, or the `projection`",
+                "a projection requests only the properties of its fields: remove the `rest`, or the `projection`",
             ),
             _ => {}
         }
     }
     let role = role.map(|(role, _)| role);
     let is_property = matches!(role, None | Some(Role::Json | Role::With));
-    // The two keys have a message of their own for `rename`.
+    // `keys.rs` reports a `rename` of a key.
     let renamed = attributes.rename.as_ref().filter(|_| !field.is_key());
     let named = [("rename", renamed.map(LitStr::span))];
     let aliased = attributes.aliases.iter();
@@ -278,7 +278,7 @@ fn check_role(
         let word = role.word();
         diagnostics.error(
             span,
-            format!("`mixed_integers` is for an ordinary integer: remove it, or the `{word}`"),
+            format!("`mixed_integers` is for an integer property: remove it, or the `{word}`"),
         );
     }
     if let Some(prefix) = &attributes.prefix {
@@ -291,7 +291,7 @@ fn check_role(
             diagnostics.error(
                 prefix.span(),
                 format!(
-                    "no property has a name that begins with `{}`: {problem}; choose another",
+                    "the name of a property cannot begin with `{}`: {problem}; choose another",
                     abbreviated(&prefix.value())
                 ),
             );
@@ -301,17 +301,17 @@ fn check_role(
 
 const fn why_no_modifier(role: Role) -> &'static str {
     match role {
-        Role::ETag => "the service gives the ETag",
-        Role::Flatten => "a flattened struct brings its own properties",
-        Role::Json | Role::With => "it is a property",
-        Role::PartitionKey | Role::RowKey => "every entity has its keys, under their own names",
-        Role::Rest => "the rest keeps its own names, and may be empty",
+        Role::ETag => "the service sets the ETag",
+        Role::Flatten => "a flattened struct has names of its own",
+        Role::Json | Role::With => "it is stored as a property",
+        Role::PartitionKey | Role::RowKey => "every entity has both keys, with fixed names",
+        Role::Rest => "the properties of `rest` keep their names, and may be absent",
         Role::Skip => "a skipped field is not stored",
-        Role::Timestamp => "the service gives the timestamp",
+        Role::Timestamp => "the service sets the timestamp",
     }
 }
 
-/// What there is once in an entity is marked once.
+/// An entity has at most one field of each of these roles.
 fn check_single(fields: &[InputField<'_>], diagnostics: &mut Diagnostics) {
     let rules: [fn(&FieldAttributes) -> Option<Span>; 3] = [
         |attributes| attributes.etag,
@@ -329,13 +329,13 @@ fn check_single(fields: &[InputField<'_>], diagnostics: &mut Diagnostics) {
             let first = first.plain_name();
             diagnostics.error(
                 span,
-                format!("`{first}` is marked `{word}` already: remove one of the two"),
+                format!("`{first}` is already marked `{word}`: remove one of the two"),
             );
         }
     }
 }
 
-/// The properties have names that the service takes, each its own, and are not too many.
+/// The names of properties are valid and different, and there are not too many.
 fn check_names(
     attributes: &StructAttributes,
     fields: &[InputField<'_>],
@@ -354,7 +354,7 @@ fn check_names(
     let entity_type = attributes.entity_type.property_name();
     for field in fields.iter().filter(is_property) {
         let (name, span) = field.stored_name(attributes.rename_all);
-        // The field that should have been the key has been reported.
+        // The missing key has been reported at this field.
         if missing_keys.contains(&&*name) && attributes.projection.is_none() {
             continue;
         }
@@ -396,7 +396,7 @@ fn check_names(
         diagnostics.error(
             first_too_many.ident.span(),
             format!(
-                "an entity has at most {PROPERTIES_MAX} properties beside its keys, and this one has {count}: divide it into several"
+                "an entity has at most {PROPERTIES_MAX} properties besides its keys, and this one has {count}: split it"
             ),
         );
     }
@@ -419,10 +419,10 @@ fn check_name(
         );
     } else if let Some(owner) = owners.get(name) {
         let message = if *owner == own {
-            format!("`{own}` has the name `{name}` already: remove the alias")
+            format!("`{own}` already has the name `{name}`: remove the alias")
         } else {
             format!(
-                "the property of `{owner}` is named `{name}` already: give one of them another name with `#[table(rename = \"…\")]`"
+                "`{owner}` is already stored as `{name}`: give one of them another name with `#[table(rename = \"…\")]`"
             )
         };
         diagnostics.error(span, message);
@@ -431,7 +431,7 @@ fn check_name(
     }
 }
 
-/// As many as fit into the bits that remember which of them came.
+/// The number of bits that record which alias was read.
 const ALIASES_MAX: usize = 63;
 const PROPERTIES_MAX: usize = 252;
 
@@ -464,7 +464,7 @@ mod tests {
         assert!(messages[0].contains(message), "{text}: {messages:#?}");
     }
 
-    /// An entity in which only what is given is wrong.
+    /// An entity whose only mistake is the given one.
     #[track_caller]
     fn assert_field_message(field: &str, message: &str) {
         assert_message(
@@ -519,19 +519,19 @@ mod tests {
         );
         assert_message(
             &format!("struct E {{ {p} a: A, {p} b: B, {r} c: C }}"),
-            "`a` is the partition key already",
+            "`a` is already the partition key",
         );
         assert_message(
             &format!("struct E {{ {p} a: A, {r} b: B, {r} c: C }}"),
-            "`b` is the row key already",
+            "`b` is already the row key",
         );
         assert_message(
             &format!("struct E {{ #[table(partition_key, row_key)] a: A, {r} b: B }}"),
-            "`a` cannot be the partition key and the row key",
+            "`a` cannot be both the partition key and the row key",
         );
         assert_message(
             "struct E { #[table(partition_key, row_key)] a: A }",
-            "keep one, and let another field be the other",
+            "mark another field as one of them",
         );
         let renamed = "#[table(partition_key, rename = \"x\")]";
         assert_message(
@@ -545,12 +545,15 @@ mod tests {
     fn what_may_have_been_a_key_is_not_missed_a_second_time() {
         for (attribute, message) in [
             ("#[table(partitionkey)]", "did you mean `partition_key`?"),
-            ("#[table(pk)]", "known here are `alias`, `default`, `etag`"),
+            (
+                "#[table(pk)]",
+                "the attributes here are `alias`, `default`, `etag`",
+            ),
             (
                 "#[table(\"partition_key\")]",
                 "expected one of `alias`, `default`, `etag`",
             ),
-            ("#[table]", "attributes stand in parentheses"),
+            ("#[table]", "attributes are in parentheses"),
             (
                 "#[table(partition_key = \"{a}\")]",
                 "a template belongs on the struct",
@@ -574,29 +577,29 @@ mod tests {
     }
 
     #[test]
-    fn properties_have_names_of_their_own_that_the_service_takes() {
+    fn property_names_are_valid_and_different() {
         assert_field_message(
             "Timestamp: T",
-            "a property of its own under it; give the property another",
+            "a property of the service has this name; give the property another",
         );
         assert_field_message(
             "#[table(rename = \"RowKey\")] x: T",
-            "a property of its own under it; choose",
+            "a property of the service has this name; choose",
         );
         assert_field_message(
             "#[table(rename = \"odata.x\")] x: T",
-            "belongs to the protocol",
+            "are reserved for the protocol",
         );
-        assert_field_message("#[table(rename = \"a-b\")] x: T", "'-' is no letter");
+        assert_field_message("#[table(rename = \"a-b\")] x: T", "'-' is not a letter");
         assert_field_message(
             "a: A, #[table(rename = \"a\")] b: B",
-            "the property of `a` is named `a` already",
+            "`a` is already stored as `a`",
         );
         let fields: Vec<_> = (0..252).map(|index| format!("f{index}: F, ")).collect();
         let fields = fields.concat();
         assert_field_message(
             &format!("{fields} last: F"),
-            "at most 252 properties beside its keys, and this one has 253",
+            "at most 252 properties besides its keys, and this one has 253",
         );
         assert_message(
             &format!(
@@ -624,11 +627,11 @@ mod tests {
             "#[table(rename)] x: T",
             "write `#[table(rename = \"HiredOn\")]`",
         );
-        assert_field_message("#[table(rename = 5)] x: T", "`rename` takes a text");
-        assert_field_message("#[table(rename(\"x\"))] x: T", "`rename` takes a text");
+        assert_field_message("#[table(rename = 5)] x: T", "`rename` takes a string");
+        assert_field_message("#[table(rename(\"x\"))] x: T", "`rename` takes a string");
         assert_field_message(
             "#[table(rename = \"x\" + \"y\")] x: T",
-            "`rename` takes a text",
+            "`rename` takes a string",
         );
         assert_field_message(
             "#[table(rename = \"x\")] #[table(rename = \"y\")] x: T",
@@ -642,14 +645,14 @@ mod tests {
             ),
             (
                 "#[table(rename_all = \"kebab-case\")]",
-                "no property with a hyphen",
+                "does not allow hyphens",
             ),
             (
                 "#[table(rename_all = \"title\")]",
                 "the rules are `lowercase`",
             ),
-            ("#[table(rename_all)]", "takes a text"),
-            ("#[table(crate = \"a b\")]", "this is no path"),
+            ("#[table(rename_all)]", "takes a string"),
+            ("#[table(crate = \"a b\")]", "this is not a path"),
             (
                 "#[table(crate = \"a\", crate = \"b\")]",
                 "duplicate attribute `crate`",
@@ -663,13 +666,10 @@ mod tests {
     #[test]
     fn only_structs_that_own_named_fields_are_entities() {
         assert_message("union E { a: i32, b: u32 }", "a union cannot be an entity");
-        assert_message("struct E(String, String);", "fields without names");
-        assert_message("struct E;", "at least its two key fields");
+        assert_message("struct E(String, String);", "fields need names");
+        assert_message("struct E;", "at least two fields, its keys");
         let borrowed = "{ #[table(partition_key)] p: &'a str, #[table(row_key)] r: R }";
-        assert_message(
-            &format!("struct E<'a> {borrowed}"),
-            "owns what is read into it",
-        );
+        assert_message(&format!("struct E<'a> {borrowed}"), "owns its values");
     }
 
     #[test]

@@ -1,7 +1,6 @@
-//! Collects mistakes, so that all of them are reported at once; and guesses what a misspelt word was meant to be.
+//! Collects mistakes, so that all of them are reported at once, and finds the word that a misspelt one was meant to be.
 //!
-//! A collection that is dropped before it is finished panics: an unreported mistake would become code that does something other
-//! than what was written.
+//! A collection that is dropped before it is finished panics: no mistake may remain unreported.
 
 use std::fmt::Display;
 
@@ -57,7 +56,7 @@ impl Drop for Diagnostics {
     }
 }
 
-/// The known word that was meant: the word itself, one that begins so, or one that is nearly the same.
+/// The known word that was meant: the word itself, one that starts with it, or one that differs in few letters.
 pub(crate) fn closest(word: &str, known: &[&'static str]) -> Option<&'static str> {
     let lower = word.to_lowercase();
     let begins_so = |known: &&&str| word.len() > 2 && known.to_lowercase().starts_with(&lower);
@@ -74,7 +73,7 @@ pub(crate) fn closest(word: &str, known: &[&'static str]) -> Option<&'static str
 fn distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();
-    // The row before, and the letter that it was for.
+    // The previous row, and its letter.
     let mut before: Option<(Vec<usize>, char)> = None;
     for (line, letter) in from.chars().enumerate() {
         let mut previous = line + 1;
@@ -99,7 +98,7 @@ fn distance(from: &str, to: &str) -> usize {
     row.last().copied().unwrap_or_default()
 }
 
-/// A name for a message: what is too long for the service is too long to read.
+/// A name for a message, shortened if it is long.
 pub(crate) fn abbreviated(name: &str) -> String {
     if name.chars().count() > 60 {
         name.chars().take(20).chain(['…']).collect()

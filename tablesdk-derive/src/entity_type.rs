@@ -1,9 +1,9 @@
-//! `entity_type` on a struct: the name of its rows as a property of their own, its other names, and the structs that it was.
+//! `entity_type` on a struct: the name of the type, its aliases, and the older versions of the struct.
 //!
-//! Which names meet is for the compiler to say, where both structs are known.
+//! Whether two structs share a name is checked where both are known: at compile time, in generated code.
 //!
-//! An older version is a struct with a `From` or `TryFrom`, and not a conversion of properties: the struct is checked as any other, and
-//! the conversion is tested without a table. Versions follow one another, so that each needs to know only the one before.
+//! An older version is a struct with a `From` or `TryFrom`, not a conversion of properties: the compiler checks the struct, and the
+//! conversion can be tested without a table. Each version names only the one before.
 
 use syn::{Ident, LitStr, Path};
 
@@ -12,7 +12,7 @@ use crate::diagnostics::{Diagnostics, abbreviated};
 use crate::input::Target;
 use crate::name::problem_of;
 
-/// The entity type of a struct, without a mistake.
+/// The checked entity type of a struct.
 pub(crate) struct EntityType {
     pub(crate) property: String,
     pub(crate) name: String,
@@ -41,7 +41,7 @@ impl EntityType {
             for (word, span) in given.words() {
                 let what = match word {
                     "alias" => "another name of the entity type",
-                    "from" => "an older version, told by its entity type",
+                    "from" => "an older version, identified by its entity type",
                     _ => "where the entity type is stored",
                 };
                 let or = if word == "alias" {
@@ -68,7 +68,7 @@ impl EntityType {
         if let (Some(_), Some((span, _))) = (attributes.projection, given.older.first()) {
             diagnostics.error(
                 *span,
-                "a projection asks for its own properties, and not for those of an older version: read the whole struct, or give the projection an `alias` if it fits the old rows as well",
+                "a projection requests only its own properties, not those of an older version: read the whole struct, or give the projection an `alias` if it fits the old entities as well",
             );
         }
         let aliases = given.aliases.iter().map(|(_, alias)| alias);
@@ -79,7 +79,7 @@ impl EntityType {
                 diagnostics.error(
                     name.span(),
                     format!(
-                        "`{entity}` has the entity type {:?} already: remove the alias",
+                        "`{entity}` already has the entity type {:?}: remove the alias",
                         name.value()
                     ),
                 );
@@ -99,22 +99,22 @@ impl EntityType {
     }
 }
 
-/// Refuses a text that cannot be the name of a type.
+/// Refuses a string that cannot be the name of a type.
 pub(crate) fn check_type_name(name: &LitStr, example: &str, diagnostics: &mut Diagnostics) {
     let text = name.value();
     let message = if text.trim().is_empty() {
-        format!("an entity type without a name tells nothing: write one, such as \"{example}\"")
+        format!("an entity type has a name: write one, such as \"{example}\"")
     } else if text.encode_utf16().count() > NAME_UNITS_MAX {
         format!(
-            "an entity type is compared in every filter: choose one of at most {NAME_UNITS_MAX} characters"
+            "an entity type is part of every query: choose one of at most {NAME_UNITS_MAX} characters"
         )
     } else if text.chars().any(char::is_control) {
-        "an entity type has no control characters: remove them".to_owned()
+        "an entity type cannot have control characters: remove them".to_owned()
     } else {
         return;
     };
     diagnostics.error(name.span(), message);
 }
 
-/// Ours; every query of the struct has the name in its URL.
+/// A limit of this crate: every query of the struct has the name in its URL.
 const NAME_UNITS_MAX: usize = 128;

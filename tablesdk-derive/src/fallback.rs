@@ -1,6 +1,5 @@
-//! What is emitted beside the errors: enough of an entity that one mistake does not break every line that uses it.
-//!
-//! Everything that `expand` generates exists here, too, as far as the declaration allows, and takes anything.
+//! The code that accompanies the errors: stubs of the items that `expand` generates, so that one mistake gives one message and not one
+//! for each use of the entity. The stubs take arguments of any type.
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens as _, quote};
@@ -100,7 +99,7 @@ pub(crate) fn entity_traits(
     }
 }
 
-/// The functions that make keys, with as many parameters as there are parts, as far as can be told.
+/// The functions of the keys, with a parameter for each part of the template.
 fn stub_keys(input: &DeriveInput, private: &TokenStream) -> TokenStream {
     let (ident, vis) = (&input.ident, &input.vis);
     let generics = bounded(input);
@@ -222,7 +221,7 @@ fn stub_group(input: &DeriveInput) -> TokenStream {
     }
 }
 
-/// Enough of a value of a property that its uses are not refused, too.
+/// A stub of a property value, so that its uses are not reported as well.
 pub(crate) fn value(input: &DeriveInput, error: &syn::Error) -> TokenStream {
     let mut reported = Diagnostics::new();
     let attributes = ValueAttributes::parse(&input.attrs, &mut reported);
@@ -259,7 +258,7 @@ fn krate(input: &DeriveInput) -> Path {
     struct_attributes(input).krate.unwrap_or_else(default_crate)
 }
 
-/// What stands on the struct; mistakes in it have been reported.
+/// The attributes of the struct; their mistakes have been reported.
 fn struct_attributes(input: &DeriveInput) -> StructAttributes {
     let mut reported = Diagnostics::new();
     let attributes = StructAttributes::parse(&input.attrs, &mut reported);
@@ -267,7 +266,7 @@ fn struct_attributes(input: &DeriveInput) -> StructAttributes {
     attributes
 }
 
-/// What the trait asks for must not become a second error; lifetimes are in `'static` so, too.
+/// With the bounds of the trait, so that a missing bound or a lifetime is not a second error.
 fn bounded(input: &DeriveInput) -> Generics {
     let mut generics = input.generics.clone();
     if !generics.params.is_empty() {
@@ -277,7 +276,7 @@ fn bounded(input: &DeriveInput) -> Generics {
     generics
 }
 
-/// The struct of columns and its type; a unit where no field has a name.
+/// The struct of columns and its types; a unit if the fields have no names.
 fn stub_columns(
     input: &DeriveInput,
     target: Target,
@@ -329,7 +328,7 @@ fn stub_columns(
     (item, columns_type, quote! { #columns #type_generics })
 }
 
-/// Whether the field is meant to be flattened, whatever else is wrong with it.
+/// Whether the field has `flatten` among its attributes, even if another attribute is malformed.
 fn is_flattened(field: &Field) -> bool {
     let attributes = field
         .attrs

@@ -1,7 +1,6 @@
-//! The struct as it was written: its shape, its attributes, its fields, with their spans.
+//! The struct as it was written: attributes and fields, with their spans.
 //!
-//! Nothing is judged here but the shape. Mistakes in attributes are collected and handed on, so that the check can add its
-//! own to them.
+//! It checks only the shape. Mistakes in attributes are collected and passed on to the check, which adds its own.
 
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
@@ -56,7 +55,7 @@ impl InputField<'_> {
         self.attributes.partition_key.is_some() || self.attributes.row_key.is_some()
     }
 
-    /// Whether the field is marked as both, which no field can be.
+    /// Whether the field is marked as both keys, which is a mistake.
     pub(crate) fn is_both_keys(&self) -> bool {
         self.attributes.partition_key.is_some() && self.attributes.row_key.is_some()
     }
@@ -67,11 +66,11 @@ impl InputField<'_> {
     }
 }
 
-/// What a struct is to become.
+/// What the derive makes of a struct.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Target {
     Entity,
-    /// What is flattened into entities.
+    /// A struct that is flattened into entities.
     Group,
 }
 
@@ -79,7 +78,7 @@ pub(crate) fn parse(input: &DeriveInput, target: Target) -> syn::Result<Input<'_
     let fields = named_fields(&input.data, input.ident.span(), target)?;
     let mut diagnostics = Diagnostics::new();
     if let Some(lifetime) = input.generics.lifetimes().next() {
-        let message = "an entity owns what is read into it: instead of a lifetime and borrowed types, use owned ones such as `String`";
+        let message = "an entity owns its values: replace the lifetime and the borrowed types by owned types such as `String`";
         diagnostics.error(lifetime.lifetime.span(), message);
     }
     let attributes = StructAttributes::parse(&input.attrs, &mut diagnostics);
@@ -120,15 +119,15 @@ fn named_fields(
             Fields::Named(fields) => return Ok(fields.named.iter()),
             Fields::Unnamed(fields) => (
                 fields.span(),
-                "fields without names cannot become properties: write `struct Name { field: Type, … }`",
+                "fields need names to become properties: write `struct Name { field: Type, … }`",
             ),
             Fields::Unit if target == Target::Group => (
                 span,
-                "without a field there is nothing to flatten: write `struct Name { field: Type, … }`",
+                "a struct without fields cannot be flattened: write `struct Name { field: Type, … }`",
             ),
             Fields::Unit => (
                 span,
-                "an entity has at least its two key fields: write `struct Name { field: Type, … }`",
+                "an entity has at least two fields, its keys: write `struct Name { field: Type, … }`",
             ),
         },
         Data::Enum(data) if target == Target::Group => (
@@ -141,7 +140,7 @@ fn named_fields(
         ),
         Data::Enum(data) => (
             data.enum_token.span(),
-            "an enum is no struct: its variants hold structs that derive `TableEntity`",
+            "expected a struct: an enum is an entity if its variants hold structs that derive `TableEntity`",
         ),
         Data::Union(data) => (
             data.union_token.span(),
@@ -151,7 +150,7 @@ fn named_fields(
     Err(syn::Error::new(span, message))
 }
 
-/// Lints that are expected count as allowed, since what is generated need not meet them.
+/// Lints that are expected count as allowed: the generated code need not cause them.
 pub(crate) fn allowed_lints(attributes: &[Attribute]) -> Vec<TokenStream> {
     let lists = attributes.iter().filter_map(|attribute| {
         let path = attribute.path();

@@ -1,4 +1,4 @@
-//! The rules for the two keys of an entity: each is one field, or made of several by a template.
+//! The rules for the two keys of an entity: each is one field, or a template of several fields.
 
 use proc_macro2::Span;
 use syn::{Ident, LitStr};
@@ -9,7 +9,7 @@ use crate::input::InputField;
 use crate::name::KeyName;
 use crate::template::{Piece, Template};
 
-/// How the keys of an entity are made. A projection may do without either.
+/// The templates of the keys of an entity. A projection may have none.
 #[derive(Default)]
 pub(crate) struct Keys {
     pub(crate) partition_key: Option<Template>,
@@ -62,11 +62,11 @@ pub(crate) fn check_keys(
         diagnostics.error(
             span.unwrap_or_else(|| field.ident.span()),
             format!(
-                "`{name}` cannot be the partition key and the row key: keep one, and let another field be the other"
+                "`{name}` cannot be both the partition key and the row key: mark another field as one of them"
             ),
         );
     }
-    // A mark may be among what was refused; to ask for it would be a second message for one mistake.
+    // A refused attribute may have been meant to mark a key. A message about the missing key would be a second one for one mistake.
     let unclear = attributes.unclear || fields.iter().any(|field| field.attributes.unclear);
     let mut keys = Keys::default();
     let mut missing = Vec::new();
@@ -86,7 +86,7 @@ pub(crate) fn check_keys(
         };
         if key.is_none() && !both_marked {
             missing.push(name.property());
-            // A projection may do without.
+            // A projection needs no key.
             if !unclear && attributes.projection.is_none() {
                 ask_for_key(entity, attributes, fields, name, diagnostics);
             }
@@ -129,13 +129,13 @@ fn one_field(
     {
         diagnostics.error(
             span,
-            format!("`{first_name}` is the {noun} already: remove one of the two `{word}`"),
+            format!("`{first_name}` is already the {noun}: remove one of the two `{word}`"),
         );
     }
     Some(Template::of_field(*first, field))
 }
 
-/// A key is made in one way.
+/// A key has a template or a marked field, not both.
 fn refuse_marks(
     name: KeyName,
     fields: &[InputField<'_>],
@@ -154,7 +154,7 @@ fn refuse_marks(
     }
 }
 
-/// Tells the fields of a template that they are in it.
+/// Records in the fields of a template that they are parts of the key.
 fn note_parts(
     name: KeyName,
     template: &Template,
@@ -174,10 +174,10 @@ fn note_parts(
         if name == KeyName::Row && in_partition_key {
             diagnostics.error(
                 template.span,
-                format!("`{plain}` is in the partition key, which all rows of a partition share: remove it from the row key"),
+                format!("`{plain}` is in the partition key, which all entities of a partition share: remove it from the row key"),
             );
         } else if let Some((role, span)) = field.attributes.roles().first() {
-            // What is marked as this very key has been refused.
+            // A mark for this key has been refused before.
             if !role.is_key() {
                 let (noun, word) = (name.noun(), role.word());
                 diagnostics.error(
@@ -190,7 +190,7 @@ fn note_parts(
     }
 }
 
-/// What belongs to a property belongs to a part of a key only where that is stored as one, too.
+/// The attributes of a property are for a part of a key only if the part is also stored as a property.
 fn check_store(field: &InputField<'_>, diagnostics: &mut Diagnostics) {
     let attributes = &field.attributes;
     let store = attributes.store;
@@ -198,10 +198,10 @@ fn check_store(field: &InputField<'_>, diagnostics: &mut Diagnostics) {
     let Some(name) = field.part_of else {
         if let Some(span) = store {
             let message = if field.is_key() {
-                "a key that is one field is stored as it is: remove the `store`".to_owned()
+                "a key of one field is stored as the key only: remove the `store`".to_owned()
             } else {
                 format!(
-                    "`{plain}` is in no key template, and stored in any case: remove the `store`"
+                    "`{plain}` is not in a key template, so it is stored without `store`: remove the `store`"
                 )
             };
             diagnostics.error(span, message);
@@ -233,7 +233,7 @@ fn check_store(field: &InputField<'_>, diagnostics: &mut Diagnostics) {
         if let Some(span) = span {
             diagnostics.error(
                 span,
-                format!("`{plain}` is in the {noun} alone, and no property: remove the `{word}`, or add `store`"),
+                format!("`{plain}` is stored only in the {noun}, not as a property: remove the `{word}`, or add `store`"),
             );
         }
     }
@@ -247,7 +247,7 @@ fn ask_for_key(
     diagnostics: &mut Diagnostics,
 ) {
     let (noun, word) = (name.noun(), name.word());
-    // A field of that name was surely meant.
+    // A field with this name was probably meant.
     let meant = fields.iter().find(|field| {
         let (stored, _) = field.stored_name(attributes.rename_all);
         stored == name.property() || field.plain_name() == word

@@ -21,7 +21,7 @@ use syn::{Data, DeriveInput, parse_macro_input};
 
 use self::input::Target;
 
-// The reference of each derive is where its examples can run: beside its reexport in `tablesdk`.
+// The reference of each derive is at its reexport in `tablesdk`, where the examples can run.
 
 #[expect(missing_docs, reason = "documented where it is exported to users")]
 #[proc_macro_derive(TableEntity, attributes(table))]

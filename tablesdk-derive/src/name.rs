@@ -1,14 +1,14 @@
-//! Names of properties: how they follow from those of fields, and which ones the service takes.
+//! Names of properties: how they are derived from the names of fields, and which ones the service accepts.
 //!
-//! The rules are the service's, see
+//! The rules of the service:
 //! <https://learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model#property-names>. The protocol
-//! crate checks them once more where names come at run time.
+//! crate checks names that are given at run time.
 
 use syn::LitStr;
 
 use crate::diagnostics::closest;
 
-/// How the name of a property follows from that of its field, which is taken to be in snake case.
+/// How the name of a property is derived from the name of its field, which is assumed to be in snake case.
 #[derive(Clone, Copy)]
 pub(crate) enum RenameRule {
     Camel,
@@ -28,7 +28,7 @@ impl RenameRule {
         let names = RULES.map(|(name, _)| name);
         let message = if value.contains('-') {
             format!(
-                "`{value}` puts hyphens into names, and the service takes no property with a hyphen: use one of `{}`",
+                "`{value}` puts hyphens into names, and the service does not allow hyphens: use one of `{}`",
                 names.join("`, `")
             )
         } else if let Some(known) = closest(&value, &names) {
@@ -42,7 +42,7 @@ impl RenameRule {
         Err(syn::Error::new(text.span(), message))
     }
 
-    /// As serde does it, so that a struct has the same names in both; beyond ASCII, too.
+    /// Like serde, also for letters outside ASCII.
     pub(crate) fn apply(self, field: &str) -> String {
         match self {
             Self::Camel => {
@@ -58,7 +58,7 @@ impl RenameRule {
     }
 }
 
-/// How the text of a variant follows from its name, which is taken to be in Pascal case. A text may have hyphens.
+/// How the string of a variant is derived from its name, which is assumed to be in Pascal case. The string may have hyphens.
 #[derive(Clone, Copy)]
 pub(crate) enum VariantRule {
     Camel,
@@ -88,7 +88,7 @@ impl VariantRule {
         Err(syn::Error::new(text.span(), message))
     }
 
-    /// As serde does it.
+    /// Like serde.
     pub(crate) fn apply(self, variant: &str) -> String {
         match self {
             Self::Camel => {
@@ -107,7 +107,7 @@ impl VariantRule {
     }
 }
 
-/// In lower case, each capital but the first behind a separator.
+/// In lower case, with a separator before each capital letter except the first.
 fn separated(variant: &str, separator: char) -> String {
     let mut text = String::new();
     for (index, letter) in variant.char_indices() {
@@ -125,14 +125,14 @@ fn capitalized(word: &str) -> impl Iterator<Item = char> {
     first.chain(letters)
 }
 
-/// Why the service, or the protocol, has no property of that name.
+/// The reason why a property cannot have this name.
 pub(crate) fn problem_of(name: &str) -> Option<String> {
     let units = name.encode_utf16().count();
     let first = name.chars().next();
     if matches!(name, "PartitionKey" | "RowKey" | "Timestamp") {
-        Some("the service has a property of its own under it".to_owned())
+        Some("a property of the service has this name".to_owned())
     } else if name.starts_with("odata.") {
-        Some("what begins with `odata.` belongs to the protocol".to_owned())
+        Some("names that begin with `odata.` are reserved for the protocol".to_owned())
     } else if first.is_none() {
         Some("it is empty".to_owned())
     } else if units > NAME_UNITS_MAX {
@@ -145,7 +145,7 @@ pub(crate) fn problem_of(name: &str) -> Option<String> {
         ))
     } else {
         let bad = name.chars().find(|c| !(c.is_alphanumeric() || *c == '_'));
-        bad.map(|bad| format!("{bad:?} is no letter, digit or `_`"))
+        bad.map(|bad| format!("{bad:?} is not a letter, digit or `_`"))
     }
 }
 
@@ -256,12 +256,12 @@ mod tests {
         }
         let too_long = "😀".repeat(128);
         for (name, reason) in [
-            ("Timestamp", "a property of its own"),
-            ("odata.etag", "belongs to the protocol"),
+            ("Timestamp", "a property of the service"),
+            ("odata.etag", "are reserved for the protocol"),
             ("", "empty"),
             ("1st", "begins with '1'"),
-            ("hired-on", "'-' is no letter"),
-            ("a.b", "'.' is no letter"),
+            ("hired-on", "'-' is not a letter"),
+            ("a.b", "'.' is not a letter"),
             (&too_long, "256 UTF-16 units"),
         ] {
             let problem = problem_of(name).unwrap();

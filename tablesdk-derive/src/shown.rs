@@ -1,7 +1,7 @@
-//! Keeps true what the reference page shows of the generated code.
+//! Tests that the reference page shows the generated code.
 //!
-//! The page has a struct, and behind it what comes of it, with paths cut to their last names. With
-//! `TABLESDK_WRITE_EXPANSION=1` the test writes that part of the page anew.
+//! The page has a struct, followed by its expansion, with paths cut to their last names. With `TABLESDK_WRITE_EXPANSION=1` the test
+//! rewrites that part of the page.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use syn::DeriveInput;
 use crate::expand_struct;
 use crate::input::Target;
 
-/// Two blocks follow this line: what is written, and what is generated.
+/// Two blocks follow this line: the struct, and the generated code.
 const MARK: &str = "<!-- expansion -->\n";
 
 #[test]
@@ -44,7 +44,7 @@ fn the_reference_shows_what_is_generated() {
 
 const FENCE: &str = "```\n";
 
-/// What stands before the first block of code, with the line that opens it; the code; and what follows.
+/// The text before the first block of code, with the line that opens it; the code; and the text after it.
 fn block(text: &str) -> (String, &str, &str) {
     let (before, rest) = text.split_once("```").expect("a block of code");
     let (language, rest) = rest.split_once('\n').expect("a whole line");
@@ -94,7 +94,7 @@ fn shortened(mut code: String) -> String {
         (":: core :: marker :: ", ""),
         (":: core :: fmt :: Debug", "Debug"),
         (":: core :: fmt :: ", "fmt :: "),
-        // Whatever stands before a name: a space, or what opens a list.
+        // After a space, or after the start of a list.
         (" __", " "),
         ("(__", "("),
         ("|__", "|"),

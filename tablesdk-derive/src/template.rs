@@ -1,6 +1,6 @@
-//! Key templates as they are written: `empid_{id:06}`, texts and fields in braces.
+//! Key templates as they are written: `empid_{id:06}`, strings and fields in braces.
 //!
-//! What a field's type means for the key is for the compiler to say: here are only names and digits.
+//! This file knows only names and digits. The compiler checks the types of the fields in generated code.
 
 use proc_macro2::Span;
 use syn::LitStr;
@@ -10,7 +10,7 @@ use crate::input::InputField;
 
 /// How a key is made.
 pub(crate) struct Template {
-    /// As it was written; of a field that is the key alone, as it would be.
+    /// As it was written. For a key of one field, `{field}`.
     pub(crate) text: String,
     pub(crate) span: Span,
     pub(crate) pieces: Vec<Piece>,
@@ -18,7 +18,7 @@ pub(crate) struct Template {
 
 pub(crate) enum Piece {
     Literal(String),
-    /// A field, by its place in the struct, and how many digits its number is padded to.
+    /// The index of a field in the struct, and the number of digits it is padded to.
     Part {
         field: usize,
         digits: Option<usize>,
@@ -38,7 +38,7 @@ impl Template {
         }
     }
 
-    /// Reads a template over the fields. Mistakes are reported; what is right of it is returned all the same.
+    /// Reads a template. Mistakes are reported; the valid pieces are returned.
     pub(crate) fn parse(
         literal: &LitStr,
         fields: &[InputField<'_>],
@@ -55,7 +55,7 @@ impl Template {
                         |piece| matches!(piece, Piece::Part { field: known, .. } if *known == field),
                     );
                     if twice {
-                        return Err(format!("`{name}` stands in the template twice: remove one of the two"));
+                        return Err(format!("`{name}` is in the template twice: remove one of the two"));
                     }
                     Ok(Piece::Part { field, digits })
                 }
@@ -69,7 +69,7 @@ impl Template {
         Self { text, span, pieces }
     }
 
-    /// The places of the fields, in the order of the template.
+    /// The indices of the fields, in the order of the template.
     pub(crate) fn fields(&self) -> impl Iterator<Item = usize> {
         self.pieces.iter().filter_map(|piece| match piece {
             Piece::Literal(_) => None,
@@ -77,7 +77,7 @@ impl Template {
         })
     }
 
-    /// Whether a part follows another one without a text between them.
+    /// Whether two parts follow each other without a string between them.
     pub(crate) fn has_neighbours(&self) -> bool {
         self.pieces
             .iter()
@@ -86,7 +86,7 @@ impl Template {
     }
 }
 
-/// The names in a template, as far as it can be read.
+/// The names in the valid pieces of a template.
 pub(crate) fn names(text: &str) -> impl Iterator<Item = String> {
     tokens(text).into_iter().filter_map(|token| match token {
         Ok(Token::Part { name, .. }) => Some(name),
@@ -99,7 +99,7 @@ enum Token {
     Part { name: String, digits: Option<usize> },
 }
 
-/// The pieces of the text, or what is wrong with each.
+/// The pieces of the template, or a message for each that is malformed.
 fn tokens(text: &str) -> Vec<Result<Token, String>> {
     let mut tokens = Vec::new();
     let mut literal = String::new();
@@ -115,7 +115,7 @@ fn tokens(text: &str) -> Vec<Result<Token, String>> {
             }
             let Some((inside, behind)) = after.split_once('}') else {
                 tokens.push(Err(
-                    "a brace is not closed: write `{field}`, or `{{` for a brace in the key"
+                    "a brace is opened but not closed: write `{field}`, or `{{` for a brace in the key"
                         .to_owned(),
                 ));
                 return tokens;
@@ -124,8 +124,7 @@ fn tokens(text: &str) -> Vec<Result<Token, String>> {
             rest = behind;
         } else if character == '}' {
             tokens.push(Err(
-                "a brace is closed that was not opened: write `}}` for a brace in the key"
-                    .to_owned(),
+                "a brace is closed but not opened: write `}}` for a brace in the key".to_owned(),
             ));
             rest = after;
         } else {
@@ -139,7 +138,7 @@ fn tokens(text: &str) -> Vec<Result<Token, String>> {
     tokens
 }
 
-/// What stands between two braces.
+/// The part between two braces.
 fn part(inside: &str) -> Result<Token, String> {
     let (name, format) = match inside.split_once(':') {
         Some((name, format)) => (name.trim(), Some(format.trim())),
@@ -158,7 +157,7 @@ fn part(inside: &str) -> Result<Token, String> {
                 Some(digits @ 1..=DIGITS_MAX) => Some(digits),
                 _ => {
                     return Err(format!(
-                        "`{format}` is no padding: write `{{{name}:06}}` for 6 digits with zeros in front, of at most {DIGITS_MAX}"
+                        "`{format}` is not a padding: write `{{{name}:06}}` for 6 digits with leading zeros, {DIGITS_MAX} at most"
                     ));
                 }
             }
@@ -173,7 +172,7 @@ fn field_of(name: &str, fields: &[InputField<'_>]) -> Result<usize, String> {
     found.ok_or_else(|| {
         let names: Vec<_> = fields.iter().map(InputField::plain_name).collect();
         format!(
-            "there is no field `{name}`: a template is made of the struct's own, which are `{}`",
+            "there is no field `{name}`: the fields of the struct are `{}`",
             names.join("`, `")
         )
     })
@@ -189,12 +188,12 @@ fn check_literals(pieces: &[Piece], span: Span, diagnostics: &mut Diagnostics) {
             diagnostics.error(
                 span,
                 format!(
-                    "the character {character:?} is forbidden in keys, as are / \\ # ? and controls: choose another separator"
+                    "the character {character:?} is forbidden in keys, like / \\ # ? and control characters: choose another separator"
                 ),
             );
         }
     }
 }
 
-/// As many as the greatest number has.
+/// The digits of the greatest number.
 const DIGITS_MAX: usize = 20;

@@ -1,15 +1,15 @@
-//! Names, spans and generics of generated code: what all of it is made with.
+//! Names, spans and generics of generated code.
 //!
-//! Knows nothing of entities. Where a token stands decides which of the user's lints apply to it, and whether a name of the
-//! user's can be mistaken for it.
+//! Knows nothing of entities. The span of a token decides which lints of the caller apply to it, and whether it can be confused with a
+//! name of the caller.
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned as _;
 use syn::{GenericParam, Generics, Ident, Type, Visibility, parse_quote};
 
-/// A name of the user's for generated code. It stands where the user wrote it, so that editors find it, but is known as
-/// generated, so that no lint holds the user to what we do with it.
+/// A name of the caller for generated code. It has the position that the caller wrote, so that editors find it, but counts as generated,
+/// so that lints do not apply to it.
 pub(crate) fn generated(ident: &Ident) -> Ident {
     let mut ident = ident.clone();
     ident.set_span(generated_span(ident.span()));
@@ -20,7 +20,7 @@ pub(crate) fn generated_span(span: Span) -> Span {
     span.resolved_at(Span::call_site())
 }
 
-/// The name of the struct of columns. It does not stand where the entity's does, so that no lint of the user's applies.
+/// The name of the struct of columns. It does not have the position of the entity's name, so that lints do not apply to it.
 pub(crate) fn columns_ident(entity: &Ident) -> Ident {
     format_ident!("{}Columns", entity, span = Span::call_site())
 }
@@ -41,14 +41,14 @@ pub(crate) fn item_of(
     quote_spanned! { span=> <#ty as #private::#name>::#item }
 }
 
-/// Names an item of each type, in a function that says nothing of them itself but returns what is made of them. What a type lacks
-/// is then told there as everywhere else, and not at what is returned.
+/// Names an item of each type in a function that otherwise only returns a type made of them. A missing implementation is then reported
+/// with the same message as everywhere else, and not at the returned type.
 pub(crate) fn named_items(items: impl IntoIterator<Item = TokenStream>) -> TokenStream {
     let items = items.into_iter();
     quote! { #(let _ = #items;)* }
 }
 
-/// All of it where that span is.
+/// The tokens with this span.
 pub(crate) fn respanned(tokens: TokenStream, span: Span) -> TokenStream {
     let tokens = tokens.into_iter().map(|mut token| {
         token.set_span(span);
@@ -117,8 +117,8 @@ pub(crate) fn generated_vis(vis: &Visibility) -> TokenStream {
     vis.into_token_stream()
 }
 
-/// A name that nothing of the user's can be mistaken for. Hygiene alone does not keep a pattern from being read as a
-/// constant of that name.
+/// A name that cannot be confused with a name of the caller. Hygiene alone does not prevent that a pattern is read as a constant of
+/// this name.
 pub(crate) fn local(name: &str) -> Ident {
     format_ident!("__{}", name, span = Span::mixed_site())
 }

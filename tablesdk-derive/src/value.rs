@@ -1,6 +1,6 @@
-//! The values of properties that users make: a newtype is stored as what it holds, an enum as a text for each variant.
+//! `PropertyValue` for types of the caller: a newtype is stored as its field, an enum as a string for each variant.
 //!
-//! Parse, check and expand in one file, since it is little of each; mistakes are collected as for an entity.
+//! Parse, check and expand are in one file because each is short. Mistakes are collected as for an entity.
 
 use std::collections::HashMap;
 
@@ -31,7 +31,7 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
             if let Some(rule) = &attributes.rename_all {
                 diagnostics.error(
                     rule.span(),
-                    "a newtype is stored as what it holds, and has no text to name: remove the `rename_all`",
+                    "a newtype is stored as its field and has no variants to rename: remove the `rename_all`",
                 );
             }
             check_newtype(input, &data.fields, &mut diagnostics)
@@ -40,7 +40,7 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
         Data::Union(data) => {
             diagnostics.error(
                 data.union_token.span(),
-                "a union is no value of a property: write a newtype or an enum",
+                "a union cannot be stored as a property: write a newtype or an enum",
             );
             None
         }
@@ -50,9 +50,9 @@ pub(crate) fn derive(input: &DeriveInput) -> syn::Result<TokenStream> {
 
 /// The variants of an enum without a mistake.
 struct Texts<'a> {
-    /// Each variant with the text that is written, and others that are read.
+    /// Each variant with the string that is written, and other strings that are read.
     known: Vec<(&'a Ident, String, Vec<String>)>,
-    /// What reads every other text, and whether it keeps it.
+    /// The variant that reads every other string, and whether it keeps it.
     other: Option<(&'a Ident, bool)>,
 }
 
@@ -65,7 +65,7 @@ fn check_enum<'a>(
     if let Some(param) = input.generics.params.first() {
         diagnostics.error(
             param.span(),
-            "an enum that is stored as texts has no parameters: remove them",
+            "an enum that is stored as strings cannot have parameters: remove them",
         );
     }
     let rule = match attributes.rename_all.as_ref().map(VariantRule::parse) {
@@ -90,7 +90,7 @@ fn check_enum<'a>(
         if !matches!(variant.fields, Fields::Unit) {
             diagnostics.error(
                 variant.fields.span(),
-                "a variant is stored as one text, and its fields are not: remove them, or store the enum with `#[table(json)]`",
+                "a variant is stored as one string without its fields: remove them, or store the enum with `#[table(json)]`",
             );
             continue;
         }
@@ -107,7 +107,7 @@ fn check_enum<'a>(
             if let Some(owner) = owners.insert(text.clone(), plain.clone()) {
                 diagnostics.error(
                     span,
-                    format!("`{owner}` is stored as {text:?} already: give one of them another text with `#[table(rename = \"…\")]`"),
+                    format!("`{owner}` is already stored as {text:?}: give one of them another string with `#[table(rename = \"…\")]`"),
                 );
             }
         }
@@ -117,7 +117,7 @@ fn check_enum<'a>(
     if data.variants.is_empty() {
         diagnostics.error(
             input.ident.span(),
-            "an enum without a variant has no value to store",
+            "an enum without variants has no value to store",
         );
     }
     texts
@@ -134,14 +134,14 @@ fn check_other<'a>(
         let first = first.unraw();
         diagnostics.error(
             span,
-            format!("`{first}` stands for all other texts already: remove one of the two `other`"),
+            format!("`{first}` already reads all other strings: remove one of the two `other`"),
         );
         return;
     }
     for text in attributes.rename.iter().chain(&attributes.aliases) {
         diagnostics.error(
             text.span(),
-            "the variant for all other texts has no text of its own: remove it",
+            "the variant for all other strings has no string of its own: remove this",
         );
     }
     match &variant.fields {
@@ -151,7 +151,7 @@ fn check_other<'a>(
         }
         fields => diagnostics.error(
             fields.span(),
-            "the variant for all other texts holds the text or nothing: write `Name(String)` or `Name`",
+            "the variant for all other strings holds the string or nothing: write `Name(String)` or `Name`",
         ),
     }
 }
@@ -164,7 +164,7 @@ fn check_newtype<'a>(
     if let Some(lifetime) = input.generics.lifetimes().next() {
         diagnostics.error(
             lifetime.lifetime.span(),
-            "a value owns what is read into it: instead of a lifetime and borrowed types, use owned ones such as `String`",
+            "a value owns its data: replace the lifetime and the borrowed types by owned types such as `String`",
         );
     }
     for field in fields {
@@ -172,7 +172,7 @@ fn check_newtype<'a>(
             if attribute.path().is_ident("table") {
                 diagnostics.error(
                     attribute.span(),
-                    "a newtype is stored as what it holds, and its field has no attributes: remove them",
+                    "the field of a newtype cannot have attributes: remove them",
                 );
             }
         }
@@ -183,7 +183,7 @@ fn check_newtype<'a>(
         (None, _) => {
             diagnostics.error(
                 input.ident.span(),
-                "a struct without a field has nothing to store: write a newtype such as `struct Name(String);`",
+                "a struct without fields has no value to store: write a newtype such as `struct Name(String);`",
             );
             None
         }
@@ -204,13 +204,13 @@ fn expand_newtype(input: &DeriveInput, krate: &Path, member: &Member, ty: &Type)
     let value = quote! { #krate::PropertyValue };
     let generics = bounded(&input.generics, ty, &value);
     let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
-    // Asked at the type, so that the message is there when it is none.
+    // With the span of the type, so that the compiler reports a missing implementation there.
     let inner = quote_spanned! { ty.span()=> <#ty as #value> };
     let impl_mark = |mark: TokenStream, body: TokenStream| {
         let mut generics = input.generics.clone();
         let predicates = &mut generics.make_where_clause().predicates;
-        // What is not so of the type within is not so of the newtype, and no error: a bound with a lifetime is not judged
-        // before somebody asks.
+        // If the inner type does not implement the trait, neither does the newtype, without an error: the compiler checks a bound
+        // with a lifetime only where it is used.
         predicates.push(parse_quote! { for<'__a> #ty: #mark });
         let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
         quote! {
@@ -330,7 +330,7 @@ fn expand_enum(input: &DeriveInput, krate: &Path, texts: &Texts<'_>) -> TokenStr
             let shown = ident.unraw().to_string();
             let ident = variant(ident);
             let reason = format!(
-                "`{name}::{shown}` stands for a text that was not known, and did not keep it: write another value, or declare it as `{shown}(String)`"
+                "`{name}::{shown}` does not keep the unknown string that was read: write another value, or declare it as `{shown}(String)`"
             );
             let write = quote! {
                 Self::#ident => return ::core::result::Result::Err(
@@ -340,7 +340,7 @@ fn expand_enum(input: &DeriveInput, krate: &Path, texts: &Texts<'_>) -> TokenStr
             (Some(write), quote! { _ => Self::#ident, })
         }
     };
-    // Where a text may be lost, there is no key to make of it.
+    // An enum that does not keep an unknown string cannot be a key.
     let is_key = !matches!(texts.other, Some((_, false)));
     let key = is_key.then(|| {
         quote! {
@@ -394,7 +394,7 @@ fn expand_enum(input: &DeriveInput, krate: &Path, texts: &Texts<'_>) -> TokenStr
     }
 }
 
-/// The generics, with the bound on the type within, where it has parameters.
+/// The generics, with the bound on the inner type if it has parameters.
 fn bounded(generics: &Generics, ty: &Type, bound: &TokenStream) -> Generics {
     let mut generics = generics.clone();
     if generics.params.is_empty() {

@@ -1,4 +1,4 @@
-//! The words about an entity type.
+//! The attributes of an entity type.
 
 use proc_macro2::Span;
 use syn::{LitStr, Path};
@@ -6,7 +6,7 @@ use syn::{LitStr, Path};
 use super::{Item, once, path};
 use crate::diagnostics::Diagnostics;
 
-/// What stands on the struct about its entity type.
+/// The attributes of the struct about its entity type.
 #[derive(Default)]
 pub(crate) struct EntityTypeAttributes {
     pub(crate) name: Option<(Span, LitStr)>,
@@ -49,12 +49,12 @@ impl EntityTypeAttributes {
         if self.property_name().as_deref() == Some(name) {
             diagnostics.error(
                 span,
-                format!("the entity type is stored as `{name}` already: remove the field, which has nothing to add, or choose another property with `#[table(entity_type_property = \"…\")]`"),
+                format!("the entity type is already stored as `{name}`: remove the field, or choose another property for the type with `#[table(entity_type_property = \"…\")]`"),
             );
         }
     }
 
-    /// Where each word was written, with the word.
+    /// Each word with its span.
     pub(crate) fn words(&self) -> Vec<(&'static str, Span)> {
         let name = self.name.iter().map(|(span, _)| ("entity_type", *span));
         let property = self.property.iter();
@@ -65,5 +65,5 @@ impl EntityTypeAttributes {
     }
 }
 
-/// Unless the struct says otherwise.
+/// The default.
 const PROPERTY: &str = "EntityType";

@@ -1,7 +1,7 @@
-//! The grammar of `#[table(…)]`, one struct for each position it may stand in.
+//! The grammar of `#[table(…)]`, with one struct for each position.
 //!
-//! A mistake in one item does not hide the others. What was not understood is remembered, so that nothing that follows from
-//! it is reported as a second mistake.
+//! A mistake in one item does not hide the others. `unclear` records that an item was not understood, so that its consequences are not
+//! reported as further mistakes.
 
 mod entity_type;
 
@@ -14,7 +14,7 @@ use self::entity_type::EntityTypeAttributes;
 use crate::diagnostics::{Diagnostics, closest};
 use crate::name::RenameRule;
 
-/// What stands on the struct.
+/// The attributes of the struct.
 #[derive(Default)]
 pub(crate) struct StructAttributes {
     pub(crate) entity_type: EntityTypeAttributes,
@@ -24,7 +24,7 @@ pub(crate) struct StructAttributes {
     pub(crate) projection: Option<Span>,
     pub(crate) rename_all: Option<RenameRule>,
     pub(crate) row_key: Option<LitStr>,
-    /// Whether something that was refused may have been meant to mark a key.
+    /// Whether an item that was refused may have been meant to mark a key.
     pub(crate) unclear: bool,
 }
 
@@ -51,7 +51,7 @@ impl StructAttributes {
     }
 }
 
-/// What stands on a field.
+/// The attributes of a field.
 #[derive(Default)]
 pub(crate) struct FieldAttributes {
     pub(crate) aliases: Vec<LitStr>,
@@ -69,15 +69,15 @@ pub(crate) struct FieldAttributes {
     pub(crate) store: Option<Span>,
     pub(crate) timestamp: Option<Span>,
     pub(crate) with: Option<(Span, Path)>,
-    /// Whether something that was refused may have been meant to mark a key.
+    /// Whether an item that was refused may have been meant to mark a key.
     pub(crate) unclear: bool,
 }
 
-/// What a field is when nothing is stored for it.
+/// The value of a field whose property is absent.
 #[derive(Clone)]
 pub(crate) struct DefaultValue {
     pub(crate) span: Span,
-    /// The function that makes it; `None` for that of `Default`.
+    /// The function that makes it; `None` for `Default::default`.
     pub(crate) function: Option<Path>,
 }
 
@@ -111,7 +111,7 @@ impl FieldAttributes {
         parsed
     }
 
-    /// What the field is for, of which there can be one; and where each was written.
+    /// The roles of the field with their spans. More than one is a mistake.
     pub(crate) fn roles(&self) -> Vec<(Role, Span)> {
         let with = self.with.as_ref().map(|(span, _)| *span);
         let marks = [
@@ -132,7 +132,7 @@ impl FieldAttributes {
     }
 }
 
-/// What a field is for, where it is no ordinary property.
+/// The role of a field that is not an ordinary property.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     ETag,
@@ -166,7 +166,7 @@ impl Role {
     }
 }
 
-/// What stands on an enum or newtype that is the value of a property.
+/// The attributes of an enum or newtype that is the value of a property.
 #[derive(Default)]
 pub(crate) struct ValueAttributes {
     pub(crate) krate: Option<Path>,
@@ -189,7 +189,7 @@ impl ValueAttributes {
     }
 }
 
-/// What stands on a variant of an enum that is the value of a property.
+/// The attributes of a variant of an enum that is the value of a property.
 #[derive(Default)]
 pub(crate) struct VariantAttributes {
     pub(crate) aliases: Vec<LitStr>,
@@ -213,13 +213,13 @@ impl VariantAttributes {
     }
 }
 
-/// Where an attribute may stand, and the words known there.
+/// A position of attributes, and the words known there.
 pub(crate) struct Position {
     pub(crate) words: &'static [&'static str],
-    /// What to call the other place, and the words known there.
+    /// The other position, and the words known there.
     pub(crate) other: &'static str,
     pub(crate) other_words: &'static [&'static str],
-    /// A third place, where there is one.
+    /// A third position, if there is one.
     pub(crate) third: &'static str,
     pub(crate) third_words: &'static [&'static str],
 }
@@ -256,8 +256,8 @@ const VARIANT: Position = Position {
     third_words: &[],
 };
 
-/// Calls `take` for each item with a word that is known here. Says whether something was refused that may have been meant
-/// to mark a key.
+/// Calls `take` for each item with a word that is known here. Returns whether an item was refused that may have been meant to mark a
+/// key.
 pub(crate) fn each(
     attributes: &[Attribute],
     position: &Position,
@@ -299,7 +299,7 @@ fn items(attribute: &Attribute, position: &Position) -> syn::Result<Vec<Item>> {
         .map_err(|error| {
             syn::Error::new(
                 error.span(),
-                "attributes stand in parentheses: write `#[table(word)]` or `#[table(word = \"text\")]`",
+                "attributes are in parentheses: write `#[table(word)]` or `#[table(word = \"string\")]`",
             )
         })?
         .parse_args_with(|input: ParseStream<'_>| {
@@ -314,7 +314,7 @@ fn items(attribute: &Attribute, position: &Position) -> syn::Result<Vec<Item>> {
 }
 
 impl Position {
-    /// The word that one that is not known here was meant to be.
+    /// The known word that an unknown word is probably a misspelling of.
     fn meant(&self, word: &str) -> Option<&'static str> {
         closest(
             word,
@@ -339,13 +339,13 @@ impl Position {
             ),
             None => {
                 let words = self.words.join("`, `");
-                format!("unknown attribute `{word}`: known here are `{words}`")
+                format!("unknown attribute `{word}`: the attributes here are `{words}`")
             }
         }
     }
 }
 
-/// One item between the commas: a word, alone or with something behind it.
+/// One item between the commas: a word, alone or with a value.
 pub(crate) struct Item {
     pub(crate) word: Ident,
     value: Value,
@@ -371,7 +371,7 @@ impl Item {
             input.parse::<Token![=]>()?;
             value = Value::Text(input.parse()?);
         }
-        // Whatever else stands here is left behind, so that the next item can be read.
+        // Skips any other tokens, so that the next item can be read.
         while !input.is_empty() && !input.peek(Token![,]) {
             input.parse::<TokenTree>()?;
             value = Value::Other;
@@ -379,14 +379,14 @@ impl Item {
         Ok(Self { word, value })
     }
 
-    /// The text behind the equals sign.
+    /// The string after the equals sign.
     pub(crate) fn text(&self, example: &str) -> syn::Result<&LitStr> {
         match &self.value {
             Value::Text(text) => Ok(text),
             Value::None | Value::Other => {
                 let word = &self.word;
                 Err(self.error(format!(
-                    "`{word}` takes a text: write `#[table({word} = \"{example}\")]`"
+                    "`{word}` takes a string: write `#[table({word} = \"{example}\")]`"
                 )))
             }
         }
@@ -397,19 +397,19 @@ impl Item {
     }
 }
 
-/// A word that stands alone.
+/// A word without a value.
 pub(crate) fn mark(slot: &mut Option<Span>, item: &Item) -> syn::Result<()> {
     let word = &item.word;
     once(slot, item, word.span())?;
     match item.value {
         Value::None => Ok(()),
         Value::Text(_) | Value::Other => {
-            Err(item.error(format!("`{word}` stands alone: write `#[table({word})]`")))
+            Err(item.error(format!("`{word}` takes no value: write `#[table({word})]`")))
         }
     }
 }
 
-/// A word that stands alone on a field, and with a template on the struct.
+/// A word without a value on a field. On the struct, it has a template.
 fn key_mark(slot: &mut Option<Span>, item: &Item) -> syn::Result<()> {
     let word = &item.word;
     once(slot, item, word.span())?;
@@ -421,7 +421,9 @@ fn key_mark(slot: &mut Option<Span>, item: &Item) -> syn::Result<()> {
                 "a template belongs on the struct: write `#[table({word} = {text:?})]` there, or `#[table({word})]` here"
             )))
         }
-        Value::Other => Err(item.error(format!("`{word}` stands alone: write `#[table({word})]`"))),
+        Value::Other => {
+            Err(item.error(format!("`{word}` takes no value: write `#[table({word})]`")))
+        }
     }
 }
 
@@ -438,7 +440,7 @@ fn template(item: &Item, example: &str) -> syn::Result<LitStr> {
     }
 }
 
-/// Nothing behind the word, or the path of a function.
+/// No value, or the path of a function.
 fn default_value(item: &Item) -> syn::Result<DefaultValue> {
     let function = match item.value {
         Value::None => None,
@@ -455,7 +457,7 @@ pub(crate) fn crate_path(item: &Item) -> syn::Result<Path> {
 pub(crate) fn path(item: &Item, example: &str, good: &str) -> syn::Result<Path> {
     let text = item.text(example)?;
     text.parse_with(Path::parse_mod_style).map_err(|_| {
-        let message = format!("this is no path: write it as in a `use`, such as `{good}`");
+        let message = format!("this is not a path: write it as in a `use`, such as `{good}`");
         syn::Error::new(text.span(), message)
     })
 }

@@ -36,9 +36,9 @@ impl Rows<'_> {
         let mut bounds: Vec<WherePredicate> = Vec::new();
         for known in self.all() {
             let ty = known.ty;
-            // A bound on a type without parameters would be a warning where it holds.
+            // The compiler warns about bounds without parameters.
             if mentions(ty.to_token_stream(), &params) {
-                // Entities cross threads, hence what they hold does.
+                // Entities are sent between threads.
                 bounds.push(parse_quote! {
                     #ty: #private::EntityVariant + ::core::marker::Send + 'static
                 });
@@ -50,7 +50,7 @@ impl Rows<'_> {
         generics
     }
 
-    /// The schema, known to live forever.
+    /// A reference to the schema, which is `&'static`.
     fn schema(&self) -> TokenStream {
         let (ident, krate) = (&self.ident, &self.krate);
         let (_, type_generics, _) = self.input.generics.split_for_impl();
@@ -92,7 +92,7 @@ fn impl_entity(rows: &Rows<'_>) -> TokenStream {
     let named = named_variants(rows, &quote! { Self });
     let checks = checks(rows);
     let checks = (!generics.params.is_empty()).then(|| quote! { #(const { #checks };)* });
-    // None is dead code, whichever the user calls.
+    // So that the compiler does not report unused ones as dead code.
     let used = rows.all().map(|known| {
         let filter = filter_ident(known);
         quote! { let _ = <Self::Columns>::#filter; }
@@ -181,7 +181,7 @@ fn fn_read(rows: &Rows<'_>) -> TokenStream {
         let access = access(&private, known);
         quote! { ::core::result::Result::Ok(Self::#variant(#access.read(#reader)?)) }
     };
-    // Whatever is none of the others is the last.
+    // The last variant reads all that is left.
     let mut all: Vec<_> = rows.all().collect();
     let last = all.pop().map(read);
     let arms = all.into_iter().enumerate().map(|(index, known)| {
@@ -241,7 +241,7 @@ fn impl_writable(rows: &Rows<'_>) -> TokenStream {
     }
 }
 
-/// The rows of each variant, and of the one that takes all others.
+/// The entities of each variant, and of the one that reads all others.
 fn rows_of<'a>(rows: &'a Rows<'_>) -> Vec<(&'a Known<'a>, TokenStream)> {
     let private = rows.private();
     let schema = rows.schema();
@@ -286,17 +286,17 @@ fn named_variants(rows: &Rows<'_>, entity: &TokenStream) -> TokenStream {
     )
 }
 
-/// The name of the function that selects the rows of a variant.
+/// The name of the function that filters the entities of a variant.
 fn filter_ident(known: &Known<'_>) -> Ident {
     format_ident!("is_{}", column_text(known.ident), span = Span::call_site())
 }
 
-/// What the code does with what a variant holds.
+/// The access of generated code to the type in a variant.
 fn access(private: &TokenStream, known: &Known<'_>) -> TokenStream {
     as_variant(private, known.ty, &quote! { ACCESS })
 }
 
-/// An item of what a variant holds.
+/// An item of the type in a variant.
 fn as_variant(private: &TokenStream, ty: &Type, item: &TokenStream) -> TokenStream {
     item_of(private, ty, "EntityVariant", item)
 }
@@ -315,7 +315,7 @@ fn columns(rows: &Rows<'_>) -> TokenStream {
     let vis = generated_vis(&rows.input.vis);
     let param = entity_param();
     let doc = format!(
-        " The columns of [`{name}`], for filters and projections: those of each variant, and those of all."
+        " The columns of [`{name}`], for filters and projections: those of each variant, and those of all entities."
     );
     let mut fields = Vec::new();
     let mut filters = Vec::new();
@@ -326,7 +326,7 @@ fn columns(rows: &Rows<'_>) -> TokenStream {
         let variant_name = known.ident.unraw();
         let docs = if known.docs.is_empty() {
             let doc = format!(
-                " The columns of `{variant_name}`. A filter on one has rows of that variant alone."
+                " The columns of `{variant_name}`. A filter on one matches only entities of this variant."
             );
             quote! { #[doc = #doc] }
         } else {
@@ -334,7 +334,7 @@ fn columns(rows: &Rows<'_>) -> TokenStream {
         };
         fields.push(quote! { #docs #(#lints)* #vis #member: #columns_of });
         let filter = filter_ident(known);
-        let doc = format!(" The rows that are read as `{variant_name}`.");
+        let doc = format!(" The entities that are read as `{variant_name}`.");
         filters.push(quote! {
             #[doc = #doc]
             #[must_use]
@@ -353,11 +353,11 @@ fn columns(rows: &Rows<'_>) -> TokenStream {
         #(#lints)*
         #vis struct #columns #params #where_clause {
             #(#fields,)*
-            /// The column `PartitionKey`, of all rows.
+            /// The column `PartitionKey`, of all entities.
             #vis partition_key: #private::Column<#param, #private::String>,
-            /// The column `RowKey`, of all rows.
+            /// The column `RowKey`, of all entities.
             #vis row_key: #private::Column<#param, #private::String>,
-            /// The column `Timestamp`, of all rows.
+            /// The column `Timestamp`, of all entities.
             #vis timestamp: #private::Column<
                 #param,
                 ::core::option::Option<#private::Timestamp>,
@@ -384,7 +384,7 @@ fn columns(rows: &Rows<'_>) -> TokenStream {
     }
 }
 
-/// Checks that only the compiler can make: whether each variant can be distinguished from the others.
+/// Checks at compile time that each variant can be distinguished from the others.
 fn checks(rows: &Rows<'_>) -> Vec<TokenStream> {
     let (ident, krate) = (&rows.ident, &rows.krate);
     let (_, type_generics, _) = rows.input.generics.split_for_impl();
@@ -402,7 +402,7 @@ fn checks(rows: &Rows<'_>) -> Vec<TokenStream> {
     checks.chain(other).collect()
 }
 
-/// Enough of an enum of entities that one mistake does not break every line that uses it.
+/// The parts of an enum of entities that its uses need, so that one mistake gives one message.
 pub(super) fn stub(rows: &Rows<'_>, error: &syn::Error) -> TokenStream {
     let errors = error.to_compile_error();
     let Rows {
@@ -434,12 +434,12 @@ pub(super) fn stub(rows: &Rows<'_>, error: &syn::Error) -> TokenStream {
     }
 }
 
-/// The name of a variant's columns.
+/// The field with the columns of a variant.
 fn column_ident(variant: &Ident) -> Ident {
     let text = column_text(variant);
     let span = generated_span(variant.span());
     match text.as_str() {
-        // No raw identifiers.
+        // These words cannot be raw identifiers.
         "crate" | "self" | "super" => format_ident!("{text}_", span = span),
         _ => match syn::parse_str::<Ident>(&text) {
             Ok(_) => Ident::new(&text, span),

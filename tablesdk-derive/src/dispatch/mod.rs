@@ -1,7 +1,8 @@
-//! An enum of entities: each variant holds a struct, and a row is read as the variant whose entity type or row key it has.
+//! An enum of entities: each variant holds a struct. An entity is read as the variant that has its entity type or the prefix of its row
+//! key.
 //!
-//! Grammar and rules in one file, since it is little of each. Which names the structs have, and whether two of them meet, is for
-//! the compiler to say.
+//! Grammar and rules are in one file because each is short. The names of the structs are known only at compile time, so generated code
+//! checks that they differ.
 
 mod expand;
 
@@ -31,7 +32,7 @@ pub(crate) fn derive(input: &DeriveInput, data: &DataEnum) -> TokenStream {
     }
 }
 
-/// What stands on the enum.
+/// The attributes of the enum.
 #[derive(Default)]
 struct EnumAttributes {
     by_row_key: bool,
@@ -67,7 +68,7 @@ fn by_row_key(item: &Item) -> syn::Result<bool> {
             let message = match meant {
                 Some(meant) => format!("unknown rule `{value}`, did you mean `{meant}`?"),
                 None => format!(
-                    "unknown rule `{value}`: variants are told apart by `entity_type`, which needs no word, or by `row_key`"
+                    "unknown rule `{value}`: variants are distinguished by `entity_type`, the default, or by `row_key`"
                 ),
             };
             Err(syn::Error::new(text.span(), message))
@@ -75,7 +76,7 @@ fn by_row_key(item: &Item) -> syn::Result<bool> {
     }
 }
 
-/// What stands on a variant.
+/// The attributes of a variant.
 #[derive(Default)]
 struct VariantAttributes {
     aliases: Vec<LitStr>,
@@ -130,15 +131,15 @@ struct Rows<'a> {
     krate: Path,
     by_row_key: bool,
     projection: bool,
-    /// In the order in which they were written, the one that takes all others left out.
+    /// In the order in which they were written, without the variant that reads all others.
     known: Vec<Known<'a>>,
     other: Option<Known<'a>>,
-    /// Whether the columns of two variants have one name, so that there can be no struct of them.
+    /// Whether two variants have columns with one name, so that a struct of columns is impossible.
     columns_meet: bool,
     lints: Vec<TokenStream>,
 }
 
-/// A variant, and what it holds.
+/// A variant and the type of its field.
 struct Known<'a> {
     ident: &'a Ident,
     ty: &'a Type,
@@ -156,7 +157,7 @@ fn check<'a>(
     if let Some(lifetime) = input.generics.lifetimes().next() {
         diagnostics.error(
             lifetime.lifetime.span(),
-            "an entity owns what is read into it: instead of a lifetime and borrowed types, use owned ones such as `String`",
+            "an entity owns its values: replace the lifetime and the borrowed types by owned types such as `String`",
         );
     }
     let mut rows = Rows {
@@ -199,7 +200,7 @@ fn check<'a>(
                 diagnostics.error(
                     span,
                     format!(
-                        "`{first}` takes all other rows already: remove one of the two `other`"
+                        "`{first}` already reads all other entities: remove one of the two `other`"
                     ),
                 );
             } else {
@@ -213,9 +214,9 @@ fn check<'a>(
             let (first, ident) = (first.unraw(), variant.ident.unraw());
             diagnostics.error(
                 ty.span(),
-                format!("`{first}` and `{ident}` hold the same struct, so that no row tells which of them it is: let one of them hold another struct"),
+                format!("`{first}` and `{ident}` hold the same struct, so an entity could be either: use another struct in one of them"),
             );
-            // The compiler would find the same.
+            // The check at compile time would report the same mistake.
             continue;
         }
         rows.known.push(known);
@@ -224,11 +225,11 @@ fn check<'a>(
         let ident = &input.ident;
         let message = if data.variants.is_empty() {
             format!(
-                "`{ident}` has no variant, so that no row can be one: add a variant for each kind of row, such as `Employee(Employee)`"
+                "`{ident}` has no variants: add one for each type of entity, such as `Employee(Employee)`"
             )
         } else {
             format!(
-                "`{ident}` knows no kind of row: add a variant for each, such as `Employee(Employee)`, or read `tablesdk::DynamicEntity` itself"
+                "`{ident}` has only an `other` variant: add a variant for each type of entity, such as `Employee(Employee)`, or read `tablesdk::DynamicEntity` itself"
             )
         };
         diagnostics.error(ident.span(), message);
@@ -257,7 +258,7 @@ fn held<'a>(
                         if attribute.path().is_ident("table") {
                             diagnostics.error(
                                 attribute.span(),
-                                format!("what `{ident}` holds has no attributes: put them on the variant, or on the struct"),
+                                format!("the field of `{ident}` cannot have attributes: put them on the variant, or on the struct"),
                             );
                         }
                     }
@@ -270,16 +271,14 @@ fn held<'a>(
                 (Some(_), Some(second)) => (
                     second.span(),
                     format!(
-                        "a row is one struct: leave one in `{ident}`, as in `{ident}({example})`"
+                        "a variant holds one struct: remove the others from `{ident}`, as in `{ident}({example})`"
                     ),
                 ),
             }
         }
         Fields::Named(fields) => (
             fields.span(),
-            format!(
-                "the fields of a row are those of a struct of its own: write `{ident}({example})`"
-            ),
+            format!("a variant holds a struct, not fields of its own: write `{ident}({example})`"),
         ),
         Fields::Unit => (
             variant.ident.span(),
@@ -296,7 +295,7 @@ fn check_other(attributes: &VariantAttributes, diagnostics: &mut Diagnostics) {
     for alias in &attributes.aliases {
         diagnostics.error(
             alias.span(),
-            "the variant for all other rows has no name of its own: remove the alias",
+            "the variant for all other entities has no entity type: remove the alias",
         );
     }
 }
@@ -312,7 +311,7 @@ fn check_aliases(
         if of_enum.by_row_key {
             diagnostics.error(
                 alias.span(),
-                "an alias is another entity type, and this enum goes by row keys: remove the alias, or the `by`",
+                "an alias is an entity type, and this enum distinguishes its variants by row keys: remove the alias, or the `by`",
             );
             continue;
         }
@@ -322,7 +321,7 @@ fn check_aliases(
             diagnostics.error(
                 alias.span(),
                 format!(
-                    "`{first}` is known as {:?} already: remove one of the two aliases",
+                    "`{first}` already has the alias {:?}: remove one of the two",
                     alias.value()
                 ),
             );
@@ -330,7 +329,7 @@ fn check_aliases(
     }
 }
 
-/// The columns of each variant have a name of their own. Says whether they have not.
+/// Refuses a variant whose columns have the name of others. Returns whether it did.
 fn check_column(
     ident: &Ident,
     columns: &mut HashMap<String, Ident>,
@@ -343,12 +342,12 @@ fn check_column(
     if is_shared {
         diagnostics.error(
             ident.span(),
-            format!("the columns of `{name}` would be named `{column}`, as the one of all rows is: give the variant another name"),
+            format!("the columns of `{name}` would be named `{column}`, like the column of all entities: rename the variant"),
         );
     } else if let Some(first) = &owner {
         diagnostics.error(
             ident.span(),
-            format!("the columns of `{first}` and `{name}` would both be named `{column}`: give one of the variants another name"),
+            format!("the columns of `{first}` and `{name}` would both be named `{column}`: rename one of the variants"),
         );
     }
     is_shared || owner.is_some()
@@ -358,5 +357,5 @@ fn column_text(variant: &Ident) -> String {
     VariantRule::Snake.apply(&variant.unraw().to_string())
 }
 
-/// The columns that rows of all kinds have.
+/// The columns that all entities have.
 const SHARED: [&str; 3] = ["partition_key", "row_key", "timestamp"];

@@ -19,7 +19,7 @@ use crate::tokens::{
     with_entity_param,
 };
 
-/// The struct of columns, made.
+/// The value of the struct of columns.
 pub(super) fn columns_value(model: &Model<'_>, scope: &TokenStream) -> TokenStream {
     let private = model.private();
     let columns = columns_ident(&model.ident);
@@ -78,8 +78,8 @@ pub(super) fn columns_value(model: &Model<'_>, scope: &TokenStream) -> TokenStre
     }
 }
 
-/// Whether the columns end in a field that is no column: to use the parameter for the entity; and, where something is
-/// flattened, since a last field whose type is in doubt puts the struct itself in doubt, in many messages.
+/// Whether the columns end in a field that is not a column: to use the parameter for the entity, and after flattened fields. If the type
+/// of the last field has an error, the compiler reports the whole struct in many messages.
 fn needs_marker(model: &Model<'_>) -> bool {
     let is_column = |part: &Part<'_>| {
         !matches!(
@@ -95,7 +95,7 @@ pub(super) fn columns_struct(model: &Model<'_>) -> TokenStream {
         ident, vis, lints, ..
     } = model;
     let private = model.private();
-    // The columns of what is flattened have a type only under its bounds.
+    // The columns of a flattened struct have a type only under its bounds.
     let mut generics = if model.groups().next().is_some() {
         with_bounds(model)
     } else {
@@ -148,7 +148,7 @@ pub(super) fn columns_struct(model: &Model<'_>) -> TokenStream {
     });
     let formatter = local("formatter");
     let copied = columns_copied(&columns, &generics, lints, &named_groups(model, &entity));
-    // Derives would ask the parameters of a generic entity to be Clone, Copy and Debug.
+    // Derives would require Clone, Copy and Debug of the parameters of a generic entity.
     quote! {
         #[doc = #struct_doc]
         #(#lints)*
@@ -172,7 +172,7 @@ pub(super) fn columns_struct(model: &Model<'_>) -> TokenStream {
     }
 }
 
-/// That columns are copied, whatever the entity is. `named` stands in front of it, see [`named_items`].
+/// `Clone` and `Copy` of the columns, for every entity. For `named`, see [`named_items`].
 pub(crate) fn columns_copied(
     columns: &Ident,
     generics: &Generics,
@@ -196,7 +196,7 @@ pub(crate) fn columns_copied(
     }
 }
 
-/// The name and the type of the column that a field has, if it has one. Of what is flattened there is no one name.
+/// The name and the type of the column of a field, if it has one. A flattened field has no name.
 fn column_of(
     private: &TokenStream,
     entity: &TokenStream,

@@ -1,4 +1,4 @@
-//! The code for an entity type: what is in the schema, what is written, and what is looked at before a row is read.
+//! The code for an entity type: in the schema, in a write, and in the check before an entity is read.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -27,14 +27,14 @@ impl EntityType {
         }
     }
 
-    /// What is written before the fields.
+    /// The write before the fields.
     pub(crate) fn write(&self, model: &Model<'_>, writer: &Ident) -> TokenStream {
         let private = model.private();
         let Self { property, name, .. } = self;
         quote! { #writer.value(#property, &#private::text_ref(#name))?; }
     }
 
-    /// What is done before a property is read: an entity of an older version becomes what it is now.
+    /// The check before a property is read. An entity of an older version is converted.
     pub(crate) fn read(&self, model: &Model<'_>, reader: &Ident) -> TokenStream {
         let private = model.private();
         let krate = &model.krate;
@@ -64,7 +64,7 @@ impl EntityType {
         }
     }
 
-    /// What only the compiler can see: which names the older versions have.
+    /// The check of the names of older versions, at compile time.
     pub(crate) fn const_check(&self, model: &Model<'_>) -> Option<TokenStream> {
         let first = self.older.first()?;
         let (ident, krate) = (&model.ident, &model.krate);

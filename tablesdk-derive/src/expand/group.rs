@@ -1,4 +1,4 @@
-//! The code for what is flattened into an entity: the same as for an entity, under a prefix and without keys.
+//! The code for a struct that is flattened into an entity: as for an entity, but with a prefix and without keys.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};

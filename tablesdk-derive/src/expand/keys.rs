@@ -1,4 +1,4 @@
-//! The code for the keys of an entity: how they are made and read back, and the functions that make them by hand.
+//! The code for the keys of an entity: how they are written and read, and the functions `key`, `partition` and `rows`.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -13,7 +13,7 @@ use crate::template::{Piece, Template};
 use crate::tokens::{generated_span, generated_vis, local};
 
 impl Model<'_> {
-    /// The fields of a key in the order of its template, with the digits they are padded to.
+    /// The fields of a key in the order of its template, with the number of digits they are padded to.
     fn key_parts<'m>(
         &'m self,
         template: &'m Template,
@@ -24,7 +24,7 @@ impl Model<'_> {
         })
     }
 
-    /// The template of a key, where the generated code has it.
+    /// The expression for the template of a key.
     fn template_of(&self, entity: &TokenStream, name: KeyName) -> TokenStream {
         let (krate, name) = (&self.krate, key_name(self, name));
         quote! { <#entity as #krate::TableEntity>::SCHEMA.template(#name) }
@@ -39,7 +39,7 @@ fn key_name(model: &Model<'_>, name: KeyName) -> TokenStream {
     }
 }
 
-/// What the code does with a field that is a part of a key.
+/// The access of generated code to a field that is a part of a key.
 fn key_access(private: &TokenStream, field: &InputField<'_>, digits: Option<usize>) -> TokenStream {
     let ty = field.ty;
     match digits {
@@ -48,7 +48,7 @@ fn key_access(private: &TokenStream, field: &InputField<'_>, digits: Option<usiz
     }
 }
 
-/// The calls that tell a schema how the keys are made.
+/// The calls that add the templates of the keys to a schema.
 pub(crate) fn schema_keys(model: &Model<'_>) -> TokenStream {
     let private = model.private();
     let calls = KeyName::BOTH.into_iter().filter_map(|name| {
@@ -68,7 +68,7 @@ pub(crate) fn schema_keys(model: &Model<'_>) -> TokenStream {
     calls.collect()
 }
 
-/// The key of a value.
+/// The function `entity_key`.
 pub(crate) fn fn_entity_key(model: &Model<'_>) -> TokenStream {
     let private = model.private();
     let texts = KeyName::BOTH.into_iter().filter_map(|name| {
@@ -89,7 +89,7 @@ pub(crate) fn fn_entity_key(model: &Model<'_>) -> TokenStream {
     }
 }
 
-/// The statements that take the keys of an answer apart, each part into a variable.
+/// The statements that read the parts of the keys of a response into variables.
 pub(crate) fn read_keys(model: &Model<'_>, reader: &Ident) -> TokenStream {
     let private = model.private();
     let key = local("key");
@@ -122,7 +122,7 @@ pub(crate) fn key_column(model: &Model<'_>, name: KeyName, part: &Part<'_>) -> T
     quote! { #private::Column::new(#property).key(#template, #access) }
 }
 
-/// What stands for the column of a part of a key that no property holds.
+/// The column of a part of a key that is not stored as a property.
 pub(crate) fn part_column(model: &Model<'_>, name: KeyName, part: &Part<'_>) -> TokenStream {
     let private = model.private();
     let (plain, template) = (
@@ -137,7 +137,7 @@ pub(crate) fn part_column(model: &Model<'_>, name: KeyName, part: &Part<'_>) -> 
     quote! { #private::KeyPartColumn::new(#template, #plain, #access) }
 }
 
-/// What only the compiler can see of a template, since it is about the widths of types.
+/// The checks of a template that need the widths of types, at compile time.
 pub(crate) fn key_checks(model: &Model<'_>) -> Vec<TokenStream> {
     let (krate, ident) = (&model.krate, &model.ident);
     let (_, type_generics, _) = model.generics.split_for_impl();
@@ -153,7 +153,7 @@ pub(crate) fn key_checks(model: &Model<'_>) -> Vec<TokenStream> {
     checks.collect()
 }
 
-/// The parts of keys with type parameters, and the bound that each needs.
+/// The bound on a field with type parameters that is a part of a key.
 pub(crate) fn key_bounds(model: &Model<'_>, index: usize) -> Option<TokenStream> {
     let krate = &model.krate;
     let pieces = KeyName::BOTH
@@ -274,7 +274,7 @@ fn made(
     )
 }
 
-/// The fields of a key, for a sentence: `` `a`, `b` ``.
+/// The fields of a key, for documentation: `` `a`, `b` ``.
 fn field_names(model: &Model<'_>, templates: &[&Template]) -> String {
     let names = templates.iter().flat_map(|template| {
         let mut fields: Vec<usize> = template.fields().collect();
@@ -308,7 +308,7 @@ fn fn_key(
         field_names(model, &[partition, row])
     );
     let form = format!(
-        " The partition key has the form `{}`, the row key the form `{}`. A value that cannot be part of one is reported when the verb that takes the key is awaited.",
+        " The partition key has the form `{}`, the row key the form `{}`. A value that cannot be part of a key is reported when the operation with the key is awaited.",
         partition.text, row.text
     );
     quote! {
@@ -343,7 +343,7 @@ fn fn_partition(model: &Model<'_>, owner: &KeyOwner<'_>, template: &Template) ->
     quote! {
         #[doc = #doc]
         ///
-        /// A value that cannot be part of a key is reported when the verb that takes the partition is awaited.
+        /// A value that cannot be part of a key is reported when the operation with the partition is awaited.
         #[must_use]
         #vis fn partition #generics (#(#parameters,)*) -> #private::Partition<#entity> #bounds {
             #private::Partition::new(#text)
@@ -376,12 +376,12 @@ fn fn_rows(model: &Model<'_>, owner: &KeyOwner<'_>) -> TokenStream {
     }
 }
 
-/// The name of the struct that gives ranges of rows.
+/// The name of the struct that makes ranges of row keys.
 pub(crate) fn rows_ident(entity: &Ident) -> Ident {
     format_ident!("{}Rows", entity, span = Span::call_site())
 }
 
-/// The struct that gives ranges of rows: a method for each part, after the parts before it.
+/// The struct that makes ranges of row keys, with a method for each part.
 fn rows_struct(model: &Model<'_>, owner: &KeyOwner<'_>, template: &Template) -> TokenStream {
     let private = model.private();
     let lints = &model.lints;
@@ -400,7 +400,7 @@ fn rows_struct(model: &Model<'_>, owner: &KeyOwner<'_>, template: &Template) -> 
         let (member, ty) = (field.member(), field.ty);
         let access = key_access(&private, field, digits);
         let doc = format!(
-            " Those with this `{}`, or one in this range.",
+            " With this `{}`, or with one in this range.",
             field.plain_name()
         );
         let kind = local("Range");
@@ -419,7 +419,7 @@ fn rows_struct(model: &Model<'_>, owner: &KeyOwner<'_>, template: &Template) -> 
         }
     });
     let doc = format!(
-        " Rows of [`{}`] within a partition, as [`rows`]({}::rows) gives them: `PARTS` leading parts of their key are given.",
+        " A range of [`{}`] within a partition, see [`rows`]({}::rows). `PARTS` leading parts of the row key are given.",
         ident.unraw(),
         owner.ident.unraw()
     );
@@ -455,14 +455,14 @@ fn rows_struct(model: &Model<'_>, owner: &KeyOwner<'_>, template: &Template) -> 
     }
 }
 
-/// The parameters of the entity, and how many parts are given.
+/// The parameters of the entity, and the number of parts that are given.
 fn with_count_param(generics: &Generics, count: &Ident) -> Generics {
     let mut generics = generics.clone();
     generics.params.push(parse_quote! { const #count: usize });
     generics
 }
 
-/// The same as arguments, for a known count.
+/// The same as arguments, for a known number.
 fn with_count(generics: &Generics, count: &TokenStream) -> TokenStream {
     let parameters = generics.params.iter().map(|param| match param {
         syn::GenericParam::Const(param) => param.ident.to_token_stream(),

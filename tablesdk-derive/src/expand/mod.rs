@@ -1,8 +1,8 @@
-//! The code for an entity, or what is flattened into one, without a mistake. Cannot fail.
+//! The code for a checked entity or flattened struct. It cannot fail.
 //!
-//! Every path is absolute, since the user may have names of their own for anything. Whatever is asked of a field's type is
-//! asked through one function of the library with that type as its argument: a type that cannot be stored is refused there,
-//! at the type itself, in the same words each time, which the compiler prints once.
+//! Every path is absolute, because the caller may use any name. Generated code uses the type of a field only through one function of
+//! the library with that type as its argument. If a type cannot be stored, the compiler reports it there, at the type, with the same
+//! message each time, and prints equal messages once.
 
 mod columns;
 mod entity_type;
@@ -141,7 +141,7 @@ fn impl_entity(model: &Model<'_>) -> TokenStream {
     }
 }
 
-/// What an entity is as a variant of an enum, but for its columns.
+/// The implementation of `EntityVariant`, without the columns.
 pub(crate) fn variant_items(krate: &Path, is_writable: bool) -> TokenStream {
     let private = quote! { #krate::__private };
     let access = if is_writable {
@@ -262,7 +262,7 @@ fn fn_write(model: &Model<'_>) -> TokenStream {
     }
 }
 
-/// What the code does with a field that is a property.
+/// The access of generated code to a field that is a property.
 fn property_access(
     private: &TokenStream,
     field: &InputField<'_>,
@@ -293,7 +293,7 @@ fn stored_type(module: &Path) -> TokenStream {
     quote_spanned! { module.span()=> #module::Property }
 }
 
-/// An item of a flattened field's type, as of the group that it is.
+/// An item of the type of a flattened field, as a `TableProperties`.
 fn of_group(private: &TokenStream, ty: &Type, item: &TokenStream) -> TokenStream {
     item_of(private, ty, "TableProperties", item)
 }
@@ -307,7 +307,7 @@ fn named_groups(model: &Model<'_>, entity: &TokenStream) -> TokenStream {
     )
 }
 
-/// What only the compiler can see, since it is about types, is refused by constants that cannot be computed.
+/// The checks that need types. They are constants whose evaluation panics, so the compiler reports the message.
 fn checks(model: &Model<'_>) -> Vec<TokenStream> {
     let private = model.private();
     let (ident, krate) = (&model.ident, &model.krate);
@@ -361,7 +361,7 @@ pub(crate) fn with_bounds(model: &Model<'_>) -> Generics {
     let mut bounds = Vec::new();
     for (index, part) in model.parts.iter().enumerate() {
         if !mentions(part.field.ty.to_token_stream(), &params) {
-            // A bound on a type without parameters would be a warning where it holds.
+            // The compiler warns about bounds without parameters.
             continue;
         }
         let bound = match &part.kind {
@@ -399,7 +399,7 @@ pub(crate) fn with_bounds(model: &Model<'_>) -> Generics {
     if !bounds.is_empty() {
         let predicates = &mut generics.make_where_clause().predicates;
         for (ty, bound) in bounds {
-            // Entities cross threads, hence their parts do.
+            // Entities are sent between threads.
             predicates.push(parse_quote! { #ty: #bound + ::core::marker::Send + 'static });
         }
     }

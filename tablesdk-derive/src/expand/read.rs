@@ -1,4 +1,4 @@
-//! Reading: a slot for each field, filled as the properties come, and what is made of the slots.
+//! The code that reads an entity: each property fills the slot of its field, and the slots become the fields.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
@@ -12,7 +12,7 @@ use crate::check::{Kind, Model, Part, Property};
 use crate::input::InputField;
 use crate::tokens::{generated_span, local, respanned};
 
-/// Each property that passes by fills the slot of its field: a `match` over names, and no map.
+/// Each property fills the slot of its field by a `match` over names, without a map.
 pub(super) fn fn_read(model: &Model<'_>) -> TokenStream {
     let private = model.private();
     let (reader, property) = (local("reader"), local("property"));
@@ -29,7 +29,7 @@ pub(super) fn fn_read(model: &Model<'_>) -> TokenStream {
         .properties()
         .flat_map(|(field, known)| arms(known, &slot_ident(field).into_token_stream(), &property));
     let arms = arms.map(|(name, fill)| quote! { #name => #fill?, });
-    // Read from the key; nobody else is to take them for unknown.
+    // They are read from the key, and must not be offered to `rest`.
     let ignored = model.stored_parts().map(|(_, property)| {
         let name = &property.name;
         quote! { #name => {} }
@@ -113,7 +113,7 @@ pub(super) fn fn_read(model: &Model<'_>) -> TokenStream {
     }
 }
 
-/// Where the fields are filled that are flattened into an entity: as in an entity, but with the name apart.
+/// Fills the fields of a flattened struct, like those of an entity, but with the name as a separate argument.
 pub(super) fn fn_fill(model: &Model<'_>) -> TokenStream {
     let private = model.private();
     let (slots, name, property) = (local("slots"), local("name"), local("property"));
@@ -171,7 +171,7 @@ pub(super) fn fn_fill(model: &Model<'_>) -> TokenStream {
     }
 }
 
-/// Offers a property to a flattened struct, under its name without the prefix. Says whether it was taken.
+/// Offers a property to a flattened struct, under its name without the prefix. The code evaluates to whether the struct took it.
 fn offer(
     fill: &TokenStream,
     slot: &TokenStream,
@@ -191,7 +191,7 @@ fn offer(
     }
 }
 
-/// The names of a property, and what happens at each.
+/// The names of a property, and the code for each.
 fn arms<'p>(
     known: &'p Property,
     slot: &TokenStream,
@@ -206,7 +206,7 @@ fn arms<'p>(
     [own].into_iter().chain(aliases)
 }
 
-/// The type and the value of what collects a field, where something does.
+/// The type and the initial value of the slot of a field, if it has one.
 pub(super) fn slot_of(
     private: &TokenStream,
     part: &Part<'_>,
@@ -231,7 +231,7 @@ pub(super) fn slot_of(
     }
 }
 
-/// The value of a field from what collected it; `None` for what nothing collects but the default of its type.
+/// The value of a field from its slot; `None` for a skipped field with the default of its type.
 pub(super) fn finished(
     private: &TokenStream,
     part: &Part<'_>,
@@ -259,7 +259,7 @@ pub(super) fn finished(
     }
 }
 
-/// Where the entity shows its version, it shows it after a write, too.
+/// Updates the fields `etag` and `timestamp` after a write.
 pub(super) fn fn_written_as(model: &Model<'_>) -> Option<TokenStream> {
     let private = model.private();
     let etag = local("etag");

@@ -149,7 +149,7 @@ impl EntityType {
                 refuse(&[
                     "`",
                     self.older[index].entity(),
-                    "` has no entity type, by which its rows would be known: add `#[table(entity_type = \"…\")]` to the struct",
+                    "` has no entity type to identify its entities: add `#[table(entity_type = \"…\")]` to the struct",
                 ]);
             };
             if !equal(older.property, self.property) {
@@ -160,7 +160,7 @@ impl EntityType {
                     older.property,
                     "`, and the newer version in `",
                     self.property,
-                    "`: keep it in one, with `#[table(entity_type_property = \"…\")]`",
+                    "`: use one property, with `#[table(entity_type_property = \"…\")]`",
                 ]);
             }
             let own = Self {
@@ -190,7 +190,7 @@ impl EntityType {
                         self.older[index].entity(),
                         "` are both read as \"",
                         name,
-                        "\": name one of them, and let it be made from the other",
+                        "\": keep one of them, which is made from the other",
                     ]);
                 }
                 before += 1;

@@ -223,11 +223,11 @@ impl Names {
         let (hash, units) = hash_of(scope, name);
         assert!(
             units <= PROPERTY_NAME_UNITS_MAX,
-            "with its prefixes, the name of a property is longer than the 255 UTF-16 units of the service"
+            "the name of a property with its prefixes is longer than the 255 UTF-16 units of the service"
         );
         assert!(
             self.count < PROPERTIES_MAX,
-            "with what is flattened into it, the entity has more than 252 properties"
+            "the entity has more than 252 properties, including those of flattened structs"
         );
         let mut other = 0;
         while other < self.count {

@@ -465,7 +465,7 @@ impl<E, F: JsonField> JsonColumn<E, F> {
 #[diagnostic::on_unimplemented(
     message = "a column that is stored as JSON cannot be compared",
     label = "stored as JSON",
-    note = "the service knows no more of it than its text: filter by another property, or store what the filter needs in one of its own"
+    note = "the service sees it as one string: filter by another property, or store the value for the filter in one"
 )]
 #[expect(unnameable_types, reason = "nobody is to implement it")]
 pub trait Comparable {}

@@ -1,4 +1,4 @@
-//! Keys and names are those of the structs.
+//! Keys and names belong on the structs.
 use tablesdk::TableEntity;
 
 #[derive(TableEntity)]

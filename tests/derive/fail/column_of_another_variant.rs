@@ -1,4 +1,4 @@
-//! A column belongs to its variant.
+//! A column belongs to one variant.
 use tablesdk::TableEntity;
 
 #[derive(TableEntity)]

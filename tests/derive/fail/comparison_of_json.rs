@@ -1,4 +1,4 @@
-//! The service knows of JSON no more than its text.
+//! The service sees JSON as one string.
 #[derive(tablesdk::TableEntity)]
 struct Person {
     #[table(partition_key)]

@@ -1,4 +1,4 @@
-//! Without a path, the default is that of the type.
+//! A default without a path is the default of the type.
 #[derive(tablesdk::TableEntity)]
 struct Person {
     #[table(partition_key)]

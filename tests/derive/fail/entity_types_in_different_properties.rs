@@ -1,4 +1,4 @@
-//! An enum looks at one property.
+//! All variants have their type in one property.
 use tablesdk::TableEntity;
 
 #[derive(TableEntity)]

@@ -1,4 +1,4 @@
-//! A condition is about the columns of one entity.
+//! A filter uses the columns of one entity.
 #[derive(tablesdk::TableEntity)]
 struct Person {
     #[table(partition_key)]

@@ -1,4 +1,4 @@
-//! What is flattened has columns, and is none.
+//! A flattened struct has columns, but is not a column.
 #[derive(tablesdk::TableEntity)]
 struct Person {
     #[table(partition_key)]

@@ -1,4 +1,4 @@
-//! The service has no test for absence: a comparison has a value.
+//! The service cannot test for absence: a comparison needs a value.
 #[derive(tablesdk::TableEntity)]
 struct Person {
     #[table(partition_key)]

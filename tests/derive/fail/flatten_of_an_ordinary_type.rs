@@ -1,4 +1,4 @@
-//! Only a group of properties can be flattened.
+//! Only a struct that derives `TableProperties` can be flattened.
 #[derive(tablesdk::TableEntity)]
 struct Person {
     #[table(partition_key)]

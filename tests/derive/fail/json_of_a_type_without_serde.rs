@@ -1,4 +1,4 @@
-//! JSON is what serde can write and read.
+//! A field that is stored as JSON needs serde.
 #[derive(tablesdk::TableEntity)]
 struct Person {
     #[table(partition_key)]

@@ -1,4 +1,4 @@
-//! What the derive sees and what the compiler sees, in one file: one message each, and no others.
+//! Mistakes that the derive finds and mistakes that the compiler finds: one message each.
 #[derive(tablesdk::TableEntity)]
 #[table(rename_al = "PascalCase")]
 struct Person {

@@ -1,4 +1,4 @@
-//! One look at a row tells what it is.
+//! A nested enum distinguishes its variants like the outer enum.
 use tablesdk::TableEntity;
 
 #[derive(TableEntity)]

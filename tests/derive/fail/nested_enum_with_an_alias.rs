@@ -1,4 +1,4 @@
-//! An enum has no name of its own.
+//! An enum has no entity type.
 use tablesdk::TableEntity;
 
 #[derive(TableEntity)]

@@ -1,4 +1,4 @@
-//! The texts of an enum do not order as its variants.
+//! The strings of an enum are not ordered like its variants.
 #[derive(tablesdk::PropertyValue)]
 enum Status {
     Active,

@@ -1,4 +1,4 @@
-//! What is not known has no struct.
+//! The variant `other` holds a `DynamicEntity`.
 use tablesdk::TableEntity;
 
 #[derive(TableEntity)]

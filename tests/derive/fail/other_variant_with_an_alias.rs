@@ -1,4 +1,4 @@
-//! What is not known has no name.
+//! The variant `other` has no entity type.
 use tablesdk::{DynamicEntity, TableEntity};
 
 #[derive(TableEntity)]

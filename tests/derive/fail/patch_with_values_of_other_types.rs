@@ -1,4 +1,4 @@
-//! A patch sets columns to values of their own types, and removes none.
+//! A patch sets columns to values of their types, and removes no property.
 #[derive(tablesdk::TableEntity)]
 struct Person {
     #[table(partition_key)]

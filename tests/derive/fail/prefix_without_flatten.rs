@@ -1,4 +1,4 @@
-//! A prefix is for what is flattened.
+//! A prefix is for a flattened field.
 #[derive(tablesdk::TableEntity)]
 struct Person {
     #[table(partition_key)]

@@ -1,4 +1,4 @@
-//! A projection asks for its properties alone.
+//! A projection requests only its own properties.
 #[derive(tablesdk::TableEntity)]
 #[table(projection)]
 struct NameOnly {

@@ -1,4 +1,4 @@
-//! The rest keeps exact types.
+//! The field `rest` keeps exact types.
 #[derive(tablesdk::TableEntity)]
 struct Person {
     #[table(partition_key)]

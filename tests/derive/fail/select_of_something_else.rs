@@ -1,4 +1,4 @@
-//! Columns are selected, and values are not.
+//! `select` takes columns, not values.
 #[derive(tablesdk::TableEntity)]
 struct Person {
     #[table(partition_key)]

@@ -1,4 +1,4 @@
-//! A tuple has up to eight columns; more are a struct's.
+//! A tuple has up to eight columns; for more, read a struct.
 #[derive(tablesdk::TableEntity)]
 struct Person {
     #[table(partition_key)]

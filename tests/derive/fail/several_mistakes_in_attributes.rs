@@ -1,4 +1,4 @@
-//! All mistakes are reported, each where it stands, and nothing that only follows from them.
+//! All mistakes are reported at their positions, without their consequences.
 #[derive(tablesdk::TableEntity)]
 struct Person {
     #[table(partition_key)]

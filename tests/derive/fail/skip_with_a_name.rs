@@ -1,4 +1,4 @@
-//! What is not stored has no name, and no old one.
+//! A skipped field has no name and no alias.
 #[derive(tablesdk::TableEntity)]
 struct Person {
     #[table(partition_key)]

@@ -1,4 +1,4 @@
-//! There is one rest, one ETag, one timestamp.
+//! An entity has one `rest`, one `etag` and one `timestamp`.
 #[derive(tablesdk::TableEntity)]
 struct Person {
     #[table(partition_key)]

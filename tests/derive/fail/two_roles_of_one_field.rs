@@ -1,4 +1,4 @@
-//! A field is for one thing.
+//! A field has one role.
 #[derive(tablesdk::TableEntity)]
 struct Person {
     #[table(partition_key)]

@@ -1,4 +1,4 @@
-//! One variant takes what no other does.
+//! One variant is `other`.
 use tablesdk::{DynamicEntity, TableEntity};
 
 #[derive(TableEntity)]

@@ -1,4 +1,4 @@
-//! Nothing would tell them apart.
+//! Two variants of one struct cannot be distinguished.
 use tablesdk::TableEntity;
 
 #[derive(TableEntity)]

@@ -1,4 +1,4 @@
-//! A mistake in a struct, or in one that is flattened into it, breaks no use of the others.
+//! A mistake in a flattened struct does not cause messages at its uses.
 #[derive(tablesdk::TableEntity)]
 struct Person {
     #[table(partition_key)]

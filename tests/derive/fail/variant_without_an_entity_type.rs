@@ -1,4 +1,4 @@
-//! Each variant is known by the entity type of its struct.
+//! The struct of a variant has an entity type.
 use tablesdk::TableEntity;
 
 #[derive(TableEntity)]

@@ -1,4 +1,4 @@
-//! Two structs of one name cannot be told apart.
+//! Two structs with one entity type cannot be distinguished.
 use tablesdk::TableEntity;
 
 #[derive(TableEntity)]

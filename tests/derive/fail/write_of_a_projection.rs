@@ -1,4 +1,4 @@
-//! A projection is a part, and a write of it would lose the rest.
+//! A projection is a part of an entity, and cannot be written.
 #[derive(tablesdk::TableEntity)]
 #[table(projection)]
 struct NameOnly {

@@ -1,4 +1,4 @@
-//! Every attribute at once, under another name of the library, with everything shadowed that generated code might name.
+//! Every attribute, with another path of the crate, and with the names of the prelude shadowed.
 #![deny(
     warnings,
     missing_docs,

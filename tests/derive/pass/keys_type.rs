@@ -1,4 +1,4 @@
-//! The functions of the keys on a type of their own, so that the struct can have functions of the same names.
+//! The functions of the keys on another type: the struct has functions with the same names.
 #![deny(warnings, missing_docs, missing_copy_implementations, missing_debug_implementations, unreachable_pub)]
 #![forbid(dead_code, deprecated, nonstandard_style, unused)]
 

@@ -1,4 +1,4 @@
-//! Structs with odd names, in odd places, made by macros, with everything shadowed.
+//! Structs with unusual names and positions, and from macros, with the names of the prelude shadowed.
 #![deny(
     warnings,
     missing_docs,

@@ -189,7 +189,7 @@ impl<E> fmt::Debug for Partition<E> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not name an entity",
     label = "not a key",
-    note = "give a typed key such as `Employee::key(\"Sales\", \"1\")`, or the two texts `(\"Sales\", \"1\")`"
+    note = "give a typed key such as `Employee::key(\"Sales\", \"1\")`, or two strings `(\"Sales\", \"1\")`"
 )]
 pub trait IntoEntityKey {
     #[doc(hidden)]
@@ -236,7 +236,7 @@ entity_key! {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not name a partition",
     label = "not a partition key",
-    note = "give a typed partition such as `Employee::partition(\"Sales\")`, or its text `\"Sales\"`"
+    note = "give a typed partition such as `Employee::partition(\"Sales\")`, or a string `\"Sales\"`"
 )]
 pub trait IntoPartitionKey {
     #[doc(hidden)]

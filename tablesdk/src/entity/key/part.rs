@@ -52,7 +52,7 @@ use crate::entity::{PropertyValue, ValueError};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a key",
     label = "not a type of key",
-    note = "a key is a text, an integer, a date, a Guid or a bool; a newtype of one, or an enum that keeps every text, derives `tablesdk::PropertyValue`",
+    note = "a key is a string, an integer, a date, a Guid or a bool; a newtype of one, or an enum that keeps every string, derives `tablesdk::PropertyValue`",
     note = "every entity has its key: no part of it is an `Option`"
 )]
 pub trait KeyPart: Sized {

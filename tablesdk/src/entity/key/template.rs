@@ -64,7 +64,7 @@ impl KeyTemplate {
         while let [piece, rest @ ..] = pieces {
             if let (KeyPiece::Part(_, None), [KeyPiece::Part(..), ..]) = (piece, rest) {
                 panic!(
-                    "ambiguous key template: nothing shows where a part of variable width ends; put a separator behind it, such as `{{a}}_{{b}}`"
+                    "ambiguous key template: a part of variable width needs a separator after it, such as `{{a}}_{{b}}`"
                 );
             }
             pieces = rest;

@@ -174,8 +174,8 @@ pub trait Ordered: PropertyValue {
 /// assert_eq!(Item::columns().sku.starts_with("AB").to_string(), "sku ge 'AB' and sku lt 'AC'");
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "a value of type `{Self}` does not start with a text",
-    label = "not a text",
+    message = "a value of type `{Self}` does not start with a string",
+    label = "not a string",
     note = "`starts_with` is for columns of `String` and of newtypes of it"
 )]
 pub trait Text: Ordered {

@@ -27,7 +27,7 @@ impl Schema {
             refuse(&[
                 "`",
                 variant.schema.entity(),
-                "` is a projection, which cannot be written: hold the whole struct, or mark the enum with `#[table(projection)]`, too",
+                "` is a projection, which cannot be written: use the whole struct, or mark the enum with `#[table(projection)]` as well",
             ]);
         }
         variant.check_known(dispatch.by);
@@ -67,7 +67,7 @@ impl Schema {
                             other.name,
                             "` with \"",
                             another,
-                            "\", so that a key may be of both: begin them with texts of which none begins with the other",
+                            "\", so a key could belong to both: neither prefix may begin with the other",
                         ]);
                     }
                 }
@@ -98,7 +98,7 @@ impl Schema {
                 first.name,
                 "` in `",
                 first_property,
-                "`: keep them in one, with `#[table(entity_type_property = \"…\")]` on the structs",
+                "`: use one property, with `#[table(entity_type_property = \"…\")]` on the structs",
             ]);
         }
     }
@@ -146,7 +146,7 @@ impl VariantSchema {
                 refuse(&[
                     "`",
                     self.name,
-                    "` holds an enum, which has no name of its own: move the alias to one of the variants of `",
+                    "` holds an enum, which has no entity type: move the alias to one of the variants of `",
                     self.schema.entity(),
                     "`",
                 ]);
@@ -155,7 +155,7 @@ impl VariantSchema {
                 refuse(&[
                     "`",
                     self.schema.entity(),
-                    "` takes every row by its variant marked `other`: move that one to the outer enum",
+                    "` reads every entity with its variant `other`: move that variant to the outer enum",
                 ]);
             }
             match (by, dispatch.by) {
@@ -164,12 +164,12 @@ impl VariantSchema {
                 (Discriminator::EntityType, Discriminator::RowKey) => refuse(&[
                     "`",
                     self.schema.entity(),
-                    "` goes by row keys, and this enum by entity types: let both go by the same",
+                    "` distinguishes variants by row keys, and this enum by entity types: use the same for both",
                 ]),
                 (Discriminator::RowKey, Discriminator::EntityType) => refuse(&[
                     "`",
                     self.schema.entity(),
-                    "` goes by entity types, and this enum by row keys: let both go by the same",
+                    "` distinguishes variants by entity types, and this enum by row keys: use the same for both",
                 ]),
             }
             return;
@@ -180,7 +180,7 @@ impl VariantSchema {
                     refuse(&[
                         "`",
                         self.schema.entity(),
-                        "` has no entity type, by which its rows would be known: add `#[table(entity_type = \"",
+                        "` has no entity type to identify its entities: add `#[table(entity_type = \"",
                         self.schema.entity(),
                         "\")]` to the struct",
                     ]);
@@ -191,7 +191,7 @@ impl VariantSchema {
                     refuse(&[
                         "the row keys of `",
                         self.schema.entity(),
-                        "` do not begin with a text of their own, by which they would be known: add a template such as `#[table(row_key = \"",
+                        "` have no prefix to identify the entities: add a template such as `#[table(row_key = \"",
                         self.schema.entity(),
                         "_{id}\")]` to the struct",
                     ]);
@@ -216,9 +216,9 @@ impl VariantSchema {
                 refuse(&[
                     "`",
                     self.schema.entity(),
-                    "` is known as \"",
+                    "` already has the entity type \"",
                     self.aliases[index],
-                    "\" already: remove the alias",
+                    "\": remove the alias",
                 ]);
             }
             index += 1;
