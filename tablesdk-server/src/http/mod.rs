@@ -6,6 +6,7 @@
 
 mod body;
 mod connection_state;
+mod first_head;
 mod idle;
 mod origin_form;
 mod timeout_stream;
@@ -13,6 +14,7 @@ mod timeout_stream;
 pub(crate) mod tls_identity;
 
 use std::convert::Infallible;
+use std::io;
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -42,9 +44,7 @@ use crate::request::memory::{MemoryBudgets, RequestMemory, Reservation, SMALL_BY
 use body::{Received, ResponseBody};
 use connection_state::ConnectionState;
 use idle::IdleList;
-#[cfg(feature = "tls")]
-use timeout_stream::HEAD_WAIT_MAX;
-use timeout_stream::TimeoutStream;
+use timeout_stream::{HEAD_WAIT_MAX, TimeoutStream};
 
 /// What the connections to one socket have in common.
 #[derive(Debug)]
@@ -95,7 +95,11 @@ pub(crate) async fn serve<S, H>(
     stream: S,
     peer: IpAddr,
     shared: Arc<ConnectionShared<H>>,
-    stopping: watch::Receiver<bool>,
+    #[cfg_attr(
+        not(feature = "tls"),
+        expect(unused_mut, reason = "only a handshake waits here")
+    )]
+    mut stopping: watch::Receiver<bool>,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send,
     H: Handler,
@@ -113,30 +117,61 @@ pub(crate) async fn serve<S, H>(
     };
     #[cfg(feature = "tls")]
     if let Some(tls) = exchange.shared.tls.as_ref().map(TlsIdentity::acceptor) {
-        let mut stopping = stopping;
-        let accepted = tokio::select! {
-            accepted = timeout(HEAD_WAIT_MAX, Box::pin(tls.accept(stream))) => accepted,
-            () = exchange.state.evicted() => return,
-            () = stopped(&mut stopping) => return,
-        };
-        match accepted {
-            Ok(Ok(stream)) => Box::pin(serve_requests(stream, exchange, stopping)).await,
-            Ok(Err(error)) => log::unreadable(peer, &error),
-            Err(late) => log::unreadable(peer, &late),
+        let accepted = Box::pin(tls.accept(stream));
+        if let Some(stream) = before_requests(accepted, &exchange, &mut stopping).await {
+            serve_requests(stream, exchange, stopping).await;
         }
         return;
     }
-    Box::pin(serve_requests(stream, exchange, stopping)).await;
+    serve_requests(stream, exchange, stopping).await;
 }
 
-async fn serve_requests<S, H>(stream: S, exchange: Exchange<H>, mut stopping: watch::Receiver<bool>)
-where
+/// Waits for a step before the first request; `None` if it fails, takes too long, or the connection has to end.
+async fn before_requests<T: Send, H: Handler>(
+    step: impl Future<Output = io::Result<T>> + Send,
+    exchange: &Exchange<H>,
+    stopping: &mut watch::Receiver<bool>,
+) -> Option<T> {
+    let ended = tokio::select! {
+        ended = timeout(HEAD_WAIT_MAX, step) => ended,
+        () = exchange.state.evicted() => return None,
+        () = stopped(stopping) => return None,
+    };
+    match ended {
+        Ok(Ok(value)) => return Some(value),
+        Ok(Err(error)) => log::unreadable(exchange.peer, &error),
+        Err(late) => log::unreadable(exchange.peer, &late),
+    }
+    None
+}
+
+async fn serve_requests<S, H>(
+    mut stream: S,
+    exchange: Exchange<H>,
+    mut stopping: watch::Receiver<bool>,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send,
+    H: Handler,
+{
+    let first = first_head::read(&mut stream);
+    let Some(Some(first)) = before_requests(first, &exchange, &mut stopping).await else {
+        return;
+    };
+    let stream = TimeoutStream::new(stream, first, Arc::clone(&exchange.state));
+    // The state of hyper is in memory only from here on.
+    Box::pin(serve_http(stream, exchange, stopping)).await;
+}
+
+async fn serve_http<S, H>(
+    stream: TimeoutStream<S>,
+    exchange: Exchange<H>,
+    mut stopping: watch::Receiver<bool>,
+) where
     S: AsyncRead + AsyncWrite + Unpin + Send,
     H: Handler,
 {
     let peer = exchange.peer;
     let state = Arc::clone(&exchange.state);
-    let stream = TimeoutStream::new(stream, Arc::clone(&state));
     let exchange = Arc::new(exchange);
     let service = service_fn(|request| {
         let exchange = Arc::clone(&exchange);

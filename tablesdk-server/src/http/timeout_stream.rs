@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
@@ -20,6 +21,8 @@ use super::connection_state::{ConnectionState, Phase};
 #[derive(Debug)]
 pub(super) struct TimeoutStream<S> {
     stream: S,
+    /// The bytes that were read before hyper started.
+    first: Bytes,
     state: Arc<ConnectionState>,
     head: Head,
     response: Response,
@@ -59,9 +62,11 @@ struct Response {
 }
 
 impl<S> TimeoutStream<S> {
-    pub(super) fn new(stream: S, state: Arc<ConnectionState>) -> Self {
+    /// A stream whose first bytes were read already.
+    pub(super) fn new(stream: S, first: Vec<u8>, state: Arc<ConnectionState>) -> Self {
         Self {
             stream,
+            first: first.into(),
             state,
             head: Head::default(),
             response: Response::default(),
@@ -141,7 +146,12 @@ impl<S: AsyncRead + Unpin> AsyncRead for TimeoutStream<S> {
         // hyper doubles its buffer when a read fills it: an incomplete head must not occupy more than its first buffer.
         let room = buffer.remaining().min(HEAD_READ_BYTES_MAX);
         let mut part = ReadBuf::new(buffer.initialize_unfilled_to(room));
-        let read = Pin::new(&mut this.stream).poll_read(context, &mut part);
+        let read = if this.first.is_empty() {
+            Pin::new(&mut this.stream).poll_read(context, &mut part)
+        } else {
+            part.put_slice(&this.first.split_to(room.min(this.first.len())));
+            Poll::Ready(Ok(()))
+        };
         let bytes = part.filled().len();
         // Some clients send an additional line end after a body.
         let is_blank = part.filled().iter().all(|byte| b"\r\n".contains(byte));
@@ -242,4 +252,4 @@ pub(super) const STALL_MAX: Duration = Duration::from_secs(30);
 /// At this pace, the longest response takes a quarter of an hour.
 pub(super) const STALL_BYTES_MIN: usize = 128 * 1024;
 /// One byte less than hyper's first buffer.
-const HEAD_READ_BYTES_MAX: usize = 8191;
+pub(super) const HEAD_READ_BYTES_MAX: usize = 8191;
