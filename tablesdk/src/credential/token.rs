@@ -124,7 +124,7 @@ impl TokenRequest {
 /// let token = AccessToken::new("eyJ0…", expires_at)?;
 /// assert_eq!(token.expires_at(), expires_at);
 /// assert!(!format!("{token:?}").contains("eyJ0"));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
 /// ```
 #[derive(Clone)]
 pub struct AccessToken {
