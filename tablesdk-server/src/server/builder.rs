@@ -275,6 +275,10 @@ pub(super) struct Sockets {
 
 impl Sockets {
     /// The scheme of the server's URL.
+    #[cfg_attr(
+        not(feature = "tls"),
+        expect(clippy::unused_self, reason = "without TLS there is one scheme")
+    )]
     pub(super) const fn scheme(&self) -> &'static str {
         #[cfg(feature = "tls")]
         if self.tls.is_some() {
