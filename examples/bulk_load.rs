@@ -161,7 +161,7 @@ fn resident(name: &str) -> Option<u64> {
 fn shown(kib: Option<u64>) -> String {
     match kib {
         Some(kib) => format!("{}.{} MiB", kib / 1024, kib % 1024 * 10 / 1024),
-        None => "not told by this system".to_owned(),
+        None => "not available on this system".to_owned(),
     }
 }
 

@@ -120,7 +120,7 @@ async fn tour(table: &TableClient) -> Result<(), Box<dyn Error>> {
         .await?;
     println!("   headcount {}, budget {}", sales.headcount, sales.budget);
 
-    println!("\n2. The department and everybody in it, in one query:");
+    println!("\n2. The department and its employees, in one query:");
     let mut rows = table.query::<CompanyRow>().partition("Sales").stream();
     while let Some(row) = rows.try_next().await? {
         let id = row.key().row_key().as_str();

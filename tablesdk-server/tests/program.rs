@@ -250,9 +250,9 @@ fn count_pairs(program: &Program) -> usize {
 #[test]
 fn a_backup_under_load_is_one_moment_and_can_be_restored() {
     let place = tempfile::tempdir().unwrap();
-    let (folder, restored) = (place.path().join("tables"), place.path().join("restored"));
+    let (directory, restored) = (place.path().join("tables"), place.path().join("restored"));
     let backup = place.path().join("backup");
-    let program = Program::start(&["--data", shown(&folder), "--admin-port", "0"]);
+    let program = Program::start(&["--data", shown(&directory), "--admin-port", "0"]);
     let admin = program.admin.clone().unwrap();
     let port = admin.rsplit(':').next().unwrap();
     assert_eq!(
@@ -296,17 +296,17 @@ fn a_backup_under_load_is_one_moment_and_can_be_restored() {
         assert!(!is_well && text.contains("--force"), "{text}");
     });
     // While a server has the data directory open, a check is refused.
-    let (is_well, text) = tool(&["check", "--data", shown(&folder)]);
+    let (is_well, text) = tool(&["check", "--data", shown(&directory)]);
     assert!(!is_well && text.contains("in use by process"), "{text}");
     program.signal("TERM");
     assert_eq!(program.ended().0, Some(0));
 
-    let (is_well, text) = tool(&["restore", shown(&backup), "--data", shown(&folder)]);
+    let (is_well, text) = tool(&["restore", shown(&backup), "--data", shown(&directory)]);
     assert!(!is_well && text.contains("not empty"), "{text}");
     let (is_well, text) = tool(&["restore", shown(&backup), "--data", shown(&restored)]);
     assert!(is_well, "{text}");
-    for folder in [&folder, &restored] {
-        let (is_well, text) = tool(&["check", "--data", shown(folder)]);
+    for directory in [&directory, &restored] {
+        let (is_well, text) = tool(&["check", "--data", shown(directory)]);
         assert!(is_well && text.contains("is intact: 1 tables"), "{text}");
     }
     let program = Program::start(&["--data", shown(&restored)]);
@@ -314,7 +314,7 @@ fn a_backup_under_load_is_one_moment_and_can_be_restored() {
     program.signal("TERM");
     assert_eq!(program.ended().0, Some(0));
 
-    // Of a folder, it is the same; cut short, it is none.
+    // Of a directory, it is the same; cut short, it is none.
     let again = place.path().join("again");
     let (is_well, text) = tool(&["backup", "--data", shown(&restored), shown(&again)]);
     assert!(is_well, "{text}");
@@ -367,32 +367,32 @@ fn what_is_made_is_for_its_owner_alone() {
     tool_under_umask_022(&["restore", shown(&backup), "--data", shown(&restored)]);
 
     assert_eq!(mode(&backup), 0o600);
-    for folder in [&tables, &restored] {
+    for directory in [&tables, &restored] {
         for name in ["", "records"] {
-            assert_eq!(mode(&folder.join(name)), 0o700, "{name:?}");
+            assert_eq!(mode(&directory.join(name)), 0o700, "{name:?}");
         }
         for name in ["FORMAT", "LOCK", "WATERMARK"] {
-            assert_eq!(mode(&folder.join(name)), 0o600, "{name}");
+            assert_eq!(mode(&directory.join(name)), 0o600, "{name}");
         }
     }
     assert_eq!(mode(&at("made/on")), 0o700);
 }
 
 #[test]
-fn a_folder_that_was_there_keeps_its_mode() {
+fn a_directory_that_was_there_keeps_its_mode() {
     let place = tempfile::tempdir().unwrap();
     let (tables, restored) = (place.path().join("tables"), place.path().join("restored"));
-    for folder in [&tables, &restored] {
-        std::fs::create_dir(folder).unwrap();
-        std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o750)).unwrap();
+    for directory in [&tables, &restored] {
+        std::fs::create_dir(directory).unwrap();
+        std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o750)).unwrap();
     }
     let backup = place.path().join("backup");
     create_a_table(&tables);
     tool_under_umask_022(&["backup", "--data", shown(&tables), shown(&backup)]);
     tool_under_umask_022(&["restore", shown(&backup), "--data", shown(&restored)]);
-    for folder in [&tables, &restored] {
-        assert_eq!(mode(folder), 0o750);
-        assert_eq!(mode(&folder.join("records")), 0o700);
+    for directory in [&tables, &restored] {
+        assert_eq!(mode(directory), 0o750);
+        assert_eq!(mode(&directory.join("records")), 0o700);
     }
 }
 
@@ -491,7 +491,7 @@ fn the_soft_limit_of_open_files_is_raised() {
     assert!(number(soft) >= number(hard).min(10_000), "{limits}");
 }
 
-/// A named pipe below that folder.
+/// A named pipe below that directory.
 fn pipe(place: &Path) -> std::path::PathBuf {
     let path = place.join("pipe");
     let made = Command::new("mkfifo").arg(&path).status().unwrap();
@@ -588,21 +588,21 @@ fn https_is_spoken_with_a_certificate_and_http_is_not() {
 }
 
 #[test]
-fn a_folder_is_refused_to_a_second_server_and_to_one_of_another_format() {
+fn a_directory_is_refused_to_a_second_server_and_to_one_of_another_format() {
     let place = tempfile::tempdir().unwrap();
-    let folder = place.path().join("tables");
-    let program = Program::start(&["--data", shown(&folder)]);
-    let (is_well, text) = refusal(&["--data", shown(&folder)]);
+    let directory = place.path().join("tables");
+    let program = Program::start(&["--data", shown(&directory)]);
+    let (is_well, text) = refusal(&["--data", shown(&directory)]);
     let holder = format!(
         "{} is in use by process {}",
-        shown(&folder),
+        shown(&directory),
         program.child.id()
     );
     assert!(!is_well && text.contains(&holder), "{text}");
     program.signal("TERM");
     assert_eq!(program.ended().0, Some(0));
-    std::fs::write(folder.join("FORMAT"), "tablesdk-server data, format 9\n").unwrap();
-    let (is_well, text) = refusal(&["--data", shown(&folder)]);
+    std::fs::write(directory.join("FORMAT"), "tablesdk-server data, format 9\n").unwrap();
+    let (is_well, text) = refusal(&["--data", shown(&directory)]);
     assert!(!is_well && text.contains("has format \"9\""), "{text}");
     let (is_well, text) = refusal(&["--data", shown(place.path())]);
     assert!(

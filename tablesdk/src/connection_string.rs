@@ -396,8 +396,11 @@ mod tests {
                 "part 3 of the connection string has an unknown key: ",
             ),
         ] {
-            let told = problem(&text);
-            assert!(told.starts_with(&format!("{expected}{known}")), "{told}");
+            let message = problem(&text);
+            assert!(
+                message.starts_with(&format!("{expected}{known}")),
+                "{message}"
+            );
         }
     }
 

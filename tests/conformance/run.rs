@@ -46,7 +46,7 @@ pub(crate) async fn run(module: &str, check: impl AsyncFn(&mut Suite)) {
         check(&mut suite).await;
         failed.extend(suite.finish(module).await);
     } else {
-        for (name, server, _folder) in ours().await {
+        for (name, server, _directory) in ours().await {
             let mut suite = Suite::new(name, Account::parse(&server.connection_string()), false);
             check(&mut suite).await;
             failed.extend(suite.finish(module).await);
@@ -57,11 +57,15 @@ pub(crate) async fn run(module: &str, check: impl AsyncFn(&mut Suite)) {
 
 /// Our server, once for each storage. The data directory exists as long as the returned value.
 async fn ours() -> Vec<(&'static str, TableServer, Option<TempDir>)> {
-    let folder = tempfile::tempdir().unwrap();
-    let durable = TableServer::builder().data(folder.path(), Durability::Relaxed);
+    let directory = tempfile::tempdir().unwrap();
+    let durable = TableServer::builder().data(directory.path(), Durability::Relaxed);
     vec![
         ("memory", TableServer::start().await.unwrap(), None),
-        ("a folder", durable.start().await.unwrap(), Some(folder)),
+        (
+            "a directory",
+            durable.start().await.unwrap(),
+            Some(directory),
+        ),
     ]
 }
 

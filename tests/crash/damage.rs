@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use fastrand::Rng;
 use futures::TryStreamExt as _;
-use harness::folder::{copy_folder, files_below, used_length};
+use harness::directory::{copy_directory, files_below, used_length};
 use harness::{Subject, seed, setting};
 use tablesdk::TableEntity;
 use tablesdk_server::{DataDirectory, Durability, TableServer};
@@ -52,8 +52,8 @@ async fn damaged_directories_never_lose_writes_silently() {
     let mut rng = Rng::with_seed(seed("TABLESDK_DAMAGE_SEED"));
     let copies = setting("TABLESDK_DAMAGE_COPIES").unwrap_or(COPIES);
     let place = tempfile::tempdir().unwrap();
-    let folder = place.path().join("folder");
-    let mut server = Arc::new(Server::start(&folder).await);
+    let directory = place.path().join("directory");
+    let mut server = Arc::new(Server::start(&directory).await);
     let created = server.send("POST /Tables", &[JSON], r#"{"TableName":"Tests"}"#);
     assert_eq!(created.await.unwrap().status, 201);
 
@@ -80,13 +80,13 @@ async fn damaged_directories_never_lose_writes_silently() {
         }
         server.signal("STOP");
         let taken = place.path().join("taken");
-        copy_folder(&folder, &taken);
+        copy_directory(&directory, &taken);
         server.signal("CONT");
         assert_eq!(in_flight.await.unwrap().unwrap().status, 204);
 
         for damage in 0..=DAMAGES {
             let damaged = place.path().join("damaged");
-            copy_folder(&taken, &damaged);
+            copy_directory(&taken, &damaged);
             // The first is left as it is.
             let what = (damage > 0).then(|| harm(&damaged, &mut rng));
             judge(&damaged, &[&rows, &after], what.as_deref(), &mut tally).await;
@@ -98,7 +98,7 @@ async fn damaged_directories_never_lose_writes_silently() {
             // A new journal, which has not been extended beyond what it needs.
             server.kill();
             server.wait_until_dead().await;
-            server = Arc::new(Server::start(&folder).await);
+            server = Arc::new(Server::start(&directory).await);
         }
     }
     println!("{tally:?}");
@@ -119,9 +119,9 @@ fn change(rng: &mut Rng, rows: &Rows) -> (String, String, Rows) {
 }
 
 /// Opens the data directory, and checks that it contains one of the expected states.
-async fn judge(folder: &Path, expected: &[&Rows], harm: Option<&str>, tally: &mut Tally) {
+async fn judge(directory: &Path, expected: &[&Rows], harm: Option<&str>, tally: &mut Tally) {
     let open = || {
-        let builder = TableServer::builder().data(folder, Durability::Sync);
+        let builder = TableServer::builder().data(directory, Durability::Sync);
         builder.in_process()
     };
     let shown = harm.unwrap_or("nothing was harmed");
@@ -132,7 +132,7 @@ async fn judge(folder: &Path, expected: &[&Rows], harm: Option<&str>, tally: &mu
         Err(error) => {
             let text = error.to_string();
             assert!(harm.is_some(), "{text}");
-            let path = folder.display().to_string();
+            let path = directory.display().to_string();
             assert!(text.contains(&path), "{shown}: {text}");
             tally.refused += 1;
             return;
@@ -163,8 +163,8 @@ async fn judge(folder: &Path, expected: &[&Rows], harm: Option<&str>, tally: &mu
 }
 
 /// Cuts a file short or changes a byte of it: any file, but mostly the newest ones.
-fn harm(folder: &Path, rng: &mut Rng) -> String {
-    let mut files = files_below(folder);
+fn harm(directory: &Path, rng: &mut Rng) -> String {
+    let mut files = files_below(directory);
     files.retain(|file| used_length(file) > 0);
     files.sort_by_key(|file| fs::metadata(file).unwrap().modified().unwrap());
     let index = if rng.bool() {
@@ -181,7 +181,7 @@ fn harm(folder: &Path, rng: &mut Rng) -> String {
         length.min(NEWEST_BYTES)
     };
     let at = length - 1 - rng.u64(..newest);
-    let shown = path.strip_prefix(folder).unwrap().display();
+    let shown = path.strip_prefix(directory).unwrap().display();
     let mut file = File::options().read(true).write(true).open(path).unwrap();
     if rng.u8(..3) == 0 {
         file.set_len(at).unwrap();
@@ -200,10 +200,10 @@ fn harm(folder: &Path, rng: &mut Rng) -> String {
 async fn check_finds_a_changed_byte_in_each_file() {
     let mut rng = Rng::with_seed(seed("TABLESDK_DAMAGE_SEED"));
     let place = tempfile::tempdir().unwrap();
-    let folder = place.path().join("folder");
+    let directory = place.path().join("directory");
     // Opened twice, so that there is more than one journal or table.
     for round in 0..2 {
-        let server = TableServer::builder().data(&folder, Durability::Sync);
+        let server = TableServer::builder().data(&directory, Durability::Sync);
         let server = server.in_process().unwrap();
         let transport = server.transport();
         let subject = Subject::with_transport(server, transport);
@@ -220,18 +220,18 @@ async fn check_finds_a_changed_byte_in_each_file() {
             table.insert(&row).await.unwrap();
         }
     }
-    let written = content(&folder).await;
-    let report = DataDirectory::new(&folder).check(|_| {}).unwrap();
+    let written = content(&directory).await;
+    let report = DataDirectory::new(&directory).check(|_| {}).unwrap();
     assert_eq!(report.problems, Vec::<String>::new());
     assert_eq!((report.tables, report.entities), (1, 120));
-    let files = files_below(&folder);
+    let files = files_below(&directory);
     assert!(files.len() > 5, "{files:?}");
     for file in files {
         let length = used_length(&file);
-        let name = file.strip_prefix(&folder).unwrap();
+        let name = file.strip_prefix(&directory).unwrap();
         for _ in 0..12.min(length) {
             let copy = place.path().join("copy");
-            copy_folder(&folder, &copy);
+            copy_directory(&directory, &copy);
             let at = rng.u64(..length);
             let mut bytes = fs::read(copy.join(name)).unwrap();
             bytes[usize::try_from(at).unwrap()] ^= 1 << rng.u8(..8);

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use harness::folder::copy_folder;
+use harness::directory::copy_directory;
 use tablesdk_server::DataDirectory;
 
 use crate::content;
@@ -16,27 +16,27 @@ fn fixtures() -> &'static Path {
 #[tokio::test]
 async fn a_directory_of_format_2_is_read() {
     let place = tempfile::tempdir().unwrap();
-    let folder = place.path().join("folder");
-    copy_folder(&fixtures().join("folder-format-2"), &folder);
+    let directory = place.path().join("directory");
+    copy_directory(&fixtures().join("directory-format-2"), &directory);
     // Empty directories are not kept in the repository.
-    fs::create_dir_all(folder.join("records/keyspaces/1/tables")).unwrap();
-    let report = DataDirectory::new(&folder).check(|_| {}).unwrap();
+    fs::create_dir_all(directory.join("records/keyspaces/1/tables")).unwrap();
+    let report = DataDirectory::new(&directory).check(|_| {}).unwrap();
     assert_eq!(report.problems, Vec::<String>::new());
     assert_eq!((report.tables, report.entities), (2, 3));
-    let expected = fs::read_to_string(fixtures().join("folder-format-2.jsonl")).unwrap();
+    let expected = fs::read_to_string(fixtures().join("directory-format-2.jsonl")).unwrap();
     // Without the first and the last line of an export.
     let expected: Vec<_> = expected
         .lines()
         .filter(|line| line.starts_with("{\"table\""))
         .collect();
-    assert_eq!(content(&folder).await, expected);
+    assert_eq!(content(&directory).await, expected);
 }
 
 #[test]
 fn the_store_has_the_version_of_the_fixture() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let read = |path: &str| fs::read_to_string(root.join(path)).unwrap();
-    let written_by = read("tests/fixtures/folder-format-2.store");
+    let written_by = read("tests/fixtures/directory-format-2.store");
     let (manifest, lock) = (read("Cargo.toml"), read("Cargo.lock"));
     let format = read("tablesdk-server/src/storage/FORMAT.md");
     let packages: Vec<_> = written_by.lines().collect();
@@ -55,14 +55,14 @@ fn the_store_has_the_version_of_the_fixture() {
 fn directories_of_other_formats_are_refused() {
     let place = tempfile::tempdir().unwrap();
     for format in [1, 3] {
-        let folder = place.path().join(format.to_string());
-        copy_folder(&fixtures().join("folder-format-2"), &folder);
+        let directory = place.path().join(format.to_string());
+        copy_directory(&fixtures().join("directory-format-2"), &directory);
         let text = format!("tablesdk-server data, format {format}\n");
-        fs::write(folder.join("FORMAT"), text).unwrap();
-        let error = DataDirectory::new(&folder).check(|_| {}).unwrap_err();
+        fs::write(directory.join("FORMAT"), text).unwrap();
+        let error = DataDirectory::new(&directory).check(|_| {}).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidData);
         let expected = format!("has format \"{format}\"");
         assert!(error.to_string().contains(&expected), "{error}");
-        assert!(error.to_string().contains(&folder.display().to_string()));
+        assert!(error.to_string().contains(&directory.display().to_string()));
     }
 }

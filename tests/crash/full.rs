@@ -9,14 +9,14 @@ const LIMIT_KIB: u64 = 600;
 
 #[tokio::test]
 async fn a_full_disk_ends_writes_but_not_reads() {
-    let folder = tempfile::tempdir().unwrap();
-    let server = Server::start(folder.path()).await;
+    let directory = tempfile::tempdir().unwrap();
+    let server = Server::start(directory.path()).await;
     let created = server.send("POST /Tables", &[JSON], r#"{"TableName":"people"}"#);
     assert_eq!(created.await.unwrap().status, 201);
     server.kill();
     server.wait_until_dead().await;
 
-    let server = Server::start_with_file_limit(folder.path(), LIMIT_KIB).await;
+    let server = Server::start_with_file_limit(directory.path(), LIMIT_KIB).await;
     let filler = "x".repeat(3_000);
     let put = async |number: u32| {
         let path = format!("/people(PartitionKey='p',RowKey='{number}')");
@@ -57,7 +57,7 @@ async fn a_full_disk_ends_writes_but_not_reads() {
     server.wait_until_dead().await;
 
     // Without the limit, the directory has the same entities and accepts writes again.
-    let server = Server::start(folder.path()).await;
+    let server = Server::start(directory.path()).await;
     let found = rows(&server).await;
     let mut with_refused = acknowledged.clone();
     with_refused.insert(number.to_string());

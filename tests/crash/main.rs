@@ -26,8 +26,8 @@ use tablesdk_server::{Durability, TableServer};
 use writer::Writer;
 
 /// The content of a data directory: a line for each table and each entity, in the format of exports.
-async fn content(folder: &Path) -> Vec<String> {
-    let server = TableServer::builder().data(folder, Durability::Sync);
+async fn content(directory: &Path) -> Vec<String> {
+    let server = TableServer::builder().data(directory, Durability::Sync);
     let server = server.in_process().unwrap();
     let transport = server.transport();
     let subject = Subject::with_transport(server, transport);
@@ -61,9 +61,9 @@ async fn acknowledged_writes_survive_kills() {
     let mut rng = Rng::with_seed(seed("TABLESDK_CRASH_SEED"));
     let rounds = setting("TABLESDK_CRASH_ROUNDS").unwrap_or(4);
     let count = setting("TABLESDK_CRASH_WRITERS").unwrap_or(64);
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
 
-    let mut server = Server::start(folder.path()).await;
+    let mut server = Server::start(directory.path()).await;
     let created = server.send("POST /Tables", &[JSON], r#"{"TableName":"people"}"#);
     assert_eq!(created.await.unwrap().status, 201);
     let mut writers: Vec<Writer> = (0..count)
@@ -94,7 +94,7 @@ async fn acknowledged_writes_survive_kills() {
         running.wait_until_dead().await;
         acknowledged += answered.load(Ordering::Relaxed);
 
-        server = Server::start(folder.path()).await;
+        server = Server::start(directory.path()).await;
         let latest = writers.iter().map(Writer::latest).max().unwrap();
         for writer in &mut writers {
             writer.check(&server, round).await;

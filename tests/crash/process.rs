@@ -20,18 +20,18 @@ pub(crate) fn timestamp(response: &Response) -> Option<Timestamp> {
 
 impl Server {
     /// Starts the program with a data directory, and waits until it can be reached.
-    pub(crate) async fn start(folder: &Path) -> Self {
+    pub(crate) async fn start(directory: &Path) -> Self {
         let mut command = Command::new(program());
-        command.args(["--port", "0", "--data"]).arg(folder);
+        command.args(["--port", "0", "--data"]).arg(directory);
         Self::start_as(command).await
     }
 
     /// As [`Self::start`], but no file may grow beyond that many KiB: a write beyond the limit fails with an error.
-    pub(crate) async fn start_with_file_limit(folder: &Path, kib: u64) -> Self {
+    pub(crate) async fn start_with_file_limit(directory: &Path, kib: u64) -> Self {
         let mut command = Command::new("bash");
         let script = format!("ulimit -f {kib}; trap '' XFSZ; exec \"$@\"");
         command.args(["-c", &script, "limited"]).arg(program());
-        command.args(["--port", "0", "--data"]).arg(folder);
+        command.args(["--port", "0", "--data"]).arg(directory);
         Self::start_as(command).await
     }
 

@@ -53,7 +53,7 @@ fn assert_short(error: &impl Display) {
 }
 
 fn assert_same<T: Debug>(left: &T, right: &T) {
-    // As `Debug`, which tells -0.0 from 0.0 and takes NaN for NaN.
+    // As `Debug`, which distinguishes -0.0 from 0.0, and in which NaN equals NaN.
     assert_eq!(format!("{left:?}"), format!("{right:?}"));
 }
 
@@ -216,7 +216,7 @@ fn form(filter: &Filter) -> String {
 pub fn json(data: &[u8]) {
     let read = read_entity(data);
     if let Ok(serde_json::Value::Object(members)) = serde_json::from_slice(data) {
-        // Whoever reads JSON another way reads the same.
+        // Another reader of JSON reads the same.
         assert!(!matches!(read, Err(JsonError::Malformed(_))), "{read:?}");
         let entity = read.as_ref().ok().filter(|entity| !entity.has_duplicates());
         for member in entity.iter().flat_map(|entity| entity.members()) {

@@ -27,14 +27,14 @@ fn every_target_holds_for_its_corpus() {
 #[test]
 fn every_target_has_its_files() {
     let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz");
-    for folder in ["corpus", "dictionaries", "src/bin"] {
-        let names = fs::read_dir(fuzz.join(folder)).unwrap().map(|entry| {
+    for directory in ["corpus", "dictionaries", "src/bin"] {
+        let names = fs::read_dir(fuzz.join(directory)).unwrap().map(|entry| {
             let path = entry.unwrap().path();
             path.file_stem().unwrap().to_str().unwrap().to_owned()
         });
         let mut names: Vec<_> = names.collect();
         names.sort();
         let targets = checks::TARGETS.map(|(target, _)| target);
-        assert_eq!(names, targets, "{folder}");
+        assert_eq!(names, targets, "{directory}");
     }
 }

@@ -3,10 +3,10 @@
 
 pub mod azurite;
 pub mod clock;
+pub mod directory;
 pub mod elsewhere;
 mod employee;
 pub mod faults;
-pub mod folder;
 pub mod outcome;
 pub mod process;
 pub mod raw;

@@ -224,7 +224,7 @@ impl Run {
         }
         if progress.changed > 0 {
             lie(format!(
-                "{verb}: reported as changed, and nobody changed them: {progress:?}"
+                "{verb}: reported as changed, and they did not change: {progress:?}"
             ));
         }
         let total = progress.written + progress.missing + progress.changed + progress.failed;

@@ -45,8 +45,8 @@ async fn every_result_of_the_client_is_true() {
     println!("TABLESDK_HOSTILE_SEED={seed}");
     let operations = operations.unwrap_or(OPERATIONS);
     let mut rng = Rng::with_seed(seed);
-    let folder = tempfile::tempdir().unwrap();
-    let data = folder.path().join("data");
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
     let world = Arc::new(World::start(&data, &mut rng, operations).await);
     world
         .direct

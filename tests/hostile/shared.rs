@@ -72,7 +72,7 @@ impl Shared {
             .get(Counter::key(COUNTERS, row.as_str()))
             .await
             .unwrap();
-        let stored = stored.expect("nobody deletes counters");
+        let stored = stored.expect("no test deletes counters");
         let counted = |id: u64| {
             let id = id.to_string();
             stored.log.split(',').filter(|other| **other == id).count()

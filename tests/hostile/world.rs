@@ -61,9 +61,9 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) async fn start(folder: &Path, rng: &mut Rng, target: u64) -> Self {
+    pub(crate) async fn start(directory: &Path, rng: &mut Rng, target: u64) -> Self {
         let port = free_port(rng);
-        let server = start_server(folder, port, rng).await;
+        let server = start_server(directory, port, rng).await;
         let registry = Registry::default();
         // Of requests that a task of the client's own sends: pages that are read ahead.
         registry.open(0);
@@ -158,7 +158,7 @@ impl World {
     }
 
     /// Kills the server whenever that many operations more were begun, and starts it again; until it is dropped.
-    pub(crate) async fn kill_every(&self, operations: u64, folder: &Path, rng: &mut Rng) {
+    pub(crate) async fn kill_every(&self, operations: u64, directory: &Path, rng: &mut Rng) {
         let mut begun = self.begun.subscribe();
         let mut next = operations;
         loop {
@@ -169,7 +169,7 @@ impl World {
             server.wait_until_dead().await;
             self.proxy.server_was_killed();
             self.ledger.server_was_killed();
-            *server = start_server(folder, server.address().port(), rng).await;
+            *server = start_server(directory, server.address().port(), rng).await;
         }
     }
 
@@ -184,12 +184,12 @@ impl World {
     }
 }
 
-async fn start_server(folder: &Path, port: u16, rng: &mut Rng) -> Process {
+async fn start_server(directory: &Path, port: u16, rng: &mut Rng) -> Process {
     // A kill loses nothing either way.
     let durability = if rng.u8(..4) == 0 { "sync" } else { "relaxed" };
     let mut command = Command::new(program());
     command.args(["--durability", durability, "--port", &port.to_string()]);
-    command.arg("--data").arg(folder);
+    command.arg("--data").arg(directory);
     Process::start(command).await.unwrap()
 }
 

@@ -38,5 +38,5 @@ async fn histories_agree_with_the_oracle() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn histories_continue_after_crashes_and_restarts() {
-    run_all(5, 1_000, Server::in_a_folder).await;
+    run_all(5, 1_000, Server::in_a_directory).await;
 }

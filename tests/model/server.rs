@@ -3,7 +3,7 @@
 use std::fs;
 
 use bytes::Bytes;
-use harness::folder::copy_folder;
+use harness::directory::copy_directory;
 use http::{HeaderMap, Request, StatusCode};
 use serde_json::Value as Json;
 use tablesdk::transport::Transport as _;
@@ -18,7 +18,7 @@ const TABLES: &str = "tables";
 pub(crate) struct Server {
     /// `None` only during a restart.
     server: Option<TableServer>,
-    folder: Option<TempDir>,
+    directory: Option<TempDir>,
     transport: InProcess,
     key: SharedKey,
 }
@@ -54,39 +54,39 @@ impl Server {
     }
 
     /// A server with its tables in a data directory.
-    pub(crate) fn in_a_folder() -> Self {
+    pub(crate) fn in_a_directory() -> Self {
         Self::start(Some(tempfile::tempdir().unwrap()))
     }
 
-    fn start(folder: Option<TempDir>) -> Self {
+    fn start(directory: Option<TempDir>) -> Self {
         let mut builder = TableServer::builder();
-        if let Some(folder) = &folder {
-            builder = builder.data(folder.path().join(TABLES), Durability::Relaxed);
+        if let Some(directory) = &directory {
+            builder = builder.data(directory.path().join(TABLES), Durability::Relaxed);
         }
         let server = builder.in_process().unwrap();
         Self {
             transport: server.transport(),
             key: server.credential(),
             server: Some(server),
-            folder,
+            directory,
         }
     }
 
-    pub(crate) const fn is_in_a_folder(&self) -> bool {
-        self.folder.is_some()
+    pub(crate) const fn is_in_a_directory(&self) -> bool {
+        self.directory.is_some()
     }
 
     /// Ends the server, and starts another one with the same data directory.
     pub(crate) fn open_again(&mut self) {
         self.server = None;
-        *self = Self::start(self.folder.take());
+        *self = Self::start(self.directory.take());
     }
 
     /// Ends the server as a crash would: what it has not written by now is lost. Starts another one with the remaining files.
     pub(crate) fn crash(&mut self) {
-        let folder = self.folder.as_ref().expect("it has a folder").path();
-        let (tables, left) = (folder.join(TABLES), folder.join("left"));
-        copy_folder(&tables, &left);
+        let directory = self.directory.as_ref().expect("it has a directory").path();
+        let (tables, left) = (directory.join(TABLES), directory.join("left"));
+        copy_directory(&tables, &left);
         // The orderly end has no effect on the copy.
         self.server = None;
         fs::remove_dir_all(&tables).unwrap();

@@ -13,7 +13,7 @@ type Layer = (&'static str, &'static [&'static str]);
 /// `lib.rs`, `main.rs`, tests and `exempt` may use all. A path must name the module that defines the item: `crate::error::Error`, and not
 /// a re-export such as `crate::Error`.
 fn assert_layers(package: &str, exempt: &[&str], table: &[Layer]) {
-    let folder = format!("{package}/src");
+    let directory = format!("{package}/src");
     for (index, (layer, uses)) in table.iter().enumerate() {
         for used in *uses {
             let above = table.iter().take(index).any(|(name, _)| name == used);
@@ -24,8 +24,8 @@ fn assert_layers(package: &str, exempt: &[&str], table: &[Layer]) {
         }
     }
     let mut arrows = BTreeSet::new();
-    for file in sources(&folder) {
-        let path = file.strip_prefix(root().join(&folder)).unwrap();
+    for file in sources(&directory) {
+        let path = file.strip_prefix(root().join(&directory)).unwrap();
         let layer = path.iter().next().unwrap().to_str().unwrap();
         let layer = layer.trim_end_matches(".rs");
         let is_test = path
@@ -55,8 +55,11 @@ fn assert_layers(package: &str, exempt: &[&str], table: &[Layer]) {
         }
     }
     for (layer, uses) in table {
-        let exists = root().join(&folder).join(layer).is_dir()
-            || root().join(&folder).join(format!("{layer}.rs")).is_file();
+        let exists = root().join(&directory).join(layer).is_dir()
+            || root()
+                .join(&directory)
+                .join(format!("{layer}.rs"))
+                .is_file();
         assert!(exists, "{package}: there is no {layer}");
         for used in *uses {
             let arrow = (layer.to_string(), used.to_string());

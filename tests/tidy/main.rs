@@ -99,16 +99,16 @@ fn the_client_knows_no_server() {
 }
 
 /// All source files below a directory.
-fn sources(folder: &str) -> Vec<PathBuf> {
-    let mut folders = vec![root().join(folder)];
+fn sources(directory: &str) -> Vec<PathBuf> {
+    let mut directories = vec![root().join(directory)];
     let mut files = Vec::new();
-    while let Some(folder) = folders.pop() {
-        for entry in
-            fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(&directory)
+            .unwrap_or_else(|error| panic!("{}: {error}", directory.display()))
         {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                folders.push(path);
+                directories.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
                 files.push(path);
             }
@@ -117,9 +117,9 @@ fn sources(folder: &str) -> Vec<PathBuf> {
     files
 }
 
-/// Asserts that no code below `folder` has `text`, but in the files or folders named. Comments may.
-fn assert_named_only_in(folder: &str, text: &str, allowed: &[&str]) {
-    for file in sources(folder) {
+/// Asserts that no code below `directory` has `text`, but in the files or directories named. Comments may.
+fn assert_named_only_in(directory: &str, text: &str, allowed: &[&str]) {
+    for file in sources(directory) {
         let name = file.strip_prefix(root()).unwrap().to_str().unwrap();
         if allowed.iter().any(|place| name.starts_with(place)) {
             continue;
@@ -162,11 +162,11 @@ fn each_thing_from_outside_has_its_one_place() {
 
 #[test]
 fn an_operation_has_the_same_name_in_every_layer() {
-    let names = |folder: &str| {
-        let files = sources(folder);
+    let names = |directory: &str| {
+        let files = sources(directory);
         let names = files
             .iter()
-            .filter(|file| file.parent() == Some(&root().join(folder)))
+            .filter(|file| file.parent() == Some(&root().join(directory)))
             .map(|file| file.file_stem().unwrap().to_str().unwrap().to_owned());
         let mut names: Vec<_> = names.filter(|name| name.contains('_')).collect();
         names.sort();
@@ -183,13 +183,13 @@ fn an_operation_has_the_same_name_in_every_layer() {
 
 #[test]
 fn every_source_file_says_what_it_is_for() {
-    for folder in [
+    for directory in [
         "tablesdk/src",
         "tablesdk-derive/src",
         "tablesdk-protocol/src",
         "tablesdk-server/src",
     ] {
-        for file in sources(folder) {
+        for file in sources(directory) {
             let source = fs::read_to_string(&file).unwrap();
             let opens = source.starts_with("//!") || source.starts_with("#![doc");
             assert!(opens, "{} does not open with //!", file.display());

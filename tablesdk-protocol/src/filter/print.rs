@@ -165,7 +165,7 @@ mod tests {
         }
     }
 
-    /// The tree as it is. Tells -0.0 from 0.0 and every double from its neighbours, and takes NaN for NaN.
+    /// The tree as it is. Distinguishes -0.0 from 0.0 and all neighbouring doubles; NaN equals NaN.
     fn form(filter: &Filter) -> String {
         filter.fold(|filter, terms: Vec<String>| match filter {
             Filter::And(_) => format!("all{terms:?}"),

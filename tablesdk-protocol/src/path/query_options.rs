@@ -151,7 +151,7 @@ fn decode(text: &str) -> Result<String, ServiceError> {
     }
 }
 
-/// The dollar sign of OData's own options is the one that everybody writes as it is.
+/// The dollar sign of OData's own options is not escaped by any client.
 const RESERVED_IN_NAMES: &AsciiSet = &RESERVED.remove(b'$');
 
 const UNSUPPORTED: [&str; 6] = [

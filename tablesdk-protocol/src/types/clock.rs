@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::types::Timestamp;
 
-/// Tells the time: to the client for the dates it signs, to the server for timestamps and expiry.
+/// The current time: for the dates that the client signs, for timestamps and expiry on the server.
 ///
 /// A test gives both sides the same clock, and moves it.
 ///

@@ -87,8 +87,8 @@ mod tests {
 
     #[test]
     fn accounts_come_from_options_file_and_environment() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("accounts");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("accounts");
         fs::write(&path, "# ours\n\n two:c2VjcmV0 \n").unwrap();
         let flags = ["one:c2VjcmV0".to_owned()];
         let accounts = all(&flags, Some(&path), Some("three:c2VjcmV0, four:c2VjcmV0\n"));
@@ -100,15 +100,15 @@ mod tests {
 
     #[test]
     fn errors_name_the_source_without_the_key() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("accounts");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("accounts");
         fs::write(&path, "one:c2VjcmV0\ntwo:se!cret\n").unwrap();
         for (refusal, named) in [
             (all(&["one".to_owned()], None, None), "--account: "),
             (all(&["one:se!cret".to_owned()], None, None), "\"one\""),
             (all(&[], Some(&path), None), "line 2 of "),
             (all(&[], None, Some("a:se!cret")), VARIABLE),
-            (all(&[], Some(folder.path()), None), "cannot be read"),
+            (all(&[], Some(directory.path()), None), "cannot be read"),
         ] {
             let refusal = refusal.unwrap_err();
             assert!(refusal.contains(named), "{refusal}");

@@ -25,9 +25,9 @@ pub(crate) fn run(command: Command) -> Result<(), Box<dyn Error>> {
     }
 }
 
-fn check(folder: &DataDirectory) -> Result<(), Box<dyn Error>> {
+fn check(directory: &DataDirectory) -> Result<(), Box<dyn Error>> {
     let bar = progress::records("checking");
-    let report = folder.check(progress::show(&bar))?;
+    let report = directory.check(progress::show(&bar))?;
     drop(bar);
     for note in &report.notes {
         say(note)?;
@@ -36,11 +36,11 @@ fn check(folder: &DataDirectory) -> Result<(), Box<dyn Error>> {
         say(problem)?;
     }
     if !report.problems.is_empty() {
-        return Err(format!("{} is damaged", folder.path().display()).into());
+        return Err(format!("{} is damaged", directory.path().display()).into());
     }
     say(&format!(
         "{} is intact: {} tables, {} entities",
-        folder.path().display(),
+        directory.path().display(),
         report.tables,
         report.entities
     ))
@@ -160,21 +160,21 @@ impl<R: Read, W: Write> Read for Tee<R, W> {
     }
 }
 
-fn restore(folder: &DataDirectory, file: &Path) -> Result<(), Box<dyn Error>> {
+fn restore(directory: &DataDirectory, file: &Path) -> Result<(), Box<dyn Error>> {
     let records = if is_standard(file) {
         let bar = progress::records("restoring");
-        folder.restore(io::stdin().lock(), progress::show(&bar))?
+        directory.restore(io::stdin().lock(), progress::show(&bar))?
     } else {
         let shown = file.display();
         let from = File::open(file).map_err(|error| format!("{shown} cannot be read: {error}"))?;
         let bar = progress::bytes("restoring", from.metadata()?.len());
         let from = BufReader::with_capacity(1 << 20, bar.wrap_read(from));
-        let restored = folder.restore(from, |_: Progress| {});
+        let restored = directory.restore(from, |_: Progress| {});
         restored.map_err(|error| format!("{shown}: {error}"))?
     };
     say(&format!(
         "{} has {records} records: start a server with --data {0}",
-        folder.path().display()
+        directory.path().display()
     ))
 }
 

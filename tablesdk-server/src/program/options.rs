@@ -260,10 +260,10 @@ mod tests {
             (options.data, options.durability)
         };
         assert_eq!(data(&[]), (None, Durability::Sync));
-        let folder = || Some(PathBuf::from("x"));
-        assert_eq!(data(&["--data", "x"]), (folder(), Durability::Sync));
+        let directory = || Some(PathBuf::from("x"));
+        assert_eq!(data(&["--data", "x"]), (directory(), Durability::Sync));
         let relaxed = ["--data", "x", "--durability", "relaxed"];
-        assert_eq!(data(&relaxed), (folder(), Durability::Relaxed));
+        assert_eq!(data(&relaxed), (directory(), Durability::Relaxed));
         assert!(parse(&["--durability", "relaxed"]).is_err());
     }
 }

@@ -507,7 +507,7 @@ mod tests {
         };
         let began = Instant::now();
         let (refused, cut) = tokio::join!(share.reserve(1), cut);
-        assert!(refused.is_err(), "it was told to give it back, and did not");
+        assert!(refused.is_err(), "the reservation was not returned");
         assert!(cut - began <= GRACE + 2 * CUT_INTERVAL);
     }
 

@@ -178,7 +178,7 @@ impl Operator {
     #[cfg(feature = "durable")]
     fn back_up(&self, stalled: Arc<Notify>) -> Response<Content> {
         if self.backs_up.swap(true, Ordering::AcqRel) {
-            let message = "Another backup is under way.\n";
+            let message = "Another backup is in progress.\n";
             return text(StatusCode::SERVICE_UNAVAILABLE, message);
         }
         let (sender, receiver) = mpsc::channel(4);

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use tablesdk_protocol::{Clock, Timestamp};
 
-/// Tells the time of the system.
+/// The time of the system.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SystemClock;
 

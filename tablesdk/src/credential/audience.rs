@@ -1,10 +1,10 @@
-//! Whom tokens are for, in each of Microsoft's clouds, and which hosts may say so.
+//! The audiences of tokens in each of Microsoft's clouds, and the hosts that are trusted.
 
 use tablesdk_protocol::Endpoint;
 
 use crate::transport::Backend;
 
-/// The audience that goes with an endpoint.
+/// The audience of an endpoint.
 pub(super) fn of(endpoint: &Endpoint, backend: Backend) -> &'static str {
     let host = endpoint.host().to_ascii_lowercase();
     let is_below = |domains: &[&str]| domains.iter().any(|domain| host.ends_with(domain));
@@ -26,7 +26,7 @@ pub(super) fn of(endpoint: &Endpoint, backend: Backend) -> &'static str {
     }
 }
 
-/// What is asked for, to get a token for an audience.
+/// The scope to request for an audience.
 pub(super) fn scope(audience: &str) -> String {
     let audience = audience.trim_end_matches('/');
     match audience.strip_suffix("/.default") {

@@ -1,4 +1,4 @@
-//! The token of a client: asked for once, kept, and renewed before it expires, however many requests need it.
+//! The token of a client: requested once for all requests, kept, and renewed before it expires.
 //!
 //! Knows neither requests nor issuers. Time is the client's clock.
 
@@ -39,7 +39,7 @@ pub(crate) struct TokenCache {
     credential: Arc<dyn TokenCredential>,
     endpoint: Endpoint,
     clock: Arc<dyn Clock>,
-    /// The program said for whom tokens are, and the service cannot say otherwise.
+    /// The program set the audience, and a challenge of the service does not change it.
     is_audience_fixed: bool,
     is_tenant_fixed: bool,
     state: Mutex<State>,
@@ -48,11 +48,11 @@ pub(crate) struct TokenCache {
 struct State {
     request: TokenRequest,
     held: Option<Held>,
-    /// The one request to the credential that is on its way.
+    /// The request to the credential that is in flight; there is one at most.
     renewal: Option<Renewal>,
-    /// After a renewal ahead of time that failed: when to try again, as long as the old token is good.
+    /// The time of the next renewal ahead of the expiry, after one that failed. The old token is still valid.
     retry_at: Option<Timestamp>,
-    /// Until then, a refused token is no reason to ask for another one like it.
+    /// Until this time, a refused token is not a reason to request an equal one.
     calm_until: Option<Timestamp>,
 }
 
@@ -97,12 +97,12 @@ impl TokenCache {
         }
     }
 
-    /// A token that is good now.
+    /// A token that is valid now.
     ///
-    /// Runs on a task of its own: a request that is given up does not take with it what others wait for.
+    /// The renewal runs on its own task: a dropped request does not cancel the renewal that other requests wait for.
     pub(crate) async fn token(self: &Arc<Self>) -> Result<Arc<Bearer>, Error> {
-        // One task at a time asks for a token, both before the first request and ahead of the expiry. Requests wait for it only without
-        // a good token.
+        // At most one task requests a token, before the first request and ahead of the expiry. Requests wait for it only without a
+        // valid token.
         let renewal = {
             let now = self.clock.now();
             let mut state = self.lock();
@@ -112,7 +112,7 @@ impl TokenCache {
             if let Some((bearer, is_due)) = good {
                 let may_try = state.retry_at.is_none_or(|retry_at| now >= retry_at);
                 if is_due && may_try && state.renewal.is_none() {
-                    // It runs without anybody to wait for it.
+                    // It runs in the background; no request waits for it.
                     drop(self.renew(&mut state));
                 }
                 return Ok(bearer);
@@ -125,15 +125,15 @@ impl TokenCache {
         renewal.await.map_err(Error::credential)
     }
 
-    /// Whether another token may be taken where this one was refused with 401 and that challenge.
+    /// Whether to retry with another token, after the service refused this one with 401 and that challenge.
     pub(crate) fn learn(&self, refused: &Arc<Bearer>, challenge: Option<&str>) -> bool {
         let Some(challenge) = challenge.and_then(Challenge::parse) else {
             return false;
         };
         let audience = challenge.audience.as_deref();
-        let is_strange =
+        let is_untrusted =
             audience.is_some_and(|wanted| !audience::is_trusted(wanted, &self.endpoint));
-        if is_strange || challenge.has_strange_login_page() {
+        if is_untrusted || challenge.has_untrusted_login_page() {
             return false;
         }
         let now = self.clock.now();
@@ -151,7 +151,7 @@ impl TokenCache {
             .as_ref()
             .is_some_and(|held| Arc::ptr_eq(&held.bearer, refused));
         if !is_another && !is_held {
-            // Somebody else was refused as well, and has seen to it.
+            // Another request was refused with the same token, and has asked for a new one.
             return true;
         }
         if !is_another && state.calm_until.is_some_and(|until| now < until) {
@@ -162,7 +162,7 @@ impl TokenCache {
         state.retry_at = None;
         state.calm_until = Some(now.saturating_add(PAUSE));
         if is_another {
-            // What is on its way is for the wrong tenant or audience.
+            // The renewal in flight is for the wrong tenant or audience.
             state.renewal = None;
         }
         true
@@ -188,7 +188,7 @@ impl TokenCache {
         let cache = Arc::downgrade(self);
         let renewal = task.map(move |ended| match ended {
             Ok(result) => result,
-            // Its runtime is gone: the next one starts anew.
+            // The runtime of the task has ended: the next request starts a new task.
             Err(_) => match cache.upgrade() {
                 Some(cache) => cache.finish(&asked, Err(Gone.into())),
                 None => Err(NoToken::new(Gone.into())),
@@ -244,7 +244,7 @@ impl fmt::Debug for TokenCache {
 
 fn bearer(token: &AccessToken) -> Result<Bearer, TokenError> {
     let text = &*token.secret;
-    // A header would take more than this, but no token has more.
+    // A header allows more characters, but a token does not.
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(Malformed.into());
     }
@@ -269,7 +269,7 @@ fn renew_at(now: Timestamp, expires_at: Timestamp) -> Timestamp {
     now.saturating_add(lifetime.saturating_sub(ahead))
 }
 
-/// Why there is no token, for everybody who waits for it.
+/// Why there is no token, for every request that waits for it.
 #[derive(Clone)]
 struct NoToken(Arc<dyn StdError + Send + Sync>);
 
@@ -298,7 +298,7 @@ impl StdError for NoToken {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("the credential gave something that is no token")]
+#[error("the credential returned a malformed token")]
 struct Malformed;
 
 #[derive(Debug, thiserror::Error)]

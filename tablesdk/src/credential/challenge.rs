@@ -1,6 +1,6 @@
-//! What a service says when it refuses a token: whose tokens it takes, and for whom they have to be.
+//! The challenge in a 401 of the service: the login page and the audience of the tokens that it accepts.
 //!
-//! Only reads: who is believed is decided elsewhere. See
+//! This module only parses it. [`audience`] decides which hosts are trusted. See
 //! <https://learn.microsoft.com/rest/api/storageservices/authorize-with-azure-active-directory#bearer-challenge>.
 
 use super::audience;
@@ -10,7 +10,7 @@ use super::audience;
 pub(super) struct Challenge {
     /// Where to log in.
     authorization: Option<String>,
-    /// For whom the token has to be.
+    /// The audience that the token must have.
     pub(super) audience: Option<String>,
 }
 
@@ -52,14 +52,14 @@ impl Challenge {
         (!tenant.is_empty() && !is_any && tenant.bytes().all(is_name)).then_some(tenant)
     }
 
-    /// Whether it says where to log in, and that is not one of Microsoft's pages.
-    pub(super) fn has_strange_login_page(&self) -> bool {
+    /// Whether the challenge has a login page that is not Microsoft's.
+    pub(super) fn has_untrusted_login_page(&self) -> bool {
         let page = self.authorization.as_deref();
         page.is_some_and(|page| !audience::is_login_page(page))
     }
 }
 
-/// Many times what the service writes.
+/// Many times the length of the service's challenges.
 const HEADER_BYTES_MAX: usize = 4096;
 
 #[cfg(test)]
@@ -79,7 +79,7 @@ mod tests {
             let challenge = Challenge::parse(&header).unwrap();
             assert_eq!(challenge.tenant(), Some("72f988bf"), "{header}");
             assert_eq!(challenge.audience.as_deref(), Some(resource), "{header}");
-            assert!(!challenge.has_strange_login_page());
+            assert!(!challenge.has_untrusted_login_page());
         }
     }
 
@@ -104,6 +104,6 @@ mod tests {
         }
         let challenge =
             Challenge::parse("Bearer authorization_uri=https://evil.example/t").unwrap();
-        assert!(challenge.has_strange_login_page());
+        assert!(challenge.has_untrusted_login_page());
     }
 }

@@ -50,13 +50,13 @@ impl Signer {
         } = account;
         if !endpoint.is_https() || secondary.is_some_and(|secondary| !secondary.is_https()) {
             return Err(Error::configuration_message(
-                "a token is only sent over https: anybody on its way could use it",
+                "a token is sent only over https: others on the network could use it",
             ));
         }
         for text in [&entra_id.audience, &entra_id.tenant].into_iter().flatten() {
             if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
                 return Err(Error::configuration_message(
-                    "the audience or the tenant of the tokens is empty, or has characters that none can have",
+                    "the audience or the tenant of the tokens is empty, or has characters that are not allowed",
                 ));
             }
         }

@@ -104,8 +104,8 @@ impl<'a> PropertyReader<'a> {
     /// When it is not a date and time.
     pub fn timestamp(&self) -> Result<Option<Timestamp>, EntityError> {
         self.has_given_etag.set(true);
-        let told = self.entity.timestamp()?;
-        Ok(told.or_else(|| self.etag.and_then(ETag::timestamp)))
+        let timestamp = self.entity.timestamp()?;
+        Ok(timestamp.or_else(|| self.etag.and_then(ETag::timestamp)))
     }
 }
 

@@ -228,7 +228,7 @@ fn retry_class(status: StatusCode) -> RetryClass {
 /// Whether the error is about the content that all attempts share, so that none of them was carried out.
 ///
 /// `TooManyProperties` and `EntityTooLarge` do not count: for a merge they depend on the stored entity, which may have grown since
-/// an earlier attempt. Errors about headers and checksums do not count either: one attempt may have been damaged on its way.
+/// an earlier attempt. Errors about headers and checksums do not count either: one attempt may have been damaged in transit.
 fn is_definitive(error: &ServiceError) -> bool {
     let code = error.code();
     // A code with a status that is not its own is not a response of the service.

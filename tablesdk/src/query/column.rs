@@ -353,7 +353,7 @@ impl<E, F: Field> Column<E, F> {
 
 impl<E, F: Field> Column<E, F> {
     pub(super) fn read(self, entity: &JsonEntity<'_>) -> Result<F, EntityError> {
-        // The timestamp is told without its type.
+        // A response has the timestamp without its type.
         if self.name == "Timestamp" && self.scope.is_empty() {
             return field::<F>().read_timestamp(&PropertyReader::new(entity, None));
         }
@@ -467,7 +467,7 @@ impl<E, F: JsonField> JsonColumn<E, F> {
     label = "stored as JSON",
     note = "the service sees it as one string: filter by another property, or store the value for the filter in one"
 )]
-#[expect(unnameable_types, reason = "nobody is to implement it")]
+#[expect(unnameable_types, reason = "only this crate implements it")]
 pub trait Comparable {}
 
 macro_rules! incomparable {

@@ -87,7 +87,7 @@ impl<E, F> KeyPartColumn<E, F> {
     label = "its value is in the key alone",
     note = "give a range of rows, such as `.rows(Employee::rows().id(100..=199))`, or a partition; or mark the field `#[table(store)]`, which stores it as a property, too"
 )]
-#[expect(unnameable_types, reason = "nobody is to implement it")]
+#[expect(unnameable_types, reason = "only this crate implements it")]
 pub trait ComparablePart {}
 
 incomparable!(KeyPartColumn: ComparablePart);

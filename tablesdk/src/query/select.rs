@@ -173,7 +173,7 @@ impl<E> Selection<E> for Keys {
     type Item = (EntityKey, Option<ETag>);
 
     fn names(&self) -> Option<Vec<String>> {
-        // Where the answer leaves the ETag out, the timestamp tells it.
+        // If the response has no ETag, it follows from the timestamp.
         let names = ["PartitionKey", "RowKey", "Timestamp"];
         let names = names.into_iter().take(if self.with_etag { 3 } else { 2 });
         Some(names.map(str::to_owned).collect())

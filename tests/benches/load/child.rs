@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// A program that runs until this is dropped.
 pub(crate) struct ChildServer {
     program: PathBuf,
-    folder: Option<tempfile::TempDir>,
+    directory: Option<tempfile::TempDir>,
     child: Child,
     connection_string: String,
     started_within: Duration,
@@ -18,15 +18,15 @@ pub(crate) struct ChildServer {
 
 impl ChildServer {
     /// Starts the program, with its tables in memory or in a data directory within the working directory.
-    pub(crate) fn start(program: &Path, in_folder: bool) -> Result<Self, Box<dyn Error>> {
-        let folder = in_folder
+    pub(crate) fn start(program: &Path, in_directory: bool) -> Result<Self, Box<dyn Error>> {
+        let directory = in_directory
             .then(|| tempfile::tempdir_in(std::env::current_dir()?))
             .transpose()?;
         let (child, connection_string, started_within) =
-            start(program, folder.as_ref().map(tempfile::TempDir::path))?;
+            start(program, directory.as_ref().map(tempfile::TempDir::path))?;
         Ok(Self {
             program: program.to_owned(),
-            folder,
+            directory,
             child,
             connection_string,
             started_within,
@@ -39,10 +39,10 @@ impl ChildServer {
 
     /// Kills the program and starts it again, if it has a data directory.
     pub(crate) fn restart(&mut self) -> Result<(), Box<dyn Error>> {
-        if let Some(folder) = &self.folder {
+        if let Some(directory) = &self.directory {
             self.child.kill()?;
             self.child.wait()?;
-            let (child, text, within) = start(&self.program, Some(folder.path()))?;
+            let (child, text, within) = start(&self.program, Some(directory.path()))?;
             self.child = child;
             self.connection_string = text;
             self.started_within = within;
@@ -56,8 +56,8 @@ impl ChildServer {
         if let Some(bytes) = resident_bytes(self.child.id()) {
             text += &format!(", {} MiB of memory", bytes >> 20);
         }
-        if let Some(folder) = &self.folder {
-            text += &format!(", {} MiB on disk", used_bytes(folder.path()) >> 20);
+        if let Some(directory) = &self.directory {
+            text += &format!(", {} MiB on disk", used_bytes(directory.path()) >> 20);
         }
         text
     }
@@ -72,13 +72,13 @@ impl Drop for ChildServer {
 
 fn start(
     program: &Path,
-    folder: Option<&Path>,
+    directory: Option<&Path>,
 ) -> Result<(Child, String, Duration), Box<dyn Error>> {
     let began = Instant::now();
     let mut command = Command::new(program);
     command.args(["--port", "0"]).stdout(Stdio::piped());
-    if let Some(folder) = folder {
-        command.arg("--data").arg(folder);
+    if let Some(directory) = directory {
+        command.arg("--data").arg(directory);
     }
     let mut child = command.spawn()?;
     let mut line = String::new();
@@ -102,8 +102,8 @@ pub(crate) fn resident_bytes(id: u32) -> Option<u64> {
 }
 
 /// The disk space of the files below a directory.
-fn used_bytes(folder: &Path) -> u64 {
-    let Ok(entries) = fs::read_dir(folder) else {
+fn used_bytes(directory: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(directory) else {
         return 0;
     };
     let sizes = entries.flatten().map(|entry| {

@@ -9,9 +9,9 @@ use std::time::Duration;
 pub(crate) fn of_threads(name: &str) -> Option<Duration> {
     let mut time = Duration::ZERO;
     for thread in fs::read_dir("/proc/self/task").ok()? {
-        let folder = thread.ok()?.path();
-        if fs::read_to_string(folder.join("comm")).ok()?.trim_end() == name {
-            let statistics = fs::read_to_string(folder.join("schedstat")).ok()?;
+        let directory = thread.ok()?.path();
+        if fs::read_to_string(directory.join("comm")).ok()?.trim_end() == name {
+            let statistics = fs::read_to_string(directory.join("schedstat")).ok()?;
             let nanoseconds = statistics.split(' ').next()?.parse().ok()?;
             time += Duration::from_nanos(nanoseconds);
         }

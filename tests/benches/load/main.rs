@@ -195,7 +195,7 @@ fn command() -> Command {
                 .long("data")
                 .requires("program")
                 .action(ArgAction::SetTrue)
-                .help("Let it keep its tables in a folder, which is made in the working directory and removed in the end"),
+                .help("Let it keep its tables in a directory, which is made in the working directory and removed in the end"),
         )
         .arg(
             Arg::new("pid")

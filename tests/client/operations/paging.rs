@@ -404,8 +404,8 @@ async fn page_tokens_work_in_other_processes() {
     let run = table.bulk().upsert_replace(stream::iter(rows));
     assert!(run.await.unwrap().is_success());
 
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("progress.json");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("progress.json");
     for take in [None, Some(1), Some(7)] {
         let mut progress = Progress {
             take,

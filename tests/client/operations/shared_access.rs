@@ -298,8 +298,8 @@ on_both_transports! {
         assert_eq!(count.await.unwrap(), 0);
         let error = bearer.insert(&Employee::ada()).await.unwrap_err();
         assert!(error.is_denied(), "{error:?}");
-        let stranger = guest(&subject, table.sas().with_policy("other"));
-        assert!(stranger.query::<Employee>().count().await.unwrap_err().is_denied());
+        let other = guest(&subject, table.sas().with_policy("other"));
+        assert!(other.query::<Employee>().count().await.unwrap_err().is_denied());
         table.set_access_policy([]).await.unwrap();
         assert!(bearer.query::<Employee>().count().await.unwrap_err().is_denied());
     }

@@ -215,7 +215,7 @@ fn of_a_proxy(status: u16) -> [Response<Bytes>; 3] {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_proxys_success_does_not_confirm_a_cancel_marker() {
+async fn a_success_of_a_proxy_does_not_confirm_a_cancel_marker() {
     for response in [of_a_proxy(201), of_a_proxy(204)].concat() {
         let (_subject, table, faults) = start().await;
         faults.plan(Op::Batch, [Fault::LoseAnswer]);
@@ -229,7 +229,7 @@ async fn a_proxys_success_does_not_confirm_a_cancel_marker() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_proxys_success_does_not_confirm_a_write() {
+async fn a_success_of_a_proxy_does_not_confirm_a_write() {
     for response in of_a_proxy(204) {
         let (subject, table, faults) = start().await;
         let answer = |op| faults.plan(op, [Fault::Answer(response.clone())]);

@@ -124,6 +124,6 @@ async fn a_server_with_an_untrusted_certificate_gets_no_request() {
     let error = table.insert(&Employee::ada()).await.unwrap_err();
     // Nothing was sent, so the outcome is not ambiguous.
     assert_eq!(error.kind(), ErrorKind::Transport, "{error:?}");
-    let told = format!("{error:?}").to_lowercase();
-    assert!(told.contains("certificate"), "{told}");
+    let message = format!("{error:?}").to_lowercase();
+    assert!(message.contains("certificate"), "{message}");
 }

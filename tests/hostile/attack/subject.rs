@@ -18,7 +18,7 @@ use tokio::time::interval;
 pub(super) struct Subject {
     process: Process,
     is_durable: bool,
-    _folder: tempfile::TempDir,
+    _directory: tempfile::TempDir,
 }
 
 /// The account whose clients do no harm.
@@ -45,8 +45,8 @@ pub(super) struct Large {
 impl Subject {
     /// Starts the program, which may open that many files.
     pub(super) async fn start(open_files: u64, is_durable: bool) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let accounts = folder.path().join("accounts");
+        let directory = tempfile::tempdir().unwrap();
+        let accounts = directory.path().join("accounts");
         fs::write(&accounts, format!("{HONEST}:{KEY}\n{OTHER}:{KEY}\n")).unwrap();
         let mut command = Command::new("sh");
         let script = format!("ulimit -n {open_files}; exec \"$@\"");
@@ -54,13 +54,13 @@ impl Subject {
         command.args(["--log", "off", "--port", "0", "--account-file"]);
         command.arg(&accounts);
         if is_durable {
-            command.arg("--data").arg(folder.path().join("data"));
+            command.arg("--data").arg(directory.path().join("data"));
         }
         let process = Process::start(command).await.unwrap();
         let subject = Self {
             process,
             is_durable,
-            _folder: folder,
+            _directory: directory,
         };
         let service = subject.client(HONEST, true);
         for name in [TABLE, LARGE] {

@@ -370,7 +370,7 @@ mod tests {
         state.failed = Some(StorageError::Closed);
         assert!(
             !state.has_backpressure(),
-            "nobody waits for what does not come"
+            "a wait for a group that never comes must end"
         );
     }
 

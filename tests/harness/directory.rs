@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 /// # Panics
 ///
 /// If the copy fails.
-pub fn copy_folder(from: &Path, to: &Path) {
+pub fn copy_directory(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
         let (path, target) = (entry.path(), to.join(entry.file_name()));
         if path.is_dir() {
-            copy_folder(&path, &target);
+            copy_directory(&path, &target);
             continue;
         }
         let bytes = fs::read(&path).unwrap();
@@ -32,9 +32,9 @@ pub fn copy_folder(from: &Path, to: &Path) {
 /// # Panics
 ///
 /// If a file or directory cannot be read.
-pub fn files_below(folder: &Path) -> Vec<PathBuf> {
+pub fn files_below(directory: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
+    for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
             files.extend(files_below(&path));
