@@ -90,7 +90,7 @@ pub mod __private {
     };
     pub use crate::filter::Filter;
     pub use crate::query::Column;
-    pub use crate::query::column::JsonColumn;
+    pub use crate::query::json_column::JsonColumn;
     pub use crate::query::key_part_column::KeyPartColumn;
     pub use crate::query::resolve::Resolve;
     pub use crate::query::select::{SelectColumn, SelectionError, Whole};

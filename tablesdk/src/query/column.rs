@@ -11,12 +11,12 @@ use tablesdk_protocol::wire::json::JsonEntity;
 
 use super::Literal;
 use super::literal::LiteralRange;
+use super::mixed_integers;
 use crate::entity::field_codec::field;
-use crate::entity::json::json_field;
 use crate::entity::key::{KeyAccess, KeyTemplate};
 use crate::entity::{
-    ColumnScope, EntityError, Field, FieldAccess, JsonField, Ordered, PropertyReader, Text,
-    ValueError, VariantRows,
+    ColumnScope, EntityError, Field, FieldAccess, Ordered, PropertyReader, Text, ValueError,
+    VariantRows,
 };
 
 use crate::filter::{Filter, FilterError, end_of_prefix};
@@ -195,7 +195,9 @@ impl<E, F> Column<E, F> {
             _ => operator,
         };
         match value {
-            Value::Int64(value) if self.mixed_integers => mixed(self.name(), operator, value),
+            Value::Int64(value) if self.mixed_integers => {
+                mixed_integers::comparison(self.name(), operator, value)
+            }
             value => Tree::comparison(self.name(), operator, value),
         }
     }
@@ -213,42 +215,6 @@ const fn mirrored(operator: ComparisonOperator) -> ComparisonOperator {
         LessThan => GreaterThan,
         LessThanOrEqual => GreaterThanOrEqual,
         NotEqual => NotEqual,
-    }
-}
-
-/// A comparison that is also right for a stored Int32. The service does not widen stored values, only literals.
-///
-/// A literal in the range of Int32 is printed as an Int32. No Int32 equals a literal outside that range, and all of them are on the
-/// same side of it. The filter states this in a separate term, since a value of another type than the literal counts as less.
-// SERVICE: that a mismatch counts as less is what is known; what is printed is right for a mismatch that matches nothing, too.
-fn mixed(name: Cow<'static, str>, operator: ComparisonOperator, value: i64) -> Tree {
-    use ComparisonOperator::{
-        Equal, GreaterThan, GreaterThanOrEqual, LessThan, LessThanOrEqual, NotEqual,
-    };
-    if let Ok(value) = i32::try_from(value) {
-        return Tree::comparison(name, operator, value);
-    }
-    let wide = Tree::comparison(name.clone(), operator, value);
-    // True of every Int32, and of no wider number on the other side.
-    let all = if value > 0 {
-        Tree::comparison(name.clone(), LessThanOrEqual, i32::MAX)
-    } else {
-        Tree::comparison(name.clone(), GreaterThanOrEqual, i32::MIN)
-    };
-    let none = if value > 0 {
-        Tree::comparison(name, GreaterThan, i32::MAX)
-    } else {
-        Tree::comparison(name, LessThan, i32::MIN)
-    };
-    match (operator, value > 0) {
-        (Equal, _) => wide.and(none),
-        (NotEqual, _) => wide.or(all),
-        (GreaterThan | GreaterThanOrEqual, true) | (LessThan | LessThanOrEqual, false) => {
-            wide.and(none)
-        }
-        (GreaterThan | GreaterThanOrEqual, false) | (LessThan | LessThanOrEqual, true) => {
-            wide.or(all)
-        }
     }
 }
 
@@ -360,7 +326,7 @@ impl<E, F: Field> Column<E, F> {
         if let Some((template, key)) = self.key {
             return template.read_only_part(entity, key);
         }
-        read_aliased(field::<F>(), self.scope, self.name, self.aliases, entity)
+        self.read_property(field::<F>(), entity)
     }
 }
 
@@ -369,172 +335,30 @@ impl<E, F> Column<E, F> {
         self.scope.rows()
     }
 
+    /// The names that a query requests to read the column, with the aliases.
     pub(super) fn names(self) -> Vec<String> {
-        names_with_aliases(self.scope, self.name, self.aliases)
+        self.all_names().map(Cow::into_owned).collect()
     }
-}
 
-/// A column of entity `E` whose field is stored as JSON. It can be selected, but not compared with, since the service only sees a
-/// string.
-///
-/// ```
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let server = tablesdk_server::TableServer::start().await?;
-/// # let service = tablesdk::TableServiceClient::from_connection_string(&server.connection_string())?;
-/// # let table = service.table("Rows");
-/// # table.create_table().await?;
-/// use tablesdk::TableEntity;
-///
-/// #[derive(TableEntity)]
-/// struct Post {
-///     #[table(partition_key)]
-///     blog: String,
-///     #[table(row_key)]
-///     id: String,
-///     #[table(json)]
-///     tags: Vec<String>,
-/// }
-///
-/// table.insert(&Post { blog: "rust".into(), id: "1".into(), tags: vec!["azure".into()] }).await?;
-/// let tags = table.query::<Post>().partition("rust").select(|p| p.tags).collect().await?;
-/// assert_eq!(tags, [["azure"]]);
-/// # Ok(())
-/// # }
-/// ```
-pub struct JsonColumn<E, F> {
-    scope: ColumnScope,
-    name: &'static str,
-    aliases: &'static [&'static str],
-    entity: PhantomData<fn() -> (E, F)>,
-}
-
-impl<E, F> JsonColumn<E, F> {
-    #[doc(hidden)]
-    pub const fn new(name: &'static str) -> Self {
-        Self {
-            scope: ColumnScope::ROOT,
-            name,
-            aliases: &[],
-            entity: PhantomData,
+    /// Reads the value under the first of the names that has one.
+    pub(super) fn read_property(
+        self,
+        access: FieldAccess<F>,
+        entity: &JsonEntity<'_>,
+    ) -> Result<F, EntityError> {
+        for name in self.all_names() {
+            let property = entity.property(&name);
+            if let Some(property) = property.filter(|property| !property.is_null()) {
+                return access.read(&name, Some(property));
+            }
         }
+        access.read(&self.name(), None)
     }
 
-    /// The name under which the column is stored.
-    pub fn name(self) -> Cow<'static, str> {
-        self.scope.name(self.name)
+    fn all_names(self) -> impl Iterator<Item = Cow<'static, str>> {
+        let names = [self.name].into_iter().chain(self.aliases.iter().copied());
+        names.map(move |name| self.scope.name(name))
     }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub const fn scope(mut self, scope: ColumnScope) -> Self {
-        self.scope = scope;
-        self
-    }
-
-    #[doc(hidden)]
-    #[must_use]
-    pub const fn aliases(mut self, aliases: &'static [&'static str]) -> Self {
-        self.aliases = aliases;
-        self
-    }
-
-    pub(super) const fn rows(&self) -> Option<&VariantRows> {
-        self.scope.rows()
-    }
-
-    pub(super) fn names(self) -> Vec<String> {
-        names_with_aliases(self.scope, self.name, self.aliases)
-    }
-}
-
-impl<E, F: JsonField> JsonColumn<E, F> {
-    pub(super) fn read(self, entity: &JsonEntity<'_>) -> Result<F, EntityError> {
-        read_aliased(
-            json_field::<F>(),
-            self.scope,
-            self.name,
-            self.aliases,
-            entity,
-        )
-    }
-}
-
-/// What a column would need to be compared with. None that is stored as JSON has it; the methods are there to say so.
-#[doc(hidden)]
-#[diagnostic::on_unimplemented(
-    message = "a column that is stored as JSON cannot be compared",
-    label = "stored as JSON",
-    note = "the service sees it as one string: filter by another property, or store the value for the filter in one"
-)]
-#[expect(unnameable_types, reason = "only this crate implements it")]
-pub trait Comparable {}
-
-macro_rules! incomparable {
-    ($column:ident: $comparable:ident) => {
-        incomparable!($column: $comparable, eq ne gt ge lt le is_in between starts_with);
-    };
-    ($column:ident: $comparable:ident, $($name:ident)+) => {
-        #[doc(hidden)]
-        impl<E, F> $column<E, F> {
-            $(pub fn $name<L>(self, _: L) -> Filter<E>
-            where
-                Self: $comparable,
-            {
-                Filter::new(Ok(Tree::Constant(false)))
-            })+
-        }
-    };
-}
-
-pub(super) use incomparable;
-
-incomparable!(JsonColumn: Comparable);
-
-impl<E, F> Clone for JsonColumn<E, F> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<E, F> Copy for JsonColumn<E, F> {}
-
-impl<E, F> fmt::Debug for JsonColumn<E, F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("JsonColumn").field(&self.name()).finish()
-    }
-}
-
-/// What a query asks for to read the column: aliases, too.
-fn names_with_aliases(
-    scope: ColumnScope,
-    name: &'static str,
-    aliases: &[&'static str],
-) -> Vec<String> {
-    let all = [name].into_iter().chain(aliases.iter().copied());
-    all.map(|name| scope.name(name).into_owned()).collect()
-}
-
-/// The value under the first of the names that has one.
-fn read_aliased<F>(
-    access: FieldAccess<F>,
-    scope: ColumnScope,
-    name: &'static str,
-    aliases: &[&'static str],
-    entity: &JsonEntity<'_>,
-) -> Result<F, EntityError> {
-    let own = scope.name(name);
-    let present = |name: &str| entity.property(name).filter(|property| !property.is_null());
-    if let Some(property) = present(&own) {
-        return access.read(&own, Some(property));
-    }
-    for alias in aliases {
-        let alias = scope.name(alias);
-        if let Some(property) = present(&alias) {
-            return access.read(&alias, Some(property));
-        }
-    }
-    access.read(&own, None)
 }
 
 impl<E, F> Clone for Column<E, F> {

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use tablesdk_protocol::filter::Filter as Tree;
 use tablesdk_protocol::wire::json::JsonEntity;
 
-use super::column::incomparable;
+use super::json_column::incomparable;
 use crate::entity::key::{KeyAccess, KeyTemplate};
 use crate::entity::{ColumnScope, EntityError, VariantRows};
 use crate::filter::Filter;

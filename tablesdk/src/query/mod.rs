@@ -7,8 +7,10 @@
 pub(crate) mod column;
 mod continuations;
 mod explain;
+pub(crate) mod json_column;
 pub(crate) mod key_part_column;
 mod literal;
+mod mixed_integers;
 mod page;
 pub(crate) mod resolve;
 pub(crate) mod select;
@@ -16,9 +18,9 @@ mod stream;
 
 pub use crate::filter::{AccessClass, Filter};
 pub use column::Column;
-pub(crate) use column::JsonColumn;
 pub(crate) use continuations::Continuations;
 pub use explain::Explanation;
+pub(crate) use json_column::JsonColumn;
 pub(crate) use key_part_column::KeyPartColumn;
 pub use literal::Literal;
 pub(crate) use page::fingerprint;

@@ -1,22 +1,18 @@
-//! `sas` of a service: what its bearer may do in an account.
+//! `sas` of a service client: a signature for an account.
 
-use std::time::Duration;
-
-use tablesdk_protocol::Timestamp;
 use tablesdk_protocol::auth::sas::{
-    AccountPermissions, AccountSas, ResourceTypes, Sas as Granted, SasProtocol, Services,
+    AccountPermissions, AccountSas, ResourceTypes, Sas as Granted, Services,
 };
 
-use super::terms::{InvalidTerms, IpRange, Problem, Terms, When, refused};
+use super::terms::{InvalidTerms, Terms, refused, term_options};
 use super::url::SasUrl;
 use crate::error::Error;
 use crate::pipeline::PipelineHandle;
 
-/// Says what the shared access signature of an account grants, and signs it. See
-/// [`TableServiceClient::sas`](crate::TableServiceClient::sas).
+/// Builds and signs a shared access signature for an account. See [`TableServiceClient::sas`](crate::TableServiceClient::sas).
 ///
-/// What is given twice, counts the last time, but for permissions and kinds of resource, which add up. Bad input is reported by
-/// [`sign`](Self::sign).
+/// Permissions and kinds of resource add up. If another option is set twice, the last value counts. [`sign`](Self::sign) reports bad
+/// input.
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]
@@ -78,44 +74,6 @@ impl AccountSasBuilder {
         self
     }
 
-    /// Makes the signature valid from that time on; at once by default. Takes a [`Timestamp`], a
-    /// [`SystemTime`](std::time::SystemTime) or, with the feature `time`, an `OffsetDateTime`. Only whole seconds count.
-    pub fn starts_at<T: TryInto<Timestamp, Error: Into<Problem>>>(mut self, time: T) -> Self {
-        self.terms.start = self.terms.time(time);
-        self
-    }
-
-    /// Makes the signature valid for that long after the signing.
-    pub fn starts_in(mut self, duration: Duration) -> Self {
-        self.terms.start = Some(When::In(duration));
-        self
-    }
-
-    /// Makes the signature valid until that time. Takes the same types as [`starts_at`](Self::starts_at).
-    pub fn expires_at<T: TryInto<Timestamp, Error: Into<Problem>>>(mut self, time: T) -> Self {
-        self.terms.expiry = self.terms.time(time);
-        self
-    }
-
-    /// Holds until that long after the signing, by the client's [clock](crate::TableServiceClientBuilder::clock).
-    pub fn expires_in(mut self, duration: Duration) -> Self {
-        self.terms.expiry = Some(When::In(duration));
-        self
-    }
-
-    /// Holds over https alone: over http it is refused as `AuthorizationProtocolMismatch`.
-    pub fn https_only(mut self) -> Self {
-        self.terms.protocol = Some(SasProtocol::Https);
-        self
-    }
-
-    /// Holds from that address alone, or from that range of addresses: from others it is refused as
-    /// `AuthorizationSourceIPMismatch`.
-    pub fn ip(mut self, range: impl IpRange) -> Self {
-        self.terms.ip(range);
-        self
-    }
-
     /// Signs it with the account key that the client has. Nothing is sent.
     ///
     /// # Errors
@@ -145,3 +103,5 @@ impl AccountSasBuilder {
         SasUrl::sign(&self.pipeline, None, Granted::from(sas))
     }
 }
+
+term_options!(AccountSasBuilder);

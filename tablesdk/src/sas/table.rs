@@ -1,26 +1,22 @@
-//! `sas` of a table: what its bearer may do with the entities there.
+//! `sas` of a table client: a signature for entities of a table.
 
 use std::fmt;
 use std::ops::RangeInclusive;
-use std::time::Duration;
 
-use tablesdk_protocol::auth::sas::{
-    Permissions, Sas as Granted, SasKeyRange, SasProtocol, TableSas,
-};
+use tablesdk_protocol::auth::sas::{Permissions, Sas as Granted, SasKeyRange, TableSas};
 use tablesdk_protocol::limits::POLICY_ID_LENGTH_MAX;
-use tablesdk_protocol::{PartitionKey, TableName, Timestamp};
+use tablesdk_protocol::{PartitionKey, TableName};
 
 use super::key_range::{self, SasKeys};
-use super::terms::{InvalidTerms, IpRange, OPERATION, Problem, Terms, When, refused};
+use super::terms::{InvalidTerms, OPERATION, Problem, Terms, refused, term_options};
 use super::url::SasUrl;
 use crate::entity::key::IntoPartitionKey;
 use crate::error::Error;
 use crate::pipeline::Table;
 
-/// Says what a table's shared access signature grants, and signs it. See [`TableClient::sas`](crate::TableClient::sas).
+/// Builds and signs a shared access signature for entities of a table. See [`TableClient::sas`](crate::TableClient::sas).
 ///
-/// What is given twice, counts the last time, but for permissions, which add up. Bad input is reported by
-/// [`sign`](Self::sign).
+/// Permissions add up. If another option is set twice, the last value counts. [`sign`](Self::sign) reports bad input.
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]
@@ -164,47 +160,6 @@ impl TableSasBuilder {
         self
     }
 
-    /// Makes the signature valid from that time on; at once by default. Takes a [`Timestamp`], a
-    /// [`SystemTime`](std::time::SystemTime) or, with the feature `time`, an `OffsetDateTime`. Only whole seconds count.
-    ///
-    /// The service's clock decides, and it can differ from this machine's clock by seconds. For a signature that is valid at once,
-    /// do not set this time.
-    pub fn starts_at<T: TryInto<Timestamp, Error: Into<Problem>>>(mut self, time: T) -> Self {
-        self.terms.start = self.terms.time(time);
-        self
-    }
-
-    /// Makes the signature valid for that long after the signing.
-    pub fn starts_in(mut self, duration: Duration) -> Self {
-        self.terms.start = Some(When::In(duration));
-        self
-    }
-
-    /// Makes the signature valid until that time. Takes the same types as [`starts_at`](Self::starts_at).
-    pub fn expires_at<T: TryInto<Timestamp, Error: Into<Problem>>>(mut self, time: T) -> Self {
-        self.terms.expiry = self.terms.time(time);
-        self
-    }
-
-    /// Holds until that long after the signing, by the client's [clock](crate::TableServiceClientBuilder::clock).
-    pub fn expires_in(mut self, duration: Duration) -> Self {
-        self.terms.expiry = Some(When::In(duration));
-        self
-    }
-
-    /// Holds over https alone: over http it is refused as `AuthorizationProtocolMismatch`.
-    pub fn https_only(mut self) -> Self {
-        self.terms.protocol = Some(SasProtocol::Https);
-        self
-    }
-
-    /// Holds from that address alone, or from that range of addresses: from others it is refused as
-    /// `AuthorizationSourceIPMismatch`. The service sees the address of a proxy, where there is one.
-    pub fn ip(mut self, range: impl IpRange) -> Self {
-        self.terms.ip(range);
-        self
-    }
-
     /// Signs it with the account key that the client has. Nothing is sent.
     ///
     /// # Errors
@@ -242,6 +197,8 @@ impl TableSasBuilder {
         SasUrl::sign(pipeline, Some(name), Granted::from(sas))
     }
 }
+
+term_options!(TableSasBuilder);
 
 impl fmt::Debug for TableSasBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

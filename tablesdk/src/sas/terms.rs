@@ -1,4 +1,4 @@
-//! What shared access signatures of both kinds say: from when until when, from where, over which protocol.
+//! The terms that both kinds of shared access signatures have: times, addresses, protocol.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::RangeInclusive;
@@ -9,7 +9,7 @@ use tablesdk_protocol::auth::sas::{SasAddresses, SasProtocol, SasTime};
 
 use crate::error::Error;
 
-/// The first thing that was wrong with what a builder was given; reported when it is used.
+/// The first invalid option of a builder; `sign` reports it.
 pub(super) type Problem = Box<dyn std::error::Error + Send + Sync>;
 
 #[derive(Debug, Default)]
@@ -90,6 +90,63 @@ impl Terms {
         Ok((start, expiry))
     }
 }
+
+/// The options that the builders of both kinds of signature have.
+macro_rules! term_options {
+    ($builder:ident) => {
+        impl $builder {
+            /// Makes the signature valid from that time on; at once by default. Takes a [`Timestamp`](crate::Timestamp), a
+            /// [`SystemTime`](std::time::SystemTime) or, with the feature `time`, an `OffsetDateTime`. Only whole seconds count.
+            ///
+            /// The service's clock decides, and it can differ from this machine's clock by seconds. For a signature that is valid at
+            /// once, do not set this time.
+            pub fn starts_at<T>(mut self, time: T) -> Self
+            where
+                T: TryInto<tablesdk_protocol::Timestamp, Error: Into<super::terms::Problem>>,
+            {
+                self.terms.start = self.terms.time(time);
+                self
+            }
+
+            /// Makes the signature valid from that long after the signing on.
+            pub fn starts_in(mut self, duration: std::time::Duration) -> Self {
+                self.terms.start = Some(super::terms::When::In(duration));
+                self
+            }
+
+            /// Makes the signature valid until that time. Takes the same types as [`starts_at`](Self::starts_at).
+            pub fn expires_at<T>(mut self, time: T) -> Self
+            where
+                T: TryInto<tablesdk_protocol::Timestamp, Error: Into<super::terms::Problem>>,
+            {
+                self.terms.expiry = self.terms.time(time);
+                self
+            }
+
+            /// Makes the signature valid until that long after the signing, by the client's
+            /// [clock](crate::TableServiceClientBuilder::clock).
+            pub fn expires_in(mut self, duration: std::time::Duration) -> Self {
+                self.terms.expiry = Some(super::terms::When::In(duration));
+                self
+            }
+
+            /// Makes the signature valid over https only. The service refuses it over http with `AuthorizationProtocolMismatch`.
+            pub fn https_only(mut self) -> Self {
+                self.terms.protocol = Some(tablesdk_protocol::auth::sas::SasProtocol::Https);
+                self
+            }
+
+            /// Makes the signature valid only from that address, or from that range of addresses. The service refuses it from other
+            /// addresses with `AuthorizationSourceIPMismatch`. Behind a proxy, the service sees the address of the proxy.
+            pub fn ip(mut self, range: impl super::terms::IpRange) -> Self {
+                self.terms.ip(range);
+                self
+            }
+        }
+    };
+}
+
+pub(super) use term_options;
 
 /// The addresses from which a shared access signature may be used: one, or a range with both ends in it.
 ///

@@ -332,8 +332,8 @@ value! {
 }
 
 macro_rules! range {
-    ($($type:ty, $range:ident => $from:expr, $to:expr;)+) => {
-        $(impl<P: Ordered, A: IntoKeyPart<P>> KeyRange<P> for $type {
+    ($([$($generics:tt)+] $type:ty, $range:ident => $bounds:expr;)+) => {
+        $(impl<$($generics)+> KeyRange<P> for $type {
             const SEAL: Seal = Seal;
             type Rows<E, Next> = RowRange<E>;
 
@@ -344,47 +344,26 @@ macro_rules! range {
                 _: fn(Rows<E>) -> Next,
             ) -> RowRange<E> {
                 let $range = self;
-                rows.between(access, $from, $to)
+                let (from, to) = $bounds;
+                rows.between(access, from, to)
             }
         })+
     };
 }
 
 range! {
-    Range<A>, range => included(range.start), excluded(range.end);
-    RangeFrom<A>, range => included(range.start), Bound::Unbounded;
-    RangeTo<A>, range => Bound::Unbounded, excluded(range.end);
-    RangeToInclusive<A>, range => Bound::Unbounded, included(range.end);
-    (Bound<A>, Bound<A>), range => range.0.map(A::into_key_part), range.1.map(A::into_key_part);
-}
-
-impl<P: Ordered, A: IntoKeyPart<P>> KeyRange<P> for RangeInclusive<A> {
-    const SEAL: Seal = Seal;
-    type Rows<E, Next> = RowRange<E>;
-
-    fn narrow<E, Next>(
-        self,
-        rows: Rows<E>,
-        access: KeyAccess<P>,
-        _: fn(Rows<E>) -> Next,
-    ) -> RowRange<E> {
-        let (from, to) = self.into_inner();
-        rows.between(access, included(from), included(to))
-    }
-}
-
-impl<P> KeyRange<P> for RangeFull {
-    const SEAL: Seal = Seal;
-    type Rows<E, Next> = RowRange<E>;
-
-    fn narrow<E, Next>(
-        self,
-        rows: Rows<E>,
-        access: KeyAccess<P>,
-        _: fn(Rows<E>) -> Next,
-    ) -> RowRange<E> {
-        rows.between(access, Bound::Unbounded, Bound::Unbounded)
-    }
+    [P: Ordered, A: IntoKeyPart<P>] Range<A>, range => (included(range.start), excluded(range.end));
+    [P: Ordered, A: IntoKeyPart<P>] RangeFrom<A>, range => (included(range.start), Bound::Unbounded);
+    [P: Ordered, A: IntoKeyPart<P>] RangeTo<A>, range => (Bound::Unbounded, excluded(range.end));
+    [P: Ordered, A: IntoKeyPart<P>] RangeToInclusive<A>, range => (Bound::Unbounded, included(range.end));
+    [P: Ordered, A: IntoKeyPart<P>] RangeInclusive<A>, range => {
+        let (from, to) = range.into_inner();
+        (included(from), included(to))
+    };
+    [P: Ordered, A: IntoKeyPart<P>] (Bound<A>, Bound<A>), range => {
+        (range.0.map(A::into_key_part), range.1.map(A::into_key_part))
+    };
+    [P] RangeFull, _range => (Bound::Unbounded, Bound::Unbounded);
 }
 
 fn included<P>(end: impl IntoKeyPart<P>) -> Bound<P> {
