@@ -3,7 +3,7 @@
 use clap::Args;
 use tablesdk::{Sas, SharedKey, TableServiceClient};
 
-use crate::commands::AnyError;
+use crate::output::AnyError;
 use crate::output::UsageError;
 
 /// An account, as `az storage` takes it

@@ -11,7 +11,8 @@ use tablesdk::action::BulkFailure;
 use tablesdk_cli::lines::Totals;
 use tablesdk_cli::pages::TablePages;
 
-use crate::commands::AnyError;
+/// An error of any kind.
+pub(crate) type AnyError = Box<dyn Error + Send + Sync>;
 
 /// Where a command reports.
 pub(crate) struct Output {

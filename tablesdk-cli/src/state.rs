@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::commands::AnyError;
+use crate::output::AnyError;
 
 /// The progress of a command, of type `T`, in a file that is always replaced as a whole.
 pub(crate) struct StateFile<T: Serialize> {

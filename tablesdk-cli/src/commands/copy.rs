@@ -9,9 +9,9 @@ use tablesdk::{Stored, TableServiceClient};
 use tablesdk_cli::import::WriteOptions;
 use tablesdk_cli::pages::{Position, TablePage, TablePages};
 
-use super::{AnyError, Command};
+use super::Command;
 use crate::account::connect;
-use crate::output::{Bar, Failure, Report, with_causes};
+use crate::output::{AnyError, Bar, Failure, Report, with_causes};
 use crate::state::StateFile;
 
 /// Copy tables from one account into another

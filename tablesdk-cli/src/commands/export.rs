@@ -12,9 +12,9 @@ use tablesdk::Stored;
 use tablesdk_cli::lines::Line;
 use tablesdk_cli::pages::{Position, TablePages};
 
-use super::{AnyError, Command};
+use super::Command;
 use crate::account::Account;
-use crate::output::{Bar, Report};
+use crate::output::{AnyError, Bar, Report};
 use crate::state::{StateFile, open_private, with_suffix};
 
 /// Write the tables of an account to a file, as lines of JSON

@@ -9,9 +9,9 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 use tablesdk_cli::import::{ImportError, WriteOptions, import};
 
-use super::{AnyError, Command};
+use super::Command;
 use crate::account::Account;
-use crate::output::{Bar, Failure, Report, with_causes};
+use crate::output::{AnyError, Bar, Failure, Report, with_causes};
 use crate::state::{StateFile, with_suffix};
 
 /// Write the tables and entities of a file into an account

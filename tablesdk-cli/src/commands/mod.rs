@@ -4,11 +4,7 @@ pub(crate) mod copy;
 pub(crate) mod export;
 pub(crate) mod import;
 
-use std::error::Error;
-
-use crate::output::Report;
-
-pub(crate) type AnyError = Box<dyn Error + Send + Sync>;
+use crate::output::{AnyError, Report};
 
 /// A command with its arguments.
 pub(crate) trait Command {

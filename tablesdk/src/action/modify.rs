@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use tablesdk_protocol::operation::update_entity::Mode;
-use tablesdk_protocol::wire::json::{JsonEntity, read_entity};
+use tablesdk_protocol::wire::json::read_entity;
 use tablesdk_protocol::{EntityKey, IfMatch, Value};
 
 use super::EncodedEntity;
@@ -11,6 +11,7 @@ use super::get_entity::fetch;
 use super::update_entity::send;
 use super::write::change::ChangeKind;
 use super::write::exactly_once::KeepMarker;
+use super::write::unmodelled::{left_as_is, unmodelled};
 use crate::entity::{EntityError, Stored, WritableEntity, values_of, write_values};
 use crate::error::{ClosureError, Error};
 use crate::pipeline::{Effect, OperationRun, Table};
@@ -124,39 +125,6 @@ where
             }
         }
     }
-}
-
-/// The properties that the type neither has nor keeps: they are written back as they are.
-pub(super) fn unmodelled<E: WritableEntity>(
-    stored: &Stored<E>,
-    entity: &JsonEntity<'_>,
-) -> Result<Vec<(String, Value)>, Error> {
-    let kept = values_of::<E>(stored, stored.key()).map_err(Error::input)?;
-    let schema = stored.schema_of_value();
-    let mut rest = Vec::new();
-    for property in entity.properties() {
-        let name = property.name();
-        if schema.models(name) || kept.iter().any(|(kept, _)| kept == name) {
-            continue;
-        }
-        if let Some(value) = property.to_value().map_err(Error::response)? {
-            rest.push((name.to_owned(), value));
-        }
-    }
-    Ok(rest)
-}
-
-/// The properties that a value neither has nor writes. A value that became another variant may have properties that the one before
-/// did not have.
-pub(super) fn left_as_is<E: WritableEntity>(
-    mut properties: Vec<(String, Value)>,
-    value: &E,
-    written: &[(String, Value)],
-) -> Vec<(String, Value)> {
-    let schema = value.schema_of_value();
-    let is_written = |name: &String| written.iter().any(|(written, _)| written == name);
-    properties.retain(|(name, _)| !schema.models(name) && !is_written(name));
-    properties
 }
 
 fn encode<E: WritableEntity>(

@@ -5,8 +5,8 @@ use tablesdk_protocol::Value;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::wire::json::read_entity;
 
+use super::unmodelled::{left_as_is, unmodelled};
 use crate::action::EncodedEntity;
-use crate::action::modify::{left_as_is, unmodelled};
 use crate::entity::{Stored, WritableEntity, values_of, write_values};
 use crate::error::Error;
 

@@ -6,3 +6,4 @@ pub(super) mod changed_only;
 pub(super) mod exactly_once;
 pub(super) mod sweep_markers;
 pub(super) mod transaction;
+pub(super) mod unmodelled;
