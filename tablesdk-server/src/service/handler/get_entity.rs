@@ -6,9 +6,8 @@ use bytes::Bytes;
 use http::Response as HttpResponse;
 use tablesdk_protocol::ErrorCode;
 use tablesdk_protocol::operation::get_entity::{Request, Response};
-use tablesdk_protocol::wire::json::EntityFormat;
 
-use super::{Handled, OperationError};
+use super::{Handled, OperationError, entity_format};
 use crate::engine::Engine;
 use crate::request::context::Context;
 
@@ -43,13 +42,8 @@ fn read(
     if !context.try_reserve_response(bytes) {
         return Ok(Err(Large { bytes }));
     }
-    let format = EntityFormat {
-        level: request.level,
-        endpoint: context.endpoint(),
-        account: context.account(),
-        table: request.table.as_str(),
-        select: request.select.as_deref(),
-    };
+    let select = request.select.as_deref();
+    let format = entity_format(context, request.level, &request.table, select);
     let body = if format.takes_stored() {
         format.single_stored(entity.head(), entity.json())
     } else {

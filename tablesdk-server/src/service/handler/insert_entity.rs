@@ -7,10 +7,10 @@ use bytes::Bytes;
 use http::Response as HttpResponse;
 use tablesdk_protocol::operation::Prefer;
 use tablesdk_protocol::operation::insert_entity::{Request, Response};
-use tablesdk_protocol::wire::json::{EntityFormat, EntityHead};
+use tablesdk_protocol::wire::json::EntityHead;
 use tablesdk_protocol::{ETag, EntityKey, ResourcePath, Value};
 
-use super::{Handled, OperationError};
+use super::{Handled, OperationError, entity_format};
 use crate::engine::{Action, Change, Command, Engine, Outcome, View, borrowed};
 use crate::request::auth::{Principal, Write};
 use crate::request::context::Context;
@@ -54,13 +54,7 @@ pub(super) fn response(
     outcome: Outcome,
 ) -> HttpResponse<Bytes> {
     let echo = (request.prefer != Prefer::ReturnNoContent).then(|| {
-        let format = EntityFormat {
-            level: request.level,
-            endpoint: context.endpoint(),
-            account: context.account(),
-            table: request.table.as_str(),
-            select: None,
-        };
+        let format = entity_format(context, request.level, &request.table, None);
         let head = EntityHead {
             partition_key: key.partition_key().as_str(),
             row_key: key.row_key().as_str(),

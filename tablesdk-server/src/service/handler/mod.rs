@@ -24,7 +24,8 @@ use bytes::Bytes;
 use http::Response;
 use tablesdk_protocol::operation::Operation;
 use tablesdk_protocol::operation::batch::Received;
-use tablesdk_protocol::{ErrorCode, ServiceError};
+use tablesdk_protocol::wire::json::{EntityFormat, MetadataLevel};
+use tablesdk_protocol::{ErrorCode, ServiceError, TableName};
 
 use super::error::OperationError;
 use crate::engine::Engine;
@@ -99,6 +100,22 @@ pub(crate) async fn handle(
         Operation::SetTableAcl(request) => table_acl::set(engine, context, &request).await,
         Operation::UpdateEntity(request) => update_entity::handle(engine, context, &request).await,
         _ => Err(ErrorCode::NotImplemented.into()),
+    }
+}
+
+/// The form in which a response contains entities of a table.
+fn entity_format<'a>(
+    context: &'a Context,
+    level: MetadataLevel,
+    table: &'a TableName,
+    select: Option<&'a [String]>,
+) -> EntityFormat<'a> {
+    EntityFormat {
+        level,
+        endpoint: context.endpoint(),
+        account: context.account(),
+        table: table.as_str(),
+        select,
     }
 }
 

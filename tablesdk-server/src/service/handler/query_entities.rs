@@ -12,7 +12,7 @@ use tablesdk_protocol::operation::query_entities::{Request, Response};
 use tablesdk_protocol::wire::json::{EntityFormat, PageWriter};
 use tablesdk_protocol::{ErrorCode, ServiceError};
 
-use super::Handled;
+use super::{Handled, entity_format};
 use crate::engine::{Engine, Entity, KeyBounds, LastKey, Paging, Position, Query, Scan, SliceEnd};
 use crate::request::auth::Principal;
 use crate::request::context::Context;
@@ -33,13 +33,8 @@ pub(super) async fn handle(
     context.reserve_response(SLICE_BYTES_MAX).await?;
     let view = engine.read();
     let table = view.require_table(context.account(), &request.table)?;
-    let format = EntityFormat {
-        level: request.level,
-        endpoint: context.endpoint(),
-        account: context.account(),
-        table: request.table.as_str(),
-        select: request.select.as_deref(),
-    };
+    let select = request.select.as_deref();
+    let format = entity_format(context, request.level, &request.table, select);
     let mut page = Page::new(&format, paging, request.top);
     if request.top == Some(0) {
         // SERVICE: a page without entities has no continuation token either.
