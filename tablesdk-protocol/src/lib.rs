@@ -14,9 +14,9 @@ pub use path::{Endpoint, InvalidEndpointError, ResourcePath};
 pub use transport::{Delivery, Transport, TransportError, TransportFuture};
 pub use types::{
     Clock, CorsRule, ETag, EdmType, EntityKey, ErrorCode, GeoReplicationStatus, Guid, IfMatch,
-    KeyError, KeyKind, KeyProblem, Logging, Metrics, ParseGuidError, ParseTimestampError,
-    PartitionKey, PropertyNameProblem, RowKey, ServiceError, ServiceProperties,
-    ServicePropertiesError, ServiceStats, TableName, TableNameError, TableNameProblem, Timestamp,
-    TimestampRangeError, UnknownEdmTypeError, Value, ValueRef, check_property_name, compare_utf16,
-    header, limits,
+    KeyError, KeyKind, KeyProblem, Logging, Metrics, ParseETagError, ParseGuidError,
+    ParseTimestampError, PartitionKey, PropertyNameProblem, RowKey, ServiceError,
+    ServiceProperties, ServicePropertiesError, ServiceStats, TableName, TableNameError,
+    TableNameProblem, Timestamp, TimestampRangeError, UnknownEdmTypeError, Value, ValueRef,
+    check_property_name, compare_utf16, header, limits,
 };

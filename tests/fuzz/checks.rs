@@ -493,6 +493,10 @@ pub fn text(data: &[u8]) {
     assert_eq!(decode_token(&encode_token(text)).as_deref(), Ok(text));
     let etag = ETag::from_opaque(text);
     let _ = (etag.timestamp(), etag.is_well_formed());
+    if let Ok(etag) = text.parse::<ETag>() {
+        assert_eq!(etag.as_str(), text.trim_matches([' ', '\t']));
+        assert_eq!(etag.as_str().parse(), Ok(etag));
+    }
     let _ = MetadataLevel::from_accept(text);
     if let Ok(boundary) = multipart::boundary(text) {
         assert!(!boundary.is_empty() && boundary.len() <= 200);

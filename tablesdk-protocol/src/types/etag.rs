@@ -4,6 +4,7 @@
 //! too. See <https://learn.microsoft.com/rest/api/storageservices/update-entity2>.
 
 use std::fmt;
+use std::str::FromStr;
 
 use percent_encoding::percent_decode_str;
 
@@ -77,6 +78,68 @@ impl ETag {
     }
 }
 
+/// Reads an ETag from outside, such as the one in the `If-Match` header of a request: one ETag, weak or strong, in double quotes.
+///
+/// The string stays as it is. `*` is no ETag, and neither is a list of several. The ETags of the service are weak; it refuses a
+/// strong one.
+///
+/// ```
+/// # use tablesdk_protocol::ETag;
+/// let etag: ETag = "W/\"datetime'2021-09-21T01%3A04%3A37.9678478Z'\"".parse()?;
+/// assert_eq!(etag.as_str(), "W/\"datetime'2021-09-21T01%3A04%3A37.9678478Z'\"");
+///
+/// for refused in ["*", "0x8D", "W/\"1\", W/\"2\""] {
+///     assert!(refused.parse::<ETag>().is_err());
+/// }
+/// # Ok::<(), tablesdk_protocol::ParseETagError>(())
+/// ```
+impl FromStr for ETag {
+    type Err = ParseETagError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        // Around the value of a header, white space means nothing.
+        let text = text.trim_matches([' ', '\t']);
+        if text == "*" {
+            return Err(ParseETagError::Any);
+        }
+        let quoted = text.strip_prefix("W/").or_else(|| text.strip_prefix("w/"));
+        let inner = quoted.unwrap_or(text).strip_prefix('"');
+        let inner = inner.and_then(|inner| inner.split_once('"'));
+        let (inner, rest) = inner.ok_or(ParseETagError::Unquoted)?;
+        if rest.trim_start().starts_with(',') {
+            return Err(ParseETagError::List);
+        }
+        if !rest.is_empty() {
+            return Err(ParseETagError::Unquoted);
+        }
+        // The quote that ends it has been found already.
+        match inner.chars().find(|it| !it.is_ascii_graphic()) {
+            Some(character) => Err(ParseETagError::Character(character)),
+            None => Ok(Self(text.to_owned())),
+        }
+    }
+}
+
+/// A string that is not an ETag.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParseETagError {
+    /// `*`, the condition that every version satisfies.
+    #[error(
+        "`*` is not an ETag, but the condition that any version satisfies: use a write without an ETag"
+    )]
+    Any,
+    /// A character that an ETag cannot have.
+    #[error("an ETag cannot contain the character {0:?}")]
+    Character(char),
+    /// Several ETags.
+    #[error("a write has the condition of one ETag, and this is a list of several")]
+    List,
+    /// No string in double quotes.
+    #[error("an ETag is one string in double quotes, such as `W/\"0x8D\"`")]
+    Unquoted,
+}
+
 impl fmt::Display for ETag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -127,6 +190,37 @@ mod tests {
         assert_eq!(etag.timestamp(), Some(at));
         assert!(etag.is_well_formed());
         assert_eq!(ETag::from_opaque("W/\"0x8D\"").timestamp(), None);
+    }
+
+    #[test]
+    fn one_etag_of_a_header_is_parsed_as_it_is() {
+        for text in [
+            "W/\"\"",
+            "\"x\"",
+            "w/\"x\"",
+            "W/\"datetime'2021%3A'\"",
+            "\"a\\b,c\"",
+        ] {
+            assert_eq!(text.parse(), Ok(ETag::from_opaque(text)));
+            assert_eq!(format!(" {text}\t").parse(), Ok(ETag::from_opaque(text)));
+        }
+        for (text, error) in [
+            ("*", ParseETagError::Any),
+            (" * ", ParseETagError::Any),
+            ("", ParseETagError::Unquoted),
+            ("x", ParseETagError::Unquoted),
+            ("\"*", ParseETagError::Unquoted),
+            ("W/x", ParseETagError::Unquoted),
+            ("W/ \"x\"", ParseETagError::Unquoted),
+            ("\"x\"y", ParseETagError::Unquoted),
+            ("\"x\",\"y\"", ParseETagError::List),
+            ("W/\"x\" , *", ParseETagError::List),
+            ("\"a b\"", ParseETagError::Character(' ')),
+            ("\"a\r\nb\"", ParseETagError::Character('\r')),
+            ("\"\u{e9}\"", ParseETagError::Character('\u{e9}')),
+        ] {
+            assert_eq!(text.parse::<ETag>(), Err(error), "{text:?}");
+        }
     }
 
     #[test]

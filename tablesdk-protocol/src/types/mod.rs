@@ -18,7 +18,7 @@ mod value;
 
 pub use clock::Clock;
 pub use error_code::{ErrorCode, ServiceError};
-pub use etag::{ETag, IfMatch};
+pub use etag::{ETag, IfMatch, ParseETagError};
 pub use guid::{Guid, ParseGuidError};
 pub use key::{EntityKey, KeyError, KeyKind, KeyProblem, PartitionKey, RowKey};
 pub use name::{

@@ -2,6 +2,7 @@
 //!
 //! See <https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions>.
 
+use std::borrow::Borrow;
 use std::fmt;
 
 use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
@@ -138,19 +139,53 @@ impl<'e> Batch<'e> {
         self.write_stored(Mode::Merge, entity)
     }
 
+    /// Replaces an entity if its stored version is the one with that ETag, which came from outside.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/employees.md")]
+    /// # table.insert(&Employee::new("Sales", "2", "Alan")).await?;
+    /// # let alan = table.get(Employee::key("Sales", "2")).await?.unwrap().etag().clone();
+    /// let ada = table.insert(&Employee::new("Sales", "1", "Ada")).await?.etag().clone();
+    /// let result = table
+    ///     .batch("Sales")
+    ///     .replace_if(&Employee::new("Sales", "1", "Ada Lovelace"), ada)
+    ///     .delete_if(Employee::key("Sales", "2"), alan)
+    ///     .await?;
+    /// assert!(result.etags()[0].is_some(), "the new ETag");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn replace_if<E: WritableEntity>(self, entity: &E, etag: impl Borrow<ETag>) -> Self {
+        let if_match = IfMatch::ETag(etag.borrow().clone());
+        self.write(ChangeKind::Update(Mode::Replace, Some(if_match)), entity)
+    }
+
+    /// Merges into an entity if its stored version is the one with that ETag, which came from outside.
+    pub fn merge_if<E: WritableEntity>(self, entity: &E, etag: impl Borrow<ETag>) -> Self {
+        let if_match = IfMatch::ETag(etag.borrow().clone());
+        self.write(ChangeKind::Update(Mode::Merge, Some(if_match)), entity)
+    }
+
     /// Deletes an entity that must exist, whatever its version.
     pub fn delete(self, key: impl IntoEntityKey) -> Self {
-        let kind = ChangeKind::Delete(IfMatch::Any);
-        let key = key.into_entity_key();
-        let key = key.map_err(|error| refused(kind.operation(), error));
-        self.add(kind, key.map(EncodedEntity::of_key), None)
+        self.delete_when(IfMatch::Any, key)
+    }
+
+    /// Deletes an entity if its stored version is the one with that ETag, which came from outside.
+    pub fn delete_if(self, key: impl IntoEntityKey, etag: impl Borrow<ETag>) -> Self {
+        self.delete_when(IfMatch::ETag(etag.borrow().clone()), key)
     }
 
     /// Deletes an entity if its stored version is the one that was read.
     pub fn delete_stored<E>(self, entity: &Stored<E>) -> Self {
-        let kind = ChangeKind::Delete(IfMatch::ETag(entity.etag().clone()));
-        let entity = EncodedEntity::of_key(entity.key().clone());
-        self.add(kind, Ok(entity), None)
+        self.delete_if(entity.key(), entity.etag())
+    }
+
+    fn delete_when(self, if_match: IfMatch, key: impl IntoEntityKey) -> Self {
+        let kind = ChangeKind::Delete(if_match);
+        let key = key.into_entity_key();
+        let key = key.map_err(|error| refused(kind.operation(), error));
+        self.add(kind, key.map(EncodedEntity::of_key), None)
     }
 
     async fn run(self) -> Result<BatchResult, Error> {

@@ -1,6 +1,8 @@
 //! `delete` and `delete_stored`: Delete Entity.
 
-use tablesdk_protocol::{EntityKey, IfMatch};
+use std::borrow::Borrow;
+
+use tablesdk_protocol::{ETag, EntityKey, IfMatch};
 
 use super::write::change::{ChangeKind, EntityChange};
 use super::write::exactly_once::KeepMarker;
@@ -40,8 +42,27 @@ impl DeleteEntity {
         }
     }
 
-    pub(crate) fn if_match(mut self, if_match: IfMatch) -> Self {
-        self.if_match = if_match;
+    /// Deletes the entity only if its stored version is the one with that ETag.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/employees.md")]
+    /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+    /// use tablesdk::ETag;
+    ///
+    /// // From the `If-Match` header of a request, for instance.
+    /// let etag: ETag = "W/\"datetime'2021-09-21T01%3A04%3A37.9678478Z'\"".parse()?;
+    /// let error = table.delete(Employee::key("Sales", "1")).if_match(etag).await.unwrap_err();
+    /// assert!(error.is_precondition_failed());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `UpdateConditionNotSatisfied` when the entity has another ETag. An entity that does not exist is no error: the result is
+    /// `false`.
+    pub fn if_match(mut self, etag: impl Borrow<ETag>) -> Self {
+        self.if_match = IfMatch::ETag(etag.borrow().clone());
         self
     }
 

@@ -12,16 +12,19 @@ use crate::entity::{Stored, WritableEntity, write_entity};
 use crate::error::Error;
 use crate::pipeline::{OperationRun, Table};
 
-/// Writes an entity whatever its version, and returns the new ETag. See
-/// [`TableClient::upsert_replace`](crate::TableClient::upsert_replace), [`upsert_merge`](crate::TableClient::upsert_merge),
-/// [`replace_unconditional`](crate::TableClient::replace_unconditional) and
-/// [`merge_unconditional`](crate::TableClient::merge_unconditional).
+/// Writes an entity, and returns the new ETag. See [`TableClient::upsert_replace`](crate::TableClient::upsert_replace),
+/// [`upsert_merge`](crate::TableClient::upsert_merge), [`replace_unconditional`](crate::TableClient::replace_unconditional),
+/// [`merge_unconditional`](crate::TableClient::merge_unconditional), [`replace_if`](crate::TableClient::replace_if) and
+/// [`merge_if`](crate::TableClient::merge_if).
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]
 /// let etag = table.upsert_merge(&Employee::new("Sales", "1", "Ada")).await?;
 /// let next = table.replace_unconditional(&Employee::new("Sales", "1", "Grace")).await?;
 /// assert_ne!(etag, next, "each write makes a version");
+///
+/// let error = table.replace_if(&Employee::new("Sales", "1", "Alan"), etag).await.unwrap_err();
+/// assert!(error.is_precondition_failed());
 /// # Ok(())
 /// # }
 /// ```
@@ -31,6 +34,7 @@ pub struct WriteEntity {
     table: Table,
     kind: ChangeKind,
     entity: Result<EncodedEntity, Error>,
+    exactly_once: Option<KeepMarker>,
 }
 
 impl WriteEntity {
@@ -46,6 +50,7 @@ impl WriteEntity {
             table,
             kind,
             entity,
+            exactly_once: None,
         }
     }
 
@@ -59,18 +64,32 @@ impl WriteEntity {
             table,
             kind: ChangeKind::Update(mode, if_match),
             entity,
+            exactly_once: None,
         }
     }
 
     async fn run(self) -> Result<ETag, Error> {
         let entity = self.entity?;
         let mut run = self.table.begin(self.kind.operation());
-        let etag = send(&mut run, &self.table, self.kind, entity, None).await;
+        let etag = send(&mut run, &self.table, self.kind, entity, self.exactly_once).await;
         run.end(etag)
     }
 }
 
 action!(impl[] WriteEntity, table.pipeline => ETag);
+exactly_once_options!(
+    impl[] WriteEntity;
+    /// Determines the outcome even when responses are lost. See [the guide](crate::guide::errors_and_retries#exactly-once) for what
+    /// it costs.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/employees.md")]
+    /// let etag = table.upsert_replace(&Employee::new("Sales", "1", "Ada")).exactly_once().await?;
+    /// table.replace_if(&Employee::new("Sales", "1", "Grace"), etag).exactly_once().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+);
 
 /// Writes an entity if its stored version is the one that was read, and puts the new ETag into it. See
 /// [`TableClient::replace`](crate::TableClient::replace) and [`TableClient::merge`](crate::TableClient::merge).
@@ -177,6 +196,33 @@ exactly_once_options!(
     /// Determines the outcome even when responses are lost. See [the guide](crate::guide::errors_and_retries#exactly-once) for what
     /// it costs.
 );
+
+// Here, because `Error` is above the entities.
+impl<E: WritableEntity> Stored<E> {
+    /// A value with the ETag of its stored version, both from outside: what a client of this program sends back, or what a test
+    /// returns in place of the service. The key is that of the value; the timestamp is the one in the ETag.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/employees.md")]
+    /// # let etag = table.insert(&Employee::new("Sales", "1", "Ada")).await?.etag().clone();
+    /// use tablesdk::Stored;
+    ///
+    /// let mut ada = Stored::from_parts(Employee::new("Sales", "1", "Ada Lovelace"), etag)?;
+    /// table.replace(&mut ada).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input) when the value has no valid key.
+    // Not deferred to the write, as that of other input: `key()` returns the key.
+    pub fn from_parts(mut entity: E, etag: ETag) -> Result<Self, Error> {
+        let key = entity.entity_key().map_err(Error::input)?;
+        entity.written_as(&etag);
+        Ok(Self::new(entity, key, etag))
+    }
+}
 
 pub(super) fn encode_stored<E: WritableEntity>(
     operation: &'static str,

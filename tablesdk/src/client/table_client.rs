@@ -1,5 +1,6 @@
 //! The client of one table. Each method makes an action, which runs when it is awaited.
 
+use std::borrow::Borrow;
 use std::fmt;
 
 use tablesdk_protocol::operation::update_entity::Mode;
@@ -358,6 +359,81 @@ impl TableClient {
         UpdateEntity::new(self.table.clone(), Mode::Merge, entity)
     }
 
+    /// Replaces an entity if its stored version is the one with that ETag. Returns the new ETag.
+    ///
+    /// For an ETag that came from outside, such as the `If-Match` header of a request, with an entity that came with it. For an
+    /// entity that this program read, [`replace`](Self::replace) has the ETag. Properties that the struct does not have are
+    /// removed.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/employees.md")]
+    /// use tablesdk::{ETag, TableClient};
+    ///
+    /// /// The status of `PUT /employees/…`, and the new ETag.
+    /// async fn put(
+    ///     table: &TableClient,
+    ///     employee: &Employee,
+    ///     if_match: &str,
+    /// ) -> Result<(u16, Option<ETag>), tablesdk::Error> {
+    ///     let Ok(etag) = if_match.parse::<ETag>() else {
+    ///         return Ok((400, None));
+    ///     };
+    ///     match table.replace_if(employee, etag).await {
+    ///         Ok(etag) => Ok((204, Some(etag))),
+    ///         Err(error) if error.is_precondition_failed() => Ok((412, None)),
+    ///         Err(error) if error.is_not_found() => Ok((404, None)),
+    ///         Err(error) => Err(error),
+    ///     }
+    /// }
+    ///
+    /// let mut ada = Employee::new("Sales", "1", "Ada");
+    /// let read = table.insert(&ada).await?.etag().to_string(); // what a browser got
+    /// ada.name.push_str(" Lovelace");
+    /// assert_eq!(put(&table, &ada, &read).await?.0, 204);
+    /// assert_eq!(put(&table, &ada, &read).await?.0, 412, "it was written since");
+    /// assert_eq!(put(&table, &ada, "*").await?.0, 400);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `UpdateConditionNotSatisfied` when the entity has another ETag, `ResourceNotFound` when it does not exist, `InvalidInput`
+    /// when the service cannot read the ETag, `TableNotFound`.
+    pub fn replace_if<E: WritableEntity>(
+        &self,
+        entity: &E,
+        etag: impl Borrow<ETag>,
+    ) -> WriteEntity {
+        self.write_if(Mode::Replace, entity, etag.borrow())
+    }
+
+    /// Merges into an entity if its stored version is the one with that ETag. Returns the new ETag.
+    ///
+    /// For an ETag that came from outside, as [`replace_if`](Self::replace_if). Properties that the struct does not have stay, and
+    /// so does the stored value of an `Option` that is `None`.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/employees.md")]
+    /// let etag = table.insert(&Employee::new("Sales", "1", "Ada")).await?.etag().clone();
+    /// let next = table.merge_if(&Employee::new("Sales", "1", "Ada Lovelace"), etag).await?;
+    /// assert_eq!(table.get(Employee::key("Sales", "1")).await?.unwrap().etag(), &next);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`replace_if`](Self::replace_if).
+    pub fn merge_if<E: WritableEntity>(&self, entity: &E, etag: impl Borrow<ETag>) -> WriteEntity {
+        self.write_if(Mode::Merge, entity, etag.borrow())
+    }
+
+    fn write_if<E: WritableEntity>(&self, mode: Mode, entity: &E, etag: &ETag) -> WriteEntity {
+        let if_match = IfMatch::ETag(etag.clone());
+        WriteEntity::new(self.table.clone(), mode, Some(if_match), entity)
+    }
+
     /// Inserts an entity, or replaces the existing one, whatever its version. Returns the new ETag.
     ///
     /// ```
@@ -475,9 +551,7 @@ impl TableClient {
     ///
     /// `UpdateConditionNotSatisfied` when the entity was written since the read, `TableNotFound`.
     pub fn delete_stored<E>(&self, entity: &Stored<E>) -> DeleteEntity {
-        let etag: ETag = entity.etag().clone();
-        DeleteEntity::new(self.table.clone(), Ok(entity.key().clone()))
-            .if_match(IfMatch::ETag(etag))
+        DeleteEntity::new(self.table.clone(), Ok(entity.key().clone())).if_match(entity.etag())
     }
 
     /// Reads many entities by their keys, several at a time. The result has the order of the keys, with `None` for an entity that

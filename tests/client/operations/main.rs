@@ -8,6 +8,7 @@ mod bad_input;
 mod batches;
 mod bulk;
 mod continuations;
+mod etags_from_outside;
 mod paging;
 mod queries;
 mod reading_and_changing;

@@ -164,7 +164,10 @@ async fn send_one(table: &Table, verb: Verb, item: &Item, batches: bool) -> Resu
     match verb {
         Verb::Delete => {
             let delete = DeleteEntity::new(table, Ok(item.key.clone()));
-            return delete.if_match(item.if_match()).await;
+            return match item.if_match() {
+                IfMatch::Any => delete.await,
+                IfMatch::ETag(etag) => delete.if_match(etag).await,
+            };
         }
         _ if batches => {
             let partition = item.key.partition_key().clone();

@@ -12,12 +12,15 @@ pub(super) enum Verb {
     BatchOnce,
     Delete,
     DeleteOnce,
+    DeleteIf,
     DeleteStored,
     DeleteStoredOnce,
     Get,
     Insert,
     InsertOnce,
     Merge,
+    MergeIf,
+    MergeIfOnce,
     MergeOnce,
     MergeUnconditional,
     Modify,
@@ -25,10 +28,13 @@ pub(super) enum Verb {
     Patch,
     Query,
     Replace,
+    ReplaceIf,
+    ReplaceIfOnce,
     ReplaceOnce,
     ReplaceUnconditional,
     UpsertMerge,
     UpsertReplace,
+    UpsertReplaceOnce,
 }
 
 /// The guarantee of a verb when its request is retried.
@@ -42,17 +48,20 @@ pub(super) enum Class {
 }
 
 impl Verb {
-    pub(super) const ALL: [Self; 21] = [
+    pub(super) const ALL: [Self; 27] = [
         Self::Batch,
         Self::BatchOnce,
         Self::Delete,
         Self::DeleteOnce,
+        Self::DeleteIf,
         Self::DeleteStored,
         Self::DeleteStoredOnce,
         Self::Get,
         Self::Insert,
         Self::InsertOnce,
         Self::Merge,
+        Self::MergeIf,
+        Self::MergeIfOnce,
         Self::MergeOnce,
         Self::MergeUnconditional,
         Self::Modify,
@@ -60,10 +69,13 @@ impl Verb {
         Self::Patch,
         Self::Query,
         Self::Replace,
+        Self::ReplaceIf,
+        Self::ReplaceIfOnce,
         Self::ReplaceOnce,
         Self::ReplaceUnconditional,
         Self::UpsertMerge,
         Self::UpsertReplace,
+        Self::UpsertReplaceOnce,
     ];
 
     pub(super) fn class(self) -> Class {
@@ -85,9 +97,12 @@ impl Verb {
                 | Self::DeleteOnce
                 | Self::DeleteStoredOnce
                 | Self::InsertOnce
+                | Self::MergeIfOnce
                 | Self::MergeOnce
                 | Self::ModifyOnce
+                | Self::ReplaceIfOnce
                 | Self::ReplaceOnce
+                | Self::UpsertReplaceOnce
         )
     }
 
@@ -97,7 +112,7 @@ impl Verb {
             Self::Get => Op::Get,
             Self::Query => Op::Query,
             Self::Insert => Op::Insert,
-            Self::Delete | Self::DeleteStored => Op::Delete,
+            Self::Delete | Self::DeleteIf | Self::DeleteStored => Op::Delete,
             Self::Batch => Op::Batch,
             _ if self.is_exactly_once() => Op::Batch,
             _ => Op::Update,
@@ -113,7 +128,11 @@ impl Verb {
 
     pub(super) fn after(self) -> State {
         match self {
-            Self::Delete | Self::DeleteOnce | Self::DeleteStored | Self::DeleteStoredOnce => None,
+            Self::Delete
+            | Self::DeleteIf
+            | Self::DeleteOnce
+            | Self::DeleteStored
+            | Self::DeleteStoredOnce => None,
             _ if self.class() == Class::Read => self.before(),
             _ => Some(("Ada".to_owned(), 37)),
         }
@@ -132,6 +151,7 @@ impl Verb {
         match self {
             Self::Delete => return table.delete(key()).await,
             Self::DeleteOnce => return table.delete(key()).exactly_once().await,
+            Self::DeleteIf => return table.delete(key()).if_match(row.etag()).await,
             Self::DeleteStored => return table.delete_stored(&row).await,
             Self::DeleteStoredOnce => return table.delete_stored(&row).exactly_once().await,
             Self::Get => return Ok(table.get(key()).await?.is_some_and(|found| found == row)),
@@ -149,6 +169,11 @@ impl Verb {
                 batch.await.map(drop)
             }
             Self::Merge => table.merge(&mut row).await,
+            Self::MergeIf => table.merge_if(&new, row.etag()).await.map(drop),
+            Self::MergeIfOnce => {
+                let merge = table.merge_if(&new, row.etag());
+                merge.exactly_once().await.map(drop)
+            }
             Self::MergeOnce => table.merge(&mut row).exactly_once().await,
             Self::MergeUnconditional => table.merge_unconditional(&new).await.map(drop),
             Self::Modify => table.modify(key(), Employee::grow_older).await.map(drop),
@@ -164,10 +189,19 @@ impl Verb {
                 patch.await.map(drop)
             }
             Self::Replace => table.replace(&mut row).await,
+            Self::ReplaceIf => table.replace_if(&new, row.etag()).await.map(drop),
+            Self::ReplaceIfOnce => {
+                let replace = table.replace_if(&new, row.etag());
+                replace.exactly_once().await.map(drop)
+            }
             Self::ReplaceOnce => table.replace(&mut row).exactly_once().await,
             Self::ReplaceUnconditional => table.replace_unconditional(&new).await.map(drop),
             Self::UpsertMerge => table.upsert_merge(&new).await.map(drop),
             Self::UpsertReplace => table.upsert_replace(&new).await.map(drop),
+            Self::UpsertReplaceOnce => {
+                let upsert = table.upsert_replace(&new);
+                upsert.exactly_once().await.map(drop)
+            }
             other => panic!("{other:?} is not one of these"),
         }
         .map(|()| true)
