@@ -24,7 +24,8 @@ pub enum Found {
 pub fn found(error: &Error) -> Found {
     assert!(error.is_outcome_unknown(), "{error:?}");
     // A caller that checks for these must not take an ambiguous outcome for a definitive one.
-    assert!(!error.is_conflict() && !error.is_not_found() && !error.is_precondition_failed());
+    assert!(!error.is_conflict() && !error.is_precondition_failed());
+    assert!(!error.is_not_found() && !error.is_table_not_found());
     match error.current() {
         Some(CurrentState::Present(entity)) if entity.equals_sent() => Found::Equal,
         Some(CurrentState::Present(_)) => Found::Different,

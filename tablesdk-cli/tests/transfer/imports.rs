@@ -236,7 +236,7 @@ async fn tables_are_created_only_if_wanted() {
     let Some(ImportError::Write(error)) = report.error else {
         panic!("{report:?}");
     };
-    assert!(error.error().unwrap().is_not_found());
+    assert!(error.error().unwrap().is_table_not_found());
     assert_eq!(report.lines, 1);
     options.create_tables = true;
     let report = import(&service, &*lines, &options, report.lines, |_, _| {}).await;

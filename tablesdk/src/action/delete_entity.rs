@@ -75,7 +75,7 @@ impl DeleteEntity {
         let deleted = match change.write(&mut run, self.exactly_once).await {
             Ok(_) => Ok(true),
             // A missing table is an error, a missing entity is not.
-            Err(error) if !error.is_ambiguous() && error.is_no_such_resource() => {
+            Err(error) if !error.is_ambiguous() && error.is_not_found() => {
                 run.note_expected_error(&error);
                 Ok(false)
             }

@@ -15,8 +15,8 @@ pub(crate) async fn delete_table(table: Table) -> Result<bool, Error> {
     let request = request.encode(table.endpoint());
     match table.send(OPERATION, Effect::Write, &request).await {
         // It is gone, most likely by an attempt of ours.
-        Err(error) if error.is_ambiguous() && error.is_not_found() => Ok(true),
-        Err(error) if error.is_not_found() => Ok(false),
+        Err(error) if error.is_ambiguous() && error.is_missing() => Ok(true),
+        Err(error) if error.is_missing() => Ok(false),
         sent => resolve_without_entity(OPERATION, sent, &[StatusCode::NO_CONTENT]).map(|()| true),
     }
 }

@@ -68,7 +68,7 @@ impl<E: TableEntity> GetEntity<E> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Caller`](crate::ErrorKind::Caller) when the closure fails, with its error as the source.
+    /// [`ErrorKind::CalledOff`](crate::ErrorKind::CalledOff) when the closure fails; [`Error::downcast_ref`] returns its error.
     pub fn resolve<T, F>(self, resolve: F) -> ResolveEntity<F>
     where
         F: FnOnce(Stored<DynamicEntity>) -> Result<T, ClosureError> + Send + 'static,
@@ -112,7 +112,7 @@ impl<F> ResolveEntity<F> {
         let (key, read) = read(&self.table, self.key, self.select).await?;
         let resolved = read.map(|(entity, _)| (self.resolve)(entity)).transpose();
         resolved.map_err(|error| {
-            Error::caller(error)
+            Error::called_off(error)
                 .with_operation(OPERATION)
                 .with_key(&key)
         })
@@ -140,7 +140,7 @@ async fn read<E: TableEntity>(
             Err(error) => Err(run.annotate(error).with_key(&key)),
         },
         // A missing table is an error, a missing entity is not.
-        Err(error) if error.is_no_such_resource() => {
+        Err(error) if error.is_not_found() => {
             run.note_expected_error(&error);
             Ok(None)
         }
@@ -155,7 +155,7 @@ pub(super) fn stored<E: TableEntity>(
     etag: Option<ETag>,
 ) -> Result<Stored<E>, Error> {
     let entity = read_entity(content).map_err(Error::response)?;
-    Stored::read(&entity, etag).map_err(Error::response)
+    Stored::read(&entity, etag).map_err(Error::entity)
 }
 
 /// Reads the content and the ETag of an entity, for the operation of that run.

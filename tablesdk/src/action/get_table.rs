@@ -30,7 +30,7 @@ pub(crate) async fn table_exists(table: Table) -> Result<bool, Error> {
             };
             Err(malformed(OPERATION, problem))
         }
-        Err(error) if error.is_not_found() => Ok(false),
+        Err(error) if error.is_missing() => Ok(false),
         Err(error) => Err(error),
     }
 }

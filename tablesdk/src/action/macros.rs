@@ -8,7 +8,9 @@ macro_rules! action {
             type IntoFuture = crate::action::ActionFuture<$lifetime, $output>;
 
             fn into_future(self) -> Self::IntoFuture {
-                Box::pin(self.run())
+                let handle = self.$($handle).+.clone();
+                let running = self.run();
+                Box::pin(async move { running.await.map_err(|error| handle.locate(error)) })
             }
         }
 

@@ -32,7 +32,7 @@ use crate::pipeline::{Effect, OperationRun, Table};
 ///
 /// // An error of the closure calls it off: nothing is written.
 /// let refused = table.modify(key(), |_: &mut Employee| Err("not on a Sunday".into()));
-/// assert_eq!(refused.await.unwrap_err().kind(), ErrorKind::Caller);
+/// assert_eq!(refused.await.unwrap_err().kind(), ErrorKind::CalledOff);
 /// # Ok(())
 /// # }
 /// ```
@@ -101,11 +101,11 @@ where
                 let entity =
                     read_entity(&content).map_err(|error| failed(Error::response(error)))?;
                 let stored = Stored::<E>::read(&entity, etag)
-                    .map_err(|error| failed(Error::response(error)))?;
+                    .map_err(|error| failed(Error::entity(error)))?;
                 let rest = unmodelled(&stored, &entity).map_err(failed)?;
                 (stored, rest)
             };
-            (self.change)(&mut stored).map_err(|error| failed(Error::caller(error)))?;
+            (self.change)(&mut stored).map_err(|error| failed(Error::called_off(error)))?;
             let encoded = encode(&stored, rest).map_err(|error| failed(Error::input(error)))?;
             let if_match = IfMatch::ETag(stored.etag().clone());
             let kind = ChangeKind::Update(Mode::Replace, Some(if_match));

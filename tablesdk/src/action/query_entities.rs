@@ -125,8 +125,8 @@ impl<E: TableEntity> QueryEntities<E> {
     ///
     /// # Errors
     ///
-    /// When the closure fails, reading ends with [`ErrorKind::Caller`](crate::ErrorKind::Caller), the key of the entity, and the
-    /// closure's error as the source.
+    /// When the closure fails, reading ends with [`ErrorKind::CalledOff`](crate::ErrorKind::CalledOff) and the key of the entity;
+    /// [`Error::downcast_ref`] returns the closure's error.
     pub fn resolve<T, F>(self, resolve: F) -> QueryEntities<E, Resolve<F>>
     where
         T: Send + 'static,
@@ -330,7 +330,12 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     }
 
     /// What stays the same from page to page, if it may be sent.
-    fn into_paged(mut self) -> Result<(Arc<PagedQuery<S>>, Pages), Error> {
+    fn into_paged(self) -> Result<(Arc<PagedQuery<S>>, Pages), Error> {
+        let pipeline = self.table.pipeline.clone();
+        self.checked().map_err(|error| pipeline.locate(error))
+    }
+
+    fn checked(mut self) -> Result<(Arc<PagedQuery<S>>, Pages), Error> {
         let filter = mem::replace(&mut self.filter, Ok(None));
         let request = self.request(filter.map_err(|error| error.with_operation(OPERATION))?)?;
         if request.access() == AccessClass::Scan && self.table.pipeline.denies_scans {
@@ -344,7 +349,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     ///
     /// # Errors
     ///
-    /// `TableNotFound`; and [`ErrorKind::Response`](crate::ErrorKind::Response) when an entity is not of this type.
+    /// `TableNotFound`; and [`ErrorKind::Data`](crate::ErrorKind::Data) when an entity is not of this type.
     pub async fn collect(self) -> Result<Vec<S::Item>, Error> {
         self.stream().try_collect().await
     }
@@ -398,7 +403,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
             let (more, next) = page.await?;
             if left.is_some_and(|left| more.len() > left) {
                 // The token would be after items that the caller does not get.
-                return Err(query.fail(TooManyError));
+                return Err(query.fail(Error::response(TooManyError)));
             }
             items.extend(more);
             let is_full = match take {
@@ -426,14 +431,14 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     ///
     /// # Errors
     ///
-    /// As [`collect`](Self::collect); and [`ErrorKind::Response`](crate::ErrorKind::Response) when there are several.
+    /// As [`collect`](Self::collect); and [`ErrorKind::NotUnique`](crate::ErrorKind::NotUnique) when there are several.
     pub async fn one(self) -> Result<Option<S::Item>, Error> {
         let (query, pages) = self.at_most(2).into_paged()?;
         // Whether it succeeds is known after the last page: until then, its operation does not end.
         let mut items = items::<E, S>(&query, pages, false);
         let item = items.try_next().await?;
         match items.try_next().await? {
-            Some(_) => Err(query.fail(SeveralError)),
+            Some(_) => Err(query.fail(Error::not_unique(SeveralError))),
             None => Ok(item),
         }
     }

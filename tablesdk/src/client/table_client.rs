@@ -39,7 +39,7 @@ pub struct TableClient {
 }
 
 impl TableClient {
-    pub(crate) const fn new(pipeline: PipelineHandle, name: String) -> Self {
+    pub(crate) fn new(pipeline: PipelineHandle, name: String) -> Self {
         Self {
             table: Table::new(pipeline, name),
         }
@@ -276,7 +276,7 @@ impl TableClient {
     ///
     /// # Errors
     ///
-    /// `TableNotFound`; and [`ErrorKind::Response`](crate::ErrorKind::Response) when the entity is not of this type.
+    /// `TableNotFound`; and [`ErrorKind::Data`](crate::ErrorKind::Data) when the entity is not of this type.
     pub fn get<E: TableEntity>(&self, key: impl KeyOf<E>) -> GetEntity<E> {
         GetEntity::new(self.table.clone(), key.into_entity_key())
     }
@@ -307,7 +307,7 @@ impl TableClient {
     ///
     /// `TableNotFound`; [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent, for a filter that cannot be sent or
     /// a [scan that is denied](crate::TableServiceClientBuilder::deny_scans); and
-    /// [`ErrorKind::Response`](crate::ErrorKind::Response) when an entity is not of this type.
+    /// [`ErrorKind::Data`](crate::ErrorKind::Data) when an entity is not of this type.
     pub fn query<E: TableEntity>(&self) -> QueryEntities<E> {
         QueryEntities::new(self.table.clone())
     }
@@ -603,7 +603,7 @@ impl TableClient {
     ///
     /// `ResourceNotFound`, `TableNotFound`. `UpdateConditionNotSatisfied` when other clients wrote the entity in every
     /// [round](Modify::rounds), until the 16 rounds (the default) or the [deadline](crate::RetryPolicy::deadline) for all rounds
-    /// were used up. [`ErrorKind::Caller`](crate::ErrorKind::Caller) when the closure fails, with its error as the source.
+    /// were used up. [`ErrorKind::CalledOff`](crate::ErrorKind::CalledOff) when the closure fails; [`Error::downcast_ref`] returns its error.
     /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the change may have been written.
     pub fn modify<E, F>(&self, key: impl KeyOf<E>, change: F) -> Modify<E, F>
     where

@@ -186,6 +186,19 @@ pub enum EntityProblem {
 }
 
 impl EntityProblem {
+    /// Whether it is about the key or the version, which every entity of the service has, whatever its type.
+    pub(crate) fn is_of_response(&self) -> bool {
+        let property = match self {
+            Self::NoETag => return true,
+            Self::DuplicateProperty { property } | Self::MissingProperty { property, .. } => {
+                property.as_str()
+            }
+            Self::Payload { error, .. } => error.name(),
+            _ => return false,
+        };
+        ["PartitionKey", "RowKey", "Timestamp"].contains(&property)
+    }
+
     pub(super) fn duplicate(property: &str) -> Self {
         Self::DuplicateProperty {
             property: property.to_owned(),

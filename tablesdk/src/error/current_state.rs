@@ -92,7 +92,7 @@ impl CurrentEntity {
     /// When it is not of that type.
     pub fn read<E: TableEntity>(&self) -> Result<Stored<E>, Error> {
         let entity = read_entity(&self.content).map_err(Error::response)?;
-        Stored::read(&entity, Some(self.etag.clone())).map_err(Error::response)
+        Stored::read(&entity, Some(self.etag.clone())).map_err(Error::entity)
     }
 }
 

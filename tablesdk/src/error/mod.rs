@@ -2,10 +2,13 @@
 
 use std::error::Error as StdError;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::StatusCode;
-use tablesdk_protocol::{EntityKey, ErrorCode, ServiceError, TransportError};
+use tablesdk_protocol::{Endpoint, EntityKey, ErrorCode, ServiceError, TransportError};
+
+use crate::entity::EntityError;
 
 mod current_state;
 
@@ -41,6 +44,8 @@ pub struct Error(Box<Inner>);
 struct Inner {
     kind: ErrorKind,
     operation: Option<&'static str>,
+    endpoint: Option<Endpoint>,
+    table: Option<Arc<str>>,
     key: Option<EntityKey>,
     request_id: Option<String>,
     source: Source,
@@ -83,22 +88,27 @@ enum Source {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The closure of [`modify`](crate::TableClient::modify) failed: the source is its error. Nothing was written.
-    Caller,
+    /// The closure that was given to the operation, such as that of [`modify`](crate::TableClient::modify), returned an error:
+    /// [`Error::downcast_ref`] returns it. Nothing was written.
+    CalledOff,
     /// A connection string, endpoint or credential cannot be used.
     Configuration,
-    /// The [credential](crate::credential::TokenCredential) gave no token: the source is its error. The request that needed the token
-    /// was not sent.
+    /// The [credential](crate::credential::TokenCredential) gave no token: [`Error::downcast_ref`] returns its error. The request
+    /// that needed the token was not sent.
     Credential,
+    /// An entity in a response does not fit the requested type, such as a struct with a field of another type. An operation that
+    /// reads before it writes, such as `modify`, ended at the read.
+    Data,
     /// A name, key, value or filter breaks a rule of the service. Nothing was sent.
     Input,
+    /// [`one`](crate::action::QueryEntities::one) found several entities.
+    NotUnique,
     /// A write was sent, and its outcome is ambiguous: no response arrived, or the response to a retry does not show whose write
     /// took effect, or a success response lacks what every response of the service has. The write may or may not have been carried
     /// out: [`Error::current`] returns the current state of the entity.
     OutcomeUnknown,
-    /// The service's response cannot be read, or an entity in it is not of the requested type. A write that ends with this error
-    /// was carried out; only its result cannot be returned. An operation that reads before it writes, such as `modify`, may have
-    /// ended at the read.
+    /// The service's response cannot be read. A write that ends with this error was carried out; only its result cannot be
+    /// returned. An operation that reads before it writes, such as `modify`, may have ended at the read.
     Response,
     /// The service responded with an error, or another component, such as a proxy, responded in its place. In the second case there
     /// is a [`status`](Error::status) and no [`code`](Error::code).
@@ -125,8 +135,23 @@ impl Error {
         Self::new(ErrorKind::Response, Source::Other(source.into()))
     }
 
-    pub(crate) fn caller(source: Box<dyn StdError + Send + Sync>) -> Self {
-        Self::new(ErrorKind::Caller, Source::Other(source))
+    /// What is wrong with an entity of a response. Without a key or a version it is no entity of the service.
+    pub(crate) fn entity(error: EntityError) -> Self {
+        let kind = if error.problem().is_of_response() {
+            ErrorKind::Response
+        } else {
+            ErrorKind::Data
+        };
+        Self::new(kind, Source::Other(error.into()))
+    }
+
+    pub(crate) fn not_unique(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self::new(ErrorKind::NotUnique, Source::Other(source.into()))
+    }
+
+    /// What a closure of the caller returned.
+    pub(crate) fn called_off(source: Box<dyn StdError + Send + Sync>) -> Self {
+        Self::new(ErrorKind::CalledOff, Source::Other(source))
     }
 
     pub(crate) fn credential(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
@@ -198,6 +223,15 @@ impl Error {
         self
     }
 
+    /// Adds where the operation took place, unless the error says so already.
+    pub(crate) fn with_place(mut self, endpoint: &Endpoint, table: Option<&Arc<str>>) -> Self {
+        if self.0.endpoint.is_none() {
+            self.0.endpoint = Some(endpoint.clone());
+            self.0.table = table.cloned();
+        }
+        self
+    }
+
     pub(crate) fn with_key(mut self, key: &EntityKey) -> Self {
         self.0.key.get_or_insert_with(|| key.clone());
         self
@@ -212,6 +246,8 @@ impl Error {
         Self(Box::new(Inner {
             kind,
             operation: None,
+            endpoint: None,
+            table: None,
             key: None,
             request_id: None,
             source,
@@ -231,6 +267,17 @@ impl Error {
     /// The operation that failed, such as `insert entity`.
     pub fn operation(&self) -> Option<&'static str> {
         self.0.operation
+    }
+
+    /// The table that the operation was about, where it was about one.
+    pub fn table(&self) -> Option<&str> {
+        self.0.table.as_deref()
+    }
+
+    /// The URL of the account that the operation was about, such as `https://acct.table.core.windows.net`. It is absent before
+    /// there is a client, such as in the error of a connection string.
+    pub fn endpoint(&self) -> Option<&Endpoint> {
+        self.0.endpoint.as_ref()
     }
 
     /// The entity that the operation was about, where it was about one.
@@ -283,19 +330,34 @@ impl Error {
         self.0.request_id.as_deref()
     }
 
-    /// The service responded that the entity or table does not exist. A proxy's 404 does not count.
+    /// The service responded that the entity does not exist. For a missing table, [`is_table_not_found`](Self::is_table_not_found)
+    /// is true, and not this. A proxy's 404 does not count.
     pub fn is_not_found(&self) -> bool {
-        self.is_service_response(StatusCode::NOT_FOUND)
-    }
-
-    /// The entity does not exist, but its table does; or a table that was to be deleted does not exist.
-    pub(crate) fn is_no_such_resource(&self) -> bool {
-        let code = self.code();
-        self.is_not_found()
+        self.is_missing()
             && matches!(
-                code,
+                self.code(),
                 Some(ErrorCode::ResourceNotFound | ErrorCode::EntityNotFound)
             )
+    }
+
+    /// The service responded that the table does not exist. A proxy's 404 does not count.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/employees.md")]
+    /// let misspelled = service.table("Employes");
+    /// let error = misspelled.get::<Employee>(Employee::key("Sales", "1")).await.unwrap_err();
+    /// assert!(error.is_table_not_found() && !error.is_not_found());
+    /// assert_eq!(error.table(), Some("Employes"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn is_table_not_found(&self) -> bool {
+        self.is_missing() && self.code() == Some(&ErrorCode::TableNotFound)
+    }
+
+    /// The service responded that something does not exist: the entity, its table, or a table that was to be deleted.
+    pub(crate) fn is_missing(&self) -> bool {
+        self.is_service_response(StatusCode::NOT_FOUND)
     }
 
     /// The entity or table exists already, or the table is being deleted.
@@ -324,6 +386,37 @@ impl Error {
         matches!(self.0.source, Source::Timeout(_))
     }
 
+    /// The first cause that is a `T`, such as the error that the closure of [`modify`](crate::TableClient::modify) returned.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/employees.md")]
+    /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+    /// #[derive(Debug, PartialEq)]
+    /// struct Retired;
+    /// # impl std::fmt::Display for Retired {
+    /// #     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    /// #         f.write_str("the employee has retired")
+    /// #     }
+    /// # }
+    /// impl std::error::Error for Retired {}
+    ///
+    /// let key = Employee::key("Sales", "1");
+    /// let error = table.modify(key, |_: &mut Employee| Err(Retired.into())).await.unwrap_err();
+    /// assert_eq!(error.downcast_ref(), Some(&Retired));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn downcast_ref<T: StdError + 'static>(&self) -> Option<&T> {
+        let mut cause = self.source();
+        while let Some(error) = cause {
+            if let Some(found) = error.downcast_ref() {
+                return Some(found);
+            }
+            cause = error.source();
+        }
+        None
+    }
+
     /// The service may or may not have carried out the write.
     pub fn is_outcome_unknown(&self) -> bool {
         self.kind() == ErrorKind::OutcomeUnknown
@@ -337,10 +430,12 @@ impl Error {
             Source::Timeout(_) => "timeout",
             Source::Transport(_) => "transport",
             Source::Message(_) | Source::Other(_) => match self.kind() {
-                ErrorKind::Caller => "caller",
+                ErrorKind::CalledOff => "called_off",
                 ErrorKind::Configuration => "configuration",
                 ErrorKind::Credential => "credential",
+                ErrorKind::Data => "data",
                 ErrorKind::Input => "input",
+                ErrorKind::NotUnique => "not_unique",
                 ErrorKind::OutcomeUnknown
                 | ErrorKind::Response
                 | ErrorKind::Service
@@ -410,9 +505,11 @@ impl fmt::Display for Error {
             Source::Service(error) => fmt::Display::fmt(error, f)?,
             Source::Transport(_) => f.write_str("no response from the service")?,
             Source::Other(_) => f.write_str(match kind {
-                ErrorKind::Caller => "the closure returned an error",
+                ErrorKind::CalledOff => "the closure returned an error",
                 ErrorKind::Configuration => "the client cannot be built",
                 ErrorKind::Credential => "the credential gave no token",
+                ErrorKind::Data => "the entity does not fit the type",
+                ErrorKind::NotUnique => "the result is not unique",
                 ErrorKind::OutcomeUnknown | ErrorKind::Response | ErrorKind::Transport => {
                     "the response cannot be read"
                 }

@@ -18,6 +18,8 @@ use crate::error::Error;
 #[derive(Clone)]
 pub(crate) struct PipelineHandle {
     pipeline: Arc<Pipeline>,
+    /// The table that the call is about.
+    table: Option<Arc<str>>,
     /// Instead of the policy of the client.
     pub(crate) retry: Option<RetryPolicy>,
     /// Instead of the deadline of either policy.
@@ -28,9 +30,21 @@ impl PipelineHandle {
     pub(crate) fn new(pipeline: Pipeline) -> Self {
         Self {
             pipeline: Arc::new(pipeline),
+            table: None,
             retry: None,
             deadline: None,
         }
+    }
+
+    /// The handle of the calls about a table.
+    pub(super) fn of_table(mut self, name: &Arc<str>) -> Self {
+        self.table = Some(Arc::clone(name));
+        self
+    }
+
+    /// Adds the endpoint and the table to an error.
+    pub(crate) fn locate(&self, error: Error) -> Error {
+        error.with_place(&self.endpoint, self.table.as_ref())
     }
 
     pub(super) fn policy(&self) -> &RetryPolicy {

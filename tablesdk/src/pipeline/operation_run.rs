@@ -72,9 +72,10 @@ impl<'p> OperationRun<'p> {
         self.span.report.operation
     }
 
-    /// Adds to an error the operation, and the attempts and the time until now.
+    /// Adds to an error the operation, its endpoint and table, and the attempts and the time until now.
     pub(crate) fn annotate(&self, error: Error) -> Error {
-        error
+        self.pipeline
+            .locate(error)
             .with_operation(self.operation())
             .with_attempts(self.attempts, self.deadline.elapsed())
     }

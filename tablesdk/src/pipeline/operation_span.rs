@@ -68,8 +68,8 @@ pub struct OperationReport {
     /// not count.
     pub duration: Duration,
     /// The error of the operation as a whole, if there is one: the service's code, the status of a response that is not the
-    /// service's, `timeout`, `transport`, `credential`, `response` for a response that cannot be read, `caller` for a closure that
-    /// failed, or `cancelled` when its future or its stream was dropped while a request was in flight. A stream that is dropped
+    /// service's, `timeout`, `transport`, `credential`, `response` for a response that cannot be read, `data` for an entity
+    /// that does not fit the type, `not_unique`, `called_off` for a closure that failed, or `cancelled` when its future or its stream was dropped while a request was in flight. A stream that is dropped
     /// between its pages has no error. Codes for something that does not exist, already exists or was changed are reported here as
     /// well.
     pub error: Option<String>,
@@ -221,6 +221,14 @@ impl PagedOperation {
         }
     }
 
+    /// Adds to an error the attempts and the time of all requests so far.
+    pub(crate) fn annotate(&self, error: Error) -> Error {
+        match &*self.paused() {
+            Some(span) => error.with_attempts(span.report.attempts, span.report.duration),
+            None => error,
+        }
+    }
+
     pub(super) fn pause(&self, mut span: OperationSpan) {
         span.pause();
         *self.paused() = Some(span);
@@ -271,5 +279,5 @@ impl fmt::Debug for OperationSpan {
 
 /// Errors that something is missing, exists already or has changed are results that callers ask for.
 fn is_expected(error: &Error) -> bool {
-    error.is_not_found() || error.is_conflict() || error.is_precondition_failed()
+    error.is_missing() || error.is_conflict() || error.is_precondition_failed()
 }

@@ -1,5 +1,7 @@
 //! A table of an account, as the operations on it see it.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::{Request, Response};
 use tablesdk_protocol::{Endpoint, TableName};
@@ -11,12 +13,16 @@ use crate::error::Error;
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     pub(crate) pipeline: PipelineHandle,
-    name: String,
+    name: Arc<str>,
 }
 
 impl Table {
-    pub(crate) const fn new(pipeline: PipelineHandle, name: String) -> Self {
-        Self { pipeline, name }
+    pub(crate) fn new(pipeline: PipelineHandle, name: String) -> Self {
+        let name = Arc::from(name);
+        Self {
+            pipeline: pipeline.of_table(&name),
+            name,
+        }
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -29,7 +35,7 @@ impl Table {
 
     /// The name, if it is one, for a request of that operation.
     pub(crate) fn checked_name(&self, operation: &'static str) -> Result<TableName, Error> {
-        let name = TableName::new(self.name.as_str());
+        let name = TableName::new(self.name());
         name.map_err(|error| Error::input(error).with_operation(operation))
     }
 

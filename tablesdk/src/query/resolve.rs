@@ -41,6 +41,6 @@ where
 
     fn read(&self, entity: &JsonEntity<'_>) -> Result<T, SelectionError> {
         let row = Stored::read(entity, None)?;
-        (self.resolve)(row).map_err(SelectionError::Caller)
+        (self.resolve)(row).map_err(SelectionError::CalledOff)
     }
 }

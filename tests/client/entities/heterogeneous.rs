@@ -169,7 +169,7 @@ on_both_transports! {
         let table = subject.table().await;
         company(&table).await;
         let error = table.get::<Employee>(("Sales", "2")).await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Response);
+        assert_eq!(error.kind(), ErrorKind::Data);
         assert_eq!(error.key().unwrap().row_key().as_str(), "2");
         let text = format!("{error:?}");
         assert!(text.contains("the entity is a \"Contractor\" by its property \"EntityType\", expected \"Employee\""), "{text}");
@@ -412,7 +412,7 @@ on_both_transports! {
             if row.properties().get("title").is_some() { Ok(()) } else { Err("not a department".into()) }
         });
         let error = refused.collect().await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Caller);
+        assert_eq!(error.kind(), ErrorKind::CalledOff);
         assert_eq!(error.key().unwrap().row_key().as_str(), "1");
         assert!(format!("{error:?}").ends_with("not a department"), "{error:?}");
 
@@ -421,7 +421,7 @@ on_both_transports! {
         assert_eq!(name.as_deref(), Some("Ada"));
         assert!(get("7").resolve(|_| Ok(())).await.unwrap().is_none());
         let error = get("1").resolve::<(), _>(|_| Err("no".into())).await.unwrap_err();
-        assert_eq!((error.kind(), error.key().is_some()), (ErrorKind::Caller, true));
+        assert_eq!((error.kind(), error.key().is_some()), (ErrorKind::CalledOff, true));
     }
 }
 

@@ -48,7 +48,7 @@ on_both_transports! {
         let table = subject.service.table("Nowhere");
         let error = table.access_policy().await.unwrap_err();
         assert_eq!(error.code(), Some(&ErrorCode::TableNotFound));
-        assert!(table.set_access_policy([]).await.unwrap_err().is_not_found());
+        assert!(table.set_access_policy([]).await.unwrap_err().is_table_not_found());
     }
 
     async fn service_properties_have_initial_values(subject: Subject) {

@@ -200,7 +200,7 @@ async fn partitions_are_read_in_parallel() {
         let query = missing.query::<DynamicEntity>().partitions(["a", "b"]);
         let query = if in_order { query.in_order() } else { query };
         let mut items = query.stream();
-        assert!(items.try_next().await.unwrap_err().is_not_found());
+        assert!(items.try_next().await.unwrap_err().is_table_not_found());
         assert!(
             items.try_next().await.unwrap().is_none(),
             "it ends with its first error"
@@ -256,7 +256,7 @@ on_both_transports! {
         assert_eq!(query("1").delete_all().await.unwrap().progress().written, 1);
         let missing = subject.service.table("Missing");
         let one = missing.query::<Employee>().partition("Sales").filter(|e| e.id.eq("1"));
-        assert!(one.collect().await.unwrap_err().is_not_found());
+        assert!(one.collect().await.unwrap_err().is_table_not_found());
     }
 }
 

@@ -82,10 +82,10 @@ on_both_transports! {
         assert!(rows.try_next().await.unwrap().is_none(), "the stream ends after its error");
 
         let error = table.get(Employee::key("Sales", "001")).await.unwrap_err();
-        assert_eq!(error.kind(), tablesdk::ErrorKind::Response);
+        assert_eq!(error.kind(), tablesdk::ErrorKind::Data);
         assert_eq!(
             format!("{error:?}"),
-            "get entity (\"Sales\", \"001\"): the response cannot be read: property \"Age\": expected Edm.Int32, found Edm.String"
+            "get entity (\"Sales\", \"001\"): the entity does not fit the type: property \"Age\": expected Edm.Int32, found Edm.String"
         );
         table.upsert_replace(&Employee::new("001", "x", 1)).await.unwrap();
         let error = table.query::<Other>().select(|e| e.age).collect().await.unwrap_err();

@@ -70,7 +70,8 @@ on_both_transports! {
         assert!(error.is_not_found(), "{error:?}");
         table.insert(&Employee::new("1", "Ada", 0)).await.unwrap();
         let error = table.modify(key(), called(Err("too late"))).await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Caller);
+        assert_eq!(error.kind(), ErrorKind::CalledOff);
+        assert_eq!(error.attempts(), 1, "the read");
         assert!(format!("{error:?}").ends_with("the closure returned an error: too late"), "{error:?}");
         let error = table.modify(key(), called(Ok(()))).rounds(0).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Input);
@@ -153,7 +154,8 @@ on_both_transports! {
         assert!(query().exists().await.unwrap());
         assert!(!query().take(0).exists().await.unwrap());
         assert_eq!(query().first().await.unwrap().unwrap().age, 10);
-        assert_eq!(query().one().await.unwrap_err().kind(), ErrorKind::Response);
+        let error = query().one().await.unwrap_err();
+        assert_eq!((error.kind(), error.attempts()), (ErrorKind::NotUnique, 1), "{error:?}");
         let one = query().filter(|e| e.age.eq(12)).select(|e| e.id);
         assert_eq!(one.one().await.unwrap().as_deref(), Some("12"));
         assert_eq!(query().take(1).one().await.unwrap().unwrap().age, 10);

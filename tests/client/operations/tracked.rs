@@ -121,7 +121,7 @@ on_both_transports! {
         assert_eq!(fresh, table.get(key()).await.unwrap().unwrap(), "tracking is no part of the value");
         assert!(table.get(Employee::key("Sales", "2")).tracked().await.unwrap().is_none());
         let missing = subject.service.table("Missing");
-        assert!(missing.get(key()).tracked().await.unwrap_err().is_not_found());
+        assert!(missing.get(key()).tracked().await.unwrap_err().is_table_not_found());
         assert_eq!(missing.get::<Employee>(("a/b", "1")).tracked().await.unwrap_err().kind(), ErrorKind::Input);
     }
 

@@ -126,15 +126,36 @@ on_both_transports! {
         let mut stored = table.insert(&Employee::ada()).await.unwrap();
         for error in [
             missing.get(Employee::key("Sales", "1")).await.unwrap_err(),
+            missing.get(Employee::key("Sales", "1")).tracked().await.unwrap_err(),
+            missing.get_many([Employee::key("Sales", "1")]).await.unwrap_err(),
+            missing.patch(Employee::key("Sales", "1")).set(|e| e.age, 1).await.unwrap_err(),
+            missing.modify(Employee::key("Sales", "1"), |_: &mut Employee| Ok(())).await.unwrap_err(),
+            missing.batch("Sales").delete(("Sales", "1")).await.unwrap_err(),
+            missing.insert(&Employee::ada()).exactly_once().await.unwrap_err(),
+            missing.delete(Employee::key("Sales", "1")).exactly_once().await.unwrap_err(),
+            missing.replace_unconditional(&Employee::ada()).await.unwrap_err(),
+            missing.access_policy().await.unwrap_err(),
             missing.delete(Employee::key("Sales", "1")).await.unwrap_err(),
             missing.delete_stored(&stored).await.unwrap_err(),
             missing.insert(&Employee::ada()).await.unwrap_err(),
             missing.replace(&mut stored).await.unwrap_err(),
             missing.upsert_merge(&Employee::ada()).await.unwrap_err(),
             missing.query::<Employee>().collect().await.unwrap_err(),
+            missing.query::<Employee>().one().await.unwrap_err(),
+            missing.query::<Employee>().first().await.unwrap_err(),
+            missing.query::<Employee>().count().await.unwrap_err(),
+            missing.query::<Employee>().exists().await.unwrap_err(),
+            missing.query::<Employee>().page(None).await.unwrap_err(),
+            missing.query::<Employee>().filter(|e| e.id.eq("1")).partition("Sales").one().await.unwrap_err(),
+            missing.sweep_markers("Sales").await.unwrap_err(),
         ] {
             assert_eq!(error.code(), Some(&ErrorCode::TableNotFound), "{error}");
+            assert!(error.is_table_not_found() && !error.is_not_found(), "{error}");
+            assert_eq!(error.table(), Some("Missing"), "{error}");
+            assert_eq!(error.endpoint(), Some(subject.service.endpoint()), "{error}");
         }
+        assert!(!missing.table_exists().await.unwrap());
+        assert!(!missing.delete_table().await.unwrap());
     }
 
     async fn every_write_returns_a_new_etag(subject: Subject) {

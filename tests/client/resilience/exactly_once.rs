@@ -461,7 +461,7 @@ async fn old_markers_are_cleaned_up() {
     assert_eq!(clean_up("Legal").await.unwrap(), 1);
     assert_eq!(table.query::<Employee>().count().await.unwrap(), 6);
     let error = service.table("Missing").sweep_markers("Sales").await;
-    assert!(error.unwrap_err().is_not_found());
+    assert!(error.unwrap_err().is_table_not_found());
     let error = clean_up("a/b").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Input);
 }

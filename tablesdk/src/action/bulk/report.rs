@@ -158,7 +158,7 @@ impl fmt::Display for BulkFailure {
 ///
 /// let employees = (0..250).map(|id| Employee::new("Sales", &id.to_string(), "Ada"));
 /// let error = service.table("Nowhere").bulk().insert(stream::iter(employees)).await.unwrap_err();
-/// assert!(error.error().is_some_and(|error| error.is_not_found()), "the table is missing");
+/// assert!(error.error().is_some_and(|error| error.is_table_not_found()), "it does not exist");
 /// assert_eq!(error.report().progress().written, 0);
 /// # Ok(())
 /// # }

@@ -230,7 +230,7 @@ fn is_fatal(error: &Error) -> bool {
     // A signature may cover some keys and not others. Then a batch is rejected for one of its changes.
     let is_about_a_change = is_out_of_range(error) && error.batch_index().is_some();
     error.is_denied() && !is_about_a_change
-        || error.is_not_found() && code == Some("TableNotFound")
+        || error.is_table_not_found()
         || error.is_conflict() && code == Some("TableBeingDeleted")
         || error.kind() == ErrorKind::Configuration
 }

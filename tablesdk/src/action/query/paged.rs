@@ -50,13 +50,10 @@ impl<S> PagedQuery<S> {
     }
 
     /// Ends the operation with an error about its responses as a whole.
-    pub(in crate::action) fn fail(
-        &self,
-        problem: impl std::error::Error + Send + Sync + 'static,
-    ) -> Error {
-        let error = Error::response(problem).with_operation(OPERATION);
+    pub(in crate::action) fn fail(&self, error: Error) -> Error {
+        let error = self.operation.annotate(error);
         self.operation.end(Some(&error));
-        error
+        self.table.pipeline.locate(error.with_operation(OPERATION))
     }
 
     /// Reads a page of at most `top` items.
@@ -99,7 +96,7 @@ impl<S> PagedQuery<S> {
         let response = match response {
             Ok(response) => response,
             // A missing table is an error, a missing entity is not.
-            Err(error) if error.is_no_such_resource() => {
+            Err(error) if error.is_not_found() => {
                 run.note_expected_error(&error);
                 return Ok((Vec::new(), None));
             }
@@ -156,11 +153,12 @@ impl<S> PagedQuery<S> {
     }
 }
 
-/// The closure of the caller failed, or the response is not of the expected type.
+/// The closure of the caller failed, or the entity does not fit the type.
 fn unselected(error: SelectionError) -> Error {
     match error {
-        SelectionError::Caller(error) => Error::caller(error),
-        error => Error::response(error),
+        SelectionError::CalledOff(error) => Error::called_off(error),
+        SelectionError::Entity(error) => Error::entity(error),
+        error @ SelectionError::Rows { .. } => Error::input(error),
     }
 }
 

@@ -87,7 +87,7 @@ pub(in crate::action) async fn read_current(
                 Ok(None) | Err(_) => CurrentState::Unread,
             }
         }
-        Err(error) if error.is_not_found() => CurrentState::Missing,
+        Err(error) if error.is_missing() => CurrentState::Missing,
         Err(_) => CurrentState::Unread,
     }
 }

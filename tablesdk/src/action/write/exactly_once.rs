@@ -210,7 +210,7 @@ impl<'t> Marker<'t> {
         let read = get_entity::request(run, Effect::ReadNow, table, &self.key, None);
         let Response { etag, content } = match read.await {
             Ok(response) => response,
-            Err(error) if error.is_no_such_resource() => return None,
+            Err(error) if error.is_not_found() => return None,
             Err(_) => return Some(Outcome::Unknown),
         };
         let Ok(entity) = read_entity(&content) else {

@@ -133,7 +133,7 @@ async fn delete(client: &Table, table: &TableName, key: EntityKey) -> Result<boo
     let request = delete.change.encode(client.endpoint());
     match client.send(OPERATION, Effect::Write, &request).await {
         // Another client deleted it.
-        Err(error) if error.is_no_such_resource() => Ok(error.is_ambiguous()),
+        Err(error) if error.is_not_found() => Ok(error.is_ambiguous()),
         sent => resolve_without_entity(OPERATION, sent, &[StatusCode::NO_CONTENT])
             .map(|()| true)
             .map_err(|error| error.with_key(&delete.key)),

@@ -117,12 +117,12 @@ async fn a_report_agrees_with_the_result_of_the_caller() {
     // A malformed response, a closure that fails, and an operation that is dropped.
     let query = table.query::<Other>().partition("Sales");
     query.collect().await.unwrap_err();
-    reports("query entities", 0, 1, Some("response"));
+    reports("query entities", 0, 1, Some("data"));
     table.get::<Other>(key()).await.unwrap_err();
-    reports("get entity", 1, 1, Some("response"));
+    reports("get entity", 1, 1, Some("data"));
     let fails = |_: &mut Employee| Err("no".into());
     table.modify(key(), fails).await.unwrap_err();
-    reports("modify entity", 1, 1, Some("caller"));
+    reports("modify entity", 1, 1, Some("called_off"));
     faults.plan(Op::Get, [Fault::Hang]);
     let get = table.get::<Employee>(key()).into_future();
     timeout(SECOND, get).await.unwrap_err();
@@ -181,7 +181,7 @@ async fn every_way_to_read_a_query_is_one_operation() {
     assert_eq!(one.unwrap().id, "007");
     reports(1, 1, 1, None);
     query().one().await.unwrap_err();
-    reports(2, 1, 1, Some("response"));
+    reports(2, 1, 1, Some("not_unique"));
     let none = query().filter(|e| e.id.eq("none")).one().await.unwrap();
     assert!(none.is_none());
     reports(0, 0, 1, Some("ResourceNotFound"));
