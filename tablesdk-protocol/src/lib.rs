@@ -11,7 +11,7 @@ pub mod wire;
 pub use auth::{AccessPolicy, SignedIdentifier, SignedIdentifierError, check_signed_identifiers};
 pub use path::continuation;
 pub use path::{Endpoint, InvalidEndpointError, ResourcePath};
-pub use transport::{Delivery, Transport, TransportError, TransportFuture};
+pub use transport::{Delivery, InProcessServer, Transport, TransportError, TransportFuture};
 pub use types::{
     Clock, CorsRule, ETag, EdmType, EntityKey, ErrorCode, GeoReplicationStatus, Guid, IfMatch,
     KeyError, KeyKind, KeyProblem, Logging, Metrics, ParseETagError, ParseGuidError,

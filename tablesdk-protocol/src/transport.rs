@@ -10,6 +10,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{Request, Response};
 
+use crate::auth::SharedKey;
+use crate::path::Endpoint;
+
 /// What [`Transport::send`] returns: a response of any status, or the reason why there is no response.
 pub type TransportFuture<'a> =
     Pin<Box<dyn Future<Output = Result<Response<Bytes>, TransportError>> + Send + 'a>>;
@@ -45,6 +48,21 @@ impl<T: Transport + ?Sized> Transport for Arc<T> {
     fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
         T::send(self, request)
     }
+}
+
+/// A server in this process, which a client reaches without a socket: what a client needs to know of it.
+///
+/// The bundled server implements it. A test may implement it for a server of its own, for instance one that wraps the transport of the
+/// bundled server.
+pub trait InProcessServer {
+    /// The URL of the account.
+    fn endpoint(&self) -> Endpoint;
+
+    /// Name and key of the account.
+    fn credential(&self) -> SharedKey;
+
+    /// A transport that calls the server directly.
+    fn transport(&self) -> Arc<dyn Transport>;
 }
 
 /// The reason why a request has no response, and whether the service may have received it.

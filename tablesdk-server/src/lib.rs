@@ -16,8 +16,8 @@
 //! # }
 //! ```
 //!
-//! [`TableServer::in_process`] needs no socket: clients send requests through [`TableServer::transport`]. This also works while
-//! tokio's time is paused.
+//! [`TableServer::in_process`] needs no socket: with `tablesdk`, a client of it is `TableServiceClient::in_process(&server)`. Any code
+//! sends requests through [`TableServer::transport`]. This also works while tokio's time is paused.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
@@ -91,6 +91,6 @@ pub use storage::Durability;
 // The types of the public API, so that a test needs only this crate. They are the same types as in `tablesdk`.
 pub use tablesdk_protocol::auth::{InvalidKeyError, SharedKey};
 pub use tablesdk_protocol::{
-    Clock, ParseTimestampError, Timestamp, TimestampRangeError, Transport, TransportError,
-    TransportFuture,
+    Clock, InProcessServer, ParseTimestampError, Timestamp, TimestampRangeError, Transport,
+    TransportError, TransportFuture,
 };

@@ -80,7 +80,7 @@ macro_rules! on_both_transports {
 
 /// A client of a server, without a socket.
 pub fn client(server: &TableServer) -> TableServiceClient {
-    client_with(server, |builder| builder)
+    TableServiceClient::in_process(server)
 }
 
 /// A client of a server, without a socket unless `configure` sets another transport.
@@ -88,10 +88,7 @@ pub fn client_with(
     server: &TableServer,
     configure: impl FnOnce(TableServiceClientBuilder) -> TableServiceClientBuilder,
 ) -> TableServiceClient {
-    let builder = TableServiceClient::builder(server.endpoint())
-        .credential(server.credential())
-        .transport(server.transport());
-    let service = configure(builder).build();
+    let service = configure(TableServiceClientBuilder::in_process(server)).build();
     service.expect("the client is configured correctly")
 }
 

@@ -188,10 +188,10 @@ fn paths_are_found_in_code() {
 fn modules_of_the_protocol_use_only_modules_below_them() {
     let table: &[Layer] = &[
         ("types", &[]),
-        ("transport", &[]),
         ("filter", &["types"]),
         ("path", &["types"]),
         ("auth", &["path", "types"]),
+        ("transport", &["auth", "path"]),
         ("wire", &["auth", "path", "types"]),
         ("operation", &["auth", "filter", "path", "types", "wire"]),
     ];

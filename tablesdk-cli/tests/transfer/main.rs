@@ -10,7 +10,7 @@ mod pages;
 
 use std::collections::BTreeMap;
 
-use tablesdk::{DynamicEntity, Stored, TableServiceClient, Value};
+use tablesdk::{DynamicEntity, Stored, TableServiceClient, TableServiceClientBuilder, Value};
 use tablesdk_cli::import::{Mode, WriteOptions, import};
 use tablesdk_cli::lines::Line;
 use tablesdk_cli::pages::TablePages;
@@ -24,8 +24,7 @@ fn client_with<T: tablesdk::transport::Transport + 'static>(
     server: &TableServer,
     transport: T,
 ) -> TableServiceClient {
-    TableServiceClient::builder(server.endpoint())
-        .credential(server.credential())
+    TableServiceClientBuilder::in_process(server)
         .transport(transport)
         .retry(tablesdk::RetryPolicy::none())
         .build()

@@ -111,6 +111,11 @@ impl Engine {
         self.storage.closed()
     }
 
+    /// Whether the tables survive the process.
+    pub(crate) fn is_persistent(&self) -> bool {
+        self.storage.is_persistent()
+    }
+
     /// The permit for a read that may wait for a disk on a separate thread; `None` if there is no disk, or if enough threads wait.
     #[cfg(feature = "durable")]
     pub(crate) fn disk_permit(&self) -> Option<SemaphorePermit<'_>> {

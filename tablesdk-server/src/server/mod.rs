@@ -10,14 +10,16 @@ mod open_files;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::uri::Scheme;
 use http::{HeaderValue, Method, Request, StatusCode};
 use tablesdk_protocol::auth::SharedKey;
-use tablesdk_protocol::{ErrorCode, Transport, TransportError, TransportFuture};
+use tablesdk_protocol::{
+    Endpoint, ErrorCode, InProcessServer, Transport, TransportError, TransportFuture,
+};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -36,8 +38,10 @@ use crate::time::time_limit::Timer;
 
 /// A table server in this process, with a listening socket or without one.
 ///
-/// Dropping it stops the server at once and frees its port; [`TableServer::shutdown`] first completes the requests in flight. In
-/// both cases, tables in memory are lost, and tables in a data directory are available to the next server that opens it.
+/// Dropping it closes the server's connections at once and frees its port; [`TableServer::shutdown`] first completes the requests in
+/// flight. Tables in a data directory are then available to the next server that opens it. Tables in memory are lost after a
+/// shutdown. After a drop, they are lost with the last [transport](TableServer::transport) of the server: a client without a socket
+/// keeps its server.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -54,6 +58,8 @@ pub struct TableServer {
     account: SharedKey,
     endpoint: String,
     service: Arc<Service>,
+    /// What the transports of this server share.
+    in_process: Reachable,
     stopping: watch::Sender<bool>,
     listener: Option<Listener>,
     admin: Option<Admin>,
@@ -113,11 +119,11 @@ impl TableServer {
         self.account.clone()
     }
 
-    /// A transport that sends requests to this server without a socket. It works for servers with and without a socket.
+    /// A transport that sends requests to this server without a socket. It works for servers with and without a socket. A transport
+    /// keeps tables in memory when the `TableServer` is dropped; a server with a data directory ends then.
     pub fn transport(&self) -> InProcess {
         InProcess {
-            service: Arc::downgrade(&self.service),
-            stopping: self.stopping.subscribe(),
+            service: self.in_process.clone(),
         }
     }
 
@@ -157,6 +163,7 @@ impl TableServer {
     ///   seconds later. The data directory is then closed when that request ends.
     pub async fn shutdown(mut self) -> io::Result<()> {
         self.stopping.send_replace(true);
+        self.in_process.close();
         let drained = match self.listener.take() {
             Some(listener) => listener.drained().await,
             None => Ok(()),
@@ -230,10 +237,12 @@ impl TableServer {
     }
 
     fn new(scheme: &str, authority: &str, account: SharedKey, service: Service) -> Self {
+        let service = Arc::new(service);
         Self {
             endpoint: format!("{scheme}://{authority}/{}", account.account()),
             account,
-            service: Arc::new(service),
+            in_process: Reachable::new(&service),
+            service,
             stopping: watch::Sender::new(false),
             listener: None,
             admin: None,
@@ -248,8 +257,27 @@ fn first_account(options: &Options) -> SharedKey {
 
 impl Drop for TableServer {
     fn drop(&mut self) {
-        // Notifies transports that outlive the server. The listener stops itself.
         self.stopping.send_replace(true);
+        // The listener stops itself. A data directory must be free for the next server, even if a transport lives on.
+        if self.service.is_persistent() {
+            self.in_process.close();
+        }
+    }
+}
+
+/// A client of this server needs no socket: see `TableServiceClient::in_process` of `tablesdk`.
+impl InProcessServer for TableServer {
+    fn endpoint(&self) -> Endpoint {
+        let endpoint = self.endpoint.parse();
+        endpoint.expect("the account's name was checked, and the authority is that of an address")
+    }
+
+    fn credential(&self) -> SharedKey {
+        self.credential()
+    }
+
+    fn transport(&self) -> Arc<dyn Transport> {
+        Arc::new(self.transport())
     }
 }
 
@@ -263,21 +291,45 @@ impl fmt::Debug for TableServer {
 
 /// Sends requests to a [`TableServer`] without a socket; returned by [`TableServer::transport`].
 ///
-/// The server receives the same requests as over a socket. A request to an `https` URL counts as encrypted. After the server has
-/// stopped, every request fails as not sent. A transport is cheap to clone.
+/// The server receives the same requests as over a socket. A request to an `https` URL counts as encrypted. A transport is cheap to
+/// clone.
+///
+/// It keeps the server's tables in memory, also when the [`TableServer`] is dropped. After a [shutdown](TableServer::shutdown), and
+/// after the drop of a server with a data directory, every request fails as not sent.
 #[derive(Clone)]
 pub struct InProcess {
-    service: Weak<Service>,
-    stopping: watch::Receiver<bool>,
+    service: Reachable,
+}
+
+/// The service, until transports must not use it any more.
+#[derive(Clone)]
+struct Reachable(Arc<Mutex<Option<Arc<Service>>>>);
+
+impl Reachable {
+    fn new(service: &Arc<Service>) -> Self {
+        Self(Arc::new(Mutex::new(Some(Arc::clone(service)))))
+    }
+
+    fn get(&self) -> Option<Arc<Service>> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn close(&self) {
+        let service = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // Without the lock: closing the storage takes a moment.
+        drop(service);
+    }
 }
 
 impl Transport for InProcess {
     fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
         Box::pin(async move {
-            let service = self.service.upgrade();
-            let Some(service) = service.filter(|_| !*self.stopping.borrow()) else {
+            let Some(service) = self.service.get() else {
                 return Err(TransportError::not_sent(
-                    "the server in this process has stopped",
+                    "the server in this process has stopped: it was shut down, or it has a data directory and was dropped",
                 ));
             };
             let (mut head, body) = request.into_parts();

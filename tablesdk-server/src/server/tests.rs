@@ -338,26 +338,61 @@ async fn errors_name_the_taken_port() {
 }
 
 #[tokio::test]
-async fn transports_of_ended_servers_report_it() {
+async fn transports_keep_tables_in_memory() {
+    for server in [
+        TableServer::in_process(),
+        TableServer::start().await.unwrap(),
+    ] {
+        let transport = server.transport();
+        let uri = format!("{}/Tables", server.endpoint());
+        drop(server);
+        let response = transport.send(get(uri)).await.unwrap();
+        assert!(response.status().is_client_error(), "it is not signed");
+    }
+}
+
+#[tokio::test]
+async fn the_last_transport_ends_a_server_in_memory() {
     let server = TableServer::in_process();
+    let service = Arc::downgrade(&server.service);
+    let transports = [server.transport(), server.transport()];
+    drop(server);
+    assert_ne!(service.strong_count(), 0);
+    drop(transports);
+    assert_eq!(service.strong_count(), 0);
+}
+
+#[cfg(feature = "durable")]
+#[tokio::test]
+async fn transports_do_not_keep_a_data_directory() {
+    let directory = tempfile::tempdir().unwrap();
+    let open = || {
+        let builder = TableServer::builder().data(directory.path(), crate::Durability::Relaxed);
+        builder.in_process()
+    };
+    let server = open().unwrap();
     let transport = server.transport();
     let uri = format!("{}/Tables", server.endpoint());
-    let response = transport.send(get(uri.clone())).await.unwrap();
-    assert!(response.status().is_client_error());
+    assert!(transport.send(get(uri.clone())).await.is_ok());
     drop(server);
     let error = transport.send(get(uri)).await.unwrap_err();
     assert_eq!(error.delivery(), Delivery::NotSent);
+    drop(open().unwrap());
 }
 
 #[tokio::test]
 async fn transports_end_with_the_shutdown() {
-    let server = TableServer::start().await.unwrap();
-    let transport = server.transport();
-    let uri = format!("{}/Tables", server.endpoint());
-    assert!(transport.send(get(uri.clone())).await.is_ok());
-    server.shutdown().await.unwrap();
-    let error = transport.send(get(uri)).await.unwrap_err();
-    assert_eq!(error.delivery(), Delivery::NotSent);
+    for server in [
+        TableServer::in_process(),
+        TableServer::start().await.unwrap(),
+    ] {
+        let transport = server.transport();
+        let uri = format!("{}/Tables", server.endpoint());
+        assert!(transport.send(get(uri.clone())).await.is_ok());
+        server.shutdown().await.unwrap();
+        let error = transport.send(get(uri)).await.unwrap_err();
+        assert_eq!(error.delivery(), Delivery::NotSent);
+    }
 }
 
 #[tokio::test]

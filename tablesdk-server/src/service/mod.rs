@@ -118,6 +118,11 @@ impl Service {
         self.engine.is_writable()
     }
 
+    /// Whether the tables are in a data directory.
+    pub(crate) fn is_persistent(&self) -> bool {
+        self.engine.is_persistent()
+    }
+
     /// Resolves when the storage is closed, which is after the service is dropped.
     pub(crate) fn closed(&self) -> Closed {
         self.engine.closed()

@@ -77,8 +77,7 @@ impl<const IF_MISSING: bool> CreateTable<IF_MISSING> {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # use tablesdk::TableServiceClient;
     /// # let server = tablesdk_server::TableServer::in_process();
-    /// # let service = TableServiceClient::builder(server.endpoint())
-    /// #     .credential(server.credential()).transport(server.transport()).build()?;
+    /// # let service = TableServiceClient::in_process(&server);
     /// # let table = service.table("Employees");
     /// # table.create_table().await?;
     /// use std::time::Duration;

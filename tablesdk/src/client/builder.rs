@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tablesdk_protocol::{Clock, Endpoint, Transport};
+use tablesdk_protocol::{Clock, Endpoint, InProcessServer, Transport};
 use tokio::sync::Semaphore;
 
 use super::TableServiceClient;
@@ -84,6 +84,27 @@ impl TableServiceClientBuilder {
         ConnectionString::parse(text).map(Self::connecting)
     }
 
+    /// Starts a client of a server in this process, to add options. Requests need no socket: the builder has the endpoint, the
+    /// credential and the transport of the server.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use tablesdk::{RetryPolicy, TableServiceClientBuilder};
+    /// use tablesdk_server::TableServer;
+    ///
+    /// let server = TableServer::in_process();
+    /// let service = TableServiceClientBuilder::in_process(&server).retry(RetryPolicy::none()).build()?;
+    /// service.table("Employees").create_table().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn in_process(server: &(impl InProcessServer + ?Sized)) -> Self {
+        Self::new(Ok(server.endpoint()))
+            .credential(server.credential())
+            .transport(server.transport())
+    }
+
     pub(super) fn connecting(connection: ConnectionString) -> Self {
         let ConnectionString {
             endpoint,
@@ -111,19 +132,32 @@ impl TableServiceClientBuilder {
         self
     }
 
-    /// The transport that carries the requests, instead of HTTP by `reqwest`: the bundled server in this process, or a transport of
-    /// your own.
+    /// The transport that carries the requests, instead of HTTP by `reqwest`. A client of the bundled server has its transport from
+    /// [`TableServiceClientBuilder::in_process`]; the [guide to testing](crate::guide::testing) shows transports of your own.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use tablesdk::TableServiceClient;
-    /// use tablesdk_server::TableServer;
+    /// use bytes::Bytes;
+    /// use http::Request;
+    /// use tablesdk::TableServiceClientBuilder;
+    /// use tablesdk::transport::{Transport, TransportFuture};
+    /// use tablesdk_server::{InProcess, TableServer};
+    ///
+    /// /// Prints the path of each request.
+    /// #[derive(Debug)]
+    /// struct Printing(InProcess);
+    ///
+    /// impl Transport for Printing {
+    ///     fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
+    ///         println!("{} {}", request.method(), request.uri().path());
+    ///         self.0.send(request)
+    ///     }
+    /// }
     ///
     /// let server = TableServer::in_process();
-    /// let service = TableServiceClient::builder(server.endpoint())
-    ///     .credential(server.credential())
-    ///     .transport(server.transport())
+    /// let service = TableServiceClientBuilder::in_process(&server)
+    ///     .transport(Printing(server.transport()))
     ///     .build()?;
     /// service.table("Employees").create_table().await?;
     /// # Ok(())

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tablesdk_protocol::{Endpoint, ServiceProperties, ServiceStats};
+use tablesdk_protocol::{Endpoint, InProcessServer, ServiceProperties, ServiceStats};
 
 use super::{TableClient, TableServiceClientBuilder};
 use crate::action::{Action, QueryTables, get_properties, get_stats, set_properties};
@@ -42,6 +42,27 @@ impl TableServiceClient {
     /// When the connection string cannot be used. The error names the key that is wrong, and never contains a value.
     pub fn from_connection_string(text: &str) -> Result<Self, Error> {
         TableServiceClientBuilder::from_connection_string(text)?.build()
+    }
+
+    /// A client of a server in this process, such as the bundled server in a test. Requests need no socket, and tokio's time can be
+    /// paused. The client keeps the tables of a server in memory: the server may be dropped before it.
+    ///
+    /// For options, start with [`TableServiceClientBuilder::in_process`].
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use tablesdk::TableServiceClient;
+    /// use tablesdk_server::TableServer;
+    ///
+    /// let service = TableServiceClient::in_process(&TableServer::in_process());
+    /// service.table("Employees").create_table().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn in_process(server: &(impl InProcessServer + ?Sized)) -> Self {
+        let service = TableServiceClientBuilder::in_process(server).build();
+        service.expect("with a transport, an account key and no options, nothing can be refused")
     }
 
     /// A client for the account that the connection string in the environment variable

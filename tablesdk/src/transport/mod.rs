@@ -14,5 +14,5 @@ pub use self::clock::SystemClock;
 #[cfg(feature = "reqwest")]
 pub use self::reqwest::ReqwestTransport;
 pub use tablesdk_protocol::{
-    Clock, Delivery, Endpoint, Transport, TransportError, TransportFuture,
+    Clock, Delivery, Endpoint, InProcessServer, Transport, TransportError, TransportFuture,
 };

@@ -9,6 +9,7 @@ mod batches;
 mod bulk;
 mod continuations;
 mod etags_from_outside;
+mod in_process;
 mod paging;
 mod queries;
 mod reading_and_changing;

@@ -52,7 +52,8 @@ async fn a_server_that_is_gone_leaves_no_ambiguity() {
     });
     let stopped = TableServer::in_process();
     let in_process = client_with(&stopped, |builder| builder.retry(RetryPolicy::none()));
-    drop((server, stopped));
+    drop(server);
+    stopped.shutdown().await.unwrap();
     for service in [over_http, in_process] {
         let error = service.tables().collect().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Transport, "{error:?}");

@@ -149,9 +149,5 @@ async fn state(table: &TableClient) -> State {
 }
 
 fn direct(server: &TableServer) -> TableClient {
-    let service = TableServiceClient::builder(server.endpoint())
-        .credential(server.credential())
-        .transport(server.transport())
-        .build();
-    service.unwrap().table("Tests")
+    TableServiceClient::in_process(server).table("Tests")
 }
