@@ -1,17 +1,16 @@
 //! `insert`: Insert Entity.
 
 use std::error::Error as StdError;
-use std::marker::PhantomData;
 
 use bytes::Bytes;
 use tablesdk_protocol::wire::json::read_entity;
 use tablesdk_protocol::{ETag, EntityKey, Timestamp};
 
-use super::EncodedEntity;
 use super::get_entity::{fetch, stored};
 use super::write::ambiguous_write::malformed_success;
 use super::write::change::{ChangeKind, EntityChange};
 use super::write::exactly_once::KeepMarker;
+use super::{ActionFuture, EncodedEntity};
 use crate::entity::{PropertyReader, Stored, TableEntity, WritableEntity};
 use crate::error::Error;
 use crate::pipeline::{Effect, OperationRun, Table};
@@ -33,7 +32,8 @@ pub struct InsertEntity<E> {
     table: Table,
     entity: Result<EncodedEntity, Error>,
     exactly_once: Option<KeepMarker>,
-    marker: PhantomData<fn() -> E>,
+    // `IntoFuture` calls it and needs no bound on `E`: a generic function without the bound gets one compiler message, about the bound.
+    run: fn(Self) -> ActionFuture<'static, Stored<E>>,
 }
 
 impl<E: WritableEntity> InsertEntity<E> {
@@ -46,7 +46,7 @@ impl<E: WritableEntity> InsertEntity<E> {
             table,
             entity,
             exactly_once: None,
-            marker: PhantomData,
+            run: |action| Box::pin(action.run()),
         }
     }
 
@@ -123,9 +123,18 @@ struct Unshown {
     why: Cause,
 }
 
-action!(impl[E: WritableEntity] InsertEntity<E>, table.pipeline => Stored<E>);
+impl<E> IntoFuture for InsertEntity<E> {
+    type Output = Result<Stored<E>, Error>;
+    type IntoFuture = ActionFuture<'static, Stored<E>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        (self.run)(self)
+    }
+}
+
+call_options!(impl[E] InsertEntity<E>, table.pipeline);
 exactly_once_options!(
-    impl[E: WritableEntity] InsertEntity<E>;
+    impl[E] InsertEntity<E>;
     /// Determines the outcome even when responses are lost. See [the guide](crate::guide::errors_and_retries#exactly-once) for what
     /// it costs.
     ///

@@ -36,6 +36,21 @@ async fn values(table: &TableClient) -> BTreeMap<(String, String), i32> {
 }
 
 on_both_transports! {
+    async fn bulk_verbs_take_references(subject: Subject) {
+        let table = subject.table().await;
+        let rows: Vec<_> = (0..150).map(|id| row("a", &id.to_string(), 1)).collect();
+        let report = table.bulk().insert(stream::iter(&rows)).await.unwrap();
+        assert_eq!(report.progress().written, 150);
+        // A reference in a result: the input may fail.
+        let input = rows.iter().map(Ok).chain([Err("the file is damaged")]);
+        let error = table.bulk().upsert_replace(stream::iter(input)).await.unwrap_err();
+        assert_eq!(error.report().progress().written, 150);
+        let found = rows.iter().filter(|row| row.row_key().starts_with('1'));
+        let report = table.bulk().upsert_merge(stream::iter(found)).await.unwrap();
+        assert_eq!(report.progress().written, 61);
+        assert_eq!(values(&table).await.len(), rows.len());
+    }
+
     async fn every_bulk_verb_changes_all_entities(subject: Subject) {
         let table = subject.table().await;
         let rows = || (0..450).map(|id| row(["a", "b", "c"][id % 3], &id.to_string(), 1));

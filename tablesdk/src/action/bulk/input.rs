@@ -1,5 +1,6 @@
 //! The input of a bulk run: a stream of entities or keys, or of results with one.
 
+use std::borrow::Borrow as _;
 use std::error::Error as StdError;
 
 use futures_core::Stream;
@@ -14,12 +15,40 @@ use crate::entity::WritableEntity;
 use crate::entity::key::IntoEntityKey;
 use crate::error::Error;
 
-/// An entity in the input of a [`Bulk`](super::Bulk): a [`WritableEntity`], or a `Result` with one.
+/// An entity in the input of a [`Bulk`](super::Bulk): a [`WritableEntity`], a reference to one, or a `Result` with either.
 ///
 /// With a `Result`, the input can fail, as a query or a file can. The first error ends the run, after everything before it was sent.
-pub trait BulkEntity: sealed::Entity {}
+///
+/// `By` is deduced. A function of a program that takes any input has it as a type parameter of its own:
+///
+/// ```
+#[doc = include_str!("../../docs/employees.md")]
+/// use futures::stream::{self, Stream};
+/// use tablesdk::TableClient;
+/// use tablesdk::action::{BulkEntity, BulkError};
+///
+/// async fn load<By>(
+///     table: &TableClient,
+///     entities: impl Stream<Item: BulkEntity<By>> + Send,
+/// ) -> Result<u64, BulkError> {
+///     let report = table.bulk().upsert_replace(entities).await?;
+///     Ok(report.progress().written)
+/// }
+///
+/// let employees = vec![Employee::new("Sales", "1", "Ada"), Employee::new("Sales", "2", "Grace")];
+/// assert_eq!(load(&table, stream::iter(&employees)).await?, 2);
+/// assert_eq!(load(&table, stream::iter(employees)).await?, 2);
+/// # Ok(())
+/// # }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be written by a bulk run",
+    label = "not an entity",
+    note = "the items of the stream are entities, references to entities, or a `Result` with either; to write entities that were read, map each with `Stored::into_inner`"
+)]
+pub trait BulkEntity<By = sealed::Value>: sealed::Entity<By> {}
 
-impl<T: sealed::Entity> BulkEntity for T {}
+impl<By, T: sealed::Entity<By>> BulkEntity<By> for T {}
 
 /// The key of an entity in the input of [`Bulk::delete`](super::Bulk::delete), or a `Result` with one.
 ///
@@ -40,12 +69,12 @@ pub(super) type Input = Result<(EncodedEntity, Option<IfMatch>), Error>;
 
 pub(super) type Inputs<'a> = BoxStream<'a, Result<Input, SourceError>>;
 
-pub(super) fn entities<'a>(
+pub(super) fn entities<'a, By: 'a>(
     verb: Verb,
-    entities: impl Stream<Item: BulkEntity> + Send + 'a,
+    entities: impl Stream<Item: BulkEntity<By>> + Send + 'a,
 ) -> Inputs<'a> {
     let inputs = entities.map(move |entity| {
-        let encoded = EncodedEntity::new(verb.operation(), &entity.into_result()?);
+        let encoded = EncodedEntity::new(verb.operation(), entity.into_result()?.borrow());
         Ok(encoded.map(|entity| (entity, None)))
     });
     inputs.boxed()
@@ -65,23 +94,54 @@ pub(super) fn keys<'a>(keys: impl Stream<Item: BulkKey> + Send + 'a) -> Inputs<'
     reason = "no other crate implements or calls these traits"
 )]
 mod sealed {
+    use std::borrow::Borrow;
+
     use super::{IntoEntityKey, SourceError, WritableEntity};
 
-    pub trait Entity {
+    /// Marks input that owns its entities.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Value;
+
+    /// Marks input that borrows its entities.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Reference;
+
+    // Without the parameter the implementations for `E` and `&E` overlap: another crate may implement `WritableEntity` for a reference
+    // to one of its types.
+    pub trait Entity<By> {
         type Entity: WritableEntity;
-        fn into_result(self) -> Result<Self::Entity, SourceError>;
+        type Held: Borrow<Self::Entity>;
+        fn into_result(self) -> Result<Self::Held, SourceError>;
     }
 
-    impl<E: WritableEntity> Entity for E {
+    impl<E: WritableEntity> Entity<Value> for E {
         type Entity = E;
+        type Held = E;
         fn into_result(self) -> Result<E, SourceError> {
             Ok(self)
         }
     }
 
-    impl<T: WritableEntity, X: Into<SourceError>> Entity for Result<T, X> {
+    impl<'e, E: WritableEntity> Entity<Reference> for &'e E {
+        type Entity = E;
+        type Held = &'e E;
+        fn into_result(self) -> Result<&'e E, SourceError> {
+            Ok(self)
+        }
+    }
+
+    impl<T: WritableEntity, X: Into<SourceError>> Entity<Value> for Result<T, X> {
         type Entity = T;
+        type Held = T;
         fn into_result(self) -> Result<T, SourceError> {
+            self.map_err(Into::into)
+        }
+    }
+
+    impl<'e, T: WritableEntity, X: Into<SourceError>> Entity<Reference> for Result<&'e T, X> {
+        type Entity = T;
+        type Held = &'e T;
+        fn into_result(self) -> Result<&'e T, SourceError> {
             self.map_err(Into::into)
         }
     }

@@ -25,7 +25,8 @@ use crate::pipeline::Table;
 /// Writes or deletes any number of entities. See [`TableClient::bulk`](crate::TableClient::bulk).
 ///
 /// [`TableClient::bulk`](crate::TableClient::bulk) returns a `Bulk<'_, false>`, which has no input yet. Each of the four verbs sets
-/// the input, a stream, and returns a `Bulk<'_>`, which is awaited. An iterator becomes a stream with `futures::stream::iter`.
+/// the input, a stream, and returns a `Bulk<'_>`, which is awaited. An iterator becomes a stream with `futures::stream::iter`. The
+/// items are entities, references to entities, or results with either.
 ///
 /// ```
 #[doc = include_str!("../../docs/employees.md")]
@@ -45,12 +46,17 @@ use crate::pipeline::Table;
 /// assert!(report.is_success());
 /// assert_eq!(written, 250);
 ///
+/// // The items may be references.
+/// let employees = [Employee::new("Service", "1", "Grace"), Employee::new("Service", "2", "Alan")];
+/// let report = table.bulk().upsert_replace(stream::iter(&employees)).await?;
+/// assert_eq!(report.progress().written, 2);
+///
 /// // From one table into another. If the query fails, the run ends.
 /// let former = service.table("FormerEmployees");
 /// former.create_table().await?;
 /// let found = table.query::<Employee>().stream().map_ok(Stored::into_inner);
 /// let report = former.bulk().insert(found).await?;
-/// assert_eq!(report.progress().written, 250);
+/// assert_eq!(report.progress().written, 252);
 ///
 /// let keys = (0..250).map(|id| Employee::key("Sales", id.to_string()));
 /// let report = table.bulk().delete(stream::iter(keys)).await?;
@@ -79,17 +85,26 @@ impl<'a> Bulk<'a, false> {
     }
 
     /// Inserts entities that must not exist yet.
-    pub fn insert(self, entities: impl Stream<Item: BulkEntity> + Send + 'a) -> Bulk<'a> {
+    pub fn insert<By: 'a>(
+        self,
+        entities: impl Stream<Item: BulkEntity<By>> + Send + 'a,
+    ) -> Bulk<'a> {
         self.write(Verb::Insert, entities)
     }
 
     /// Inserts entities, or replaces the existing ones, whatever their version.
-    pub fn upsert_replace(self, entities: impl Stream<Item: BulkEntity> + Send + 'a) -> Bulk<'a> {
+    pub fn upsert_replace<By: 'a>(
+        self,
+        entities: impl Stream<Item: BulkEntity<By>> + Send + 'a,
+    ) -> Bulk<'a> {
         self.write(Verb::Upsert(Mode::Replace), entities)
     }
 
     /// Inserts entities, or merges them into the existing ones, whatever their version.
-    pub fn upsert_merge(self, entities: impl Stream<Item: BulkEntity> + Send + 'a) -> Bulk<'a> {
+    pub fn upsert_merge<By: 'a>(
+        self,
+        entities: impl Stream<Item: BulkEntity<By>> + Send + 'a,
+    ) -> Bulk<'a> {
         self.write(Verb::Upsert(Mode::Merge), entities)
     }
 
@@ -99,7 +114,11 @@ impl<'a> Bulk<'a, false> {
         Bulk(self.0.with_input(Verb::Delete, input::keys(keys)))
     }
 
-    fn write(self, verb: Verb, entities: impl Stream<Item: BulkEntity> + Send + 'a) -> Bulk<'a> {
+    fn write<By: 'a>(
+        self,
+        verb: Verb,
+        entities: impl Stream<Item: BulkEntity<By>> + Send + 'a,
+    ) -> Bulk<'a> {
         Bulk(self.0.with_input(verb, input::entities(verb, entities)))
     }
 }
