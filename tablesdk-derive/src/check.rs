@@ -14,6 +14,7 @@ use crate::entity_type::EntityType;
 use crate::input::{Input, InputField, Target};
 use crate::keys::{Keys, check_keys};
 use crate::name::{KeyName, RenameRule, problem_of};
+use crate::template::{PartForm, Template};
 use crate::tokens::generated;
 
 /// A checked entity or flattened struct.
@@ -117,7 +118,7 @@ pub(crate) fn check(input: Input<'_>) -> syn::Result<Model<'_>> {
     let entity_type = EntityType::check(ident, &attributes, target, &mut diagnostics);
     let krate = attributes.krate.clone().unwrap_or_else(default_crate);
     let parts = fields.into_iter().map(|field| {
-        let kind = kind_of(&field, attributes.rename_all);
+        let kind = kind_of(&field, &keys, attributes.rename_all);
         Part { field, kind }
     });
     let model = Model {
@@ -136,7 +137,7 @@ pub(crate) fn check(input: Input<'_>) -> syn::Result<Model<'_>> {
     diagnostics.finish(Some(model))
 }
 
-fn kind_of(field: &InputField<'_>, rename_all: Option<RenameRule>) -> Kind {
+fn kind_of(field: &InputField<'_>, keys: &Keys, rename_all: Option<RenameRule>) -> Kind {
     let attributes = &field.attributes;
     let role = attributes.roles().first().map(|(role, _)| *role);
     let form = match role {
@@ -170,12 +171,15 @@ fn kind_of(field: &InputField<'_>, rename_all: Option<RenameRule>) -> Kind {
         mixed_integers: attributes.mixed_integers.is_some(),
         default: attributes.default.clone(),
     };
-    match field.part_of {
-        Some(key) => Kind::KeyPart {
-            key,
-            stored: attributes.store.map(|_| property),
-        },
-        None => Kind::Property(property),
+    let Some(key) = field.part_of else {
+        return Kind::Property(property);
+    };
+    let stored = attributes.store.map(|_| property);
+    let only_part = keys.get(key).and_then(Template::only_part);
+    match (stored, only_part) {
+        // Escaped strings do not order as the strings do, so the column of such a key cannot be compared.
+        (None, Some(form)) if form != PartForm::Escaped => Kind::Key(key),
+        (stored, _) => Kind::KeyPart { key, stored },
     }
 }
 

@@ -5,7 +5,7 @@
 use proc_macro2::Span;
 use syn::LitStr;
 
-use crate::diagnostics::Diagnostics;
+use crate::diagnostics::{Diagnostics, closest};
 use crate::input::InputField;
 
 /// How a key is made.
@@ -18,11 +18,24 @@ pub(crate) struct Template {
 
 pub(crate) enum Piece {
     Literal(String),
-    /// The index of a field in the struct, and the number of digits it is padded to.
+    /// The index of a field in the struct, and the form in which the key holds its value.
     Part {
         field: usize,
-        digits: Option<usize>,
+        form: PartForm,
     },
+}
+
+/// The form of a value in a key: what is behind the colon of `{field:06}`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PartForm {
+    /// The form of the field's type.
+    Plain,
+    /// Padded with zeros to a number of digits.
+    Digits(usize),
+    /// The greatest value first.
+    Desc,
+    /// With an escape for what a key cannot contain.
+    Escaped,
 }
 
 impl Template {
@@ -33,7 +46,7 @@ impl Template {
             span: field.ident.span(),
             pieces: vec![Piece::Part {
                 field: index,
-                digits: None,
+                form: PartForm::Plain,
             }],
         }
     }
@@ -49,7 +62,7 @@ impl Template {
         for token in tokens(&text) {
             let found = token.and_then(|token| match token {
                 Token::Literal(text) => Ok(Piece::Literal(text)),
-                Token::Part { name, digits } => {
+                Token::Part { name, form } => {
                     let field = field_of(&name, fields)?;
                     let twice = pieces.iter().any(
                         |piece| matches!(piece, Piece::Part { field: known, .. } if *known == field),
@@ -57,7 +70,7 @@ impl Template {
                     if twice {
                         return Err(format!("`{name}` is in the template twice: remove one of the two"));
                     }
-                    Ok(Piece::Part { field, digits })
+                    Ok(Piece::Part { field, form })
                 }
             });
             match found {
@@ -75,6 +88,14 @@ impl Template {
             Piece::Literal(_) => None,
             Piece::Part { field, .. } => Some(*field),
         })
+    }
+
+    /// The form of a part, if it is the whole key.
+    pub(crate) fn only_part(&self) -> Option<PartForm> {
+        match self.pieces.as_slice() {
+            [Piece::Part { form, .. }] => Some(*form),
+            _ => None,
+        }
     }
 
     /// Whether two parts follow each other without a string between them.
@@ -96,7 +117,7 @@ pub(crate) fn names(text: &str) -> impl Iterator<Item = String> {
 
 enum Token {
     Literal(String),
-    Part { name: String, digits: Option<usize> },
+    Part { name: String, form: PartForm },
 }
 
 /// The pieces of the template, or a message for each that is malformed.
@@ -147,24 +168,31 @@ fn part(inside: &str) -> Result<Token, String> {
     if name.is_empty() {
         return Err("braces without a field: write `{field}`".to_owned());
     }
-    let digits = match format {
-        None => None,
+    let form = match format {
+        None => PartForm::Plain,
+        Some("desc") => PartForm::Desc,
+        Some("escaped") => PartForm::Escaped,
         Some(format) => {
             let digits = format
                 .strip_prefix('0')
                 .and_then(|digits| digits.parse().ok());
             match digits {
-                Some(digits @ 1..=DIGITS_MAX) => Some(digits),
-                _ => {
-                    return Err(format!(
-                        "`{format}` is not a padding: write `{{{name}:06}}` for 6 digits with leading zeros, {DIGITS_MAX} at most"
-                    ));
-                }
+                Some(digits @ 1..=DIGITS_MAX) => PartForm::Digits(digits),
+                _ => return Err(unknown_form(name, format)),
             }
         }
     };
     let name = name.to_owned();
-    Ok(Token::Part { name, digits })
+    Ok(Token::Part { name, form })
+}
+
+fn unknown_form(name: &str, format: &str) -> String {
+    if let Some(known) = closest(format, &["desc", "escaped"]) {
+        return format!("unknown form `{format}`, did you mean `{{{name}:{known}}}`?");
+    }
+    format!(
+        "`{format}` is not a form of a part: write `{{{name}:06}}` for 6 digits with leading zeros ({DIGITS_MAX} at most), `{{{name}:desc}}` for the greatest first, or `{{{name}:escaped}}` for any string"
+    )
 }
 
 fn field_of(name: &str, fields: &[InputField<'_>]) -> Result<usize, String> {

@@ -73,9 +73,9 @@ pub mod __private {
     pub use crate::entity::flatten::TableProperties;
     pub use crate::entity::json::{JsonField, json_field};
     pub use crate::entity::key::{
-        EntityKey, Given, IntoKeyPart, Key, KeyAccess, KeyKind, KeyNumber, KeyPart, KeyPiece,
-        KeyRange, KeyReader, KeyTemplate, KeyWriter, Partition, PartsBefore, RowRange, Rows,
-        entity_key, key_number, key_part,
+        EntityKey, Escaped, Given, IntoKeyPart, Key, KeyAccess, KeyKind, KeyNumber, KeyPart,
+        KeyPiece, KeyRange, KeyReader, KeyTemplate, KeyWriter, Partition, PartsBefore, RowRange,
+        Rows, entity_key, key_desc, key_escaped, key_number, key_part,
     };
     pub use crate::entity::properties::RestField;
     pub use crate::entity::schema::SchemaPart;

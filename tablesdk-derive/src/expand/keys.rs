@@ -9,18 +9,18 @@ use super::with_bounds;
 use crate::check::{Model, Part};
 use crate::input::InputField;
 use crate::name::KeyName;
-use crate::template::{Piece, Template};
+use crate::template::{PartForm, Piece, Template};
 use crate::tokens::{generated_span, generated_vis, local};
 
 impl Model<'_> {
-    /// The fields of a key in the order of its template, with the number of digits they are padded to.
+    /// The fields of a key in the order of its template, with their forms.
     fn key_parts<'m>(
         &'m self,
         template: &'m Template,
-    ) -> impl Iterator<Item = (&'m InputField<'m>, Option<usize>)> {
+    ) -> impl Iterator<Item = (&'m InputField<'m>, PartForm)> {
         template.pieces.iter().filter_map(|piece| match piece {
             Piece::Literal(_) => None,
-            Piece::Part { field, digits } => Some((&self.parts.get(*field)?.field, *digits)),
+            Piece::Part { field, form } => Some((&self.parts.get(*field)?.field, *form)),
         })
     }
 
@@ -40,11 +40,13 @@ fn key_name(model: &Model<'_>, name: KeyName) -> TokenStream {
 }
 
 /// The access of generated code to a field that is a part of a key.
-fn key_access(private: &TokenStream, field: &InputField<'_>, digits: Option<usize>) -> TokenStream {
+fn key_access(private: &TokenStream, field: &InputField<'_>, form: PartForm) -> TokenStream {
     let ty = field.ty;
-    match digits {
-        None => quote! { #private::key_part::<#ty>() },
-        Some(digits) => quote! { #private::key_number::<#ty>(#digits) },
+    match form {
+        PartForm::Plain => quote! { #private::key_part::<#ty>() },
+        PartForm::Digits(digits) => quote! { #private::key_number::<#ty>(#digits) },
+        PartForm::Desc => quote! { #private::key_desc::<#ty>() },
+        PartForm::Escaped => quote! { #private::key_escaped::<#ty>() },
     }
 }
 
@@ -56,9 +58,9 @@ pub(crate) fn schema_keys(model: &Model<'_>) -> TokenStream {
         let (text, key) = (&template.text, key_name(model, name));
         let pieces = template.pieces.iter().filter_map(|piece| match piece {
             Piece::Literal(text) => Some(quote! { #private::KeyPiece::Literal(#text) }),
-            Piece::Part { field, digits } => {
+            Piece::Part { field, form } => {
                 let field = &model.parts.get(*field)?.field;
-                let access = key_access(&private, field, *digits);
+                let access = key_access(&private, field, *form);
                 let plain = field.plain_name();
                 Some(quote! { #private::KeyPiece::Part(#plain, #access.width()) })
             }
@@ -73,8 +75,8 @@ pub(crate) fn fn_entity_key(model: &Model<'_>) -> TokenStream {
     let private = model.private();
     let texts = KeyName::BOTH.into_iter().filter_map(|name| {
         let template = model.keys.get(name)?;
-        let parts = model.key_parts(template).map(|(field, digits)| {
-            let (access, member) = (key_access(&private, field, digits), field.member());
+        let parts = model.key_parts(template).map(|(field, form)| {
+            let (access, member) = (key_access(&private, field, form), field.member());
             quote! { .part(#access, &self.#member) }
         });
         let template = model.template_of(&quote! { Self }, name);
@@ -95,8 +97,8 @@ pub(crate) fn read_keys(model: &Model<'_>, reader: &Ident) -> TokenStream {
     let key = local("key");
     let statements = KeyName::BOTH.into_iter().filter_map(|name| {
         let template = model.keys.get(name)?;
-        let parts = model.key_parts(template).map(|(field, digits)| {
-            let (access, value) = (key_access(&private, field, digits), part_ident(field));
+        let parts = model.key_parts(template).map(|(field, form)| {
+            let (access, value) = (key_access(&private, field, form), part_ident(field));
             quote! { let #value = #key.part(#access)?; }
         });
         let template = model.template_of(&quote! { Self }, name);
@@ -118,7 +120,7 @@ pub(crate) fn part_ident(field: &InputField<'_>) -> Ident {
 pub(crate) fn key_column(model: &Model<'_>, name: KeyName, part: &Part<'_>) -> TokenStream {
     let private = model.private();
     let (property, template) = (name.property(), model.template_of(&quote! { Self }, name));
-    let access = key_access(&private, &part.field, None);
+    let access = key_access(&private, &part.field, form_of(model, name, part));
     quote! { #private::Column::new(#property).key(#template, #access) }
 }
 
@@ -129,12 +131,17 @@ pub(crate) fn part_column(model: &Model<'_>, name: KeyName, part: &Part<'_>) -> 
         part.field.plain_name(),
         model.template_of(&quote! { Self }, name),
     );
-    let digits = model.keys.get(name).and_then(|template| {
-        let mut parts = model.key_parts(template);
-        parts.find(|(field, _)| field.ident == part.field.ident)?.1
-    });
-    let access = key_access(&private, &part.field, digits);
+    let access = key_access(&private, &part.field, form_of(model, name, part));
     quote! { #private::KeyPartColumn::new(#template, #plain, #access) }
+}
+
+/// The form of a field in a key.
+fn form_of(model: &Model<'_>, name: KeyName, part: &Part<'_>) -> PartForm {
+    let parts = model.keys.get(name).map(|template| {
+        let mut parts = model.key_parts(template);
+        parts.find(|(field, _)| field.ident == part.field.ident)
+    });
+    parts.flatten().map_or(PartForm::Plain, |(_, form)| form)
 }
 
 /// The checks of a template that need the widths of types, at compile time.
@@ -160,13 +167,13 @@ pub(crate) fn key_bounds(model: &Model<'_>, index: usize) -> Option<TokenStream>
         .into_iter()
         .filter_map(|name| model.keys.get(name))
         .flat_map(|template| &template.pieces);
-    let mut digits = pieces.filter_map(|piece| match piece {
-        Piece::Part { field, digits } if *field == index => Some(*digits),
+    let mut forms = pieces.filter_map(|piece| match piece {
+        Piece::Part { field, form } if *field == index => Some(*form),
         _ => None,
     });
-    Some(match digits.next()? {
-        None => quote! { #krate::__private::KeyPart },
-        Some(_) => quote! { #krate::__private::KeyNumber },
+    Some(match forms.next()? {
+        PartForm::Plain | PartForm::Escaped => quote! { #krate::__private::KeyPart },
+        PartForm::Digits(_) | PartForm::Desc => quote! { #krate::__private::KeyNumber },
     })
 }
 
@@ -263,8 +270,8 @@ fn made(
         let (member, ty) = (part.field.member(), part.field.ty);
         quote! { #member: impl #private::IntoKeyPart<#ty> }
     });
-    let parts = model.key_parts(template).map(|(field, digits)| {
-        let (member, access) = (field.member(), key_access(&private, field, digits));
+    let parts = model.key_parts(template).map(|(field, form)| {
+        let (member, access) = (field.member(), key_access(&private, field, form));
         quote! { .part(#access, &#private::IntoKeyPart::into_key_part(#member)) }
     });
     let written = model.template_of(&owner.entity, name);
@@ -395,10 +402,17 @@ fn rows_struct(model: &Model<'_>, owner: &KeyOwner<'_>, template: &Template) -> 
     let name = rows.to_string();
     let range = local("range");
     let parts = model.key_parts(template).enumerate();
-    let methods = parts.map(|(place, (field, digits))| {
+    let methods = parts.map(|(place, (field, form))| {
         let next = with_count(model.generics, &(place + 1).to_token_stream());
         let (member, ty) = (field.member(), field.ty);
-        let access = key_access(&private, field, digits);
+        // Escaped strings do not order as the strings do. The type that says so has no ranges.
+        let (ty, access) = if form == PartForm::Escaped {
+            let ty = quote! { #private::Escaped<#ty> };
+            let access = quote! { #private::key_part::<#ty>() };
+            (ty, access)
+        } else {
+            (ty.to_token_stream(), key_access(&private, field, form))
+        };
         let doc = format!(
             " With this `{}`, or with one in this range.",
             field.plain_name()

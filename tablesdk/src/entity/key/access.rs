@@ -4,6 +4,8 @@
 
 use tablesdk_protocol::EntityKey;
 
+use super::desc::{self, Desc};
+use super::escaped::{escape, unescaped};
 use super::part::{KeyNumber, KeyPart};
 use crate::entity::{EntityError, ValueError};
 
@@ -33,6 +35,28 @@ pub const fn key_part<P: KeyPart>() -> KeyAccess<P> {
         descending: P::DESCENDING,
         write: |value, _, separator| value.to_key_before(separator),
         read: |text, _| P::from_key(text),
+    }
+}
+
+/// Access to a part of which the greatest value comes first, with the string of a [`Desc`].
+pub const fn key_desc<P: KeyNumber>() -> KeyAccess<P> {
+    KeyAccess {
+        digits: 0,
+        width: Desc::<P>::WIDTH,
+        descending: Desc::<P>::DESCENDING,
+        write: |value, _, _| desc::to_key(value),
+        read: |text, _| desc::from_key(text),
+    }
+}
+
+/// Access to a part that may hold any string, with the string of an [`Escaped`](super::Escaped).
+pub const fn key_escaped<P: KeyPart>() -> KeyAccess<P> {
+    KeyAccess {
+        digits: 0,
+        width: None,
+        descending: false,
+        write: |value, _, separator| Ok(escape(&value.to_key()?, separator)),
+        read: |text, _| P::from_key(&unescaped(text)?),
     }
 }
 

@@ -15,6 +15,9 @@ use crate::sealed::Derived;
 ///
 /// Filters and row ranges are in terms of the value: `at.ge(yesterday)` is what happened since yesterday.
 ///
+/// In a template, `{at:desc}` makes the same keys, and the field stays a `Timestamp`: see
+/// [key templates](derive@crate::TableEntity#key-templates).
+///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -67,22 +70,31 @@ impl<T: KeyNumber> KeyPart for Desc<T> {
     const DESCENDING: bool = true;
 
     fn to_key(&self) -> Result<String, ValueError> {
-        let left = T::LAST - self.0.to_number()?.min(T::LAST);
-        Ok(format!("{left:0width$}", width = digits_of(T::LAST)))
+        to_key(&self.0)
     }
 
     fn from_key(text: &str) -> Result<Self, ValueError> {
-        let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-        let left = text.parse::<u64>().ok();
-        match left.and_then(|left| T::LAST.checked_sub(left)) {
-            Some(number) if digits && text.len() == digits_of(T::LAST) => {
-                T::from_number(number).map(Self)
-            }
-            _ => Err(ValueError::unreadable(
-                text,
-                format_args!("a Desc of this type has {} digits", digits_of(T::LAST)),
-            )),
-        }
+        from_key(text).map(Self)
+    }
+}
+
+pub(super) fn to_key<T: KeyNumber>(value: &T) -> Result<String, ValueError> {
+    let left = T::LAST - value.to_number()?.min(T::LAST);
+    Ok(format!("{left:0width$}", width = digits_of(T::LAST)))
+}
+
+pub(super) fn from_key<T: KeyNumber>(text: &str) -> Result<T, ValueError> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    let left = text.parse::<u64>().ok();
+    match left.and_then(|left| T::LAST.checked_sub(left)) {
+        Some(number) if digits && text.len() == digits_of(T::LAST) => T::from_number(number),
+        _ => Err(ValueError::unreadable(
+            text,
+            format_args!(
+                "a key that has the greatest value of this type first has {} digits",
+                digits_of(T::LAST)
+            ),
+        )),
     }
 }
 

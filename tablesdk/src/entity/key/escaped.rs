@@ -13,6 +13,9 @@ use crate::entity::{PropertyValue, ValueError};
 /// `=2F` for `/`; so do the characters of a separator that follows in a template. Reading turns them back. The order of such
 /// keys is not that of the texts, and other programs must know of the escape; hence it is opted into.
 ///
+/// In a template, `{path:escaped}` makes the same keys, and the field stays a `String`: see
+/// [key templates](derive@crate::TableEntity#key-templates).
+///
 /// ```
 /// use tablesdk::key::Escaped;
 /// use tablesdk::{TableEntity, WritableEntity};
@@ -51,13 +54,7 @@ impl<T: KeyPart> KeyPart for Escaped<T> {
     }
 
     fn from_key(text: &str) -> Result<Self, ValueError> {
-        let plain = unescape(text).ok_or_else(|| {
-            ValueError::unreadable(
-                text,
-                "in an escaped key = stands before two hexadecimal digits in upper case, which are UTF-8",
-            )
-        })?;
-        T::from_key(&plain).map(Self)
+        T::from_key(&unescaped(text)?).map(Self)
     }
 
     fn to_key_before(&self, separator: &str) -> Result<String, ValueError> {
@@ -78,7 +75,7 @@ impl<T: PropertyValue> PropertyValue for Escaped<T> {
     }
 }
 
-fn escape(text: &str, separator: &str) -> String {
+pub(super) fn escape(text: &str, separator: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         let forbidden = matches!(character, '/' | '\\' | '#' | '?' | '=') || character.is_control();
@@ -92,6 +89,15 @@ fn escape(text: &str, separator: &str) -> String {
         }
     }
     escaped
+}
+
+pub(super) fn unescaped(text: &str) -> Result<String, ValueError> {
+    unescape(text).ok_or_else(|| {
+        ValueError::unreadable(
+            text,
+            "in an escaped key, = is followed by two hexadecimal digits in upper case, which are UTF-8",
+        )
+    })
 }
 
 fn unescape(text: &str) -> Option<String> {

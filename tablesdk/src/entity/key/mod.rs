@@ -9,7 +9,7 @@ mod rows;
 mod shard;
 mod template;
 
-pub use access::{KeyAccess, entity_key, key_number, key_part};
+pub use access::{KeyAccess, entity_key, key_desc, key_escaped, key_number, key_part};
 pub use argument::IntoKeyPart;
 pub use desc::Desc;
 pub use escaped::Escaped;

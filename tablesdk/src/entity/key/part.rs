@@ -138,7 +138,7 @@ pub trait KeyPart: Sized {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a number, so a key can neither count it backwards nor pad it with zeros",
     label = "neither an integer nor a date",
-    note = "`Desc` is for integers, instants and days, and newtypes of them",
+    note = "`{{field:desc}}` and `Desc` are for integers, instants and days, and newtypes of them",
     note = "`{{field:06}}` is for integers and newtypes of them; for other types write `{{field}}`"
 )]
 pub trait KeyNumber: KeyPart {

@@ -240,7 +240,7 @@ fn part_text<P>(
     // With the separator behind it, the first one must be that.
     if !separator.is_empty() && format!("{text}{separator}").find(separator) != Some(text.len()) {
         return Err(ValueError::unwritable(format_args!(
-            "{text:?} holds the separator {separator:?} that ends it; `tablesdk::key::Escaped` takes any text"
+            "{text:?} contains the separator {separator:?} that ends it; in a template, `{{field:escaped}}` takes any string"
         )));
     }
     Ok(text)

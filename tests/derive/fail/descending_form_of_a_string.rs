@@ -1,0 +1,10 @@
+use tablesdk::TableEntity;
+
+#[derive(TableEntity)]
+#[table(partition_key = "{department}", row_key = "{name:desc}")]
+struct Employee {
+    department: String,
+    name: String,
+}
+
+fn main() {}
