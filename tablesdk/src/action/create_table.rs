@@ -10,7 +10,7 @@ use tablesdk_protocol::wire::json::MetadataLevel;
 
 use super::write::ambiguous_write::resolve_without_entity;
 use crate::error::Error;
-use crate::pipeline::{Effect, PollBackoff, Table};
+use crate::pipeline::{PollBackoff, Table};
 
 /// Creates a table. See [`TableClient::create_table`](crate::TableClient::create_table).
 ///
@@ -115,7 +115,7 @@ impl<const IF_MISSING: bool> CreateTable<IF_MISSING> {
             level: MetadataLevel::Minimal,
         };
         let request = request.encode(self.table.endpoint());
-        match self.table.send(OPERATION, Effect::Write, &request).await {
+        let resolve = |sent: Result<_, Error>| match sent {
             // A client created it, most likely this one by an earlier attempt: a table does not show who created it.
             Err(error)
                 if error.is_ambiguous() && error.code() == Some(&ErrorCode::TableAlreadyExists) =>
@@ -126,7 +126,8 @@ impl<const IF_MISSING: bool> CreateTable<IF_MISSING> {
                 let statuses = [StatusCode::CREATED, StatusCode::NO_CONTENT];
                 resolve_without_entity(OPERATION, sent, &statuses)
             }
-        }
+        };
+        self.table.write(OPERATION, &request, resolve).await
     }
 }
 

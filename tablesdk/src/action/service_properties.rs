@@ -24,8 +24,8 @@ pub(crate) async fn set_properties(
 ) -> Result<(), Error> {
     properties.check().map_err(|error| refused(SET, error))?;
     let request = SetRequest { properties }.encode(&pipeline.endpoint);
-    let sent = pipeline.send(SET, None, Effect::Write, &request).await;
-    resolve_without_entity(SET, sent, &[StatusCode::ACCEPTED])
+    let resolve = |sent| resolve_without_entity(SET, sent, &[StatusCode::ACCEPTED]);
+    pipeline.write(SET, None, &request, resolve).await
 }
 
 const GET: &str = "get service properties";

@@ -36,8 +36,8 @@ pub(crate) async fn set_access_policy(
         identifiers,
     };
     let request = request.encode(table.endpoint());
-    let sent = table.send(SET, Effect::Write, &request).await;
-    resolve_without_entity(SET, sent, &[StatusCode::NO_CONTENT])
+    let resolve = |sent| resolve_without_entity(SET, sent, &[StatusCode::NO_CONTENT]);
+    table.write(SET, &request, resolve).await
 }
 
 const GET: &str = "get table access policy";

@@ -236,7 +236,7 @@ impl TableServiceClientBuilder {
 
     /// Sets a function that is called with a report after each operation that sent a request: to count, to measure, to bill. The
     /// function runs inline and must be quick. In addition, every operation is a span of `tracing`, and its attempts are spans
-    /// inside it.
+    /// inside it; retries are [events](crate::guide::observability) for a log.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

@@ -445,6 +445,23 @@ impl Error {
         .to_owned()
     }
 
+    /// Why the service has not responded with a code of its own, for a log. Contains nothing of the entity, of the response or of the
+    /// credential.
+    #[cfg(feature = "tracing")]
+    pub(crate) fn reason(&self) -> Option<String> {
+        Some(match &self.0.source {
+            Source::Service(_) => return None,
+            Source::Foreign(_) => "the response is not from the table service".to_owned(),
+            Source::Timeout(message) => message.clone(),
+            Source::Transport(error) => WithCauses(error).to_string(),
+            Source::Message(_) | Source::Other(_) => match self.kind() {
+                ErrorKind::Credential => "the credential gave no token",
+                _ => "the response cannot be read",
+            }
+            .to_owned(),
+        })
+    }
+
     /// Whether the error is the result of the operation. When the outcome is unknown, no response is the result.
     fn has_status(&self, status: StatusCode) -> bool {
         self.kind() == ErrorKind::Service && self.status() == Some(status)
@@ -530,6 +547,16 @@ impl fmt::Display for Error {
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_with_causes(self, f)
+    }
+}
+
+#[cfg(feature = "tracing")]
+struct WithCauses<'a>(&'a dyn StdError);
+
+#[cfg(feature = "tracing")]
+impl fmt::Display for WithCauses<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_with_causes(self.0, f)
     }
 }
 

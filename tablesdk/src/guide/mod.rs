@@ -10,7 +10,7 @@
 //! 6. [Errors and retries](errors_and_retries): what an error contains, which requests are retried, what is known when responses
 //!    are lost.
 //! 7. [Credentials](credentials): connection strings, keys, signatures, tokens, transports.
-//! 8. [Observability](observability): spans, reports, request ids.
+//! 8. [Observability](observability): logs, spans, reports, request ids.
 //! 9. [Testing](testing): a table service in the process of the test.
 //! 10. [Emulators](emulators): how Azurite differs from the service.
 //!

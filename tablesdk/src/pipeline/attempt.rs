@@ -34,6 +34,7 @@ pub(super) struct Attempt<'a> {
     pub(super) request: &'a Request<Bytes>,
     pub(super) inspect: Inspect<'a>,
     pub(super) client_request_id: &'a str,
+    pub(super) is_at_secondary: bool,
     /// The deadline of the operation.
     pub(super) deadline: Deadline,
     pub(super) try_timeout: Duration,

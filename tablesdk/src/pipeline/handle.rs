@@ -90,6 +90,22 @@ impl PipelineHandle {
         let response = run.send(effect, request).await;
         run.end(response)
     }
+
+    /// Sends the only request of a write. `resolve` makes the result of the operation from its outcome.
+    pub(crate) async fn write<T>(
+        &self,
+        operation: &'static str,
+        table: Option<&str>,
+        request: &Request<Bytes>,
+        resolve: impl FnOnce(Result<Response<Bytes>, Error>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let mut run = self.begin(operation, table);
+        let sent = run.send(Effect::Write, request).await;
+        if let Err(error) = &sent {
+            run.note_expected_error(error);
+        }
+        run.end(resolve(sent))
+    }
 }
 
 impl Deref for PipelineHandle {

@@ -6,6 +6,7 @@
 mod attempt;
 mod budget;
 mod deadline;
+mod event;
 mod handle;
 mod operation_run;
 mod operation_span;

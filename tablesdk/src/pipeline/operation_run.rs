@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
+use tablesdk_protocol::Guid;
 use tokio::time::{Instant, sleep};
 
 use super::attempt::{Attempt, Effect, Inspect, RetryClass};
 use super::deadline::Deadline;
+use super::event::{self, RequestName};
 use super::operation_span::{OperationSpan, PagedOperation};
 use super::{OperationReport, PipelineHandle};
 use crate::error::Error;
@@ -21,6 +23,8 @@ pub(crate) struct OperationRun<'p> {
     pipeline: &'p PipelineHandle,
     deadline: Deadline,
     attempts: u32,
+    /// The client request id of the last write.
+    write_id: Option<Guid>,
     span: OperationSpan,
 }
 
@@ -55,6 +59,7 @@ impl<'p> OperationRun<'p> {
             pipeline,
             deadline: Deadline::after(pipeline.time_limit()),
             attempts: 0,
+            write_id: None,
             span,
         }
     }
@@ -87,7 +92,12 @@ impl<'p> OperationRun<'p> {
 
     /// Ends the operation and reports its outcome. An operation that is dropped without this call is reported as cancelled.
     pub(crate) fn end<T>(mut self, result: Result<T, Error>) -> Result<T, Error> {
-        self.span.end(result.as_ref().err());
+        let error = result.as_ref().err();
+        if let Some(error) = error.filter(|error| error.is_outcome_unknown()) {
+            let endpoint = &self.pipeline.endpoint;
+            event::outcome_unknown(&self.span.report, endpoint, self.write_id, error);
+        }
+        self.span.end(error);
         result
     }
 
@@ -112,6 +122,7 @@ impl<'p> OperationRun<'p> {
         let pause = self.pipeline.policy().pause_before_round(round);
         let in_time = self.deadline.allows(pause);
         if in_time {
+            event::starts_over(&self.span.report, round, pause);
             sleep(pause).await;
         }
         in_time
@@ -140,7 +151,11 @@ impl<'p> OperationRun<'p> {
         let (pipeline, policy) = (self.pipeline, self.pipeline.policy());
         pipeline.check().map_err(|error| self.annotate(error))?;
         let max_attempts = options.attempts.unwrap_or(policy.attempts);
-        let client_request_id = super::random_guid().to_string();
+        let client_request_id = super::random_guid();
+        if effect == Effect::Write {
+            self.write_id = Some(client_request_id);
+        }
+        let client_request_id = client_request_id.to_string();
         let secondary = match effect {
             Effect::Read => pipeline.at_secondary(request),
             Effect::ReadNow | Effect::Write => None,
@@ -165,11 +180,18 @@ impl<'p> OperationRun<'p> {
                 request: sent,
                 inspect: options.inspect,
                 client_request_id: &client_request_id,
+                is_at_secondary: location == Location::Secondary,
                 deadline: self.deadline,
                 try_timeout: policy.try_timeout,
             };
             let attempt = self.span.attempt(sent_before, attempt).await;
             sent_before += 1;
+            let request_name = |next| RequestName {
+                endpoint: &pipeline.endpoint,
+                attempt: sent_before,
+                client_request_id: &client_request_id,
+                is_at_secondary: next == Location::Secondary,
+            };
             let failure = match attempt {
                 Ok(response) => {
                     if attempts == 1 {
@@ -186,6 +208,8 @@ impl<'p> OperationRun<'p> {
                 {
                     may_reauthenticate = false;
                     attempts -= 1;
+                    let request = request_name(location);
+                    event::retried(&self.span.report, request, Duration::ZERO, &failure.error);
                     continue;
                 }
                 Err(failure) => failure,
@@ -193,9 +217,13 @@ impl<'p> OperationRun<'p> {
             may_reauthenticate = true;
             maybe_applied |= failure.maybe_applied;
             let ambiguous = effect == Effect::Write && maybe_applied && !failure.is_definitive;
+            let mut of_secondary = None;
             let (error, not_before, is_passing) = match (location, primary.take()) {
                 // The secondary lags behind: its response that something is missing proves nothing.
-                (Location::Secondary, Some((error, not_before))) => (error, not_before, true),
+                (Location::Secondary, Some((error, not_before))) => {
+                    of_secondary = Some(failure.error);
+                    (error, not_before, true)
+                }
                 _ => {
                     let not_before = Instant::now().checked_add(failure.asked_pause);
                     (
@@ -205,6 +233,7 @@ impl<'p> OperationRun<'p> {
                     )
                 }
             };
+            let latest = of_secondary.as_ref().unwrap_or(&error);
             let next = match (location, &secondary) {
                 (Location::Primary, Some(_)) => Location::Secondary,
                 _ => Location::Primary,
@@ -216,13 +245,27 @@ impl<'p> OperationRun<'p> {
                 });
                 pause = pause.max(asked);
             }
-            let goes_on = is_passing
-                && attempts < max_attempts
-                && self.deadline.allows(pause)
-                && pipeline.budget.take();
-            if !goes_on {
+            if !is_passing {
                 return Err(self.annotate(error).with_ambiguous(ambiguous));
             }
+            let limit = if attempts >= max_attempts {
+                Some("attempts")
+            } else if !self.deadline.allows(pause) {
+                Some("deadline")
+            } else if !pipeline.budget.take() {
+                Some("budget")
+            } else {
+                None
+            };
+            if let Some(limit) = limit {
+                // Where only one attempt is allowed, no retry was expected.
+                if max_attempts > 1 {
+                    let request = request_name(location);
+                    event::exhausted(&self.span.report, request, limit, latest);
+                }
+                return Err(self.annotate(error).with_ambiguous(ambiguous));
+            }
+            event::retried(&self.span.report, request_name(next), pause, latest);
             primary = Some((error, not_before));
             location = next;
             sleep(pause).await;

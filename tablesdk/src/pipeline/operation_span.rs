@@ -1,4 +1,5 @@
-//! The records of an operation: a span of `tracing` with its attempts inside, and a report for the hook of the caller.
+//! The records of an operation: a span of `tracing` with its attempts inside, an event for each request, and a report for the hook
+//! of the caller.
 //!
 //! Records no URL, header or body, so that no key, signature or stored value gets into a log.
 
@@ -13,6 +14,7 @@ use tokio::time::Instant;
 
 use super::Pipeline;
 use super::attempt::{Attempt, Failure};
+use super::event::{self, RequestName};
 use super::span::Span;
 use crate::error::Error;
 use crate::filter::AccessClass;
@@ -149,7 +151,17 @@ impl OperationSpan {
         let span = self.span.attempt(before, attempt.client_request_id);
         self.report.attempts += 1;
         self.report.bytes_sent += bytes_of(attempt.request.body());
+        let request = RequestName {
+            endpoint: &attempt.pipeline.endpoint,
+            attempt: before + 1,
+            client_request_id: attempt.client_request_id,
+            is_at_secondary: attempt.is_at_secondary,
+        };
+        let bytes_sent = attempt.request.body().len();
+        let timer = event::Timer::start();
         let response = span.run(attempt.send()).await;
+        let outcome = response.as_ref().map_err(|failure| &failure.error);
+        event::ended(&self.report, request, &timer, bytes_sent, outcome);
         match &response {
             Ok(response) => {
                 self.report.bytes_received += bytes_of(response.body());
@@ -259,6 +271,7 @@ impl Drop for OperationSpan {
         let has_failed = match self.end {
             End::Open => {
                 self.report.error = Some("cancelled".to_owned());
+                event::cancelled(&self.report);
                 true
             }
             End::Expected => false,

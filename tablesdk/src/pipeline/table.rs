@@ -63,4 +63,16 @@ impl Table {
         let name = Some(&*self.name);
         self.pipeline.send(operation, name, effect, request).await
     }
+
+    /// Sends the only request of a write to the table. `resolve` makes the result of the operation from its outcome.
+    pub(crate) async fn write<T>(
+        &self,
+        operation: &'static str,
+        request: &Request<Bytes>,
+        resolve: impl FnOnce(Result<Response<Bytes>, Error>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let name = Some(&*self.name);
+        let pipeline = &self.pipeline;
+        pipeline.write(operation, name, request, resolve).await
+    }
 }

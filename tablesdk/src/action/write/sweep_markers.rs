@@ -131,13 +131,14 @@ async fn delete(client: &Table, table: &TableName, key: EntityKey) -> Result<boo
     let (kind, entity) = (ChangeKind::Delete(IfMatch::Any), EncodedEntity::of_key(key));
     let delete = EntityChange::of(table.clone(), kind, entity);
     let request = delete.change.encode(client.endpoint());
-    match client.send(OPERATION, Effect::Write, &request).await {
+    let resolve = |sent: Result<_, Error>| match sent {
         // Another client deleted it.
         Err(error) if error.is_not_found() => Ok(error.is_ambiguous()),
         sent => resolve_without_entity(OPERATION, sent, &[StatusCode::NO_CONTENT])
             .map(|()| true)
             .map_err(|error| error.with_key(&delete.key)),
-    }
+    };
+    client.write(OPERATION, &request, resolve).await
 }
 
 #[derive(Clone, Copy, Debug, thiserror::Error)]

@@ -1,5 +1,7 @@
-//! What an operation reports: a span that contains its attempts, and a report to the hook. Neither contains a secret.
+//! What an operation reports: a span that contains its attempts, events for a log without spans, and a report to the hook. None
+//! contains a secret.
 
+mod events;
 mod reports;
 mod secrets;
 mod spans;
@@ -20,19 +22,23 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::Employee;
 
+/// If there is only one subscriber, a thread without a subscriber that enters a span first disables the span for all threads. So
+/// there is always another one, which logs nothing.
+fn keep_another_subscriber() {
+    static OTHER: OnceLock<Dispatch> = OnceLock::new();
+    OTHER.get_or_init(|| {
+        let other = tracing_subscriber::fmt().with_max_level(LevelFilter::OFF);
+        Dispatch::new(other.finish())
+    });
+}
+
 /// Everything that was logged, at every level.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Log {
     fn start() -> (Self, impl Sized) {
-        // If there is only one subscriber, a thread without a subscriber that enters a span first disables the span for all
-        // threads. So there is always another one, which logs nothing.
-        static OTHER: OnceLock<Dispatch> = OnceLock::new();
-        OTHER.get_or_init(|| {
-            let other = tracing_subscriber::fmt().with_max_level(LevelFilter::OFF);
-            Dispatch::new(other.finish())
-        });
+        keep_another_subscriber();
         let log = Self::default();
         let writer = log.clone();
         let subscriber = tracing_subscriber::fmt()

@@ -1,0 +1,330 @@
+//! The events for a log without spans: their levels, and all their fields.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use harness::Subject;
+use harness::faults::{Fault, Op, foreign, refusal, service_response};
+use tablesdk::{ErrorKind, RetryPolicy};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::layer::{Context, SubscriberExt as _};
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+use super::{Observed, keep_another_subscriber};
+use crate::Employee;
+
+type Fields = BTreeMap<&'static str, String>;
+
+/// The events of the client. Spans are not read.
+#[derive(Clone, Default)]
+struct Events(Arc<Mutex<Vec<(Level, Fields)>>>);
+
+impl Events {
+    /// Collects the events of this thread that have this level, or a more severe one.
+    fn start(level: LevelFilter) -> (Self, impl Sized) {
+        keep_another_subscriber();
+        let events = Self::default();
+        let layer = events.clone().with_filter(level);
+        let guard = tracing_subscriber::registry().with(layer).set_default();
+        (events, guard)
+    }
+
+    /// The events since the last call.
+    fn take(&self) -> Vec<(Level, Fields)> {
+        std::mem::take(&mut *self.0.lock().unwrap())
+    }
+
+    /// The fields of the only event since the last call, in one line.
+    #[track_caller]
+    fn only(&self) -> String {
+        let events = self.take();
+        let [event] = events.as_slice() else {
+            panic!("{events:#?}");
+        };
+        line(event)
+    }
+}
+
+impl<S: Subscriber> Layer<S> for Events {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        if event.metadata().target() != "tablesdk" {
+            return;
+        }
+        let mut fields = Collect(Fields::new());
+        event.record(&mut fields);
+        let level = *event.metadata().level();
+        self.0.lock().unwrap().push((level, fields.0));
+    }
+}
+
+struct Collect(Fields);
+
+impl Visit for Collect {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.0.insert(field.name(), format!("{value:?}"));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.0.insert(field.name(), value.to_owned());
+    }
+}
+
+/// An event in one line, without the ids of its request, which differ in each run, and without random waits.
+fn line((level, fields): &(Level, Fields)) -> String {
+    let mut line = format!("{level} {}", fields["message"]);
+    for (name, value) in fields {
+        match *name {
+            "message" => {}
+            "client_request_id" | "request_id" => line += &format!(" {name}"),
+            "wait" if value != "0ns" => line += " wait",
+            _ => line += &format!(" {name}={value}"),
+        }
+    }
+    line
+}
+
+fn lines(events: &Events) -> Vec<String> {
+    events.take().iter().map(line).collect()
+}
+
+/// A policy that retries at once.
+fn retries() -> RetryPolicy {
+    RetryPolicy::exponential().delay(Duration::ZERO)
+}
+
+/// What an operator gets who logs warnings only: no span is enabled.
+#[tokio::test(start_paused = true)]
+async fn a_warning_has_all_facts_of_a_retry_without_spans() {
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
+    let (events, _guard) = Events::start(LevelFilter::WARN);
+    let mut busy = refusal(503, "ServerBusy");
+    busy.headers_mut().insert("retry-after", 3.into());
+    let id = "3e315e3a-0002-0066-6584-aee2bb000000".parse().unwrap();
+    busy.headers_mut().insert("x-ms-request-id", id);
+    faults.plan(Op::Insert, [Fault::Answer(busy)]);
+    table.insert(&Employee::ada()).await.unwrap();
+    let [(level, fields)] = events.take().try_into().unwrap();
+    assert_eq!(level, Level::WARN);
+    let sent = &faults.seen()[1].headers["x-ms-client-request-id"];
+    let expected = [
+        ("account", "devstoreaccount1"),
+        ("attempt", "1"),
+        ("client_request_id", sent.to_str().unwrap()),
+        ("code", "ServerBusy"),
+        ("message", "request failed, and is retried"),
+        ("operation", "insert entity"),
+        ("request_id", "3e315e3a-0002-0066-6584-aee2bb000000"),
+        ("status", "503"),
+        ("table", "Tests"),
+        ("wait", "3s"),
+    ];
+    assert_eq!(
+        fields,
+        expected
+            .map(|(name, value)| (name, value.to_owned()))
+            .into()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_names_what_failed_in_place_of_the_service() {
+    let (_subject, table, faults) = Subject::with_faults(retries().attempts(9)).await;
+    let (events, _guard) = Events::start(LevelFilter::WARN);
+    faults.plan(
+        Op::Get,
+        [
+            Fault::Refuse,
+            Fault::LoseAnswer,
+            Fault::Swallow,
+            Fault::Answer(foreign(502)),
+        ],
+    );
+    assert!(Employee::find(&table).await.is_none());
+    let of = |attempt, reason: &str, status| {
+        format!(
+            "WARN request failed, and is retried account=devstoreaccount1 attempt={attempt} client_request_id \
+             operation=get entity reason={reason}{status} table=Tests wait=0ns"
+        )
+    };
+    let expected = [
+        of(1, "the request could not be sent: connection refused", ""),
+        of(
+            2,
+            "the request was sent, but no answer came back: the connection was reset",
+            "",
+        ),
+        of(3, "no response within 30s", ""),
+        of(
+            4,
+            "the response is not from the table service",
+            " status=502",
+        ),
+    ];
+    assert_eq!(lines(&events), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_request_is_an_event_at_debug() {
+    let (_subject, table, faults) = Subject::with_faults(retries()).await;
+    let (events, _guard) = Events::start(LevelFilter::TRACE);
+    let body = {
+        table.insert(&Employee::ada()).await.unwrap();
+        faults.seen()[1].body.len()
+    };
+    assert_eq!(
+        events.only(),
+        format!(
+            "DEBUG request ended account=devstoreaccount1 attempt=1 bytes_received=0 bytes_sent={body} client_request_id \
+             elapsed=0ns operation=insert entity request_id status=204 table=Tests"
+        )
+    );
+    table.insert(&Employee::ada()).await.unwrap_err();
+    assert_eq!(
+        events.only(),
+        format!(
+            "DEBUG request ended account=devstoreaccount1 attempt=1 bytes_sent={body} client_request_id \
+             code=EntityAlreadyExists elapsed=0ns operation=insert entity request_id status=409 table=Tests"
+        )
+    );
+    faults.plan(
+        Op::Get,
+        [Fault::Delay(Duration::from_micros(12_345)), Fault::Swallow],
+    );
+    Employee::find(&table).await.unwrap();
+    let found = events.only();
+    assert!(
+        found.contains(" elapsed=13ms ") && found.contains(" status=200 "),
+        "{found}"
+    );
+    // Dropped while its request was in flight.
+    let abandoned = tokio::time::timeout(Duration::from_secs(2), Employee::find(&table));
+    assert!(abandoned.await.is_err());
+    assert_eq!(
+        events.only(),
+        "DEBUG operation cancelled attempts=1 elapsed=2s operation=get entity table=Tests"
+    );
+    assert!(table.table_exists().await.unwrap());
+    assert!(events.only().contains(" operation=get table "));
+}
+
+/// Only what went wrong is logged by default.
+#[tokio::test(start_paused = true)]
+async fn operations_without_a_fault_log_nothing_at_info() {
+    let (events, _guard) = Events::start(LevelFilter::INFO);
+    let observed = Observed::with_entities(30, retries()).await;
+    let query = observed.table.query::<Employee>().page_size(10).collect();
+    assert_eq!(query.await.unwrap().len(), 30);
+    let missing = observed.table.get(Employee::key("Sales", "x")).await;
+    assert!(missing.unwrap().is_none());
+    observed
+        .table
+        .insert(&Employee::new("000", "Ada", 1))
+        .await
+        .unwrap_err();
+    observed.table.create_table().await.unwrap_err();
+    assert_eq!(lines(&events), [""; 0]);
+}
+
+/// The error does not say which limit it was.
+#[tokio::test(start_paused = true)]
+async fn the_limit_that_ended_the_retries_is_logged() {
+    let policies = [
+        (retries().attempts(3), 2, Some("attempts")),
+        (
+            RetryPolicy::exponential().deadline(Duration::from_secs(1)),
+            0,
+            Some("deadline"),
+        ),
+        (retries().budget(1), 1, Some("budget")),
+        (RetryPolicy::none(), 0, None),
+    ];
+    for (policy, count, limit) in policies {
+        let (_subject, table, faults) = Subject::with_faults(policy).await;
+        let (events, _guard) = Events::start(LevelFilter::WARN);
+        let busy = || {
+            let mut busy = refusal(503, "ServerBusy");
+            if limit == Some("deadline") {
+                busy.headers_mut().insert("retry-after", 3.into());
+            }
+            Fault::Answer(busy)
+        };
+        faults.plan(Op::Query, (0..3).map(|_| busy()));
+        let query = table.query::<Employee>().collect();
+        query.await.unwrap_err();
+        let mut logged = lines(&events);
+        let last = limit.map(|_| logged.pop().unwrap());
+        let expected = limit.map(|limit| {
+            format!(
+                "WARN request failed, and is not retried any more account=devstoreaccount1 attempt={} client_request_id \
+                 code=ServerBusy limit={limit} operation=query entities status=503 table=Tests",
+                count + 1
+            )
+        });
+        assert_eq!(last, expected);
+        assert_eq!(logged.len(), count, "{logged:#?}");
+        assert!(
+            logged.iter().all(|line| line.contains(" is retried ")),
+            "{logged:#?}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unknown_outcome_is_logged_with_the_id_of_its_write() {
+    let (_subject, table, faults) = Subject::with_faults(retries().attempts(2)).await;
+    let (events, _guard) = Events::start(LevelFilter::WARN);
+    faults.plan(Op::Insert, [Fault::LoseAnswer]);
+    let error = table.insert(&Employee::ada()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::OutcomeUnknown);
+    let [retry, unknown] = events.take().try_into().unwrap();
+    assert_eq!(unknown.1["client_request_id"], retry.1["client_request_id"]);
+    assert_eq!(
+        line(&unknown),
+        "WARN outcome unknown: the write may have been applied account=devstoreaccount1 attempts=3 client_request_id \
+         code=EntityAlreadyExists current=present elapsed=0ns operation=insert entity request_id status=409 table=Tests"
+    );
+    // A success that is not a response of the service.
+    let status = service_response(299).body(bytes::Bytes::new()).unwrap();
+    faults.plan(Op::DeleteTable, [Fault::Answer(status)]);
+    let error = table.delete_table().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::OutcomeUnknown);
+    let unknown = events.only();
+    let words = [
+        "outcome unknown",
+        " current=unread ",
+        " operation=delete table ",
+    ];
+    super::assert_contains(&unknown, &words);
+    assert!(unknown.contains(" client_request_id "), "{unknown}");
+    // It is gone: the outcome is known, and nothing is logged except the retry.
+    faults.plan(Op::DeleteTable, [Fault::LoseAnswer]);
+    assert!(table.delete_table().await.unwrap());
+    assert!(events.only().contains(" is retried "));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_race_is_an_event_at_debug() {
+    let (_subject, table, faults) = Subject::with_faults(retries()).await;
+    table.insert(&Employee::ada()).await.unwrap();
+    let (events, _guard) = Events::start(LevelFilter::DEBUG);
+    faults.plan(
+        Op::Update,
+        [Fault::Answer(refusal(412, "UpdateConditionNotSatisfied"))],
+    );
+    table
+        .modify(("Sales", "1"), Employee::grow_older)
+        .await
+        .unwrap();
+    let logged = lines(&events);
+    assert_eq!(logged.len(), 5, "{logged:#?}");
+    assert_eq!(
+        logged[2],
+        "DEBUG another client changed the entity, and the operation starts over operation=modify entity round=1 \
+         table=Tests wait=0ns"
+    );
+}
