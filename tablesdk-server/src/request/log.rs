@@ -34,7 +34,8 @@ struct RequestFacts {
     method: Method,
     uri: Uri,
     authentication: &'static str,
-    request_id: String,
+    peer: Option<IpAddr>,
+    request_id: Guid,
     client_request_id: String,
     bytes_in: usize,
 }
@@ -48,7 +49,8 @@ impl RequestRecord {
                 method: head.method.clone(),
                 uri: head.uri.clone(),
                 authentication: auth::kind(head),
-                request_id: context.request_id.to_string(),
+                peer: context.peer,
+                request_id: context.request_id,
                 client_request_id: WithoutSignature::of_text(
                     context.client_request_id().unwrap_or_default(),
                 )
@@ -59,7 +61,7 @@ impl RequestRecord {
         Self {
             facts,
             operation: "",
-            span: span(context),
+            span: tracing::info_span!(target: TARGET, "request", id = %context.request_id),
         }
     }
 
@@ -91,8 +93,6 @@ impl RequestRecord {
             return;
         };
         let status = response.status();
-        let code = error.map(|error| error.code().as_str()).unwrap_or_default();
-        let message = error.map(ServiceError::message).unwrap_or_default();
         // The level must be a constant.
         macro_rules! log_response {
             ($level:expr) => {
@@ -100,19 +100,20 @@ impl RequestRecord {
                     target: TARGET,
                     $level,
                     method = facts.method.as_str(),
-                    path = WithoutSignature::of_path(facts.uri.path()).to_string(),
-                    query = WithoutSignature::of_text(facts.uri.query().unwrap_or_default()).to_string(),
-                    operation = self.operation,
+                    path = facts.path(),
+                    query = facts.query(),
+                    operation = known(self.operation),
                     status = status.as_u16(),
-                    code,
-                    reason = WithoutSignature::of_text(message).to_string(),
-                    request_id = facts.request_id,
-                    client_request_id = facts.client_request_id,
-                    authentication = facts.authentication,
+                    code = error.map(|error| error.code().as_str()),
+                    reason = error.map(|error| WithoutSignature::of_text(error.message()).to_string()),
                     duration_us = micros(facts.began),
                     bytes_in = facts.bytes_in,
                     bytes_out = response.body().len(),
-                    "answered"
+                    authentication = facts.authentication,
+                    peer = facts.peer.map(tracing::field::display),
+                    request_id = %facts.request_id,
+                    client_request_id = known(&facts.client_request_id),
+                    "responded"
                 )
             };
         }
@@ -126,11 +127,6 @@ impl RequestRecord {
     }
 }
 
-/// The span of the events of a request.
-pub(crate) fn span(context: &Context) -> Span {
-    tracing::error_span!(target: TARGET, "request", id = %context.request_id)
-}
-
 /// The connection broke, or the server stopped, before the response.
 impl Drop for RequestRecord {
     fn drop(&mut self) {
@@ -138,18 +134,35 @@ impl Drop for RequestRecord {
             tracing::info!(
                 target: TARGET,
                 method = facts.method.as_str(),
-                path = WithoutSignature::of_path(facts.uri.path()).to_string(),
-                query = WithoutSignature::of_text(facts.uri.query().unwrap_or_default()).to_string(),
-                operation = self.operation,
-                request_id = facts.request_id,
-                client_request_id = facts.client_request_id,
-                authentication = facts.authentication,
+                path = facts.path(),
+                query = facts.query(),
+                operation = known(self.operation),
                 duration_us = micros(facts.began),
                 bytes_in = facts.bytes_in,
+                authentication = facts.authentication,
+                peer = facts.peer.map(tracing::field::display),
+                request_id = %facts.request_id,
+                client_request_id = known(&facts.client_request_id),
                 "abandoned"
             );
         }
     }
+}
+
+impl RequestFacts {
+    fn path(&self) -> String {
+        WithoutSignature::of_path(self.uri.path()).to_string()
+    }
+
+    fn query(&self) -> Option<String> {
+        let query = self.uri.query()?;
+        Some(WithoutSignature::of_text(query).to_string())
+    }
+}
+
+/// A field that is left out while it is empty.
+fn known(text: &str) -> Option<&str> {
+    (!text.is_empty()).then_some(text)
 }
 
 /// Logs that a request without a readable head was refused or abandoned.
@@ -179,9 +192,10 @@ pub(crate) fn part_refused(error: &ServiceError) {
     );
 }
 
-/// Logs that the storage failed, with all causes.
-pub(crate) fn storage_failed(error: &dyn Error) {
-    tracing::error!(target: TARGET, error = with_causes(error), "the storage failed");
+/// Logs that the storage failed during a request, with all causes.
+pub(crate) fn storage_failed(request_id: Guid, error: &dyn Error) {
+    // The span has the id, too, but it is disabled where only errors are logged.
+    tracing::error!(target: TARGET, error = with_causes(error), %request_id, "the storage failed");
 }
 
 fn with_causes(error: &dyn Error) -> String {

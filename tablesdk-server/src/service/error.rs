@@ -3,6 +3,7 @@
 use tablesdk_protocol::{ErrorCode, ServiceError};
 
 use crate::engine::Failure;
+use crate::request::context::Context;
 use crate::request::log;
 use crate::storage::StorageError;
 
@@ -15,10 +16,10 @@ pub(super) struct OperationError {
 }
 
 impl OperationError {
-    /// Logs the error of the storage, if there is one, and returns the error for the response.
-    pub(super) fn report(self) -> ServiceError {
+    /// Logs the error of the storage, if there is one, and returns the error for the response to the request.
+    pub(super) fn report(self, context: &Context) -> ServiceError {
         if let Some(cause) = self.cause {
-            log::storage_failed(&cause);
+            log::storage_failed(context.request_id, &cause);
         }
         self.response
     }

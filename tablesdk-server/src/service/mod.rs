@@ -144,8 +144,7 @@ impl Handler for Service {
 
     /// Authenticates a request.
     fn admit(&self, head: Parts) -> Result<Admitted, Box<Response<Bytes>>> {
-        let (context, options) = self.context(&head);
-        let record = RequestRecord::new(&head, &context);
+        let (context, record, options) = self.begin(&head);
         if cors::is_preflight(&head) {
             let preflight = record.span().in_scope(|| self.preflight(&context, &head));
             return Err(Box::new(match preflight {
@@ -202,7 +201,7 @@ impl Handler for Service {
             let handled = handler::handle(&self.engine, &context, &principal, operation);
             within(context.timeout, self.timer, handled).await
         };
-        let handled = async { handled.await.map_err(OperationError::report) };
+        let handled = async { handled.await.map_err(|error| error.report(&context)) };
         let handled = handled.instrument(span).await;
         let operation = record.operation();
         let response = match handled {
@@ -223,8 +222,7 @@ impl Handler for Service {
     }
 
     fn refuse_head(&self, head: &Parts, error: &ServiceError) -> Response<Bytes> {
-        let (context, _) = self.context(head);
-        let record = RequestRecord::new(head, &context);
+        let (context, record, _) = self.begin(head);
         refuse(&context, record, error)
     }
 
@@ -240,7 +238,7 @@ impl Service {
     /// Responds to a CORS preflight. No authentication is required.
     fn preflight(&self, context: &Context, head: &Parts) -> Result<Response<Bytes>, ServiceError> {
         self.keys(context, head)?;
-        let rules = self.cors_rules(context.account())?;
+        let rules = self.cors_rules(context)?;
         cors::preflight(&head.headers, &rules)
     }
 
@@ -258,7 +256,7 @@ impl Service {
                 let policies = table.map(|table| view.table_acl(table.id));
                 policies.transpose()
             });
-            policies.map_err(|error| OperationError::from(error).report())
+            policies.map_err(|error| OperationError::from(error).report(context))
         };
         let options = options.as_ref().ok();
         auth::authenticate(keys, &self.tokens, context, head, options, policies)
@@ -270,6 +268,23 @@ impl Service {
         context.check_version(&head.headers)?;
         let keys = self.accounts.get(context.account());
         Ok(keys.ok_or(ErrorCode::ResourceNotFound)?)
+    }
+
+    /// The facts of a request with its CORS headers, its record in the log, and the options of its query string.
+    fn begin(&self, head: &Parts) -> (Context, RequestRecord, Result<QueryOptions, ServiceError>) {
+        let (context, options) = self.context(head);
+        let record = RequestRecord::new(head, &context);
+        // The request is not authenticated yet: made-up account names must not cause lookups.
+        let may_have_rules = Cors::concerns(head)
+            && !cors::is_preflight(head)
+            && self.accounts.contains_key(context.account());
+        if !may_have_rules {
+            return (context, record, options);
+        }
+        // If the rules cannot be read, the response has no CORS headers, and the operation reports the error.
+        let rules = record.span().in_scope(|| self.cors_rules(&context));
+        let cors = Cors::of(head, &rules.unwrap_or_default());
+        (context.with_cors(cors), record, options)
     }
 
     /// The facts of a request, and the options of its query string, which is parsed only here.
@@ -285,22 +300,12 @@ impl Service {
             self.clock.now(),
         )
         .with_timer(self.timer);
-        // The request is not authenticated yet: made-up account names must not cause lookups.
-        let may_have_rules = Cors::concerns(head)
-            && !cors::is_preflight(head)
-            && self.accounts.contains_key(context.account());
-        if !may_have_rules {
-            return (context, options);
-        }
-        // If the rules cannot be read, the response has no CORS headers, and the operation reports the error.
-        let rules = log::span(&context).in_scope(|| self.cors_rules(context.account()));
-        let cors = Cors::of(head, &rules.unwrap_or_default());
-        (context.with_cors(cors), options)
+        (context, options)
     }
 
-    fn cors_rules(&self, account: &str) -> Result<Vec<CorsRule>, ServiceError> {
-        let properties = self.engine.read().service_properties(account);
-        let properties = properties.map_err(|error| OperationError::from(error).report())?;
+    fn cors_rules(&self, context: &Context) -> Result<Vec<CorsRule>, ServiceError> {
+        let properties = self.engine.read().service_properties(context.account());
+        let properties = properties.map_err(|error| OperationError::from(error).report(context))?;
         Ok(properties.cors.unwrap_or_default())
     }
 }

@@ -67,7 +67,7 @@ async fn carry_out_query(
         Err(error) => Err(error.into()),
     };
     handled.unwrap_or_else(|error| {
-        let error = error.report();
+        let error = error.report(context);
         part_refusal(context, &Refusal { index: 0, error }.to_error())
     })
 }
@@ -115,7 +115,7 @@ async fn carry_out(
                 ready.push(change);
             }
             Err(error) => {
-                let error = error.report();
+                let error = error.report(context);
                 refusal = Some(Refusal { index, error });
                 break;
             }

@@ -3,6 +3,9 @@
 use std::io;
 use std::sync::{Arc, Mutex, Once};
 
+use tracing::Level;
+use tracing_subscriber::fmt::format::FmtSpan;
+
 use super::*;
 use crate::request::handler::Handler as _;
 use crate::storage::tests::StorageDouble;
@@ -25,6 +28,11 @@ impl io::Write for Written {
 
 /// The lines of the log that are written meanwhile.
 fn log_of(work: impl FnOnce()) -> Vec<String> {
+    log_at(Level::TRACE, FmtSpan::NONE, work)
+}
+
+/// The lines of this level, or a more severe one, and those of these events of spans.
+fn log_at(level: Level, spans: FmtSpan, work: impl FnOnce()) -> Vec<String> {
     // `tracing` disables an event for all threads if the first thread that reaches it has no subscriber, and only one other
     // thread has one. So a global subscriber, which does nothing, is installed.
     static LISTENER: Once = Once::new();
@@ -35,7 +43,8 @@ fn log_of(work: impl FnOnce()) -> Vec<String> {
     let written = Written::default();
     let writer = written.clone();
     let subscriber = tracing_subscriber::fmt()
-        .with_max_level(tracing::Level::TRACE)
+        .with_max_level(level)
+        .with_span_events(spans)
         .with_ansi(false)
         .with_writer(move || writer.clone())
         .finish();
@@ -74,11 +83,64 @@ fn each_request_is_one_line() {
             header(&response, "x-ms-request-id").unwrap(),
             r#"client_request_id="mine""#,
             r#"authentication="shared_key""#,
+            ": responded method=",
             "duration_us=",
             &format!("bytes_in={}", entity.len()),
             &format!("bytes_out={}", response.body().len()),
         ],
     );
+}
+
+/// What is unknown, or is not there, has no field.
+#[test]
+fn a_request_line_has_no_empty_field() {
+    let client = Client::with_table();
+    let log = log_of(|| {
+        let query = client.send("GET", "people()", &[], "");
+        assert_eq!(query.status(), 200);
+        client.call(client.request("GET", "/nobody/people", &[], ""));
+    });
+    assert_eq!(log.len(), 2, "{log:?}");
+    for line in log {
+        assert!(!line.contains("\"\""), "{line}");
+    }
+}
+
+/// A subscriber that logs the ends of spans, or exports them, gets one span for each request, also from a web page.
+#[test]
+fn the_span_of_a_request_is_closed_once_and_is_no_error() {
+    let client = Client::with_table();
+    let log = log_at(Level::TRACE, FmtSpan::CLOSE, || {
+        let headers = [("origin", "https://example.com")];
+        let query = client.send("GET", "people()", &headers, "");
+        assert_eq!(query.status(), 200);
+    });
+    let closed = log.iter().filter(|line| line.contains(": close "));
+    let closed: Vec<_> = closed.collect();
+    let [span] = closed.as_slice() else {
+        panic!("{log:#?}");
+    };
+    assert_has(
+        span,
+        &[" INFO request{id=", "tablesdk_server::request: close"],
+    );
+}
+
+/// Where no span is enabled.
+#[test]
+fn an_error_of_the_storage_names_its_request() {
+    let client = Broken::client(StorageError::Corrupt { what: "record" });
+    let mut response = Response::default();
+    let log = log_at(Level::ERROR, FmtSpan::FULL, || {
+        response = client.send("GET", "people()", &[], "");
+    });
+    let request_id = header(&response, "x-ms-request-id").unwrap();
+    let (request, causes) = log.split_last().unwrap();
+    assert!(!causes.is_empty(), "{log:?}");
+    for cause in causes {
+        assert_has(cause, &["the storage failed", request_id]);
+    }
+    assert_has(request, &["status=500", request_id]);
 }
 
 #[test]
@@ -259,7 +321,7 @@ fn failures_are_logged_with_their_causes() {
 
     let log = log_of(|| {
         let cause = io::Error::other("the disk is gone");
-        crate::request::log::storage_failed(&Failure(cause));
+        crate::request::log::storage_failed(tablesdk_protocol::Guid::default(), &Failure(cause));
     });
     assert_has(&log[0], &["the page cannot be read: the disk is gone"]);
 }
