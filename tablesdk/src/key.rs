@@ -19,5 +19,5 @@
 
 pub use crate::entity::key::{
     Desc, EntityKey, Escaped, IntoEntityKey, IntoPartitionKey, Key, KeyError, KeyKind, KeyNumber,
-    KeyOf, KeyPart, KeyProblem, Partition, PartitionKey, RowKey, RowRange, Shard,
+    KeyOf, KeyPart, KeyProblem, Partition, PartitionKey, PartitionOf, RowKey, RowRange, Shard,
 };

@@ -17,7 +17,7 @@
 //! # }
 //! ```
 //!
-//! Queries have no `.await` of their own: a method selects the form of the result, such as [`stream`](QueryEntities::stream),
+//! Queries have no `.await` of their own: a method chooses the form of the result, such as [`stream`](QueryEntities::stream),
 //! [`collect`](QueryEntities::collect) or [`count`](QueryEntities::count).
 //!
 //! # Options of a single call

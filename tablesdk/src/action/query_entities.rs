@@ -4,7 +4,6 @@ use std::error::Error as _;
 use std::fmt;
 use std::future::ready;
 use std::marker::PhantomData;
-use std::mem;
 use std::sync::Arc;
 
 use futures_util::TryStreamExt as _;
@@ -12,17 +11,18 @@ use tablesdk_protocol::KeyKind;
 use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
 use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 
-use super::query::paged::PagedQuery;
+use super::query::conditions::{Condition, Conditions};
+use super::query::paged::{PagedQuery, Skip};
 use super::query::parallel::ranges;
 use super::query::request::{OPERATION, QueryRequest};
 use super::{DeleteAll, ParallelQuery, refused};
-use crate::entity::key::{IntoPartitionKey, Partition, RowRange};
+use crate::entity::key::{PartitionOf, RowRange};
 use crate::entity::{DynamicEntity, Stored, TableEntity};
 use crate::error::{ClosureError, Error};
-use crate::filter::{AccessClass, Filter, FilterError, without};
+use crate::filter::{AccessClass, FilterError};
 use crate::pipeline::Table;
 use crate::query::{
-    EntityStream, Explanation, Keys, Page, PageToken, Pages, Presence, Resolve, Selection, Whole,
+    EntityStream, Explanation, IntoFilter, Keys, Pages, Presence, Resolve, Selection, Values, Whole,
 };
 
 /// Reads many entities of type `E`. See [`TableClient::query`](crate::TableClient::query).
@@ -53,21 +53,27 @@ use crate::query::{
 #[must_use = "a query does nothing until it is read"]
 pub struct QueryEntities<E, S = Whole<E>> {
     pub(super) table: Table,
-    filter: Result<Option<Tree>, Error>,
+    conditions: Conditions,
     selection: S,
     pub(super) pages: Pages,
+    skip: Option<Skip>,
     entity: PhantomData<fn() -> E>,
 }
 
 impl<E: TableEntity> QueryEntities<E> {
     pub(crate) fn new(table: Table) -> Self {
-        Self {
+        let this = Self {
             table,
-            // A query of a struct does not read the other entities of the table.
-            filter: Ok(E::SCHEMA.own_rows()),
+            conditions: Conditions::new(),
             selection: Whole::new(),
             pages: Pages::default(),
+            skip: None,
             entity: PhantomData,
+        };
+        // A query of a struct does not read the other entities of the table.
+        match E::SCHEMA.own_rows() {
+            Some(own) => this.and(Condition::Type, Ok(own)),
+            None => this,
         }
     }
 
@@ -79,29 +85,10 @@ impl<E: TableEntity> QueryEntities<E> {
         let selection = columns(E::columns());
         let condition = selection.condition().map_err(Error::input);
         let this = match condition.transpose() {
-            Some(condition) => self.and(condition),
+            Some(condition) => self.and(Condition::Selection, condition),
             None => self,
         };
         this.map_selection(|_| selection)
-    }
-
-    /// Reads only entities of types that `E` knows. For an enum of entities, these are the types of its variants, except the
-    /// variant marked `other`. Without this option, an entity of an unknown type is an error, or is read as `other`. Queries of a
-    /// struct are always restricted in this way: to its entity type or else to the prefix of its row keys.
-    ///
-    /// ```
-    #[doc = include_str!("../docs/company.md")]
-    /// table.insert(&Ship { fleet: "Sales".into(), name: "Erebus".into() }).await?;
-    /// assert!(table.query::<CompanyRow>().collect().await.is_err());
-    /// assert_eq!(table.query::<CompanyRow>().known_types().collect().await?.len(), 2);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn known_types(self) -> Self {
-        match E::SCHEMA.known_rows() {
-            Some(known) if E::SCHEMA.own_rows().is_none() => self.and(Ok(known)),
-            _ => self,
-        }
     }
 
     /// Converts each entity with a closure, which gets every property with its exact type: for entities of many types without a
@@ -137,9 +124,49 @@ impl<E: TableEntity> QueryEntities<E> {
 }
 
 impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
+    /// Yields plain entities, without key, ETag and timestamp: an `E` for each [`Stored<E>`](crate::Stored).
+    ///
+    /// ```
+    #[doc = include_str!("../docs/employees.md")]
+    /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+    /// let employees: Vec<Employee> = table.query().partition("Sales").values().collect().await?;
+    /// assert_eq!(employees, [Employee::new("Sales", "1", "Ada")]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn values<T>(self) -> QueryEntities<E, Values<S>>
+    where
+        S: Selection<E, Item = Stored<T>>,
+        T: Send + 'static,
+    {
+        self.map_selection(Values::new)
+    }
+
+    /// Reads only entities of types that `E` knows. For an enum of entities, these are the types of its variants, except the
+    /// variant marked `other`. Without this option, an entity of an unknown type is an error, or is read as `other`. Queries of a
+    /// struct are always restricted in this way: to its entity type or else to the prefix of its row keys.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/company.md")]
+    /// table.insert(&Ship { fleet: "Sales".into(), name: "Erebus".into() }).await?;
+    /// assert!(table.query::<CompanyRow>().collect().await.is_err());
+    /// assert_eq!(table.query::<CompanyRow>().known_types().collect().await?.len(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn known_types(mut self) -> Self {
+        match E::SCHEMA.known_rows() {
+            Some(known) if E::SCHEMA.own_rows().is_none() => {
+                self.conditions.remove(Condition::Type);
+                self.and(Condition::Type, Ok(known))
+            }
+            _ => self,
+        }
+    }
+
     /// Reads one partition only.
-    pub fn partition(self, partition: impl Into<Partition<E>>) -> Self {
-        self.and(partition_is(partition))
+    pub fn partition(self, partition: impl PartitionOf<E>) -> Self {
+        self.and(Condition::Partition, partition_is(partition))
     }
 
     /// Reads only entities whose keys are in a range, given by leading parts of the key: `E::rows()` has a method for each part.
@@ -173,35 +200,37 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn rows(self, rows: impl Into<RowRange<E>>) -> Self {
+    pub fn rows(mut self, rows: impl Into<RowRange<E>>) -> Self {
         let rows = rows.into();
-        let this = match E::SCHEMA.own_row_range() {
-            Some((beginning, own)) if rows.begins_with(beginning) => self.but_for(&own),
-            _ => self,
-        };
+        // The range implies the condition of the type.
+        if let Some(beginning) = E::SCHEMA.own_row_keys()
+            && rows.begins_with(beginning)
+        {
+            self.conditions.remove(Condition::Type);
+        }
         match rows.into_tree() {
-            Ok(None) => this,
-            Ok(Some(tree)) => this.and(Ok(tree)),
-            Err(error) => this.and(Err(Error::input(error))),
+            Ok(None) => self,
+            Ok(Some(tree)) => self.and(Condition::Rows, Ok(tree)),
+            Err(error) => self.and(Condition::Rows, Err(Error::input(error))),
         }
     }
 
     /// Reads only entities that match the filter.
-    pub fn filter(self, filter: impl FnOnce(E::Columns) -> Filter<E>) -> Self {
-        let tree = filter(E::columns()).into_tree();
-        self.and(tree.map_err(Error::input))
+    pub fn filter<F: IntoFilter<E>>(self, filter: impl FnOnce(E::Columns) -> F) -> Self {
+        let tree = filter(E::columns()).into_filter().into_tree();
+        self.and(Condition::Filter, tree.map_err(Error::input))
     }
 
     /// Reads only entities that match an OData filter, such as `Salary ge 50000.0 or Name eq 'O''Brien'`: for conditions that
     /// columns cannot express. Do not put untrusted input into it.
     pub fn odata(self, text: &str) -> Self {
-        let tree = text.parse::<Tree>();
-        self.and(tree.map_err(|error| {
+        let tree = text.parse::<Tree>().map_err(|error| {
             Error::input(FilterError::OData {
                 text: text.to_owned(),
                 error,
             })
-        }))
+        });
+        self.and(Condition::OData, tree)
     }
 
     /// Reads at most that many entities in total.
@@ -214,7 +243,10 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     /// use [`take`](Self::take) for that.
     pub fn page_size(mut self, count: usize) -> Self {
         if !(1..=PAGE_ITEMS_MAX).contains(&count) {
-            return self.and(Err(Error::input(PageSizeError { count })));
+            return self.and(
+                Condition::Filter,
+                Err(Error::input(PageSizeError { count })),
+            );
         }
         self.pages.page_size = Some(count);
         self
@@ -224,6 +256,34 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     /// without being used. Needs a tokio runtime. Has no effect on a single [`page`](Self::page).
     pub fn prefetch(mut self) -> Self {
         self.pages.prefetch = true;
+        self
+    }
+
+    /// Leaves out entities that cannot be read, and passes the error of each to the closure: of an entity that does not fit the
+    /// type ([`ErrorKind::Data`](crate::ErrorKind::Data)), or for which the closure of [`resolve`](Self::resolve) failed. The error has
+    /// the key of the entity. [`take`](Self::take) does not count what is left out.
+    ///
+    /// Without this option, a stream yields the error in place of the entity and continues, and what returns a single result fails.
+    /// Other errors, such as those of the service, still end the query. What needs no more than keys, such as
+    /// [`count`](Self::count) and [`delete_all`](Self::delete_all), includes entities that cannot be read.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/employees.md")]
+    /// use tablesdk::DynamicEntity;
+    ///
+    /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+    /// table.insert(&DynamicEntity::new("Sales", "2")).await?; // it has no name
+    /// # table.insert(&Employee::new("Sales", "3", "Grace")).await?;
+    ///
+    /// let sales = || table.query::<Employee>().partition("Sales");
+    /// assert!(sales().collect().await.is_err());
+    /// let readable = sales().skip_unreadable(|error| eprintln!("left out: {error}"));
+    /// assert_eq!(readable.collect().await?.len(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn skip_unreadable(mut self, report: impl Fn(Error) + Send + Sync + 'static) -> Self {
+        self.skip = Some(Arc::new(report));
         self
     }
 
@@ -241,7 +301,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn partitions<P: Into<Partition<E>>>(
+    pub fn partitions<P: PartitionOf<E>>(
         self,
         partitions: impl IntoIterator<Item = P>,
     ) -> ParallelQuery<E, S> {
@@ -268,12 +328,8 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         self.in_parts(ranges(KeyKind::RowKey, boundaries))
     }
 
-    fn in_parts(mut self, mut parts: Vec<Result<Tree, Error>>) -> ParallelQuery<E, S> {
-        match mem::replace(&mut self.filter, Ok(None)) {
-            Ok(filter) => self.filter = Ok(filter),
-            Err(error) => parts = vec![Err(error)],
-        }
-        ParallelQuery::new(self.map_selection(Arc::new), parts)
+    fn in_parts(self, parts: Vec<Result<Tree, Error>>) -> ParallelQuery<E, S> {
+        ParallelQuery::new(self, parts)
     }
 
     /// Returns the first request that the query would send, and how the service would find the entities. Nothing is sent.
@@ -297,7 +353,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     /// where the client denies scans.
     pub fn explain(&self) -> Result<Explanation, Error> {
         let refuse = |error: &Error| refused(OPERATION, causes(error));
-        let filter = self.filter.as_ref().map_err(refuse)?.clone();
+        let filter = self.conditions.tree().map_err(refuse)?;
         let request = self.request(filter)?;
         let endpoint = self.table.endpoint();
         let http = match request.point() {
@@ -312,8 +368,36 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         })
     }
 
-    /// The items as a stream, in the order of their keys. Pages are fetched as items are consumed. The first error ends the stream;
-    /// it is one of [`collect`](Self::collect).
+    /// The items as a stream, in the order of their keys. Pages are fetched as items are consumed.
+    ///
+    /// An entity that cannot be read does not hide the others: the stream yields an error with its key in its place, and continues
+    /// with the next entity. Any other error ends the stream. The errors are those of [`collect`](Self::collect).
+    ///
+    /// ```
+    #[doc = include_str!("../docs/employees.md")]
+    /// use futures::StreamExt;
+    /// use tablesdk::{DynamicEntity, ErrorKind};
+    ///
+    /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+    /// table.insert(&DynamicEntity::new("Sales", "2")).await?; // it has no name
+    /// # table.insert(&Employee::new("Sales", "3", "Grace")).await?;
+    ///
+    /// let mut employees = table.query::<Employee>().partition("Sales").stream();
+    /// let (mut read, mut bad) = (0, 0);
+    /// while let Some(result) = employees.next().await {
+    ///     match result {
+    ///         Ok(_) => read += 1,
+    ///         Err(error) if error.kind() == ErrorKind::Data => {
+    ///             eprintln!("{error}");
+    ///             bad += 1;
+    ///         }
+    ///         Err(error) => return Err(error.into()),
+    ///     }
+    /// }
+    /// assert_eq!((read, bad), (2, 1));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn stream(self) -> EntityStream<S::Item> {
         match self.into_paged() {
             Ok((query, pages)) => items::<E, S>(&query, pages, true),
@@ -330,18 +414,18 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     }
 
     /// What stays the same from page to page, if it may be sent.
-    fn into_paged(self) -> Result<(Arc<PagedQuery<S>>, Pages), Error> {
+    pub(super) fn into_paged(self) -> Result<(Arc<PagedQuery<S>>, Pages), Error> {
         let pipeline = self.table.pipeline.clone();
         self.checked().map_err(|error| pipeline.locate(error))
     }
 
     fn checked(mut self) -> Result<(Arc<PagedQuery<S>>, Pages), Error> {
-        let filter = mem::replace(&mut self.filter, Ok(None));
+        let filter = self.conditions.take();
         let request = self.request(filter.map_err(|error| error.with_operation(OPERATION))?)?;
         if request.access() == AccessClass::Scan && self.table.pipeline.denies_scans {
             return Err(refused(OPERATION, ScanError));
         }
-        let query = PagedQuery::new(self.table, request, self.selection);
+        let query = PagedQuery::new(self.table, request, self.selection, self.skip);
         Ok((Arc::new(query), self.pages))
     }
 
@@ -352,70 +436,6 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     /// `TableNotFound`; and [`ErrorKind::Data`](crate::ErrorKind::Data) when an entity is not of this type.
     pub async fn collect(self) -> Result<Vec<S::Item>, Error> {
         self.stream().try_collect().await
-    }
-
-    /// Reads one page: as many items as [`page_size`](Self::page_size) or the service puts into a page, or exactly
-    /// [`take`](Self::take) items, if there are as many. The page begins at the token, or at the start without one.
-    ///
-    /// ```
-    #[doc = include_str!("../docs/employees.md")]
-    /// use tablesdk::query::PageToken;
-    ///
-    /// # for id in ["1", "2", "3"] {
-    /// #     table.insert(&Employee::new("Sales", id, "Ada")).await?;
-    /// # }
-    /// let query = || table.query::<Employee>().partition("Sales").take(2);
-    /// let page = query().page(None).await?;
-    /// assert_eq!(page.items.len(), 2);
-    ///
-    /// let text = page.next.expect("there is a third").to_string();
-    /// let token: PageToken = text.parse()?;
-    /// let page = query().page(token).await?;
-    /// assert_eq!(page.items[0].id, "3");
-    /// assert!(page.next.is_none());
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`collect`](Self::collect); and [`ErrorKind::Input`](crate::ErrorKind::Input) when the token comes from a query of
-    /// another table, filter or projection.
-    pub async fn page(
-        self,
-        token: impl Into<Option<PageToken>> + Send,
-    ) -> Result<Page<S::Item>, Error> {
-        let token: Option<PageToken> = token.into();
-        let (query, pages) = self.into_paged()?;
-        let take = pages.take;
-        let fingerprint = query.request().fingerprint();
-        let mut continuation = token
-            .map(|token| token.into_continuation(fingerprint))
-            .transpose()
-            .map_err(|error| refused(OPERATION, error))?;
-        if take == Some(0) {
-            return Err(refused(OPERATION, "a page of no items leads nowhere"));
-        }
-        let mut items = Vec::new();
-        loop {
-            let left = take.map(|take| take - items.len());
-            let page = Box::pin(query.page::<E>(pages.top(left), continuation));
-            let (more, next) = page.await?;
-            if left.is_some_and(|left| more.len() > left) {
-                // The token would be after items that the caller does not get.
-                return Err(query.fail(Error::response(TooManyError)));
-            }
-            items.extend(more);
-            let is_full = match take {
-                Some(take) => items.len() == take,
-                None => !items.is_empty(),
-            };
-            continuation = next;
-            if is_full || continuation.is_none() {
-                let next = continuation.map(|next| PageToken::new(fingerprint, next));
-                return Ok(Page { items, next });
-            }
-        }
     }
 
     /// The first item in the order of keys, or `None` if there is none.
@@ -501,22 +521,12 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
         self
     }
 
-    fn presence(self) -> QueryEntities<E, Presence> {
+    pub(super) fn presence(self) -> QueryEntities<E, Presence> {
         self.map_selection(|_| Presence)
     }
 
-    /// Takes back a condition that follows from another.
-    fn but_for(mut self, implied: &Tree) -> Self {
-        self.filter = self.filter.map(|filter| without(&filter?, implied));
-        self
-    }
-
-    fn and(mut self, more: Result<Tree, Error>) -> Self {
-        self.filter = match (self.filter, more) {
-            (Ok(Some(filter)), Ok(more)) => Ok(Some(filter.and(more))),
-            (Ok(None), Ok(more)) => Ok(Some(more)),
-            (Err(error), _) | (_, Err(error)) => Err(error),
-        };
+    fn and(mut self, made_by: Condition, condition: Result<Tree, Error>) -> Self {
+        self.conditions.add(made_by, condition);
         self
     }
 }
@@ -525,34 +535,46 @@ impl<E, S> QueryEntities<E, S> {
     fn map_selection<T>(self, map: impl FnOnce(S) -> T) -> QueryEntities<E, T> {
         QueryEntities {
             table: self.table,
-            filter: self.filter,
+            conditions: self.conditions,
             selection: map(self.selection),
             pages: self.pages,
+            skip: self.skip,
             entity: self.entity,
         }
     }
 }
 
-impl<E: TableEntity, S: Selection<E>> QueryEntities<E, Arc<S>> {
-    /// The same query with one more condition.
-    pub(super) fn with_condition(&self, condition: Result<Tree, Error>) -> Self {
-        let filter = match &self.filter {
-            Ok(filter) => condition.map(|condition| {
-                Some(match filter.clone() {
-                    Some(filter) => condition.and(filter),
-                    None => condition,
-                })
-            }),
-            // The error of the filter is reported before any part is read.
-            Err(_) => Err(Error::input("the filter cannot be used")),
+impl<E, S> QueryEntities<E, S> {
+    /// As many queries as there are parts: each with the condition of its part in addition to its own.
+    pub(super) fn divided(
+        mut self,
+        parts: Vec<Result<Tree, Error>>,
+    ) -> impl Iterator<Item = QueryEntities<E, Arc<S>>> + Send + 'static
+    where
+        E: 'static,
+        S: Send + Sync + 'static,
+    {
+        let (own, parts) = match self.conditions.take() {
+            Ok(own) => (own, parts),
+            // Reported before any part is read.
+            Err(error) => (None, vec![Err(error)]),
         };
-        Self {
-            table: self.table.clone(),
-            filter,
-            selection: Arc::clone(&self.selection),
-            pages: self.pages,
-            entity: self.entity,
-        }
+        let query = self.map_selection(Arc::new);
+        parts.into_iter().map(move |part| {
+            let mut conditions = Conditions::new();
+            conditions.add(Condition::Partition, part);
+            if let Some(own) = &own {
+                conditions.add(Condition::Filter, Ok(own.clone()));
+            }
+            QueryEntities {
+                table: query.table.clone(),
+                conditions,
+                selection: Arc::clone(&query.selection),
+                pages: query.pages,
+                skip: query.skip.clone(),
+                entity: query.entity,
+            }
+        })
     }
 }
 
@@ -582,8 +604,8 @@ impl<E, S> fmt::Debug for QueryEntities<E, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("QueryEntities");
         shown.field("table", &self.table);
-        match &self.filter {
-            Ok(filter) => shown.field("filter", &filter.as_ref().map(ToString::to_string)),
+        match self.conditions.tree() {
+            Ok(filter) => shown.field("filter", &filter.map(|filter| filter.to_string())),
             Err(error) => shown.field("filter", error),
         };
         shown.field("pages", &self.pages).finish_non_exhaustive()
@@ -601,8 +623,8 @@ fn causes(error: &Error) -> String {
     causes.join(": ")
 }
 
-fn partition_is<E>(partition: impl Into<Partition<E>>) -> Result<Tree, Error> {
-    let key = partition.into().into_partition_key();
+fn partition_is<E>(partition: impl PartitionOf<E>) -> Result<Tree, Error> {
+    let key = partition.into_partition_key();
     let key = key.map_err(Error::input)?;
     let (name, operator) = ("PartitionKey", ComparisonOperator::Equal);
     Ok(Tree::comparison(name, operator, key.into_string()))
@@ -617,10 +639,6 @@ struct PageSizeError {
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("the query reads the whole table (a scan), which this client refuses: name the partition")]
 struct ScanError;
-
-#[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("the service returned more items than were requested")]
-struct TooManyError;
 
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("more than one entity satisfies the query")]

@@ -71,11 +71,11 @@ impl QueryTables {
             let query = Arc::clone(&query);
             async move {
                 let (query, scan) = &*query;
-                let page = query.fetch(top, next, scan).await?;
-                if page.1.is_none() {
+                let (names, next) = query.fetch(top, next, scan).await?;
+                if next.is_none() {
                     scan.operation.end(None);
                 }
-                Ok(page)
+                Ok((names.into_iter().map(Ok).collect(), next))
             }
         })
     }
@@ -131,6 +131,18 @@ impl QueryTables {
             items,
             next: next.map(|continuation| PageToken::new(query, continuation)),
         })
+    }
+
+    /// As [`page`](Self::page), with the token as a string. Without a token, or with an empty one (`?next=`), the page is the first
+    /// one.
+    ///
+    /// # Errors
+    ///
+    /// As [`page`](Self::page); and [`ErrorKind::Input`](crate::ErrorKind::Input) when the string is not a page token.
+    pub async fn page_after(self, token: Option<&str>) -> Result<Page<String>, Error> {
+        let token = PageToken::optional(token);
+        let token = token.map_err(|error| refused(OPERATION, error))?;
+        self.page(token).await
     }
 
     fn check(&self) -> Result<(), Error> {

@@ -54,6 +54,7 @@ struct Inner {
     ambiguous: bool,
     current: Option<CurrentState>,
     batch_index: Option<usize>,
+    next_page: Option<String>,
 }
 
 #[derive(Debug)]
@@ -237,6 +238,11 @@ impl Error {
         self
     }
 
+    pub(crate) fn with_next_page(mut self, token: Option<impl fmt::Display>) -> Self {
+        self.0.next_page = token.map(|token| token.to_string());
+        self
+    }
+
     pub(crate) fn with_request_id(mut self, request_id: Option<String>) -> Self {
         self.0.request_id = request_id;
         self
@@ -256,6 +262,7 @@ impl Error {
             ambiguous: false,
             current: None,
             batch_index: None,
+            next_page: None,
         }))
     }
 
@@ -293,6 +300,17 @@ impl Error {
     /// The change of a batch that the error is about, counted from 0.
     pub fn batch_index(&self) -> Option<usize> {
         self.0.batch_index
+    }
+
+    /// The token of the next page, when [`page`](crate::action::QueryEntities::page) returned an entity that cannot be read: for
+    /// [`page_after`](crate::action::QueryEntities::page_after). It is absent after the last page.
+    pub fn next_page(&self) -> Option<&str> {
+        self.0.next_page.as_deref()
+    }
+
+    /// Whether the error is about one entity of a response, and says nothing about the others.
+    pub(crate) fn is_about_one_entity(&self) -> bool {
+        matches!(self.kind(), ErrorKind::CalledOff | ErrorKind::Data)
     }
 
     /// How many requests were sent, retries included. For an operation of several requests, all of them count. For a query, only

@@ -68,6 +68,18 @@ impl fmt::Display for AccessClass {
     }
 }
 
+/// The partition that a filter is restricted to.
+pub(crate) fn partition(filter: Option<&Tree>) -> Option<&str> {
+    let terms = filter.map(conjuncts).unwrap_or_default();
+    terms.iter().find_map(|term| match term {
+        Tree::Comparison(it) if key_term(term, PARTITION_KEY) == Some(true) => match &it.literal {
+            Value::String(text) => Some(text.as_str()),
+            _ => None,
+        },
+        _ => None,
+    })
+}
+
 /// The one entity that a filter is true of, where it says nothing but the two keys.
 pub(crate) fn point(filter: Option<&Tree>) -> Option<EntityKey> {
     let terms = filter.map(conjuncts)?;
@@ -84,15 +96,6 @@ pub(crate) fn point(filter: Option<&Tree>) -> Option<EntityKey> {
     let keys = |one, other| Some((equal(one, PARTITION_KEY)?, equal(other, ROW_KEY)?));
     let (partition_key, row_key) = keys(first, second).or_else(|| keys(second, first))?;
     EntityKey::new(partition_key, row_key).ok()
-}
-
-/// The filter without the conditions that the other one is made of.
-pub(crate) fn without(filter: &Tree, implied: &Tree) -> Option<Tree> {
-    let implied = conjuncts(implied);
-    let kept = conjuncts(filter)
-        .iter()
-        .filter(|term| !implied.contains(term));
-    kept.cloned().reduce(Tree::and)
 }
 
 /// What must all be true.

@@ -4,7 +4,7 @@ mod access_class;
 mod key_range;
 
 pub use access_class::AccessClass;
-pub(crate) use access_class::{point, without};
+pub(crate) use access_class::{partition, point};
 pub(crate) use key_range::{end_of_prefix, row_key_range};
 
 use std::fmt;

@@ -90,6 +90,11 @@ impl<'p> OperationRun<'p> {
         self.span.note_error(error);
     }
 
+    /// Records in the operation's report a failure after which it continues, such as that of one entity of a page.
+    pub(crate) fn note_failure(&mut self, error: &Error) {
+        self.span.note_failure(error);
+    }
+
     /// Ends the operation and reports its outcome. An operation that is dropped without this call is reported as cancelled.
     pub(crate) fn end<T>(mut self, result: Result<T, Error>) -> Result<T, Error> {
         let error = result.as_ref().err();

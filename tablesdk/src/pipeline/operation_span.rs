@@ -71,8 +71,9 @@ pub struct OperationReport {
     pub duration: Duration,
     /// The error of the operation as a whole, if there is one: the service's code, the status of a response that is not the
     /// service's, `timeout`, `transport`, `credential`, `response` for a response that cannot be read, `data` for an entity
-    /// that does not fit the type, `not_unique`, `called_off` for a closure that failed, or `cancelled` when its future or its stream was dropped while a request was in flight. A stream that is dropped
-    /// between its pages has no error. Codes for something that does not exist, already exists or was changed are reported here as
+    /// that does not fit the type, `not_unique`, `called_off` for a closure that failed, or `cancelled` when its future or its stream was
+    /// dropped while a request was in flight. A stream that is dropped between its pages has no error. A query that yielded the error of
+    /// an entity, and continued, has that error, unless a later one ended it. Codes for something that does not exist, already exists or was changed are reported here as
     /// well.
     pub error: Option<String>,
 }
@@ -104,6 +105,8 @@ pub(super) struct OperationSpan {
     started: Option<Instant>,
     hook: Option<Hook>,
     end: End,
+    /// A part of it has failed, whatever its end is.
+    has_failed: bool,
     span: Span,
 }
 
@@ -138,6 +141,7 @@ impl OperationSpan {
             started: Some(Instant::now()),
             hook: pipeline.hook.clone(),
             end: End::Open,
+            has_failed: false,
             span: Span::operation(pipeline, operation, table),
         }
     }
@@ -183,6 +187,12 @@ impl OperationSpan {
     /// Records an error that is the result of the operation, and not a failure of it.
     pub(super) fn note_error(&mut self, error: &Error) {
         self.report.error = Some(error.type_name());
+    }
+
+    /// Records the failure of a part of the operation. The first one is its error, if no other error ends it.
+    pub(super) fn note_failure(&mut self, error: &Error) {
+        self.has_failed = true;
+        self.report.error.get_or_insert_with(|| error.type_name());
     }
 
     /// Records how the operation ended.
@@ -274,7 +284,7 @@ impl Drop for OperationSpan {
                 event::cancelled(&self.report);
                 true
             }
-            End::Expected => false,
+            End::Expected => self.has_failed,
             End::Failure => true,
         };
         self.span.ended(&self.report, has_failed);

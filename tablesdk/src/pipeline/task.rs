@@ -26,13 +26,13 @@ pub(crate) fn read_ahead<T: Send + 'static>(
             }
         }
     }));
-    async_stream::try_stream! {
+    async_stream::stream! {
         while let Some(item) = receiver.recv().await {
-            yield item?;
+            yield item;
         }
         // The channel also closes when the task fails.
-        if let Some(joined) = task.join_next().await {
-            joined_of(joined)?;
+        if let Some(Err(error)) = task.join_next().await.map(joined_of) {
+            yield Err(error);
         }
     }
 }

@@ -7,6 +7,7 @@
 pub(crate) mod column;
 mod continuations;
 mod explain;
+mod into_filter;
 pub(crate) mod json_column;
 pub(crate) mod key_part_column;
 mod literal;
@@ -15,11 +16,13 @@ mod page;
 pub(crate) mod resolve;
 pub(crate) mod select;
 mod stream;
+pub(crate) mod values;
 
 pub use crate::filter::{AccessClass, Filter};
 pub use column::Column;
 pub(crate) use continuations::Continuations;
 pub use explain::Explanation;
+pub use into_filter::IntoFilter;
 pub(crate) use json_column::JsonColumn;
 pub(crate) use key_part_column::KeyPartColumn;
 pub use literal::Literal;
@@ -31,3 +34,4 @@ pub(crate) use select::{Keys, Presence};
 pub(crate) use select::{SelectionError, Whole};
 pub use stream::EntityStream;
 pub(crate) use stream::Pages;
+pub(crate) use values::Values;

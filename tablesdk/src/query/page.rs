@@ -77,6 +77,13 @@ impl PageToken {
         }
     }
 
+    /// The token in a string, if there is one and it is not empty.
+    pub(crate) fn optional(text: Option<&str>) -> Result<Option<Self>, TokenError> {
+        let text = text.filter(|text| !text.is_empty());
+        text.map(|text| parse(text).ok_or(TokenError::Form))
+            .transpose()
+    }
+
     /// Where to go on, if the token is one of that query.
     pub(crate) fn into_continuation(self, query: u64) -> Result<EntityContinuation, TokenError> {
         if self.query == query {

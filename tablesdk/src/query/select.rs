@@ -332,6 +332,7 @@ pub(super) mod sealed {
 }
 
 impl<F> sealed::Sealed for super::Resolve<F> {}
+impl<S> sealed::Sealed for super::Values<S> {}
 impl<S: sealed::Sealed> sealed::Sealed for Arc<S> {}
 impl sealed::Sealed for Keys {}
 impl sealed::Sealed for Presence {}

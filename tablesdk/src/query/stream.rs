@@ -1,4 +1,4 @@
-//! Items as a stream: the only module that follows continuations.
+//! Items as a stream: the only module that follows continuations, and that knows which errors end a stream.
 
 use std::fmt;
 use std::future;
@@ -12,7 +12,9 @@ use tokio::task::JoinSet;
 use crate::error::Error;
 use crate::pipeline::{in_current_span, joined_of, read_ahead};
 
-/// The items of a query. Pages are fetched as items are consumed. The stream ends after the first error.
+/// The items of a query. Pages are fetched as items are consumed.
+///
+/// For an entity that cannot be read, the stream yields an error with its key, and continues. It ends after any other error.
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]
@@ -47,6 +49,7 @@ impl<T: Send + 'static> EntityStream<T> {
         F: FnMut(Option<usize>, Option<C>) -> R + Send + 'static,
         R: Future<Output = Fetched<T, C>> + Send + 'static,
     {
+        // An item may be the error of one entity. An error of a page ends the stream.
         let items = async_stream::try_stream! {
             let mut left = pages.take;
             let mut continuation = None;
@@ -79,21 +82,25 @@ impl<T: Send + 'static> EntityStream<T> {
             }
         };
         Self {
-            items: Box::pin(items),
+            items: Box::pin(items.map(|item| item.and_then(|item| item))),
         }
     }
 
-    /// The first `take` items of a stream, or all, up to its first error.
+    /// The first `take` items of a stream, or all, up to the first error that is not about one entity.
     pub(crate) fn first(
         take: Option<usize>,
         items: impl Stream<Item = Result<T, Error>> + Send + 'static,
     ) -> Self {
-        let items = async_stream::try_stream! {
+        let items = async_stream::stream! {
             let mut items = pin!(items);
             let mut left = take;
             while left != Some(0) && let Some(item) = items.next().await {
                 left = left.map(|left| left - 1);
-                yield item?;
+                let is_end = matches!(&item, Err(error) if !error.is_about_one_entity());
+                yield item;
+                if is_end {
+                    break;
+                }
             }
         };
         Self {
@@ -117,7 +124,7 @@ impl<T: Send + 'static> EntityStream<T> {
 }
 
 /// A page and the continuation, if there is one.
-type Fetched<T, C> = Result<(Vec<T>, Option<C>), Error>;
+type Fetched<T, C> = Result<(Vec<Result<T, Error>>, Option<C>), Error>;
 
 /// How a query is read page by page.
 #[derive(Clone, Copy, Debug, Default)]
@@ -175,7 +182,8 @@ mod tests {
             seen.lock().unwrap().push(top);
             let position = position.unwrap_or(0);
             let next = (position + 1 < pages.len()).then_some(position + 1);
-            ready(Ok((pages[position].clone(), next)))
+            let page = pages[position].iter().copied().map(Ok).collect();
+            ready(Ok((page, next)))
         };
         let how = Pages {
             take,

@@ -4,9 +4,11 @@
 
 mod administration;
 mod azurite;
+mod bad_entities;
 mod bad_input;
 mod batches;
 mod bulk;
+mod chains;
 mod continuations;
 mod etags_from_outside;
 mod in_process;

@@ -1,5 +1,8 @@
 //! How queries are read: the request of a page, the pages of one query, and several queries in parallel.
 
+mod awaited;
+pub(super) mod conditions;
+mod page;
 pub(super) mod paged;
 pub(super) mod parallel;
 pub(super) mod request;

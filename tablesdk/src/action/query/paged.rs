@@ -1,5 +1,7 @@
 //! Reads the pages of a query, one at a time.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::Response as HttpResponse;
 use tablesdk_protocol::EntityKey;
@@ -8,6 +10,7 @@ use tablesdk_protocol::operation::{get_entity, query_entities};
 use tablesdk_protocol::wire::json::{JsonEntity, JsonError, read_entity, read_page};
 
 use super::request::{OPERATION, QueryRequest};
+use crate::action::refused;
 use crate::action::write::exactly_once::is_marker;
 use crate::entity::TableEntity;
 use crate::error::Error;
@@ -20,17 +23,27 @@ pub(in crate::action) struct PagedQuery<S> {
     request: QueryRequest,
     point: Option<EntityKey>,
     selection: S,
+    skip: Option<Skip>,
     /// The operation that all pages belong to, for its report and its span.
     operation: PagedOperation,
     continuations: Continuations<EntityContinuation>,
 }
 
-/// The items of a page, and where the next one starts.
-type Fetched<T> = (Vec<T>, Option<EntityContinuation>);
+/// Gets the error of each entity that is left out.
+pub(in crate::action) type Skip = Arc<dyn Fn(Error) + Send + Sync>;
+
+/// The items of a page, or the errors of the entities in their places, and where the next page starts.
+type Fetched<T> = (Vec<Result<T, Error>>, Option<EntityContinuation>);
 
 impl<S> PagedQuery<S> {
-    pub(in crate::action) fn new(table: Table, request: QueryRequest, selection: S) -> Self {
+    pub(in crate::action) fn new(
+        table: Table,
+        request: QueryRequest,
+        selection: S,
+        skip: Option<Skip>,
+    ) -> Self {
         Self {
+            skip,
             table,
             point: request.point(),
             request,
@@ -42,6 +55,14 @@ impl<S> PagedQuery<S> {
 
     pub(in crate::action) const fn request(&self) -> &QueryRequest {
         &self.request
+    }
+
+    /// The error of input that does not fit the query.
+    pub(in crate::action) fn refuse(
+        &self,
+        problem: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Error {
+        self.table.pipeline.locate(refused(OPERATION, problem))
     }
 
     /// Ends the operation and reports it.
@@ -105,10 +126,9 @@ impl<S> PagedQuery<S> {
         run.report().entities = 1;
         let content = get_entity::Response::decode(response).content;
         let entity = read_entity(&content).map_err(|error| run.annotate(Error::response(error)))?;
-        let item = self.selection.read(&entity);
-        let item = item.map_err(|error| run.annotate(unselected(error)))?;
+        let item = self.read_item::<E>(run, &entity)?;
         run.report().pages += 1;
-        Ok((vec![item], None))
+        Ok((item.into_iter().collect(), None))
     }
 
     fn read_page<E: TableEntity>(
@@ -124,7 +144,7 @@ impl<S> PagedQuery<S> {
             content,
             continuation,
         } = query_entities::Response::decode(response);
-        let mut items = Vec::new();
+        let (mut items, mut entities) = (Vec::new(), 0);
         let read = read_page(&content, |entity| {
             // Markers are skipped in the client. A filter against them would cost every query something, and a type that cannot be
             // read from a marker would fail for as long as the marker exists.
@@ -132,24 +152,55 @@ impl<S> PagedQuery<S> {
             if row_key.is_ok_and(|key| key.is_some_and(is_marker)) {
                 return Ok(());
             }
-            items.push(self.selection.read(entity).map_err(|error| Unreadable {
-                error: unselected(error),
-                key: entity_key(entity),
-            })?);
+            entities += 1;
+            items.extend(self.read_item::<E>(run, entity)?);
             Ok(())
         });
-        read.map_err(|Unreadable { error, key }| {
-            let error = run.annotate(error);
-            match key {
-                Some(key) => error.with_key(&key),
-                None => error,
-            }
-        })?;
+        read.map_err(|PageError(error)| run.annotate(error))?;
         run.report().pages += 1;
-        run.report().entities += items.len();
+        run.report().entities += entities;
         let advanced = self.continuations.advance(sent, continuation.as_ref());
         advanced.map_err(|error| run.annotate(Error::response(error)))?;
         Ok((items, continuation))
+    }
+
+    /// The key of an entity that cannot be read, if the response contains it.
+    fn key_of(&self, entity: &JsonEntity<'_>) -> Option<EntityKey> {
+        let text = |name| entity.text(name).ok().flatten();
+        let partition = text("PartitionKey").or(self.request.partition())?;
+        EntityKey::new(partition, text("RowKey")?).ok()
+    }
+
+    /// Reads an item: `Err` within, with the key, where one entity is the fault, and `None` where such an entity is left out.
+    fn read_item<E: TableEntity>(
+        &self,
+        run: &mut OperationRun<'_>,
+        entity: &JsonEntity<'_>,
+    ) -> Result<Option<Result<S::Item, Error>>, Error>
+    where
+        S: Selection<E>,
+    {
+        let error = match self.selection.read(entity) {
+            Ok(item) => return Ok(Some(Ok(item))),
+            Err(error) => run.annotate(unselected(error)),
+        };
+        let error = match self.key_of(entity) {
+            Some(key) => error.with_key(&key),
+            None => error,
+        };
+        if !error.is_about_one_entity() {
+            return Err(error);
+        }
+        match &self.skip {
+            Some(skip) => {
+                skip(error);
+                Ok(None)
+            }
+            None => {
+                run.note_failure(&error);
+                Ok(Some(Err(error)))
+            }
+        }
     }
 }
 
@@ -162,23 +213,17 @@ fn unselected(error: SelectionError) -> Error {
     }
 }
 
-/// The key of an entity that could not be read, if the response contains it.
-fn entity_key(entity: &JsonEntity<'_>) -> Option<EntityKey> {
-    let text = |name| entity.text(name).ok().flatten();
-    EntityKey::new(text("PartitionKey")?, text("RowKey")?).ok()
-}
+/// The error of a page as a whole.
+struct PageError(Error);
 
-/// The error of a page, and the key of the entity that it is about.
-struct Unreadable {
-    error: Error,
-    key: Option<EntityKey>,
-}
-
-impl From<JsonError> for Unreadable {
+impl From<JsonError> for PageError {
     fn from(error: JsonError) -> Self {
-        Self {
-            error: Error::response(error),
-            key: None,
-        }
+        Self(Error::response(error))
+    }
+}
+
+impl From<Error> for PageError {
+    fn from(error: Error) -> Self {
+        Self(error)
     }
 }

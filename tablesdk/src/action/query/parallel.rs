@@ -1,16 +1,19 @@
 //! `partitions`, `partition_ranges` and `row_ranges`: a query that is read in several parts at a time.
 
 use std::collections::VecDeque;
+use std::future::ready;
 use std::sync::Arc;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
 use tablesdk_protocol::{KeyKind, PartitionKey, RowKey};
 
-use crate::action::QueryEntities;
-use crate::entity::TableEntity;
-use crate::error::Error;
-use crate::query::{EntityStream, Selection, Whole};
+use super::request::OPERATION;
+use crate::action::{QueryEntities, refused};
+use crate::entity::key::{PartitionOf, RowRange};
+use crate::entity::{DynamicEntity, Stored, TableEntity};
+use crate::error::{ClosureError, Error};
+use crate::query::{EntityStream, IntoFilter, Resolve, Selection, Values, Whole};
 
 /// A query that is read in several parts at a time. See [`QueryEntities::partitions`],
 /// [`QueryEntities::partition_ranges`] and [`QueryEntities::row_ranges`].
@@ -30,7 +33,7 @@ use crate::query::{EntityStream, Selection, Whole};
 /// ```
 #[must_use = "a query does nothing until it is read"]
 pub struct ParallelQuery<E, S = Whole<E>> {
-    query: QueryEntities<E, Arc<S>>,
+    query: QueryEntities<E, S>,
     /// The condition of each part.
     parts: Vec<Result<Tree, Error>>,
     parallel: usize,
@@ -39,7 +42,7 @@ pub struct ParallelQuery<E, S = Whole<E>> {
 
 impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S> {
     pub(in crate::action) const fn new(
-        query: QueryEntities<E, Arc<S>>,
+        query: QueryEntities<E, S>,
         parts: Vec<Result<Tree, Error>>,
     ) -> Self {
         Self {
@@ -64,8 +67,8 @@ impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S> {
     }
 
     /// The items as a stream. [`take`](QueryEntities::take) counts the items of all parts together. Each part is read in a task
-    /// of its own, up to 1,000 items and a page ahead of the consumer, which needs a tokio runtime. The first error ends the
-    /// stream; it is one of [`collect`](Self::collect).
+    /// of its own, up to 1,000 items and a page ahead of the consumer, which needs a tokio runtime. For an entity that cannot be
+    /// read, the stream yields an error, and continues, as that of [`QueryEntities::stream`]. Any other error ends the stream.
     pub fn stream(self) -> EntityStream<S::Item> {
         let Self {
             query,
@@ -74,13 +77,11 @@ impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S> {
             in_order,
         } = self;
         if parallel == 0 {
-            let error = Error::input("nothing can be read with a parallelism of 0");
-            return EntityStream::failed(error.with_operation("query entities"));
+            let error = refused(OPERATION, "nothing can be read with a parallelism of 0");
+            return EntityStream::failed(query.table.pipeline.locate(error));
         }
         let take = query.pages.take;
-        let parts = parts
-            .into_iter()
-            .map(move |part| query.with_condition(part));
+        let parts = query.divided(parts);
         if in_order {
             EntityStream::first(take, one_after_another(parts, parallel))
         } else {
@@ -98,6 +99,116 @@ impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S> {
     /// As [`QueryEntities::collect`].
     pub async fn collect(self) -> Result<Vec<S::Item>, Error> {
         self.stream().try_collect().await
+    }
+
+    /// Counts the items of all parts, as [`QueryEntities::count`].
+    ///
+    /// # Errors
+    ///
+    /// Those of the service, such as `TableNotFound`.
+    pub async fn count(self) -> Result<usize, Error> {
+        let items = self.map(QueryEntities::presence).stream();
+        items.try_fold(0, |count, ()| ready(Ok(count + 1))).await
+    }
+}
+
+/// The options of a query are the same after it is divided as before.
+impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S> {
+    fn map<T>(
+        self,
+        map: impl FnOnce(QueryEntities<E, S>) -> QueryEntities<E, T>,
+    ) -> ParallelQuery<E, T> {
+        ParallelQuery {
+            query: map(self.query),
+            parts: self.parts,
+            parallel: self.parallel,
+            in_order: self.in_order,
+        }
+    }
+
+    /// As [`QueryEntities::partition`].
+    pub fn partition(self, partition: impl PartitionOf<E>) -> Self {
+        self.map(|query| query.partition(partition))
+    }
+
+    /// As [`QueryEntities::rows`].
+    pub fn rows(self, rows: impl Into<RowRange<E>>) -> Self {
+        self.map(|query| query.rows(rows))
+    }
+
+    /// As [`QueryEntities::filter`].
+    pub fn filter<F: IntoFilter<E>>(self, filter: impl FnOnce(E::Columns) -> F) -> Self {
+        self.map(|query| query.filter(filter))
+    }
+
+    /// As [`QueryEntities::odata`].
+    pub fn odata(self, text: &str) -> Self {
+        self.map(|query| query.odata(text))
+    }
+
+    /// As [`QueryEntities::known_types`].
+    pub fn known_types(self) -> Self {
+        self.map(QueryEntities::known_types)
+    }
+
+    /// As [`QueryEntities::take`]: counts the items of all parts together.
+    pub fn take(self, count: usize) -> Self {
+        self.map(|query| query.take(count))
+    }
+
+    /// As [`QueryEntities::page_size`].
+    pub fn page_size(self, count: usize) -> Self {
+        self.map(|query| query.page_size(count))
+    }
+
+    /// As [`QueryEntities::prefetch`].
+    pub fn prefetch(self) -> Self {
+        self.map(QueryEntities::prefetch)
+    }
+
+    /// As [`QueryEntities::skip_unreadable`].
+    pub fn skip_unreadable(self, report: impl Fn(Error) + Send + Sync + 'static) -> Self {
+        self.map(|query| query.skip_unreadable(report))
+    }
+
+    /// As [`QueryEntities::values`].
+    pub fn values<T>(self) -> ParallelQuery<E, Values<S>>
+    where
+        S: Selection<E, Item = Stored<T>>,
+        T: Send + 'static,
+    {
+        self.map(QueryEntities::values)
+    }
+}
+
+impl<E: TableEntity> ParallelQuery<E> {
+    /// As [`QueryEntities::select`].
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/employees.md")]
+    /// # for (department, id) in [("Sales", "1"), ("Marketing", "2"), ("Legal", "3")] {
+    /// #     table.insert(&Employee::new(department, id, "Ada")).await?;
+    /// # }
+    /// let query = table.query::<Employee>().partitions(["Sales", "Marketing"]);
+    /// let ids = query.filter(|e| e.name.eq("Ada")).select(|e| e.id).in_order().collect().await?;
+    /// assert_eq!(ids, ["1", "2"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn select<S: Selection<E>>(
+        self,
+        columns: impl FnOnce(E::Columns) -> S,
+    ) -> ParallelQuery<E, S> {
+        self.map(|query| query.select(columns))
+    }
+
+    /// As [`QueryEntities::resolve`].
+    pub fn resolve<T, F>(self, resolve: F) -> ParallelQuery<E, Resolve<F>>
+    where
+        T: Send + 'static,
+        F: Fn(Stored<DynamicEntity>) -> Result<T, ClosureError> + Send + Sync + 'static,
+    {
+        self.map(|query| query.resolve(resolve))
     }
 }
 

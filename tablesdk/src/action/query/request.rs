@@ -12,7 +12,7 @@ use tablesdk_protocol::{Endpoint, EntityKey, TableName};
 
 use crate::action::check_url;
 use crate::error::Error;
-use crate::filter::{AccessClass, point};
+use crate::filter::{AccessClass, partition, point};
 use crate::query::fingerprint;
 
 /// A query as the service sees it, without its pages.
@@ -72,7 +72,7 @@ impl QueryRequest {
         let request = Request {
             table: self.table.clone(),
             filter: self.filter.clone(),
-            select: self.select.clone().map(with_row_key),
+            select: self.select.clone().map(|names| self.with_keys(names)),
             top: top.map(|top| top.min(PAGE_ITEMS_MAX)),
             continuation,
             level: MetadataLevel::Minimal,
@@ -80,15 +80,27 @@ impl QueryRequest {
         check_url(OPERATION, request.url_bytes(endpoint))?;
         Ok(request.encode(endpoint))
     }
-}
 
-/// The row key distinguishes the markers of other operations from entities.
-// That costs some bytes per entity.
-fn with_row_key(mut names: Vec<String>) -> Vec<String> {
-    if !names.iter().any(|name| name == "RowKey") {
-        names.push("RowKey".to_owned());
+    /// The partition that the query is restricted to.
+    pub(in crate::action) fn partition(&self) -> Option<&str> {
+        partition(self.filter.as_ref())
     }
-    names
+
+    /// The row key distinguishes the markers of other operations from entities, and the error of an entity names both keys. That
+    /// costs some bytes per entity: the partition key is not requested where it is known, or where only row keys are counted.
+    fn with_keys(&self, mut names: Vec<String>) -> Vec<String> {
+        let counts = names == ["RowKey"];
+        let mut add = |name: &str| {
+            if !names.iter().any(|selected| selected == name) {
+                names.push(name.to_owned());
+            }
+        };
+        add("RowKey");
+        if !counts && self.partition().is_none() {
+            add("PartitionKey");
+        }
+        names
+    }
 }
 
 pub(in crate::action) const OPERATION: &str = "query entities";

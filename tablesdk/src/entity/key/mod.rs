@@ -267,7 +267,49 @@ partition_key! {
     [] PartitionKey, self => Ok(self);
     [] &str, self => Ok(PartitionKey::new(self)?);
     [] String, self => Ok(PartitionKey::new(self)?);
+    [] &String, self => Ok(PartitionKey::new(self)?);
 }
+
+/// A partition that may contain entities of type `E`: a typed one only of its own type, a string or an untyped one of any.
+///
+/// ```
+#[doc = include_str!("../../docs/employees.md")]
+/// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+/// use tablesdk::TableClient;
+/// use tablesdk::key::PartitionOf;
+///
+/// async fn count(table: &TableClient, department: impl PartitionOf<Employee>) -> Result<usize, tablesdk::Error> {
+///     table.query::<Employee>().partition(department).count().await
+/// }
+/// assert_eq!(count(&table, "Sales").await?, 1);
+/// assert_eq!(count(&table, Employee::partition("Sales")).await?, 1);
+/// # Ok(())
+/// # }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a partition of `{E}`",
+    label = "not a partition of that entity",
+    note = "the partition of a variant becomes a partition of its enum with `of`, as in `Employee::partition(\"Sales\").of()`",
+    note = "a string is a partition key as it is stored"
+)]
+pub trait PartitionOf<E>: IntoPartitionKey {
+    #[doc(hidden)]
+    const SEAL_OF_ENTITY: Seal;
+}
+
+impl<E> PartitionOf<E> for Partition<E> {
+    const SEAL_OF_ENTITY: Seal = Seal;
+}
+
+macro_rules! partition_of {
+    ($($type:ty),+) => {
+        $(impl<E> PartitionOf<E> for $type {
+            const SEAL_OF_ENTITY: Seal = Seal;
+        })+
+    };
+}
+
+partition_of!(PartitionKey, &str, String, &String);
 
 /// A key that may name an entity of type `E`: an untyped one any, a typed one only its own.
 ///
@@ -291,7 +333,8 @@ partition_key! {
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a key of `{E}`",
-    label = "not a key of that entity"
+    label = "not a key of that entity",
+    note = "the key of a variant becomes a key of its enum with `of`, as in `Employee::key(\"Sales\", \"1\").of()`"
 )]
 pub trait KeyOf<E>: IntoEntityKey {
     #[doc(hidden)]

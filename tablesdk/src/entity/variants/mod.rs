@@ -140,13 +140,11 @@ impl Schema {
         }
     }
 
-    /// The condition of [`own_rows`](Self::own_rows), where it follows from every range of row keys that begin with the text that
-    /// comes with it.
-    pub(crate) fn own_row_range(&self) -> Option<(&'static str, Tree)> {
+    /// The beginning of all row keys, where the condition of [`own_rows`](Self::own_rows) requires nothing else.
+    pub(crate) fn own_row_keys(&self) -> Option<&'static str> {
         let is_told_by_key = self.dispatch.is_none() && self.entity_type.is_none();
         let beginning = self.row_key_prefix();
-        let range = self.own_rows().filter(|_| is_told_by_key)?;
-        Some((beginning, range))
+        (is_told_by_key && !beginning.is_empty()).then_some(beginning)
     }
 
     /// What is true of the rows of known types, and of no others; `None` where no type is known. Of a struct without an entity

@@ -117,7 +117,7 @@ async fn a_report_agrees_with_the_result_of_the_caller() {
     // A malformed response, a closure that fails, and an operation that is dropped.
     let query = table.query::<Other>().partition("Sales");
     query.collect().await.unwrap_err();
-    reports("query entities", 0, 1, Some("data"));
+    reports("query entities", 1, 1, Some("data"));
     table.get::<Other>(key()).await.unwrap_err();
     reports("get entity", 1, 1, Some("data"));
     let fails = |_: &mut Employee| Err("no".into());

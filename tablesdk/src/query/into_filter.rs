@@ -1,0 +1,73 @@
+//! What the closure of `filter` returns, and the message for a comparison by an operator, which returns a `bool`.
+
+use std::cmp::Ordering;
+
+use super::Column;
+use crate::filter::Filter;
+use crate::sealed::Seal;
+
+/// What the closure of [`filter`](crate::action::QueryEntities::filter) returns: a [`Filter`].
+///
+/// ```
+#[doc = include_str!("../docs/employees.md")]
+/// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+/// use tablesdk::query::IntoFilter;
+/// use tablesdk::{TableClient, TableEntity};
+///
+/// // What a function of the program takes to pass it on.
+/// async fn count<F: IntoFilter<Employee>>(
+///     table: &TableClient,
+///     filter: impl FnOnce(<Employee as TableEntity>::Columns) -> F,
+/// ) -> Result<usize, tablesdk::Error> {
+///     table.query::<Employee>().partition("Sales").filter(filter).count().await
+/// }
+/// assert_eq!(count(&table, |e| e.name.eq("Ada")).await?, 1);
+/// # Ok(())
+/// # }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a condition on `{E}`",
+    label = "not a condition",
+    note = "a column is compared by a method: `.gt(5.0)` in place of `> 5.0`; the others are `ge`, `lt`, `le`, `eq` and `ne`",
+    note = "conditions are combined with `&`, `|` and `!`, and not with `&&` and `||`"
+)]
+pub trait IntoFilter<E> {
+    #[doc(hidden)]
+    const SEAL: Seal;
+
+    /// The filter.
+    fn into_filter(self) -> Filter<E>;
+}
+
+impl<E> IntoFilter<E> for Filter<E> {
+    const SEAL: Seal = Seal;
+
+    fn into_filter(self) -> Self {
+        self
+    }
+}
+
+// The operators exist so that the compiler reaches the message of `IntoFilter`. Without them, it says that `>` cannot be applied,
+// and no attribute changes that message.
+
+#[doc(hidden)]
+impl<E, F, L> PartialEq<L> for Column<E, F> {
+    fn eq(&self, _: &L) -> bool {
+        const { refuse() }
+    }
+}
+
+#[doc(hidden)]
+impl<E, F, L> PartialOrd<L> for Column<E, F> {
+    fn partial_cmp(&self, _: &L) -> Option<Ordering> {
+        const { refuse() }
+    }
+}
+
+/// Ends the compilation of a comparison outside of a filter.
+#[expect(clippy::panic, reason = "at compile time, which is what it is for")]
+const fn refuse() -> ! {
+    panic!(
+        "a column is compared by a method, such as `.gt(5.0)` in place of `> 5.0`, and the result is a filter"
+    )
+}
