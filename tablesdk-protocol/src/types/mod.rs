@@ -10,6 +10,7 @@ pub mod header;
 mod key;
 pub mod limits;
 mod name;
+mod serialize;
 mod service_properties;
 mod service_stats;
 pub(crate) mod text;

@@ -1,7 +1,7 @@
 //! Structs as entities: schemas, readers and writers of properties, and the errors of both.
 //!
 //! Most programs derive [`TableEntity`] and need nothing of this module. It is for entities without a
-//! struct ([`DynamicColumns`]), for fields of a type of your own ([`Ordered`], [`Text`]), and for what an
+//! struct ([`DynamicColumns`], [`Exact`]), for fields of a type of your own ([`Ordered`], [`Text`]), and for what an
 //! error says ([`EntityError`], [`ValueError`]). The [guide to entities](crate::guide::entities) comes first.
 //!
 //! Knows nothing of HTTP or of credentials.
@@ -19,6 +19,8 @@ pub(crate) mod properties;
 pub(crate) mod property;
 mod reader;
 pub(crate) mod schema;
+#[cfg(feature = "serde")]
+mod serialize;
 pub(crate) mod stored;
 pub(crate) mod traits;
 pub(crate) mod variant;
@@ -33,6 +35,8 @@ pub(crate) use field::Field;
 pub use property::{Ordered, Text};
 pub use reader::PropertyReader;
 pub use schema::{PropertySchema, Schema};
+#[cfg(feature = "serde")]
+pub use serialize::Exact;
 pub use tablesdk_protocol::ValueRef;
 pub use writer::PropertyWriter;
 

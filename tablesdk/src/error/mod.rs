@@ -11,6 +11,7 @@ use tablesdk_protocol::{Endpoint, EntityKey, ErrorCode, ServiceError, TransportE
 use crate::entity::EntityError;
 
 mod current_state;
+mod fake;
 
 pub use current_state::{CurrentEntity, CurrentState};
 
@@ -159,7 +160,8 @@ impl Error {
         Self::new(ErrorKind::Credential, Source::Other(source.into()))
     }
 
-    pub(crate) fn service(error: ServiceError) -> Self {
+    /// A response of the service.
+    pub(crate) fn service_response(error: ServiceError) -> Self {
         Self::new(ErrorKind::Service, Source::Service(error))
     }
 

@@ -172,7 +172,7 @@ impl Failure {
             maybe_applied: !is_refusal,
             is_definitive: is_definitive(&error),
             asked_pause: asked_pause(headers, now),
-            error: Error::service(error).with_request_id(request_id(headers)),
+            error: Error::service_response(error).with_request_id(request_id(headers)),
         }
     }
 

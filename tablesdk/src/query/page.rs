@@ -5,11 +5,14 @@ use std::str::FromStr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use tablesdk_protocol::EntityKey;
 use tablesdk_protocol::continuation::EntityContinuation;
 
 use crate::error::Error;
 
 /// Some items of a query, and where the next ones start.
+///
+/// For serde (feature `serde`) it is `{"items":[…],"next":"…"}`. After the last page `next` is null.
 ///
 /// ```
 #[doc = include_str!("../docs/employees.md")]
@@ -29,12 +32,28 @@ use crate::error::Error;
 /// # }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Page<T> {
     /// The items, in the order of their keys.
     pub items: Vec<T>,
     /// Where the next page starts; `None` after the last page. The next page may still be empty.
     pub next: Option<PageToken>,
+}
+
+impl<T> Page<T> {
+    /// A page of these items: for a fake of a program's own trait, in its tests. [`PageToken::fake`] makes a token. The
+    /// [guide to testing](crate::guide::testing#without-a-table) shows a fake.
+    ///
+    /// ```
+    /// use tablesdk::query::Page;
+    ///
+    /// let last = Page::new(vec!["Ada", "Grace"], None);
+    /// assert_eq!(last.items.len(), 2);
+    /// ```
+    pub const fn new(items: Vec<T>, next: Option<PageToken>) -> Self {
+        Self { items, next }
+    }
 }
 
 /// The position at which a page of a query starts. Its string form fits into a URL: hand it out, and parse it when it comes back.
@@ -70,6 +89,27 @@ pub struct PageToken {
 }
 
 impl PageToken {
+    /// A token of no query, for a [page](Page::new) of a fake: it stands for a page that starts at that key. A query of a table rejects
+    /// it, as it does the token of any other query.
+    ///
+    /// ```
+    /// use tablesdk::key::EntityKey;
+    /// use tablesdk::query::PageToken;
+    ///
+    /// let grace = EntityKey::new("Sales", "2")?;
+    /// let token = PageToken::fake(&grace);
+    /// let text = token.to_string(); // through the program under test
+    /// assert_eq!(text.parse::<PageToken>()?, PageToken::fake(&grace));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn fake(key: &EntityKey) -> Self {
+        let continuation = EntityContinuation {
+            next_partition_key: key.partition_key().as_str().to_owned(),
+            next_row_key: Some(key.row_key().as_str().to_owned()),
+        };
+        Self::new(NO_QUERY, continuation)
+    }
+
     pub(crate) const fn new(query: u64, continuation: EntityContinuation) -> Self {
         Self {
             query,
@@ -175,6 +215,8 @@ pub(crate) enum TokenError {
 }
 
 const VERSION: &str = "1.";
+/// The fingerprint of a token of no query. That of a query is another one, but for one in 2^64.
+const NO_QUERY: u64 = 0;
 /// No byte of UTF-8.
 const SEPARATOR: u8 = 0xFF;
 /// Both keys have 1 KiB of UTF-16 at most, which the service encodes in Base64.

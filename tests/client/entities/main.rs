@@ -7,6 +7,7 @@ mod dynamic;
 mod edm_types;
 mod every_type;
 mod heterogeneous;
+mod json;
 mod key_forms;
 mod key_laws;
 mod key_templates;

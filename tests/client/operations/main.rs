@@ -11,6 +11,7 @@ mod bulk;
 mod chains;
 mod continuations;
 mod etags_from_outside;
+mod fakes;
 mod in_process;
 mod paging;
 mod queries;
