@@ -27,6 +27,8 @@ check quickstart \
     'refused: merge entity ("us", "us1000chhc"): 412 UpdateConditionNotSatisfied' \
     'Deleted the table.'
 
+check first_program 'Ada: 62000'
+
 check reviews \
     'found by a row range' \
     'Grace Hopper' \

@@ -181,6 +181,26 @@ fn an_operation_has_the_same_name_in_every_layer() {
     }
 }
 
+/// The blocks of Rust in a Markdown file.
+fn rust_blocks(name: &str) -> Vec<String> {
+    let text = fs::read_to_string(root().join(name)).unwrap();
+    let starts = text.split("\n```rust\n").skip(1);
+    starts
+        .map(|rest| rest.split("```").next().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn the_readmes_show_the_first_program() {
+    let source = fs::read_to_string(root().join("examples/first_program.rs")).unwrap();
+    let (comment, source) = source.split_once("\n\n").unwrap();
+    assert!(comment.starts_with("//!"));
+    let (program, test) = source.split_once("\n#[cfg(test)]\n").unwrap();
+    let (program, test) = (program.to_owned(), format!("#[cfg(test)]\n{test}"));
+    assert_eq!(rust_blocks("README.md"), [program.clone(), test]);
+    assert_eq!(rust_blocks("tablesdk/README.md"), [program]);
+}
+
 #[test]
 fn every_source_file_says_what_it_is_for() {
     for directory in [

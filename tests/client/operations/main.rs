@@ -18,6 +18,7 @@ mod queries;
 mod reading_and_changing;
 mod requests;
 mod shared_access;
+mod table_of_verbs;
 mod tables;
 mod tracked;
 mod verbs;

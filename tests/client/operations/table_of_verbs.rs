@@ -1,0 +1,167 @@
+//! The table of verbs in `README.md`: what each verb does to an entity that is missing or was changed, and how many requests it sends.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use futures::stream;
+use tablesdk::{DynamicEntity, Error, Stored, TableClient, TableServiceClientBuilder, Value};
+use tablesdk_server::TableServer;
+
+use super::Employee;
+
+/// Verb, missing, changed, requests: of each row.
+fn rows() -> Vec<[String; 4]> {
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
+    let readme = fs::read_to_string(readme).unwrap();
+    let table = readme.split("| the program | verb |").nth(1).unwrap();
+    let lines = table.lines().skip(2);
+    let lines = lines.take_while(|line| line.starts_with('|'));
+    let mut rows = Vec::new();
+    for line in lines {
+        let cells: Vec<_> = line.split('|').map(str::trim).collect();
+        for verb in cells[2].split(", ") {
+            let verb = verb.trim_matches('`');
+            rows.push([verb, cells[3], cells[4], cells[5]].map(str::to_owned));
+        }
+    }
+    rows
+}
+
+/// A new table, its requests, and its only entity as this client has read it.
+async fn start() -> (TableClient, Arc<AtomicU32>, Stored<Employee>) {
+    let requests = Arc::new(AtomicU32::new(0));
+    let counter = Arc::clone(&requests);
+    let builder = TableServiceClientBuilder::in_process(&TableServer::in_process());
+    let builder = builder.on_operation(move |report| {
+        counter.fetch_add(report.attempts, Ordering::Relaxed);
+    });
+    let table = builder.build().unwrap().table("Employees");
+    table.create_table().await.unwrap();
+    let ada = table.insert(&Employee::ada()).await.unwrap();
+    (table, requests, ada)
+}
+
+/// Writes one entity: Ada, who is 37 now.
+async fn write(verb: &str, table: &TableClient, mut ada: Stored<Employee>) -> Result<(), Error> {
+    ada.age = 37;
+    let (etag, key) = (ada.etag().clone(), Employee::key("Sales", "1"));
+    match verb {
+        "insert" => table.insert(&*ada).await.map(drop),
+        "upsert_replace" => table.upsert_replace(&*ada).await.map(drop),
+        "upsert_merge" => table.upsert_merge(&*ada).await.map(drop),
+        "replace" => table.replace(&mut ada).await,
+        "merge" => table.merge(&mut ada).await,
+        "replace_if" => table.replace_if(&*ada, etag).await.map(drop),
+        "merge_if" => table.merge_if(&*ada, etag).await.map(drop),
+        "patch" => table.patch(key).set(|e| e.age, 37).await.map(drop),
+        "modify" => {
+            let older = table.modify(key, |e: &mut Employee| e.grow_older());
+            older.await.map(drop)
+        }
+        _ => panic!("the table has a verb that this test does not know: {verb}"),
+    }
+}
+
+/// What happened to an entity that was missing.
+async fn missing(verb: &str) -> String {
+    let (table, _, ada) = start().await;
+    assert!(table.delete(ada.key()).await.unwrap());
+    if let Err(error) = write(verb, &table, ada).await {
+        return failure(&error).to_owned();
+    }
+    assert!(Employee::find(&table).await.is_some());
+    "creates it".to_owned()
+}
+
+/// What happened to an entity that another client replaced, by one with another name and age, and with a badge.
+async fn changed(verb: &str) -> String {
+    let (table, _, ada) = start().await;
+    let mut grace = DynamicEntity::from_entity(&Employee::grace()).unwrap();
+    grace.properties_mut().set("Badge", 7);
+    table.upsert_replace(&grace).await.unwrap();
+    if let Err(error) = write(verb, &table, ada).await {
+        let found = Employee::find(&table).await.unwrap();
+        assert_eq!(found.name, "Grace");
+        return failure(&error).to_owned();
+    }
+    let found = table.get::<DynamicEntity>(("Sales", "1")).await.unwrap();
+    let found = found.unwrap();
+    let property = |name| found.properties().get(name);
+    let keeps_badge = property("Badge").is_some();
+    let is_ada = property("Name") == Some(&Value::from("Ada"));
+    let was = match (keeps_badge, is_ada, property("Age")) {
+        (false, true, Some(Value::Int32(37))) => "overwrites it",
+        (true, true, Some(Value::Int32(37))) => "overwrites the struct's properties",
+        (true, false, Some(Value::Int32(37))) => "overwrites these properties",
+        // What it writes comes from the current values. `reading_and_changing` tests a change after the read.
+        (true, false, Some(Value::Int32(51))) => "reads it again and starts over",
+        _ => panic!("{verb}: {found:?}"),
+    };
+    was.to_owned()
+}
+
+fn failure(error: &Error) -> &'static str {
+    match () {
+        () if error.is_conflict() => "fails: `is_conflict()`",
+        () if error.is_not_found() => "fails: `is_not_found()`",
+        () if error.is_precondition_failed() => "fails: `is_precondition_failed()`",
+        () => panic!("{error:?}"),
+    }
+}
+
+/// How many requests it sends if the entity is as the client knows it.
+async fn requests(verb: &str) -> String {
+    let (table, requests, ada) = start().await;
+    if verb == "insert" {
+        table.delete(ada.key()).await.unwrap();
+    }
+    requests.store(0, Ordering::Relaxed);
+    write(verb, &table, ada).await.unwrap();
+    let sent = requests.load(Ordering::Relaxed).to_string();
+    match verb {
+        "modify" => format!("{sent} per round"),
+        _ => sent,
+    }
+}
+
+#[tokio::test]
+async fn the_table_of_verbs_in_the_readme_is_true() {
+    let rows = rows();
+    assert!(rows.len() >= 11, "{rows:?}");
+    for row in rows {
+        let [verb, of_missing, of_changed, of_requests] = &row;
+        match verb.as_str() {
+            "batch" | "bulk" | "transaction" => {}
+            verb => {
+                assert_eq!(&missing(verb).await, of_missing, "{verb}");
+                assert_eq!(&changed(verb).await, of_changed, "{verb}");
+                assert_eq!(&requests(verb).await, of_requests, "{verb}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_hundred_changes_of_a_partition_are_one_request() {
+    let employees: Vec<_> = (2..102)
+        .map(|id| Employee::new(&id.to_string(), "Alan", 41))
+        .collect();
+    for verb in ["batch", "bulk"] {
+        let row = rows().into_iter().find(|row| row[0] == verb).unwrap();
+        let (table, requests, _) = start().await;
+        requests.store(0, Ordering::Relaxed);
+        if verb == "batch" {
+            let batch = table.batch("Sales");
+            let batch = employees.iter().fold(batch, |batch, it| batch.insert(it));
+            batch.await.unwrap();
+        } else {
+            let report = table.bulk().insert(stream::iter(employees.clone())).await;
+            assert!(report.unwrap().is_success());
+        }
+        let sent = requests.load(Ordering::Relaxed).to_string();
+        assert!(row[3].starts_with(&sent), "{row:?}: {sent}");
+        assert_eq!(table.query::<Employee>().count().await.unwrap(), 101);
+    }
+}
