@@ -62,7 +62,7 @@
 //! |---|---|---|
 //! | `cli` | yes | the program `tablesdk-server`; a test depends on the library with `default-features = false` |
 //! | `durable` | with `cli` | tables in a data directory: `TableServerBuilder::data`, `DataDirectory` |
-//! | `jemalloc` | no | for the program: an allocator that returns freed memory to the system; needs `make` and a C compiler |
+//! | `jemalloc` | yes | for the program on Linux and macOS: a faster allocator, which returns freed memory to the system; needs `make` and a C compiler |
 //! | `tls` | with `cli` | HTTPS: `TableServerBuilder::tls` |
 //!
 //! # Standalone

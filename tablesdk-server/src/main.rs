@@ -14,7 +14,7 @@ use clap::Parser as _;
 use crate::program::options::Arguments;
 use crate::program::{NAME, maintenance, serve};
 
-/// Gives memory back to the system some seconds after it was freed; the system's own allocator may keep what it ever had.
+/// Faster than the system's own allocator, and gives memory back some seconds after it was freed. See `docs/decisions.md`.
 #[cfg(all(unix, feature = "jemalloc"))]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;

@@ -37,6 +37,10 @@ impl ChildServer {
         &self.connection_string
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Kills the program and starts it again, if it has a data directory.
     pub(crate) fn restart(&mut self) -> Result<(), Box<dyn Error>> {
         if let Some(directory) = &self.directory {

@@ -14,12 +14,13 @@ mod workload;
 
 use std::error::Error;
 use std::io::{self, IsTerminal as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use child::ChildServer;
+use cpu::Cpu;
 use measure::{Asked, Measurement};
 use report::Row;
 use servers::{Account, BareServer, OwnServer};
@@ -50,6 +51,10 @@ async fn run(settings: &Settings) -> Result<(), Box<dyn Error>> {
         let text = text.or(child.as_ref().map(ChildServer::connection_string));
         let text = text.or(settings.endpoint.as_deref()).unwrap_or_default();
         let account = Account::from_connection_string(text)?;
+        let other = match &settings.against {
+            Some(program) => Some(OtherProgram::start(program, settings, *entities).await?),
+            None => None,
+        };
         let mut progress = Progress::new(settings, *entities);
         progress.show("filling the table");
         let began = Instant::now();
@@ -62,7 +67,16 @@ async fn run(settings: &Settings) -> Result<(), Box<dyn Error>> {
             println!("started again: {}", child.footprint());
             workload.moved_to(Account::from_connection_string(child.connection_string())?)?;
         }
-        let rows = measure_all(settings, &workload, &bare, &mut progress).await;
+        let cpu = match (&child, &own) {
+            (Some(child), _) => Some(Cpu::Process(child.id())),
+            (None, Some(_)) => Some(Cpu::Threads(servers::SERVER)),
+            (None, None) => settings.pid.map(Cpu::Process),
+        };
+        let floor = match &other {
+            Some(other) => Floor::Program(other),
+            None => Floor::Bare(&bare),
+        };
+        let rows = measure_all(settings, &workload, cpu, &floor, &mut progress).await;
         progress.clear();
         // Whatever went wrong, the table goes.
         workload.delete().await?;
@@ -70,6 +84,9 @@ async fn run(settings: &Settings) -> Result<(), Box<dyn Error>> {
         println!("{}", report::table(*entities, &rows?));
         if let Some(child) = &child {
             println!("in the end: {}", child.footprint());
+        }
+        if let Some(other) = &other {
+            println!("the other program in the end: {}", other.child.footprint());
         }
         if let Some(bytes) = settings.pid.and_then(child::resident_bytes) {
             println!("in the end: {} MiB of memory", bytes >> 20);
@@ -81,12 +98,16 @@ async fn run(settings: &Settings) -> Result<(), Box<dyn Error>> {
 async fn measure_all(
     settings: &Settings,
     workload: &Workload,
-    bare: &BareServer,
+    cpu: Option<Cpu>,
+    floor_server: &Floor<'_>,
     progress: &mut Progress,
 ) -> Result<Vec<Row>, Box<dyn Error>> {
     let mut rows = Vec::new();
     for operation in &settings.operations {
-        bare.answer_with(workload.sample(*operation).await?);
+        let sample = workload.sample(*operation).await?;
+        if let Floor::Bare(bare) = floor_server {
+            bare.answer_with(sample);
+        }
         // How many requests of a kind that is good for once are made ready: more than were needed so far.
         let mut count = FIRST_COUNT;
         for connections in &settings.connections {
@@ -97,18 +118,25 @@ async fn measure_all(
                 let requests = workload.requests(*operation, count).await?;
                 let mut asked = Asked {
                     address: workload.address(),
-                    // A server elsewhere has its processor time elsewhere.
-                    threads: (settings.endpoint.is_none() && settings.program.is_none())
-                        .then_some(servers::SERVER),
+                    cpu,
                     requests,
                     status: operation.status(),
                 };
                 let turn = measure::run(&asked, *connections, time).await?;
                 count = count.max(turn.count_within(2 * time)).min(COUNT_MAX);
                 server += turn;
-                asked.address = bare.address();
-                asked.threads = Some(servers::BARE);
-                asked.requests = asked.requests.repeated();
+                match floor_server {
+                    Floor::Bare(bare) => {
+                        asked.address = bare.address();
+                        asked.cpu = Some(Cpu::Threads(servers::BARE));
+                        asked.requests = asked.requests.repeated();
+                    }
+                    Floor::Program(other) => {
+                        asked.address = other.workload.address();
+                        asked.cpu = Some(Cpu::Process(other.child.id()));
+                        asked.requests = other.workload.requests(*operation, count).await?;
+                    }
+                }
                 floor += measure::run(&asked, *connections, time).await?;
             }
             rows.push(Row {
@@ -122,7 +150,35 @@ async fn measure_all(
     Ok(rows)
 }
 
+/// The server that takes turns with the measured one.
+enum Floor<'a> {
+    /// Sends the same bytes.
+    Bare(&'a BareServer),
+    Program(&'a OtherProgram),
+}
+
+/// Another program, with a table of its own.
+struct OtherProgram {
+    child: ChildServer,
+    workload: Workload,
+}
+
+impl OtherProgram {
+    async fn start(
+        program: &Path,
+        settings: &Settings,
+        entities: usize,
+    ) -> Result<Self, Box<dyn Error>> {
+        let child = ChildServer::start(program, settings.data)?;
+        let account = Account::from_connection_string(child.connection_string())?;
+        let workload = Workload::create(account, entities, settings.text_bytes).await?;
+        println!("filled the other program: {}", child.footprint());
+        Ok(Self { child, workload })
+    }
+}
+
 struct Settings {
+    against: Option<PathBuf>,
     connections: Vec<usize>,
     data: bool,
     endpoint: Option<String>,
@@ -147,6 +203,7 @@ impl From<&ArgMatches> for Settings {
         }
         let expectation = "the flag has a default value";
         Self {
+            against: matches.get_one("against").cloned(),
             connections: all(matches, "connections"),
             data: matches.get_flag("data"),
             endpoint: matches.get_one("endpoint").cloned(),
@@ -189,6 +246,14 @@ fn command() -> Command {
                 .conflicts_with("endpoint")
                 .value_parser(value_parser!(PathBuf))
                 .help("Measure this tablesdk-server as a process of its own, with its memory and its start after it was killed"),
+        )
+        .arg(
+            Arg::new("against")
+                .long("against")
+                .requires("program")
+                .value_name("FILE")
+                .value_parser(value_parser!(PathBuf))
+                .help("Compare with this program, such as another version of it, in place of the bare server"),
         )
         .arg(
             Arg::new("data")

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
 use crate::connection::Connection;
-use crate::cpu;
+use crate::cpu::Cpu;
 use crate::workload::Requests;
 
 /// What was measured.
@@ -70,8 +70,8 @@ impl AddAssign for Measurement {
 /// Who is asked for what.
 pub(crate) struct Asked {
     pub(crate) address: SocketAddr,
-    /// The name of the server's threads, where they are in this process.
-    pub(crate) threads: Option<&'static str>,
+    /// Where the server runs, if its processor time can be read.
+    pub(crate) cpu: Option<Cpu>,
     pub(crate) requests: Requests,
     /// The status of every answer.
     pub(crate) status: u16,
@@ -87,7 +87,7 @@ pub(crate) async fn run(
     for _ in 0..connections {
         open.push(Connection::open(asked.address).await?);
     }
-    let cpu = || asked.threads.and_then(cpu::of_threads).unwrap_or_default();
+    let cpu = || asked.cpu.and_then(Cpu::time).unwrap_or_default();
     let (started, cpu_before) = (Instant::now(), cpu());
     let mut tasks = JoinSet::new();
     for connection in open {
