@@ -99,7 +99,7 @@ mod tests {
             let table = view.require_table("acct", &"people".parse().unwrap());
             let id = table.unwrap().id;
             let (start, end) = (key_codec::entities_start(id), key_codec::entities_end(id));
-            let read = |row: StoredEntity| {
+            let read = |row: StoredEntity<'_>| {
                 let entity = row.read().unwrap();
                 let head = entity.head();
                 (head.row_key.to_owned(), head.timestamp)

@@ -56,11 +56,11 @@ pub(super) fn next_batch(
     let mut batch = WriteBatch::default();
     let mut rows = view.entities(&start, &end);
     for row in rows.by_ref().take(ENTITIES_MAX) {
-        batch.delete(row?.key().clone());
+        batch.delete(Bytes::copy_from_slice(row?.key()));
     }
     cursor.table = table;
     match rows.next().transpose()? {
-        Some(row) => cursor.key = Some(row.key().clone()),
+        Some(row) => cursor.key = Some(Bytes::copy_from_slice(row.key())),
         None => batch.delete(key_codec::clean_up_key(table)),
     }
     Ok(Some(batch))
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
     use crate::engine::{Action, Change, Command, Engine, Failure, Paging};
     use crate::storage::tests::StorageDouble;
-    use crate::storage::{Commit, MemoryStorage, Records, Snapshot, Storage, Write};
+    use crate::storage::{Commit, MemoryStorage, Records, Slice, Snapshot, Storage, Write};
     use crate::time::monotonic_clock::tests::ManualClock;
 
     /// A storage that outlives engines.
@@ -228,8 +228,8 @@ mod tests {
     }
 
     impl Snapshot for TombstonesSnapshot {
-        fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StorageError> {
-            Ok(self.records.get(key).cloned().flatten())
+        fn get(&self, key: &[u8]) -> Result<Option<Slice<'_>>, StorageError> {
+            Ok(self.records.get(key).cloned().flatten().map(Slice::Owned))
         }
 
         fn range(&self, start: &[u8], end: &[u8]) -> Records<'_> {
@@ -238,7 +238,7 @@ mod tests {
             Box::new(records.filter_map(|(key, record)| {
                 self.steps.fetch_add(1, Ordering::Relaxed);
                 let record = record.clone()?;
-                Some(Ok((key.clone(), record)))
+                Some(Ok((Slice::Borrowed(key), Slice::Owned(record))))
             }))
         }
     }

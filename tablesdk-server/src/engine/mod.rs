@@ -76,9 +76,11 @@ impl Engine {
         clock: Arc<dyn Clock>,
         paging: Paging,
     ) -> Result<Self, StorageError> {
-        let last = storage.snapshot().get(key_codec::LAST_WRITE)?;
+        let snapshot = storage.snapshot();
+        let last = snapshot.get(key_codec::LAST_WRITE)?;
         let last = last.map(|record| key_codec::read_time(&record, "time of the last write"));
         let last = last.transpose()?.unwrap_or(Timestamp::MIN);
+        drop(snapshot);
         Ok(Self {
             storage,
             paging,

@@ -234,20 +234,19 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use bytes::Bytes;
     use proptest::prelude::*;
     use tablesdk_protocol::filter::ComparisonOperator;
     use tablesdk_protocol::{EntityKey, Timestamp, ValueRef};
 
     use super::*;
     use crate::engine::entity_codec::Record;
-    use crate::storage::{MemoryStorage, Records, Snapshot, Storage, WriteBatch};
+    use crate::storage::{MemoryStorage, Records, Slice, Snapshot, Storage, WriteBatch};
 
     /// Counts the records that are read.
     struct Counting(Box<dyn Snapshot>, Arc<AtomicUsize>);
 
     impl Snapshot for Counting {
-        fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StorageError> {
+        fn get(&self, key: &[u8]) -> Result<Option<Slice<'_>>, StorageError> {
             self.0.get(key)
         }
 

@@ -4,7 +4,6 @@
 
 use std::borrow::Cow;
 
-use bytes::Bytes;
 use tablesdk_protocol::wire::json::EntityHead;
 use tablesdk_protocol::{
     ETag, EntityKey, ServiceProperties, SignedIdentifier, TableName, Timestamp, ValueRef,
@@ -16,7 +15,7 @@ use super::key_codec::{self, Table, TableId};
 use super::{Failure, Rejection, settings};
 #[cfg(feature = "durable")]
 use crate::storage::Records;
-use crate::storage::{Snapshot, StorageError};
+use crate::storage::{Slice, Snapshot, StorageError};
 
 /// The tables of all accounts at one moment.
 pub(crate) struct View {
@@ -81,7 +80,7 @@ impl View {
     pub(super) fn deleted_tables(
         &self,
         account: &str,
-    ) -> impl Iterator<Item = Result<(Bytes, Timestamp), StorageError>> {
+    ) -> impl Iterator<Item = Result<(Slice<'_>, Timestamp), StorageError>> {
         let (start, end) = key_codec::deleted_tables(account);
         let records = self.snapshot.range(&start, &end);
         records.map(|record| {
@@ -131,11 +130,11 @@ impl View {
         &self,
         table: TableId,
         key: &EntityKey,
-    ) -> Result<Option<StoredEntity>, StorageError> {
+    ) -> Result<Option<StoredEntity<'_>>, StorageError> {
         let key = key_codec::entity_key(table, key);
         let record = self.snapshot.get(&key)?;
         Ok(record.map(|record| StoredEntity {
-            key: key.into(),
+            key: Slice::Owned(key.into()),
             record,
         }))
     }
@@ -151,7 +150,7 @@ impl View {
         &self,
         start: &[u8],
         end: &[u8],
-    ) -> impl Iterator<Item = Result<StoredEntity, StorageError>> {
+    ) -> impl Iterator<Item = Result<StoredEntity<'_>, StorageError>> {
         let records = self.snapshot.range(start, end);
         records.map(|record| record.map(|(key, record)| StoredEntity { key, record }))
     }
@@ -159,12 +158,12 @@ impl View {
 
 /// An entity as its stored bytes.
 #[derive(Clone, Debug)]
-pub(crate) struct StoredEntity {
-    key: Bytes,
-    record: Bytes,
+pub(crate) struct StoredEntity<'s> {
+    key: Slice<'s>,
+    record: Slice<'s>,
 }
 
-impl StoredEntity {
+impl StoredEntity<'_> {
     /// Reads the bytes, and checks all of them.
     pub(crate) fn read(&self) -> Result<Entity<'_>, StorageError> {
         let entity = self.open()?;
@@ -208,12 +207,12 @@ impl StoredEntity {
     }
 
     /// The bytes of the key.
-    pub(super) const fn key(&self) -> &Bytes {
+    pub(super) fn key(&self) -> &[u8] {
         &self.key
     }
 
     /// The length of the record in bytes.
-    pub(super) const fn record_bytes(&self) -> usize {
+    pub(super) fn record_bytes(&self) -> usize {
         self.record.len()
     }
 }

@@ -219,8 +219,9 @@ mod tests {
         let restored = restored(&backup()).unwrap().snapshot();
         let expected = storage().snapshot();
         let all = |snapshot: &dyn Snapshot| {
-            let records = snapshot.range(&[0], &[0xFF]);
-            records.map(Result::unwrap).collect::<Vec<_>>()
+            let records = snapshot.range(&[0], &[0xFF]).map(Result::unwrap);
+            let owned = records.map(|(key, record)| (key.to_vec(), record.to_vec()));
+            owned.collect::<Vec<_>>()
         };
         assert_eq!(all(&*restored), all(&*expected));
     }

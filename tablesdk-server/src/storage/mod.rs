@@ -17,6 +17,7 @@ mod memory;
 pub(crate) mod tests;
 
 use std::io;
+use std::ops::Deref;
 #[cfg(feature = "durable")]
 use std::path::PathBuf;
 #[cfg(feature = "durable")]
@@ -101,7 +102,7 @@ pub(crate) trait Storage: Send + Sync {
 /// The records as they were at one moment.
 pub(crate) trait Snapshot: Send + Sync {
     /// The record under a key.
-    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StorageError>;
+    fn get(&self, key: &[u8]) -> Result<Option<Slice<'_>>, StorageError>;
 
     /// The records from `start` up to but not including `end`, in the order of their keys. Seeks to `start` and reads lazily. Empty
     /// when `start` is not before `end`.
@@ -110,7 +111,43 @@ pub(crate) trait Snapshot: Send + Sync {
 
 /// Records in the order of their keys.
 pub(crate) type Records<'a> =
-    Box<dyn Iterator<Item = Result<(Bytes, Bytes), StorageError>> + Send + 'a>;
+    Box<dyn Iterator<Item = Result<(Slice<'a>, Slice<'a>), StorageError>> + Send + 'a>;
+
+/// A key or a record of a snapshot. A scan over records in memory borrows them, because counting the references to each would take
+/// longer than reading it.
+#[derive(Clone, Debug)]
+pub(crate) enum Slice<'a> {
+    /// Bytes of the snapshot.
+    Borrowed(&'a [u8]),
+    /// Bytes of its own, such as those that were read from a file.
+    Owned(Bytes),
+}
+
+impl Deref for Slice<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Borrowed(bytes) => bytes,
+            Self::Owned(bytes) => bytes,
+        }
+    }
+}
+
+impl PartialEq for Slice<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl From<Slice<'_>> for Bytes {
+    fn from(slice: Slice<'_>) -> Self {
+        match slice {
+            Slice::Borrowed(bytes) => Self::copy_from_slice(bytes),
+            Slice::Owned(bytes) => bytes,
+        }
+    }
+}
 
 impl StorageError {
     /// A key or record that is malformed.

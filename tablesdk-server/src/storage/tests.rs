@@ -112,10 +112,10 @@ async fn snapshots_do_not_see_later_writes() {
 
         assert_eq!(keys(&*before, "a", "z"), ["a", "b"]);
         let record = before.get(b"a");
-        assert_eq!(record, Ok(Some(Bytes::from_static(b"record of a"))));
+        assert_eq!(record, Ok(Some(Slice::Borrowed(b"record of a"))));
         for after in [storage.snapshot(), storage.uncommitted()] {
             assert_eq!(keys(&*after, "a", "z"), ["a", "c"]);
-            assert_eq!(after.get(b"a"), Ok(Some(Bytes::from_static(b"changed"))));
+            assert_eq!(after.get(b"a"), Ok(Some(Slice::Borrowed(b"changed"))));
             assert_eq!(after.get(b"b"), Ok(None));
         }
     })
@@ -130,8 +130,8 @@ async fn batches_apply_writes_in_order() {
         batch.delete("a");
         batch.put("a", "last");
         write(storage, batch).await;
-        let record = storage.snapshot().get(b"a");
-        assert_eq!(record, Ok(Some(Bytes::from_static(b"last"))));
+        let snapshot = storage.snapshot();
+        assert_eq!(snapshot.get(b"a"), Ok(Some(Slice::Borrowed(b"last"))));
     })
     .await;
 }
@@ -180,8 +180,9 @@ mod directories {
         for round in b'a'..=b'c' {
             let storage = open(&path).unwrap();
             for old in b'a'..round {
-                let record = storage.snapshot().get(&[old]).unwrap();
-                assert_eq!(record, Some(Bytes::from_static(b"record")), "{round} {old}");
+                let snapshot = storage.snapshot();
+                let record = snapshot.get(&[old]).unwrap();
+                assert_eq!(record, Some(Slice::Borrowed(b"record")), "{round} {old}");
             }
             let mut batch = WriteBatch::default();
             batch.put(vec![round], "record");

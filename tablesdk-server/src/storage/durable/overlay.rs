@@ -7,7 +7,7 @@ use std::iter::Peekable;
 use bytes::Bytes;
 
 use crate::storage::map::{self, Map};
-use crate::storage::{Records, Snapshot, StorageError, Write, WriteBatch};
+use crate::storage::{Records, Slice, Snapshot, StorageError, Write, WriteBatch};
 
 /// The last write under each key; `None` for a removal.
 pub(super) type Writes = Map<Option<Bytes>>;
@@ -30,9 +30,9 @@ pub(super) struct Overlay<S> {
 }
 
 impl<S: Snapshot> Snapshot for Overlay<S> {
-    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StorageError> {
+    fn get(&self, key: &[u8]) -> Result<Option<Slice<'_>>, StorageError> {
         match self.writes.get(key) {
-            Some(written) => Ok(written.clone()),
+            Some(written) => Ok(written.as_deref().map(Slice::Borrowed)),
             None => self.below.get(key),
         }
     }
@@ -54,9 +54,9 @@ struct Merged<W: Iterator, B: Iterator> {
 impl<'a, W, B> Iterator for Merged<W, B>
 where
     W: Iterator<Item = (&'a Bytes, &'a Option<Bytes>)>,
-    B: Iterator<Item = Result<(Bytes, Bytes), StorageError>>,
+    B: Iterator<Item = Result<(Slice<'a>, Slice<'a>), StorageError>>,
 {
-    type Item = Result<(Bytes, Bytes), StorageError>;
+    type Item = Result<(Slice<'a>, Slice<'a>), StorageError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -65,14 +65,14 @@ where
             };
             match self.below.peek() {
                 Some(Err(_)) => return self.below.next(),
-                Some(Ok((key, _))) if key < written => return self.below.next(),
-                Some(Ok((key, _))) if key == written => {
+                Some(Ok((key, _))) if **key < **written => return self.below.next(),
+                Some(Ok((key, _))) if **key == **written => {
                     self.below.next();
                 }
                 _ => {}
             }
             if let Some((key, Some(record))) = self.writes.next() {
-                return Some(Ok((key.clone(), record.clone())));
+                return Some(Ok((Slice::Borrowed(key), Slice::Borrowed(record))));
             }
         }
     }
@@ -115,8 +115,9 @@ mod tests {
             let written = storage.snapshot();
 
             let all = |snapshot: &dyn Snapshot| {
-                let records = snapshot.range(&[start], &[end]);
-                records.map(Result::unwrap).collect::<Vec<_>>()
+                let records = snapshot.range(&[start], &[end]).map(Result::unwrap);
+                let owned = records.map(|(key, record)| (key.to_vec(), record.to_vec()));
+                owned.collect::<Vec<_>>()
             };
             prop_assert_eq!(all(&overlay), all(&*written));
             for key in 0..20 {
@@ -128,7 +129,7 @@ mod tests {
     struct Boxed(Box<dyn Snapshot>);
 
     impl Snapshot for Boxed {
-        fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StorageError> {
+        fn get(&self, key: &[u8]) -> Result<Option<Slice<'_>>, StorageError> {
             self.0.get(key)
         }
 

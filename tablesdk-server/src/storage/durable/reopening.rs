@@ -156,8 +156,8 @@ mod tests {
         let mut records = snapshot.range(b"0", b":");
         for number in 0..written {
             let (found, record) = records.next().unwrap().unwrap();
-            assert_eq!(found, key(number));
-            assert_eq!(record, RECORD[..]);
+            assert_eq!(*found, *key(number).as_bytes());
+            assert_eq!(*record, RECORD[..]);
         }
         assert!(records.next().is_none());
     }

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use bytes::Bytes;
 use fjall::{AbstractTree as _, Database, Keyspace, PersistMode, Readable as _};
 
 use super::Durability;
@@ -15,7 +14,7 @@ use super::group_mark::{GROUP_KEY, GroupMark};
 use super::overlay::Writes;
 use super::recovery::Opened;
 use super::watermark::Watermark;
-use crate::storage::{Records, Snapshot, StorageError, is_exhausted};
+use crate::storage::{Records, Slice, Snapshot, StorageError, is_exhausted};
 
 /// The open embedded store.
 pub(super) struct Store {
@@ -158,10 +157,10 @@ pub(super) struct StoredRecords {
 }
 
 impl Snapshot for StoredRecords {
-    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StorageError> {
+    fn get(&self, key: &[u8]) -> Result<Option<Slice<'_>>, StorageError> {
         let record = self.snapshot.get(&self.records, key);
         let record = record.map_err(|error| failed("read", &error))?;
-        Ok(record.map(Bytes::from))
+        Ok(record.map(|record| Slice::Owned(record.into())))
     }
 
     fn range(&self, start: &[u8], end: &[u8]) -> Records<'_> {
@@ -173,7 +172,7 @@ impl Snapshot for StoredRecords {
             let (key, record) = record
                 .into_inner()
                 .map_err(|error| failed("read", &error))?;
-            Ok((Bytes::from(key), Bytes::from(record)))
+            Ok((Slice::Owned(key.into()), Slice::Owned(record.into())))
         }))
     }
 }
@@ -183,7 +182,7 @@ impl Snapshot for StoredRecords {
 pub(super) struct Unreadable(pub(super) StorageError);
 
 impl Snapshot for Unreadable {
-    fn get(&self, _: &[u8]) -> Result<Option<Bytes>, StorageError> {
+    fn get(&self, _: &[u8]) -> Result<Option<Slice<'_>>, StorageError> {
         Err(self.0.clone())
     }
 

@@ -8,7 +8,7 @@ use super::*;
 use crate::request::connection::Peer;
 use crate::request::handler::Handler as _;
 use crate::storage::tests::StorageDouble;
-use crate::storage::{Records, Snapshot, StorageError};
+use crate::storage::{Records, Slice, Snapshot, StorageError};
 
 const FAILED: (u16, &str) = (403, "AuthenticationFailed");
 const UNTIL: &str = "se=2024-03-15T11:00:00Z";
@@ -271,7 +271,7 @@ impl StorageDouble for Counted {
 struct CountedReads(Box<dyn Snapshot>, Arc<AtomicUsize>);
 
 impl Snapshot for CountedReads {
-    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StorageError> {
+    fn get(&self, key: &[u8]) -> Result<Option<Slice<'_>>, StorageError> {
         self.1.fetch_add(1, Ordering::Relaxed);
         self.0.get(key)
     }

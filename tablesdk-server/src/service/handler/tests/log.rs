@@ -9,7 +9,7 @@ use tracing_subscriber::fmt::format::FmtSpan;
 use super::*;
 use crate::request::handler::Handler as _;
 use crate::storage::tests::StorageDouble;
-use crate::storage::{Commit, Records, Snapshot, StorageError, WriteBatch};
+use crate::storage::{Commit, Records, Slice, Snapshot, StorageError, WriteBatch};
 
 /// The bytes of a log.
 #[derive(Clone, Default)]
@@ -266,7 +266,7 @@ impl StorageDouble for Broken {
 struct BrokenReads(StorageError);
 
 impl Snapshot for BrokenReads {
-    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StorageError> {
+    fn get(&self, key: &[u8]) -> Result<Option<Slice<'_>>, StorageError> {
         // The time of the last write, without which no engine starts.
         if key == b"w" {
             return Ok(None);

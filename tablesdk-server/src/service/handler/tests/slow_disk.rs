@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use super::*;
 use crate::request::connection::Peer;
 use crate::storage::tests::StorageDouble;
-use crate::storage::{Records, Snapshot, StorageError};
+use crate::storage::{Records, Slice, Snapshot, StorageError};
 
 struct SlowDisk {
     records: MemoryStorage,
@@ -45,7 +45,7 @@ struct SlowReads {
 }
 
 impl Snapshot for SlowReads {
-    fn get(&self, key: &[u8]) -> Result<Option<Bytes>, StorageError> {
+    fn get(&self, key: &[u8]) -> Result<Option<Slice<'_>>, StorageError> {
         self.records.get(key)
     }
 
