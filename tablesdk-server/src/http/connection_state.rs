@@ -3,16 +3,17 @@
 //! The stream reports the first byte of a head and the last byte of a response; the exchange reports the phases between them.
 //! The code that closes connections asks here whether a connection is idle.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 
-use super::idle::{IdleList, IdlePosition};
+use super::idle::{IdleConnection, IdleList};
 use crate::request::memory::Transfer;
 
 /// The phase of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub(super) enum Phase {
     /// No request is in flight.
     Idle,
@@ -25,20 +26,42 @@ pub(super) enum Phase {
 }
 
 impl Phase {
+    /// The phase with this number.
+    const fn of(number: u8) -> Self {
+        match number {
+            HEAD => Self::Head,
+            RESPONDING => Self::Responding,
+            FLUSHING => Self::Flushing,
+            _ => Self::Idle,
+        }
+    }
+
     /// Whether the connection can be closed now without the loss of a response.
     const fn is_quiet(self) -> bool {
         matches!(self, Self::Idle | Self::Head)
     }
 }
 
+const HEAD: u8 = Phase::Head as u8;
+const RESPONDING: u8 = Phase::Responding as u8;
+const FLUSHING: u8 = Phase::Flushing as u8;
+
 /// The phase of one connection, shared by its parts.
+///
+/// It changes four times in each request, and is awaited only when the connection ends: so it is a number, and not a channel.
 #[derive(Debug)]
 pub(super) struct ConnectionState {
-    phase: watch::Sender<Phase>,
+    /// A [`Phase`].
+    phase: AtomicU8,
+    /// Whether [`quiet`](Self::quiet) waits. This flag and the phase are in one order for all threads, so that either the waiting
+    /// task sees a phase or its change sees the flag.
+    quiet_is_awaited: AtomicBool,
+    quiet: Notify,
     is_authenticated: AtomicBool,
     idle: Arc<IdleList>,
-    position: Mutex<Option<IdlePosition>>,
-    evict: Arc<Notify>,
+    connection: Arc<IdleConnection>,
+    /// Whether `sending` has a response.
+    is_sending: AtomicBool,
     /// The response that is being sent, if it uses memory of the budget.
     sending: Mutex<Option<Arc<Transfer>>>,
     cut: Arc<Notify>,
@@ -47,21 +70,23 @@ pub(super) struct ConnectionState {
 impl ConnectionState {
     /// The state of a new connection, which is idle.
     pub(super) fn new(idle: Arc<IdleList>) -> Self {
-        let evict = Arc::new(Notify::new());
-        let position = idle.enter(false, Arc::clone(&evict));
+        let connection = Arc::default();
+        idle.enter(&connection, false);
         Self {
-            phase: watch::Sender::new(Phase::Idle),
+            phase: AtomicU8::new(Phase::Idle as u8),
+            quiet_is_awaited: AtomicBool::new(false),
+            quiet: Notify::new(),
             is_authenticated: AtomicBool::new(false),
             idle,
-            position: Mutex::new(Some(position)),
-            evict,
+            connection,
+            is_sending: AtomicBool::new(false),
             sending: Mutex::default(),
             cut: Arc::default(),
         }
     }
 
     pub(super) fn phase(&self) -> Phase {
-        *self.phase.borrow()
+        Phase::of(self.phase.load(Ordering::SeqCst))
     }
 
     /// Whether a credential was accepted on this connection.
@@ -81,8 +106,8 @@ impl ConnectionState {
 
     /// A request was received.
     pub(super) fn begin_request(&self) {
-        self.phase.send_replace(Phase::Responding);
-        self.leave_idle_list();
+        self.phase.store(RESPONDING, Ordering::SeqCst);
+        self.connection.leave();
     }
 
     /// hyper has the whole response.
@@ -97,11 +122,14 @@ impl ConnectionState {
     pub(super) fn begin_response(&self, response: Arc<Transfer>) {
         response.begin_sending(Arc::clone(&self.cut));
         *lock(&self.sending) = Some(response);
+        self.is_sending.store(true, Ordering::Release);
     }
 
     /// So many bytes were sent.
     pub(super) fn sent(&self, bytes: usize) {
-        if let Some(response) = &*lock(&self.sending) {
+        if self.is_sending.load(Ordering::Acquire)
+            && let Some(response) = &*lock(&self.sending)
+        {
             response.moved(bytes);
         }
     }
@@ -120,55 +148,53 @@ impl ConnectionState {
     /// hyper has sent all it had.
     pub(super) fn flushed(&self) {
         if self.advance(Phase::Flushing, Phase::Idle) {
-            lock(&self.sending).take();
+            if self.is_sending.swap(false, Ordering::AcqRel) {
+                lock(&self.sending).take();
+            }
             self.enter_idle_list();
         }
     }
 
     /// From now on no response is lost if the connection ends.
     pub(super) fn linger(&self) {
-        self.phase.send_replace(Phase::Idle);
+        self.phase.store(Phase::Idle as u8, Ordering::SeqCst);
+        self.notify_if_quiet(Phase::Idle);
         self.enter_idle_list();
     }
 
     /// Resolves when another connection needs the permit of this one.
     pub(super) async fn evicted(&self) {
-        self.evict.notified().await;
+        self.connection.evicted().await;
     }
 
     /// Resolves when no response is in flight.
     pub(super) async fn quiet(&self) {
-        let mut phase = self.phase.subscribe();
-        // It does not fail: the sender is borrowed.
-        let _ = phase.wait_for(|phase| phase.is_quiet()).await;
+        self.quiet_is_awaited.store(true, Ordering::SeqCst);
+        while !self.phase().is_quiet() {
+            // A change since then is remembered here.
+            self.quiet.notified().await;
+        }
     }
 
     fn advance(&self, from: Phase, to: Phase) -> bool {
-        self.phase.send_if_modified(|phase| {
-            let advances = *phase == from;
-            if advances {
-                *phase = to;
-            }
-            advances
-        })
+        let (from, number) = (from as u8, to as u8);
+        let changed =
+            self.phase
+                .compare_exchange(from, number, Ordering::SeqCst, Ordering::Relaxed);
+        if changed.is_ok() {
+            self.notify_if_quiet(to);
+        }
+        changed.is_ok()
+    }
+
+    fn notify_if_quiet(&self, phase: Phase) {
+        if phase.is_quiet() && self.quiet_is_awaited.load(Ordering::SeqCst) {
+            self.quiet.notify_one();
+        }
     }
 
     fn enter_idle_list(&self) {
-        let position = self
-            .idle
-            .enter(self.is_authenticated(), Arc::clone(&self.evict));
-        self.set_position(Some(position));
-    }
-
-    fn leave_idle_list(&self) {
-        self.set_position(None);
-    }
-
-    fn set_position(&self, position: Option<IdlePosition>) {
-        let mut current = lock(&self.position);
-        if let Some(previous) = std::mem::replace(&mut *current, position) {
-            self.idle.remove(previous);
-        }
+        self.idle.enter(&self.connection, self.is_authenticated());
     }
 }
 
@@ -179,6 +205,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Drop for ConnectionState {
     fn drop(&mut self) {
-        self.leave_idle_list();
+        self.idle.remove(&self.connection);
     }
 }
