@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use fastrand::Rng;
-use tablesdk::action::DeleteEntity;
+use tablesdk::action::{DeleteEntity, Modified};
 use tablesdk::{ETag, Error, Stored, TableClient};
 
 use crate::entity::{Row, snapshot};
@@ -271,7 +271,7 @@ impl Subject<'_> {
     async fn modify(&mut self, table: &TableClient, is_once: bool) {
         let call = self.call("modify", is_once);
         let token = token(call.id);
-        let modify = table.modify(Row::key(self.partition, self.row), move |row: &mut Row| {
+        let modify = table.modify(Row::key(self.partition, self.row), move |row| {
             (row.token, row.a, row.b) = (token, Some(token), None);
             Ok(())
         });
@@ -280,13 +280,13 @@ impl Subject<'_> {
         } else {
             modify
         };
-        let etag = |stored: &Stored<Row>| Some(stored.etag().clone());
+        let etag = |stored: &Modified<Row>| Some(stored.etag().clone());
         let effect = (Effect::Replace, true);
         if let Ok(stored) = self
             .run(call, effect, Said::of, modify.into_future(), etag)
             .await
         {
-            self.stored = Some(stored);
+            self.stored = Some(stored.into_stored());
         }
     }
 

@@ -52,14 +52,11 @@ impl Shared {
         let id = world.next_id();
         let is_once = rng.bool();
         let table = world.table(rng, TABLE);
-        let modify = table.modify(
-            Counter::key(COUNTERS, row.as_str()),
-            move |it: &mut Counter| {
-                it.count += 1;
-                it.log += &format!("{id},");
-                Ok(())
-            },
-        );
+        let modify = table.modify(Counter::key(COUNTERS, row.as_str()), move |it| {
+            it.count += 1;
+            it.log += &format!("{id},");
+            Ok(())
+        });
         let modify = if is_once {
             modify.exactly_once()
         } else {

@@ -69,15 +69,15 @@ impl<E: TableEntity> GetEntity<E> {
     /// # Errors
     ///
     /// [`ErrorKind::CalledOff`](crate::ErrorKind::CalledOff) when the closure fails; [`Error::downcast_ref`] returns its error.
-    pub fn resolve<T, F>(self, resolve: F) -> ResolveEntity<F>
-    where
-        F: FnOnce(Stored<DynamicEntity>) -> Result<T, ClosureError> + Send + 'static,
-    {
+    pub fn resolve<'a, T: Send + 'a>(
+        self,
+        resolve: impl FnOnce(Stored<DynamicEntity>) -> Result<T, ClosureError> + Send + 'a,
+    ) -> ResolveEntity<'a, T> {
         ResolveEntity {
             table: self.table,
             key: self.key,
             select: E::SCHEMA.select(),
-            resolve,
+            resolve: Box::new(resolve),
         }
     }
 
@@ -97,18 +97,17 @@ debug_by_fields!(GetEntity<E> { table, key, is_tracked });
 
 /// Reads one entity and converts it with a closure. See [`GetEntity::resolve`].
 #[must_use = "actions do nothing until awaited"]
-pub struct ResolveEntity<F> {
+pub struct ResolveEntity<'a, T> {
     table: Table,
     key: Result<EntityKey, EntityError>,
     select: Option<Vec<String>>,
-    resolve: F,
+    resolve: Resolve<'a, T>,
 }
 
-impl<F> ResolveEntity<F> {
-    async fn run<T>(self) -> Result<Option<T>, Error>
-    where
-        F: FnOnce(Stored<DynamicEntity>) -> Result<T, ClosureError>,
-    {
+type Resolve<'a, T> = Box<dyn FnOnce(Stored<DynamicEntity>) -> Result<T, ClosureError> + Send + 'a>;
+
+impl<T> ResolveEntity<'_, T> {
+    async fn run(self) -> Result<Option<T>, Error> {
         let (key, read) = read(&self.table, self.key, self.select).await?;
         let resolved = read.map(|(entity, _)| (self.resolve)(entity)).transpose();
         resolved.map_err(|error| {
@@ -119,11 +118,8 @@ impl<F> ResolveEntity<F> {
     }
 }
 
-action!(
-    impl[T: Send + 'static, F: FnOnce(Stored<DynamicEntity>) -> Result<T, ClosureError> + Send + 'static]
-    ResolveEntity<F>, table.pipeline => Option<T>
-);
-debug_by_fields!(ResolveEntity<F> { table, key });
+action!(impl['a, T: Send + 'a] ResolveEntity<'a, T>, table.pipeline => 'a, Option<T>);
+debug_by_fields!(ResolveEntity<'a, T> { table, key });
 
 /// Reads an entity as an `E`, and gives back its key, the value and the content as it came.
 async fn read<E: TableEntity>(

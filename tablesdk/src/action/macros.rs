@@ -69,8 +69,8 @@ macro_rules! exactly_once_options {
 
 /// `Debug` by the named fields. A derived one would ask for it from the entity type, too.
 macro_rules! debug_by_fields {
-    ($action:ident<$($param:ident),+> { $($field:ident),+ }) => {
-        impl<$($param),+> std::fmt::Debug for $action<$($param),+> {
+    ($action:ident<$($lifetime:lifetime,)? $($param:ident),+> { $($field:ident),+ }) => {
+        impl<$($lifetime,)? $($param),+> std::fmt::Debug for $action<$($lifetime,)? $($param),+> {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.debug_struct(stringify!($action))
                     $(.field(stringify!($field), &self.$field))+

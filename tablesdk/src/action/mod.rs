@@ -78,7 +78,7 @@ pub use delete_entity::DeleteEntity;
 pub use get_entity::{GetEntity, ResolveEntity};
 pub use insert_entity::InsertEntity;
 pub use many::GetMany;
-pub use modify::Modify;
+pub use modify::{Modified, Modify};
 pub use patch::Patch;
 pub use query::parallel::ParallelQuery;
 pub use query_entities::QueryEntities;

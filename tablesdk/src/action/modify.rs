@@ -1,6 +1,6 @@
 //! `modify`: reads an entity, changes it, and writes it if it has not changed since the read. Otherwise it starts over.
 
-use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
 
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::wire::json::read_entity;
@@ -24,41 +24,47 @@ use crate::pipeline::{Effect, OperationRun, Table};
 /// use tablesdk::ErrorKind;
 ///
 /// let key = || Employee::key("Sales", "1");
-/// let ada = table.modify(key(), |e: &mut Employee| {
+/// let ada = table.modify(key(), |e| {
 ///     e.name.push_str(" Lovelace");
 ///     Ok(())
 /// });
 /// ada.rounds(3).exactly_once().await?;
 ///
 /// // An error of the closure calls it off: nothing is written.
-/// let refused = table.modify(key(), |_: &mut Employee| Err("not on a Sunday".into()));
+/// let refused = table.modify(key(), |e| {
+///     if e.name.ends_with(" Lovelace") {
+///         return Err("she has that name".into());
+///     }
+///     e.name.push_str(" Lovelace");
+///     Ok(())
+/// });
 /// assert_eq!(refused.await.unwrap_err().kind(), ErrorKind::CalledOff);
 /// # Ok(())
 /// # }
 /// ```
 #[must_use = "actions do nothing until awaited"]
-pub struct Modify<E, F> {
+pub struct Modify<'a, E, T> {
     table: Table,
     key: Result<EntityKey, EntityError>,
-    change: F,
+    change: Change<'a, E, T>,
     rounds: u32,
     exactly_once: Option<KeepMarker>,
-    marker: PhantomData<fn() -> E>,
 }
 
-impl<E, F> Modify<E, F>
-where
-    E: WritableEntity,
-    F: FnMut(&mut E) -> Result<(), ClosureError> + Send + 'static,
-{
-    pub(crate) const fn new(table: Table, key: Result<EntityKey, EntityError>, change: F) -> Self {
+type Change<'a, E, T> = Box<dyn FnMut(&mut E) -> Result<T, ClosureError> + Send + 'a>;
+
+impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
+    pub(crate) fn new(
+        table: Table,
+        key: Result<EntityKey, EntityError>,
+        change: impl FnMut(&mut E) -> Result<T, ClosureError> + Send + 'a,
+    ) -> Self {
         Self {
             table,
             key,
-            change,
+            change: Box::new(change),
             rounds: ROUNDS,
             exactly_once: None,
-            marker: PhantomData,
         }
     }
 
@@ -73,7 +79,7 @@ where
         self
     }
 
-    async fn run(mut self) -> Result<Stored<E>, Error> {
+    async fn run(mut self) -> Result<Modified<E, T>, Error> {
         let refused = |error| Error::input(error).with_operation(OPERATION);
         let key = self.key.clone().map_err(refused)?;
         if self.rounds == 0 {
@@ -90,7 +96,7 @@ where
         &mut self,
         run: &mut OperationRun<'_>,
         key: &EntityKey,
-    ) -> Result<Stored<E>, Error> {
+    ) -> Result<Modified<E, T>, Error> {
         let mut round = 0;
         loop {
             round += 1;
@@ -105,14 +111,15 @@ where
                 let rest = unmodelled(&stored, &entity).map_err(failed)?;
                 (stored, rest)
             };
-            (self.change)(&mut stored).map_err(|error| failed(Error::called_off(error)))?;
+            let value =
+                (self.change)(&mut stored).map_err(|error| failed(Error::called_off(error)))?;
             let encoded = encode(&stored, rest).map_err(|error| failed(Error::input(error)))?;
             let if_match = IfMatch::ETag(stored.etag().clone());
             let kind = ChangeKind::Update(Mode::Replace, Some(if_match));
             match send(run, &self.table, kind, encoded, self.exactly_once).await {
                 Ok(etag) => {
                     stored.written(etag);
-                    return Ok(stored);
+                    return Ok(Modified { stored, value });
                 }
                 Err(error) => {
                     let starts_over = error.is_precondition_failed()
@@ -140,16 +147,72 @@ fn encode<E: WritableEntity>(
 }
 
 action!(
-    impl[E: WritableEntity, F: FnMut(&mut E) -> Result<(), ClosureError> + Send + 'static]
-    Modify<E, F>, table.pipeline => Stored<E>
+    impl['a, E: WritableEntity, T: Send + 'a]
+    Modify<'a, E, T>, table.pipeline => 'a, Modified<E, T>
 );
 exactly_once_options!(
-    impl[E, F] Modify<E, F>;
+    impl[E, T] Modify<'_, E, T>;
     /// Determines the outcome of each write even when responses are lost. The change is made once if the operation succeeds, and
     /// not at all if it fails. See [the guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
 );
 
-debug_by_fields!(Modify<E, F> { table, key, rounds });
+debug_by_fields!(Modify<'a, E, T> { table, key, rounds });
+
+/// The result of [`modify`](crate::TableClient::modify): the entity as it was written, to which it derefs, and the value that the
+/// closure returned.
+///
+/// ```
+#[doc = include_str!("../docs/employees.md")]
+/// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+/// let renamed = table
+///     .modify(Employee::key("Sales", "1"), |e| {
+///         Ok(std::mem::replace(&mut e.name, "Ada Lovelace".to_owned()))
+///     })
+///     .await?;
+/// assert_eq!(renamed.name, "Ada Lovelace");
+///
+/// let (ada, before) = renamed.into_parts();
+/// assert_eq!((ada.name.as_str(), before.as_str()), ("Ada Lovelace", "Ada"));
+/// # Ok(())
+/// # }
+/// ```
+// Not a tuple: most closures return nothing, and `modify(…).await?.name` is the entity's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Modified<E, T = ()> {
+    stored: Stored<E>,
+    value: T,
+}
+
+impl<E, T> Modified<E, T> {
+    /// The entity alone, with its new ETag.
+    pub fn into_stored(self) -> Stored<E> {
+        self.stored
+    }
+
+    /// The value of the entity alone, as that of a [`Stored`].
+    pub fn into_inner(self) -> E {
+        self.stored.into_inner()
+    }
+
+    /// The entity, and the value that the closure returned in the round that was written.
+    pub fn into_parts(self) -> (Stored<E>, T) {
+        (self.stored, self.value)
+    }
+}
+
+impl<E, T> Deref for Modified<E, T> {
+    type Target = Stored<E>;
+
+    fn deref(&self) -> &Stored<E> {
+        &self.stored
+    }
+}
+
+impl<E, T> DerefMut for Modified<E, T> {
+    fn deref_mut(&mut self) -> &mut Stored<E> {
+        &mut self.stored
+    }
+}
 
 const OPERATION: &str = "modify entity";
 const ROUNDS: u32 = 16;

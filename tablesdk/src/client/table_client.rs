@@ -584,20 +584,38 @@ impl TableClient {
     /// over with the current entity. Properties that the struct does not have stay as they are. Properties that became `None` are
     /// removed.
     ///
+    /// The closure runs once per round, each time with the entity that was read in this round. It may borrow, and its value is
+    /// returned: see [`Modified`](crate::action::Modified). It fails with any error, by `?` or by `into`; then nothing is written,
+    /// and [`Error::downcast_ref`] returns its error.
+    ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
     /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
-    /// let key = Employee::key("Sales", "1");
-    /// let ada = table
-    ///     .modify(key, |e: &mut Employee| {
-    ///         e.name.push_str(" Lovelace");
-    ///         Ok(())
-    ///     })
-    ///     .await?;
+    /// # #[derive(Debug)]
+    /// # struct Renamed;
+    /// # impl std::fmt::Display for Renamed {
+    /// #     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.write_str("she has that name") }
+    /// # }
+    /// # impl std::error::Error for Renamed {}
+    /// let name = String::from(" Lovelace");
+    /// let marry = |e: &mut Employee| {
+    ///     if e.name.ends_with(&name) {
+    ///         return Err(Renamed);
+    ///     }
+    ///     e.name.push_str(&name);
+    ///     Ok(())
+    /// };
+    ///
+    /// let ada = table.modify(Employee::key("Sales", "1"), |e| Ok(marry(e)?)).await?;
     /// assert_eq!(ada.name, "Ada Lovelace");
+    ///
+    /// let error = table.modify(Employee::key("Sales", "1"), |e| Ok(marry(e)?)).await.unwrap_err();
+    /// assert!(error.downcast_ref::<Renamed>().is_some());
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// A key that is two strings does not name the type: `table.modify::<Employee, _>(("Sales", "1"), |e| …)`.
     ///
     /// # Errors
     ///
@@ -605,10 +623,14 @@ impl TableClient {
     /// [round](Modify::rounds), until the 16 rounds (the default) or the [deadline](crate::RetryPolicy::deadline) for all rounds
     /// were used up. [`ErrorKind::CalledOff`](crate::ErrorKind::CalledOff) when the closure fails; [`Error::downcast_ref`] returns its error.
     /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when the change may have been written.
-    pub fn modify<E, F>(&self, key: impl KeyOf<E>, change: F) -> Modify<E, F>
+    pub fn modify<'a, E, T>(
+        &self,
+        key: impl KeyOf<E>,
+        change: impl FnMut(&mut E) -> Result<T, ClosureError> + Send + 'a,
+    ) -> Modify<'a, E, T>
     where
         E: WritableEntity,
-        F: FnMut(&mut E) -> Result<(), ClosureError> + Send + 'static,
+        T: Send + 'a,
     {
         Modify::new(self.table.clone(), key.into_entity_key(), change)
     }

@@ -421,7 +421,8 @@ impl Error {
     /// impl std::error::Error for Retired {}
     ///
     /// let key = Employee::key("Sales", "1");
-    /// let error = table.modify(key, |_: &mut Employee| Err(Retired.into())).await.unwrap_err();
+    /// let modify = table.modify(key, |e| if e.id == "1" { Err(Retired.into()) } else { Ok(()) });
+    /// let error = modify.await.unwrap_err();
     /// assert_eq!(error.downcast_ref(), Some(&Retired));
     /// # Ok(())
     /// # }

@@ -323,20 +323,20 @@ on_both_transports! {
         let mut with_desk = DynamicEntity::from_entity(&ada()).unwrap();
         with_desk.properties_mut().set("desk", 12);
         table.insert(&with_desk).await.unwrap();
-        table.modify(("Sales", "1"), |row: &mut Row| {
+        table.modify::<Row, _>(("Sales", "1"), |row| {
             let Row::Employee(employee) = row else { return Err("no employee".into()) };
             employee.salary = None;
             Ok(())
         }).await.unwrap();
         assert_eq!(names(&raw(&table, "1").await), ["EntityType", "name", "Home_city", "desk"]);
 
-        table.modify(("Sales", "1"), |row: &mut Row| {
+        table.modify::<Row, _>(("Sales", "1"), |row| {
             *row = Row::Department(Department { id: "Sales".into(), row: "1".into(), title: "Desks".into() });
             Ok(())
         }).await.unwrap();
         assert_eq!(names(&raw(&table, "1").await), ["EntityType", "title", "desk"]);
         // An entity of another type is not modified.
-        let error = table.modify(("Sales", "1"), |_: &mut Employee| Ok(())).await.unwrap_err();
+        let error = table.modify::<Employee, _>(("Sales", "1"), |_| Ok(())).await.unwrap_err();
         assert!(format!("{error:?}").contains("\"Department\""), "{error:?}");
     }
 
@@ -420,7 +420,7 @@ on_both_transports! {
         let name = get("1").resolve(|row| Ok(row.properties().read::<String>("name")?)).await.unwrap();
         assert_eq!(name.as_deref(), Some("Ada"));
         assert!(get("7").resolve(|_| Ok(())).await.unwrap().is_none());
-        let error = get("1").resolve::<(), _>(|_| Err("no".into())).await.unwrap_err();
+        let error = get("1").resolve::<()>(|_| Err("no".into())).await.unwrap_err();
         assert_eq!((error.kind(), error.key().is_some()), (ErrorKind::CalledOff, true));
     }
 }
@@ -537,7 +537,7 @@ on_both_transports! {
         assert_eq!(table.query::<PersonV1>().count().await.unwrap(), 2);
 
         // It is written in the new version: old properties are removed, and unknown ones stay.
-        let modified = table.modify(("UK", "1"), |person: &mut PersonV3| {
+        let modified = table.modify::<PersonV3, _>(("UK", "1"), |person| {
             person.note = None;
             Ok(())
         });

@@ -13,6 +13,7 @@ mod continuations;
 mod etags_from_outside;
 mod fakes;
 mod in_process;
+mod modify;
 mod paging;
 mod queries;
 mod reading_and_changing;

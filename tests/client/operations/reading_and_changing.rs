@@ -41,7 +41,7 @@ on_both_transports! {
         };
         table.insert(&badge).await.unwrap();
         table.patch(key()).set(|e| e.age, 36).set(|e| e.age, 37).await.unwrap();
-        let changed = table.modify(key(), |e: &mut Employee| {
+        let changed = table.modify(key(), |e| {
             e.age += 1;
             e.email = None;
             Ok(())

@@ -422,7 +422,7 @@ async fn modify_may_set_a_property_of_no_earlier_variant() {
     let modified = table.modify(("Sales", "1"), into_other).await.unwrap();
     let stored = properties(&table, "1").await;
     assert_eq!(stored.get("badge"), Some(&Value::Int32(8)));
-    assert!(matches!(&*modified, Anybody::Other(_)));
+    assert!(matches!(&**modified, Anybody::Other(_)));
 }
 
 #[derive(Debug, Clone, PartialEq, TableEntity)]

@@ -120,7 +120,7 @@ async fn a_report_agrees_with_the_result_of_the_caller() {
     reports("query entities", 1, 1, Some("data"));
     table.get::<Other>(key()).await.unwrap_err();
     reports("get entity", 1, 1, Some("data"));
-    let fails = |_: &mut Employee| Err("no".into());
+    let fails = |_: &mut Employee| Err::<(), _>("no".into());
     table.modify(key(), fails).await.unwrap_err();
     reports("modify entity", 1, 1, Some("called_off"));
     faults.plan(Op::Get, [Fault::Hang]);
