@@ -62,7 +62,8 @@
 //! |---|---|---|
 //! | `cli` | yes | the program `tablesdk-server`; a test depends on the library with `default-features = false` |
 //! | `durable` | with `cli` | tables in a data directory: `TableServerBuilder::data`, `DataDirectory` |
-//! | `jemalloc` | yes | for the program on Linux and macOS: a faster allocator, which returns freed memory to the system; needs `make` and a C compiler |
+//! | `jemalloc` | no | for the program on Linux and macOS, instead of `mimalloc`: takes less memory; needs `make` to build |
+//! | `mimalloc` | yes | for the program: an allocator that is faster than the system's |
 //! | `tls` | with `cli` | HTTPS: `TableServerBuilder::tls` |
 //!
 //! # Standalone

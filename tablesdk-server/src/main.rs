@@ -14,10 +14,14 @@ use clap::Parser as _;
 use crate::program::options::Arguments;
 use crate::program::{NAME, maintenance, serve};
 
-/// Faster than the system's own allocator, and gives memory back some seconds after it was freed. See `docs/decisions.md`.
+// Both allocators are faster than the system's. See `docs/decisions.md`.
 #[cfg(all(unix, feature = "jemalloc"))]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+#[cfg(all(feature = "mimalloc", not(all(unix, feature = "jemalloc"))))]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
