@@ -26,6 +26,7 @@ pub(crate) struct Model<'a> {
     pub(crate) vis: &'a Visibility,
     pub(crate) generics: &'a Generics,
     pub(crate) krate: Path,
+    pub(crate) rename_all: Option<RenameRule>,
     /// In the order in which they were written.
     pub(crate) parts: Vec<Part<'a>>,
     /// The templates of the keys. Their parts are indices into `parts`.
@@ -129,6 +130,7 @@ pub(crate) fn check(input: Input<'_>) -> syn::Result<Model<'_>> {
         vis,
         generics,
         krate,
+        rename_all: attributes.rename_all,
         parts: parts.collect(),
         keys,
         keys_type: attributes.keys.clone(),

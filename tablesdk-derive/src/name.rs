@@ -42,6 +42,29 @@ impl RenameRule {
         Err(syn::Error::new(text.span(), message))
     }
 
+    /// The rules that may change the name of a field.
+    pub(crate) const CHANGING: [Self; 3] = [Self::Camel, Self::Pascal, Self::Upper];
+
+    /// The bit of the rule in a set of rules; 0 for the rule that changes no name.
+    pub(crate) const fn bit(self) -> u8 {
+        match self {
+            Self::Camel => 1,
+            Self::Pascal => 2,
+            Self::Upper => 4,
+            Self::Snake => 0,
+        }
+    }
+
+    /// The rule as it is written.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Camel => "camelCase",
+            Self::Pascal => "PascalCase",
+            Self::Upper => "SCREAMING_SNAKE_CASE",
+            Self::Snake => "snake_case",
+        }
+    }
+
     /// Like serde, also for letters outside ASCII.
     pub(crate) fn apply(self, field: &str) -> String {
         match self {

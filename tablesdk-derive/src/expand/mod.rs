@@ -25,6 +25,7 @@ use self::keys::{fn_entity_key, impl_keys, key_bounds, key_checks, schema_keys};
 use self::read::{fn_read, fn_written_as};
 use crate::check::{Form, Kind, Model, Property};
 use crate::input::{InputField, Target};
+use crate::name::RenameRule;
 use crate::tokens::{
     columns_ident, entity_param, generated_span, item_of, local, mentions, named_items,
     param_idents, respanned, with_entity_param,
@@ -211,7 +212,22 @@ fn schema(model: &Model<'_>) -> TokenStream {
     let entity_type = model.entity_type.as_ref();
     let entity_type = entity_type.map(|entity_type| entity_type.schema(model));
     let keys = schema_keys(model);
-    quote! { #private::Schema::new(#name, &[#(#parts),*]) #keys #projection #entity_type }
+    let unrenamed = unrenamed(model);
+    quote! { #private::Schema::new(#name, &[#(#parts),*]) #keys #projection #entity_type #unrenamed }
+}
+
+/// Of a flattened struct without `rename_all`: the rules that its names do not follow.
+fn unrenamed(model: &Model<'_>) -> Option<TokenStream> {
+    if !matches!(model.target, Target::Group) || model.rename_all.is_some() {
+        return None;
+    }
+    let fields = model.properties().map(|(field, _)| field);
+    let names = fields.filter(|field| field.attributes.rename.is_none());
+    let names: Vec<_> = names.map(InputField::plain_name).collect();
+    let rules = RenameRule::CHANGING.into_iter();
+    let rules = rules.filter(|rule| names.iter().any(|name| rule.apply(name) != *name));
+    let set = rules.fold(0, |set, rule| set | rule.bit());
+    (set != 0).then(|| quote! { .unrenamed(#set) })
 }
 
 fn aliases(property: &Property) -> Option<TokenStream> {
@@ -329,6 +345,15 @@ fn checks(model: &Model<'_>) -> Vec<TokenStream> {
         checks.push(quote_spanned! { span=>
             <#ident #type_generics as #krate::TableEntity>::SCHEMA.check()
         });
+    }
+    if let Some(rule) = model.rename_all.filter(|rule| rule.bit() != 0) {
+        let (bit, word, name) = (rule.bit(), rule.word(), model.ident.unraw().to_string());
+        for (field, _) in model.groups() {
+            let span = field.attributes.flatten.unwrap_or_else(Span::call_site);
+            let schema = of_group(&private, field.ty, &quote! { SCHEMA });
+            let check = quote! { #schema.check_rename_all(#bit, #word, #name) };
+            checks.push(respanned(check, generated_span(span)));
+        }
     }
     if let Some(entity_type) = &model.entity_type {
         checks.extend(entity_type.const_check(model));

@@ -45,6 +45,8 @@ pub struct Schema {
     pub(super) dispatch: Option<Dispatch>,
     /// Of a type with a mistake, of which nothing is known.
     pub(super) stub: bool,
+    /// Of a flattened struct without `rename_all`: the set of the rules that its names do not follow.
+    unrenamed: u8,
 }
 
 /// What a field is stored as.
@@ -70,6 +72,34 @@ impl Schema {
             entity_type: None,
             dispatch: None,
             stub: false,
+            unrenamed: 0,
+        }
+    }
+
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn unrenamed(mut self, rules: u8) -> Self {
+        self.unrenamed = rules;
+        self
+    }
+
+    /// Refuses at compile time to flatten this struct into one whose names follow a rule, if it has no rule of its own.
+    // Neither derive sees the other struct. A name in the wrong case would show only when other programs do not find the property.
+    #[doc(hidden)]
+    #[track_caller]
+    pub const fn check_rename_all(&self, bit: u8, rule: &str, owner: &str) {
+        if self.unrenamed & bit != 0 {
+            refuse(&[
+                "`",
+                self.entity,
+                "` has no `rename_all`, and does not take over that of `",
+                owner,
+                "`: add `#[table(rename_all = \"",
+                rule,
+                "\")]` to `",
+                self.entity,
+                "`, or `rename_all = \"snake_case\"` if its properties have the names of its fields",
+            ]);
         }
     }
 

@@ -54,6 +54,7 @@ struct Address {
 }
 
 #[derive(Debug, Clone, PartialEq, TableProperties)]
+#[table(rename_all = "snake_case")]
 struct Place {
     north: f64,
     east: f64,

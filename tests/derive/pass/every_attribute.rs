@@ -93,7 +93,7 @@ pub mod shadow {
 
     /// Flattened twice.
     #[derive(Debug, TableProperties)]
-    #[table(crate = "crate::renamed::sdk")]
+    #[table(crate = "crate::renamed::sdk", rename_all = "snake_case")]
     pub struct Within {
         /// JSON.
         #[table(json)]
