@@ -275,6 +275,7 @@ fn expand_newtype(input: &DeriveInput, krate: &Path, member: &Member, ty: &Type)
         #[automatically_derived]
         impl #impl_generics #value for #ident #type_generics #where_clause {
             const EDM_TYPE: #private::EdmType = #inner::EDM_TYPE;
+            const INCOMPARABLE: ::core::option::Option<&'static str> = #inner::INCOMPARABLE;
 
             fn to_value(
                 &self,

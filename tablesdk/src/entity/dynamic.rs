@@ -5,13 +5,14 @@ use std::marker::PhantomData;
 
 use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
 use tablesdk_protocol::wire::json::read_entity;
-use tablesdk_protocol::{ETag, EntityKey, KeyKind, Timestamp, Value};
+use tablesdk_protocol::{ETag, EntityKey, KeyKind, Timestamp};
 
 use super::{
-    ColumnScope, EntityError, EntityProblem, EntityVariant, Properties, PropertyReader,
-    PropertyWriter, Schema, TableEntity, VariantAccess, WritableEntity, variant, write_entity,
+    ColumnScope, EntityError, EntityProblem, EntityVariant, IntoProperty, Properties,
+    PropertyReader, PropertyWriter, Schema, TableEntity, ValueError, VariantAccess, WritableEntity,
+    variant, write_entity,
 };
-use crate::filter::Filter;
+use crate::filter::{Filter, FilterError};
 
 /// An entity of any shape: both keys, and every property in order with its exact EDM type.
 ///
@@ -27,9 +28,7 @@ use crate::filter::Filter;
 /// # table.create_table().await?;
 /// use tablesdk::{DynamicEntity, Value};
 ///
-/// let mut ada = DynamicEntity::new("Sales", "1");
-/// ada.properties_mut().set("Age", 36);
-/// ada.properties_mut().set("Badge", 36_i64);
+/// let ada = DynamicEntity::new("Sales", "1").with("Age", 36).with("Badge", 36_i64);
 /// table.insert(&ada).await?;
 ///
 /// let read = table.get::<DynamicEntity>(("Sales", "1")).await?.expect("she works here");
@@ -61,7 +60,28 @@ impl DynamicEntity {
         }
     }
 
-    /// The same entity with these properties.
+    /// The same entity with this property: a value of any type that a field may have. `None` leaves the property out.
+    ///
+    /// ```
+    /// use tablesdk::{DynamicEntity, Value};
+    /// use time::macros::datetime;
+    ///
+    /// let visit = DynamicEntity::new("a", "1")
+    ///     .with("At", datetime!(2024-03-15 10:20:30 UTC))
+    ///     .with("Guests", 2_i64)
+    ///     .with("Remark", None::<String>);
+    /// let names: Vec<_> = visit.properties().iter().map(|(name, _)| name).collect();
+    /// assert_eq!(names, ["At", "Guests"]);
+    /// ```
+    ///
+    /// A value that cannot be stored is reported when the entity is written, as [`Properties::set`] says.
+    #[must_use]
+    pub fn with(mut self, name: impl Into<String>, value: impl IntoProperty) -> Self {
+        self.properties.set(name, value);
+        self
+    }
+
+    /// The same entity with these properties, instead of those that it has.
     #[must_use]
     pub fn with_properties(mut self, properties: Properties) -> Self {
         self.properties = properties;
@@ -293,6 +313,10 @@ impl DynamicSelection {
     }
 }
 
+fn refused<E>(property: String, error: ValueError) -> Filter<E> {
+    Filter::new(Err(FilterError::Literal { property, error }))
+}
+
 /// A column by its name. The value says the type: the service compares values of one type.
 ///
 /// ```
@@ -325,8 +349,15 @@ impl<E> fmt::Debug for DynamicColumn<E> {
 macro_rules! comparison {
     ($(#[doc = $doc:literal] $name:ident $operator:ident;)+) => {
         $(#[doc = $doc]
-        pub fn $name(self, value: impl Into<Value>) -> Filter<E> {
+        pub fn $name(self, value: impl IntoProperty) -> Filter<E> {
             let Self { columns, name } = self;
+            let value = match value.into_property() {
+                Ok(Some(value)) => value,
+                Ok(None) => return refused(name, ValueError::unwritable(
+                    "an absent property satisfies no comparison: give a value",
+                )),
+                Err(error) => return refused(name, error),
+            };
             Filter::named(name, |name| {
                 let tree = Tree::comparison(name, ComparisonOperator::$operator, value);
                 columns.scope.within_rows(tree)

@@ -10,6 +10,7 @@ use crate::sealed::Seal;
     message = "`{Self}` cannot be a field of an entity",
     label = "not one of the types that map onto an EDM type",
     note = "a newtype or an enum can be: add `#[derive(tablesdk::PropertyValue)]` to it",
+    note = "types of other crates need a feature of `tablesdk`: `uuid` for `uuid::Uuid`, `decimal` for `rust_decimal::Decimal`, and `chrono`, `jiff` or `time` for the instants and days of that crate",
     note = "any other type can with `#[table(json)]`, `#[table(with = \"module\")]`, or not at all with `#[table(skip)]`"
 )]
 pub trait Field: Sized + Send + 'static {

@@ -32,7 +32,10 @@ pub use dynamic::{DynamicColumn, DynamicColumns};
 pub use entity_type::EntityType;
 pub use error::{EntityError, EntityProblem};
 pub(crate) use field::Field;
-pub use property::{Ordered, Text};
+pub use properties::IntoProperty;
+#[cfg(feature = "decimal")]
+pub use property::ordered_decimal;
+pub use property::{Ordered, Text, u64_as_int64};
 pub use reader::PropertyReader;
 pub use schema::{PropertySchema, Schema};
 #[cfg(feature = "serde")]

@@ -5,6 +5,7 @@ use tablesdk_protocol::wire::json::{RawProperty, SYSTEM_PROPERTIES};
 use tablesdk_protocol::{Value, check_property_name};
 
 use super::{EntityError, EntityProblem, PropertyValue, PropertyWriter, ValueError};
+use crate::sealed::Seal;
 
 /// Properties with their names and exact EDM types, in the order in which they were read or set.
 ///
@@ -19,11 +20,19 @@ use super::{EntityError, EntityProblem, PropertyValue, PropertyWriter, ValueErro
 /// assert_eq!(properties.get("Age"), Some(&Value::Int32(36)));
 /// assert_eq!(properties.read::<String>("Name")?, "Ada");
 /// assert!(properties.read::<i64>("Name").is_err());
+///
+/// // Any type that a field may have. `None` is an absent property.
+/// properties.set("Hired", time::OffsetDateTime::now_utc());
+/// properties.set("Email", Some("ada@example.org"));
+/// properties.set("Age", None::<i32>);
+/// assert_eq!(properties.get("Age"), None);
 /// # Ok::<(), tablesdk::entity::EntityError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Properties {
     entries: Vec<(String, Value)>,
+    /// The values that cannot be stored. A write reports the first.
+    refused: Vec<(String, ValueError)>,
 }
 
 impl Properties {
@@ -31,6 +40,7 @@ impl Properties {
     pub const fn new() -> Self {
         Self {
             entries: Vec::new(),
+            refused: Vec::new(),
         }
     }
 
@@ -53,10 +63,24 @@ impl Properties {
         }
     }
 
-    /// Sets a property, in the place of the one that has that name, else at the end. Gives back what was there. A name that
-    /// no property has is reported when the entity is written.
-    pub fn set(&mut self, name: impl Into<String>, value: impl Into<Value>) -> Option<Value> {
-        let (name, value) = (name.into(), value.into());
+    /// Sets a property, in the place of the one that has that name, else at the end. `None` removes the property. Returns the
+    /// previous value. A name that no property has is reported when the entity is written; so is a value that cannot be stored, such
+    /// as a date before the year 1601.
+    pub fn set(&mut self, name: impl Into<String>, value: impl IntoProperty) -> Option<Value> {
+        let name = name.into();
+        self.refused.retain(|(known, _)| *known != name);
+        match value.into_property() {
+            Ok(Some(value)) => self.set_value(name, value),
+            Ok(None) => self.remove(&name),
+            Err(error) => {
+                let previous = self.remove(&name);
+                self.refused.push((name, error));
+                previous
+            }
+        }
+    }
+
+    fn set_value(&mut self, name: String, value: Value) -> Option<Value> {
         match self.entries.iter_mut().find(|(known, _)| *known == name) {
             Some((_, known)) => Some(std::mem::replace(known, value)),
             None => {
@@ -68,6 +92,7 @@ impl Properties {
 
     /// Removes a property and gives it back.
     pub fn remove(&mut self, name: &str) -> Option<Value> {
+        self.refused.retain(|(known, _)| known != name);
         let index = self.entries.iter().position(|(known, _)| known == name)?;
         Some(self.entries.remove(index).1)
     }
@@ -100,7 +125,7 @@ impl Properties {
         let Some(value) = value else {
             return Ok(());
         };
-        match self.set(property.name(), value) {
+        match self.set_value(property.name().to_owned(), value) {
             // No service sends more, and each is compared with all before it.
             None if self.len() > PROPERTIES_MAX => {
                 Err(EntityProblem::TooManyProperties { count: self.len() }.into())
@@ -116,6 +141,9 @@ impl Properties {
         writer: &mut PropertyWriter<'_>,
         taken_by: impl Fn(&str) -> Option<&'static str>,
     ) -> Result<(), EntityError> {
+        if let Some((name, error)) = self.refused.first() {
+            return Err(EntityProblem::value(name, error.clone()).into());
+        }
         for (name, value) in self.iter() {
             let problem = if SYSTEM_PROPERTIES.contains(&name) {
                 Some("the service has a property of its own under its name".to_owned())
@@ -135,7 +163,7 @@ impl Properties {
     }
 }
 
-impl<N: Into<String>, V: Into<Value>> FromIterator<(N, V)> for Properties {
+impl<N: Into<String>, V: IntoProperty> FromIterator<(N, V)> for Properties {
     fn from_iter<I: IntoIterator<Item = (N, V)>>(entries: I) -> Self {
         let mut properties = Self::new();
         properties.extend(entries);
@@ -143,7 +171,7 @@ impl<N: Into<String>, V: Into<Value>> FromIterator<(N, V)> for Properties {
     }
 }
 
-impl<N: Into<String>, V: Into<Value>> Extend<(N, V)> for Properties {
+impl<N: Into<String>, V: IntoProperty> Extend<(N, V)> for Properties {
     fn extend<I: IntoIterator<Item = (N, V)>>(&mut self, entries: I) {
         for (name, value) in entries {
             self.set(name, value);
@@ -157,6 +185,83 @@ impl IntoIterator for Properties {
 
     fn into_iter(self) -> Self::IntoIter {
         self.entries.into_iter()
+    }
+}
+
+/// The value of a property that is given by name: a [`PropertyValue`], an `Option` of one, a `&str`, or a [`Value`]. `None` is an absent
+/// property.
+///
+/// ```
+/// use tablesdk::{DynamicEntity, Timestamp, Value};
+///
+/// let ada = DynamicEntity::new("Sales", "1")
+///     .with("Name", "Ada")
+///     .with("Age", 36)
+///     .with("Hired", Timestamp::UNIX_EPOCH)
+///     .with("Email", None::<String>);
+/// assert_eq!(ada.properties().get("Age"), Some(&Value::Int32(36)));
+/// assert_eq!(ada.properties().len(), 3);
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be stored as a property",
+    label = "not one of the types that map onto an EDM type",
+    note = "give a value of a type that a field of an entity may have, an `Option` of one, a `&str` or a `tablesdk::Value`"
+)]
+pub trait IntoProperty {
+    #[doc(hidden)]
+    const SEAL: Seal;
+
+    /// The value to store; `None` to store none.
+    ///
+    /// # Errors
+    ///
+    /// When the stored type cannot hold it.
+    fn into_property(self) -> Result<Option<Value>, ValueError>;
+}
+
+impl<T: PropertyValue> IntoProperty for T {
+    const SEAL: Seal = Seal;
+
+    fn into_property(self) -> Result<Option<Value>, ValueError> {
+        Ok(Some(self.to_value()?.into_value()))
+    }
+}
+
+impl<T: PropertyValue> IntoProperty for Option<T> {
+    const SEAL: Seal = Seal;
+
+    fn into_property(self) -> Result<Option<Value>, ValueError> {
+        self.map_or(Ok(None), T::into_property)
+    }
+}
+
+macro_rules! into_property {
+    ($($type:ty),+) => {
+        $(impl IntoProperty for $type {
+            const SEAL: Seal = Seal;
+
+            fn into_property(self) -> Result<Option<Value>, ValueError> {
+                Ok(Some(self.into()))
+            }
+        }
+
+        impl IntoProperty for Option<$type> {
+            const SEAL: Seal = Seal;
+
+            fn into_property(self) -> Result<Option<Value>, ValueError> {
+                Ok(self.map(Into::into))
+            }
+        })+
+    };
+}
+
+into_property!(Value, &str);
+
+impl IntoProperty for &String {
+    const SEAL: Seal = Seal;
+
+    fn into_property(self) -> Result<Option<Value>, ValueError> {
+        self.as_str().into_property()
     }
 }
 
@@ -197,7 +302,7 @@ impl RestField for Properties {
         writer: &mut PropertyWriter<'_>,
         schema: &super::Schema,
     ) -> Result<(), EntityError> {
-        if self.is_empty() {
+        if self.is_empty() && self.refused.is_empty() {
             return Ok(());
         }
         let fields = schema.properties();

@@ -118,6 +118,11 @@ impl<E> fmt::Debug for Filter<E> {
 /// Why a filter cannot be sent.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub(crate) enum FilterError {
+    #[error("the filter compares {property:?}: {reason}")]
+    Incomparable {
+        property: String,
+        reason: &'static str,
+    },
     #[error("the filter compares {property:?} with a literal that cannot be stored")]
     Literal {
         property: String,

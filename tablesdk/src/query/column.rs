@@ -15,8 +15,8 @@ use super::mixed_integers;
 use crate::entity::field_codec::field;
 use crate::entity::key::{KeyAccess, KeyTemplate};
 use crate::entity::{
-    ColumnScope, EntityError, Field, FieldAccess, Ordered, PropertyReader, Text, ValueError,
-    VariantRows,
+    ColumnScope, EntityError, Field, FieldAccess, Ordered, PropertyReader, PropertyValue as _,
+    Text, ValueError, VariantRows,
 };
 
 use crate::filter::{Filter, FilterError, end_of_prefix};
@@ -158,6 +158,10 @@ impl<E, F: Field> Column<E, F> {
     }
 
     fn compare(self, operator: ComparisonOperator, literal: impl Literal<F::Value>) -> Filter<E> {
+        if let Some(reason) = F::Value::INCOMPARABLE {
+            let property = self.name().into_owned();
+            return Filter::new(Err(FilterError::Incomparable { property, reason }));
+        }
         match literal.into_value().and_then(|value| self.stored(value)) {
             Ok(value) => self.filter(self.tree(operator, value)),
             Err(error) => self.refused(error),

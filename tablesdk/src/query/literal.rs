@@ -5,7 +5,9 @@ use std::ops::{Bound, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, Rang
 use tablesdk_protocol::Value;
 
 use crate::entity::key::{Desc, Escaped};
-use crate::entity::{PropertyValue, ValueError};
+#[cfg(feature = "decimal")]
+use crate::entity::ordered_decimal;
+use crate::entity::{PropertyValue, ValueError, u64_as_int64};
 use crate::sealed::Seal;
 
 /// A literal that a column of type `T` can be compared with.
@@ -70,6 +72,40 @@ impl<T: PropertyValue> Literal<Escaped<T>> for T {
 
     fn into_value(self) -> Result<Value, ValueError> {
         Ok(self.to_value()?.into_value())
+    }
+}
+
+#[cfg(feature = "decimal")]
+impl Literal<ordered_decimal::Property> for rust_decimal::Decimal {
+    const SEAL: Seal = Seal;
+
+    fn into_value(self) -> Result<Value, ValueError> {
+        Ok(ordered_decimal::Property(self).to_value()?.into_value())
+    }
+}
+
+#[cfg(feature = "decimal")]
+impl Literal<ordered_decimal::Property> for &rust_decimal::Decimal {
+    const SEAL: Seal = Seal;
+
+    fn into_value(self) -> Result<Value, ValueError> {
+        Ok(ordered_decimal::Property(*self).to_value()?.into_value())
+    }
+}
+
+impl Literal<u64_as_int64::Property> for u64 {
+    const SEAL: Seal = Seal;
+
+    fn into_value(self) -> Result<Value, ValueError> {
+        Ok(u64_as_int64::Property(self).to_value()?.into_value())
+    }
+}
+
+impl Literal<u64_as_int64::Property> for &u64 {
+    const SEAL: Seal = Seal;
+
+    fn into_value(self) -> Result<Value, ValueError> {
+        Ok(u64_as_int64::Property(*self).to_value()?.into_value())
     }
 }
 

@@ -51,6 +51,12 @@ pub(crate) struct Every {
     pub(crate) jiff_date: jiff::civil::Date,
     pub(crate) duration: Duration,
     pub(crate) decimal: Decimal,
+    #[table(with = "tablesdk::entity::ordered_decimal")]
+    pub(crate) ordered_decimal: Decimal,
+    #[table(with = "tablesdk::entity::u64_as_int64")]
+    pub(crate) u64_as_int64: u64,
+    #[table(with = "tablesdk::entity::u64_as_int64::option")]
+    pub(crate) perhaps_int64: Option<u64>,
     pub(crate) name: Name,
     pub(crate) colour: Colour,
     pub(crate) perhaps: Option<u64>,
@@ -122,7 +128,10 @@ pub(crate) fn random(rng: &mut Rng, row: usize) -> Every {
     };
     // A NaN is equal to nothing, and has a test of its own; as have zeros with a sign.
     let number = |value: f64| if value.is_nan() { 0.5 } else { value };
-    let (scale, negative) = (rng.u32(..29), rng.bool());
+    let decimal = |rng: &mut Rng| {
+        let [low, mid, high] = [bits(rng), bits(rng), bits(rng)].map(|bits| bits as u32);
+        Decimal::from_parts(low, mid, high, rng.bool(), rng.u32(..29))
+    };
     Every {
         partition: "p".into(),
         row: format!("{row:04}"),
@@ -150,13 +159,10 @@ pub(crate) fn random(rng: &mut Rng, row: usize) -> Every {
         jiff: parsed(&at_text),
         jiff_date: parsed(&day_text),
         duration: Duration::from_nanos(bits(rng) >> 1),
-        decimal: Decimal::from_parts(
-            bits(rng) as u32,
-            bits(rng) as u32,
-            bits(rng) as u32,
-            negative,
-            scale,
-        ),
+        decimal: decimal(rng),
+        ordered_decimal: decimal(rng),
+        u64_as_int64: bits(rng) >> 1,
+        perhaps_int64: rng.bool().then(|| bits(rng) >> 1),
         name: Name(text(rng)),
         colour: [Colour::Red, Colour::Green, Colour::Blue][rng.usize(..3)],
         perhaps: rng.bool().then(|| bits(rng)),

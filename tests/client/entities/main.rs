@@ -12,6 +12,7 @@ mod key_forms;
 mod key_laws;
 mod key_templates;
 mod keys;
+mod other_programs;
 mod projections;
 mod round_trips;
 mod values;

@@ -53,6 +53,7 @@ use crate::entity::{PropertyValue, ValueError};
     message = "`{Self}` cannot be a key",
     label = "not a type of key",
     note = "a key is a string, an integer, a date, a Guid or a bool; a newtype of one, or an enum that keeps every string, derives `tablesdk::PropertyValue`",
+    note = "types of other crates need a feature of `tablesdk`: `uuid` for `uuid::Uuid`, and `chrono`, `jiff` or `time` for the instants and days of that crate",
     note = "every entity has its key: no part of it is an `Option`"
 )]
 pub trait KeyPart: Sized {

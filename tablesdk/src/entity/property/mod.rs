@@ -18,12 +18,19 @@ macro_rules! ordered {
     };
 }
 
+#[macro_use]
+mod with;
+
 #[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
 mod calendar;
 #[cfg(feature = "decimal")]
 mod decimal;
 mod duration;
 mod number;
+
+#[cfg(feature = "decimal")]
+pub use decimal::ordered_decimal;
+pub use number::u64_as_int64;
 
 /// A type that can be stored as the value of a property.
 ///
@@ -34,6 +41,7 @@ mod number;
 /// | `i32`, `i16`, `i8`, `u16`, `u8` | `Edm.Int32` | the narrow ones checked on reading |
 /// | `i64`, `u32` | `Edm.Int64` | `u32` checked on reading |
 /// | `u64` | `Edm.String` | 20 digits, which keeps the order |
+/// | `u64`, with [`u64_as_int64`](crate::entity::u64_as_int64) | `Edm.Int64` | up to 2⁶³ − 1, as other programs store it |
 /// | `f64`, `f32` | `Edm.Double` | an `f32` takes only what it can hold; NaN and the infinities included |
 /// | `Vec<u8>`, `bytes::Bytes` | `Edm.Binary` | |
 /// | [`Guid`] | `Edm.Guid` | |
@@ -43,7 +51,8 @@ mod number;
 /// | `chrono::DateTime<Utc>`, `chrono::NaiveDate` | `Edm.DateTime` | feature `chrono` |
 /// | `jiff::Timestamp`, `jiff::civil::Date` | `Edm.DateTime` | feature `jiff` |
 /// | `std::time::Duration` | `Edm.Int64` | nanoseconds, up to 292 years |
-/// | `rust_decimal::Decimal` | `Edm.String` | 59 characters, which keep the order; feature `decimal` |
+/// | `rust_decimal::Decimal` | `Edm.String` | as other programs write it: `1.50`; filters cannot compare it; feature `decimal` |
+/// | `Decimal`, with [`ordered_decimal`](crate::entity::ordered_decimal) | `Edm.String` | 59 characters, which keep the order |
 ///
 /// Reading is strict: a stored Int32 is read into an `i64` or `u32` if it fits; any other difference in type is an error.
 /// A date alone is stored as its midnight in UTC, and only a midnight is read back into it. An instant finer than 100 ns is
@@ -74,11 +83,16 @@ mod number;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be stored as a property",
     label = "not one of the types that map onto an EDM type",
-    note = "a newtype or an enum can be: add `#[derive(tablesdk::PropertyValue)]` to it"
+    note = "a newtype or an enum can be: add `#[derive(tablesdk::PropertyValue)]` to it",
+    note = "types of other crates need a feature of `tablesdk`: `uuid` for `uuid::Uuid`, `decimal` for `rust_decimal::Decimal`, and `chrono`, `jiff` or `time` for the instants and days of that crate"
 )]
 pub trait PropertyValue: Sized {
     /// The type it is stored as.
     const EDM_TYPE: EdmType;
+
+    /// Why filters cannot compare the type, if equal values may be stored as different ones.
+    #[doc(hidden)]
+    const INCOMPARABLE: Option<&'static str> = None;
 
     /// The value to store.
     ///
@@ -146,7 +160,8 @@ property_value!(bytes::Bytes, Binary, self => Cow::Borrowed(self), bytes => byte
 #[diagnostic::on_unimplemented(
     message = "the service cannot tell which of two values of type `{Self}` is greater",
     label = "can be compared for equality only",
-    note = "use `eq`, `ne` or `is_in`; numbers, strings, times and newtypes of them are ordered"
+    note = "use `eq`, `ne` or `is_in`; numbers, strings, times and newtypes of them are ordered",
+    note = "filters compare a `rust_decimal::Decimal` only with `#[table(with = \"tablesdk::entity::ordered_decimal\")]`"
 )]
 pub trait Ordered: PropertyValue {
     #[doc(hidden)]

@@ -73,6 +73,48 @@ impl PropertyValue for u64 {
 // No EDM type holds a `u64`, and filters compare strings unit by unit: at a fixed width that is the order of the numbers.
 ordered!(u64);
 
+with_module!(
+    /// A `u64` as an Int64, which other programs store for it: `#[table(with = "tablesdk::entity::u64_as_int64")]`.
+    ///
+    /// A number above 2⁶³ − 1 is not stored, and a negative number is not read: both are errors. Filters compare with a `u64`. For an
+    /// `Option<u64>` write `#[table(with = "tablesdk::entity::u64_as_int64::option")]`.
+    ///
+    /// ```
+    /// use tablesdk::{DynamicEntity, TableEntity, Value};
+    ///
+    /// #[derive(TableEntity)]
+    /// struct File {
+    ///     #[table(partition_key)]
+    ///     directory: String,
+    ///     #[table(row_key)]
+    ///     name: String,
+    ///     #[table(with = "tablesdk::entity::u64_as_int64")]
+    ///     size: u64,
+    ///     #[table(with = "tablesdk::entity::u64_as_int64::option")]
+    ///     owner: Option<u64>,
+    /// }
+    ///
+    /// let file = File { directory: "etc".into(), name: "hosts".into(), size: 4096, owner: None };
+    /// let entity = DynamicEntity::from_entity(&file)?;
+    /// assert_eq!(entity.properties().get("size"), Some(&Value::Int64(4096)));
+    /// assert_eq!(entity.to_entity::<File>()?.size, 4096);
+    /// assert_eq!(File::columns().size.ge(1024_u64).to_string(), "size ge 1024L");
+    ///
+    /// let error = DynamicEntity::from_entity(&File { size: u64::MAX, ..file }).unwrap_err();
+    /// assert!(error.to_string().contains("the value 18446744073709551615 is out of range"));
+    /// # Ok::<(), tablesdk::entity::EntityError>(())
+    /// ```
+    u64_as_int64, u64, Int64,
+    /// A `u64` that is stored as an Int64.
+    |value| i64::try_from(value)
+        .map(ValueRef::Int64)
+        .map_err(|_| ValueError::out_of_range(value, "an Int64 is at most 9223372036854775807")),
+    |value| {
+        let value = i64::from_value(value)?;
+        u64::try_from(value).map_err(|_| ValueError::out_of_range(value, "a u64 is not negative"))
+    }
+);
+
 /// Every `f32` is a Double; a Double that is not an `f32` to the bit is refused, since it would be rounded.
 impl PropertyValue for f32 {
     const EDM_TYPE: EdmType = EdmType::Double;
