@@ -46,8 +46,8 @@
 //! # Log
 //!
 //! Each request is an event of [`tracing`] with the target `tablesdk_server::request`: the operation, the kind of credential, the
-//! response, the duration, and the reason of a refusal. Events contain no keys, signatures or tokens. Without a subscriber, they
-//! cost nothing.
+//! response, the duration, and the reason of a refusal. Events contain no account keys, signatures or tokens. They contain the keys
+//! of entities, unless [`TableServerBuilder::log_without_entity_keys`] is set. Without a subscriber, they cost nothing.
 //!
 //! # Testing a client
 //!

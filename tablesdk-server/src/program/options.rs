@@ -68,6 +68,9 @@ pub(crate) struct ServeOptions {
     /// Log format: plain text, or one JSON object on each line
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) log_format: LogFormat,
+    /// Leave partition and row keys, filters and the reasons of errors out of the log
+    #[arg(long)]
+    pub(crate) log_without_entity_keys: bool,
     /// Maximum number of connections; the limit of open files may lower it. When all connections are in use, the server closes
     /// idle ones to accept new ones
     #[arg(long, value_name = "COUNT", default_value = "10000")]
@@ -164,7 +167,7 @@ const EXAMPLES: &str = r#"Examples:
     tablesdk-server --host 0.0.0.0 --data ./tables --account-file ./accounts \
       --tls-cert cert.pem --tls-key key.pem
 
-  With one line on standard error for each request, without keys and signatures:
+  With one line on standard error for each request, without account keys and signatures:
 
     tablesdk-server --log info"#;
 

@@ -56,6 +56,9 @@ async fn serve(
     for account in accounts.keys {
         builder = builder.account(account);
     }
+    if options.log_without_entity_keys {
+        builder = builder.log_without_entity_keys();
+    }
     if let Some(port) = options.admin_port {
         builder = builder.admin_port(port);
     }
@@ -70,6 +73,13 @@ async fn serve(
         let written = write_port(path, address.port());
         written.map_err(|error| format!("--port-file {}: {error}", path.display()))?;
     }
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        endpoint = %server.endpoint(),
+        operators = server.admin_addr().map(tracing::field::display),
+        data = options.data.as_deref().map(|data| tracing::field::display(data.display())),
+        "started"
+    );
     let mut stdout = io::stdout();
     // An error is ignored: if standard output is closed, no program reads the line.
     let _ = if accounts.is_default {
@@ -89,12 +99,15 @@ async fn serve(
     let _ = stdout.flush();
     // If the sender was dropped, the server stops, too.
     let _ = stop.await;
+    tracing::info!("stopping: no new connections");
     let stopped = server.shutdown().await;
     if let Some(path) = &options.port_file {
         // The file may have been removed.
         let _ = std::fs::remove_file(path);
     }
-    Ok(stopped?)
+    stopped?;
+    tracing::info!("stopped");
+    Ok(())
 }
 
 /// Writes the port to a file by renaming a draft, so that a program that waits for the file never reads a partial number.

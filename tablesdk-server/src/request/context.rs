@@ -36,6 +36,8 @@ pub(crate) struct Context {
     cors: Cors,
     /// The form of an error's body.
     error_format: ErrorFormat,
+    /// Whether the log contains the keys of entities.
+    pub(crate) logs_entity_keys: bool,
     /// `None` for a request without a socket.
     memory: Option<Arc<RequestMemory>>,
     /// The time of the request.
@@ -69,6 +71,7 @@ impl Context {
                 .cloned(),
             cors: Cors::default(),
             error_format: ErrorFormat::of(options, headers),
+            logs_entity_keys: true,
             memory: head.extensions.get::<Arc<RequestMemory>>().cloned(),
             now,
             peer: head.extensions.get::<Peer>().map(|peer| peer.0),
@@ -95,6 +98,15 @@ impl Context {
     #[must_use]
     pub(crate) fn with_timer(self, timer: Timer) -> Self {
         Self { timer, ..self }
+    }
+
+    /// The same facts, with or without the keys of entities in the log.
+    #[must_use]
+    pub(crate) fn with_entity_keys_in_log(self, logs_entity_keys: bool) -> Self {
+        Self {
+            logs_entity_keys,
+            ..self
+        }
     }
 
     /// The account that the URL names. It may not exist.

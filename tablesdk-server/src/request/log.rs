@@ -1,7 +1,8 @@
 //! The request log: one event for each request, when its response is complete or no response is possible any more.
 //!
 //! Events go to the `tracing` subscribers; nothing is installed here. Events contain no credentials: no header except the
-//! client's request id, and of the URL neither the signature nor any part that could be one.
+//! client's request id, and of the URL neither the signature nor any part that could be one. URLs contain the keys of entities,
+//! unless the operator leaves them out.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -34,6 +35,7 @@ struct RequestFacts {
     method: Method,
     uri: Uri,
     authentication: &'static str,
+    logs_entity_keys: bool,
     peer: Option<IpAddr>,
     request_id: Guid,
     client_request_id: String,
@@ -49,6 +51,7 @@ impl RequestRecord {
                 method: head.method.clone(),
                 uri: head.uri.clone(),
                 authentication: auth::kind(head),
+                logs_entity_keys: context.logs_entity_keys,
                 peer: context.peer,
                 request_id: context.request_id,
                 client_request_id: WithoutSignature::of_text(
@@ -105,7 +108,7 @@ impl RequestRecord {
                     operation = known(self.operation),
                     status = status.as_u16(),
                     code = error.map(|error| error.code().as_str()),
-                    reason = error.map(|error| WithoutSignature::of_text(error.message()).to_string()),
+                    reason = error.and_then(|error| reason(error, facts.logs_entity_keys)),
                     duration_us = micros(facts.began),
                     bytes_in = facts.bytes_in,
                     bytes_out = response.body().len(),
@@ -151,13 +154,55 @@ impl Drop for RequestRecord {
 
 impl RequestFacts {
     fn path(&self) -> String {
-        WithoutSignature::of_path(self.uri.path()).to_string()
+        let path = self.uri.path();
+        let path = if self.logs_entity_keys {
+            Cow::Borrowed(path)
+        } else {
+            without_entity(path)
+        };
+        WithoutSignature::of_path(&path).to_string()
     }
 
     fn query(&self) -> Option<String> {
         let query = self.uri.query()?;
-        Some(WithoutSignature::of_text(query).to_string())
+        let query = if self.logs_entity_keys {
+            Cow::Borrowed(query)
+        } else {
+            without_values(query).into()
+        };
+        Some(WithoutSignature::of_text(&query).to_string())
     }
+}
+
+/// The path without everything from the first parenthesis or quote on, which may be the key of an entity.
+fn without_entity(path: &str) -> Cow<'_, str> {
+    let marks = ["(", "'", "%28", "%27"];
+    let ends = marks.into_iter().filter_map(|mark| path.find(mark));
+    match ends.min().and_then(|end| path.get(..end)) {
+        // The brackets of all entities.
+        Some(table) if path.get(table.len()..) != Some("()") => {
+            format!("{table}({LEFT_OUT})").into()
+        }
+        _ => path.into(),
+    }
+}
+
+/// The query with the values of those parameters alone that are about no entity in particular.
+fn without_values(query: &str) -> String {
+    let mut pairs = query.split('&').map(|pair| match pair.split_once('=') {
+        Some((name, _)) if !PARAMETERS_WITHOUT_KEYS.contains(&&*decoded(name)) => {
+            Cow::Owned(format!("{name}={LEFT_OUT}"))
+        }
+        Some(_) => Cow::Borrowed(pair),
+        None => Cow::Borrowed(LEFT_OUT),
+    });
+    let first = pairs.next().unwrap_or_default().into_owned();
+    pairs.fold(first, |query, pair| query + "&" + &pair)
+}
+
+/// The message of an error, which may quote a key.
+fn reason(error: &ServiceError, logs_entity_keys: bool) -> Option<String> {
+    logs_entity_keys.then(|| WithoutSignature::of_text(error.message()).to_string())
 }
 
 /// A field that is left out while it is empty.
@@ -182,12 +227,12 @@ pub(crate) fn unread(request_id: Guid, error: &ServiceError) {
 }
 
 /// Logs why an operation of a batch was refused, in addition to the event of the whole request.
-pub(crate) fn part_refused(error: &ServiceError) {
+pub(crate) fn part_refused(error: &ServiceError, context: &Context) {
     tracing::info!(
         target: TARGET,
         status = error.status().as_u16(),
         code = error.code().as_str(),
-        reason = WithoutSignature::of_text(error.message()).to_string(),
+        reason = reason(error, context.logs_entity_keys),
         "an operation of the batch was refused"
     );
 }
@@ -371,6 +416,27 @@ fn is_hexadecimal(text: &str) -> bool {
 /// The `tracing` target of the events.
 pub(crate) const TARGET: &str = "tablesdk_server::request";
 const LEFT_OUT: &str = "…";
+/// Of the parameters that the service knows.
+const PARAMETERS_WITHOUT_KEYS: [&str; 18] = [
+    "$format",
+    "$select",
+    "$top",
+    "NextTableName",
+    "comp",
+    "restype",
+    "se",
+    "si",
+    "sig",
+    "sip",
+    "sp",
+    "spr",
+    "srt",
+    "ss",
+    "st",
+    "sv",
+    "timeout",
+    "tn",
+];
 /// The maximum length of a logged path, query or reason, in characters.
 const TEXT_LENGTH_MAX: usize = 2048;
 /// A SHA-256 in base64 has 44 characters, or 43 without padding. A few more may be missing from a damaged one.

@@ -73,6 +73,7 @@ impl TableServerBuilder {
             options: Options {
                 accounts: Vec::new(),
                 clock: Arc::new(SystemClock),
+                logs_entity_keys: true,
                 paging: Paging::default(),
                 storage: StorageOptions::default(),
                 table_name_hold: Duration::ZERO,
@@ -173,6 +174,16 @@ impl TableServerBuilder {
     #[cfg(feature = "tls")]
     pub fn tls(mut self, identity: TlsIdentity) -> Self {
         self.sockets.tls = Some(identity);
+        self
+    }
+
+    /// Leaves the keys of entities out of the log, which has the target `tablesdk_server::request`: of the URL of a request, the log
+    /// then has neither what identifies an entity nor a filter, and of an error its code without the reason.
+    ///
+    /// By default, the log has the URLs of requests, and so the keys of entities, but no signatures. Account keys, signatures and
+    /// tokens are never logged.
+    pub const fn log_without_entity_keys(mut self) -> Self {
+        self.options.logs_entity_keys = false;
         self
     }
 

@@ -42,6 +42,8 @@ pub(crate) struct Options {
     /// At least one.
     pub(crate) accounts: Vec<SharedKey>,
     pub(crate) clock: Arc<dyn Clock>,
+    /// Whether the log contains the keys of entities.
+    pub(crate) logs_entity_keys: bool,
     pub(crate) paging: Paging,
     pub(crate) storage: StorageOptions,
     /// How long the name of a deleted table stays reserved.
@@ -55,6 +57,7 @@ pub(crate) struct Service {
     accounts: HashMap<String, Vec<SharedKey>>,
     clock: Arc<dyn Clock>,
     engine: Arc<Engine>,
+    logs_entity_keys: bool,
     metrics: Metrics,
     request_ids: RequestIds,
     timer: Timer,
@@ -90,6 +93,7 @@ impl Service {
             accounts,
             clock: options.clock,
             engine,
+            logs_entity_keys: options.logs_entity_keys,
             metrics: Metrics::default(),
             request_ids: RequestIds::new(),
             timer: Timer::Unknown,
@@ -299,7 +303,8 @@ impl Service {
             self.request_ids.next(),
             self.clock.now(),
         )
-        .with_timer(self.timer);
+        .with_timer(self.timer)
+        .with_entity_keys_in_log(self.logs_entity_keys);
         (context, options)
     }
 

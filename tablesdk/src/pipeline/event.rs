@@ -30,12 +30,11 @@ pub(super) struct RequestName<'a> {
 
 #[cfg(feature = "tracing")]
 mod enabled {
-    use std::fmt;
     use std::time::Duration;
 
     use bytes::Bytes;
     use http::Response;
-    use tablesdk_protocol::{Endpoint, header};
+    use tablesdk_protocol::{Endpoint, ErrorCode, Guid, header};
     use tokio::time::Instant;
     use tracing::{debug, enabled, warn};
 
@@ -155,7 +154,7 @@ mod enabled {
     pub(in crate::pipeline) fn outcome_unknown(
         report: &OperationReport,
         endpoint: &Endpoint,
-        client_request_id: Option<impl fmt::Display>,
+        client_request_id: Option<Guid>,
         error: &Error,
     ) {
         warn!(
@@ -174,7 +173,7 @@ mod enabled {
             reason = error.reason(),
             account = endpoint.account(),
             request_id = error.request_id(),
-            client_request_id = client_request_id.map(tracing::field::display),
+            client_request_id = client_request_id.map(|id| id.to_string()),
             "outcome unknown: the write may have been applied"
         );
     }
@@ -200,7 +199,7 @@ mod enabled {
     }
 
     fn code(error: &Error) -> Option<&str> {
-        error.code().map(|code| code.as_str())
+        error.code().map(ErrorCode::as_str)
     }
 
     /// A duration as `Debug` shows it, such as `143.2ms`, without the digits that are noise.
@@ -215,12 +214,11 @@ mod enabled {
 
 #[cfg(not(feature = "tracing"))]
 mod disabled {
-    use std::fmt;
     use std::time::Duration;
 
     use bytes::Bytes;
     use http::Response;
-    use tablesdk_protocol::Endpoint;
+    use tablesdk_protocol::{Endpoint, Guid};
 
     use super::RequestName;
     use crate::error::Error;
@@ -261,10 +259,10 @@ mod disabled {
 
     pub(in crate::pipeline) const fn starts_over(_: &OperationReport, _: u32, _: Duration) {}
 
-    pub(in crate::pipeline) fn outcome_unknown(
+    pub(in crate::pipeline) const fn outcome_unknown(
         _: &OperationReport,
         _: &Endpoint,
-        _: Option<impl fmt::Display>,
+        _: Option<Guid>,
         _: &Error,
     ) {
     }

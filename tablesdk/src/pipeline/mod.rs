@@ -90,8 +90,9 @@ impl Pipeline {
     }
 
     /// A request to the endpoint as one to the secondary, where reads may go there.
-    fn at_secondary(&self, request: &Request<Bytes>) -> Option<Request<Bytes>> {
-        let secondary = self.secondary.as_ref().filter(|_| self.reads_secondary)?;
+    fn at_secondary(&self, effect: Effect, request: &Request<Bytes>) -> Option<Request<Bytes>> {
+        let may_respond = self.reads_secondary && effect == Effect::Read;
+        let secondary = self.secondary.as_ref().filter(|_| may_respond)?;
         let resource = request.uri().path_and_query()?.as_str();
         let resource = resource.strip_prefix(self.endpoint.path())?;
         let mut request = request.clone();

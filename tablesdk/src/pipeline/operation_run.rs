@@ -161,10 +161,7 @@ impl<'p> OperationRun<'p> {
             self.write_id = Some(client_request_id);
         }
         let client_request_id = client_request_id.to_string();
-        let secondary = match effect {
-            Effect::Read => pipeline.at_secondary(request),
-            Effect::ReadNow | Effect::Write => None,
-        };
+        let secondary = pipeline.at_secondary(effect, request);
         let mut attempts = 0;
         let mut sent_before = 0;
         let mut may_reauthenticate = true;
@@ -175,14 +172,12 @@ impl<'p> OperationRun<'p> {
         loop {
             attempts += 1;
             self.attempts += 1;
-            let sent = match (location, &secondary) {
-                (Location::Secondary, Some(request)) => request,
-                _ => request,
-            };
+            let at_secondary = secondary.as_ref();
+            let at_secondary = at_secondary.filter(|_| location == Location::Secondary);
             let attempt = Attempt {
                 pipeline,
                 effect,
-                request: sent,
+                request: at_secondary.unwrap_or(request),
                 inspect: options.inspect,
                 client_request_id: &client_request_id,
                 is_at_secondary: location == Location::Secondary,
@@ -222,6 +217,8 @@ impl<'p> OperationRun<'p> {
             may_reauthenticate = true;
             maybe_applied |= failure.maybe_applied;
             let ambiguous = effect == Effect::Write && maybe_applied && !failure.is_definitive;
+            let is_passing = failure.retry_class == RetryClass::Time;
+            let not_before = Instant::now().checked_add(failure.asked_pause);
             let mut of_secondary = None;
             let (error, not_before, is_passing) = match (location, primary.take()) {
                 // The secondary lags behind: its response that something is missing proves nothing.
@@ -229,14 +226,7 @@ impl<'p> OperationRun<'p> {
                     of_secondary = Some(failure.error);
                     (error, not_before, true)
                 }
-                _ => {
-                    let not_before = Instant::now().checked_add(failure.asked_pause);
-                    (
-                        failure.error,
-                        not_before,
-                        failure.retry_class == RetryClass::Time,
-                    )
-                }
+                _ => (failure.error, not_before, is_passing),
             };
             let latest = of_secondary.as_ref().unwrap_or(&error);
             let next = match (location, &secondary) {
@@ -245,29 +235,15 @@ impl<'p> OperationRun<'p> {
             };
             let mut pause = policy.pause(attempts);
             if next == Location::Primary {
-                let asked = not_before.map_or(Duration::MAX, |time| {
-                    time.saturating_duration_since(Instant::now())
-                });
-                pause = pause.max(asked);
+                pause = pause.max(time_until(not_before));
             }
-            if !is_passing {
-                return Err(self.annotate(error).with_ambiguous(ambiguous));
+            let limit = is_passing.then(|| self.limit_of_retry(attempts, max_attempts, pause));
+            let limit = limit.flatten();
+            // Where only one attempt is allowed, no retry was expected.
+            if let Some(limit) = limit.filter(|_| max_attempts > 1) {
+                event::exhausted(&self.span.report, request_name(location), limit, latest);
             }
-            let limit = if attempts >= max_attempts {
-                Some("attempts")
-            } else if !self.deadline.allows(pause) {
-                Some("deadline")
-            } else if !pipeline.budget.take() {
-                Some("budget")
-            } else {
-                None
-            };
-            if let Some(limit) = limit {
-                // Where only one attempt is allowed, no retry was expected.
-                if max_attempts > 1 {
-                    let request = request_name(location);
-                    event::exhausted(&self.span.report, request, limit, latest);
-                }
+            if !is_passing || limit.is_some() {
                 return Err(self.annotate(error).with_ambiguous(ambiguous));
             }
             event::retried(&self.span.report, request_name(next), pause, latest);
@@ -276,6 +252,31 @@ impl<'p> OperationRun<'p> {
             sleep(pause).await;
         }
     }
+
+    /// Takes a retry after this pause from the budget, or names the limit that does not allow the retry.
+    fn limit_of_retry(
+        &self,
+        attempts: u32,
+        max_attempts: u32,
+        pause: Duration,
+    ) -> Option<&'static str> {
+        if attempts >= max_attempts {
+            Some("attempts")
+        } else if !self.deadline.allows(pause) {
+            Some("deadline")
+        } else if !self.pipeline.budget.take() {
+            Some("budget")
+        } else {
+            None
+        }
+    }
+}
+
+/// The time until then; `None` is later than any time.
+fn time_until(time: Option<Instant>) -> Duration {
+    time.map_or(Duration::MAX, |time| {
+        time.saturating_duration_since(Instant::now())
+    })
 }
 
 /// Which of the account's endpoints a request goes to.

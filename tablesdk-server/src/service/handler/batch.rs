@@ -153,7 +153,7 @@ async fn carry_out(
 
 /// The response to a refused operation, which is logged here, because the request as a whole succeeds.
 fn part_refusal(context: &Context, error: &ServiceError) -> HttpResponse<Bytes> {
-    log::part_refused(error);
+    log::part_refused(error, context);
     context.part_refusal(error)
 }
 

@@ -2,6 +2,7 @@
 //! contains a secret.
 
 mod events;
+mod incident;
 mod reports;
 mod secrets;
 mod spans;

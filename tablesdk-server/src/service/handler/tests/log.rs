@@ -236,6 +236,45 @@ fn the_log_has_no_signature_and_no_key() {
     assert!(longest < 40, "{uris}");
 }
 
+#[test]
+fn the_keys_of_entities_can_be_left_out_of_the_log() {
+    let client = Client::with(|options| options.logs_entity_keys = false).and_table();
+    let log = log_of(|| {
+        let entity = r#"{"PartitionKey":"Personal","RowKey":"Secret"}"#;
+        client.send("POST", "people", &[], entity);
+        client.send("POST", "people", &[], entity);
+        let named = "people(PartitionKey='Personal',RowKey='Secret')";
+        client.send("GET", named, &[], "");
+        client.send(
+            "GET",
+            &named.replace('(', "%28").replace('\'', "%27"),
+            &[],
+            "",
+        );
+        let filter =
+            "$filter=PartitionKey%20eq%20'Personal'&$top=5&NextRowKey=Secret&Personal&spk=Personal";
+        client.send("GET", &format!("people()?{filter}"), &[], "");
+        client.send("GET", "people()?$filter=Personal%20xx%20'Secret'", &[], "");
+        let body = "--b\r\nContent-Type: application/http\r\n\r\n\
+            GET /acct/people(PartitionKey='Personal',RowKey='x') HTTP/1.1\r\n\r\n\r\n--b--\r\n";
+        let headers = [("content-type", "multipart/mixed; boundary=b")];
+        client.send("POST", "$batch", &headers, body);
+    });
+    assert_eq!(log.len(), 8, "{log:#?}");
+    for line in &log {
+        let has_key = line.contains("Personal") || line.contains("Secret");
+        assert!(!has_key, "{line}");
+    }
+    assert_has(&log[1], &["status=409", r#"code="EntityAlreadyExists""#]);
+    assert_has(&log[2], &[r#"path="/acct/people(…)""#, "status=200"]);
+    let query = r#"path="/acct/people()" query="$filter=…&$top=5&NextRowKey=…&…&spk=…""#;
+    assert_has(&log[4], &[query]);
+    assert_has(
+        &log[6],
+        &["an operation of the batch was refused status=404"],
+    );
+}
+
 /// A storage that fails, always in the same way.
 struct Broken(MemoryStorage, StorageError);
 

@@ -53,6 +53,7 @@ impl Client {
                 SharedKey::new("second", "c2VjcmV0").unwrap(),
             ],
             clock: Arc::clone(&clock) as Arc<dyn Clock>,
+            logs_entity_keys: true,
             paging: Paging::default(),
             storage: StorageOptions::Memory,
             table_name_hold: Duration::ZERO,

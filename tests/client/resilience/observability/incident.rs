@@ -1,0 +1,152 @@
+//! Tests that the guide shows the log of an incident as client and server write it.
+//!
+//! With `TABLESDK_WRITE_INCIDENT=1` the test rewrites that part of the guide. Time is virtual, so the waits are real and the rest
+//! takes none; the ids of requests are numbered.
+
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+
+use harness::Subject;
+use harness::faults::{Fault, Op, SERVICE_HEADERS, refusal};
+use tablesdk::RetryPolicy;
+use tokio::time::Instant;
+use tracing::Level;
+use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::FormatTime;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{Layer as _, fmt as log_format};
+
+use super::{Log, keep_another_subscriber};
+use crate::Employee;
+
+#[tokio::test(start_paused = true)]
+async fn the_guide_shows_the_log_of_an_incident() {
+    let (client, server) = incident().await;
+    let guide =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../tablesdk/src/guide/observability.md");
+    let text = std::fs::read_to_string(&guide).unwrap();
+    let new = [("client", client), ("server", server)]
+        .into_iter()
+        .fold(text.clone(), |text, (name, log)| {
+            with_block(&text, name, &log)
+        });
+    if std::env::var_os("TABLESDK_WRITE_INCIDENT").is_some() {
+        std::fs::write(&guide, new).unwrap();
+        return;
+    }
+    assert_eq!(
+        text, new,
+        "run it again with TABLESDK_WRITE_INCIDENT=1, and read the difference as an operator would"
+    );
+}
+
+/// The logs of the client and of the server.
+async fn incident() -> (String, String) {
+    // The pauses before retries.
+    fastrand::seed(3);
+    keep_another_subscriber();
+    let retry = RetryPolicy::exponential().attempts(3);
+    let (subject, _, faults) = Subject::with_faults(retry).await;
+    let table = subject.service.table("Employees");
+    table.create_table().await.unwrap();
+    let (client, server) = (Log::default(), Log::default());
+    let clock = Clock(Instant::now());
+    macro_rules! layer {
+        ($log:expr, $target:expr, $level:expr) => {{
+            let log = $log.clone();
+            log_format::layer()
+                .with_ansi(false)
+                .with_timer(clock)
+                .with_writer(move || log.clone())
+                .with_filter(filter_fn(|event| {
+                    event.target() == $target && *event.level() <= $level
+                }))
+        }};
+    }
+    let subscriber = tracing_subscriber::registry()
+        .with(layer!(client, "tablesdk", Level::DEBUG))
+        .with(layer!(server, "tablesdk_server::request", Level::INFO));
+    let _guard = subscriber.set_default();
+
+    let busy = || {
+        let mut busy = refusal(503, "ServerBusy");
+        let (name, id) = SERVICE_HEADERS[0];
+        busy.headers_mut().insert(name, id.parse().unwrap());
+        busy.headers_mut().insert("retry-after", 1.into());
+        Fault::Answer(busy)
+    };
+    faults.choose(|_| Fault::Delay(Duration::from_millis(4)));
+    faults.plan(Op::Get, [busy()]);
+    assert!(Employee::find(&table).await.is_none());
+    faults.plan(Op::Update, [Fault::LoseAnswer]);
+    table.upsert_replace(&Employee::ada()).await.unwrap();
+    faults.plan(Op::Insert, [Fault::LoseAnswer]);
+    let grace = Employee::new("2", "Grace", 50);
+    assert!(table.insert(&grace).await.unwrap_err().is_outcome_unknown());
+    faults.plan(Op::Query, [busy(), busy(), busy()]);
+    let query = table.query::<Employee>().partition("Sales").collect();
+    assert!(query.await.unwrap_err().is_throttled());
+
+    let mut ids = Vec::new();
+    let client = with_numbered_ids(&client.text(), &mut ids);
+    let server = with_numbered_ids(&server.text(), &mut ids);
+    // Virtual time passes only while all tasks wait.
+    (
+        client.replace("elapsed=0ns ", "elapsed=3.2ms "),
+        server.replace("duration_us=0 ", "duration_us=180 "),
+    )
+}
+
+/// The time of day at which the incident happened.
+#[derive(Clone, Copy)]
+struct Clock(Instant);
+
+impl FormatTime for Clock {
+    fn format_time(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        let passed = self.0.elapsed();
+        let (seconds, millis) = (passed.as_secs(), passed.subsec_millis());
+        assert!(seconds < 60);
+        write!(writer, "2026-03-15T03:12:{seconds:02}.{millis:03}Z")
+    }
+}
+
+/// Numbers the GUIDs in their order. `ids` has those that were met before.
+fn with_numbered_ids(log: &str, ids: &mut Vec<String>) -> String {
+    let mut rest = log;
+    let mut numbered = String::new();
+    while let Some(next) = rest.chars().next() {
+        let Some(id) = rest
+            .get(..36)
+            .filter(|text| text.parse::<tablesdk::Guid>().is_ok())
+        else {
+            numbered.push(next);
+            rest = &rest[next.len_utf8()..];
+            continue;
+        };
+        let number = ids.iter().position(|known| known == id);
+        let number = number.unwrap_or_else(|| {
+            ids.push(id.to_owned());
+            ids.len() - 1
+        });
+        // Those of the client are in quotes.
+        let kind = if numbered.ends_with("client_request_id=\"") {
+            'c'
+        } else {
+            '5'
+        };
+        numbered += &format!("{kind}0000000-0000-4000-8000-0000000000{:02}", number + 1);
+        rest = &rest[36..];
+    }
+    numbered
+}
+
+/// The page with a log in the block of that name.
+fn with_block(page: &str, name: &str, log: &str) -> String {
+    let start = format!("<!-- incident: {name} -->\n```text\n");
+    let (before, rest) = page.split_once(&start).expect("the page has the mark");
+    let (_, after) = rest.split_once("```\n").expect("the end of the block");
+    format!("{before}{start}{log}```\n{after}")
+}
