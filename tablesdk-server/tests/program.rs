@@ -452,6 +452,40 @@ fn accounts_and_the_port_come_from_files_and_go_to_them() {
 }
 
 #[test]
+fn the_log_has_start_requests_and_stop_without_entity_keys_on_demand() {
+    for flags in [&[][..], &["--log-without-entity-keys"]] {
+        let flags = [&["--log-format", "json"], flags].concat();
+        let program = Program::start(&flags);
+        let (status, _) = ask(
+            &program,
+            "GET",
+            "/people(PartitionKey='Ada',RowKey='1')",
+            "",
+        );
+        assert_eq!(status, 404);
+        program.signal("TERM");
+        let (code, log) = program.ended();
+        assert_eq!(code, Some(0), "{log}");
+        let lines: Vec<_> = log.lines().collect();
+        let [started, request, stopping, stopped] = lines.as_slice() else {
+            panic!("{log}");
+        };
+        for (line, message) in [
+            (started, "started"),
+            (request, "responded"),
+            (stopping, "stopping: no new connections"),
+            (stopped, "stopped"),
+        ] {
+            let message = format!(r#""level":"INFO","fields":{{"message":"{message}""#);
+            assert!(line.starts_with('{') && line.contains(&message), "{line}");
+        }
+        assert_eq!(request.contains("Ada"), flags.len() == 2, "{request}");
+        let facts = r#""status":404,"code":"TableNotFound""#;
+        assert!(request.contains(facts), "{request}");
+    }
+}
+
+#[test]
 fn silent_connections_shut_out_neither_clients_nor_the_store() {
     let place = tempfile::tempdir().unwrap();
     let data = place.path().join("tables");
