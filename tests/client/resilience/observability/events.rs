@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use harness::Subject;
 use harness::faults::{Fault, Op, foreign, refusal, service_response};
-use tablesdk::{ErrorKind, RetryPolicy};
+use tablesdk::{ErrorKind, RetryPolicy, Sas, TableServiceClient};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::Layer;
@@ -166,6 +166,31 @@ async fn a_retry_names_what_failed_in_place_of_the_service() {
         ),
     ];
     assert_eq!(lines(&events), expected);
+}
+
+#[tokio::test]
+async fn the_reason_of_the_http_library_has_no_url() {
+    let (events, _guard) = Events::start(LevelFilter::TRACE);
+    // No program listens on this port.
+    let service = TableServiceClient::builder("http://127.0.0.1:1/acct")
+        .credential(Sas::new("sv=2019-02-02&sig=c2lnbmF0dXJl").unwrap())
+        .retry(retries().attempts(2))
+        .build()
+        .unwrap();
+    let table = service.table("Tests");
+    let found = table.get(Employee::key("Sales", "1")).await;
+    assert_eq!(found.unwrap_err().kind(), ErrorKind::Transport);
+    let logged = lines(&events);
+    assert_eq!(logged.len(), 4, "{logged:#?}");
+    for line in logged {
+        assert!(
+            line.contains(" reason=the request could not be sent: "),
+            "{line}"
+        );
+        for words in ["sig", "c2lnbmF0dXJl", "http:", "Sales", "RowKey"] {
+            assert!(!line.contains(words), "{line}");
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]
