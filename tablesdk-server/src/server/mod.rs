@@ -103,7 +103,8 @@ impl TableServer {
         &self.endpoint
     }
 
-    /// The connection string of the first account. It contains the account's key.
+    /// The connection string of the first account, for clients over a socket: those of a server [in process](Self::in_process) need its
+    /// transport. It contains the account's key.
     pub fn connection_string(&self) -> String {
         format!(
             "DefaultEndpointsProtocol={};AccountName={};AccountKey={};TableEndpoint={};",

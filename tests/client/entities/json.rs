@@ -80,6 +80,16 @@ async fn a_page_is_written_with_its_token_and_read_back(subject: Subject) {
     );
 }
 
+async fn plain_json_has_the_timestamp_and_no_etag(subject: Subject) {
+    let table = subject.table().await;
+    let stored = table.insert(&DynamicEntity::new("Sales", "1")).await.unwrap();
+    let timestamp = stored.timestamp().unwrap();
+    assert_eq!(
+        serde_json::to_value(&stored).unwrap(),
+        json!({ "PartitionKey": "Sales", "RowKey": "1", "Timestamp": timestamp.to_string() })
+    );
+}
+
 async fn the_exact_form_loses_nothing(subject: Subject) {
     let table = subject.table().await;
     table.insert(&of_every_type()).await.unwrap();
@@ -89,6 +99,8 @@ async fn the_exact_form_loses_nothing(subject: Subject) {
     let text = serde_json::to_string(&stored.exact()).unwrap();
     let Exact(read) = serde_json::from_str(&text).unwrap();
     assert_eq!(read, *stored, "{text}");
+    // A negative zero equals a positive one, but has another text.
+    assert_eq!(serde_json::to_string(&read.exact()).unwrap(), text);
     // It is what the table takes, too.
     table.replace_unconditional(&read).await.unwrap();
 }
