@@ -118,7 +118,7 @@ async fn rename(employees: &impl Employees, id: &str, name: &str) -> Result<&'st
     let Some(mut employee) = employees.get(id).await? else {
         return Ok("unknown");
     };
-    employee.name = name.to_owned();
+    name.clone_into(&mut employee.name);
     match employees.replace(&mut employee).await {
         Ok(()) => Ok("renamed"),
         Err(error) if error.is_precondition_failed() => Ok("changed by another client"),
