@@ -8,13 +8,13 @@ use std::fmt;
 use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
 use tablesdk_protocol::operation::batch::Request;
 use tablesdk_protocol::operation::update_entity::Mode;
-use tablesdk_protocol::{ETag, IfMatch, PartitionKey};
+use tablesdk_protocol::{ETag, EntityKey, IfMatch, PartitionKey};
 
 use super::update_entity::encode_stored;
 use super::write::ambiguous_write::resolve;
+use super::write::batch_request::BatchRequest;
 use super::write::change::{ChangeKind, EntityChange};
 use super::write::exactly_once::{self, KeepMarker};
-use super::write::transaction::Transaction;
 use super::{EncodedEntity, refused};
 use crate::entity::key::IntoEntityKey;
 use crate::entity::{EntityError, Stored, WritableEntity};
@@ -189,17 +189,8 @@ impl<'e> Batch<'e> {
     }
 
     async fn run(self) -> Result<BatchResult, Error> {
-        let Self {
-            table,
-            partition,
-            items,
-            refused_change,
-            exactly_once,
-        } = self;
-        partition?;
-        if let Some(error) = refused_change {
-            return Err(error);
-        }
+        let (table, exactly_once) = (self.table.clone(), self.exactly_once);
+        let items = self.into_items()?;
         let count = items.len();
         let problem = match count {
             BATCH_CHANGES_MAX if exactly_once.is_some() => Some(BatchProblem::MarkerExceeds),
@@ -234,6 +225,17 @@ impl<'e> Batch<'e> {
         self.add(kind, encoded, Some(Box::new(|etag| entity.written(etag))))
     }
 
+    /// The changes, unless the partition or one of them is refused.
+    pub(super) fn into_changes(self) -> Result<Vec<EntityChange>, Error> {
+        let items = self.into_items()?;
+        Ok(items.into_iter().map(|item| item.change).collect())
+    }
+
+    fn into_items(self) -> Result<Vec<Item<'e>>, Error> {
+        self.partition?;
+        self.refused_change.map_or(Ok(self.items), Err)
+    }
+
     /// The size of the request with the changes so far.
     pub(super) fn body_bytes(&self) -> usize {
         let changes = self.items.iter().map(|item| item.change.change.clone());
@@ -250,29 +252,33 @@ impl<'e> Batch<'e> {
         entity: Result<EncodedEntity, Error>,
         written: Option<Written<'e>>,
     ) -> Self {
+        self.push(kind, entity, written);
+        self
+    }
+
+    pub(super) fn push(
+        &mut self,
+        kind: ChangeKind,
+        entity: Result<EncodedEntity, Error>,
+        written: Option<Written<'e>>,
+    ) {
         let (Ok(partition), None) = (&self.partition, &self.refused_change) else {
-            return self;
+            return;
         };
         let operation = kind.operation();
         let item = entity.and_then(|entity| {
             let change = EntityChange::new(operation, &self.table, kind, entity)?;
             let key = &change.key;
-            let problem = if key.partition_key() != partition {
-                BatchProblem::Partition {
-                    partition: partition.as_str().to_owned(),
-                }
-            } else if self.items.iter().any(|item| item.change.key == *key) {
-                BatchProblem::Twice
-            } else {
-                return Ok(Item { change, written });
-            };
-            Err(refused(operation, problem).with_key(key))
+            check_partition(operation, partition, key)?;
+            if self.items.iter().any(|item| item.change.key == *key) {
+                return Err(refused(operation, BatchProblem::Twice).with_key(key));
+            }
+            Ok(Item { change, written })
         });
         match item {
             Ok(item) => self.items.push(item),
             Err(error) => self.refused_change = Some(error.with_batch_index(self.items.len())),
         }
-        self
     }
 }
 
@@ -335,13 +341,7 @@ async fn send(
     changes: &[EntityChange],
     exactly_once: Option<KeepMarker>,
 ) -> Result<Vec<Option<ETag>>, Error> {
-    let sent = if let Some(keep) = exactly_once {
-        exactly_once::commit(run, changes, keep).await
-    } else {
-        let transaction = Transaction::new(run, changes.iter().map(|change| &change.change))?;
-        transaction.send(run).await.map(|done| done.etags)
-    };
-    let error = match sent {
+    let error = match carry_out(run, changes, exactly_once).await {
         Ok(etags) => {
             run.report().entities = changes.len();
             return Ok(etags);
@@ -356,8 +356,35 @@ async fn send(
     Err(error.into_outcome_unknown(current))
 }
 
+/// Refuses an entity of another partition.
+pub(super) fn check_partition(
+    operation: &'static str,
+    partition: &PartitionKey,
+    key: &EntityKey,
+) -> Result<(), Error> {
+    if key.partition_key() == partition {
+        return Ok(());
+    }
+    let partition = partition.as_str().to_owned();
+    Err(refused(operation, BatchProblem::Partition { partition }).with_key(key))
+}
+
+/// Sends changes as one request, with a marker if the outcome must be certain. The index in an error is that of the change. An
+/// [ambiguous](Error::is_ambiguous) error is not resolved yet.
+pub(super) async fn carry_out(
+    run: &mut OperationRun<'_>,
+    changes: &[EntityChange],
+    exactly_once: Option<KeepMarker>,
+) -> Result<Vec<Option<ETag>>, Error> {
+    if let Some(keep) = exactly_once {
+        return exactly_once::commit(run, changes, keep).await;
+    }
+    let request = BatchRequest::new(run, changes.iter().map(|change| &change.change))?;
+    request.send(run).await.map(|done| done.etags)
+}
+
 /// An error that is about no change in particular.
-fn as_a_whole(error: Error) -> Error {
+pub(super) fn as_a_whole(error: Error) -> Error {
     if error.is_ambiguous() {
         error.into_outcome_unknown(CurrentState::Unread)
     } else {
@@ -373,7 +400,7 @@ enum BatchProblem {
         "a batch has at most {BATCH_CHANGES_MAX} changes, and the marker of `exactly_once` is one of them: 99 are left"
     )]
     MarkerExceeds,
-    #[error("the entity is not in the batch's partition {partition:?}")]
+    #[error("the entity is not in the partition {partition:?}")]
     Partition { partition: String },
     #[error("a batch changes an entity only once")]
     Twice,

@@ -66,6 +66,7 @@ mod service_properties;
 mod service_stats;
 mod simple;
 mod table_acl;
+mod transaction;
 mod update_entity;
 mod write;
 
@@ -84,6 +85,7 @@ pub use query::parallel::ParallelQuery;
 pub use query_entities::QueryEntities;
 pub use query_tables::QueryTables;
 pub use simple::Action;
+pub use transaction::{RunTransaction, Transaction};
 pub use update_entity::{UpdateEntity, WriteEntity};
 pub use write::sweep_markers::SweepMarkers;
 

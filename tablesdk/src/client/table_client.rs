@@ -8,8 +8,8 @@ use tablesdk_protocol::{ETag, IfMatch};
 
 use crate::action::{
     Action, Batch, Bulk, CreateTable, DeleteEntity, GetEntity, GetMany, InsertEntity, Modify,
-    Patch, QueryEntities, SweepMarkers, UpdateEntity, WriteEntity, delete_table, get_access_policy,
-    set_access_policy, table_exists,
+    Patch, QueryEntities, RunTransaction, SweepMarkers, Transaction, UpdateEntity, WriteEntity,
+    delete_table, get_access_policy, set_access_policy, table_exists,
 };
 use crate::entity::key::{IntoEntityKey, IntoPartitionKey, KeyOf};
 use crate::entity::{Stored, TableEntity, WritableEntity};
@@ -688,6 +688,81 @@ impl TableClient {
     /// Those of a [`Batch`].
     pub fn batch<'e>(&self, partition: impl IntoPartitionKey) -> Batch<'e> {
         Batch::new(self.table.clone(), partition.into_partition_key())
+    }
+
+    /// Reads entities of one partition, decides, and writes the changes together, if what was read has not changed since. If it has
+    /// changed, the closure runs again. What [`modify`](Self::modify) is for one entity, this is for several, of any types.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/departments.md")]
+    /// let employee = Employee::new("Sales", "7", "Ada");
+    /// let id = table
+    ///     .transaction(Employee::partition("Sales"), async |tx| {
+    ///         let mut department = tx.get(Department::key("Sales")).await?.ok_or(NoDepartment)?;
+    ///         department.headcount += 1;
+    ///         tx.replace(department).insert(&employee);
+    ///         Ok(employee.id.clone())
+    ///     })
+    ///     .await?;
+    /// # assert_eq!(id, "7");
+    /// # assert_eq!(table.get(Department::key("Sales")).await?.unwrap().headcount, 1);
+    /// # assert!(table.get(Employee::key("Sales", "7")).await?.is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # What is checked
+    ///
+    /// Nothing is locked. The entities that the closure reads with [`Transaction::get`] are checked when the changes are written:
+    ///
+    /// * A change of an entity that was read is carried out only if the entity is still the version that was read.
+    /// * An entity that was only read is checked by a merge without properties under its ETag, because the service has no change that
+    ///   only compares. It counts as one of the 100 changes. It keeps the properties and makes a new version, with a new ETag and
+    ///   timestamp. So transactions that only read the same entity conflict with each other, and so does a `replace` by another
+    ///   client. Read an entity with [`TableClient::get`](Self::get) if it need not be checked.
+    /// * An entity that was read as missing is checked if the transaction inserts it. Otherwise it is not checked, because no change
+    ///   of the service does that: another client may insert it at the same time. If that matters, let both transactions change an
+    ///   entity that exists, such as the department.
+    ///
+    /// A transaction without changes sends no batch: its reads are not checked, and may be of different times. Entities of a query in
+    /// the closure are not checked either: read those that the decision depends on with `get`.
+    ///
+    /// # The closure
+    ///
+    /// It runs once in each [round](RunTransaction::rounds), so its other effects are repeated. It gets the transaction by value and
+    /// borrows from the caller by shared reference. `async move` can only move references: write `let employee = &employee;`
+    /// before it. Its future is `Send`, so that web handlers and [`tokio::spawn`](https://docs.rs/tokio/latest/tokio/fn.spawn.html)
+    /// can run it.
+    ///
+    /// An error of the closure ends the transaction, and nothing is written. A [`tablesdk::Error`](crate::Error) that `?` passes
+    /// through is returned as it is. For any other error the kind is [`ErrorKind::CalledOff`](crate::ErrorKind::CalledOff), and
+    /// [`Error::downcast_ref`](crate::Error::downcast_ref) returns it. The reads before an error are not checked, and may be of
+    /// different times.
+    ///
+    /// # Errors
+    ///
+    /// The error of a change has its [`key`](crate::Error::key) and [`batch_index`](crate::Error::batch_index), such as
+    /// `EntityAlreadyExists` for an inserted entity that was not read. `UpdateConditionNotSatisfied`, `EntityAlreadyExists` or
+    /// `ResourceNotFound` for an entity that was read when other clients wrote it in every round.
+    ///
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input), before the batch is sent, for an entity of another partition, for two changes of
+    /// one entity, for a change that contradicts a read, such as the insert of an entity that was read, and when changes and
+    /// checks are more than 100 (99 with [`exactly_once`](RunTransaction::exactly_once)) or 4 MiB.
+    ///
+    /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) when a response was lost and either all changes or none may
+    /// have been carried out. The closure does not run again then.
+    pub fn transaction<'a, T, F, Fut>(
+        &self,
+        partition: impl IntoPartitionKey,
+        decide: F,
+    ) -> RunTransaction<'a, T>
+    where
+        T: Send + 'a,
+        F: FnMut(Transaction) -> Fut + Send + 'a,
+        Fut: Future<Output = Result<T, ClosureError>> + Send + 'a,
+    {
+        let partition = partition.into_partition_key();
+        RunTransaction::new(self.table.clone(), partition, decide)
     }
 
     /// Starts a bulk run, which writes or deletes any number of entities over any partitions, from a stream.

@@ -6,7 +6,7 @@ use tokio::time::{Instant, timeout_at};
 
 /// When something began, and when it must have ended.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Deadline {
+pub(crate) struct Deadline {
     began: Instant,
     /// `None` if it is later than any time.
     end: Option<Instant>,
@@ -34,7 +34,7 @@ impl Deadline {
         }
     }
 
-    pub(super) fn elapsed(self) -> Duration {
+    pub(crate) fn elapsed(self) -> Duration {
         self.began.elapsed()
     }
 
@@ -47,7 +47,7 @@ impl Deadline {
     }
 
     /// Awaits a future until the deadline; `None` if it takes longer.
-    pub(super) async fn limit<F: Future>(self, future: F) -> Option<F::Output> {
+    pub(crate) async fn limit<F: Future>(self, future: F) -> Option<F::Output> {
         match self.end {
             Some(end) => timeout_at(end, future).await.ok(),
             None => Some(future.await),

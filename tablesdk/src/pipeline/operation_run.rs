@@ -73,6 +73,10 @@ impl<'p> OperationRun<'p> {
         self.pipeline
     }
 
+    pub(crate) const fn deadline(&self) -> Deadline {
+        self.deadline
+    }
+
     pub(crate) const fn operation(&self) -> &'static str {
         self.span.report.operation
     }

@@ -22,6 +22,7 @@ mod shared_access;
 mod table_of_verbs;
 mod tables;
 mod tracked;
+mod transactions;
 mod verbs;
 
 use harness::{Employee, on_both_transports};

@@ -16,8 +16,8 @@ use tablesdk_protocol::wire::json::{JsonEntity, read_entity};
 use tablesdk_protocol::{ETag, EntityKey, ErrorCode, Guid, IfMatch, TableName, Value};
 
 use super::ambiguous_write::{check_status, read_current};
+use super::batch_request::BatchRequest;
 use super::change::{ChangeKind, EntityChange};
-use super::transaction::Transaction;
 use crate::action::{EncodedEntity, get_entity};
 use crate::entity::write_values;
 use crate::error::{CurrentState, Error};
@@ -78,8 +78,8 @@ pub(in crate::action) async fn commit(
     let marker = Marker::new(run, first, keep)?;
     let insert = marker.insert(State::Committed)?;
     let all = [&insert].into_iter().chain(changes);
-    let transaction = Transaction::new(run, all.map(|change| &change.change))?;
-    let error = match transaction.send(run).await {
+    let request = BatchRequest::new(run, all.map(|change| &change.change))?;
+    let error = match request.send(run).await {
         Ok(done) => {
             // An attempt that is still in flight must find the marker.
             if !done.is_after_ambiguous && keep.0.is_zero() {

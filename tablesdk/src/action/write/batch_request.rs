@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::pipeline::{Effect, OperationRun, SendOptions, random_guid};
 
 /// The changes of a transaction, ready to be sent.
-pub(in crate::action) struct Transaction {
+pub(in crate::action) struct BatchRequest {
     request: Request,
     encoded: HttpRequest<Bytes>,
 }
@@ -26,7 +26,7 @@ pub(in crate::action) struct Done {
     pub(in crate::action) is_after_ambiguous: bool,
 }
 
-impl Transaction {
+impl BatchRequest {
     /// Refuses changes that are too large together.
     pub(in crate::action) fn new<'c>(
         run: &OperationRun<'_>,

@@ -1,0 +1,251 @@
+//! The end of a round: each change gets the condition of what was read, what was only read is checked, and all of it is sent as
+//! one batch. Whether a rejection is a conflict with another client follows from what was read.
+//!
+//! The service has no change that only compares an ETag. A merge of no properties under the ETag comes closest: it leaves the
+//! properties as they are, and makes a new version of the entity.
+
+use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
+use tablesdk_protocol::operation::batch::Change;
+use tablesdk_protocol::operation::update_entity::Mode;
+use tablesdk_protocol::{ETag, EntityKey, ErrorCode, IfMatch, TableName};
+
+use super::OPERATION;
+use super::read::Read;
+use crate::action::batch::{as_a_whole, carry_out};
+use crate::action::write::ambiguous_write::resolve;
+use crate::action::write::change::{ChangeKind, EntityChange};
+use crate::action::write::exactly_once::KeepMarker;
+use crate::action::{EncodedEntity, check_condition, refused};
+use crate::entity::write_values;
+use crate::error::Error;
+use crate::pipeline::OperationRun;
+
+/// The changes of a round, ready to be sent.
+pub(super) struct Commit {
+    /// Those of the closure, then the checks of the entities that were only read.
+    changes: Vec<EntityChange>,
+    /// For each change, whether it depends on what was read.
+    depends_on_read: Vec<bool>,
+    /// The number of changes of the closure.
+    of_closure: usize,
+    exactly_once: Option<KeepMarker>,
+}
+
+/// Why the changes were not carried out, or may not have been.
+pub(super) struct Failure {
+    pub(super) error: Error,
+    /// Another client has written what was read: another round may succeed. Nothing was changed.
+    pub(super) is_conflict: bool,
+}
+
+impl Commit {
+    /// Refuses changes that contradict what was read, and more than a batch can have.
+    pub(super) fn new(
+        table: &TableName,
+        changes: Vec<EntityChange>,
+        reads: &[Read],
+        exactly_once: Option<KeepMarker>,
+    ) -> Result<Self, Error> {
+        let of_closure = changes.len();
+        let mut commit = Self {
+            changes: Vec::new(),
+            depends_on_read: Vec::new(),
+            of_closure,
+            exactly_once,
+        };
+        // Without a change, there is nothing that could be checked together with it.
+        if changes.is_empty() {
+            return Ok(commit);
+        }
+        for read in reads {
+            if let Some(etag) = read.etag() {
+                let etag = IfMatch::ETag(etag.clone());
+                check_condition(OPERATION, &etag).map_err(|error| error.with_key(&read.key))?;
+            }
+        }
+        let is_changed = |read: &&Read| changes.iter().any(|change| change.key == read.key);
+        let (_, only_read): (Vec<_>, Vec<_>) = reads.iter().partition(is_changed);
+        for (index, change) in changes.into_iter().enumerate() {
+            let read = reads.iter().find(|read| read.key == change.key);
+            let Some(read) = read else {
+                commit.depends_on_read.push(false);
+                commit.changes.push(change);
+                continue;
+            };
+            let change = conditional(change, read.etag());
+            let change = change.map_err(|error| error.with_batch_index(index))?;
+            let is_of_read = |if_match: &IfMatch| match if_match {
+                IfMatch::Any => false,
+                IfMatch::ETag(etag) => Some(etag) == read.etag(),
+            };
+            let depends = if_match(&change.change).is_none_or(is_of_read);
+            commit.depends_on_read.push(depends);
+            commit.changes.push(change);
+        }
+        for read in only_read {
+            // The service has no change that succeeds only if an entity is missing, and makes none.
+            if let Some(etag) = read.etag() {
+                commit.depends_on_read.push(true);
+                commit.changes.push(check(table, &read.key, etag)?);
+            }
+        }
+        let max = BATCH_CHANGES_MAX - usize::from(exactly_once.is_some());
+        if commit.changes.len() > max {
+            let problem = Problem::Count {
+                of_closure,
+                checks: commit.changes.len() - of_closure,
+                max,
+            };
+            return Err(refused(OPERATION, problem));
+        }
+        Ok(commit)
+    }
+
+    /// How many entities it writes or checks.
+    pub(super) fn len(&self) -> usize {
+        self.changes.len()
+    }
+
+    /// Carries the changes out, all or none. Without a change, nothing is sent.
+    pub(super) async fn send(self, run: &mut OperationRun<'_>) -> Result<(), Failure> {
+        if self.changes.is_empty() {
+            return Ok(());
+        }
+        let Err(error) = carry_out(run, &self.changes, self.exactly_once).await else {
+            return Ok(());
+        };
+        let is_conflict = !error.is_ambiguous() && self.is_conflict(&error);
+        let error = self.explain(run, error).await;
+        Err(Failure { error, is_conflict })
+    }
+
+    /// Whether the rejection shows that another client has written what was read.
+    fn is_conflict(&self, error: &Error) -> bool {
+        let may_cause: fn(&Change) -> bool = if error.is_precondition_failed() {
+            |change| matches!(if_match(change), Some(IfMatch::ETag(_)))
+        } else if error.is_not_found() {
+            |change| if_match(change).is_some()
+        } else if error.code() == Some(&ErrorCode::EntityAlreadyExists) {
+            |change| matches!(change, Change::Insert(_))
+        } else {
+            return false;
+        };
+        let changes = self.changes.iter().zip(&self.depends_on_read).enumerate();
+        let mut causes = changes.filter(|(_, (change, _))| may_cause(&change.change));
+        // Not every backend names the change that it refuses.
+        let named = causes
+            .clone()
+            .find(|(index, _)| error.batch_index() == Some(*index));
+        match named {
+            Some((_, (_, depends_on_read))) => *depends_on_read,
+            None => {
+                let first = causes.next();
+                first.is_some_and(|(_, (_, depends))| *depends)
+                    && causes.all(|(_, (_, depends))| *depends)
+            }
+        }
+    }
+
+    /// Adds to an error which change it is about, and what is stored now if the outcome is ambiguous.
+    async fn explain(&self, run: &mut OperationRun<'_>, error: Error) -> Error {
+        let index = error.batch_index();
+        let change = index.and_then(|index| self.changes.get(index));
+        let (Some(index), Some(change), Some(first)) = (index, change, self.changes.first()) else {
+            return as_a_whole(error);
+        };
+        let (change, error) = if index < self.of_closure {
+            (change, error.for_change(change.operation))
+        } else if error.is_ambiguous() {
+            // What is stored of a check shows nothing: it writes no property.
+            (first, error.without_batch_index())
+        } else {
+            (change, error.without_batch_index().for_change(CHECK))
+        };
+        match resolve(run, change, error).await {
+            Ok((current, error)) => error.into_outcome_unknown(current),
+            Err(error) => error,
+        }
+    }
+}
+
+/// The condition of a change that needs an existing entity.
+const fn if_match(change: &Change) -> Option<&IfMatch> {
+    match change {
+        Change::Delete(request) => Some(&request.if_match),
+        Change::Insert(_) => None,
+        Change::Update(request) => request.if_match.as_ref(),
+    }
+}
+
+/// The same change, which succeeds only if the entity is still as it was read. A change that has an ETag keeps it.
+fn conditional(change: EntityChange, read: Option<&ETag>) -> Result<EntityChange, Error> {
+    let EntityChange {
+        key,
+        change,
+        operation,
+    } = change;
+    let condition = |own: Option<IfMatch>, read: &ETag| match own {
+        Some(own @ IfMatch::ETag(_)) => own,
+        _ => IfMatch::ETag(read.clone()),
+    };
+    let change = match (change, read) {
+        (insert @ Change::Insert(_), None) => Ok(insert),
+        (Change::Update(upsert), None) if upsert.if_match.is_none() => {
+            let body = upsert.entity.as_bytes().clone();
+            let key = key.clone();
+            let entity = EncodedEntity { key, body };
+            Ok(EntityChange::of(upsert.table, ChangeKind::Insert, entity).change)
+        }
+        (Change::Update(mut request), Some(etag)) => {
+            request.if_match = Some(condition(request.if_match, etag));
+            Ok(Change::Update(request))
+        }
+        (Change::Delete(mut request), Some(etag)) => {
+            request.if_match = condition(Some(request.if_match), etag);
+            Ok(Change::Delete(request))
+        }
+        (Change::Insert(_), Some(_)) => Err(Problem::Present),
+        (Change::Update(_) | Change::Delete(_), None) => Err(Problem::Missing),
+    };
+    match change {
+        // Its error names the verb of the closure.
+        Ok(change) => Ok(EntityChange {
+            key,
+            change,
+            operation,
+        }),
+        Err(problem) => Err(refused(operation, problem).with_key(&key)),
+    }
+}
+
+/// A change that changes no property, and is refused if the entity is not the version that was read.
+fn check(table: &TableName, key: &EntityKey, etag: &ETag) -> Result<EntityChange, Error> {
+    let failed = |error| refused(OPERATION, error).with_key(key);
+    let body = write_values(key, &[]).map_err(failed)?;
+    let key = key.clone();
+    let kind = ChangeKind::Update(Mode::Merge, Some(IfMatch::ETag(etag.clone())));
+    let change = EntityChange::of(table.clone(), kind, EncodedEntity { key, body });
+    Ok(EntityChange {
+        operation: CHECK,
+        ..change
+    })
+}
+
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+enum Problem {
+    #[error(
+        "a batch has at most {max} changes: the transaction has {of_closure}, and {checks} checks of entities that were only read"
+    )]
+    Count {
+        of_closure: usize,
+        checks: usize,
+        max: usize,
+    },
+    #[error("the transaction has read that no such entity exists: insert it instead")]
+    Missing,
+    #[error("the transaction has read that the entity exists: replace or merge it instead")]
+    Present,
+}
+
+/// The operation in the error of an entity that was only read.
+const CHECK: &str = "check entity";

@@ -1,0 +1,227 @@
+//! `transaction`: a closure reads entities of one partition and decides what changes. The changes are written if what was read is
+//! still stored. Otherwise the closure runs again.
+//!
+//! Knows neither how changes are checked nor how a batch is sent.
+
+mod commit;
+mod handle;
+mod read;
+
+pub use handle::Transaction;
+
+use std::convert::Infallible;
+use std::fmt;
+use std::future::pending;
+use std::pin::{Pin, pin};
+
+use futures_util::future::{Either, select};
+use tablesdk_protocol::{EntityKey, PartitionKey, TableName};
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use self::commit::{Commit, Failure};
+use self::handle::ReadRequest;
+use self::read::{Found, Read};
+use super::batch::Batch;
+use super::get_entity::fetch;
+use super::write::change::EntityChange;
+use super::write::exactly_once::KeepMarker;
+use crate::entity::EntityError;
+use crate::error::{ClosureError, Error};
+use crate::pipeline::{Effect, OperationRun, Table};
+
+/// Changes entities of one partition with a closure. See [`TableClient::transaction`](crate::TableClient::transaction).
+///
+/// ```
+#[doc = include_str!("../../docs/employees.md")]
+/// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+/// use std::time::Duration;
+///
+/// let rename = table.transaction("Sales", async |tx| {
+///     let mut ada = tx.get(Employee::key("Sales", "1")).await?.ok_or("she left")?;
+///     ada.name.push_str(" Lovelace");
+///     tx.replace(ada);
+///     Ok(())
+/// });
+/// rename.rounds(3).deadline(Duration::from_secs(5)).exactly_once().await?;
+/// # assert_eq!(table.get(Employee::key("Sales", "1")).await?.unwrap().name, "Ada Lovelace");
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "actions do nothing until awaited"]
+pub struct RunTransaction<'a, T> {
+    table: Table,
+    partition: Result<PartitionKey, EntityError>,
+    decide: Decide<'a, T>,
+    rounds: u32,
+    exactly_once: Option<KeepMarker>,
+}
+
+type Decide<'a, T> = Box<dyn FnMut(Transaction) -> Decision<'a, T> + Send + 'a>;
+type Decision<'a, T> = Pin<Box<dyn Future<Output = Result<T, ClosureError>> + Send + 'a>>;
+
+impl<'a, T: Send + 'a> RunTransaction<'a, T> {
+    pub(crate) fn new<F, Fut>(
+        table: Table,
+        partition: Result<PartitionKey, EntityError>,
+        mut decide: F,
+    ) -> Self
+    where
+        F: FnMut(Transaction) -> Fut + Send + 'a,
+        Fut: Future<Output = Result<T, ClosureError>> + Send + 'a,
+    {
+        Self {
+            table,
+            partition,
+            decide: Box::new(move |transaction| Box::pin(decide(transaction))),
+            rounds: ROUNDS,
+            exactly_once: None,
+        }
+    }
+
+    /// The maximum number of rounds when other clients keep writing the entities; 16 by default. Must not be 0.
+    ///
+    /// All rounds together have the [deadline](crate::RetryPolicy::deadline) of the client, and the time of the closure counts. The
+    /// pauses between two rounds are those of [`Modify::rounds`](super::Modify::rounds).
+    pub const fn rounds(mut self, rounds: u32) -> Self {
+        self.rounds = rounds;
+        self
+    }
+
+    async fn run(mut self) -> Result<T, Error> {
+        if self.rounds == 0 {
+            let error = "a transaction needs at least one round";
+            return Err(super::refused(OPERATION, error));
+        }
+        let partition = self.partition.clone();
+        let partition = partition.map_err(|error| super::refused(OPERATION, error))?;
+        let table = self.table.clone();
+        let name = table.checked_name(OPERATION)?;
+        let mut run = table.begin(OPERATION);
+        let value = self.in_rounds(&mut run, &name, &partition).await;
+        run.end(value)
+    }
+
+    async fn in_rounds(
+        &mut self,
+        run: &mut OperationRun<'_>,
+        table: &TableName,
+        partition: &PartitionKey,
+    ) -> Result<T, Error> {
+        let mut round = 0;
+        loop {
+            round += 1;
+            let (value, changes, reads) = self.decide(run, partition).await?;
+            let commit = Commit::new(table, changes, &reads, self.exactly_once);
+            let commit = commit.map_err(|error| run.annotate(error))?;
+            run.report().entities = match commit.len() {
+                0 => reads.iter().filter(|read| read.found.is_some()).count(),
+                changed_or_checked => changed_or_checked,
+            };
+            match commit.send(run).await {
+                Ok(()) => return Ok(value),
+                Err(Failure { error, is_conflict }) => {
+                    let starts_over =
+                        is_conflict && round < self.rounds && run.pause_before_round(round).await;
+                    if !starts_over {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Runs the closure, and reads for it.
+    async fn decide(
+        &mut self,
+        run: &mut OperationRun<'_>,
+        partition: &PartitionKey,
+    ) -> Result<(T, Vec<EntityChange>, Vec<Read>), Error> {
+        let batch = Batch::new(self.table.clone(), Ok(partition.clone()));
+        let (transaction, changes, requests) = Transaction::new(partition.clone(), batch);
+        let mut reads = Vec::new();
+        let deadline = run.deadline();
+        let decision = (self.decide)(transaction);
+        let decided = {
+            let reading = pin!(read_for(&self.table, run, requests, &mut reads));
+            match deadline.limit(select(decision, reading)).await {
+                Some(Either::Left((decided, _))) => Some(decided),
+                Some(Either::Right((never, _))) => match never {},
+                None => None,
+            }
+        };
+        match decided {
+            Some(Ok(value)) => {
+                let changes = changes.end().map_or(Ok(Vec::new()), Batch::into_changes);
+                let changes = changes.map_err(|error| run.annotate(error))?;
+                Ok((value, changes, reads))
+            }
+            Some(Err(error)) => Err(match error.downcast::<Error>() {
+                Ok(error) => *error,
+                Err(error) => run.annotate(Error::called_off(error)),
+            }),
+            None => {
+                let message = format!("the closure did not end within {:?}", deadline.elapsed());
+                Err(run.annotate(Error::timeout(message)))
+            }
+        }
+    }
+}
+
+/// Reads what the closure asks for, one entity after the other, and each only once.
+async fn read_for(
+    table: &Table,
+    run: &mut OperationRun<'_>,
+    mut requests: UnboundedReceiver<ReadRequest>,
+    reads: &mut Vec<Read>,
+) -> Infallible {
+    while let Some(ReadRequest { key, respond }) = requests.recv().await {
+        let known = reads.iter().position(|read| read.key == key);
+        let index = match known {
+            Some(index) => Ok(index),
+            None => read(table, run, key.clone()).await.map(|read| {
+                reads.push(read);
+                reads.len() - 1
+            }),
+        };
+        let read = index.map(|index| reads.get(index).and_then(|read| read.found.as_ref()));
+        respond(read, &|error| run.annotate(error).with_key(&key));
+    }
+    // The closure goes on without its transaction.
+    pending().await
+}
+
+/// Reads an entity at the primary.
+async fn read(table: &Table, run: &mut OperationRun<'_>, key: EntityKey) -> Result<Read, Error> {
+    let found = match fetch(run, Effect::ReadNow, table, &key, None).await {
+        Ok((content, etag)) => {
+            let found = Found::new(content, etag);
+            Some(found.map_err(|error| run.annotate(error).with_key(&key))?)
+        }
+        // A missing table is an error, a missing entity is not.
+        Err(error) if error.is_not_found() => None,
+        Err(error) => return Err(error),
+    };
+    Ok(Read { key, found })
+}
+
+action!(impl['a, T: Send + 'a] RunTransaction<'a, T>, table.pipeline => 'a, T);
+exactly_once_options!(
+    impl['a, T: Send + 'a] RunTransaction<'a, T>;
+    /// Determines the outcome of each round even when responses are lost. The changes are made once if the operation succeeds, and
+    /// not at all if it fails. The marker for this is one of the 100 changes. See [the
+    /// guide](crate::guide::errors_and_retries#exactly-once) for what it costs.
+);
+
+impl<T> fmt::Debug for RunTransaction<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunTransaction")
+            .field("table", &self.table)
+            .field("partition", &self.partition)
+            .field("rounds", &self.rounds)
+            .field("exactly_once", &self.exactly_once)
+            .finish_non_exhaustive()
+    }
+}
+
+const OPERATION: &str = "transaction";
+const ROUNDS: u32 = 16;

@@ -1,0 +1,686 @@
+//! `transaction`: what is read, what is checked, when the closure runs again, and which errors end it.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+use harness::faults::Op;
+use harness::{Subject, client_with};
+use tablesdk::action::{ClosureError, OperationReport, RunTransaction, Transaction};
+use tablesdk::{DynamicEntity, ErrorKind, RetryPolicy, Stored, TableClient, TableEntity};
+use tablesdk_server::TableServer;
+
+use crate::{Employee, on_both_transports};
+
+#[derive(Debug, Clone, PartialEq, TableEntity)]
+#[table(rename_all = "PascalCase", row_key = "department")]
+struct Department {
+    #[table(partition_key)]
+    name: String,
+    headcount: i32,
+    on_call: i32,
+}
+
+#[derive(Debug, PartialEq)]
+struct NoDepartment;
+
+impl std::fmt::Display for NoDepartment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("there is no such department")
+    }
+}
+
+impl std::error::Error for NoDepartment {}
+
+async fn with_department(subject: &Subject) -> TableClient {
+    let table = subject.table().await;
+    insert_department(&table).await;
+    table
+}
+
+async fn insert_department(table: &TableClient) {
+    let sales = Department {
+        name: "Sales".to_owned(),
+        headcount: 0,
+        on_call: 2,
+    };
+    table.insert(&sales).await.unwrap();
+}
+
+async fn department(table: &TableClient) -> Stored<Department> {
+    let found = table.get(Department::key("Sales")).await;
+    found.unwrap().expect("it was inserted")
+}
+
+/// Another client changes the department.
+async fn write_department(table: &TableClient) {
+    let change = table.patch(Department::key("Sales"));
+    change.set(|d| d.on_call, 7).await.unwrap();
+}
+
+fn text(error: &tablesdk::Error) -> String {
+    format!("{error:?}")
+}
+
+on_both_transports! {
+    async fn a_transaction_reads_decides_and_writes_several_entities(subject: Subject) {
+        let table = with_department(&subject).await;
+        let (employee, name) = (Employee::ada(), String::from("Ada Lovelace"));
+        let name: &str = &name;
+        let id = table
+            .transaction(Employee::partition("Sales"), async |tx| {
+                let mut d = tx.get(Department::key("Sales")).await?.ok_or(NoDepartment)?;
+                d.headcount += 1;
+                tx.replace(d).insert(&employee).upsert_merge(&Employee::new("2", name, 36));
+                Ok(employee.id.clone())
+            })
+            .await
+            .unwrap();
+        assert_eq!(id, "1");
+        assert_eq!(department(&table).await.headcount, 1);
+        assert_eq!(*Employee::find(&table).await.unwrap(), employee);
+        let other = table.get(Employee::key("Sales", "2")).await.unwrap().unwrap();
+        assert_eq!(other.name, name);
+    }
+
+    async fn every_verb_of_a_transaction_writes(subject: Subject) {
+        let table = with_department(&subject).await;
+        for id in 1..=6 {
+            table.insert(&Employee::new(&id.to_string(), "Ada", id)).await.unwrap();
+        }
+        let aged = |id: &str| Employee { email: Some("x".into()), ..Employee::new(id, "Aged", 99) };
+        table.transaction("Sales", async |tx| {
+            let mut read = Vec::new();
+            for id in ["1", "2", "3"] {
+                read.push(tx.get(Employee::key("Sales", id)).await?.expect("it was inserted"));
+            }
+            let [mut one, mut two, three] = <[_; 3]>::try_from(read).unwrap();
+            one.age = 10;
+            two.age = 20;
+            tx.replace(one).merge(two).delete_stored(&three);
+            tx.delete(Employee::key("Sales", "4")).upsert_replace(&aged("5")).upsert_merge(&aged("6"));
+            tx.insert(&aged("7"));
+            Ok(())
+        }).await.unwrap();
+        let found = table.query::<Employee>().rows(Employee::rows().id("0".."a")).collect().await.unwrap();
+        let found: Vec<_> = found.iter().map(|it| (it.id.as_str(), it.age)).collect();
+        assert_eq!(found, [("1", 10), ("2", 20), ("5", 99), ("6", 99), ("7", 99)]);
+    }
+
+    async fn a_written_entity_that_was_changed_starts_the_transaction_over(subject: Subject) {
+        let table = with_department(&subject).await;
+        let rounds = AtomicU32::new(0);
+        table.transaction("Sales", async |tx| {
+            let mut d = tx.get(Department::key("Sales")).await?.ok_or(NoDepartment)?;
+            if rounds.fetch_add(1, Ordering::Relaxed) < 2 {
+                write_department(&table).await;
+            }
+            d.headcount += 1;
+            tx.replace(d);
+            Ok(())
+        }).await.unwrap();
+        let stored = department(&table).await;
+        assert_eq!((stored.headcount, stored.on_call), (1, 7));
+        assert_eq!(rounds.into_inner(), 3);
+    }
+
+    async fn every_verb_on_an_entity_that_was_read_is_conditional(subject: Subject) {
+        type Write = fn(&Transaction, Stored<Employee>);
+        let writes: [Write; 6] = [
+            |tx, e| { tx.replace(e); },
+            |tx, e| { tx.merge(e); },
+            |tx, e| { tx.upsert_replace(&*e); },
+            |tx, e| { tx.upsert_merge(&*e); },
+            |tx, e| { tx.delete_stored(&e); },
+            |tx, e| { tx.delete(e.key()); },
+        ];
+        let table = subject.table().await;
+        for write in writes {
+            for is_deleted in [false, true] {
+                table.upsert_replace(&Employee::ada()).await.unwrap();
+                let rounds = AtomicU32::new(0);
+                let seen = table.transaction("Sales", async |tx| {
+                    let read = tx.get(Employee::key("Sales", "1")).await?;
+                    if rounds.fetch_add(1, Ordering::Relaxed) == 0 {
+                        if is_deleted {
+                            table.delete(("Sales", "1")).await?;
+                        } else {
+                            table.upsert_replace(&Employee::grace()).await?;
+                        }
+                    }
+                    let name = read.as_ref().map(|it| it.name.clone());
+                    if let Some(read) = read {
+                        write(&tx, read);
+                    }
+                    Ok(name)
+                }).await.unwrap();
+                assert_eq!(seen.as_deref(), (!is_deleted).then_some("Grace"));
+                assert_eq!(rounds.into_inner(), 2);
+            }
+        }
+    }
+
+    async fn an_inserted_entity_that_was_read_as_missing_starts_the_transaction_over(subject: Subject) {
+        type Write = fn(&Transaction, &Employee);
+        let table = with_department(&subject).await;
+        let writes: [Write; 3] = [
+            |tx, e| { tx.insert(e); },
+            |tx, e| { tx.upsert_replace(e); },
+            |tx, e| { tx.upsert_merge(e); },
+        ];
+        for write in writes {
+            let rounds = AtomicU32::new(0);
+            let is_ours = table.transaction("Sales", async |tx| {
+                if tx.get(Employee::key("Sales", "1")).await?.is_some() {
+                    return Ok(false);
+                }
+                if rounds.fetch_add(1, Ordering::Relaxed) == 0 {
+                    table.insert(&Employee::grace()).await?;
+                }
+                write(&tx, &Employee::ada());
+                Ok(true)
+            }).await.unwrap();
+            assert!(!is_ours);
+            assert_eq!(rounds.into_inner(), 1, "the second round reads the other client's entity");
+            assert_eq!(Employee::find(&table).await.unwrap().name, "Grace");
+            table.delete(("Sales", "1")).await.unwrap();
+        }
+    }
+
+    async fn an_entity_that_was_only_read_is_checked(subject: Subject) {
+        let table = with_department(&subject).await;
+        for id in ["1", "2"] {
+            table.insert(&Employee::new(id, "on call", 1)).await.unwrap();
+        }
+        // Each doctor leaves only if the other one stays: write skew would let both leave.
+        let leave = async |own: &str, other: &str| {
+            table.transaction("Sales", async |tx| {
+                let other = tx.get(Employee::key("Sales", other)).await?.expect("it was inserted");
+                let mut own = tx.get(Employee::key("Sales", own)).await?.expect("it was inserted");
+                if other.age == 1 {
+                    own.age = 0;
+                    tx.replace(own);
+                }
+                Ok(())
+            }).rounds(100).await
+        };
+        let (one, two) = tokio::join!(leave("1", "2"), leave("2", "1"));
+        one.and(two).unwrap();
+        let (one, two) = tokio::join!(table.get(Employee::key("Sales", "1")), table.get(Employee::key("Sales", "2")));
+        assert_eq!(one.unwrap().unwrap().age + two.unwrap().unwrap().age, 1);
+    }
+
+    async fn a_check_makes_a_version_and_changes_no_property(subject: Subject) {
+        let table = with_department(&subject).await;
+        let before = department(&table).await;
+        table.transaction("Sales", async |tx| {
+            tx.get(Department::key("Sales")).await?.ok_or(NoDepartment)?;
+            tx.insert(&Employee::ada());
+            Ok(())
+        }).await.unwrap();
+        let after = department(&table).await;
+        assert_eq!(*after, *before);
+        assert_ne!(after.etag(), before.etag());
+        // The properties that no struct here has, too.
+        let entity = table.get::<DynamicEntity>(("Sales", "department")).await.unwrap().unwrap();
+        assert_eq!(entity.properties().len(), 2);
+    }
+
+    async fn a_deleted_entity_that_was_only_read_starts_the_transaction_over(subject: Subject) {
+        let table = with_department(&subject).await;
+        let error = table.transaction("Sales", async |tx| {
+            tx.get(Department::key("Sales")).await?.ok_or(NoDepartment)?;
+            table.delete(Department::key("Sales")).await?;
+            tx.insert(&Employee::ada());
+            Ok(())
+        }).await.unwrap_err();
+        assert!(error.downcast_ref::<NoDepartment>().is_some(), "{error:?}");
+        assert!(Employee::find(&table).await.is_none());
+    }
+
+    async fn an_insert_that_was_not_read_is_the_callers_conflict(subject: Subject) {
+        let table = with_department(&subject).await;
+        table.insert(&Employee::grace()).await.unwrap();
+        let rounds = AtomicU32::new(0);
+        let error = table.transaction("Sales", async |tx| {
+            rounds.fetch_add(1, Ordering::Relaxed);
+            let mut d = tx.get(Department::key("Sales")).await?.ok_or(NoDepartment)?;
+            d.headcount += 1;
+            tx.replace(d).insert(&Employee::ada());
+            Ok(())
+        }).await.unwrap_err();
+        assert!(error.is_conflict(), "{error:?}");
+        assert_eq!((error.batch_index(), error.operation()), (Some(1), Some("insert entity")));
+        assert_eq!(error.key().unwrap().row_key().as_str(), "1");
+        assert_eq!((error.attempts(), rounds.into_inner()), (2, 1));
+        assert_eq!(department(&table).await.headcount, 0);
+    }
+
+    async fn a_stale_entity_from_outside_does_not_start_the_transaction_over(subject: Subject) {
+        let table = with_department(&subject).await;
+        let stale = department(&table).await;
+        write_department(&table).await;
+        for is_read in [false, true] {
+            let rounds = AtomicU32::new(0);
+            let error = table.transaction("Sales", async |tx| {
+                rounds.fetch_add(1, Ordering::Relaxed);
+                if is_read {
+                    tx.get(Department::key("Sales")).await?.ok_or(NoDepartment)?;
+                }
+                tx.replace(stale.clone());
+                Ok(())
+            }).await.unwrap_err();
+            assert!(error.is_precondition_failed(), "{error:?}");
+            assert_eq!(rounds.into_inner(), 1);
+        }
+    }
+
+    async fn the_last_conflict_is_the_error_after_all_rounds(subject: Subject) {
+        let table = with_department(&subject).await;
+        for is_written in [true, false] {
+            let error = table.transaction("Sales", async |tx| {
+                let d = tx.get(Department::key("Sales")).await?.ok_or(NoDepartment)?;
+                write_department(&table).await;
+                if is_written {
+                    tx.replace(d);
+                }
+                tx.upsert_merge(&Employee::ada());
+                Ok(())
+            }).rounds(3).await.unwrap_err();
+            assert!(error.is_precondition_failed(), "{error:?}");
+            assert_eq!(error.attempts(), 6, "a read and a batch in each round");
+            assert_eq!(error.key().unwrap().row_key().as_str(), "department");
+            let operation = if is_written { "replace entity" } else { "check entity" };
+            assert_eq!((error.operation(), error.batch_index()), (Some(operation), is_written.then_some(0)));
+        }
+        let none = table.transaction("Sales", async |_| Ok(())).rounds(0).await;
+        assert_eq!(none.unwrap_err().kind(), ErrorKind::Input);
+    }
+
+    async fn an_error_of_the_closure_writes_nothing(subject: Subject) {
+        let table = with_department(&subject).await;
+        let error = table.transaction("Sales", async |tx| {
+            tx.insert(&Employee::ada()).insert(&Employee::ada());
+            Err::<(), _>(NoDepartment.into())
+        }).await.unwrap_err();
+        assert_eq!((error.kind(), error.operation()), (ErrorKind::CalledOff, Some("transaction")));
+        assert_eq!(error.downcast_ref(), Some(&NoDepartment));
+
+        // An error of the client is returned as it is.
+        let missing = subject.service.table("Missing");
+        let error = table.transaction("Sales", async |tx| {
+            tx.insert(&Employee::ada());
+            missing.insert(&Employee::ada()).await?;
+            Ok(())
+        }).await.unwrap_err();
+        assert_eq!((error.kind(), error.operation()), (ErrorKind::Service, Some("insert entity")));
+        let error = missing.transaction("Sales", async |tx| {
+            tx.insert(&Employee::ada());
+            tx.get(Department::key("Sales")).await?;
+            Ok(())
+        }).await.unwrap_err();
+        assert_eq!(error.code().unwrap().as_str(), "TableNotFound");
+        assert_eq!((error.operation(), error.attempts()), (Some("transaction"), 1));
+        assert!(Employee::find(&table).await.is_none());
+    }
+
+    async fn an_entity_of_another_type_is_an_error_of_the_read(subject: Subject) {
+        let table = with_department(&subject).await;
+        let error = table.transaction("Sales", async |tx| {
+            tx.get::<Employee>(("Sales", "department")).await?;
+            Ok(())
+        }).await.unwrap_err();
+        assert_eq!(error.key().unwrap().row_key().as_str(), "department");
+        assert_eq!((error.kind(), error.attempts()), (ErrorKind::Data, 1), "{error:?}");
+    }
+
+    async fn a_second_read_returns_the_same_version_as_any_type(subject: Subject) {
+        let table = with_department(&subject).await;
+        let (first, second, missing) = table.transaction("Sales", async |tx| {
+            let first = tx.get(Department::key("Sales")).await?.ok_or(NoDepartment)?;
+            let missing = tx.get(Employee::key("Sales", "1")).await?.is_none();
+            write_department(&table).await;
+            table.insert(&Employee::ada()).await?;
+            let second = tx.get::<DynamicEntity>(("Sales", "department")).await?.ok_or(NoDepartment)?;
+            let still_missing = tx.get(Employee::key("Sales", "1")).await?.is_none();
+            Ok((first, second, (missing, still_missing)))
+        }).await.unwrap();
+        assert_eq!(first.etag(), second.etag());
+        assert_eq!(second.properties().read::<i32>("OnCall").unwrap(), 2);
+        assert_eq!(missing, (true, true));
+    }
+
+    async fn a_missing_entity_is_checked_by_its_insert_alone(subject: Subject) {
+        let table = with_department(&subject).await;
+        let rounds = AtomicU32::new(0);
+        table.transaction("Sales", async |tx| {
+            rounds.fetch_add(1, Ordering::Relaxed);
+            assert!(tx.get(Employee::key("Sales", "1")).await?.is_none());
+            table.insert(&Employee::ada()).await?;
+            tx.insert(&Employee::new("2", "Grace", 50));
+            Ok(())
+        }).await.unwrap();
+        // As the documentation says.
+        assert_eq!(rounds.into_inner(), 1);
+    }
+
+    async fn another_partition_is_refused_by_name(subject: Subject) {
+        let table = with_department(&subject).await;
+        let elsewhere = Employee { department: "Legal".into(), ..Employee::ada() };
+        let read = table.transaction("Sales", async |tx| {
+            tx.get(Employee::key("Legal", "1")).await?;
+            Ok(())
+        }).await.unwrap_err();
+        let written = table.transaction("Sales", async |tx| {
+            tx.upsert_merge(&Employee::ada()).insert(&elsewhere);
+            Ok(())
+        }).await.unwrap_err();
+        for (error, index) in [(read, None), (written, Some(1))] {
+            assert_eq!((error.kind(), error.batch_index()), (ErrorKind::Input, index), "{error:?}");
+            assert_eq!(error.key().unwrap().partition_key().as_str(), "Legal");
+            assert!(text(&error).contains(r#"not in the partition "Sales""#), "{error:?}");
+        }
+        let error = table.transaction("a/b", async |_| Ok(())).await.unwrap_err();
+        assert!(error.kind() == ErrorKind::Input && text(&error).contains("'/'"), "{error:?}");
+        assert!(Employee::find(&table).await.is_none());
+    }
+}
+
+#[tokio::test]
+async fn a_transaction_has_100_changes_and_checks() {
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
+    for id in 0..3 {
+        let read = Employee::new(&format!("read{id}"), "Ada", id);
+        table.insert(&read).await.unwrap();
+    }
+    let transaction = |written: usize| {
+        table.transaction("Sales", move |tx| async move {
+            for id in 0..3 {
+                let key = Employee::key("Sales", format!("read{id}"));
+                tx.get(key).await?.expect("it was inserted");
+            }
+            for id in 0..written {
+                tx.upsert_merge(&Employee::new(&format!("written{id}"), "Ada", 36));
+            }
+            Ok(())
+        })
+    };
+    for error in [
+        transaction(98).await.unwrap_err(),
+        transaction(97).exactly_once().await.unwrap_err(),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::Input, "{error:?}");
+        assert!(text(&error).contains("3 checks"), "{error:?}");
+    }
+    assert_eq!(faults.count(Op::Batch), 0);
+    transaction(97).await.unwrap();
+    transaction(96).exactly_once().await.unwrap();
+    assert_eq!(faults.count(Op::Batch), 2);
+    // Without a read as well.
+    let error = table.transaction("Sales", async |tx| {
+        for id in 0..101 {
+            tx.insert(&Employee::new(&format!("new{id}"), "Ada", 36));
+        }
+        Ok(())
+    });
+    let error = error.await.unwrap_err();
+    assert!(text(&error).contains("101"), "{error:?}");
+    assert_eq!(faults.count(Op::Batch), 2);
+}
+
+#[tokio::test]
+async fn a_transaction_has_four_mebibytes() {
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
+    let error = table.transaction("Sales", async |tx| {
+        for id in 0..70 {
+            tx.insert(&Employee {
+                email: Some("x".repeat(32_000)),
+                ..Employee::new(&id.to_string(), &"x".repeat(32_000), 36)
+            });
+        }
+        Ok(())
+    });
+    let error = error.await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Input, "{error:?}");
+    assert!(text(&error).contains("is larger than 4194304"), "{error:?}");
+    assert_eq!(faults.count(Op::Batch), 0);
+}
+
+#[tokio::test]
+async fn changes_that_contradict_a_read_are_refused() {
+    type Write = fn(&Transaction, &Stored<Employee>);
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
+    let ada = table.insert(&Employee::ada()).await.unwrap();
+    let cases: [(&str, Write, &str); 5] = [
+        (
+            "1",
+            |tx, ada| {
+                tx.insert(&**ada);
+            },
+            "replace or merge it",
+        ),
+        (
+            "2",
+            |tx, _| {
+                tx.delete(("Sales", "2"));
+            },
+            "insert it",
+        ),
+        (
+            "1",
+            |tx, ada| {
+                tx.delete_stored(ada).upsert_merge(&**ada);
+            },
+            "only once",
+        ),
+        (
+            "1",
+            |tx, ada| {
+                let mut moved = ada.clone();
+                moved.id = "3".into();
+                tx.replace(moved);
+            },
+            "row key changed",
+        ),
+        (
+            "1",
+            |tx, _| {
+                tx.delete(("Sales", "a#b"));
+            },
+            "'#'",
+        ),
+    ];
+    for (id, write, words) in cases {
+        // Whether the read comes before the change or after it.
+        for is_read_first in [true, false] {
+            let error = table.transaction("Sales", async |tx| {
+                if is_read_first {
+                    tx.get(Employee::key("Sales", id)).await?;
+                }
+                write(&tx, &ada);
+                tx.get(Employee::key("Sales", id)).await?;
+                Ok(())
+            });
+            let error = error.await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Input, "{error:?}");
+            assert!(text(&error).contains(words), "{error:?}: {words}");
+            assert!(error.batch_index().is_some(), "{error:?}");
+        }
+    }
+    assert_eq!(faults.count(Op::Batch), 0);
+}
+
+#[tokio::test]
+async fn a_transaction_without_changes_sends_no_batch() {
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
+    insert_department(&table).await;
+    let sent = faults.seen().len();
+    let headcount = table.transaction("Sales", async |tx| {
+        let d = tx
+            .get(Department::key("Sales"))
+            .await?
+            .ok_or(NoDepartment)?;
+        Ok(d.headcount)
+    });
+    assert_eq!(headcount.exactly_once().await.unwrap(), 0);
+    assert_eq!(faults.seen().len(), sent + 1);
+    assert_eq!(
+        table.transaction("Sales", async |_| Ok(1)).await.unwrap(),
+        1
+    );
+    assert_eq!(faults.seen().len(), sent + 1);
+}
+
+#[tokio::test]
+async fn joined_reads_send_one_request_for_each_entity() {
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
+    insert_department(&table).await;
+    table.insert(&Employee::ada()).await.unwrap();
+    let read = table.transaction("Sales", async |tx| {
+        let department = || tx.get(Department::key("Sales"));
+        let (one, two, ada) = tokio::try_join!(department(), department(), async {
+            tx.get(Employee::key("Sales", "1")).await
+        })?;
+        // A read whose future was dropped.
+        drop(tx.get(Employee::key("Sales", "2")));
+        assert_eq!(one, two);
+        Ok(one.is_some() && ada.is_some())
+    });
+    assert!(read.await.unwrap());
+    assert_eq!(faults.count(Op::Get), 2);
+}
+
+#[tokio::test]
+async fn a_handle_that_outlives_its_closure_is_of_no_use() {
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
+    let tx = table.transaction("Sales", async |tx| Ok(tx)).await.unwrap();
+    let error = tx.get(Employee::key("Sales", "1")).await.unwrap_err();
+    assert!(text(&error).contains("has returned"), "{error:?}");
+    tx.insert(&Employee::ada());
+    assert_eq!(faults.seen().len(), 1, "the creation of the table");
+}
+
+/// A web handler: its future is `Send`, borrows what it is given, and passes its own errors on.
+async fn hire(table: &TableClient, employee: &Employee, note: &str) -> Result<i32, ClosureError> {
+    let headcount = table
+        .transaction(Employee::partition(&employee.department), async |tx| {
+            let mut d = tx
+                .get(Department::key(&employee.department))
+                .await?
+                .ok_or(NoDepartment)?;
+            d.headcount += 1;
+            let headcount = d.headcount;
+            tx.replace(d).insert(&Employee {
+                email: Some(note.to_owned()),
+                ..employee.clone()
+            });
+            Ok(headcount)
+        })
+        .rounds(100)
+        .await?;
+    Ok(headcount)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transaction_that_borrows_can_be_spawned() {
+    let subject = Subject::in_process();
+    let table = with_department(&subject).await;
+    let tasks = (0..8).map(|id| {
+        let table = table.clone();
+        tokio::spawn(async move {
+            let employee = Employee::new(&id.to_string(), "Ada", id);
+            let note = format!("hired as number {id}");
+            hire(&table, &employee, &note).await
+        })
+    });
+    let mut counts = BTreeSet::new();
+    for task in futures::future::join_all(tasks).await {
+        counts.insert(task.unwrap().unwrap());
+    }
+    assert_eq!(counts, (1..=8).collect());
+    assert_eq!(department(&table).await.headcount, 8);
+}
+
+async fn promote(tx: Transaction) -> Result<i32, ClosureError> {
+    let mut ada = tx
+        .get(Employee::key("Sales", "1"))
+        .await?
+        .ok_or("she left")?;
+    ada.age += 1;
+    let age = ada.age;
+    tx.replace(ada);
+    Ok(age)
+}
+
+fn promotion(table: &TableClient) -> RunTransaction<'static, i32> {
+    table.transaction("Sales", promote)
+}
+
+#[tokio::test]
+async fn closures_of_every_form_are_accepted() {
+    let subject = Subject::in_process();
+    let table = with_department(&subject).await;
+    let ada = Employee::ada();
+    // A reference is moved, owned values are cloned for each round.
+    let employee = &ada;
+    table
+        .transaction("Sales", async move |tx| {
+            tx.upsert_merge(employee);
+            Ok(())
+        })
+        .await
+        .unwrap();
+    table
+        .transaction("Sales", |tx| {
+            let employee = employee.clone();
+            async move {
+                tx.upsert_merge(&employee);
+                Ok(())
+            }
+        })
+        .await
+        .unwrap();
+    // A function, and an action that borrows nothing.
+    assert_eq!(promotion(&table).await.unwrap(), 37);
+}
+
+#[tokio::test]
+async fn a_transaction_is_reported_as_one_operation() {
+    let server = TableServer::in_process();
+    let reports = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&reports);
+    let service = client_with(&server, |builder| {
+        builder.on_operation(move |report: &OperationReport| {
+            seen.lock().unwrap().push(report.clone());
+        })
+    });
+    let table = service.table("Tests");
+    table.create_table().await.unwrap();
+    insert_department(&table).await;
+    let rounds = AtomicU32::new(0);
+    reports.lock().unwrap().clear();
+    table
+        .transaction("Sales", async |tx| {
+            tx.get(Department::key("Sales"))
+                .await?
+                .ok_or(NoDepartment)?;
+            if rounds.fetch_add(1, Ordering::Relaxed) == 0 {
+                write_department(&table).await;
+            }
+            tx.insert(&Employee::ada());
+            Ok(())
+        })
+        .await
+        .unwrap();
+    let reports = reports.lock().unwrap();
+    let [of_patch, report] = &reports[..] else {
+        panic!("{reports:?}")
+    };
+    assert_ne!(of_patch.operation, "transaction");
+    assert_eq!(
+        (report.operation, report.table.as_deref()),
+        ("transaction", Some("Tests"))
+    );
+    assert_eq!((report.attempts, report.entities), (4, 2));
+    assert_eq!(report.error, None);
+}
