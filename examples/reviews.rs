@@ -107,10 +107,7 @@ async fn tour(table: &TableClient) -> Result<(), Box<dyn Error>> {
 
     println!("\n4. A key that has no such form:");
     match table.get(Review::key("Sales", 1_000_000, 2021)).await {
-        Err(error) => println!(
-            "   refused: {}",
-            error.source().map(ToString::to_string).unwrap_or_default()
-        ),
+        Err(error) => println!("   refused: {error}"),
         Ok(_) => return Err("six digits held a million".into()),
     }
     Ok(())

@@ -113,20 +113,20 @@ pub enum ImportError {
         found: Totals,
     },
     /// The table of a line cannot be created.
-    #[error("line {line}")]
+    #[error("line {line}: {error}")]
     CreateTable {
         /// The number of the line.
         line: u64,
         /// The error.
-        source: tablesdk::Error,
+        error: tablesdk::Error,
     },
     /// A line is malformed.
-    #[error("line {line}")]
+    #[error("line {line}: {error}")]
     Line {
         /// The number of the line, from 1.
         line: u64,
         /// The error.
-        source: LineError,
+        error: LineError,
     },
     /// The line is the first line of a file, and others are before it; or it comes where a first line must be.
     #[error("line {line}: a file begins with a line of its format, and has no other")]
@@ -135,12 +135,12 @@ pub enum ImportError {
         line: u64,
     },
     /// A line cannot be read.
-    #[error("line {line} cannot be read")]
+    #[error("line {line} cannot be read: {error}")]
     Read {
         /// The number of the line.
         line: u64,
         /// The error.
-        source: io::Error,
+        error: io::Error,
     },
     /// The file ends without its last line. All lines before are done.
     #[error("the file ends without its last line: it was truncated; all lines before are imported")]
@@ -234,7 +234,7 @@ impl<P: FnMut(u64, u64) + Send> Import<'_, P> {
     async fn create(&mut self, table: &str, line: u64) -> Result<(), ImportError> {
         if self.options.create_tables && self.known.insert(table.to_ascii_lowercase()) {
             let create = self.service.table(table).create_table().if_missing().await;
-            create.map_err(|source| ImportError::CreateTable { line, source })?;
+            create.map_err(|error| ImportError::CreateTable { line, error })?;
         }
         Ok(())
     }
@@ -338,10 +338,10 @@ impl<R: BufRead> Reader<R> {
         match read {
             Ok(0) => return Ok(None),
             Ok(_) => self.number = line,
-            Err(source) => return Err(ImportError::Read { line, source }),
+            Err(error) => return Err(ImportError::Read { line, error }),
         }
         let text = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
-        let read = Line::read(text).map_err(|source| ImportError::Line { line, source })?;
+        let read = Line::read(text).map_err(|error| ImportError::Line { line, error })?;
         if self.is_complete != (read == Line::Start) {
             return Err(ImportError::Order { line });
         }

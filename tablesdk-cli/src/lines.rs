@@ -220,8 +220,8 @@ pub enum LineError {
     #[error("the entity has a property twice")]
     Duplicate,
     /// The entity is not a JSON object of properties.
-    #[error("the entity is malformed")]
-    Entity(#[source] JsonError),
+    #[error("the entity is malformed: {0}")]
+    Entity(JsonError),
     /// The members of the line do not belong together.
     #[error("the line is neither a table nor an entity, nor the first or last line of an export")]
     Form,
@@ -229,17 +229,17 @@ pub enum LineError {
     #[error("the format of the file is not {FORMAT:?}")]
     Format,
     /// The line is not a JSON object, or it has an unknown member.
-    #[error("the line is not a JSON object with the members of a line")]
-    Json(#[source] serde_json::Error),
+    #[error("the line is not a JSON object with the members of a line: {0}")]
+    Json(serde_json::Error),
     /// The entity has no partition key or no row key.
     #[error("the entity has no {0}")]
     NoKey(&'static str),
     /// A property is malformed.
-    #[error("the entity is malformed")]
-    Property(#[source] PropertyError),
+    #[error("the entity is malformed: {0}")]
+    Property(PropertyError),
     /// The name of the table breaks a rule of the service.
-    #[error("the name of the table is not valid")]
-    Table(#[source] TableNameError),
+    #[error("the name of the table is not valid: {0}")]
+    Table(TableNameError),
     /// The line is longer than [`MAX_LINE_BYTES`].
     #[error("the line is longer than {MAX_LINE_BYTES} bytes")]
     TooLong,

@@ -56,7 +56,7 @@ impl Failure {
             partition_key: key.map(|key| key.partition_key().as_str().to_owned()),
             row_key: key.map(|key| key.row_key().as_str().to_owned()),
             outcome_unknown: failure.is_outcome_unknown(),
-            error: with_causes(failure.error()),
+            error: failure.error().to_string(),
         }
     }
 }

@@ -108,7 +108,7 @@ impl fmt::Display for TransportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.delivery {
             Delivery::NotSent => "the request could not be sent",
-            Delivery::MaybeSent => "the request was sent, but no answer came back",
+            Delivery::MaybeSent => "the request was sent, and no response arrived",
         })
     }
 }

@@ -64,6 +64,8 @@ pub struct Batch<'e> {
     table: Table,
     partition: Result<PartitionKey, Error>,
     items: Vec<Item<'e>>,
+    /// The number of changes, with those after the first error.
+    added: usize,
     /// The first error of a change.
     refused_change: Option<Error>,
     exactly_once: Option<KeepMarker>,
@@ -84,6 +86,7 @@ impl<'e> Batch<'e> {
             partition: table.checked_name(OPERATION).and(partition),
             table,
             items: Vec::new(),
+            added: 0,
             refused_change: None,
             exactly_once: None,
         }
@@ -189,6 +192,12 @@ impl<'e> Batch<'e> {
     }
 
     async fn run(self) -> Result<BatchResult, Error> {
+        let size = self.added;
+        let result = self.carried_out().await;
+        result.map_err(|error| error.with_batch_size(size))
+    }
+
+    async fn carried_out(self) -> Result<BatchResult, Error> {
         let (table, exactly_once) = (self.table.clone(), self.exactly_once);
         let items = self.into_items()?;
         let count = items.len();
@@ -227,7 +236,9 @@ impl<'e> Batch<'e> {
 
     /// The changes, unless the partition or one of them is refused.
     pub(super) fn into_changes(self) -> Result<Vec<EntityChange>, Error> {
-        let items = self.into_items()?;
+        let size = self.added;
+        let items = self.into_items();
+        let items = items.map_err(|error| error.with_batch_size(size))?;
         Ok(items.into_iter().map(|item| item.change).collect())
     }
 
@@ -262,6 +273,7 @@ impl<'e> Batch<'e> {
         entity: Result<EncodedEntity, Error>,
         written: Option<Written<'e>>,
     ) {
+        self.added += 1;
         let (Ok(partition), None) = (&self.partition, &self.refused_change) else {
             return;
         };

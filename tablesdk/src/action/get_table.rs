@@ -35,4 +35,4 @@ pub(crate) async fn table_exists(table: Table) -> Result<bool, Error> {
     }
 }
 
-const OPERATION: &str = "get table";
+const OPERATION: &str = "table_exists";

@@ -46,7 +46,10 @@ impl<E: WritableEntity> InsertEntity<E> {
             table,
             entity,
             exactly_once: None,
-            run: |action| Box::pin(action.run()),
+            run: |action| {
+                let handle = action.table.pipeline.clone();
+                Box::pin(handle.located(action.run()))
+            },
         }
     }
 
@@ -98,8 +101,8 @@ async fn fetch_back<E: TableEntity>(
     let read = read.and_then(|(content, header)| stored::<E>(&content, header));
     let why = match read {
         Ok(stored) if stored.etag() == etag => return Ok(stored),
-        Ok(_) => "it was written again since".into(),
-        Err(error) => error.into(),
+        Ok(_) => "it was written again since".to_owned(),
+        Err(error) => error.why(),
     };
     Err(Error::response(Unshown {
         etag: etag.clone(),
@@ -116,11 +119,10 @@ struct Unreadable {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("the entity was stored with the ETag {etag}, and cannot be returned")]
+#[error("the entity was stored with the ETag {etag}, and cannot be returned: {why}")]
 struct Unshown {
     etag: ETag,
-    #[source]
-    why: Cause,
+    why: String,
 }
 
 impl<E> IntoFuture for InsertEntity<E> {

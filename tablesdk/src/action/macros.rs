@@ -9,8 +9,7 @@ macro_rules! action {
 
             fn into_future(self) -> Self::IntoFuture {
                 let handle = self.$($handle).+.clone();
-                let running = self.run();
-                Box::pin(async move { running.await.map_err(|error| handle.locate(error)) })
+                Box::pin(handle.located(self.run()))
             }
         }
 

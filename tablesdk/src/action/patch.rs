@@ -121,12 +121,8 @@ enum PatchProblem {
     Nothing,
     #[error("`Timestamp` is set by the service alone")]
     Timestamp,
-    #[error("property `{name}`")]
-    Value {
-        name: String,
-        #[source]
-        error: ValueError,
-    },
+    #[error("property {name:?}: {error}")]
+    Value { name: String, error: ValueError },
 }
 
-const OPERATION: &str = "merge entity";
+const OPERATION: &str = "patch entity";

@@ -1,6 +1,5 @@
 //! `query`: Query Entities.
 
-use std::error::Error as _;
 use std::fmt;
 use std::future::ready;
 use std::marker::PhantomData;
@@ -352,7 +351,12 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     /// The errors that running the query reports before anything is sent. A [scan](AccessClass::Scan) is not an error here, even
     /// where the client denies scans.
     pub fn explain(&self) -> Result<Explanation, Error> {
-        let refuse = |error: &Error| refused(OPERATION, causes(error));
+        let explained = self.explained();
+        explained.map_err(|error| self.table.pipeline.locate(error))
+    }
+
+    fn explained(&self) -> Result<Explanation, Error> {
+        let refuse = |error: &Error| refused(OPERATION, error.why());
         let filter = self.conditions.tree().map_err(refuse)?;
         let request = self.request(filter)?;
         let endpoint = self.table.endpoint();
@@ -610,17 +614,6 @@ impl<E, S> fmt::Debug for QueryEntities<E, S> {
         };
         shown.field("pages", &self.pages).finish_non_exhaustive()
     }
-}
-
-/// The causes of an error as one string.
-fn causes(error: &Error) -> String {
-    let mut causes = Vec::new();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        causes.push(cause.to_string());
-        next = cause.source();
-    }
-    causes.join(": ")
 }
 
 fn partition_is<E>(partition: impl PartitionOf<E>) -> Result<Tree, Error> {

@@ -63,7 +63,7 @@ impl QueryTables {
     /// [`collect`](Self::collect).
     pub fn stream(self) -> EntityStream<String> {
         if let Err(error) = self.check() {
-            return EntityStream::failed(error);
+            return EntityStream::failed(self.pipeline.locate(error));
         }
         let pages = self.pages;
         let query = Arc::new((self, Scan::new()));
@@ -114,6 +114,11 @@ impl QueryTables {
     ///
     /// [`ErrorKind::Input`](crate::ErrorKind::Input) for the token of another query, and those of the service.
     pub async fn page(self, token: Option<PageToken>) -> Result<Page<String>, Error> {
+        let pipeline = self.pipeline.clone();
+        pipeline.located(Box::pin(self.page_at(token))).await
+    }
+
+    async fn page_at(self, token: Option<PageToken>) -> Result<Page<String>, Error> {
         self.check()?;
         let query = fingerprint([TABLES, &self.prefix]);
         let next = token

@@ -40,5 +40,5 @@ pub(crate) async fn set_access_policy(
     table.write(SET, &request, resolve).await
 }
 
-const GET: &str = "get table access policy";
-const SET: &str = "set table access policy";
+const GET: &str = "get access policy";
+const SET: &str = "set access policy";

@@ -293,7 +293,7 @@ impl fmt::Display for NoToken {
 
 impl StdError for NoToken {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.0.source()
+        Some(self.0.as_ref())
     }
 }
 

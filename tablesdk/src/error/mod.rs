@@ -12,8 +12,10 @@ use crate::entity::EntityError;
 
 mod current_state;
 mod fake;
+mod message;
 
 pub use current_state::{CurrentEntity, CurrentState};
+pub(crate) use message::{find_cause, push_causes};
 
 /// The error of a closure that you give to [`modify`](crate::TableClient::modify) or
 /// [`resolve`](crate::action::QueryEntities::resolve): any error.
@@ -56,10 +58,13 @@ struct Inner {
     current: Option<CurrentState>,
     batch_index: Option<usize>,
     next_page: Option<String>,
+    batch_size: Option<usize>,
 }
 
 #[derive(Debug)]
 enum Source {
+    /// The error of a credential.
+    Credential(Box<dyn StdError + Send + Sync>),
     /// The status of a response that is not the service's.
     Foreign(StatusCode),
     Message(String),
@@ -157,7 +162,7 @@ impl Error {
     }
 
     pub(crate) fn credential(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        Self::new(ErrorKind::Credential, Source::Other(source.into()))
+        Self::new(ErrorKind::Credential, Source::Credential(source.into()))
     }
 
     /// A response of the service.
@@ -215,6 +220,12 @@ impl Error {
         self
     }
 
+    /// Adds the number of changes of the batch to the error of one of them.
+    pub(crate) fn with_batch_size(mut self, size: usize) -> Self {
+        self.0.batch_size = Some(size);
+        self
+    }
+
     /// The error of one change of a batch.
     pub(crate) fn for_change(mut self, operation: &'static str) -> Self {
         self.0.operation = Some(operation);
@@ -265,6 +276,7 @@ impl Error {
             current: None,
             batch_index: None,
             next_page: None,
+            batch_size: None,
         }))
     }
 
@@ -299,7 +311,8 @@ impl Error {
         self
     }
 
-    /// The change of a batch that the error is about, counted from 0.
+    /// The index of the change of a batch that the error is about, as in a slice: counted from 0. The message of the error counts
+    /// from 1: `change 2 of 5` has the index 1.
     pub fn batch_index(&self) -> Option<usize> {
         self.0.batch_index
     }
@@ -428,14 +441,7 @@ impl Error {
     /// # }
     /// ```
     pub fn downcast_ref<T: StdError + 'static>(&self) -> Option<&T> {
-        let mut cause = self.source();
-        while let Some(error) = cause {
-            if let Some(found) = error.downcast_ref() {
-                return Some(found);
-            }
-            cause = error.source();
-        }
-        None
+        find_cause(self.cause()?)
     }
 
     /// The service may or may not have carried out the write.
@@ -446,6 +452,7 @@ impl Error {
     /// The error in one word, for metrics that count errors by type.
     pub(crate) fn type_name(&self) -> String {
         match &self.0.source {
+            Source::Credential(_) => "credential",
             Source::Foreign(status) => status.as_str(),
             Source::Service(error) => error.code().as_str(),
             Source::Timeout(_) => "timeout",
@@ -453,11 +460,11 @@ impl Error {
             Source::Message(_) | Source::Other(_) => match self.kind() {
                 ErrorKind::CalledOff => "called_off",
                 ErrorKind::Configuration => "configuration",
-                ErrorKind::Credential => "credential",
                 ErrorKind::Data => "data",
                 ErrorKind::Input => "input",
                 ErrorKind::NotUnique => "not_unique",
-                ErrorKind::OutcomeUnknown
+                ErrorKind::Credential
+                | ErrorKind::OutcomeUnknown
                 | ErrorKind::Response
                 | ErrorKind::Service
                 | ErrorKind::Transport => "response",
@@ -474,12 +481,13 @@ impl Error {
             Source::Service(_) => return None,
             Source::Foreign(_) => "the response is not from the table service".to_owned(),
             Source::Timeout(message) => message.clone(),
-            Source::Transport(error) => WithCauses(error).to_string(),
-            Source::Message(_) | Source::Other(_) => match self.kind() {
-                ErrorKind::Credential => "the credential gave no token",
-                _ => "the response cannot be read",
+            Source::Transport(error) => {
+                let mut causes = String::new();
+                push_causes(&mut causes, error);
+                causes
             }
-            .to_owned(),
+            Source::Credential(_) => "the credential gave no token".to_owned(),
+            Source::Message(_) | Source::Other(_) => "the response cannot be read".to_owned(),
         })
     }
 
@@ -493,113 +501,20 @@ impl Error {
         self.has_status(status) && self.service_error().is_some()
     }
 
+    /// What the message was made of.
+    fn cause(&self) -> Option<&(dyn StdError + 'static)> {
+        match &self.0.source {
+            Source::Credential(error) | Source::Other(error) => Some(error.as_ref()),
+            Source::Service(error) => Some(error),
+            Source::Transport(error) => Some(error),
+            Source::Foreign(_) | Source::Message(_) | Source::Timeout(_) => None,
+        }
+    }
+
     fn service_error(&self) -> Option<&ServiceError> {
         match &self.0.source {
             Source::Service(error) => Some(error),
             _ => None,
-        }
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner {
-            kind,
-            operation,
-            key,
-            request_id,
-            source,
-            attempts,
-            current,
-            batch_index,
-            ..
-        } = &*self.0;
-        if let Some(index) = batch_index {
-            write!(f, "change {index} of the batch: ")?;
-        }
-        if let Some(operation) = operation {
-            f.write_str(operation)?;
-            if let Some(key) = key {
-                write!(f, " {key}")?;
-            }
-            f.write_str(": ")?;
-        }
-        if *kind == ErrorKind::OutcomeUnknown {
-            f.write_str("may have been carried out or not")?;
-            if let Some(current) = current {
-                write!(f, " ({current})")?;
-            }
-            f.write_str(": ")?;
-        }
-        match source {
-            Source::Message(message) | Source::Timeout(message) => f.write_str(message)?,
-            Source::Foreign(status) => {
-                write!(
-                    f,
-                    "{status}, in a response that is not from the table service"
-                )?;
-            }
-            // The message of the service has no further cause.
-            Source::Service(error) => fmt::Display::fmt(error, f)?,
-            Source::Transport(_) => f.write_str("no response from the service")?,
-            Source::Other(_) => f.write_str(match kind {
-                ErrorKind::CalledOff => "the closure returned an error",
-                ErrorKind::Configuration => "the client cannot be built",
-                ErrorKind::Credential => "the credential gave no token",
-                ErrorKind::Data => "the entity does not fit the type",
-                ErrorKind::NotUnique => "the result is not unique",
-                ErrorKind::OutcomeUnknown | ErrorKind::Response | ErrorKind::Transport => {
-                    "the response cannot be read"
-                }
-                _ => "rejected before anything was sent",
-            })?,
-        }
-        if let Some(id) = request_id {
-            write!(f, " (request id {id})")?;
-        }
-        if *attempts > 1 {
-            write!(f, " after {attempts} attempts")?;
-        }
-        Ok(())
-    }
-}
-
-/// The message with its causes: what `unwrap` and a failing test print.
-impl fmt::Debug for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_with_causes(self, f)
-    }
-}
-
-#[cfg(feature = "tracing")]
-struct WithCauses<'a>(&'a dyn StdError);
-
-#[cfg(feature = "tracing")]
-impl fmt::Display for WithCauses<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_with_causes(self.0, f)
-    }
-}
-
-/// Writes an error with its causes.
-pub(crate) fn write_with_causes(error: &dyn StdError, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    write!(f, "{error}")?;
-    let mut source = error.source();
-    while let Some(cause) = source {
-        write!(f, ": {cause}")?;
-        source = cause.source();
-    }
-    Ok(())
-}
-
-impl StdError for Error {
-    fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        match &self.0.source {
-            Source::Foreign(_) | Source::Message(_) | Source::Service(_) | Source::Timeout(_) => {
-                None
-            }
-            Source::Transport(error) => Some(error),
-            Source::Other(error) => Some(error.as_ref()),
         }
     }
 }

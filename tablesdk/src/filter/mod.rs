@@ -123,22 +123,16 @@ pub(crate) enum FilterError {
         property: String,
         reason: &'static str,
     },
-    #[error("the filter compares {property:?} with a literal that cannot be stored")]
-    Literal {
-        property: String,
-        #[source]
-        error: ValueError,
-    },
-    #[error("the filter compares {name:?}, which is not the name of a property")]
+    #[error("the filter compares {property:?} with a literal that cannot be stored: {error}")]
+    Literal { property: String, error: ValueError },
+    #[error("the filter compares {name:?}, which is not the name of a property: {problem}")]
     Name {
         name: String,
-        #[source]
         problem: PropertyNameProblem,
     },
-    #[error("the OData filter {text:?} cannot be read")]
+    #[error("the OData filter {text:?} cannot be read: {error}")]
     OData {
         text: String,
-        #[source]
         error: ParseFilterError,
     },
 }

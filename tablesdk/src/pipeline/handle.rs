@@ -47,6 +47,14 @@ impl PipelineHandle {
         error.with_place(&self.endpoint, self.table.as_ref())
     }
 
+    /// Runs an action. Its error says where, even if the action sent nothing.
+    pub(crate) async fn located<T>(
+        self,
+        action: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        action.await.map_err(|error| self.locate(error))
+    }
+
     pub(super) fn policy(&self) -> &RetryPolicy {
         self.retry.as_ref().unwrap_or(&self.pipeline.retry)
     }

@@ -1,6 +1,9 @@
 //! HTTP by `reqwest`: the only file that names it.
 
+use std::error::Error as StdError;
+use std::fmt;
 use std::io;
+use std::iter;
 use std::panic::resume_unwind;
 use std::time::Duration;
 
@@ -216,14 +219,40 @@ fn failure(error: reqwest::Error) -> TransportError {
     }
 }
 
-// The URL may hold a shared access signature, and is in the error of the operation anyway.
+// The URL may hold a shared access signature, and the endpoint is in the error of the operation anyway.
 fn not_sent(error: reqwest::Error) -> TransportError {
-    TransportError::not_sent(error.without_url())
+    TransportError::not_sent(Reason(error.without_url()))
 }
 
 fn maybe_sent(error: reqwest::Error) -> TransportError {
-    TransportError::maybe_sent(error.without_url())
+    TransportError::maybe_sent(Reason(error.without_url()))
 }
 
+/// The reason of a failure. The outer levels of reqwest and of its HTTP client only say in which phase of a request it occurred.
+#[derive(Debug)]
+struct Reason(reqwest::Error);
+
+impl Reason {
+    fn get(&self) -> &(dyn StdError + 'static) {
+        let outermost: &(dyn StdError + 'static) = &self.0;
+        let causes = iter::successors(Some(outermost), |error| (*error).source());
+        causes.take(PHASES + 1).last().unwrap_or(outermost)
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self.get(), f)
+    }
+}
+
+impl StdError for Reason {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.get().source()
+    }
+}
+
+/// The errors of reqwest and of its HTTP client around the reason.
+const PHASES: usize = 2;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const RESPONSE_BODY_BYTES_MAX: usize = 64 * 1024 * 1024;

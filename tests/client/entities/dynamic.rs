@@ -60,7 +60,6 @@ on_both_transports! {
         assert_eq!((found[0].partition_key(), found[0].key().row_key().as_str()), ("p", "r"));
         let error = table.query::<DynamicEntity>().filter(|e| e.property("a eq 1 or b").eq(1)).collect().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Input);
-        assert!(error.to_string().contains("rejected before anything was sent"), "{error}");
         assert!(format!("{error:?}").contains("which is not the name of a property"), "{error:?}");
     }
 

@@ -1,7 +1,5 @@
 //! Keys that are composed of several fields: the stored key, the values that are read back, and the entities of a range.
 
-use std::error::Error as _;
-
 use tablesdk::{DynamicEntity, TableEntity, WritableEntity};
 
 use crate::on_both_transports;
@@ -18,9 +16,16 @@ struct Worker {
     salary: f64,
 }
 
-/// What lies behind the error.
+/// The message behind the operation and its place.
 fn cause(error: &tablesdk::Error) -> String {
-    error.source().map(ToString::to_string).unwrap_or_default()
+    let text = error.to_string();
+    let table = error.table().expect(&text);
+    let endpoint = error.endpoint().expect("an endpoint").as_str();
+    let place = endpoint.trim_start_matches("http://");
+    let head = format!(" in {table:?} at {place}");
+    let (_, reason) = text.split_once(&head).expect("the place");
+    let key = error.key().map(|key| format!(" {key}")).unwrap_or_default();
+    reason.trim_start_matches(&format!("{key}: ")).to_owned()
 }
 
 fn worker(department: &str, id: u32) -> Worker {

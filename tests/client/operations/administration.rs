@@ -118,7 +118,7 @@ async fn invalid_policies_and_properties_are_not_sent() {
     ] {
         let error = table.set_access_policy(policies).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Input);
-        assert_eq!(error.operation(), Some("set table access policy"));
+        assert_eq!(error.operation(), Some("set access policy"));
         assert!(format!("{error:?}").contains(words), "{error:?}");
     }
     let rule = || CorsRule::new("*").allow_method("GET");

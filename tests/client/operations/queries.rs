@@ -85,8 +85,12 @@ on_both_transports! {
         let error = table.get(Employee::key("Sales", "001")).await.unwrap_err();
         assert_eq!(error.kind(), tablesdk::ErrorKind::Data);
         assert_eq!(
-            format!("{error:?}"),
-            "get entity (\"Sales\", \"001\"): the entity does not fit the type: property \"Age\": expected Edm.Int32, found Edm.String"
+            error.to_string(),
+            format!(
+                "get entity in {:?} at {} (\"Sales\", \"001\"): property \"Age\": expected Edm.Int32, found Edm.String",
+                table.name(),
+                subject.service.endpoint().as_str().split_once("://").unwrap().1,
+            )
         );
         table.upsert_replace(&Employee::new("001", "x", 1)).await.unwrap();
         let error = table.query::<Other>().select(|e| e.age).collect().await.unwrap_err();

@@ -276,7 +276,7 @@ async fn a_pause_beyond_the_deadline_ends_the_operation_at_once() {
     let error = table.insert(&Employee::ada()).await.unwrap_err();
     assert!(error.is_throttled() && error.attempts() == 1, "{error:?}");
     assert_eq!(start.elapsed(), Duration::ZERO);
-    let text = "insert entity (\"Sales\", \"1\"): 503 ServerBusy: Made up. (request id id-1)";
+    let text = "insert entity in \"Tests\" at in-process.invalid/devstoreaccount1 (\"Sales\", \"1\"): 503 ServerBusy: Made up. (request id id-1)";
     assert_eq!(error.to_string(), text);
 }
 

@@ -11,12 +11,18 @@ pub enum JsonError {
     /// Two members give the type of one property.
     #[error("a property has two type annotations")]
     AnnotatedTwice,
-    /// Not JSON, or not of the form of the payload. The source says where.
-    #[error("malformed JSON")]
-    Malformed(#[from] serde_json::Error),
+    /// Not JSON, or not of the form of the payload.
+    #[error("malformed JSON: {0}")]
+    Malformed(serde_json::Error),
     /// Many times more members than an entity can have.
     #[error("more members than any entity has")]
     TooManyMembers,
+}
+
+impl From<serde_json::Error> for JsonError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Malformed(error)
+    }
 }
 
 /// A property whose value cannot be read.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tablesdk_protocol::EntityKey;
 
 use super::send::BatchOutcome;
-use crate::error::{Error, write_with_causes};
+use crate::error::{Error, find_cause, push_causes};
 
 /// The progress of a bulk run. Every count is a number of entities.
 ///
@@ -142,8 +142,13 @@ impl BulkFailure {
 
 impl fmt::Display for BulkFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "entity {}", self.index)?;
-        if let Some(key) = &self.key {
+        write!(f, "entity at index {}", self.index)?;
+        // The error of a batch may name another entity than this one, and then both matter.
+        if let Some(key) = self
+            .key
+            .as_ref()
+            .filter(|key| self.error.key() != Some(key))
+        {
             write!(f, " {key}")?;
         }
         write!(f, ": {}", self.error)
@@ -196,11 +201,23 @@ impl BulkError {
     }
 
     /// The error that ended the run: of the table, of the credential, of the last entity that failed, or of the input if the input
-    /// was a query. `None` for other inputs: the error of the input is the source of this error.
+    /// was a query. `None` for other inputs: [`downcast_ref`](Self::downcast_ref) returns the error of the input.
     pub fn error(&self) -> Option<&Error> {
         match &self.0.cause {
             Cause::Error(error) | Cause::Failures(error) => Some(error),
             Cause::Source(error) => error.downcast_ref(),
+        }
+    }
+
+    /// The first cause that is a `T`, such as the error of the input.
+    pub fn downcast_ref<T: StdError + 'static>(&self) -> Option<&T> {
+        find_cause(self.cause())
+    }
+
+    fn cause(&self) -> &(dyn StdError + 'static) {
+        match &self.0.cause {
+            Cause::Error(error) | Cause::Failures(error) => error.as_ref(),
+            Cause::Source(error) => error.as_ref(),
         }
     }
 }
@@ -215,25 +232,24 @@ impl fmt::Display for BulkError {
             Cause::Failures(_) => f.write_str("too many entities of the bulk run failed")?,
             Cause::Source(_) => f.write_str("the input of the bulk run failed")?,
         }
-        write!(f, ", with {written} entities written and {failed} failed")
+        let mut cause = String::new();
+        push_causes(&mut cause, self.cause());
+        write!(
+            f,
+            ", with {written} entities written and {failed} failed: {cause}"
+        )
     }
 }
 
-/// The message with its causes: what `unwrap` and a failing test print.
+/// As `{}`: it is what `unwrap` and a failing test print.
 impl fmt::Debug for BulkError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_with_causes(self, f)
+        fmt::Display::fmt(self, f)
     }
 }
 
-impl StdError for BulkError {
-    fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        match &self.0.cause {
-            Cause::Error(error) | Cause::Failures(error) => Some(error.as_ref()),
-            Cause::Source(error) => Some(error.as_ref()),
-        }
-    }
-}
+/// Without a source: the message contains the cause, as that of an [`Error`] does.
+impl StdError for BulkError {}
 
 /// The result of one entity of the input.
 #[derive(Clone, Copy)]

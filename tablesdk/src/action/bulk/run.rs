@@ -57,7 +57,8 @@ impl<'a> BulkRun<'a> {
 
     /// Rejects a name or an option with which no run is possible.
     pub(super) fn check(&self) -> Result<(), BulkError> {
-        let rejected = |problem: String| Error::input(problem).with_operation(OPERATION);
+        let locate = |error: Error| self.table.pipeline.locate(error);
+        let rejected = |problem: String| locate(Error::input(problem).with_operation(OPERATION));
         let error = match self {
             Self { concurrency: 0, .. } => rejected("the concurrency must not be 0".to_owned()),
             Self { buffer: 0, .. } => rejected("the buffer must not be 0".to_owned()),
@@ -66,7 +67,7 @@ impl<'a> BulkRun<'a> {
             ),
             Self { table, .. } => match table.checked_name(OPERATION) {
                 Ok(_) => return Ok(()),
-                Err(error) => error,
+                Err(error) => locate(error),
             },
         };
         let report = ReportBuilder::new(self.first).finish(self.first);
@@ -132,7 +133,7 @@ impl<'a> BulkRun<'a> {
                         Err(error) => report.failed(BulkFailure {
                             index: next,
                             key: error.key().cloned(),
-                            error: Arc::new(error),
+                            error: Arc::new(self.table.pipeline.locate(error)),
                             is_rejected: true,
                         }),
                     }

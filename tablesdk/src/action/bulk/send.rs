@@ -27,8 +27,8 @@ impl Verb {
         match self {
             Self::Delete => "delete entity",
             Self::Insert => "insert entity",
-            Self::Upsert(Mode::Merge) => "insert or merge entity",
-            Self::Upsert(Mode::Replace) => "insert or replace entity",
+            Self::Upsert(Mode::Merge) => "upsert_merge entity",
+            Self::Upsert(Mode::Replace) => "upsert_replace entity",
         }
     }
 }

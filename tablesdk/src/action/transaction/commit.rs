@@ -154,6 +154,7 @@ impl Commit {
             return as_a_whole(error);
         };
         let (change, error) = if index < self.of_closure {
+            let error = error.with_batch_size(self.of_closure);
             (change, error.for_change(change.operation))
         } else if error.is_ambiguous() {
             // What is stored of a check shows nothing: it writes no property.

@@ -26,15 +26,17 @@ pub(in crate::action) enum ChangeKind {
 }
 
 impl ChangeKind {
-    /// The operation that carries it out alone.
+    /// The operation that carries it out alone, by the name of the client's method.
     pub(in crate::action) const fn operation(&self) -> &'static str {
         match self {
             Self::Delete(_) => "delete entity",
             Self::Insert => "insert entity",
-            Self::Update(Mode::Merge, Some(_)) => "merge entity",
-            Self::Update(Mode::Merge, None) => "insert or merge entity",
-            Self::Update(Mode::Replace, Some(_)) => "replace entity",
-            Self::Update(Mode::Replace, None) => "insert or replace entity",
+            Self::Update(Mode::Merge, None) => "upsert_merge entity",
+            Self::Update(Mode::Merge, Some(IfMatch::Any)) => "merge_unconditional entity",
+            Self::Update(Mode::Merge, Some(IfMatch::ETag(_))) => "merge entity",
+            Self::Update(Mode::Replace, None) => "upsert_replace entity",
+            Self::Update(Mode::Replace, Some(IfMatch::Any)) => "replace_unconditional entity",
+            Self::Update(Mode::Replace, Some(IfMatch::ETag(_))) => "replace entity",
         }
     }
 }

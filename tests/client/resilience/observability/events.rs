@@ -155,7 +155,7 @@ async fn a_retry_names_what_failed_in_place_of_the_service() {
         of(1, "the request could not be sent: connection refused", ""),
         of(
             2,
-            "the request was sent, but no answer came back: the connection was reset",
+            "the request was sent, and no response arrived: the connection was reset",
             "",
         ),
         of(3, "no response within 30s", ""),

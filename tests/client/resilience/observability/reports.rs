@@ -105,7 +105,7 @@ async fn a_report_agrees_with_the_result_of_the_caller() {
     let lost = || (0..5).map(|_| Fault::CarryOutAndAnswer(refusal(500, "InternalError")));
     faults.plan(Op::Update, lost());
     table.upsert_replace(&ada).await.unwrap();
-    reports("insert or replace entity", 1, 6, None);
+    reports("upsert_replace entity", 1, 6, None);
     faults.plan(Op::Delete, lost());
     assert!(table.delete(key()).await.unwrap());
     reports("delete entity", 1, 6, None);
@@ -130,9 +130,9 @@ async fn a_report_agrees_with_the_result_of_the_caller() {
 
     // Operations on the table.
     assert!(table.table_exists().await.unwrap());
-    reports("get table", 0, 1, None);
+    reports("table_exists", 0, 1, None);
     table.access_policy().await.unwrap();
-    reports("get table access policy", 0, 1, None);
+    reports("get access policy", 0, 1, None);
     table.sweep_markers("Sales").await.unwrap();
     reports("sweep markers", 0, 1, None);
     assert!(!table.create_table().if_missing().await.unwrap());

@@ -32,6 +32,8 @@ async fn suite<T: Transport + 'static>(service: &TableServiceClient, faults: &Fa
     let _ = table.upsert_replace(&ada).await;
     let _ = table.upsert_merge(&ada).await;
     let _ = table.patch(key()).set(|e| e.age, 37).await;
+    let _ = table.merge_unconditional(&ada).await;
+    let _ = table.replace_unconditional(&ada).await;
     if let Ok(Some(mut stored)) = table.get(key()).tracked().await {
         stored.age += 1;
         let _ = table.merge(&mut stored).changed_only().await;
@@ -74,27 +76,30 @@ async fn suite<T: Transport + 'static>(service: &TableServiceClient, faults: &Fa
 }
 
 /// Every operation that the client has, by its name.
-const OPERATIONS: [&str; 20] = [
+const OPERATIONS: [&str; 23] = [
     "batch",
     "create table",
     "delete entity",
     "delete table",
+    "get access policy",
     "get entity",
     "get service properties",
     "get service stats",
-    "get table",
-    "get table access policy",
     "insert entity",
-    "insert or merge entity",
-    "insert or replace entity",
     "merge entity",
+    "merge_unconditional entity",
     "modify entity",
+    "patch entity",
     "query entities",
     "query tables",
     "replace entity",
+    "replace_unconditional entity",
+    "set access policy",
     "set service properties",
-    "set table access policy",
     "sweep markers",
+    "table_exists",
+    "upsert_merge entity",
+    "upsert_replace entity",
 ];
 
 /// The signatures and tokens of all requests.
