@@ -65,7 +65,7 @@ fn endpoint() -> Endpoint {
 
 fn received(method: Method, resource: ResourcePath, options: QueryOptions) -> ReceivedRequest {
     ReceivedRequest {
-        account: "acct".to_owned(),
+        account: "acct".into(),
         method,
         resource,
         options,

@@ -35,6 +35,22 @@ pub fn string_to_sign(
     uri: &Uri,
     headers: &HeaderMap,
 ) -> String {
+    let mut text = String::with_capacity(256);
+    write_string_to_sign(scheme, account, method, uri, headers, |part| {
+        text.push_str(part);
+    });
+    text
+}
+
+/// Passes the parts of the string that `scheme` signs to a function, in order.
+pub(super) fn write_string_to_sign(
+    scheme: Scheme,
+    account: &str,
+    method: &Method,
+    uri: &Uri,
+    headers: &HeaderMap,
+    mut write: impl FnMut(&str),
+) {
     let value = |name| {
         headers
             .get(name)
@@ -46,19 +62,29 @@ pub fn string_to_sign(
     } else {
         value(header::DATE)
     };
-    let resource = canonicalized_resource(account, uri);
-    match scheme {
-        Scheme::SharedKey => {
-            let md5 = value(CONTENT_MD5);
-            let content_type = value(header::CONTENT_TYPE);
-            format!("{method}\n{md5}\n{content_type}\n{date}\n{resource}")
+    if scheme == Scheme::SharedKey {
+        for line in [
+            method.as_str(),
+            value(CONTENT_MD5),
+            value(header::CONTENT_TYPE),
+        ] {
+            write(line);
+            write("\n");
         }
-        Scheme::SharedKeyLite => format!("{date}\n{resource}"),
     }
+    write(date);
+    write("\n");
+    write_canonicalized_resource(account, uri, write);
 }
 
 /// `/{account}{path}`, the path with its percent-encoding untouched, and `?comp=…` where the query has it.
 pub fn canonicalized_resource(account: &str, uri: &Uri) -> String {
+    let mut text = String::new();
+    write_canonicalized_resource(account, uri, |part| text.push_str(part));
+    text
+}
+
+fn write_canonicalized_resource(account: &str, uri: &Uri, mut write: impl FnMut(&str)) {
     let path = match uri.path() {
         "" => "/",
         path => path,
@@ -70,9 +96,12 @@ pub fn canonicalized_resource(account: &str, uri: &Uri) -> String {
     let comp = pairs
         .find(|(name, _)| is_comp(name))
         .map(|(_, value)| value);
-    match comp {
-        Some(comp) => format!("/{account}{path}?comp={comp}"),
-        None => format!("/{account}{path}"),
+    for part in ["/", account, path] {
+        write(part);
+    }
+    if let Some(comp) = comp {
+        write("?comp=");
+        write(comp);
     }
 }
 

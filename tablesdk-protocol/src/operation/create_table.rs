@@ -71,6 +71,6 @@ impl Response {
             let body = json::write_table(self.level, endpoint, &self.account, self.name.as_str());
             Answer::json(StatusCode::CREATED, self.level, body.into())
         };
-        answer.created(&location, self.prefer).into_response()
+        answer.created(location, self.prefer).into_response()
     }
 }

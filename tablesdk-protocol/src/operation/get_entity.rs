@@ -61,7 +61,7 @@ impl Response {
     /// The HTTP response.
     pub fn encode(self, level: MetadataLevel) -> HttpResponse<Bytes> {
         let answer = Answer::json(StatusCode::OK, level, self.content);
-        match &self.etag {
+        match self.etag {
             Some(etag) => answer.with_etag(etag),
             None => answer,
         }

@@ -64,14 +64,14 @@ impl Response {
         self,
         prefer: Prefer,
         level: MetadataLevel,
-        location: &str,
+        location: String,
     ) -> HttpResponse<Bytes> {
         let answer = match self.content {
             Some(content) => Answer::json(StatusCode::CREATED, level, content),
             None => Answer::empty(),
         };
         answer
-            .with_etag(&self.etag)
+            .with_etag(self.etag)
             .created(location, prefer)
             .into_response()
     }

@@ -1,5 +1,7 @@
 //! What the requests and responses of all operations are made of.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, header, request};
 
@@ -15,7 +17,7 @@ use crate::wire::json::MetadataLevel;
 #[derive(Clone, Debug)]
 pub struct ReceivedRequest {
     /// The account, whose name the operations of a batch may repeat.
-    pub account: String,
+    pub account: Arc<str>,
     /// The method on the wire.
     pub method: Method,
     /// What the path addresses.
@@ -34,12 +36,16 @@ impl ReceivedRequest {
         let level = match self.options.get("$format") {
             Some(format) => MetadataLevel::from_accept(format),
             None => {
-                let values = self.headers.get_all(header::ACCEPT);
-                let texts: Vec<&str> = values
-                    .iter()
-                    .filter_map(|value| value.to_str().ok())
-                    .collect();
-                MetadataLevel::from_accept(&texts.join(","))
+                let values = self.headers.get_all(header::ACCEPT).iter();
+                let mut texts = values.filter_map(|value| value.to_str().ok());
+                match (texts.next(), texts.next()) {
+                    (None, _) => MetadataLevel::from_accept(""),
+                    (Some(text), None) => MetadataLevel::from_accept(text),
+                    (Some(first), Some(second)) => {
+                        let texts: Vec<_> = [first, second].into_iter().chain(texts).collect();
+                        MetadataLevel::from_accept(&texts.join(","))
+                    }
+                }
             }
         }?;
         self.require_version_with_json()?;
@@ -194,29 +200,30 @@ pub(super) struct Answer(Response<Bytes>);
 
 impl Answer {
     pub(super) fn json(status: http::StatusCode, level: MetadataLevel, body: Bytes) -> Self {
-        let mut response = Response::new(body);
-        *response.status_mut() = status;
-        let content_type = HeaderValue::from_static(level.content_type());
-        response
-            .headers_mut()
-            .insert(header::CONTENT_TYPE, content_type);
-        Self(response)
+        Self::new(status, body).with_type(level.content_type())
     }
 
     pub(super) fn xml(status: http::StatusCode, body: Bytes) -> Self {
-        let mut response = Response::new(body);
-        *response.status_mut() = status;
-        let content_type = HeaderValue::from_static(XML);
-        response
-            .headers_mut()
-            .insert(header::CONTENT_TYPE, content_type);
-        Self(response)
+        Self::new(status, body).with_type(XML)
     }
 
     pub(super) fn empty() -> Self {
-        let mut response = Response::new(Bytes::new());
-        *response.status_mut() = http::StatusCode::NO_CONTENT;
+        Self::new(http::StatusCode::NO_CONTENT, Bytes::new())
+    }
+
+    fn new(status: http::StatusCode, body: Bytes) -> Self {
+        let mut response = Response::new(body);
+        *response.status_mut() = status;
+        // With those that every response has, so that they are not moved when the server adds these.
+        *response.headers_mut() = HeaderMap::with_capacity(HEADERS);
         Self(response)
+    }
+
+    fn with_type(mut self, content_type: &'static str) -> Self {
+        let content_type = HeaderValue::from_static(content_type);
+        let headers = self.0.headers_mut();
+        headers.insert(header::CONTENT_TYPE, content_type);
+        self
     }
 
     /// Adds a header. A value that no header can hold is left out: all of ours are ASCII.
@@ -227,20 +234,32 @@ impl Answer {
         self
     }
 
-    pub(super) fn with_etag(self, etag: &ETag) -> Self {
-        self.with(header::ETAG, etag.as_str())
+    /// Adds a header as [`with`](Self::with) does, and takes its string over.
+    pub(super) fn with_string(mut self, name: http::HeaderName, value: String) -> Self {
+        if let Ok(value) = HeaderValue::try_from(value) {
+            self.0.headers_mut().insert(name, value);
+        }
+        self
+    }
+
+    pub(super) fn with_etag(self, etag: ETag) -> Self {
+        self.with_string(header::ETAG, etag.into_string())
     }
 
     /// The headers of what was created at that URL.
-    pub(super) fn created(self, location: &str, prefer: Prefer) -> Self {
-        let mut answer = self.with(header::LOCATION, location);
-        if prefer == Prefer::ReturnNoContent {
-            answer = answer.with(name::DATA_SERVICE_ID, location);
+    pub(super) fn created(mut self, location: String, prefer: Prefer) -> Self {
+        let headers = self.0.headers_mut();
+        if let Ok(location) = HeaderValue::try_from(location) {
+            if prefer == Prefer::ReturnNoContent {
+                headers.insert(name::DATA_SERVICE_ID, location.clone());
+            }
+            headers.insert(header::LOCATION, location);
         }
-        match prefer.as_str() {
-            Some(applied) => answer.with(name::PREFERENCE_APPLIED, applied),
-            None => answer,
+        if let Some(applied) = prefer.as_str() {
+            let applied = HeaderValue::from_static(applied);
+            headers.insert(name::PREFERENCE_APPLIED, applied);
         }
+        self
     }
 
     pub(super) fn into_response(self) -> Response<Bytes> {
@@ -271,6 +290,9 @@ pub(super) fn text(response: &Response<Bytes>, name: &http::HeaderName) -> Optio
 pub struct MalformedResponse {
     pub(super) what: &'static str,
 }
+
+/// As many headers as most responses have.
+const HEADERS: usize = 12;
 
 /// The version from which on the service speaks JSON.
 const FIRST_VERSION_WITH_JSON: &[u8] = b"2013-08-15";

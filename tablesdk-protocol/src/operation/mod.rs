@@ -22,6 +22,8 @@ pub mod service_stats;
 pub mod table_acl;
 pub mod update_entity;
 
+use std::mem;
+
 use http::{HeaderMap, Method, header};
 
 pub use crate::path::QueryOptions;
@@ -81,7 +83,7 @@ impl Operation {
     ///
     /// `UnsupportedHttpVerb` for a verb that no resource has, `MethodNotAllowed` for one that this resource does not have,
     /// `Md5Mismatch` for a body that is not the one that was sent, and the errors of each operation's `decode`.
-    pub fn decode(request: ReceivedRequest) -> Result<Self, ServiceError> {
+    pub fn decode(mut request: ReceivedRequest) -> Result<Self, ServiceError> {
         let method = tunnelled_method(&request.method, &request.headers)?;
         if !VERBS.contains(&method.as_str()) {
             return Err(ErrorCode::UnsupportedHttpVerb.into());
@@ -97,7 +99,8 @@ impl Operation {
         ) {
             refuse_conditions(&request.headers)?;
         }
-        Ok(match request.resource.clone() {
+        let resource = mem::replace(&mut request.resource, ResourcePath::Service);
+        Ok(match resource {
             ResourcePath::Tables if method == Method::GET => {
                 Self::QueryTables(query_tables::Request::decode(&request)?)
             }

@@ -27,12 +27,9 @@ pub struct Endpoint {
 impl Endpoint {
     /// The endpoint from its parts; `path` is empty or starts with a slash.
     pub fn from_parts(scheme: &str, authority: &str, path: &str) -> Self {
-        let origin = format!("{scheme}://{authority}");
-        let path_start = origin.len();
-        Self {
-            url: origin + path.trim_end_matches('/'),
-            path_start,
-        }
+        let url = [scheme, "://", authority, path.trim_end_matches('/')].concat();
+        let path_start = scheme.len() + "://".len() + authority.len();
+        Self { url, path_start }
     }
 
     /// The URL, without a trailing slash.

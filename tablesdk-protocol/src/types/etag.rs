@@ -47,6 +47,11 @@ impl ETag {
         Self(text.into())
     }
 
+    /// The string, quotes included, owned.
+    pub(crate) fn into_string(self) -> String {
+        self.0
+    }
+
     /// The string, quotes included.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -26,10 +26,9 @@ impl Guid {
     pub const fn to_bytes(self) -> [u8; 16] {
         self.0
     }
-}
 
-impl fmt::Display for Guid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// The string that `Display` shows, as ASCII.
+    pub fn to_ascii(self) -> [u8; 36] {
         let digit = |number: u8| match number {
             0..=9 => b'0' + number,
             _ => b'a' + number - 10,
@@ -44,6 +43,13 @@ impl fmt::Display for Guid {
                 *place = digit(nibble);
             }
         }
+        text
+    }
+}
+
+impl fmt::Display for Guid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = self.to_ascii();
         f.write_str(std::str::from_utf8(&text).expect("hex digits are ASCII"))
     }
 }

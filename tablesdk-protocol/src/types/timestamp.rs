@@ -110,15 +110,34 @@ impl Timestamp {
         // `httpdate` also reads obsolete formats, and neither reads nor prints the years before 1970.
         let form = ParseTimestampError::Form;
         let (weekday, rest) = text.split_once(", ").ok_or(form)?;
-        let parts: Vec<&str> = rest.split(' ').collect();
-        let [day, month, year, time, "GMT"] = parts.as_slice() else {
-            return Err(form);
-        };
-        let month = MONTHS.iter().position(|name| name == month).ok_or(form)? + 1;
-        if !WEEKDAYS.contains(&weekday) || time.len() != "10:20:30".len() {
+        let mut cursor = Cursor::new(rest);
+        let civil = (|| {
+            let day = cursor.digits(2)?;
+            cursor.literal(" ").then_some(())?;
+            let month = cursor.take_while(|byte| byte.is_ascii_alphabetic());
+            let month = MONTHS.iter().position(|name| *name == month)? + 1;
+            cursor.literal(" ").then_some(())?;
+            let year = cursor.digits(4)?;
+            cursor.literal(" ").then_some(())?;
+            let hour = cursor.digits(2)?;
+            cursor.literal(":").then_some(())?;
+            let minute = cursor.digits(2)?;
+            cursor.literal(":").then_some(())?;
+            let second = cursor.digits(2)?;
+            (cursor.literal(" GMT") && cursor.is_at_end()).then_some(Civil {
+                year,
+                month: u32::try_from(month).ok()?,
+                day,
+                hour,
+                minute,
+                second,
+                fraction: 0,
+            })
+        })();
+        if !WEEKDAYS.contains(&weekday) {
             return Err(form);
         }
-        format!("{year}-{month:02}-{day}T{time}Z").parse()
+        civil.ok_or(form)?.to_timestamp(0)
     }
 
     /// Prints with all seven fractional digits, as access policies and older backends spell an instant.
@@ -200,9 +219,12 @@ pub(crate) struct PrintedTimestamp {
 }
 
 impl PrintedTimestamp {
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        self.bytes.get(..self.length).unwrap_or_default()
+    }
+
     pub(crate) fn as_str(&self) -> &str {
-        let printed = self.bytes.get(..self.length).unwrap_or_default();
-        std::str::from_utf8(printed).expect("digits and separators are ASCII")
+        std::str::from_utf8(self.as_bytes()).expect("digits and separators are ASCII")
     }
 
     fn two_digits(&mut self, number: u32) {

@@ -3,25 +3,35 @@
 //! This module has no list of the accounts; the caller passes a function that knows them. See
 //! <https://learn.microsoft.com/azure/storage/common/storage-use-azurite#service-urls> for both styles of URL.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
-use http::header;
 use http::request::Parts;
+use http::uri::{Authority, Scheme};
+use http::{HeaderValue, Uri, header};
 use tablesdk_protocol::Endpoint;
 
 use crate::request::connection::Encrypted;
 
 /// The account and the resource that a request addresses.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Address {
     /// The account. It may not exist.
-    pub(crate) account: String,
-    /// The account's URL as the client wrote it.
-    pub(crate) endpoint: Endpoint,
+    pub(crate) account: Arc<str>,
     /// The location of the account.
     pub(crate) location: Location,
-    /// The path below the account, percent-encoded.
-    pub(crate) resource: String,
+    is_https: bool,
+    /// The value of the header `Host`.
+    host: Option<HeaderValue>,
+    uri: Uri,
+    /// Where the account is in the path; empty if the host names it.
+    segment: Range<usize>,
+    /// Where the path below the account starts.
+    resource_start: usize,
+    /// Made when a response needs it: most have no URL.
+    endpoint: OnceLock<Endpoint>,
 }
 
 /// A location of an account. Both have the same content here; the service replicates from the primary to the secondary.
@@ -36,24 +46,29 @@ pub(crate) enum Location {
 impl Address {
     /// Reads the head of a request: the first label of the host, where it names an account, or else the first segment of the
     /// path.
-    pub(crate) fn of(head: &Parts, is_account: impl Fn(&str) -> bool) -> Self {
-        let authority = authority(head);
-        let scheme = match head.extensions.get::<Encrypted>() {
-            Some(Encrypted) => "https",
-            None => head.uri.scheme_str().unwrap_or("http"),
-        };
+    ///
+    /// `known` returns the name of an account of the server, to be shared.
+    pub(crate) fn of(head: &Parts, known: impl Fn(&str) -> Option<Arc<str>>) -> Self {
         let path = head.uri.path();
+        let address = |account, location, segment, resource: &str| Self {
+            account,
+            location,
+            is_https: match head.extensions.get::<Encrypted>() {
+                Some(Encrypted) => true,
+                None => head.uri.scheme() == Some(&Scheme::HTTPS),
+            },
+            host: head.headers.get(header::HOST).cloned(),
+            uri: head.uri.clone(),
+            segment,
+            resource_start: path.len() - resource.len(),
+            endpoint: OnceLock::new(),
+        };
         // A server in a container is reached under any host name, which may contain dots. So the first label counts only if it is
         // the name of an account here.
-        if let Some(label) = account_label(authority) {
+        if let Some(label) = account_label(authority(head.headers.get(header::HOST), &head.uri)) {
             let (account, location) = split_location(&label);
-            if is_account(account) {
-                return Self {
-                    account: account.to_owned(),
-                    endpoint: Endpoint::from_parts(scheme, authority, ""),
-                    location,
-                    resource: path.trim_start_matches('/').to_owned(),
-                };
+            if let Some(account) = known(account) {
+                return address(account, location, 0..0, path.trim_start_matches('/'));
             }
         }
         let (segment, resource) = split_path(path);
@@ -62,27 +77,47 @@ impl Address {
             Location::Primary => resource,
             Location::Secondary => without_account(resource, account),
         };
-        Self {
-            account: account.to_owned(),
-            endpoint: Endpoint::from_parts(scheme, authority, &format!("/{segment}")),
-            location,
-            resource: resource.to_owned(),
-        }
+        let start = path.len() - path.trim_start_matches('/').len();
+        let account = known(account).unwrap_or_else(|| account.into());
+        address(account, location, start..start + segment.len(), resource)
+    }
+
+    /// The account's URL as the client wrote it.
+    pub(crate) fn endpoint(&self) -> &Endpoint {
+        self.endpoint.get_or_init(|| {
+            let scheme = if self.is_https { "https" } else { "http" };
+            let authority = authority(self.host.as_ref(), &self.uri);
+            match self.uri.path().get(self.segment.clone()) {
+                None | Some("") => Endpoint::from_parts(scheme, authority, ""),
+                Some(segment) => Endpoint::from_parts(scheme, authority, &format!("/{segment}")),
+            }
+        })
+    }
+
+    /// The path below the account, percent-encoded.
+    pub(crate) fn resource(&self) -> &str {
+        let resource = self.uri.path().get(self.resource_start..);
+        resource.unwrap_or_default()
     }
 }
 
 /// The label of a host that may name an account, in lower case: the first of several.
-fn account_label(authority: &str) -> Option<String> {
+fn account_label(authority: &str) -> Option<Cow<'_, str>> {
     // The rest of an IPv6 address starts with a bracket, so it is never an account.
     let host = authority
         .rsplit_once(':')
         .map_or(authority, |(host, _)| host);
-    let host = host.trim_end_matches('.').to_ascii_lowercase();
-    if host.parse::<IpAddr>().is_ok() || NO_ACCOUNT.contains(&host.as_str()) {
+    let host = host.trim_end_matches('.');
+    let is_none = |name: &&str| host.eq_ignore_ascii_case(name);
+    if host.parse::<IpAddr>().is_ok() || NO_ACCOUNT.iter().any(is_none) {
         return None;
     }
     let (label, _) = host.split_once('.')?;
-    Some(label.to_owned())
+    Some(if label.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        Cow::Owned(label.to_ascii_lowercase())
+    } else {
+        Cow::Borrowed(label)
+    })
 }
 
 fn split_location(name: &str) -> (&str, Location) {
@@ -107,10 +142,9 @@ fn without_account<'p>(resource: &'p str, account: &str) -> &'p str {
 }
 
 /// Host and port as the client wrote them.
-fn authority(head: &Parts) -> &str {
-    let host = head.headers.get(header::HOST);
+fn authority<'a>(host: Option<&'a HeaderValue>, uri: &'a Uri) -> &'a str {
     host.and_then(|host| host.to_str().ok())
-        .or_else(|| head.uri.authority().map(http::uri::Authority::as_str))
+        .or_else(|| uri.authority().map(Authority::as_str))
         .unwrap_or("localhost")
 }
 
@@ -129,7 +163,8 @@ mod tests {
             request = request.header("host", host);
         }
         let (head, ()) = request.body(()).unwrap().into_parts();
-        Address::of(&head, |name| ["acct", "second", "host"].contains(&name))
+        let known = ["acct", "second", "host"];
+        Address::of(&head, |name| known.contains(&name).then(|| name.into()))
     }
 
     #[test]
@@ -144,12 +179,12 @@ mod tests {
             ("http://elsewhere/acct/people()?$top=1", "acct", "people()"),
         ] {
             let address = address(host, uri);
-            assert_eq!((&*address.account, &*address.resource), (account, resource));
+            assert_eq!((&*address.account, address.resource()), (account, resource));
             let endpoint = format!("http://127.0.0.1:10002/{account}");
-            assert_eq!(address.endpoint.as_str(), endpoint.trim_end_matches('/'));
+            assert_eq!(address.endpoint().as_str(), endpoint.trim_end_matches('/'));
         }
         let address = address("", "http://localhost:7/acct/Tables");
-        assert_eq!(address.endpoint.as_str(), "http://localhost:7/acct");
+        assert_eq!(address.endpoint().as_str(), "http://localhost:7/acct");
     }
 
     #[test]
@@ -164,14 +199,14 @@ mod tests {
             ("second-secondary.table.localhost", "second", Secondary),
         ] {
             let address = address(host, "/Tables");
-            let found = (&*address.account, address.location, &*address.resource);
+            let found = (&*address.account, address.location, address.resource());
             assert_eq!(found, (account, location, "Tables"), "{host}");
-            assert_eq!(address.endpoint.as_str(), format!("http://{host}"));
+            assert_eq!(address.endpoint().as_str(), format!("http://{host}"));
         }
         // Whatever the path says then.
         let under = address("acct.table.localhost", "//second/Tables");
         assert_eq!(
-            (&*under.account, &*under.resource),
+            (&*under.account, under.resource()),
             ("acct", "second/Tables")
         );
     }
@@ -198,7 +233,7 @@ mod tests {
         ] {
             let address = address(host, "/acct/Tables");
             assert_eq!(
-                (&*address.account, &*address.resource),
+                (&*address.account, address.resource()),
                 ("acct", "Tables"),
                 "{host}"
             );

@@ -114,9 +114,14 @@ impl Context {
         &self.address.account
     }
 
+    /// The same, to be shared.
+    pub(crate) const fn shared_account(&self) -> &Arc<str> {
+        &self.address.account
+    }
+
     /// The account's URL as the client wrote it, for the URLs in a response.
-    pub(crate) const fn endpoint(&self) -> &Endpoint {
-        &self.address.endpoint
+    pub(crate) fn endpoint(&self) -> &Endpoint {
+        self.address.endpoint()
     }
 
     /// The location of the account that the URL names.
@@ -127,7 +132,7 @@ impl Context {
     /// Notes that the client is authenticated: from now on, the account is charged for the memory of the request.
     pub(crate) fn is_authenticated(&self) {
         if let Some(memory) = &self.memory {
-            memory.belongs_to(self.account());
+            memory.belongs_to(self.shared_account());
         }
     }
 
@@ -156,13 +161,13 @@ impl Context {
     }
 
     /// The id that the client gave the request, if it is well-formed.
-    pub(crate) fn client_request_id(&self) -> Option<&str> {
-        self.client_request_id.as_ref()?.to_str().ok()
+    pub(crate) const fn client_request_id(&self) -> Option<&HeaderValue> {
+        self.client_request_id.as_ref()
     }
 
     /// The path below the account, percent-encoded.
     pub(crate) fn resource(&self) -> &str {
-        &self.address.resource
+        self.address.resource()
     }
 
     /// The protocol version of the request, such as `2019-02-02`.
@@ -256,7 +261,7 @@ impl Context {
 
     fn name_server(&self, headers: &mut HeaderMap) {
         headers.insert(header::SERVER, HeaderValue::from_static(SERVER));
-        if let Ok(id) = HeaderValue::from_str(&self.request_id.to_string()) {
+        if let Ok(id) = HeaderValue::from_bytes(&self.request_id.to_ascii()) {
             headers.insert(X_MS_REQUEST_ID, id);
         }
     }
@@ -364,7 +369,7 @@ mod tests {
             request = request.header(*name, *value);
         }
         let (head, ()) = request.body(()).unwrap().into_parts();
-        let address = Address::of(&head, |_| false);
+        let address = Address::of(&head, |_| None);
         let options = QueryOptions::parse(head.uri.query().unwrap_or_default()).ok();
         let now = Timestamp::UNIX_EPOCH;
         Context::new(&head, options.as_ref(), address, Guid::default(), now)

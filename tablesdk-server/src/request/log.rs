@@ -11,7 +11,7 @@ use std::net::IpAddr;
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{Method, Response, Uri};
+use http::{HeaderValue, Method, Response, Uri};
 use percent_encoding::percent_decode_str;
 use tablesdk_protocol::{Guid, ServiceError};
 use tokio::time::Instant;
@@ -20,11 +20,12 @@ use tracing::{Level, Span};
 use crate::request::auth;
 use crate::request::context::Context;
 
-/// The facts known about a request so far. They are logged when this is dropped, at the latest.
+/// The facts known about a request so far. They are logged when this is dropped, at the latest. Nothing is printed before that, so
+/// that a request that is not logged costs no allocation.
 #[derive(Debug)]
 pub(crate) struct RequestRecord {
     /// `None` if no subscriber reads the log.
-    facts: Option<Box<RequestFacts>>,
+    facts: Option<RequestFacts>,
     operation: &'static str,
     span: Span,
 }
@@ -38,28 +39,23 @@ struct RequestFacts {
     logs_entity_keys: bool,
     peer: Option<IpAddr>,
     request_id: Guid,
-    client_request_id: String,
+    client_request_id: Option<HeaderValue>,
     bytes_in: usize,
 }
 
 impl RequestRecord {
     /// The record of a new request.
     pub(crate) fn new(head: &Parts, context: &Context) -> Self {
-        let facts = tracing::enabled!(target: TARGET, Level::ERROR).then(|| {
-            Box::new(RequestFacts {
-                began: Instant::now(),
-                method: head.method.clone(),
-                uri: head.uri.clone(),
-                authentication: auth::kind(head),
-                logs_entity_keys: context.logs_entity_keys,
-                peer: context.peer,
-                request_id: context.request_id,
-                client_request_id: WithoutSignature::of_text(
-                    context.client_request_id().unwrap_or_default(),
-                )
-                .to_string(),
-                bytes_in: 0,
-            })
+        let facts = tracing::enabled!(target: TARGET, Level::ERROR).then(|| RequestFacts {
+            began: Instant::now(),
+            method: head.method.clone(),
+            uri: head.uri.clone(),
+            authentication: auth::kind(head),
+            logs_entity_keys: context.logs_entity_keys,
+            peer: context.peer,
+            request_id: context.request_id,
+            client_request_id: context.client_request_id().cloned(),
+            bytes_in: 0,
         });
         Self {
             facts,
@@ -115,7 +111,7 @@ impl RequestRecord {
                     authentication = facts.authentication,
                     peer = facts.peer.map(tracing::field::display),
                     request_id = %facts.request_id,
-                    client_request_id = known(&facts.client_request_id),
+                    client_request_id = facts.client_request_id(),
                     "responded"
                 )
             };
@@ -145,7 +141,7 @@ impl Drop for RequestRecord {
                 authentication = facts.authentication,
                 peer = facts.peer.map(tracing::field::display),
                 request_id = %facts.request_id,
-                client_request_id = known(&facts.client_request_id),
+                client_request_id = facts.client_request_id(),
                 "abandoned"
             );
         }
@@ -171,6 +167,11 @@ impl RequestFacts {
             without_values(query).into()
         };
         Some(WithoutSignature::of_text(&query).to_string())
+    }
+
+    fn client_request_id(&self) -> Option<String> {
+        let id = self.client_request_id.as_ref()?.to_str().ok()?;
+        Some(WithoutSignature::of_text(id).to_string())
     }
 }
 

@@ -309,7 +309,7 @@ pub(crate) struct RequestMemory {
     budgets: Arc<MemoryBudgets>,
     peer: IpAddr,
     /// Known once the request is authenticated.
-    account: OnceLock<String>,
+    account: OnceLock<Arc<str>>,
     response: Mutex<Option<Reservation>>,
 }
 
@@ -348,8 +348,8 @@ impl RequestMemory {
     }
 
     /// Charges this account for the memory.
-    pub(crate) fn belongs_to(&self, account: &str) {
-        self.account.get_or_init(|| account.to_owned());
+    pub(crate) fn belongs_to(&self, account: &Arc<str>) {
+        self.account.get_or_init(|| Arc::clone(account));
     }
 
     /// Reserves memory for the body.
@@ -405,7 +405,7 @@ impl RequestMemory {
     }
 
     fn share(&self, budget: &Arc<MemoryBudget>) -> Share {
-        let account = self.account.get().map_or("", String::as_str);
+        let account = self.account.get().map_or("", |account| account);
         budget.share(account, self.peer)
     }
 }

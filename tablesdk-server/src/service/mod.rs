@@ -54,7 +54,7 @@ pub(crate) struct Options {
 /// The table service of some accounts.
 pub(crate) struct Service {
     /// The keys of each account.
-    accounts: HashMap<String, Vec<SharedKey>>,
+    accounts: HashMap<Arc<str>, Vec<SharedKey>>,
     clock: Arc<dyn Clock>,
     engine: Arc<Engine>,
     logs_entity_keys: bool,
@@ -81,9 +81,9 @@ impl Service {
     ///
     /// When the storage has other contents.
     pub(crate) fn with_storage(options: Options, storage: Box<dyn Storage>) -> io::Result<Self> {
-        let mut accounts: HashMap<String, Vec<SharedKey>> = HashMap::new();
+        let mut accounts: HashMap<Arc<str>, Vec<SharedKey>> = HashMap::new();
         for key in options.accounts {
-            let keys = accounts.entry(key.account().to_owned()).or_default();
+            let keys = accounts.entry(key.account().into()).or_default();
             keys.push(key);
         }
         let engine = Engine::new(storage, Arc::clone(&options.clock), options.paging);
@@ -294,7 +294,10 @@ impl Service {
     /// The facts of a request, and the options of its query string, which is parsed only here.
     fn context(&self, head: &Parts) -> (Context, Result<QueryOptions, ServiceError>) {
         let options = QueryOptions::parse(head.uri.query().unwrap_or_default());
-        let address = Address::of(head, |account| self.accounts.contains_key(account));
+        let address = Address::of(head, |account| {
+            let known = self.accounts.get_key_value(account);
+            known.map(|(account, _)| Arc::clone(account))
+        });
         let known = options.as_ref().ok();
         let context = Context::new(
             head,
@@ -323,7 +326,7 @@ fn decode(
     body: Bytes,
 ) -> Result<Operation, ServiceError> {
     let request = ReceivedRequest {
-        account: context.account().to_owned(),
+        account: Arc::clone(context.shared_account()),
         resource: ResourcePath::parse(context.resource())?,
         options: options?,
         method: head.method,

@@ -3,6 +3,8 @@
 //! Tells three kinds of bad input apart: what cannot be taken apart is refused as a whole, what cannot be read is refused at
 //! its place, and what may not happen is none of its business.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::{HeaderName, Method, Request as HttpRequest, header};
 
@@ -111,7 +113,7 @@ impl Change {
         }
     }
 
-    fn decode(text: RequestText, account: &str) -> Result<Self, ServiceError> {
+    fn decode(text: RequestText, account: &Arc<str>) -> Result<Self, ServiceError> {
         match decode_operation(text, account)? {
             Operation::DeleteEntity(request) => Ok(Self::Delete(request)),
             Operation::InsertEntity(request) => Ok(Self::Insert(request)),
@@ -137,7 +139,7 @@ impl Query {
         }
     }
 
-    fn decode(text: RequestText, account: &str) -> Result<Self, ServiceError> {
+    fn decode(text: RequestText, account: &Arc<str>) -> Result<Self, ServiceError> {
         match decode_operation(text, account)? {
             Operation::QueryEntities(request) => Ok(Self::Entities(request)),
             Operation::GetEntity(request) => Ok(Self::Entity(request)),
@@ -189,7 +191,7 @@ impl Received {
     fn decode_changes(
         part: &Part,
         boundary: &str,
-        account: &str,
+        account: &Arc<str>,
         surplus: usize,
     ) -> Result<Self, ServiceError> {
         let parts = match multipart::parts(&part.content, boundary, BATCH_CHANGES_MAX) {
@@ -252,7 +254,7 @@ fn embedded(part: &Part) -> Result<RequestText, ServiceError> {
 }
 
 /// Decodes an operation on entities as if it were a request of its own. A batch cannot contain other operations.
-fn decode_operation(text: RequestText, account: &str) -> Result<Operation, ServiceError> {
+fn decode_operation(text: RequestText, account: &Arc<str>) -> Result<Operation, ServiceError> {
     let (path, query) = text.target.split_once('?').unwrap_or((&text.target, ""));
     let resource = ResourcePath::parse(below_account(path, account))?;
     if !matches!(
@@ -262,7 +264,7 @@ fn decode_operation(text: RequestText, account: &str) -> Result<Operation, Servi
         return Err(ErrorCode::InvalidInput.into());
     }
     Operation::decode(ReceivedRequest {
-        account: account.to_owned(),
+        account: Arc::clone(account),
         method: text.method,
         resource,
         options: QueryOptions::parse(query)?,
@@ -336,7 +338,7 @@ mod tests {
         let mut headers = http::HeaderMap::new();
         headers.insert(header::CONTENT_TYPE, content_type.parse().unwrap());
         ReceivedRequest {
-            account: "acct".to_owned(),
+            account: "acct".into(),
             method: Method::POST,
             resource: ResourcePath::Batch,
             options: QueryOptions::default(),

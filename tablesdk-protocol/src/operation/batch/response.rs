@@ -215,7 +215,7 @@ mod tests {
             content: (prefer != Prefer::ReturnNoContent).then(|| Bytes::from_static(b"{\"a\":1}")),
         };
         let location = "https://acct.table.core.windows.net/people(PartitionKey='003',RowKey='x')";
-        response.encode(prefer, MetadataLevel::Minimal, location)
+        response.encode(prefer, MetadataLevel::Minimal, location.to_owned())
     }
 
     fn updated() -> HttpResponse<Bytes> {

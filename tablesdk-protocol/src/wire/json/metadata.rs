@@ -49,24 +49,26 @@ impl MetadataLevel {
             let name = parts.next().unwrap_or_default();
             let odata = parts.find_map(|parameter| {
                 let (key, value) = parameter.split_once('=')?;
-                key.trim()
-                    .eq_ignore_ascii_case("odata")
-                    .then(|| value.trim().to_ascii_lowercase())
+                let is_level = key.trim().eq_ignore_ascii_case("odata");
+                is_level.then(|| value.trim())
             });
-            let is_json = name.eq_ignore_ascii_case("application/json");
-            match (is_json, odata.as_deref()) {
-                (true, Some("nometadata")) => return Ok(Self::None),
-                (true, Some("minimalmetadata")) => return Ok(Self::Minimal),
-                (true, Some("fullmetadata")) => return Ok(Self::Full),
-                (true, Some("verbose")) => refusal = Some(ErrorCode::JsonVerboseFormatNotSupported),
-                (true, _) => found = Some(Self::Minimal),
-                (false, _) if matches!(name, "" | "*/*" | "application/*") => {
+            if name.eq_ignore_ascii_case("application/json") {
+                let is = |level| odata.is_some_and(|odata| odata.eq_ignore_ascii_case(level));
+                if is("nometadata") {
+                    return Ok(Self::None);
+                } else if is("minimalmetadata") {
+                    return Ok(Self::Minimal);
+                } else if is("fullmetadata") {
+                    return Ok(Self::Full);
+                } else if is("verbose") {
+                    refusal = Some(ErrorCode::JsonVerboseFormatNotSupported);
+                } else {
                     found = Some(Self::Minimal);
                 }
-                (false, _) if name.eq_ignore_ascii_case("application/atom+xml") => {
-                    refusal = Some(ErrorCode::AtomFormatNotSupported);
-                }
-                (false, _) => {}
+            } else if matches!(name, "" | "*/*" | "application/*") {
+                found = Some(Self::Minimal);
+            } else if name.eq_ignore_ascii_case("application/atom+xml") {
+                refusal = Some(ErrorCode::AtomFormatNotSupported);
             }
         }
         found.ok_or_else(|| refusal.unwrap_or(ErrorCode::MediaTypeNotSupported).into())

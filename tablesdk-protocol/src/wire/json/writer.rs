@@ -8,7 +8,7 @@ use super::value::{write_plain, write_string, write_value};
 use crate::path::Endpoint;
 use crate::path::{KeyLiteral, RESERVED};
 use crate::types::PrintedTimestamp;
-use crate::types::{ETag, EdmType, Timestamp, ValueRef};
+use crate::types::{EdmType, Timestamp, ValueRef};
 
 /// Writes an entity as the body of a request, property by property.
 ///
@@ -199,10 +199,10 @@ impl EntityFormat<'_> {
             let path = self.entity_path(head);
             object.text("odata.type", &format!("{}.{}", self.account, self.table));
             object.text("odata.id", &format!("{}/{path}", self.endpoint));
-            object.text("odata.etag", ETag::from_printed(printed).as_str());
+            object.etag(printed);
             object.text("odata.editLink", &path);
         } else if self.level == MetadataLevel::Minimal {
-            object.text("odata.etag", ETag::from_printed(printed).as_str());
+            object.etag(printed);
         }
     }
 
@@ -374,6 +374,19 @@ impl ObjectWriter {
     pub(super) fn end(mut self) -> Vec<u8> {
         self.out.push(b'}');
         self.out
+    }
+
+    /// The ETag that belongs to a timestamp. It is written without an `ETag`, because each entity of a page has one.
+    fn etag(&mut self, timestamp: &PrintedTimestamp) {
+        self.name("odata.etag");
+        self.out.extend_from_slice(b"\"W/\\\"datetime'");
+        for (index, part) in timestamp.as_bytes().split(|byte| *byte == b':').enumerate() {
+            if index > 0 {
+                self.out.extend_from_slice(b"%3A");
+            }
+            self.out.extend_from_slice(part);
+        }
+        self.out.extend_from_slice(b"'\\\"\"");
     }
 
     /// The name need not be that of a property: no entity has it.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use http::request::Parts;
 use http::{HeaderMap, Uri, header};
-use tablesdk_protocol::auth::{Scheme, SharedKey, documented_secondary, string_to_sign};
+use tablesdk_protocol::auth::{Scheme, SharedKey, documented_secondary};
 use tablesdk_protocol::header::X_MS_DATE;
 use tablesdk_protocol::limits::CLOCK_SKEW_SECONDS_MAX;
 use tablesdk_protocol::{ErrorCode, ServiceError, Timestamp};
@@ -29,18 +29,19 @@ pub(super) fn verify(
     if account != context.account() || !is_recent {
         return Err(ErrorCode::AuthenticationFailed.into());
     }
-    let text = |uri| string_to_sign(scheme, account, &head.method, uri, &head.headers);
+    let (method, headers) = (&head.method, &head.headers);
+    // Every key is tried, so that the duration does not reveal which key matched.
+    let fits = |uri: &Uri| {
+        keys.iter().fold(false, |found, key| {
+            found | key.has_signed(signature, scheme, account, method, uri, headers)
+        })
+    };
     // SERVICE: clients sign the URL that they send; the documentation says that a secondary is signed as its primary.
     let documented = documented_secondary(account, &head.uri);
-    let mut texts = vec![text(&head.uri)];
-    texts.extend(documented.iter().map(text));
-    texts.extend(behind_secondary(account, &head.uri).iter().map(text));
-    // Every key is tried, so that the duration does not reveal which key matched.
-    let fits = |found, key: &SharedKey| {
-        let matches = |found, text: &String| found | key.sign(text).matches(signature);
-        texts.iter().fold(found, matches)
-    };
-    if keys.iter().fold(false, fits) {
+    let primary = behind_secondary(account, &head.uri);
+    let uris = [Some(&head.uri), documented.as_ref(), primary.as_ref()];
+    let uris = uris.into_iter().flatten();
+    if uris.fold(false, |found, uri| found | fits(uri)) {
         Ok(())
     } else {
         Err(ErrorCode::AuthenticationFailed.into())
@@ -49,10 +50,11 @@ pub(super) fn verify(
 
 /// The URL of the primary if it follows the name of the secondary, as in `/acct-secondary/acct/…`.
 // SERVICE: the Python client signs the URL of the primary and then prefixes the name of the secondary.
-fn behind_secondary(account: &str, uri: &Uri) -> Option<Uri> {
+fn behind_secondary<'u>(account: &str, uri: &'u Uri) -> Option<Uri> {
     let url = uri.path_and_query()?.as_str();
-    let primary = url.strip_prefix(&format!("/{account}-secondary"))?;
-    let is_primary = primary.starts_with(&format!("/{account}/"));
+    let below = |url: &'u str| url.strip_prefix('/')?.strip_prefix(account);
+    let primary = below(url)?.strip_prefix("-secondary")?;
+    let is_primary = below(primary).is_some_and(|rest| rest.starts_with('/'));
     is_primary.then(|| primary.parse().ok()).flatten()
 }
 

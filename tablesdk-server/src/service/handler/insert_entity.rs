@@ -68,5 +68,5 @@ pub(super) fn response(
     };
     let resource = ResourcePath::Entity(request.table.clone(), key);
     let location = format!("{}/{resource}", context.endpoint());
-    response.encode(request.prefer, request.level, &location)
+    response.encode(request.prefer, request.level, location)
 }
