@@ -33,7 +33,7 @@ pub(super) fn decide_batch(
         } else if !keys.insert(change.key) {
             Err(Rejection::DuplicateRow.into())
         } else {
-            decide_change(view, table.id, change, now, batch)
+            decide_change(view, table, change, now, batch)
         };
         decided.map_err(|failure| failure.of_change(index))?;
     }
@@ -42,6 +42,8 @@ pub(super) fn decide_batch(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use tablesdk_protocol::operation::update_entity::Mode;
     use tablesdk_protocol::{EntityKey, IfMatch, Value};
 
@@ -73,7 +75,7 @@ mod tests {
         }
 
         fn view(&self) -> View {
-            View::new(self.storage.snapshot())
+            View::new(self.storage.snapshot(), &Arc::default())
         }
 
         fn run(&mut self, command: &Command<'_>) -> Result<(), Failure> {
@@ -97,7 +99,7 @@ mod tests {
         fn rows(&self) -> Vec<(String, Timestamp)> {
             let view = self.view();
             let table = view.require_table("acct", &"people".parse().unwrap());
-            let id = table.unwrap().id;
+            let id = table.unwrap();
             let (start, end) = (key_codec::entities_start(id), key_codec::entities_end(id));
             let read = |row: StoredEntity<'_>| {
                 let entity = row.read().unwrap();

@@ -24,14 +24,17 @@ pub(super) fn decide(
     now: Timestamp,
 ) -> Result<WriteBatch, Failure> {
     refuse_system_tables(command)?;
-    let mut batch = WriteBatch::default();
+    let mut batch = WriteBatch {
+        starts_epoch: !matches!(command, Command::Batch(..) | Command::Change(..)),
+        ..WriteBatch::default()
+    };
     match command {
         Command::Batch(table, changes) => {
             decide_batch(view, account, table, changes, now, &mut batch)?;
         }
         Command::Change(table, change) => {
             let table = view.require_table(account, table)?;
-            decide_change(view, table.id, change, now, &mut batch)?;
+            decide_change(view, table, change, now, &mut batch)?;
         }
         Command::CreateTable(name) => create_table(view, account, name, now, &mut batch)?,
         Command::DeleteTable(name, hold) => {
@@ -47,10 +50,7 @@ pub(super) fn decide(
         }
         Command::SetTableAcl(table, identifiers) => {
             let table = view.require_table(account, table)?;
-            batch.put(
-                key_codec::acl_key(table.id),
-                settings::acl_record(identifiers),
-            );
+            batch.put(key_codec::acl_key(table), settings::acl_record(identifiers));
         }
     }
     Ok(batch)
@@ -146,6 +146,8 @@ fn hold_name(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use tablesdk_protocol::limits::ENTITY_BYTES_MAX;
     use tablesdk_protocol::operation::update_entity::Mode;
     use tablesdk_protocol::{ETag, EntityKey, IfMatch, Value};
@@ -173,7 +175,7 @@ mod tests {
         }
 
         fn view(&self) -> View {
-            View::new(self.storage.snapshot())
+            View::new(self.storage.snapshot(), &Arc::default())
         }
 
         fn run(&mut self, command: &Command<'_>) -> Result<Timestamp, Failure> {
@@ -355,7 +357,7 @@ mod tests {
         let stored = |state: &State| {
             let view = state.view();
             let table = view.require_table("acct", &name("people")).unwrap();
-            view.table_acl(table.id).unwrap()
+            view.table_acl(table).unwrap()
         };
         assert_eq!(stored(&state), []);
         let set = state.run(&Command::SetTableAcl(&name("PEOPLE"), &acl));

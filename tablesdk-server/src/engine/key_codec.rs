@@ -10,7 +10,7 @@ use tablesdk_protocol::{EntityKey, TableName, Timestamp};
 use crate::storage::StorageError;
 
 /// The number under which the entities of a table are stored. It is never used again, so a new table with an old name is empty.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct TableId(pub(super) u64);
 
 impl TableId {

@@ -4,6 +4,7 @@
 //! write left, and are passed to the storage afterwards. This module knows no HTTP, no JSON and no disk; the time is an argument.
 
 mod batch;
+mod catalog;
 mod change;
 mod clean_up;
 mod decide;
@@ -31,8 +32,8 @@ use std::time::Duration;
 
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{
-    Clock, EntityKey, IfMatch, ServiceProperties, SignedIdentifier, TableName, Timestamp, Value,
-    ValueRef,
+    Clock, CorsRule, EntityKey, IfMatch, ServiceProperties, SignedIdentifier, TableName, Timestamp,
+    Value, ValueRef,
 };
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 #[cfg(feature = "durable")]
@@ -43,6 +44,7 @@ use crate::storage;
 use crate::storage::{Closed, Commit, Storage, StorageError};
 use crate::time::monotonic_clock::MonotonicClock;
 
+use catalog::Catalog;
 pub(crate) use clean_up::Cursor as CleanUpCursor;
 use key_codec::TableId;
 pub(crate) use paging::Paging;
@@ -57,6 +59,7 @@ pub(crate) use view::{Entity, View};
 /// The tables of all accounts.
 pub(crate) struct Engine {
     storage: Box<dyn Storage>,
+    catalog: Arc<Catalog>,
     paging: Paging,
     /// Held from the decision to the commit: there is one writer at a time.
     writer: Mutex<MonotonicClock>,
@@ -83,6 +86,7 @@ impl Engine {
         drop(snapshot);
         Ok(Self {
             storage,
+            catalog: Arc::default(),
             paging,
             writer: Mutex::new(MonotonicClock::new(clock, last)),
             clean_up: Arc::default(),
@@ -134,7 +138,28 @@ impl Engine {
 
     /// A view of all durable records.
     pub(crate) fn read(&self) -> View {
-        View::new(self.storage.snapshot())
+        View::new(self.storage.snapshot(), &self.catalog)
+    }
+
+    /// The CORS rules of an account, as [`read`](Self::read) would find them, but without a view where they are cached.
+    pub(crate) fn cors_rules(&self, account: &str) -> Result<Arc<[CorsRule]>, StorageError> {
+        let cached = self.storage.epoch().and_then(|epoch| {
+            let find = |cached: &catalog::Values| cached.cors_rules.get(account).cloned();
+            self.catalog.find(epoch, find)
+        });
+        cached.map_or_else(|| self.read().cors_rules(account), Ok)
+    }
+
+    /// Whether a table exists for operations on its entities, as [`View::require_table`], but without a view where it is cached.
+    pub(crate) fn require_table(&self, account: &str, name: &TableName) -> Result<(), Failure> {
+        let cached = self.storage.epoch().and_then(|epoch| {
+            let find = |cached: &catalog::Values| view::table_of(cached, account, name);
+            self.catalog.find(epoch, find)
+        });
+        match cached {
+            Some(_) => Ok(()),
+            None => self.read().require_table(account, name).map(drop),
+        }
     }
 
     /// Carries out a command on the tables of an account, as a whole or not at all.
@@ -218,7 +243,7 @@ impl Engine {
     }
 
     fn uncommitted(&self) -> View {
-        View::new(self.storage.uncommitted())
+        View::new(self.storage.uncommitted(), &self.catalog)
     }
 
     /// Whether deleted tables are not cleaned up yet.
@@ -320,7 +345,7 @@ mod tests {
     async fn increment(engine: &Engine, table: &TableName, key: &EntityKey) -> bool {
         let (etag, count) = {
             let view = engine.read();
-            let id = view.require_table("acct", table).unwrap().id;
+            let id = view.require_table("acct", table).unwrap();
             let row = view.entity(id, key).unwrap().unwrap();
             let entity = row.read().unwrap();
             let Some(ValueRef::Int32(count)) = entity.property("count") else {
@@ -379,7 +404,7 @@ mod tests {
             }
         });
         let view = engine.read();
-        let id = view.require_table("acct", &table).unwrap().id;
+        let id = view.require_table("acct", &table).unwrap();
         let row = view.entity(id, &key).unwrap().unwrap();
         let entity = row.read().unwrap();
         assert_eq!(entity.property("count"), Some(ValueRef::Int32(800)));

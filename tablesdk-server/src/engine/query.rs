@@ -275,7 +275,10 @@ mod tests {
         drop(storage.commit(batch).unwrap());
         let count = Arc::new(AtomicUsize::new(0));
         (
-            View::new(Box::new(Counting(storage.snapshot(), Arc::clone(&count)))),
+            View::new(
+                Box::new(Counting(storage.snapshot(), Arc::clone(&count))),
+                &Arc::default(),
+            ),
             count,
         )
     }

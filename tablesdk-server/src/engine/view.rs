@@ -3,12 +3,14 @@
 //! The returned values are borrowed from the stored bytes. This module knows neither conditions nor filters nor HTTP.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use tablesdk_protocol::wire::json::EntityHead;
 use tablesdk_protocol::{
-    ETag, EntityKey, ServiceProperties, SignedIdentifier, TableName, Timestamp, ValueRef,
+    CorsRule, ETag, EntityKey, ServiceProperties, SignedIdentifier, TableName, Timestamp, ValueRef,
 };
 
+use super::catalog::{Catalog, Values as Cached};
 use super::entity_codec::{Properties, Record};
 use super::evaluate::Values;
 use super::key_codec::{self, Table, TableId};
@@ -20,11 +22,15 @@ use crate::storage::{Slice, Snapshot, StorageError};
 /// The tables of all accounts at one moment.
 pub(crate) struct View {
     snapshot: Box<dyn Snapshot>,
+    catalog: Arc<Catalog>,
 }
 
 impl View {
-    pub(super) fn new(snapshot: Box<dyn Snapshot>) -> Self {
-        Self { snapshot }
+    pub(super) fn new(snapshot: Box<dyn Snapshot>, catalog: &Arc<Catalog>) -> Self {
+        Self {
+            snapshot,
+            catalog: Arc::clone(catalog),
+        }
     }
 
     /// The table with a name, in upper or lower case.
@@ -44,10 +50,24 @@ impl View {
         record.as_deref().map(key_codec::read_table).transpose()
     }
 
-    /// The table of an operation on entities, which must exist.
-    pub(crate) fn require_table(&self, account: &str, name: &TableName) -> Result<Table, Failure> {
-        let table = self.table(account, name)?;
-        table.ok_or_else(|| Rejection::TableNotFound.into())
+    /// The id of the table of an operation on entities, which must exist.
+    pub(crate) fn require_table(
+        &self,
+        account: &str,
+        name: &TableName,
+    ) -> Result<TableId, Failure> {
+        self.catalog.get(
+            self.snapshot.epoch(),
+            |cached| table_of(cached, account, name),
+            || {
+                let table = self.table(account, name)?;
+                Ok(table.ok_or(Rejection::TableNotFound)?.id)
+            },
+            |cached, id| {
+                let tables = cached.tables.value(account.into());
+                tables.insert(name.clone(), *id);
+            },
+        )
     }
 
     /// The tables of an account from that lower-cased name on, ordered by lower-cased names.
@@ -93,6 +113,29 @@ impl View {
     pub(crate) fn table_acl(&self, table: TableId) -> Result<Vec<SignedIdentifier>, StorageError> {
         let record = self.snapshot.get(&key_codec::acl_key(table))?;
         record.map_or_else(|| Ok(Vec::new()), |record| settings::read_acl(&record))
+    }
+
+    /// The same, shared by all requests.
+    pub(crate) fn policies(&self, table: TableId) -> Result<Arc<[SignedIdentifier]>, StorageError> {
+        self.catalog.get(
+            self.snapshot.epoch(),
+            |cached| cached.policies.get(&table).cloned(),
+            || Ok(self.table_acl(table)?.into()),
+            |cached, policies| cached.policies.insert(table, Arc::clone(policies)),
+        )
+    }
+
+    /// The CORS rules of an account, shared by all requests.
+    pub(super) fn cors_rules(&self, account: &str) -> Result<Arc<[CorsRule]>, StorageError> {
+        self.catalog.get(
+            self.snapshot.epoch(),
+            |cached| cached.cors_rules.get(account).cloned(),
+            || {
+                let properties = self.service_properties(account)?;
+                Ok(properties.cors.unwrap_or_default().into())
+            },
+            |cached, rules| cached.cors_rules.insert(account.into(), Arc::clone(rules)),
+        )
     }
 
     /// The properties of an account's service, all of them.
@@ -154,6 +197,11 @@ impl View {
         let records = self.snapshot.range(start, end);
         records.map(|record| record.map(|(key, record)| StoredEntity { key, record }))
     }
+}
+
+/// The id of a table that is in the cache.
+pub(super) fn table_of(cached: &Cached, account: &str, name: &TableName) -> Option<TableId> {
+    cached.tables.get(account)?.get(name).copied()
 }
 
 /// An entity as its stored bytes.

@@ -24,7 +24,7 @@ use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use self::error::OperationError;
-use crate::engine::{Engine, Paging};
+use crate::engine::{Engine, Failure, Paging};
 use crate::request::address::Address;
 use crate::request::auth::{self, Principal, Tokens};
 use crate::request::context::{Context, RequestIds};
@@ -255,11 +255,11 @@ impl Service {
         let keys = self.keys(context, head)?;
         let policies = |table: &TableName| {
             let view = self.engine.read();
-            let table = view.table(context.account(), table);
-            let policies = table.and_then(|table| {
-                let policies = table.map(|table| view.table_acl(table.id));
-                policies.transpose()
-            });
+            let policies = match view.require_table(context.account(), table) {
+                Ok(table) => view.policies(table).map(Some),
+                Err(Failure::Storage(error)) => Err(error),
+                Err(_) => Ok(None),
+            };
             policies.map_err(|error| OperationError::from(error).report(context))
         };
         let options = options.as_ref().ok();
@@ -311,10 +311,9 @@ impl Service {
         (context, options)
     }
 
-    fn cors_rules(&self, context: &Context) -> Result<Vec<CorsRule>, ServiceError> {
-        let properties = self.engine.read().service_properties(context.account());
-        let properties = properties.map_err(|error| OperationError::from(error).report(context))?;
-        Ok(properties.cors.unwrap_or_default())
+    fn cors_rules(&self, context: &Context) -> Result<Arc<[CorsRule]>, ServiceError> {
+        let rules = self.engine.cors_rules(context.account());
+        rules.map_err(|error| OperationError::from(error).report(context))
     }
 }
 

@@ -3,7 +3,7 @@
 //! A reader keeps its version of the map. A commit changes in place what no reader has, and copies the rest. The records do not
 //! survive the process; the durable storage implements the same trait.
 
-use std::sync::{PoisonError, RwLock};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use bytes::Bytes;
 
@@ -14,20 +14,23 @@ use super::{Closed, Commit, Records, Slice, Snapshot, Storage, StorageError, Wri
 #[derive(Default)]
 pub(crate) struct MemoryStorage {
     /// Locked for a clone, or for the writes of one batch: 100 of them take less time than a copy of the path to each.
-    records: RwLock<Map<Bytes>>,
+    latest: RwLock<MemorySnapshot>,
 }
 
 impl MemoryStorage {
-    fn map(&self) -> Map<Bytes> {
+    fn latest(&self) -> RwLockReadGuard<'_, MemorySnapshot> {
         // Nothing panics while it is locked, so no batch is in it in part.
-        let records = self.records.read();
-        records.unwrap_or_else(PoisonError::into_inner).clone()
+        self.latest.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Storage for MemoryStorage {
     fn snapshot(&self) -> Box<dyn Snapshot> {
-        Box::new(MemorySnapshot(self.map()))
+        Box::new(self.latest().clone())
+    }
+
+    fn epoch(&self) -> Option<u64> {
+        self.latest().epoch()
     }
 
     fn uncommitted(&self) -> Box<dyn Snapshot> {
@@ -35,14 +38,15 @@ impl Storage for MemoryStorage {
     }
 
     fn commit(&self, batch: WriteBatch) -> Result<Commit, StorageError> {
-        let mut map = self.records.write().unwrap_or_else(PoisonError::into_inner);
+        let mut latest = self.latest.write().unwrap_or_else(PoisonError::into_inner);
+        latest.epoch += u64::from(batch.starts_epoch);
         for write in batch.writes {
             match write {
                 Write::Delete(key) => {
-                    map.remove_mut(&key);
+                    latest.records.remove_mut(&key);
                 }
                 Write::Put(key, record) => {
-                    map.insert_mut(key, record);
+                    latest.records.insert_mut(key, record);
                 }
             }
         }
@@ -66,15 +70,23 @@ impl Storage for MemoryStorage {
     }
 }
 
-struct MemorySnapshot(Map<Bytes>);
+#[derive(Clone, Default)]
+struct MemorySnapshot {
+    epoch: u64,
+    records: Map<Bytes>,
+}
 
 impl Snapshot for MemorySnapshot {
+    fn epoch(&self) -> Option<u64> {
+        Some(self.epoch)
+    }
+
     fn get(&self, key: &[u8]) -> Result<Option<Slice<'_>>, StorageError> {
-        Ok(self.0.get(key).map(|record| Slice::Borrowed(record)))
+        Ok(self.records.get(key).map(|record| Slice::Borrowed(record)))
     }
 
     fn range(&self, start: &[u8], end: &[u8]) -> Records<'_> {
-        let records = map::range(&self.0, start, end);
+        let records = map::range(&self.records, start, end);
         Box::new(records.map(|(key, record)| Ok((Slice::Borrowed(key), Slice::Borrowed(record)))))
     }
 }

@@ -74,6 +74,11 @@ pub(crate) trait Storage: Send + Sync {
     /// A snapshot of all durable records. It is cheap: each request takes one.
     fn snapshot(&self) -> Box<dyn Snapshot>;
 
+    /// The epoch of a snapshot that would be taken now.
+    fn epoch(&self) -> Option<u64> {
+        self.snapshot().epoch()
+    }
+
     /// A snapshot of all committed records, durable or not. The next write is decided on it.
     fn uncommitted(&self) -> Box<dyn Snapshot>;
 
@@ -101,6 +106,12 @@ pub(crate) trait Storage: Send + Sync {
 
 /// The records as they were at one moment.
 pub(crate) trait Snapshot: Send + Sync {
+    /// The number of the last batch in this snapshot that [starts an epoch](WriteBatch::starts_epoch). No other such batch of the
+    /// storage has it. `None` if the storage does not number them.
+    fn epoch(&self) -> Option<u64> {
+        None
+    }
+
     /// The record under a key.
     fn get(&self, key: &[u8]) -> Result<Option<Slice<'_>>, StorageError>;
 
@@ -168,6 +179,8 @@ impl StorageError {
 /// Writes that happen together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WriteBatch {
+    /// Whether the batch changes records that are cached for an epoch.
+    pub(crate) starts_epoch: bool,
     /// In the order in which they are applied.
     pub(crate) writes: Vec<Write>,
 }

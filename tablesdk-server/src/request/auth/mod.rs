@@ -11,6 +11,8 @@ mod sas;
 mod shared_key;
 mod token;
 
+use std::sync::Arc;
+
 use http::header;
 use http::request::Parts;
 use tablesdk_protocol::auth::sas::{AccountSas, Permissions, SasKeyRange, SignedSas};
@@ -55,7 +57,7 @@ pub(crate) fn authenticate(
     context: &Context,
     head: &Parts,
     options: Option<&QueryOptions>,
-    policies: impl FnOnce(&TableName) -> Result<Option<Vec<SignedIdentifier>>, ServiceError>,
+    policies: impl FnOnce(&TableName) -> Result<Option<Arc<[SignedIdentifier]>>, ServiceError>,
 ) -> Result<Principal, ServiceError> {
     let query = head.uri.query().unwrap_or_default();
     let has_sas = SignedSas::is_in(query);

@@ -3,6 +3,8 @@
 //! If the signature is invalid, the response says only that authentication failed. Permissions are checked later. See
 //! <https://learn.microsoft.com/rest/api/storageservices/delegate-access-with-shared-access-signature>.
 
+use std::sync::Arc;
+
 use tablesdk_protocol::auth::SharedKey;
 use tablesdk_protocol::auth::sas::{Sas, SasAddresses, SasProtocol, SasTime, Services, SignedSas};
 use tablesdk_protocol::{ErrorCode, ServiceError, SignedIdentifier, TableName, Timestamp};
@@ -15,7 +17,7 @@ pub(super) fn authenticate(
     keys: &[SharedKey],
     context: &Context,
     query: &str,
-    policies: impl FnOnce(&TableName) -> Result<Option<Vec<SignedIdentifier>>, ServiceError>,
+    policies: impl FnOnce(&TableName) -> Result<Option<Arc<[SignedIdentifier]>>, ServiceError>,
 ) -> Result<Principal, ServiceError> {
     let failed = || ServiceError::from(ErrorCode::AuthenticationFailed);
     let sas = SignedSas::parse(query).map_err(|_| failed())?;
@@ -35,7 +37,7 @@ pub(super) fn authenticate(
         Sas::Table(sas) => {
             let stored = match &sas.policy {
                 Some(_) => policies(&sas.table)?.unwrap_or_default(),
-                None => Vec::new(),
+                None => Arc::default(),
             };
             let terms = policy::terms(&sas, &stored).ok_or_else(failed)?;
             let period = (terms.start, terms.expiry);

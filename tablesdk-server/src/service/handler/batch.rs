@@ -12,7 +12,7 @@ use tablesdk_protocol::{EntityKey, ErrorCode, ServiceError, Value};
 
 use super::{Handled, OperationError};
 use super::{get_entity, insert_entity, query_entities, update_entity};
-use crate::engine::{self, Action, Command, Engine, Failure, Outcome, View};
+use crate::engine::{self, Action, Command, Engine, Failure, Outcome};
 use crate::request::auth::{Principal, Write};
 use crate::request::context::Context;
 use crate::request::log;
@@ -99,11 +99,10 @@ async fn carry_out(
     for change in changes {
         principal.authorize(&Write::of_change(change, None))?;
     }
-    let view = engine.read();
     let mut ready = Vec::with_capacity(changes.len());
     for (index, change) in changes.iter().enumerate() {
         let read = if change.table() == table {
-            Ready::read(&view, context, change)
+            Ready::read(engine, context, change)
         } else {
             // SERVICE: the code is assumed.
             Err(ErrorCode::CommandsInBatchActOnDifferentPartitions.into())
@@ -121,7 +120,6 @@ async fn carry_out(
             }
         }
     }
-    drop(view);
     let commands: Vec<_> = ready.iter().map(Ready::command).collect();
     let command = Command::Batch(table, &commands);
     let failure = match refusal {
@@ -165,12 +163,16 @@ struct Ready<'a> {
 }
 
 impl<'a> Ready<'a> {
-    fn read(view: &View, context: &Context, change: &'a Change) -> Result<Self, OperationError> {
+    fn read(
+        engine: &Engine,
+        context: &Context,
+        change: &'a Change,
+    ) -> Result<Self, OperationError> {
         let (key, properties) = match change {
             Change::Delete(request) => (request.key.clone(), Vec::new()),
-            Change::Insert(request) => insert_entity::read(view, context, request)?,
+            Change::Insert(request) => insert_entity::read(engine, context, request)?,
             Change::Update(request) => {
-                let properties = update_entity::read(view, context, request)?;
+                let properties = update_entity::read(engine, context, request)?;
                 (request.key.clone(), properties)
             }
         };

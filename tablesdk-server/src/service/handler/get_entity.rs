@@ -33,7 +33,7 @@ fn read(
 ) -> Result<Result<HttpResponse<Bytes>, Large>, OperationError> {
     let view = engine.read();
     let table = view.require_table(context.account(), &request.table)?;
-    let Some(row) = view.entity(table.id, &request.key)? else {
+    let Some(row) = view.entity(table, &request.key)? else {
         // SERVICE: not `EntityNotFound`, which is documented and never seen.
         return Err(ErrorCode::ResourceNotFound.into());
     };

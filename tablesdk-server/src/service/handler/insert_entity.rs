@@ -11,7 +11,7 @@ use tablesdk_protocol::wire::json::EntityHead;
 use tablesdk_protocol::{ETag, EntityKey, ResourcePath, Value};
 
 use super::{Handled, OperationError, entity_format};
-use crate::engine::{Action, Change, Command, Engine, Outcome, View, borrowed};
+use crate::engine::{Action, Change, Command, Engine, Outcome, borrowed};
 use crate::request::auth::{Principal, Write};
 use crate::request::context::Context;
 
@@ -21,7 +21,7 @@ pub(super) async fn handle(
     principal: &Principal,
     request: Request,
 ) -> Handled {
-    let (key, properties) = read(&engine.read(), context, &request)?;
+    let (key, properties) = read(engine, context, &request)?;
     principal.authorize(&Write::insert(&request.table, Some(&key)))?;
     let change = Change {
         key: &key,
@@ -35,13 +35,13 @@ pub(super) async fn handle(
 
 /// Reads the entity to insert.
 pub(super) fn read(
-    view: &View,
+    engine: &Engine,
     context: &Context,
     request: &Request,
 ) -> Result<(EntityKey, Vec<(String, Value)>), OperationError> {
     // SERVICE: a malformed body is reported first, a missing table second, and then the values in the body.
     let input = request.entity.read()?;
-    view.require_table(context.account(), &request.table)?;
+    engine.require_table(context.account(), &request.table)?;
     Ok((input.key()?, input.into_properties()?))
 }
 

@@ -87,7 +87,7 @@ pub(crate) async fn handle(
             insert_entity::handle(engine, context, principal, request).await
         }
         Operation::Misplaced(table, error) => {
-            engine.read().require_table(context.account(), &table)?;
+            engine.require_table(context.account(), &table)?;
             Err(error.into())
         }
         Operation::QueryEntities(request) => {

@@ -42,7 +42,7 @@ pub(super) async fn handle(
         page.continuation = Some(start.after_empty_page());
     } else {
         let mut scan = Scan::new(&Query {
-            table: table.id,
+            table,
             filter: request.filter.as_ref(),
             from: start.position.as_ref(),
             within: &within,

@@ -13,7 +13,7 @@ use crate::request::context::Context;
 pub(super) fn get(engine: &Engine, context: &Context, request: &GetRequest) -> Handled {
     let view = engine.read();
     let table = view.require_table(context.account(), &request.table)?;
-    let identifiers = view.table_acl(table.id)?;
+    let identifiers = view.table_acl(table)?;
     Ok(GetResponse { identifiers }.encode())
 }
 

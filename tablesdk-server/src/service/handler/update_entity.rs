@@ -9,11 +9,11 @@ use tablesdk_protocol::operation::update_entity::{Request, Response};
 use tablesdk_protocol::{ETag, Value};
 
 use super::{Handled, OperationError};
-use crate::engine::{Action, Change, Command, Engine, Outcome, View};
+use crate::engine::{Action, Change, Command, Engine, Outcome};
 use crate::request::context::Context;
 
 pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request) -> Handled {
-    let properties = read(&engine.read(), context, request)?;
+    let properties = read(engine, context, request)?;
     let action = Action::Update {
         mode: request.mode,
         if_match: request.if_match.as_ref(),
@@ -30,13 +30,13 @@ pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request
 
 /// Reads the properties to write.
 pub(super) fn read(
-    view: &View,
+    engine: &Engine,
     context: &Context,
     request: &Request,
 ) -> Result<Vec<(String, Value)>, OperationError> {
     // The same order as for an insert.
     let input = request.entity.read()?;
-    view.require_table(context.account(), &request.table)?;
+    engine.require_table(context.account(), &request.table)?;
     Ok(input.into_properties()?)
 }
 

@@ -86,6 +86,12 @@ struct State {
     writing: Writes,
     /// The size of `writing` in bytes.
     writing_bytes: usize,
+    /// The epoch that the last write in `writing` starts, if one does.
+    writing_epoch: Option<u64>,
+    /// The last epoch that a batch has started, whether it became durable or not.
+    last_epoch: u64,
+    /// The epoch of the durable records.
+    durable_epoch: u64,
     /// The durable records; `None` while the embedded store is closed and about to be opened again.
     durable: Option<StoredRecords>,
     /// Why writes are refused.
@@ -97,6 +103,8 @@ struct State {
 struct Group {
     writes: Writes,
     bytes: usize,
+    /// The last epoch that a batch of the group starts, if one does.
+    epoch: Option<u64>,
     waiting: Vec<Waiting>,
 }
 
@@ -119,7 +127,10 @@ impl DurableStorage {
                 pending: Group::new(),
                 writing: Writes::new_sync(),
                 writing_bytes: 0,
-                durable: Some(store.durable_records()),
+                writing_epoch: None,
+                last_epoch: 0,
+                durable_epoch: 0,
+                durable: Some(store.durable_records(0)),
                 failed: None,
                 is_closing: false,
             }),
@@ -157,15 +168,21 @@ impl Storage for DurableStorage {
         let Some(below) = state.durable.clone() else {
             return Box::new(Unreadable(state.unreadable()));
         };
-        let (writing, pending) = (state.writing.clone(), state.pending.writes.clone());
-        drop(state);
+        let below = Overlay {
+            below,
+            writes: state.writing.clone(),
+            epoch: state.writing_epoch,
+        };
         Box::new(Overlay {
-            below: Overlay {
-                below,
-                writes: writing,
-            },
-            writes: pending,
+            below,
+            writes: state.pending.writes.clone(),
+            epoch: state.pending.epoch,
         })
+    }
+
+    fn epoch(&self) -> Option<u64> {
+        let state = self.shared.state();
+        state.durable.as_ref().map(|_| state.durable_epoch)
     }
 
     fn commit(&self, batch: WriteBatch) -> Result<Commit, StorageError> {
@@ -177,6 +194,11 @@ impl Storage for DurableStorage {
             return Err(StorageError::Closed);
         }
         let (done, commit) = oneshot::channel();
+        if batch.starts_epoch {
+            // Of its own, even if the batch is lost: another one may be decided in its place.
+            state.last_epoch += 1;
+            state.pending.epoch = Some(state.last_epoch);
+        }
         state.pending.add(batch);
         state.pending.waiting.push(done);
         drop(state);
@@ -243,6 +265,7 @@ impl Group {
         Self {
             writes: Writes::new_sync(),
             bytes: 0,
+            epoch: None,
             waiting: Vec::new(),
         }
     }

@@ -27,9 +27,15 @@ pub(super) fn add(writes: &mut Writes, batch: WriteBatch) {
 pub(super) struct Overlay<S> {
     pub(super) below: S,
     pub(super) writes: Writes,
+    /// The epoch that the last of the writes starts, if one does.
+    pub(super) epoch: Option<u64>,
 }
 
 impl<S: Snapshot> Snapshot for Overlay<S> {
+    fn epoch(&self) -> Option<u64> {
+        self.epoch.or_else(|| self.below.epoch())
+    }
+
     fn get(&self, key: &[u8]) -> Result<Option<Slice<'_>>, StorageError> {
         match self.writes.get(key) {
             Some(written) => Ok(written.as_deref().map(Slice::Borrowed)),
@@ -110,7 +116,7 @@ mod tests {
             commit(&storage, batch(&before, "before"));
             let mut writes = Writes::new_sync();
             add(&mut writes, batch(&after, "after"));
-            let overlay = Overlay { below: Boxed(storage.snapshot()), writes };
+            let overlay = Overlay { below: Boxed(storage.snapshot()), writes, epoch: None };
             commit(&storage, batch(&after, "after"));
             let written = storage.snapshot();
 

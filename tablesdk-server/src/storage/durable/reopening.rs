@@ -79,7 +79,7 @@ impl Shared {
 
     fn go_on(&self, store: Store) -> Option<Store> {
         let mut state = self.state();
-        state.durable = Some(store.durable_records());
+        state.durable = Some(store.durable_records(state.durable_epoch));
         if !state.has_temporary_failure() {
             return None;
         }

@@ -45,9 +45,10 @@ impl Store {
         }
     }
 
-    /// A snapshot of everything that is written.
-    pub(super) fn durable_records(&self) -> StoredRecords {
+    /// A snapshot of everything that is written, which has this epoch.
+    pub(super) fn durable_records(&self, epoch: u64) -> StoredRecords {
         StoredRecords {
+            epoch,
             snapshot: self.database.snapshot(),
             records: self.records.clone(),
             _readers: Arc::clone(&self.readers),
@@ -150,6 +151,7 @@ impl Store {
 /// The durable records. A clone is cheap.
 #[derive(Clone)]
 pub(super) struct StoredRecords {
+    epoch: u64,
     snapshot: fjall::Snapshot,
     records: Keyspace,
     /// Counts the snapshots. Dropped last: a snapshot that is not counted holds nothing of the store.
@@ -157,6 +159,10 @@ pub(super) struct StoredRecords {
 }
 
 impl Snapshot for StoredRecords {
+    fn epoch(&self) -> Option<u64> {
+        Some(self.epoch)
+    }
+
     fn get(&self, key: &[u8]) -> Result<Option<Slice<'_>>, StorageError> {
         let record = self.snapshot.get(&self.records, key);
         let record = record.map_err(|error| failed("read", &error))?;

@@ -23,6 +23,7 @@ impl Drop for PoisonOnExit<'_> {
         }
         state.pending = Group::new();
         state.writing = Writes::new_sync();
+        state.writing_epoch = None;
     }
 }
 
@@ -40,12 +41,14 @@ impl Shared {
             match &result {
                 Ok(written) => {
                     number = *written;
-                    state.durable = Some(store.durable_records());
+                    state.durable_epoch = state.writing_epoch.unwrap_or(state.durable_epoch);
+                    state.durable = Some(store.durable_records(state.durable_epoch));
                 }
                 Err(error) => state.fail(error.clone()),
             }
             state.writing = Writes::new_sync();
             state.writing_bytes = 0;
+            state.writing_epoch = None;
             let mut refused = Vec::new();
             if result.is_err() {
                 // They were decided on writes that may not have been stored.
@@ -133,6 +136,7 @@ impl Shared {
         let group = mem::replace(&mut state.pending, Group::new());
         state.writing = group.writes.clone();
         state.writing_bytes = group.bytes;
+        state.writing_epoch = group.epoch;
         Next::Group(group.writes, group.waiting)
     }
 }
