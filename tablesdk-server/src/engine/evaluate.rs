@@ -26,17 +26,19 @@ pub(crate) struct CompiledFilter<'f> {
 }
 
 impl<'f> CompiledFilter<'f> {
-    /// Makes a filter ready.
-    pub(crate) fn new(filter: &'f Filter) -> Self {
+    /// Makes a filter ready that consists of these terms, which all have to hold.
+    pub(crate) fn new(terms: &[&'f Filter]) -> Self {
         let mut names: Vec<&str> = Vec::new();
-        filter.fold(|filter, _: Vec<()>| match filter {
-            Filter::Comparison(comparison) => names.push(&comparison.property),
-            Filter::Property(name) => names.push(name),
-            _ => {}
-        });
+        for term in terms {
+            term.fold(|filter, _: Vec<()>| match filter {
+                Filter::Comparison(comparison) => names.push(&comparison.property),
+                Filter::Property(name) => names.push(name),
+                _ => {}
+            });
+        }
         names.sort_unstable_by(|a, b| compare_names(a.as_bytes(), b.as_bytes()));
         names.dedup();
-        let steps = steps(filter, &names);
+        let steps = steps(terms, &names);
         Self {
             cost: steps.iter().map(cost).fold(0, u64::saturating_add),
             steps,
@@ -131,27 +133,36 @@ enum Test<'f> {
     },
 }
 
-/// The steps of a filter. Neither this nor the evaluation uses recursion, so that a deeply nested filter needs no stack.
-fn steps<'f>(filter: &'f Filter, names: &[&str]) -> Vec<Step<'f>> {
+/// The steps of the terms of a filter. Neither this nor the evaluation uses recursion, so that a deeply nested filter needs no stack.
+fn steps<'f>(terms: &[&'f Filter], names: &[&str]) -> Vec<Step<'f>> {
     let slot = |name: &str| {
         let order = |known: &&str| compare_names(known.as_bytes(), name.as_bytes());
         names.binary_search_by(order).unwrap_or(usize::MAX)
     };
     let mut steps: Vec<Step<'f>> = Vec::new();
-    // Each filter returns the index of its last step.
+    let mut ends = Vec::with_capacity(terms.len());
+    for term in terms {
+        ends.push(add_steps(term, slot, &mut steps));
+    }
+    let last = ends.pop();
+    join(&mut steps, &ends, false, last.unwrap_or_default());
+    steps
+}
+
+/// Adds the steps of a filter. Returns the index of the last one.
+fn add_steps<'f>(
+    filter: &'f Filter,
+    slot: impl Fn(&str) -> usize,
+    steps: &mut Vec<Step<'f>>,
+) -> usize {
     filter.fold(|filter, mut ends: Vec<usize>| {
         let is_or = matches!(filter, Filter::Or(_));
         let test = match filter {
             Filter::And(_) | Filter::Or(_) => {
                 let Some(last) = ends.pop() else {
-                    return push(&mut steps, Test::Constant(!is_or));
+                    return push(steps, Test::Constant(!is_or));
                 };
-                // A term with this value decides, so that the terms after it are skipped.
-                for end in ends {
-                    if let Some(step) = steps.get_mut(end) {
-                        step.skip = Some((is_or, last));
-                    }
-                }
+                join(steps, &ends, is_or, last);
                 return last;
             }
             Filter::Comparison(comparison) => Test::Compare {
@@ -163,9 +174,17 @@ fn steps<'f>(filter: &'f Filter, names: &[&str]) -> Vec<Step<'f>> {
             Filter::Not(_) => Test::Invert,
             Filter::Property(name) => Test::IsTrue { slot: slot(name) },
         };
-        push(&mut steps, test)
-    });
-    steps
+        push(steps, test)
+    })
+}
+
+/// Joins terms that end at these steps and at a last one: a term with this value decides, so that the terms after it are skipped.
+fn join(steps: &mut [Step<'_>], ends: &[usize], decisive: bool, last: usize) {
+    for end in ends {
+        if let Some(step) = steps.get_mut(*end) {
+            step.skip = Some((decisive, last));
+        }
+    }
 }
 
 fn push<'f>(steps: &mut Vec<Step<'f>>, test: Test<'f>) -> usize {
@@ -253,7 +272,7 @@ mod tests {
             ("ratio", Value::from(f64::NAN)),
             ("single", Value::from(false)),
         ];
-        let mut filter = CompiledFilter::new(filter);
+        let mut filter = CompiledFilter::new(&[filter]);
         let mut holds = |properties: &[(&str, Value)]| {
             let holds = filter.holds(|values| {
                 for (name, value) in properties {
@@ -337,6 +356,19 @@ mod tests {
             (Filter::Or(vec![]), false),
         ] {
             assert_eq!(holds(&filter), expected, "{filter:?}");
+        }
+    }
+
+    #[test]
+    fn all_terms_have_to_hold() {
+        for bits in 0..8 {
+            let terms = [0, 1, 2].map(|term| {
+                let value = Filter::Constant(bits & (1 << term) != 0);
+                value.clone().and(value).or(Filter::Constant(false))
+            });
+            let mut filter = CompiledFilter::new(&terms.each_ref());
+            let holds = filter.holds(|_| Ok::<_, Infallible>(()));
+            assert_eq!(holds, Ok(bits == 7), "{terms:?}");
         }
     }
 

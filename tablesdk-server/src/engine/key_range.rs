@@ -85,6 +85,21 @@ impl KeyRange {
         Some(Self { partition, row })
     }
 
+    /// The keys for which the comparison holds, and no others; `None` for a comparison that no range describes.
+    pub(super) fn of_exact_comparison(comparison: &Comparison) -> Option<Self> {
+        let is_range = comparison.operator != ComparisonOperator::NotEqual
+            && matches!(comparison.property.as_str(), "PartitionKey" | "RowKey");
+        is_range
+            .then(|| Self::of_comparison(comparison))
+            .flatten()
+            .filter(|range| *range != Self::ALL)
+    }
+
+    /// Whether the range does not limit the row keys.
+    pub(super) fn has_all_row_keys(&self) -> bool {
+        self.row == Interval::ALL
+    }
+
     /// The keys in both; `None` when there are none.
     pub(super) fn intersection(&self, other: &Self) -> Option<Self> {
         Some(Self {

@@ -4,6 +4,9 @@
 //! Their number, and the time to compute them, are proportional to the size of the filter. This module knows no entities and no
 //! storage.
 
+use std::collections::VecDeque;
+use std::slice;
+
 use tablesdk_protocol::filter::Filter;
 
 use super::key_codec::TableId;
@@ -37,6 +40,40 @@ pub(super) fn stored_ranges(filter: Option<&Filter>, table: TableId) -> Vec<Stor
         }
     }
     apart
+}
+
+/// The terms of a filter that do not hold for all keys of its ranges already: those that have to be evaluated for each entity.
+///
+/// A term on the partition key, or on the row key within one partition, holds for a range of stored keys and for no other key. The
+/// ranges that are read lie in that range, unless they were joined with others.
+pub(super) fn undecided_terms<'f>(
+    filter: &'f Filter,
+    ranges: &VecDeque<StoredRange>,
+    table: TableId,
+) -> Vec<&'f Filter> {
+    let terms = match filter {
+        Filter::And(terms) => terms.as_slice(),
+        filter => slice::from_ref(filter),
+    };
+    let exact = |term: &Filter| match term {
+        Filter::Comparison(comparison) => KeyRange::of_exact_comparison(comparison),
+        _ => None,
+    };
+    let partitions = terms.iter().filter_map(exact);
+    let partitions = partitions
+        .filter(KeyRange::has_all_row_keys)
+        .try_fold(KeyRange::ALL, |all, range| all.intersection(&range));
+    let is_decided = |term: &Filter| {
+        let range = exact(term)?.intersection(partitions.as_ref()?)?;
+        let holds = range.to_stored_range(table);
+        let (first, last) = (ranges.front()?, ranges.back()?);
+        let is_within = holds.start <= first.start && last.end <= holds.end;
+        Some(is_within && holds.row_keys.is_none())
+    };
+    let terms = terms.iter();
+    terms
+        .filter(|term| is_decided(term) != Some(true))
+        .collect()
 }
 
 /// The keys that can satisfy the filter; none when no key can.
@@ -230,6 +267,48 @@ mod tests {
             ),
         ] {
             assert_eq!(ranges(&filter), r"[ \xff]", "{filter:?}");
+        }
+    }
+
+    #[test]
+    fn terms_that_hold_for_all_keys_of_the_ranges_are_not_evaluated() {
+        use ComparisonOperator::{GreaterThan, GreaterThanOrEqual, LessThan, NotEqual};
+        let other = || compare("Age", ComparisonOperator::Equal, "1");
+        let from = |operator, literal| compare("PartitionKey", operator, literal);
+        let row = |operator, literal| compare("RowKey", operator, literal);
+        let none = Vec::new;
+        for (filter, undecided) in [
+            (pk("a"), none()),
+            (from(GreaterThan, "a"), none()),
+            (pk("a").and(rk("1")), none()),
+            (pk("a").and(other()), vec![other()]),
+            (
+                pk("a").and(row(GreaterThan, "1")).and(row(LessThan, "5")),
+                none(),
+            ),
+            (
+                from(GreaterThanOrEqual, "a").and(from(LessThan, "b")),
+                none(),
+            ),
+            // A row key in more than one partition is no range of stored keys.
+            (rk("1"), vec![rk("1")]),
+            (from(GreaterThan, "a").and(rk("1")), vec![rk("1")]),
+            (from(NotEqual, "a"), vec![from(NotEqual, "a")]),
+            (pk("a").and(!pk("b")), vec![!pk("b")]),
+            (pk("a").or(pk("b")), vec![pk("a").or(pk("b"))]),
+            (pk("a").and(rk("1").or(rk("2"))), vec![rk("1").or(rk("2"))]),
+            (
+                Filter::comparison("PartitionKey", GreaterThan, 5),
+                Vec::new(),
+            ),
+        ] {
+            let ranges: VecDeque<_> = stored_ranges(Some(&filter), TableId(1)).into();
+            let found = undecided_terms(&filter, &ranges, TableId(1));
+            if ranges.is_empty() {
+                // Nothing is read.
+                continue;
+            }
+            assert_eq!(found, undecided.iter().collect::<Vec<_>>(), "{filter:?}");
         }
     }
 

@@ -12,7 +12,7 @@ use tablesdk_protocol::filter::Filter;
 use super::evaluate::CompiledFilter;
 use super::key_codec::{self, TableId};
 use super::key_range::{RowKeyRange, StoredRange};
-use super::key_ranges::stored_ranges;
+use super::key_ranges::{stored_ranges, undecided_terms};
 use super::scan_budget::ScanBudget;
 use super::view::{Entity, View};
 use crate::storage::StorageError;
@@ -106,10 +106,12 @@ pub(crate) enum SliceEnd {
 impl<'f> Scan<'f> {
     /// Starts a query.
     pub(crate) fn new(query: &Query<'f>) -> Self {
-        Self {
-            filter: query.filter.map(CompiledFilter::new),
-            ranges: query.ranges(),
-        }
+        let ranges = query.ranges();
+        let terms = query.filter.map_or_else(Vec::new, |filter| {
+            undecided_terms(filter, &ranges, query.table)
+        });
+        let filter = (!terms.is_empty()).then(|| CompiledFilter::new(&terms));
+        Self { filter, ranges }
     }
 
     /// Passes the matching entities to the visitor, in the order of their keys, until it breaks or the budget is spent. Examines at
@@ -594,7 +596,7 @@ mod tests {
                 last: last.map(|(p, r)| LastKey { partition_key: p.to_owned(), row_key: r.map(str::to_owned) }),
             };
             let units = |text: &str| text.encode_utf16().collect::<Vec<_>>();
-            let mut compiled = CompiledFilter::new(&filter);
+            let mut compiled = CompiledFilter::new(&[&filter]);
             let mut expected: Vec<_> = keys
                 .into_iter()
                 .filter(|(p, r)| from.is_none_or(|(q, s)| (units(p), units(r)) >= (units(q), units(s))))

@@ -31,7 +31,7 @@ impl<'f> TableScan<'f> {
     pub(crate) fn new(account: &'f str, filter: Option<&'f Filter>, from: String) -> Self {
         Self {
             account,
-            filter: filter.map(CompiledFilter::new),
+            filter: filter.map(|filter| CompiledFilter::new(&[filter])),
             from,
         }
     }
