@@ -3,6 +3,9 @@
 //! Lines are written with CR LF. They are read with CR LF or with a bare LF. [`multipart`](super::multipart) determines where a
 //! body ends; the operations interpret the message.
 
+use std::fmt;
+use std::io::Write as _;
+
 use bytes::{Buf, Bytes};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 
@@ -63,16 +66,16 @@ pub fn read_response(text: &Bytes) -> Result<Response<Bytes>, MalformedMessage> 
 
 /// Appends a request. Headers in `order` come first, in that order.
 pub fn write_request(out: &mut Vec<u8>, request: &Request<Bytes>, order: &[HeaderName]) {
-    let line = format!("{} {} HTTP/1.1", request.method(), request.uri());
-    write(out, &line, request.headers(), order, request.body());
+    let line = format_args!("{} {} HTTP/1.1", request.method(), request.uri());
+    write(out, line, request.headers(), order, request.body());
 }
 
 /// Appends a response. Headers in `order` come first, in that order.
 pub fn write_response(out: &mut Vec<u8>, response: &Response<Bytes>, order: &[HeaderName]) {
     let status = response.status();
     let reason = status.canonical_reason().unwrap_or_default();
-    let line = format!("HTTP/1.1 {} {reason}", status.as_u16());
-    write(out, &line, response.headers(), order, response.body());
+    let line = format_args!("HTTP/1.1 {} {reason}", status.as_u16());
+    write(out, line, response.headers(), order, response.body());
 }
 
 /// Reads headers up to the blank line after them, or to the end. Returns what follows.
@@ -94,7 +97,9 @@ pub(super) fn read_headers(text: &Bytes) -> Result<(HeaderMap, Bytes), Malformed
         }
         let mut fields = line.splitn(2, |byte| *byte == b':');
         let name = HeaderName::from_bytes(fields.next().unwrap_or_default());
-        let value = HeaderValue::from_bytes(fields.next().ok_or(MalformedMessage)?.trim_ascii());
+        let value = fields.next().ok_or(MalformedMessage)?.trim_ascii();
+        // The values share the memory of the message.
+        let value = HeaderValue::from_maybe_shared(rest.slice_ref(value));
         let (Ok(name), Ok(value)) = (name, value) else {
             return Err(MalformedMessage);
         };
@@ -106,7 +111,7 @@ pub(super) fn read_headers(text: &Bytes) -> Result<(HeaderMap, Bytes), Malformed
 
 /// The first line without its end, and its length with it.
 pub(super) fn first_line(text: &[u8]) -> (&[u8], usize) {
-    let newline = text.iter().position(|byte| *byte == b'\n');
+    let newline = memchr::memchr(b'\n', text);
     let (line, _) = newline
         .and_then(|newline| text.split_at_checked(newline + 1))
         .unwrap_or((text, &[]));
@@ -121,26 +126,32 @@ pub(super) fn without_line_end(bytes: &[u8]) -> &[u8] {
     }
 }
 
-fn read(text: &Bytes) -> Result<(String, HeaderMap, Bytes), MalformedMessage> {
+fn read(text: &Bytes) -> Result<(&str, HeaderMap, Bytes), MalformedMessage> {
     let start = text.iter().position(|byte| !matches!(byte, b'\r' | b'\n'));
-    let text = text.slice(start.unwrap_or(text.len())..);
-    let (line, length) = first_line(&text);
+    let start = start.unwrap_or(text.len());
+    let (line, length) = first_line(text.get(start..).unwrap_or_default());
     let line = std::str::from_utf8(line).map_err(|_| MalformedMessage)?;
-    let (headers, mut body) = read_headers(&text.slice(length..))?;
+    let (headers, mut body) = read_headers(&text.slice(start + length..))?;
     // Some clients send another line end after a body, or instead of one, which JSON permits.
     let end = body.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n'));
     body.truncate(end.map_or(0, |end| end + 1));
-    Ok((line.trim_end().to_owned(), headers, body))
+    Ok((line.trim_end(), headers, body))
 }
 
-fn write(out: &mut Vec<u8>, line: &str, headers: &HeaderMap, order: &[HeaderName], body: &Bytes) {
+fn write(
+    out: &mut Vec<u8>,
+    line: fmt::Arguments<'_>,
+    headers: &HeaderMap,
+    order: &[HeaderName],
+    body: &Bytes,
+) {
+    write!(out, "{line}\r\n").expect("writing to memory cannot fail");
     let mut write_line = |parts: &[&[u8]]| {
         for part in parts {
             out.extend_from_slice(part);
         }
         out.extend_from_slice(b"\r\n");
     };
-    write_line(&[line.as_bytes()]);
     let ordered = order.iter().flat_map(|name| {
         let values = headers.get_all(name).iter();
         values.map(move |value| (name, value))

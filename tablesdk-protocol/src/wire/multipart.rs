@@ -119,7 +119,7 @@ pub fn start_http(out: &mut Vec<u8>, boundary: &str) {
 
 /// Ends the last part. The content of each must have ended its last line.
 pub fn end(out: &mut Vec<u8>, boundary: &str) {
-    out.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
+    push(out, &["--", boundary, "--\r\n"]);
 }
 
 /// The `Content-Type` of parts between lines of that boundary.
@@ -128,12 +128,17 @@ pub fn content_type(boundary: &str) -> String {
 }
 
 fn start(out: &mut Vec<u8>, boundary: &str, headers: &[(HeaderName, &str)]) {
-    let mut text = format!("--{boundary}\r\n");
+    push(out, &["--", boundary, "\r\n"]);
     for (name, value) in headers {
-        text.extend([spelling(name), ": ", value, "\r\n"]);
+        push(out, &[spelling(name), ": ", value, "\r\n"]);
     }
-    text.push_str("\r\n");
-    out.extend_from_slice(text.as_bytes());
+    push(out, &["\r\n"]);
+}
+
+fn push(out: &mut Vec<u8>, parts: &[&str]) {
+    for part in parts {
+        out.extend_from_slice(part.as_bytes());
+    }
 }
 
 /// A line that separates parts.

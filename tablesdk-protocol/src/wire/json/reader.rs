@@ -24,14 +24,11 @@ use super::value::Scalar;
 pub fn read_entity(body: &[u8]) -> Result<JsonEntity<'_>, JsonError> {
     let mut entity = JsonEntity::default();
     let mut failure = None;
-    let mut deserializer = serde_json::Deserializer::from_slice(body);
     let seed = EntitySeed {
         entity: &mut entity,
         failure: &mut failure,
     };
-    let read = seed
-        .deserialize(&mut deserializer)
-        .and_then(|()| deserializer.end());
+    let read = read_whole(body, seed);
     match (failure, read) {
         (Some(error), _) => Err(error),
         (None, Err(error)) => Err(error.into()),
@@ -53,14 +50,11 @@ where
     E: From<JsonError>,
 {
     let mut failure = None;
-    let mut deserializer = serde_json::Deserializer::from_slice(body);
     let seed = PageSeed {
         visit,
         failure: &mut failure,
     };
-    let read = deserializer
-        .deserialize_map(seed)
-        .and_then(|()| deserializer.end());
+    let read = read_whole(body, seed);
     match (failure, read) {
         (Some(error), _) => Err(error),
         (None, Err(error)) => Err(E::from(error.into())),
@@ -68,9 +62,42 @@ where
     }
 }
 
+/// Reads the whole input.
+fn read_whole<'de>(
+    body: &'de [u8],
+    seed: impl DeserializeSeed<'de, Value = ()>,
+) -> serde_json::Result<()> {
+    // Checked as a whole: otherwise the deserializer would check each name and each value.
+    match std::str::from_utf8(body) {
+        Ok(text) => read_with(serde_json::Deserializer::from_str(text), seed),
+        // For the error, and its position.
+        Err(_) => read_with(serde_json::Deserializer::from_slice(body), seed),
+    }
+}
+
+fn read_with<'de, R: serde_json::de::Read<'de>>(
+    mut deserializer: serde_json::Deserializer<R>,
+    seed: impl DeserializeSeed<'de, Value = ()>,
+) -> serde_json::Result<()> {
+    seed.deserialize(&mut deserializer)?;
+    deserializer.end()
+}
+
 struct PageSeed<'f, F, E> {
     visit: F,
     failure: &'f mut Option<E>,
+}
+
+impl<'de, F, E> DeserializeSeed<'de> for PageSeed<'_, F, E>
+where
+    F: FnMut(&JsonEntity<'de>) -> Result<(), E>,
+    E: From<JsonError>,
+{
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
 }
 
 impl<'de, F, E> Visitor<'de> for PageSeed<'_, F, E>
