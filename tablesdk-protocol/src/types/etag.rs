@@ -30,9 +30,11 @@ impl ETag {
     }
 
     pub(crate) fn from_printed(timestamp: &PrintedTimestamp) -> Self {
-        let mut text = String::with_capacity(48);
+        let printed = timestamp.as_str();
+        let bytes = "W/\"datetime'%3A%3A'\"".len() + printed.len() - "::".len();
+        let mut text = String::with_capacity(bytes);
         text.push_str("W/\"datetime'");
-        for (index, part) in timestamp.as_str().split(':').enumerate() {
+        for (index, part) in printed.split(':').enumerate() {
             if index > 0 {
                 text.push_str("%3A");
             }

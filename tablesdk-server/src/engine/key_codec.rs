@@ -26,7 +26,12 @@ impl TableId {
 
     /// A key of this kind for the table.
     fn key(self, kind: u8) -> Vec<u8> {
-        let mut key = Vec::with_capacity(64);
+        self.key_of(kind, 64)
+    }
+
+    /// The same, with room for so many bytes.
+    fn key_of(self, kind: u8, bytes: usize) -> Vec<u8> {
+        let mut key = Vec::with_capacity(bytes);
         key.push(kind);
         key.extend_from_slice(&self.0.to_be_bytes());
         key
@@ -148,7 +153,11 @@ pub(super) fn entity_key(table: TableId, key: &EntityKey) -> Vec<u8> {
 
 /// The key of an entity with these keys, which may be any strings.
 pub(super) fn key_at(table: TableId, partition_key: &str, row_key: &str) -> Vec<u8> {
-    let mut key = partition_start(table, partition_key);
+    // Exactly, unless characters beyond U+FFFF are in it.
+    let bytes = ENTITY_PREFIX_BYTES + partition_key.len() + 1 + row_key.len();
+    let mut key = table.key_of(b'e', bytes);
+    push_string(&mut key, partition_key);
+    key.push(SEPARATOR);
     push_string(&mut key, row_key);
     key
 }

@@ -37,7 +37,7 @@ pub(crate) use origin_form::to_origin_form;
 
 #[cfg(feature = "tls")]
 use crate::http::tls_identity::TlsIdentity;
-use crate::request::connection::{Encrypted, Peer};
+use crate::request::connection::Encrypted;
 use crate::request::handler::Handler;
 use crate::request::log;
 use crate::request::memory::{MemoryBudgets, RequestMemory, Reservation, SMALL_BYTES_MAX};
@@ -307,7 +307,6 @@ impl<H: Handler> Exchange<H> {
     ) -> (Response<Bytes>, Option<Reservation>) {
         let handler = &*self.shared.handler;
         let (mut head, body) = request.into_parts();
-        head.extensions.insert(Peer(self.peer));
         head.extensions.insert(Arc::clone(memory));
         if self.is_encrypted {
             head.extensions.insert(Encrypted);

@@ -26,7 +26,7 @@ pub(crate) struct Address {
     /// The value of the header `Host`.
     host: Option<HeaderValue>,
     uri: Uri,
-    /// Where the account is in the path; empty if the host names it.
+    /// Where the account is in the path, with the slash before it; empty if the host names it.
     segment: Range<usize>,
     /// Where the path below the account starts.
     resource_start: usize,
@@ -78,8 +78,9 @@ impl Address {
             Location::Secondary => without_account(resource, account),
         };
         let start = path.len() - path.trim_start_matches('/').len();
+        let segment = start.saturating_sub(1)..start + segment.len();
         let account = known(account).unwrap_or_else(|| account.into());
-        address(account, location, start..start + segment.len(), resource)
+        address(account, location, segment, resource)
     }
 
     /// The account's URL as the client wrote it.
@@ -87,10 +88,8 @@ impl Address {
         self.endpoint.get_or_init(|| {
             let scheme = if self.is_https { "https" } else { "http" };
             let authority = authority(self.host.as_ref(), &self.uri);
-            match self.uri.path().get(self.segment.clone()) {
-                None | Some("") => Endpoint::from_parts(scheme, authority, ""),
-                Some(segment) => Endpoint::from_parts(scheme, authority, &format!("/{segment}")),
-            }
+            let path = self.uri.path().get(self.segment.clone());
+            Endpoint::from_parts(scheme, authority, path.unwrap_or_default())
         })
     }
 

@@ -23,6 +23,7 @@ use tablesdk_protocol::wire::json::MetadataLevel;
 use tablesdk_protocol::{Endpoint, ErrorCode, Guid, ServiceError, Timestamp};
 
 use crate::request::address::{Address, Location};
+#[cfg(test)]
 use crate::request::connection::Peer;
 use crate::request::cors::Cors;
 use crate::request::memory::RequestMemory;
@@ -63,6 +64,10 @@ impl Context {
         now: Timestamp,
     ) -> Self {
         let headers = &head.headers;
+        let memory = head.extensions.get::<Arc<RequestMemory>>().cloned();
+        let peer = memory.as_ref().map(|memory| memory.peer());
+        #[cfg(test)]
+        let peer = peer.or_else(|| Some(head.extensions.get::<Peer>()?.0));
         Self {
             address,
             client_request_id: headers
@@ -72,9 +77,9 @@ impl Context {
             cors: Cors::default(),
             error_format: ErrorFormat::of(options, headers),
             logs_entity_keys: true,
-            memory: head.extensions.get::<Arc<RequestMemory>>().cloned(),
+            memory,
             now,
-            peer: head.extensions.get::<Peer>().map(|peer| peer.0),
+            peer,
             request_id,
             timeout: options
                 .and_then(|options| options.timeout().ok())

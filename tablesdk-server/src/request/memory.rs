@@ -347,6 +347,11 @@ impl RequestMemory {
         })
     }
 
+    /// The address of the client.
+    pub(crate) const fn peer(&self) -> IpAddr {
+        self.peer
+    }
+
     /// Charges this account for the memory.
     pub(crate) fn belongs_to(&self, account: &Arc<str>) {
         self.account.get_or_init(|| Arc::clone(account));

@@ -137,7 +137,7 @@ impl EntityFormat<'_> {
         let Self {
             endpoint, table, ..
         } = self;
-        let mut url = format!("{endpoint}/$metadata#{table}{suffix}");
+        let mut url = [endpoint.as_str(), "/$metadata#", table, suffix].concat();
         if let Some(select) = self.select {
             url.push_str("&$select=");
             for (index, name) in select.iter().enumerate() {

@@ -30,19 +30,13 @@ impl Handler for Echo {
 
     async fn respond(&self, head: Parts, body: Bytes) -> Response<Bytes> {
         let host = head.headers[header::HOST].to_str().unwrap();
-        assert_eq!(
-            head.extensions
-                .get::<crate::request::connection::Peer>()
-                .unwrap()
-                .0,
-            PEER
-        );
+        let memory = head.extensions.get::<Arc<RequestMemory>>().unwrap();
+        assert_eq!(memory.peer(), PEER);
         assert_ne!(head.uri, "/panic", "a handler that panics");
         if head.uri == "/none" {
             return Response::builder().status(204).body(Bytes::new()).unwrap();
         }
         if head.uri == "/large" {
-            let memory = head.extensions.get::<Arc<RequestMemory>>().unwrap();
             return match memory.reserve_response(LARGE).await {
                 Ok(()) => Response::new(vec![b'x'; LARGE].into()),
                 Err(error) => self.refuse_head(&head, &error),
