@@ -261,8 +261,8 @@ pub fn json(data: &[u8]) {
 
     match EntityBody::from_bytes(Bytes::copy_from_slice(data)).read() {
         Err(error) => assert_short(&error),
-        Ok(input) => {
-            let key = input.key();
+        Ok(mut input) => {
+            let key = input.take_key();
             if let Err(error) = &key {
                 assert_short(error);
             }

@@ -1,5 +1,7 @@
 //! The body of a request that writes an entity.
 
+use std::mem;
+
 use bytes::Bytes;
 
 use crate::types::limits::{BINARY_BYTES_MAX, PROPERTIES_MAX, STRING_UNITS_MAX};
@@ -73,7 +75,7 @@ impl EntityInput {
         if entity.has_duplicates() {
             return Err(ErrorCode::DuplicatePropertiesSpecified.into());
         }
-        let mut properties = Vec::new();
+        let mut properties = Vec::with_capacity(entity.members().len());
         for property in entity.properties() {
             if property.is_unannotated_big_integer() {
                 return Err(unreadable());
@@ -95,14 +97,15 @@ impl EntityInput {
         })
     }
 
-    /// The key in the body, as an insert needs it. A request that has the key in its URL does not look.
+    /// Takes the key in the body, as an insert needs it. A request that has the key in its URL does not look.
     ///
     /// # Errors
     ///
     /// `PropertiesNeedValue` when a part is missing, `InvalidInput` when one is not a string, and those of a key that breaks
     /// the rules.
-    pub fn key(&self) -> Result<EntityKey, ServiceError> {
-        match (self.partition_key.clone()?, self.row_key.clone()?) {
+    pub fn take_key(&mut self) -> Result<EntityKey, ServiceError> {
+        let take = |key| mem::replace(key, Ok(None));
+        match (take(&mut self.partition_key)?, take(&mut self.row_key)?) {
             (Some(partition_key), Some(row_key)) => Ok(EntityKey::new(partition_key, row_key)?),
             _ => Err(ErrorCode::PropertiesNeedValue.into()),
         }
@@ -177,12 +180,12 @@ mod tests {
     }
 
     fn code(body: &str) -> ErrorCode {
-        let input = match read(body) {
+        let mut input = match read(body) {
             Ok(input) => input,
             Err(error) => return error.code().clone(),
         };
         match input
-            .key()
+            .take_key()
             .map(|_| ())
             .and_then(|()| input.into_properties())
         {
@@ -333,11 +336,11 @@ mod tests {
 
     #[test]
     fn nulls_and_system_properties_are_left_out() {
-        let input = read(
+        let mut input = read(
             r#"{"odata.etag":"x","PartitionKey":"","RowKey":"","Timestamp":null,"ETag":null,"a":1}"#,
         )
         .unwrap();
-        assert_eq!(input.key(), Ok(EntityKey::new("", "").unwrap()));
+        assert_eq!(input.take_key(), Ok(EntityKey::new("", "").unwrap()));
         assert_eq!(
             input.into_properties(),
             Ok(vec![("a".to_owned(), Value::Int32(1))])
@@ -432,8 +435,8 @@ mod tests {
             r#""RowKey":{}"#,
             r#""RowKey":"a/b""#,
         ] {
-            let input = read(&format!("{{{keys},\"a\":1}}")).unwrap();
-            assert!(input.key().is_err(), "{keys}");
+            let mut input = read(&format!("{{{keys},\"a\":1}}")).unwrap();
+            assert!(input.take_key().is_err(), "{keys}");
             assert!(input.into_properties().is_ok(), "{keys}");
         }
     }
@@ -447,8 +450,8 @@ mod tests {
         let body = format!(
             r#"{{"PartitionKey":"{key}","RowKey":"{key}","{name}":"{text}","b":"{bytes}","b@odata.type":"Edm.Binary"}}"#
         );
-        let input = read(&body).unwrap();
-        assert!(input.key().is_ok());
+        let mut input = read(&body).unwrap();
+        assert!(input.take_key().is_ok());
         assert!(input.into_properties().is_ok());
     }
 }

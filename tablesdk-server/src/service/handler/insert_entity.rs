@@ -40,9 +40,9 @@ pub(super) fn read(
     request: &Request,
 ) -> Result<(EntityKey, Vec<(String, Value)>), OperationError> {
     // SERVICE: a malformed body is reported first, a missing table second, and then the values in the body.
-    let input = request.entity.read()?;
+    let mut input = request.entity.read()?;
     engine.require_table(context.account(), &request.table)?;
-    Ok((input.key()?, input.into_properties()?))
+    Ok((input.take_key()?, input.into_properties()?))
 }
 
 /// The response after the insert.
