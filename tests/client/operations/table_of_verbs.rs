@@ -129,7 +129,7 @@ async fn requests(verb: &str) -> String {
 #[tokio::test]
 async fn the_table_of_verbs_in_the_readme_is_true() {
     let rows = rows();
-    assert!(rows.len() >= 11, "{rows:?}");
+    assert!(rows.len() >= 12, "{rows:?}");
     for row in rows {
         let [verb, of_missing, of_changed, of_requests] = &row;
         match verb.as_str() {
@@ -164,4 +164,35 @@ async fn a_hundred_changes_of_a_partition_are_one_request() {
         assert!(row[3].starts_with(&sent), "{row:?}: {sent}");
         assert_eq!(table.query::<Employee>().count().await.unwrap(), 101);
     }
+}
+
+#[tokio::test]
+async fn a_transaction_runs_its_closure_again() {
+    let row = rows().into_iter().find(|row| row[0] == "transaction");
+    let cells = [
+        "reads `None`",
+        "runs the closure again",
+        "1 per read, and 1",
+    ];
+    assert_eq!(row.unwrap()[1..], cells);
+
+    let (table, requests, _) = start().await;
+    let rounds = AtomicU32::new(0);
+    requests.store(0, Ordering::Relaxed);
+    let transaction = table.transaction("Sales", async |tx| {
+        let mut ada = tx.get(Employee::key("Sales", "1")).await?.unwrap();
+        assert!(tx.get(Employee::key("Sales", "2")).await?.is_none());
+        if rounds.fetch_add(1, Ordering::Relaxed) == 0 {
+            // Another client.
+            table.upsert_replace(&Employee::grace()).await?;
+        }
+        ada.age += 1;
+        tx.replace(ada).insert(&Employee::new("2", "Alan", 41));
+        Ok(())
+    });
+    transaction.await.unwrap();
+    assert_eq!(rounds.into_inner(), 2);
+    // Two reads and a batch in each round, and the write of the other client.
+    assert_eq!(requests.load(Ordering::Relaxed), 2 * (2 + 1) + 1);
+    assert_eq!(Employee::find(&table).await.unwrap().age, 51);
 }
