@@ -14,5 +14,6 @@ mod retries;
 mod secondary;
 mod tls;
 mod tokens;
+mod transactions;
 
 use harness::{Employee, on_both_transports};

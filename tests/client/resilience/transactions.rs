@@ -1,0 +1,439 @@
+//! `transaction` under faults: contention, lost responses, deadlines, and futures that are dropped. In process, on virtual time.
+//!
+//! A failure of a randomised test prints its seed; `TABLESDK_TRANSACTION_SEED` runs that seed.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use fastrand::Rng;
+use futures::future::join_all;
+use harness::faults::{Fault, Faults, Op, batch_refusal, foreign, refusal};
+use harness::outcome::{Found, found};
+use harness::{Subject, client_with, seed};
+use tablesdk::action::OperationReport;
+use tablesdk::{ErrorKind, RetryPolicy, Stored, TableClient, TableEntity};
+use tablesdk_server::InProcess;
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::Employee;
+
+const TASKS: u64 = 64;
+const TRANSFERS: u64 = 20;
+
+#[derive(Debug, Clone, PartialEq, TableEntity)]
+struct Account {
+    #[table(partition_key)]
+    bank: String,
+    #[table(row_key)]
+    id: String,
+    balance: i64,
+    transfers: i64,
+}
+
+impl Account {
+    async fn insert(table: &TableClient, id: &str) {
+        let account = Self {
+            bank: "First".to_owned(),
+            id: id.to_owned(),
+            balance: 0,
+            transfers: 0,
+        };
+        table.insert(&account).await.unwrap();
+    }
+
+    async fn find(table: &TableClient, id: &str) -> Stored<Self> {
+        let found = table.get(Self::key("First", id)).await;
+        found.unwrap().expect("it was inserted")
+    }
+}
+
+#[derive(Debug, Default)]
+struct Outcome {
+    acknowledged: i64,
+    unknown: i64,
+    /// The sum of the acknowledged amounts.
+    moved: i64,
+    /// How often each fault was injected, by name.
+    injected: BTreeMap<&'static str, u32>,
+    accounts: Vec<Account>,
+}
+
+/// Each transfer moves a random amount from one account to the other, and counts itself in both.
+async fn run(seed: u64, exactly_once: bool) -> Outcome {
+    // The client's own pauses and names.
+    fastrand::seed(seed);
+    let policy = RetryPolicy::exponential()
+        .attempts(10)
+        .budget(u32::MAX)
+        .deadline(Duration::from_secs(36_000));
+    let (_subject, table, faults) = Subject::with_faults(policy).await;
+    for id in ["1", "2"] {
+        Account::insert(&table, id).await;
+    }
+    let injected = Arc::new(Mutex::new(BTreeMap::new()));
+    let count = Arc::clone(&injected);
+    let mut rng = Rng::with_seed(seed);
+    faults.choose(move |op| {
+        let (name, fault) = match (rng.u32(..100), op) {
+            (0..4, _) => ("lost answer", Fault::LoseAnswer),
+            (4..6, _) => ("lost request", Fault::LoseRequest),
+            (6..8, _) => {
+                let late = Duration::from_millis(rng.u64(1..20_000));
+                ("straggler", Fault::Straggle(late))
+            }
+            // An ordinary transaction cannot detect that a rejection is that of a duplicate.
+            (8..10, _) if exactly_once => ("twice", Fault::Duplicate),
+            (10..12, _) => ("503", Fault::Answer(refusal(503, "ServerBusy"))),
+            (12..14, _) => ("503 of a proxy", Fault::CarryOutAndAnswer(foreign(503))),
+            _ => {
+                let late = Duration::from_millis(rng.u64(1..15));
+                ("delay", Fault::Delay(late))
+            }
+        };
+        *count.lock().unwrap().entry(name).or_default() += 1;
+        fault
+    });
+
+    let tasks = (0..TASKS).map(|task| {
+        let table = table.clone();
+        let mut rng = Rng::with_seed(seed ^ task);
+        tokio::spawn(async move {
+            let mut outcome = Outcome::default();
+            for _ in 0..TRANSFERS {
+                let amount = rng.i64(1..100);
+                let transfer = table.transaction("First", async |tx| {
+                    let from = tx.get(Account::key("First", "1")).await?;
+                    let to = tx.get(Account::key("First", "2")).await?;
+                    let (mut from, mut to) = from.zip(to).ok_or("the accounts were inserted")?;
+                    from.balance -= amount;
+                    to.balance += amount;
+                    from.transfers += 1;
+                    to.transfers += 1;
+                    tx.replace(from).merge(to);
+                    Ok(())
+                });
+                let transfer = transfer.rounds(u32::MAX);
+                let transferred = if exactly_once {
+                    transfer.exactly_once().await
+                } else {
+                    transfer.await
+                };
+                match transferred {
+                    Ok(()) => {
+                        outcome.acknowledged += 1;
+                        outcome.moved += amount;
+                    }
+                    Err(error) if error.is_outcome_unknown() => outcome.unknown += 1,
+                    Err(error) => panic!("{error:?}"),
+                }
+            }
+            outcome
+        })
+    });
+    let mut sum = Outcome::default();
+    for outcome in join_all(tasks).await {
+        let outcome = outcome.unwrap();
+        sum.acknowledged += outcome.acknowledged;
+        sum.unknown += outcome.unknown;
+        sum.moved += outcome.moved;
+    }
+    faults.clear();
+    // Until the last late request has arrived.
+    sleep(Duration::from_secs(60)).await;
+    for id in ["1", "2"] {
+        sum.accounts
+            .push(Account::find(&table, id).await.into_inner());
+    }
+    sum.injected.clone_from(&injected.lock().unwrap());
+    println!("{sum:?}");
+    for name in [
+        "lost answer",
+        "lost request",
+        "straggler",
+        "503",
+        "503 of a proxy",
+    ] {
+        let times = sum.injected.get(name).copied().unwrap_or_default();
+        assert!(times > 50, "{name}: {times}");
+    }
+    let [one, two] = &sum.accounts[..] else {
+        unreachable!("there are two accounts");
+    };
+    assert_eq!(one.balance + two.balance, 0, "{sum:?}");
+    assert_eq!(one.transfers, two.transfers, "{sum:?}");
+    sum
+}
+
+#[tokio::test(start_paused = true)]
+async fn exactly_once_transfers_add_up_under_contention() {
+    let outcome = run(seed("TABLESDK_TRANSACTION_SEED"), true).await;
+    let transfers = i64::try_from(TASKS * TRANSFERS).unwrap();
+    assert_eq!((outcome.acknowledged, outcome.unknown), (transfers, 0));
+    assert_eq!(outcome.accounts[0].transfers, transfers);
+    assert_eq!(outcome.accounts[0].balance, -outcome.moved);
+}
+
+#[tokio::test(start_paused = true)]
+async fn acknowledged_transfers_are_carried_out_under_contention() {
+    let outcome = run(seed("TABLESDK_TRANSACTION_SEED"), false).await;
+    let carried_out = outcome.accounts[0].transfers;
+    assert!(
+        outcome.unknown > 0,
+        "ordinary transactions may be ambiguous"
+    );
+    assert!(outcome.acknowledged <= carried_out, "{outcome:?}");
+    assert!(
+        carried_out <= outcome.acknowledged + outcome.unknown,
+        "{outcome:?}"
+    );
+}
+
+async fn start() -> (Subject, TableClient, Faults<InProcess>) {
+    Subject::with_faults(RetryPolicy::exponential()).await
+}
+
+fn secs(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+/// Makes Ada a year older, and counts the rounds.
+async fn grow_older(
+    table: &TableClient,
+    rounds: &AtomicU32,
+    exactly_once: bool,
+) -> tablesdk::Result<i32> {
+    let run = table.transaction("Sales", async |tx| {
+        rounds.fetch_add(1, Ordering::Relaxed);
+        let ada = tx.get(Employee::key("Sales", "1")).await?;
+        let mut ada = ada.ok_or("she was inserted")?;
+        ada.age += 1;
+        let age = ada.age;
+        tx.replace(ada)
+            .upsert_merge(&Employee::new("2", "Grace", age));
+        Ok(age)
+    });
+    if exactly_once {
+        run.exactly_once().await
+    } else {
+        run.await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_transaction_whose_response_was_lost_is_ambiguous_and_does_not_start_over() {
+    for fault in [Fault::LoseAnswer, Fault::Hang] {
+        let (_subject, table, faults) = start().await;
+        table.insert(&Employee::ada()).await.unwrap();
+        faults.plan(Op::Batch, [fault]);
+        let rounds = AtomicU32::new(0);
+        let error = grow_older(&table, &rounds, false).await.unwrap_err();
+        assert_eq!(found(&error), Found::Equal, "{error:?}");
+        assert_eq!(error.batch_index(), Some(0));
+        assert_eq!(error.key().unwrap().row_key().as_str(), "1");
+        assert_eq!(rounds.into_inner(), 1);
+        assert_eq!(faults.count(Op::Batch), 2);
+        assert_eq!(Employee::find(&table).await.unwrap().age, 37);
+    }
+    // A lost request is sent again.
+    let (_subject, table, faults) = start().await;
+    table.insert(&Employee::ada()).await.unwrap();
+    faults.plan(Op::Batch, [Fault::LoseRequest]);
+    let rounds = AtomicU32::new(0);
+    assert_eq!(grow_older(&table, &rounds, false).await.unwrap(), 37);
+    assert_eq!(rounds.into_inner(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_ambiguous_check_shows_the_entity_of_the_first_change() {
+    let (_subject, table, faults) = start().await;
+    table.insert(&Employee::ada()).await.unwrap();
+    faults.plan(Op::Batch, [Fault::LoseAnswer]);
+    let rounds = AtomicU32::new(0);
+    let error = table.transaction("Sales", async |tx| {
+        rounds.fetch_add(1, Ordering::Relaxed);
+        tx.get(Employee::key("Sales", "1")).await?;
+        tx.upsert_merge(&Employee::new("2", "Grace", 50));
+        Ok(())
+    });
+    let error = error.await.unwrap_err();
+    assert_eq!(found(&error), Found::Equal, "{error:?}");
+    assert_eq!(error.key().unwrap().row_key().as_str(), "2");
+    assert_eq!((error.batch_index(), rounds.into_inner()), (None, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_exactly_once_transaction_survives_lost_responses() {
+    for fault in [
+        Fault::LoseAnswer,
+        Fault::Hang,
+        Fault::Duplicate,
+        Fault::CarryOutAndAnswer(foreign(502)),
+    ] {
+        let (_subject, table, faults) = start().await;
+        table.insert(&Employee::ada()).await.unwrap();
+        faults.plan(Op::Batch, [fault]);
+        let rounds = AtomicU32::new(0);
+        assert_eq!(grow_older(&table, &rounds, true).await.unwrap(), 37);
+        assert_eq!(rounds.into_inner(), 1);
+        assert_eq!(Employee::find(&table).await.unwrap().age, 37);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_exactly_once_transaction_starts_over_after_its_outcome_is_known() {
+    let (subject, table, faults) = start().await;
+    table.insert(&Employee::ada()).await.unwrap();
+    let other = subject.other().table("Tests");
+    // The request is lost, and another client writes before the retry.
+    faults.plan(Op::Batch, [Fault::Swallow]);
+    let rounds = AtomicU32::new(0);
+    let (age, ()) = tokio::join!(grow_older(&table, &rounds, true), async {
+        sleep(secs(1)).await;
+        let mut ada = Employee::find(&other).await.unwrap();
+        ada.age = 60;
+        other.replace(&mut ada).await.unwrap();
+    });
+    assert_eq!(age.unwrap(), 61);
+    assert_eq!(rounds.into_inner(), 2);
+    assert_eq!(Employee::find(&table).await.unwrap().age, 61);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_transaction_can_keep_its_marker() {
+    let (_subject, table, faults) = start().await;
+    let hire = || {
+        table.transaction("Sales", async |tx| {
+            tx.upsert_merge(&Employee::ada());
+            Ok(())
+        })
+    };
+    hire().exactly_once().await.unwrap();
+    assert_eq!(faults.count(Op::Delete), 1);
+    hire().keep_marker(secs(600)).exactly_once().await.unwrap();
+    assert_eq!(faults.count(Op::Delete), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_duplicated_transaction_is_carried_out_twice_without_a_marker() {
+    let (_subject, table, faults) = start().await;
+    table.insert(&Employee::ada()).await.unwrap();
+    faults.plan(Op::Batch, [Fault::Duplicate]);
+    let rounds = AtomicU32::new(0);
+    // As the guide says.
+    assert_eq!(grow_older(&table, &rounds, false).await.unwrap(), 38);
+    assert_eq!(rounds.into_inner(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rejection_that_names_no_change_is_a_conflict_if_only_a_read_can_cause_it() {
+    let (_subject, table, faults) = start().await;
+    table.insert(&Employee::ada()).await.unwrap();
+    let changed = "UpdateConditionNotSatisfied";
+    let exists = "EntityAlreadyExists";
+    for (status, code, starts_over) in [(412, changed, true), (409, exists, false)] {
+        // The index is that of an insert that was not read.
+        let refused = batch_refusal(0, status, code);
+        faults.plan(Op::Batch, [Fault::Answer(refused)]);
+        let rounds = AtomicU32::new(0);
+        let hired = table.transaction("Sales", async |tx| {
+            rounds.fetch_add(1, Ordering::Relaxed);
+            tx.get(Employee::key("Sales", "1")).await?;
+            tx.insert(&Employee::new("2", "Grace", 50));
+            Ok(())
+        });
+        assert_eq!(hired.await.is_ok(), starts_over, "{status}");
+        assert_eq!(rounds.into_inner(), if starts_over { 2 } else { 1 });
+        table.delete(Employee::key("Sales", "2")).await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_rounds_and_the_closure_have_one_deadline() {
+    let (subject, table, faults) = start().await;
+    table.insert(&Employee::ada()).await.unwrap();
+    let other = subject.other().table("Tests");
+    let age = AtomicI64::new(0);
+    let rounds = AtomicU32::new(0);
+    let started = Instant::now();
+    let error = table.transaction("Sales", async |tx| {
+        rounds.fetch_add(1, Ordering::Relaxed);
+        let ada = tx.get(Employee::key("Sales", "1")).await?;
+        sleep(secs(10)).await;
+        let age = age.fetch_add(1, Ordering::Relaxed);
+        let age = i32::try_from(age)?;
+        other.upsert_merge(&Employee::new("1", "Ada", age)).await?;
+        tx.replace(ada.ok_or("she was inserted")?);
+        Ok(())
+    });
+    let error = error.deadline(secs(25)).await.unwrap_err();
+    assert!(error.is_timeout(), "{error:?}");
+    assert_eq!(error.kind(), ErrorKind::Transport, "nothing was written");
+    assert_eq!(started.elapsed().as_secs(), 25);
+    assert_eq!(error.elapsed().as_secs(), 25);
+    assert_eq!((rounds.into_inner(), error.attempts()), (3, 5));
+    assert_eq!(faults.count(Op::Batch), 2);
+
+    let never = table.transaction("Sales", async |_| {
+        std::future::pending::<()>().await;
+        Ok(())
+    });
+    let error = never.deadline(secs(3)).await.unwrap_err();
+    assert!(error.is_timeout() && error.attempts() == 0, "{error:?}");
+    assert!(error.to_string().contains("closure"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_of_a_read_counts_the_attempts_of_all_rounds() {
+    let (_subject, table, faults) = start().await;
+    table.insert(&Employee::ada()).await.unwrap();
+    let changed = batch_refusal(0, 412, "UpdateConditionNotSatisfied");
+    faults.plan(Op::Get, [Fault::Pass]);
+    faults.plan(Op::Batch, [Fault::Answer(changed)]);
+    let denied = refusal(403, "AuthorizationFailure");
+    faults.plan(Op::Get, [Fault::LoseRequest, Fault::Answer(denied)]);
+    let rounds = AtomicU32::new(0);
+    let error = grow_older(&table, &rounds, false).await.unwrap_err();
+    assert!(error.is_denied(), "{error:?}");
+    assert_eq!((error.attempts(), rounds.into_inner()), (4, 2));
+    assert_eq!(error.operation(), Some("transaction"));
+    assert_eq!(error.key().unwrap().row_key().as_str(), "1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_transaction_that_is_dropped_has_written_all_changes_or_none() {
+    let (subject, _, faults) = start().await;
+    let reports = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&reports);
+    let service = client_with(subject.server(), |builder| {
+        let transport = builder.transport(faults.clone());
+        transport.on_operation(move |report: &OperationReport| {
+            seen.lock().unwrap().push(report.clone());
+        })
+    });
+    let table = service.table("Tests");
+    table.insert(&Employee::ada()).await.unwrap();
+    for (op, fault, age) in [
+        (Op::Get, Fault::Hang, 36),
+        (Op::Batch, Fault::Swallow, 36),
+        (Op::Batch, Fault::Hang, 37),
+    ] {
+        reports.lock().unwrap().clear();
+        faults.plan(op, [fault]);
+        let rounds = AtomicU32::new(0);
+        let dropped = timeout(secs(1), grow_older(&table, &rounds, false)).await;
+        assert!(dropped.is_err());
+        {
+            let reports = reports.lock().unwrap();
+            let [report] = &reports[..] else {
+                panic!("{reports:?}");
+            };
+            assert_eq!(report.operation, "transaction");
+            assert_eq!(report.error.as_deref(), Some("cancelled"));
+        }
+        assert_eq!(Employee::find(&table).await.unwrap().age, age);
+        let second = table.get(Employee::key("Sales", "2")).await.unwrap();
+        assert_eq!(second.map(|it| it.age), (age > 36).then_some(age));
+    }
+}
