@@ -59,6 +59,18 @@ impl Failure {
             error: failure.error().to_string(),
         }
     }
+
+    /// An entity of a table that cannot be read.
+    pub(crate) fn unreadable(table: &str, error: &tablesdk::Error) -> Self {
+        let key = error.key();
+        Self {
+            place: table.to_owned(),
+            partition_key: key.map(|key| key.partition_key().as_str().to_owned()),
+            row_key: key.map(|key| key.row_key().as_str().to_owned()),
+            outcome_unknown: false,
+            error: with_causes(error),
+        }
+    }
 }
 
 impl Output {

@@ -4,6 +4,8 @@
 //! read once. Stored access policies, service properties and the markers of `exactly_once` are not read.
 
 use std::collections::VecDeque;
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use tablesdk::query::PageToken;
@@ -52,7 +54,7 @@ pub struct Position {
 }
 
 /// A page of one table.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub struct TablePage {
     /// The name of the table.
@@ -61,6 +63,8 @@ pub struct TablePage {
     pub is_first: bool,
     /// The entities. An empty table has one page without entities.
     pub entities: Vec<Stored<DynamicEntity>>,
+    /// An error for each entity that cannot be read, such as one with a property of an unknown type. The totals do not count them.
+    pub unreadable: Vec<Error>,
 }
 
 impl TablePages {
@@ -108,6 +112,9 @@ impl TablePages {
         };
         let is_first = token.is_none();
         let query = self.service.table(&table).query::<DynamicEntity>();
+        let unreadable = Arc::new(Mutex::new(Vec::new()));
+        let errors = Arc::clone(&unreadable);
+        let query = query.skip_unreadable(move |error| locked(&errors).push(error));
         let page = query.page(token).await?;
         if is_first {
             self.left.pop_front();
@@ -119,6 +126,7 @@ impl TablePages {
             table,
             is_first,
             entities: page.items,
+            unreadable: mem::take(&mut *locked(&unreadable)),
         }))
     }
 
@@ -131,4 +139,8 @@ impl TablePages {
     pub fn tables_left(&self) -> usize {
         self.left.len()
     }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

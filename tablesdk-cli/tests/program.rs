@@ -9,6 +9,8 @@ use std::process::Command;
 use serde_json::Value as Json;
 use tablesdk::{DynamicEntity, TableServiceClient};
 use tablesdk_server::TableServer;
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufStream};
+use tokio::net::TcpListener;
 
 /// A server, its client, and its connection string.
 async fn server() -> (TableServer, TableServiceClient, String) {
@@ -197,6 +199,86 @@ async fn failed_entities_are_named_with_file_and_line() {
     );
     assert!(errors.contains("in an earlier run"), "{errors}");
     assert_eq!(names(directory), ["some.jsonl"]);
+}
+
+/// Responds to each list of tables and to each query with the same bodies, as a service that is not ours.
+async fn responding(tables: &'static str, entities: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            let mut stream = BufStream::new(stream);
+            let mut request = String::new();
+            while !request.ends_with("\r\n\r\n")
+                && stream.read_line(&mut request).await.unwrap() > 0
+            {}
+            let is_list = request
+                .split(' ')
+                .nth(1)
+                .is_some_and(|path| path.contains("/Tables"));
+            let body = if is_list { tables } else { entities };
+            let length = body.len();
+            let response = format!(
+                "HTTP/1.1 200 OK\r\ncontent-type: application/json;odata=minimalmetadata\r\nx-ms-version: 2019-02-02\r\n\
+                 x-ms-request-id: 1\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+            );
+            stream.write_all(response.as_bytes()).await.unwrap();
+            stream.flush().await.unwrap();
+        }
+    });
+    format!("AccountName=acct;AccountKey=a2V5;TableEndpoint=http://{address}/acct")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_export_names_entities_that_cannot_be_read_and_has_the_others() {
+    let place = tempfile::tempdir().unwrap();
+    let text = responding(
+        r#"{"value":[{"TableName":"People"}]}"#,
+        r#"{"value":[
+            {"odata.etag":"W/\"1\"","PartitionKey":"p","RowKey":"1","Age":1},
+            {"odata.etag":"W/\"1\"","PartitionKey":"p","RowKey":"2","Age@odata.type":"Edm.Decimal","Age":"2"},
+            {"odata.etag":"W/\"1\"","PartitionKey":"p","RowKey":"3","Age":3}
+        ]}"#,
+    )
+    .await;
+    let words = ["export", "some.jsonl"];
+    let (code, json, errors) = tables(place.path(), &words, &[(STRING, &text)]).await;
+    assert_eq!((code, &json["failed"]), (3, &1.into()), "{errors} {json}");
+    assert_eq!((&json["tables"], &json["entities"]), (&1.into(), &2.into()));
+    assert_eq!(json["failures"][0]["place"], "People");
+    assert_eq!(json["failures"][0]["rowKey"], "2");
+    assert!(errors.contains("Edm.Decimal"), "{errors}");
+    let lines = fs::read_to_string(place.path().join("some.jsonl")).unwrap();
+    let keys: Vec<_> = lines
+        .split(r#""RowKey":""#)
+        .skip(1)
+        .map(|line| &line[..1])
+        .collect();
+    assert_eq!(keys, ["1", "3"]);
+    assert!(
+        lines.ends_with("{\"end\":{\"tables\":1,\"entities\":2}}\n"),
+        "{lines}"
+    );
+
+    // A copy does the same.
+    let (_server, service, to) = server().await;
+    let words = [
+        "copy",
+        "--from-connection-string",
+        "env:OLD",
+        "--to-connection-string",
+        "env:NEW",
+    ];
+    let (code, json, errors) = tables(place.path(), &words, &[("OLD", &text), ("NEW", &to)]).await;
+    assert_eq!((code, &json["failed"]), (3, &1.into()), "{errors} {json}");
+    assert_eq!(
+        (
+            json["failures"][0]["rowKey"].as_str(),
+            count(&service, "People").await
+        ),
+        (Some("2"), 2)
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -112,6 +112,11 @@ async fn write(
     let failures = failures.map(|failure| Failure::new(page.table.clone(), failure));
     report.failures.extend(failures);
     report.failed += written.failures().len() as u64;
+    let unreadable = page.unreadable.iter();
+    report
+        .failures
+        .extend(unreadable.map(|error| Failure::unreadable(&page.table, error)));
+    report.failed += page.unreadable.len() as u64;
     match error {
         Some(error) => Err(error.into()),
         None if written.progress().resume_at < count => {

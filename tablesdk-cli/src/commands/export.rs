@@ -14,7 +14,7 @@ use tablesdk_cli::pages::{Position, TablePages};
 
 use super::Command;
 use crate::account::Account;
-use crate::output::{AnyError, Bar, Report};
+use crate::output::{AnyError, Bar, Failure, Report};
 use crate::state::{StateFile, open_private, with_suffix};
 
 /// Write the tables of an account to a file, as lines of JSON
@@ -28,6 +28,9 @@ use crate::state::{StateFile, open_private, with_suffix};
 ///
 /// Stored access policies and service properties are not exported. An export is not a
 /// snapshot: entities that are written meanwhile may or may not be in it.
+///
+/// Standard error names each entity that cannot be read, and the command exits with 3. The
+/// file has the other entities.
 ///
 /// After an interruption, the same command continues. Until the export is complete, the
 /// lines are in FILE.part, and the position is in FILE.export.
@@ -51,6 +54,8 @@ pub(crate) struct Export {
 struct Progress {
     bytes: u64,
     position: Position,
+    /// The number of entities that could not be read.
+    failed: u64,
 }
 
 impl Command for Export {
@@ -66,10 +71,11 @@ impl Command for Export {
         let part = with_suffix(&self.file, ".part");
         let cannot_write = |error| format!("{} cannot be written: {error}", part.display());
         let mut out = open_private(&part).map_err(cannot_write)?;
-        let (mut bytes, position) = match progress {
-            Some(Progress { bytes, position }) => (bytes, Some(position)),
-            None => (0, None),
+        let (mut bytes, position, mut failed) = match progress {
+            Some(progress) => (progress.bytes, Some(progress.position), progress.failed),
+            None => (0, None, 0),
         };
+        let mut failures = Vec::new();
         if out.metadata()?.len() < bytes {
             let part = part.display();
             return Err(format!(
@@ -95,13 +101,21 @@ impl Command for Export {
                 let table = page.table.clone();
                 Line::Entity { table, entity }.write(&mut lines);
             }
+            for error in &page.unreadable {
+                failures.push(Failure::unreadable(&page.table, error));
+                failed += 1;
+            }
             let position = pages.position().clone();
             out.write_all(&lines).map_err(cannot_write)?;
             out.sync_data().map_err(cannot_write)?;
             bytes += lines.len() as u64;
             lines.clear();
             bar.show(&pages);
-            state.save(Progress { bytes, position })?;
+            state.save(Progress {
+                bytes,
+                position,
+                failed,
+            })?;
         }
         let totals = pages.position().totals;
         Line::End(totals).write(&mut lines);
@@ -112,6 +126,8 @@ impl Command for Export {
         Ok(Report {
             verb: "Exported",
             totals,
+            failed,
+            failures,
             ..Report::default()
         })
     }
