@@ -6,15 +6,13 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use futures_util::TryStreamExt as _;
-use tablesdk_protocol::KeyKind;
 use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
 use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 
 use super::query::conditions::{Condition, Conditions};
 use super::query::paged::{PagedQuery, Skip};
-use super::query::parallel::ranges;
 use super::query::request::{OPERATION, QueryRequest};
-use super::{DeleteAll, ParallelQuery, refused};
+use super::{DeleteAll, refused};
 use crate::entity::key::{PartitionOf, RowRange};
 use crate::entity::{DynamicEntity, Stored, TableEntity};
 use crate::error::{ClosureError, Error};
@@ -111,8 +109,9 @@ impl<E: TableEntity> QueryEntities<E> {
     ///
     /// # Errors
     ///
-    /// When the closure fails, reading ends with [`ErrorKind::CalledOff`](crate::ErrorKind::CalledOff) and the key of the entity;
-    /// [`Error::downcast_ref`] returns the closure's error.
+    /// When the closure fails, the error of the entity has the kind [`ErrorKind::CalledOff`](crate::ErrorKind::CalledOff) and the key;
+    /// [`Error::downcast_ref`] returns the closure's error. As other entities that cannot be read, it does not end a
+    /// [`stream`](Self::stream).
     pub fn resolve<T, F>(self, resolve: F) -> QueryEntities<E, Resolve<F>>
     where
         T: Send + 'static,
@@ -284,51 +283,6 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     pub fn skip_unreadable(mut self, report: impl Fn(Error) + Send + Sync + 'static) -> Self {
         self.skip = Some(Arc::new(report));
         self
-    }
-
-    /// Reads these partitions, several at a time.
-    ///
-    /// ```
-    #[doc = include_str!("../docs/employees.md")]
-    /// # for (department, id) in [("Sales", "1"), ("Marketing", "2"), ("Legal", "3")] {
-    /// #     table.insert(&Employee::new(department, id, "Ada")).await?;
-    /// # }
-    /// let departments = ["Sales", "Marketing"];
-    /// let query = table.query::<Employee>().select(|e| e.id);
-    /// let ids = query.partitions(departments).parallel(2).in_order().collect().await?;
-    /// assert_eq!(ids, ["1", "2"]);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn partitions<P: PartitionOf<E>>(
-        self,
-        partitions: impl IntoIterator<Item = P>,
-    ) -> ParallelQuery<E, S> {
-        self.in_parts(partitions.into_iter().map(partition_is).collect())
-    }
-
-    /// Reads the whole table as several ranges at a time: the partitions below the first boundary, from the first to the second,
-    /// and so on. Boundaries must ascend, and need not be keys of entities.
-    ///
-    /// Each of these reads is a [scan](AccessClass::Scan).
-    pub fn partition_ranges<B: Into<String>>(
-        self,
-        boundaries: impl IntoIterator<Item = B>,
-    ) -> ParallelQuery<E, S> {
-        self.in_parts(ranges(KeyKind::PartitionKey, boundaries))
-    }
-
-    /// Reads a partition as several ranges at a time: the entities with row keys below the first boundary, from the first to the
-    /// second, and so on. Boundaries must ascend, and need not be keys of entities.
-    pub fn row_ranges<B: Into<String>>(
-        self,
-        boundaries: impl IntoIterator<Item = B>,
-    ) -> ParallelQuery<E, S> {
-        self.in_parts(ranges(KeyKind::RowKey, boundaries))
-    }
-
-    fn in_parts(self, parts: Vec<Result<Tree, Error>>) -> ParallelQuery<E, S> {
-        ParallelQuery::new(self, parts)
     }
 
     /// Returns the first request that the query would send, and how the service would find the entities. Nothing is sent.
@@ -616,7 +570,7 @@ impl<E, S> fmt::Debug for QueryEntities<E, S> {
     }
 }
 
-fn partition_is<E>(partition: impl PartitionOf<E>) -> Result<Tree, Error> {
+pub(super) fn partition_is<E>(partition: impl PartitionOf<E>) -> Result<Tree, Error> {
     let key = partition.into_partition_key();
     let key = key.map_err(Error::input)?;
     let (name, operator) = ("PartitionKey", ComparisonOperator::Equal);

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use super::Column;
+use crate::entity::DynamicColumn;
 use crate::filter::Filter;
 use crate::sealed::Seal;
 
@@ -50,18 +51,27 @@ impl<E> IntoFilter<E> for Filter<E> {
 // The operators exist so that the compiler reaches the message of `IntoFilter`. Without them, it says that `>` cannot be applied,
 // and no attribute changes that message.
 
-#[doc(hidden)]
-impl<E, F, L> PartialEq<L> for Column<E, F> {
-    fn eq(&self, _: &L) -> bool {
-        const { refuse() }
-    }
+macro_rules! refuse_operators {
+    ($([$($param:ident),+] $column:ty;)+) => {
+        $(#[doc(hidden)]
+        impl<$($param,)+ L> PartialEq<L> for $column {
+            fn eq(&self, _: &L) -> bool {
+                const { refuse() }
+            }
+        }
+
+        #[doc(hidden)]
+        impl<$($param,)+ L> PartialOrd<L> for $column {
+            fn partial_cmp(&self, _: &L) -> Option<Ordering> {
+                const { refuse() }
+            }
+        })+
+    };
 }
 
-#[doc(hidden)]
-impl<E, F, L> PartialOrd<L> for Column<E, F> {
-    fn partial_cmp(&self, _: &L) -> Option<Ordering> {
-        const { refuse() }
-    }
+refuse_operators! {
+    [E, F] Column<E, F>;
+    [E] DynamicColumn<E>;
 }
 
 /// Ends the compilation of a comparison outside of a filter.

@@ -14,6 +14,7 @@ fn query(table: &tablesdk::TableClient) {
     let _ = table.query::<Person>().filter(|e| e.age > 5);
     let _ = table.query::<Person>().filter(|e| e.age.ge(5) && e.name.eq("Ada"));
     let _ = table.query::<Person>().filter(|e| !e.name);
+    let _ = table.query::<tablesdk::DynamicEntity>().filter(|e| e.property("Age") > 5);
 }
 
 fn main() {}

@@ -167,7 +167,7 @@ impl<S> PagedQuery<S> {
     /// The key of an entity that cannot be read, if the response contains it.
     fn key_of(&self, entity: &JsonEntity<'_>) -> Option<EntityKey> {
         let text = |name| entity.text(name).ok().flatten();
-        let partition = text("PartitionKey").or(self.request.partition())?;
+        let partition = text("PartitionKey").or_else(|| self.request.partition())?;
         EntityKey::new(partition, text("RowKey")?).ok()
     }
 

@@ -9,6 +9,7 @@ use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
 use tablesdk_protocol::{KeyKind, PartitionKey, RowKey};
 
 use super::request::OPERATION;
+use crate::action::query_entities::partition_is;
 use crate::action::{QueryEntities, refused};
 use crate::entity::key::{PartitionOf, RowRange};
 use crate::entity::{DynamicEntity, Stored, TableEntity};
@@ -40,11 +41,52 @@ pub struct ParallelQuery<E, S = Whole<E>> {
     in_order: bool,
 }
 
+/// Ways to divide a query.
+impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
+    /// Reads these partitions, several at a time.
+    ///
+    /// ```
+    #[doc = include_str!("../../docs/employees.md")]
+    /// # for (department, id) in [("Sales", "1"), ("Marketing", "2"), ("Legal", "3")] {
+    /// #     table.insert(&Employee::new(department, id, "Ada")).await?;
+    /// # }
+    /// let departments = ["Sales", "Marketing"];
+    /// let query = table.query::<Employee>().select(|e| e.id);
+    /// let ids = query.partitions(departments).parallel(2).in_order().collect().await?;
+    /// assert_eq!(ids, ["1", "2"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn partitions<P: PartitionOf<E>>(
+        self,
+        partitions: impl IntoIterator<Item = P>,
+    ) -> ParallelQuery<E, S> {
+        ParallelQuery::new(self, partitions.into_iter().map(partition_is).collect())
+    }
+
+    /// Reads the whole table as several ranges at a time: the partitions below the first boundary, from the first to the second,
+    /// and so on. Boundaries must ascend, and need not be keys of entities.
+    ///
+    /// Each of these reads is a [scan](crate::query::AccessClass::Scan).
+    pub fn partition_ranges<B: Into<String>>(
+        self,
+        boundaries: impl IntoIterator<Item = B>,
+    ) -> ParallelQuery<E, S> {
+        ParallelQuery::new(self, ranges(KeyKind::PartitionKey, boundaries))
+    }
+
+    /// Reads a partition as several ranges at a time: the entities with row keys below the first boundary, from the first to the
+    /// second, and so on. Boundaries must ascend, and need not be keys of entities.
+    pub fn row_ranges<B: Into<String>>(
+        self,
+        boundaries: impl IntoIterator<Item = B>,
+    ) -> ParallelQuery<E, S> {
+        ParallelQuery::new(self, ranges(KeyKind::RowKey, boundaries))
+    }
+}
+
 impl<E: TableEntity, S: Selection<E>> ParallelQuery<E, S> {
-    pub(in crate::action) const fn new(
-        query: QueryEntities<E, S>,
-        parts: Vec<Result<Tree, Error>>,
-    ) -> Self {
+    const fn new(query: QueryEntities<E, S>, parts: Vec<Result<Tree, Error>>) -> Self {
         Self {
             query,
             parts,
@@ -234,7 +276,7 @@ fn one_after_another<E: TableEntity, S: Selection<E>>(
 }
 
 /// The conditions of ranges of a key that meet at the boundaries.
-pub(in crate::action) fn ranges(
+fn ranges(
     part: KeyKind,
     boundaries: impl IntoIterator<Item = impl Into<String>>,
 ) -> Vec<Result<Tree, Error>> {

@@ -1,6 +1,6 @@
 //! The spans of operations and of their attempts: names, fields, and the span that contains them.
 
-use futures::TryStreamExt as _;
+use futures::{StreamExt as _, TryStreamExt as _};
 use harness::Subject;
 use harness::faults::{Fault, Op, refusal};
 use tablesdk::RetryPolicy;
@@ -153,4 +153,29 @@ async fn the_pages_of_a_query_are_attempts_in_one_span() {
     for line in attempts.iter().chain(&operations) {
         assert_contains(line, &[" part{part=\"first\"}:operation{"]);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_query_with_a_bad_entity_is_one_span_with_its_error() {
+    let (log, _guard) = Log::start();
+    let observed = Observed::with_entities(30, RetryPolicy::none()).await;
+    let nameless = tablesdk::DynamicEntity::new("Sales", "015a");
+    observed.table.insert(&nameless).await.unwrap();
+    let query = || observed.table.query::<Employee>().page_size(10);
+    let items: Vec<_> = query().stream().collect().await;
+    assert_eq!(items.iter().filter(|item| item.is_err()).count(), 1);
+    let read = query().skip_unreadable(|_| ()).collect().await.unwrap();
+    assert_eq!(read.len(), 30);
+    let (_, operations) = log.closed("\"query entities\"");
+    let [failed, skipped] = operations.as_slice() else {
+        panic!("{operations:#?}")
+    };
+    let pages = ["tablesdk.pages=4", "db.response.returned_rows=31"];
+    assert_contains(failed, &pages);
+    assert_contains(
+        failed,
+        &["error.type=\"data\"", "otel.status_code=\"ERROR\""],
+    );
+    assert_contains(skipped, &pages);
+    assert!(!skipped.contains("error.type"), "{skipped}");
 }
