@@ -95,8 +95,8 @@ async fn incident() -> (String, String) {
     let server = with_numbered_ids(&server.text(), &mut ids);
     // Virtual time passes only while all tasks wait.
     (
-        client.replace("elapsed=0ns ", "elapsed=3.2ms "),
-        server.replace("duration_us=0 ", "duration_us=180 "),
+        with_one_size(&client.replace("elapsed=0ns ", "elapsed=3.2ms ")),
+        with_one_size(&server.replace("duration_us=0 ", "duration_us=180 ")),
     )
 }
 
@@ -141,6 +141,21 @@ fn with_numbered_ids(log: &str, ids: &mut Vec<String>) -> String {
         rest = &rest[36..];
     }
     numbered
+}
+
+/// With one size for all bodies of responses: they contain the time, whose digits differ in number.
+fn with_one_size(log: &str) -> String {
+    let field = |word: &str| {
+        let (name, size) = word.split_once('=').unwrap_or_default();
+        let is_size = matches!(name, "bytes_out" | "bytes_received") && size != "0";
+        if is_size {
+            format!("{name}=202")
+        } else {
+            word.to_owned()
+        }
+    };
+    let words: Vec<_> = log.split(' ').map(field).collect();
+    words.join(" ")
 }
 
 /// The page with a log in the block of that name.
