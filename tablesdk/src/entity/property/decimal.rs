@@ -99,7 +99,7 @@ with_module!(
     ///
     /// The string has 58 or 59 characters and sorts as the numbers do. It does not keep the scale: `1.50` is read back as `1.5`,
     /// because equal numbers need one string for `eq`. Other programs can parse it if it is not negative, but do not write it, so a
-    /// plain `1.5` is not read. For an `Option<Decimal>` write `#[table(with = "tablesdk::entity::ordered_decimal::option")]`.
+    /// plain `1.5` is not read. `select` yields a [`Property`](crate::entity::ordered_decimal::Property). For an `Option<Decimal>` write `#[table(with = "tablesdk::entity::ordered_decimal::option")]`.
     ///
     /// ```
     /// use rust_decimal::Decimal;
@@ -128,7 +128,7 @@ with_module!(
     /// assert_eq!(filter, "weight lt '00000000000000000000000000001.0000000000000000000000000000'");
     /// # Ok::<(), tablesdk::entity::EntityError>(())
     /// ```
-    ordered_decimal, Decimal, String,
+    ordered_decimal, Decimal, String, use[Decimal, decode, encode, wrong_type],
     /// A `Decimal` that is stored as a string that keeps the order.
     |decimal| Ok(ValueRef::String(encode(decimal.normalize()).into())),
     |value| {

@@ -76,8 +76,8 @@ ordered!(u64);
 with_module!(
     /// A `u64` as an Int64, which other programs store for it: `#[table(with = "tablesdk::entity::u64_as_int64")]`.
     ///
-    /// A number above 2⁶³ − 1 is not stored, and a negative number is not read: both are errors. Filters compare with a `u64`. For an
-    /// `Option<u64>` write `#[table(with = "tablesdk::entity::u64_as_int64::option")]`.
+    /// A number above 2⁶³ − 1 is not stored, and a negative number is not read: both are errors. Filters compare with a `u64`, and
+    /// `select` yields a [`Property`](crate::entity::u64_as_int64::Property). For an `Option<u64>` write `#[table(with = "tablesdk::entity::u64_as_int64::option")]`.
     ///
     /// ```
     /// use tablesdk::{DynamicEntity, TableEntity, Value};
@@ -104,7 +104,7 @@ with_module!(
     /// assert!(error.to_string().contains("the value 18446744073709551615 is out of range"));
     /// # Ok::<(), tablesdk::entity::EntityError>(())
     /// ```
-    u64_as_int64, u64, Int64,
+    u64_as_int64, u64, Int64, use[],
     /// A `u64` that is stored as an Int64.
     |value| i64::try_from(value)
         .map(ValueRef::Int64)

@@ -2,14 +2,13 @@
 
 /// A module with the conversions of a field to a newtype of it, and the same conversions of an `Option`.
 macro_rules! with_module {
-    ($(#[$module_doc:meta])* $module:ident, $type:ty, $edm_type:ident, $(#[$property_doc:meta])*
+    ($(#[$module_doc:meta])* $module:ident, $type:ty, $edm_type:ident, use[$($import:ident),*], $(#[$property_doc:meta])*
         |$to:ident| $stored:expr, |$from:ident| $read:expr) => {
         $(#[$module_doc])*
         pub mod $module {
             use tablesdk_protocol::{EdmType, Value, ValueRef};
 
-            #[allow(unused_imports, reason = "not every module needs all of them")]
-            use super::*;
+            $(use super::$import;)*
             use crate::entity::{PropertyValue, ValueError};
 
             $(#[$property_doc])*
@@ -74,7 +73,6 @@ macro_rules! with_module {
                 /// # Errors
                 ///
                 /// None, as those of the module above.
-                #[expect(clippy::ref_option, reason = "generated code calls it with the field")]
                 pub const fn to_property(value: &Option<$type>) -> Result<Property, ValueError> {
                     Ok(match value {
                         Some(value) => Some(super::Property(*value)),
