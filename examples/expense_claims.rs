@@ -12,7 +12,6 @@
 use std::error::Error;
 
 use futures::stream;
-use tablesdk::key::Desc;
 use tablesdk::{DynamicEntity, TableClient, TableEntity};
 use tablesdk_examples::{connect, unique_name};
 use time::macros::datetime;
@@ -22,11 +21,11 @@ use time::{Duration, OffsetDateTime};
 #[table(
     rename_all = "PascalCase",
     partition_key = "{employee}",
-    row_key = "{claimed}_{number:04}"
+    row_key = "{claimed:desc}_{number:04}"
 )]
 struct ExpenseClaim {
     employee: String,
-    claimed: Desc<OffsetDateTime>,
+    claimed: OffsetDateTime,
     /// Distinguishes claims of the same instant.
     number: u32,
     purpose: String,
@@ -55,7 +54,7 @@ async fn tour(table: &TableClient) -> Result<(), Box<dyn Error>> {
     for claim in of_jones().take(3).collect().await? {
         println!(
             "   {}: {} for {}",
-            claim.claimed.0.date(),
+            claim.claimed.date(),
             claim.amount,
             claim.purpose
         );
@@ -70,7 +69,7 @@ async fn tour(table: &TableClient) -> Result<(), Box<dyn Error>> {
     {
         println!(
             "   {}: {} for {}",
-            claim.claimed.0.date(),
+            claim.claimed.date(),
             claim.amount,
             claim.purpose
         );
@@ -102,7 +101,7 @@ fn claim(number: u32) -> ExpenseClaim {
     let index = usize::try_from(number).unwrap_or_default() % purposes.len();
     ExpenseClaim {
         employee: "jonesj".to_owned(),
-        claimed: Desc(datetime!(2024-01-01 9:30 UTC) + Duration::days(number.into())),
+        claimed: datetime!(2024-01-01 9:30 UTC) + Duration::days(number.into()),
         number,
         purpose: purposes[index].to_owned(),
         amount: 12.5 + f64::from(number),

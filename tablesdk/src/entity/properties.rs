@@ -114,6 +114,14 @@ impl Properties {
         self.entries.is_empty()
     }
 
+    /// Reports the first value that was set and cannot be stored.
+    pub(super) fn check_values(&self) -> Result<(), EntityError> {
+        match self.refused.first() {
+            Some((name, error)) => Err(EntityProblem::value(name, error.clone()).into()),
+            None => Ok(()),
+        }
+    }
+
     /// Adds a property of an answer. A null is an absent one.
     pub(super) fn push(&mut self, property: &RawProperty<'_>) -> Result<(), EntityError> {
         let value = property
@@ -141,9 +149,7 @@ impl Properties {
         writer: &mut PropertyWriter<'_>,
         taken_by: impl Fn(&str) -> Option<&'static str>,
     ) -> Result<(), EntityError> {
-        if let Some((name, error)) = self.refused.first() {
-            return Err(EntityProblem::value(name, error.clone()).into());
-        }
+        self.check_values()?;
         for (name, value) in self.iter() {
             let problem = if SYSTEM_PROPERTIES.contains(&name) {
                 Some("the service has a property of its own under its name".to_owned())
@@ -179,6 +185,7 @@ impl<N: Into<String>, V: IntoProperty> Extend<(N, V)> for Properties {
     }
 }
 
+/// Names and values, in order, without those that cannot be stored.
 impl IntoIterator for Properties {
     type Item = (String, Value);
     type IntoIter = std::vec::IntoIter<(String, Value)>;

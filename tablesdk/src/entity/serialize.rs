@@ -42,6 +42,7 @@ impl<E: Serialize> Serialize for Stored<E> {
 /// As an object of plain values, in order. See [`Value`].
 impl Serialize for Properties {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.check_values().map_err(ser::Error::custom)?;
         serializer.collect_map(self.iter())
     }
 }
@@ -50,6 +51,9 @@ impl Serialize for Properties {
 /// are lost; [`DynamicEntity::exact`] keeps them.
 impl Serialize for DynamicEntity {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.properties()
+            .check_values()
+            .map_err(ser::Error::custom)?;
         let mut members = serializer.serialize_map(None)?;
         write_head(self, &mut members)?;
         for (name, value) in self.properties().iter() {
@@ -99,6 +103,10 @@ impl DynamicEntity {
 impl<E: Borrow<DynamicEntity>> Serialize for Exact<E> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let entity = self.0.borrow();
+        entity
+            .properties()
+            .check_values()
+            .map_err(ser::Error::custom)?;
         let mut members = serializer.serialize_map(None)?;
         if let Some(etag) = entity.etag() {
             members.serialize_entry(ETAG, etag)?;

@@ -153,6 +153,7 @@ on_both_transports! {
         let error = table.insert(&ada).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Input);
         assert!(error.to_string().contains("property \"At\": the value 1500-01-01"), "{error:?}");
+        assert!(serde_json::to_string(&ada).is_err() && serde_json::to_string(&ada.exact()).is_err());
         // A later value of that name counts, as does its removal.
         ada.properties_mut().set("At", Timestamp::UNIX_EPOCH);
         table.insert(&ada).await.unwrap();

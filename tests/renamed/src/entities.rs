@@ -254,6 +254,31 @@ pub struct Claim {
     pub r#final: bool,
 }
 
+/// Parts of keys in forms, a key that is one part, and conversions of the library.
+#[derive(Clone, Debug, PartialEq, Eq, TableEntity)]
+#[table(
+    crate = "renamed",
+    partition_key = "{at:desc}",
+    row_key = "{match:escaped}_{number:04}"
+)]
+pub struct Forms<T>
+where
+    T: Clone,
+{
+    /// Newest first.
+    pub at: Timestamp,
+    /// Any string.
+    pub r#match: T,
+    /// Padded.
+    pub number: u16,
+    /// As Int64.
+    #[table(with = "renamed::entity::u64_as_int64")]
+    pub size: u64,
+    /// As Int64, or absent.
+    #[table(with = "renamed::entity::u64_as_int64::option")]
+    pub limit: Option<u64>,
+}
+
 /// One key by a template, and one of a field.
 #[derive(Clone, Debug, PartialEq, Eq, TableEntity)]
 #[table(crate = "renamed", row_key = "{type}_{number:04}")]
@@ -436,6 +461,22 @@ mod tests {
             Claim::columns().badge.eq(7).to_string(),
             "BadgeNumber eq 7L"
         );
+
+        let forms = Forms {
+            at: Timestamp::UNIX_EPOCH,
+            r#match: "a/b_".to_owned(),
+            number: 7,
+            size: 1,
+            limit: None,
+        };
+        let written = DynamicEntity::from_entity(&forms)?;
+        assert_eq!(written.row_key(), "a=2Fb=5F_0007");
+        assert_eq!(written.to_entity::<Forms<String>>()?, forms);
+        let filter = Forms::<String>::columns()
+            .at
+            .ge(Timestamp::UNIX_EPOCH)
+            .to_string();
+        assert_eq!(filter, "PartitionKey le '2534023007999999999'");
 
         let half = DynamicEntity::new("p", "a_0005").to_entity::<Half<i64>>()?;
         assert_eq!(
