@@ -103,7 +103,7 @@ fn send(address: SocketAddr, requests: &[Vec<u8>], status: u16) {
         stream.write_all(request).unwrap();
         buffer.clear();
         while !is_complete(&buffer) {
-            let mut part = [0; 64 * 1024];
+            let mut part = [0; 8 * 1024];
             let bytes = stream.read(&mut part).unwrap();
             assert!(bytes > 0, "{}", String::from_utf8_lossy(&buffer));
             buffer.extend_from_slice(&part[..bytes]);
@@ -234,5 +234,5 @@ fn a_change_of_a_batch_has_a_budget() {
 const POINT_READ: u64 = 24;
 const INSERT: u64 = 58;
 const UPSERT: u64 = 52;
-const DELETE: u64 = 35;
+const DELETE: u64 = 18;
 const CHANGE: u64 = 48;

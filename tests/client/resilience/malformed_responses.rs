@@ -94,9 +94,10 @@ fn assert_errors<E: Debug>(
     for outcome in outcomes {
         let error = outcome.expect_err(case);
         // An entity of the service has a key.
-        let expected = match words.contains("\"RowKey\"") {
-            true => ErrorKind::Response,
-            false => ErrorKind::Data,
+        let expected = if words.contains("\"RowKey\"") {
+            ErrorKind::Response
+        } else {
+            ErrorKind::Data
         };
         assert_eq!(error.kind(), expected, "{case}: {error:?}");
         assert_says(&error, words, case);
