@@ -45,9 +45,7 @@ impl Error {
                 push_causes(&mut text, error.as_ref());
             }
         }
-        // A message is one line of a log, whatever the service or a closure says.
-        let lines: Vec<_> = text.lines().map(str::trim).collect();
-        lines.join(" ")
+        one_line(&text)
     }
 }
 
@@ -152,7 +150,13 @@ pub(crate) fn push_causes(text: &mut String, error: &(dyn StdError + 'static)) {
         }
         next = cause.source();
     }
-    text.push_str(&causes);
+    text.push_str(&one_line(&causes));
+}
+
+/// A message is one line of a log, whatever the service or a closure says.
+fn one_line(text: &str) -> String {
+    let lines: Vec<_> = text.lines().map(str::trim).collect();
+    lines.join(" ")
 }
 
 /// The first of an error and its causes that is a `T`.

@@ -23,6 +23,10 @@ pub type ClosureError = Box<dyn StdError + Send + Sync>;
 
 /// Why an operation failed.
 ///
+/// The message (`{}`) is one line: the verb that was called, the table, the account, the key, and why it failed, with all causes. The
+/// [guide](crate::guide::errors_and_retries#what-an-error-says) shows the messages of real failures. `{:?}` is the same message, and
+/// [`source`](std::error::Error::source) returns nothing: [`downcast_ref`](Error::downcast_ref) finds a cause.
+///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -285,7 +289,8 @@ impl Error {
         self.0.kind
     }
 
-    /// The operation that failed, such as `insert entity`.
+    /// The verb that was called, with its object, such as `insert entity` or `upsert_replace entity`; for a change of a batch, its own
+    /// verb.
     pub fn operation(&self) -> Option<&'static str> {
         self.0.operation
     }

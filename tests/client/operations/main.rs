@@ -10,6 +10,8 @@ mod batches;
 mod bulk;
 mod chains;
 mod continuations;
+mod error_messages;
+mod error_table;
 mod etags_from_outside;
 mod fakes;
 mod in_process;

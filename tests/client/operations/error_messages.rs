@@ -1,0 +1,342 @@
+//! What an error says: the verb that was called, where, and why; all of it once.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+use futures::{StreamExt as _, stream};
+use harness::{Employee, Subject, on_both_transports};
+use tablesdk::action::ClosureError;
+use tablesdk::transport::ReqwestTransport;
+use tablesdk::{DynamicEntity, Error, ErrorKind, RetryPolicy, TableServiceClient};
+
+/// As the reporters of anyhow and eyre print an error with `{:#}`: its message and those of its sources.
+fn reported(error: &dyn StdError) -> String {
+    let causes = std::iter::successors(Some(error), |error| (*error).source());
+    let messages: Vec<_> = causes.map(ToString::to_string).collect();
+    messages.join(": ")
+}
+
+/// The host of the service, with the path to the account.
+fn host(subject: &Subject) -> &str {
+    let url = subject.service.endpoint().as_str();
+    url.split_once("://").unwrap().1
+}
+
+/// An error with a cause, as a program defines them.
+#[derive(Debug)]
+struct NoBonus(Spent);
+
+#[derive(Debug, PartialEq)]
+struct Spent;
+
+impl fmt::Display for NoBonus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no bonus")
+    }
+}
+
+impl fmt::Display for Spent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the budget\nis spent")
+    }
+}
+
+impl StdError for NoBonus {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        Some(&self.0)
+    }
+}
+
+impl StdError for Spent {}
+
+/// An error whose message contains its source, which many libraries do.
+#[derive(Debug)]
+struct Repeating(Spent);
+
+impl fmt::Display for Repeating {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "refused: {}", self.0)
+    }
+}
+
+impl StdError for Repeating {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        Some(&self.0)
+    }
+}
+
+on_both_transports! {
+    async fn the_message_has_verb_table_account_and_reason(subject: Subject) {
+        let table = subject.table().await;
+        let error = table.get::<Employee>(("a/b", "1")).await.unwrap_err();
+        let (name, host) = (table.name(), host(&subject));
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "get entity in {name:?} at {host}: partition key \"a/b\": the character '/' at byte 1 is forbidden in keys, as are / \\ # ? and controls"
+            )
+        );
+        assert_eq!(error.table(), Some(name));
+        assert_eq!(error.endpoint(), Some(subject.service.endpoint()));
+
+        let error = table.patch(Employee::key("Sales", "9")).set(|e| e.age, 1).await.unwrap_err();
+        let words = format!("patch entity in {name:?} at {host} (\"Sales\", \"9\"): 404 ResourceNotFound: ");
+        assert!(error.to_string().starts_with(&words), "{error}");
+        let error = subject.service.table("no-name").create_table().await.unwrap_err();
+        assert!(error.to_string().starts_with(&format!("create table \"no-name\" at {host}: ")), "{error}");
+        let error = subject.service.tables().page_size(0).collect().await.unwrap_err();
+        assert!(error.to_string().starts_with(&format!("query tables at {host}: ")), "{error}");
+    }
+
+    async fn the_operation_is_the_verb_that_was_called(subject: Subject) {
+        let table = subject.table().await;
+        let mut ada = table.insert(&Employee::ada()).await.unwrap();
+        ada.department = "a/b".to_owned();
+        let (bad, key) = (Employee { department: "a/b".into(), ..Employee::ada() }, || ("a/b", "1"));
+        for (error, verb) in [
+            (table.insert(&bad).await.unwrap_err(), "insert entity"),
+            (table.upsert_replace(&bad).await.unwrap_err(), "upsert_replace entity"),
+            (table.upsert_merge(&bad).await.unwrap_err(), "upsert_merge entity"),
+            (table.replace_unconditional(&bad).await.unwrap_err(), "replace_unconditional entity"),
+            (table.merge_unconditional(&bad).await.unwrap_err(), "merge_unconditional entity"),
+            (table.replace(&mut ada.clone()).await.unwrap_err(), "replace entity"),
+            (table.merge(&mut ada).await.unwrap_err(), "merge entity"),
+            (table.get::<Employee>(key()).await.unwrap_err(), "get entity"),
+            (table.delete(key()).await.unwrap_err(), "delete entity"),
+            (table.modify::<Employee, _>(key(), |_| Ok(())).await.unwrap_err(), "modify entity"),
+            (table.query::<Employee>().partition("a/b").collect().await.unwrap_err(), "query entities"),
+            (table.query::<Employee>().partition("a/b").page(None).await.unwrap_err(), "query entities"),
+            (table.batch("a/b").insert(&bad).await.unwrap_err(), "batch"),
+            (table.batch("Sales").upsert_merge(&bad).await.unwrap_err(), "upsert_merge entity"),
+            (table.sweep_markers("a/b").await.unwrap_err(), "sweep markers"),
+        ] {
+            assert_eq!(error.operation(), Some(verb), "{error}");
+            let place = format!("{verb} in {:?} at {}", table.name(), host(&subject));
+            assert!(error.to_string().contains(&place), "{error}");
+            assert_eq!(error.kind(), ErrorKind::Input, "{error}");
+            assert_eq!(error.table(), Some(table.name()), "{error}");
+        }
+    }
+
+    async fn each_cause_is_said_once_to_every_reporter(subject: Subject) {
+        let table = subject.table().await;
+        table.insert(&Employee::ada()).await.unwrap();
+        let key = || Employee::key("Sales", "1");
+        let refuse = |error: fn() -> ClosureError| table.modify(key(), move |_| Err::<(), _>(error()));
+        let nested = refuse(|| NoBonus(Spent).into()).await.unwrap_err();
+        let words = "the closure returned an error: no bonus: the budget is spent";
+        assert!(nested.to_string().ends_with(words), "{nested}");
+        assert_eq!(nested.downcast_ref(), Some(&Spent));
+        assert!(nested.downcast_ref::<NoBonus>().is_some());
+        let repeating = refuse(|| Repeating(Spent).into()).await.unwrap_err();
+        assert!(repeating.to_string().ends_with("an error: refused: the budget is spent"), "{repeating}");
+        assert_eq!(nested.kind(), ErrorKind::CalledOff);
+
+        let mut errors = vec![
+            nested,
+            repeating,
+            table.get::<Employee>(("a/b", "1")).await.unwrap_err(),
+            table.insert(&Employee::ada()).await.unwrap_err(),
+            table.patch(key()).set(|e| e.name, "x".repeat(40_000)).await.unwrap_err(),
+            table.query::<Employee>().odata("Age gt").collect().await.unwrap_err(),
+            TableServiceClient::from_connection_string("AccountName=a").unwrap_err(),
+            "no token".parse::<tablesdk::query::PageToken>().unwrap_err(),
+        ];
+        errors.extend(table.get::<DynamicEntity>(("Sales", "\n")).await.err());
+        for error in errors {
+            let message = error.to_string();
+            assert_eq!(reported(&error), message);
+            assert_eq!(format!("{error:#}"), message);
+            assert_eq!(format!("{error:?}"), message, "what unwrap prints");
+            assert!(!message.contains('\n'), "{message}");
+            assert!(message.len() < 500, "{message}");
+        }
+    }
+
+    async fn a_change_of_a_batch_is_counted_from_one(subject: Subject) {
+        let table = subject.table().await;
+        table.insert(&Employee::ada()).await.unwrap();
+        let [ada, grace] = [Employee::ada(), Employee::new("2", "Grace", 50)];
+        let taken = table.batch("Sales").insert(&grace).insert(&ada).delete(("Sales", "3"));
+        let error = taken.await.unwrap_err();
+        assert_eq!(error.batch_index(), Some(1), "an index counts from 0");
+        let words = format!("change 2 of 3: insert entity in {:?} at {} (\"Sales\", \"1\"): 409 ", table.name(), host(&subject));
+        assert!(error.to_string().starts_with(&words), "{error}");
+
+        let elsewhere = Employee { department: "Legal".into(), ..grace.clone() };
+        let batch = table.batch("Sales").insert(&grace).upsert_merge(&elsewhere).insert(&ada).insert(&ada);
+        let error = batch.await.unwrap_err();
+        assert!(error.to_string().starts_with("change 2 of 4: upsert_merge entity in "), "{error}");
+        let error = table.batch("Sales").insert(&grace).insert(&ada).exactly_once().await.unwrap_err();
+        assert!(error.to_string().starts_with("change 2 of 2: insert entity in "), "{error}");
+    }
+
+    async fn several_entities_are_not_unique_and_attempts_are_counted(subject: Subject) {
+        let table = subject.table().await;
+        for id in ["1", "2", "3"] {
+            table.insert(&Employee::new(id, "Ada", 36)).await.unwrap();
+        }
+        let error = table.query::<Employee>().partition("Sales").page_size(1).one().await.unwrap_err();
+        assert_eq!((error.kind(), error.attempts()), (ErrorKind::NotUnique, 2), "{error}");
+        assert_eq!(error.table(), Some(table.name()));
+        assert!(error.to_string().contains("more than one entity satisfies the query"), "{error}");
+    }
+
+    async fn an_entity_that_does_not_fit_is_data(subject: Subject) {
+        let table = subject.table().await;
+        let mut odd = DynamicEntity::new("Sales", "1");
+        odd.properties_mut().set("Name", "Ada");
+        odd.properties_mut().set("Age", "old");
+        table.upsert_replace(&odd).await.unwrap();
+        let key = || Employee::key("Sales", "1");
+        for error in [
+            table.get(key()).await.unwrap_err(),
+            table.get_many([key()]).await.unwrap_err(),
+            table.modify(key(), |_| Ok(())).await.unwrap_err(),
+            table.query::<Employee>().collect().await.unwrap_err(),
+            table.query::<Employee>().one().await.unwrap_err(),
+            table.query::<Employee>().page(None).await.unwrap_err(),
+            table.query::<Employee>().stream().next().await.unwrap().unwrap_err(),
+        ] {
+            assert_eq!(error.kind(), ErrorKind::Data, "{error}");
+            assert_eq!(error.key().unwrap().row_key().as_str(), "1");
+            let words = "(\"Sales\", \"1\"): property \"Age\": expected Edm.Int32, found Edm.String";
+            assert!(error.to_string().ends_with(words), "{error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn errors_before_anything_is_sent_say_where() {
+    let subject = Subject::in_process();
+    let table = subject.table().await;
+    let query = || table.query::<Employee>();
+    let none: [&Employee; 0] = [];
+    let bulk = |concurrency| {
+        let bulk = table.bulk().insert(stream::iter(none));
+        bulk.concurrency(concurrency)
+    };
+    let bulk = bulk(0).await.unwrap_err();
+    assert_eq!(bulk.error().unwrap().table(), Some("Tests"));
+    assert_eq!(reported(&bulk), bulk.to_string());
+    for error in [
+        query().page_size(0).collect().await.unwrap_err(),
+        query().odata("Age gt").count().await.unwrap_err(),
+        query().odata("Age gt").first().await.unwrap_err(),
+        query().odata("Age gt").one().await.unwrap_err(),
+        query().odata("Age gt").exists().await.unwrap_err(),
+        query().odata("Age gt").explain().unwrap_err(),
+        query().odata("Age gt").page(None).await.unwrap_err(),
+        table.batch("Sales").await.unwrap_err(),
+        table
+            .modify(Employee::key("Sales", "1"), |_| Ok(()))
+            .rounds(0)
+            .await
+            .unwrap_err(),
+        table
+            .get_many([Employee::key("a/b", "1")])
+            .await
+            .unwrap_err(),
+    ] {
+        assert_eq!((error.kind(), error.attempts()), (ErrorKind::Input, 0));
+        assert_eq!(error.table(), Some("Tests"), "{error}");
+        let endpoint = Some(subject.service.endpoint());
+        assert_eq!(error.endpoint(), endpoint, "{error}");
+        assert!(error.operation().is_some(), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_bulk_failure_says_its_index_and_key_once() {
+    let subject = Subject::in_process();
+    let table = subject.table().await;
+    table.insert(&Employee::ada()).await.unwrap();
+    let report = table.bulk().insert(stream::iter([Employee::ada()])).await;
+    let report = report.unwrap();
+    let text = report.failures()[0].to_string();
+    let words = "entity at index 0: change 1 of 1: insert entity in \"Tests\" at ";
+    assert!(text.starts_with(words), "{text}");
+    assert_eq!(text.matches("\"Sales\"").count(), 1, "{text}");
+
+    let missing = subject.service.table("Missing").bulk();
+    let error = missing.insert(stream::iter([Employee::ada()])).await;
+    let error = error.unwrap_err();
+    assert!(error.to_string().contains("404 TableNotFound"), "{error}");
+    assert!(error.downcast_ref::<Error>().unwrap().is_table_not_found());
+
+    let input = stream::iter([Err::<Employee, _>(NoBonus(Spent))]);
+    let error = table.bulk().insert(input).await.unwrap_err();
+    assert!(
+        error.to_string().ends_with("no bonus: the budget is spent"),
+        "{error}"
+    );
+    assert_eq!(error.downcast_ref(), Some(&Spent));
+    assert_eq!(reported(&error), error.to_string());
+}
+
+/// A client over HTTP, without proxies.
+fn at(endpoint: &str) -> TableServiceClient {
+    let http = reqwest::Client::builder().no_proxy().build().unwrap();
+    let key = tablesdk::SharedKey::new("acct", "c2VjcmV0c2VjcmV0").unwrap();
+    let service = TableServiceClient::builder(endpoint)
+        .credential(key)
+        .transport(ReqwestTransport::from_client(http))
+        .retry(RetryPolicy::none());
+    service.build().unwrap()
+}
+
+#[tokio::test]
+async fn the_reason_of_the_transport_is_part_of_the_message() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = port.local_addr().unwrap();
+    drop(port);
+    let table = at(&format!("http://{address}/acct")).table("Employees");
+    let error = table.get::<Employee>(("Sales", "1")).await.unwrap_err();
+    let words = format!(
+        "get entity in \"Employees\" at {address}/acct (\"Sales\", \"1\"): the request could not be sent: tcp connect error: "
+    );
+    assert!(error.to_string().starts_with(&words), "{error}");
+    assert!(error.to_string().contains("refused"), "{error}");
+    assert_eq!(error.kind(), ErrorKind::Transport);
+    let cause = error.downcast_ref::<std::io::Error>().unwrap();
+    assert_eq!(cause.kind(), std::io::ErrorKind::ConnectionRefused);
+
+    let table = at("http://acct.table.core.invalid").table("Employees");
+    let error = table.get::<Employee>(("Sales", "1")).await.unwrap_err();
+    let words = " at acct.table.core.invalid (\"Sales\", \"1\"): the request could not be sent: dns error: ";
+    assert!(error.to_string().contains(words), "{error}");
+    assert_eq!(reported(&error), error.to_string());
+}
+
+/// A signature in the URL of requests is in no message.
+#[tokio::test]
+async fn no_message_has_a_key_or_a_signature() {
+    let subject = Subject::over_http().await;
+    let table = subject.table().await;
+    let sas = table
+        .sas()
+        .allow(tablesdk::sas::Permissions::READ)
+        .expires_in(std::time::Duration::from_secs(600));
+    let url = sas.sign().unwrap().expose();
+    let (_, signature) = url.split_once("sig=").unwrap();
+    let signature = signature.split('&').next().unwrap();
+    let connection = subject.server().connection_string();
+    let (_, key) = connection.split_once("AccountKey=").unwrap();
+    let key = key.split(';').next().unwrap();
+
+    let guest = tablesdk::TableClient::from_sas_url(&url).unwrap();
+    let denied = guest.insert(&Employee::ada()).await.unwrap_err();
+    assert!(denied.is_denied(), "{denied}");
+    drop(subject);
+    let get = guest.get::<Employee>(("Sales", "1"));
+    let gone = get.retry(RetryPolicy::none()).await.unwrap_err();
+    assert_eq!(gone.kind(), ErrorKind::Transport, "{gone}");
+    for error in [denied, gone] {
+        let shown = format!("{error} {error:?} {error:#} {}", reported(&error));
+        assert!(
+            !shown.contains(signature) && !shown.contains(key),
+            "{shown}"
+        );
+        assert!(!shown.contains("sig="), "{shown}");
+    }
+}
