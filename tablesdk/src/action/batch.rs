@@ -6,18 +6,20 @@ use std::borrow::Borrow;
 use std::fmt;
 
 use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
-use tablesdk_protocol::operation::batch::Request;
+use tablesdk_protocol::operation::batch::{Change, Request};
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{ETag, EntityKey, IfMatch, PartitionKey};
 
+use super::patch::{self, PatchProperties};
 use super::update_entity::encode_stored;
 use super::write::ambiguous_write::resolve;
 use super::write::batch_request::BatchRequest;
 use super::write::change::{ChangeKind, EntityChange};
 use super::write::exactly_once::{self, KeepMarker};
 use super::{EncodedEntity, refused};
-use crate::entity::key::IntoEntityKey;
-use crate::entity::{EntityError, Stored, WritableEntity};
+use crate::entity::key::{IntoEntityKey, KeyOf};
+use crate::entity::variants::ColumnOwner;
+use crate::entity::{EntityError, Stored, TableEntity, WritableEntity};
 use crate::error::{CurrentState, Error};
 use crate::pipeline::{OperationRun, Table, random_guid};
 
@@ -74,6 +76,8 @@ pub struct Batch<'e> {
 struct Item<'e> {
     change: EntityChange,
     written: Option<Written<'e>>,
+    /// Of a patch: the type that its entity must have.
+    owner: Option<ColumnOwner>,
 }
 
 /// Puts the new ETag into an entity that was written.
@@ -169,6 +173,72 @@ impl<'e> Batch<'e> {
         self.write(ChangeKind::Update(Mode::Merge, Some(if_match)), entity)
     }
 
+    /// Sets some properties of an entity that must exist, whatever its version.
+    ///
+    /// ```
+    #[doc = include_str!("../docs/employees.md")]
+    /// # table.insert(&Employee::new("Sales", "1", "Ada")).await?;
+    /// table
+    ///     .batch("Sales")
+    ///     .patch(Employee::key("Sales", "1"), |patch| patch.set(|e| e.name, "Ada Lovelace"))
+    ///     .insert(&Employee::new("Sales", "2", "Grace"))
+    ///     .await?;
+    /// # assert_eq!(table.get(Employee::key("Sales", "1")).await?.unwrap().name, "Ada Lovelace");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Checks the type of the entity as [`TableClient::patch`](crate::TableClient::patch) does: if `E` has an entity type or is an
+    /// enum of such types, the batch first reads the type of each patched entity, one request for each, and is then conditional on
+    /// the versions that were read. It does not start over: if another client writes such an entity in between, the batch fails with
+    /// `UpdateConditionNotSatisfied`.
+    pub fn patch<E: TableEntity>(
+        self,
+        key: impl KeyOf<E>,
+        set: impl FnOnce(PatchProperties<E>) -> PatchProperties<E>,
+    ) -> Self {
+        self.patch_when(IfMatch::Any, key, set)
+    }
+
+    /// Sets some properties of an entity if its stored version is the one with that ETag. Checks its type as
+    /// [`patch`](Self::patch).
+    pub fn patch_if<E: TableEntity>(
+        self,
+        key: impl KeyOf<E>,
+        etag: impl Borrow<ETag>,
+        set: impl FnOnce(PatchProperties<E>) -> PatchProperties<E>,
+    ) -> Self {
+        self.patch_when(IfMatch::ETag(etag.borrow().clone()), key, set)
+    }
+
+    fn patch_when<E: TableEntity>(
+        mut self,
+        if_match: IfMatch,
+        key: impl KeyOf<E>,
+        set: impl FnOnce(PatchProperties<E>) -> PatchProperties<E>,
+    ) -> Self {
+        let kind = ChangeKind::Update(Mode::Merge, Some(if_match));
+        let operation = patch::OPERATION;
+        let key = key.into_entity_key();
+        let encoded = key
+            .map_err(|error| refused(operation, error))
+            .and_then(|key| {
+                let encoded = set(PatchProperties::new()).encode(&key);
+                encoded.map_err(|error| error.with_operation(operation).with_key(&key))
+            });
+        let (entity, owner) = match encoded {
+            Ok((entity, owner)) => (Ok(entity), Some(owner)),
+            Err(error) => (Err(error), None),
+        };
+        let before = self.items.len();
+        self = self.add(kind, entity, None);
+        if let Some(item) = self.items.get_mut(before) {
+            item.owner = owner;
+            item.change.operation = operation;
+        }
+        self
+    }
+
     /// Deletes an entity that must exist, whatever its version.
     pub fn delete(self, key: impl IntoEntityKey) -> Self {
         self.delete_when(IfMatch::Any, key)
@@ -199,7 +269,7 @@ impl<'e> Batch<'e> {
 
     async fn carried_out(self) -> Result<BatchResult, Error> {
         let (table, exactly_once) = (self.table.clone(), self.exactly_once);
-        let items = self.into_items()?;
+        let mut items = self.into_items()?;
         let count = items.len();
         let problem = match count {
             BATCH_CHANGES_MAX if exactly_once.is_some() => Some(BatchProblem::MarkerExceeds),
@@ -209,9 +279,12 @@ impl<'e> Batch<'e> {
         if let Some(problem) = problem {
             return Err(refused(OPERATION, problem));
         }
+        let mut run = table.begin(OPERATION);
+        if let Err(error) = check_types(&mut run, &table, &mut items).await {
+            return run.end(Err(error));
+        }
         let items = items.into_iter().map(|item| (item.change, item.written));
         let (changes, writes): (Vec<_>, Vec<_>) = items.unzip();
-        let mut run = table.begin(OPERATION);
         let etags = send(&mut run, &changes, exactly_once).await;
         let etags = run.end(etags)?;
         for (written, etag) in writes.into_iter().zip(&etags) {
@@ -285,7 +358,11 @@ impl<'e> Batch<'e> {
             if self.items.iter().any(|item| item.change.key == *key) {
                 return Err(refused(operation, BatchProblem::Twice).with_key(key));
             }
-            Ok(Item { change, written })
+            Ok(Item {
+                change,
+                written,
+                owner: None,
+            })
         });
         match item {
             Ok(item) => self.items.push(item),
@@ -346,6 +423,27 @@ impl BatchResult {
     pub fn etags(&self) -> &[Option<ETag>] {
         &self.etags
     }
+}
+
+/// Reads the types of the entities that are patched, and makes each patch conditional on the version that was read.
+async fn check_types(
+    run: &mut OperationRun<'_>,
+    table: &Table,
+    items: &mut [Item<'_>],
+) -> Result<(), Error> {
+    for (index, item) in items.iter_mut().enumerate() {
+        let Some(owner) = item.owner else { continue };
+        let change = &mut item.change;
+        let checked = patch::check(run, table, &change.key, owner).await;
+        let checked =
+            checked.map_err(|error| error.for_change(change.operation).with_batch_index(index))?;
+        if let (Some(etag), Change::Update(request)) = (checked, &mut change.change)
+            && request.if_match == Some(IfMatch::Any)
+        {
+            request.if_match = Some(IfMatch::ETag(etag));
+        }
+    }
+    Ok(())
 }
 
 async fn send(

@@ -80,7 +80,7 @@ pub use get_entity::{GetEntity, ResolveEntity};
 pub use insert_entity::InsertEntity;
 pub use many::GetMany;
 pub use modify::{Modified, Modify};
-pub use patch::Patch;
+pub use patch::{Patch, PatchProperties};
 pub use query::parallel::ParallelQuery;
 pub use query_entities::QueryEntities;
 pub use query_tables::QueryTables;

@@ -635,10 +635,21 @@ impl TableClient {
         Modify::new(self.table.clone(), key.into_entity_key(), change)
     }
 
-    /// Sets some properties of an entity that must exist, whatever its version, without reading it. Returns the new ETag.
+    /// Sets some properties of an entity that must exist, whatever its ETag. Returns the new ETag.
     ///
-    /// Does not check that the stored entity is an `E`. If it is another variant of an enum, or an older version of the struct, the
-    /// patch succeeds, and the entity is still read as what it was before. [`modify`](Self::modify) checks the type.
+    /// A patch writes only these properties, and not the entity type. An entity of an [older
+    /// version](derive@crate::TableEntity#from) of the struct, or of another variant of an enum, would be read without what the patch
+    /// sets. So the type of the entity is checked:
+    ///
+    /// * If `E` has no [entity type](derive@crate::TableEntity#entity_type), there is nothing to check: one request.
+    /// * If `E` has an entity type, or is an enum of such types, the patch first reads the type, which is one more request. The write
+    ///   is conditional on the version that was read. If another client wrote the entity in between, the patch starts over, up to 16
+    ///   rounds within one deadline, as [`modify`](Self::modify) does. An entity of another type, variant or version is
+    ///   [`ErrorKind::Data`](crate::ErrorKind::Data), and nothing is written: use `modify`, which converts an older version.
+    /// * If `E` is an enum [by row key](derive@crate::TableEntity#by), or has a row key with a prefix, the key shows the type: a patch
+    ///   with another row key is [`ErrorKind::Input`](crate::ErrorKind::Input), without a request.
+    ///
+    /// With [`if_match`](Patch::if_match) the same is checked, and the write has the condition of that ETag.
     ///
     /// ```
     #[doc = include_str!("../docs/employees.md")]
@@ -654,8 +665,9 @@ impl TableClient {
     ///
     /// # Errors
     ///
-    /// `ResourceNotFound`, `TableNotFound`; and [`ErrorKind::Input`](crate::ErrorKind::Input) when no property is set, or when a
-    /// key or the timestamp is set.
+    /// `ResourceNotFound`, `TableNotFound`; [`ErrorKind::Data`](crate::ErrorKind::Data) when the entity is of another type or
+    /// version; and [`ErrorKind::Input`](crate::ErrorKind::Input) when no property is set, when a key or the timestamp is set, or
+    /// when properties of two variants are set. `UpdateConditionNotSatisfied` when other clients wrote the entity in every round.
     pub fn patch<E: TableEntity>(&self, key: impl KeyOf<E>) -> Patch<E> {
         Patch::new(self.table.clone(), key.into_entity_key())
     }

@@ -59,10 +59,16 @@ impl EntityType {
 
     /// Every name that is read: the one that is written, its aliases, and those of older versions.
     pub fn names(&self) -> Vec<&'static str> {
-        let mut names = vec![self.name];
-        names.extend(self.aliases);
+        let mut names = self.own_names();
         let older = self.older.iter().filter_map(|schema| schema.entity_type());
         names.extend(older.flat_map(|older| older.names()));
+        names
+    }
+
+    /// The names of this version.
+    pub(super) fn own_names(&self) -> Vec<&'static str> {
+        let mut names = vec![self.name];
+        names.extend(self.aliases);
         names
     }
 

@@ -148,6 +148,20 @@ pub enum EntityProblem {
         /// With what the row keys of the variants begin.
         expected: Vec<String>,
     },
+    /// The entity is of an older version, of another variant, or of another type: it would be read without what a patch sets.
+    #[error(
+        "{}, and the patch is for {}: it would be lost; use `modify`, which writes the whole entity",
+        FoundType { property, found: found.as_deref() },
+        Alternatives(expected)
+    )]
+    PatchOfOtherType {
+        /// The property that holds the entity type.
+        property: String,
+        /// The names of the type whose properties are set.
+        expected: Vec<String>,
+        /// The name that was found; `None` where the entity has no such property.
+        found: Option<String>,
+    },
     /// A part of an entity, which cannot be written.
     #[error("a projection is a part of an entity, and to write it would lose the rest")]
     Unwritable,

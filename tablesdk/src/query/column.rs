@@ -335,7 +335,7 @@ impl<E, F: Field> Column<E, F> {
 }
 
 impl<E, F> Column<E, F> {
-    pub(super) const fn rows(&self) -> Option<&VariantRows> {
+    pub(crate) const fn rows(&self) -> Option<&VariantRows> {
         self.scope.rows()
     }
 

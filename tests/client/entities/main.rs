@@ -13,6 +13,7 @@ mod key_laws;
 mod key_templates;
 mod keys;
 mod other_programs;
+mod patches;
 mod projections;
 mod round_trips;
 mod values;

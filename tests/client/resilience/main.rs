@@ -10,6 +10,7 @@ mod feature_interactions;
 mod late_requests;
 mod malformed_responses;
 mod observability;
+mod patches;
 mod retries;
 mod secondary;
 mod tls;

@@ -3,6 +3,9 @@
 //! This module does not know how a struct is read.
 
 mod checks;
+mod owner;
+
+pub(crate) use owner::ColumnOwner;
 
 use tablesdk_protocol::KeyKind;
 use tablesdk_protocol::filter::Filter as Tree;

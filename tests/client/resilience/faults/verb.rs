@@ -26,6 +26,8 @@ pub(super) enum Verb {
     Modify,
     ModifyOnce,
     Patch,
+    PatchIf,
+    PatchIfOnce,
     Query,
     Replace,
     ReplaceIf,
@@ -48,7 +50,7 @@ pub(super) enum Class {
 }
 
 impl Verb {
-    pub(super) const ALL: [Self; 27] = [
+    pub(super) const ALL: [Self; 29] = [
         Self::Batch,
         Self::BatchOnce,
         Self::Delete,
@@ -67,6 +69,8 @@ impl Verb {
         Self::Modify,
         Self::ModifyOnce,
         Self::Patch,
+        Self::PatchIf,
+        Self::PatchIfOnce,
         Self::Query,
         Self::Replace,
         Self::ReplaceIf,
@@ -100,6 +104,7 @@ impl Verb {
                 | Self::MergeIfOnce
                 | Self::MergeOnce
                 | Self::ModifyOnce
+                | Self::PatchIfOnce
                 | Self::ReplaceIfOnce
                 | Self::ReplaceOnce
                 | Self::UpsertReplaceOnce
@@ -182,11 +187,15 @@ impl Verb {
                 .exactly_once()
                 .await
                 .map(drop),
-            Self::Patch => {
-                let patch = table
-                    .patch(key())
-                    .set(|e: <Employee as tablesdk::TableEntity>::Columns| e.age, 37);
-                patch.await.map(drop)
+            Self::Patch => table.patch(key()).set(|e| e.age, 37).await.map(drop),
+            Self::PatchIf => {
+                let patch = table.patch(key()).set(|e| e.age, 37);
+                patch.if_match(row.etag()).await.map(drop)
+            }
+            Self::PatchIfOnce => {
+                let patch = table.patch(key()).set(|e| e.age, 37);
+                let patch = patch.if_match(row.etag());
+                patch.exactly_once().await.map(drop)
             }
             Self::Replace => table.replace(&mut row).await,
             Self::ReplaceIf => table.replace_if(&new, row.etag()).await.map(drop),

@@ -1,0 +1,175 @@
+//! Patches of types that are checked first: the requests that they send, and lost responses. In process, on virtual time.
+
+use std::time::Duration;
+
+use harness::Subject;
+use harness::faults::{Fault, Op, foreign, refusal};
+use harness::outcome::{Found, found};
+use tablesdk::{DynamicEntity, ETag, Error, ErrorKind, RetryPolicy, TableClient, TableEntity};
+use tokio::time::sleep;
+
+use crate::Employee;
+
+#[derive(Debug, Clone, PartialEq, TableEntity)]
+#[table(entity_type = "Desk")]
+struct Desk {
+    #[table(partition_key)]
+    room: String,
+    #[table(row_key)]
+    id: String,
+    floor: i32,
+    color: Option<String>,
+}
+
+fn desk(floor: i32) -> Desk {
+    Desk {
+        room: "A".into(),
+        id: "1".into(),
+        floor,
+        color: None,
+    }
+}
+
+async fn patch(table: &TableClient) -> Result<ETag, Error> {
+    table.patch(Desk::key("A", "1")).set(|e| e.floor, 2).await
+}
+
+async fn stored(table: &TableClient) -> Desk {
+    let found = table.get(Desk::key("A", "1")).await.unwrap();
+    found.unwrap().into_inner()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_patch_reads_first_only_if_the_type_is_stored() {
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
+    table.insert(&desk(1)).await.unwrap();
+    table.insert(&Employee::ada()).await.unwrap();
+    let before = (faults.count(Op::Get), faults.count(Op::Update));
+    let key = Employee::key("Sales", "1");
+    table.patch(key).set(|e| e.age, 37).await.unwrap();
+    let after = (faults.count(Op::Get), faults.count(Op::Update));
+    assert_eq!(after, (before.0, before.1 + 1));
+    patch(&table).await.unwrap();
+    let after = (faults.count(Op::Get), faults.count(Op::Update));
+    assert_eq!(after, (before.0 + 1, before.1 + 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_patch_starts_over_if_the_entity_changed_after_the_check() {
+    let (subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
+    table.insert(&desk(1)).await.unwrap();
+    let other = subject.other().table("Tests");
+    let color = Some("red".to_owned());
+    faults.plan(Op::Update, [Fault::Delay(Duration::from_secs(1))]);
+    let between = async {
+        sleep(Duration::from_millis(500)).await;
+        let color = color.clone();
+        other.upsert_replace(&Desk { color, ..desk(9) }).await
+    };
+    let (patched, between) = tokio::join!(patch(&table), between);
+    between.unwrap();
+    patched.unwrap();
+    assert_eq!(stored(&other).await, Desk { color, ..desk(2) });
+
+    // Into an entity of another type: the second check finds it.
+    faults.plan(Op::Update, [Fault::Delay(Duration::from_secs(1))]);
+    let between = async {
+        sleep(Duration::from_millis(500)).await;
+        other.upsert_replace(&DynamicEntity::new("A", "1")).await
+    };
+    let (patched, between) = tokio::join!(patch(&table), between);
+    between.unwrap();
+    assert_eq!(patched.unwrap_err().kind(), ErrorKind::Data);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_checked_patch_whose_response_was_lost_succeeds() {
+    for fault in [
+        Fault::LoseAnswer,
+        Fault::LoseRequest,
+        Fault::CarryOutAndAnswer(foreign(503)),
+        Fault::CarryOutAndAnswer(foreign(200)),
+    ] {
+        let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
+        table.insert(&desk(1)).await.unwrap();
+        faults.plan(Op::Update, [fault]);
+        patch(&table).await.unwrap();
+        assert_eq!(stored(&table).await, desk(2));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_patch_with_an_etag_whose_response_was_lost_is_ambiguous() {
+    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
+    let read = table.insert(&desk(1)).await.unwrap();
+    let patch = || {
+        let patch = table.patch(Desk::key("A", "1")).set(|e| e.floor, 2);
+        patch.if_match(read.etag())
+    };
+    let unsendable = table.patch(Desk::key("A", "1")).set(|e| e.floor, 2);
+    let unsendable = unsendable.if_match(ETag::from_opaque("a\nb")).await;
+    let error = unsendable.unwrap_err();
+    assert_eq!((error.kind(), error.attempts()), (ErrorKind::Input, 0));
+    faults.plan(Op::Batch, [Fault::LoseRequest]);
+    patch().exactly_once().await.unwrap();
+    assert_eq!(stored(&table).await, desk(2));
+
+    let read = table.upsert_replace(&desk(1)).await.unwrap();
+    faults.plan(Op::Update, [Fault::LoseAnswer]);
+    let patch = table.patch(Desk::key("A", "1")).set(|e| e.floor, 2);
+    let error = patch.if_match(read).await.unwrap_err();
+    assert_eq!(found(&error), Found::Equal);
+}
+
+/// The first round may have been carried out, whatever the rounds after it find.
+#[tokio::test(start_paused = true)]
+async fn a_patch_that_cannot_start_over_after_a_lost_response_is_ambiguous() {
+    let (subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
+    table.insert(&desk(1)).await.unwrap();
+    let other = subject.other().table("Tests");
+    faults.plan(Op::Update, [Fault::LoseAnswer]);
+    // The check, the state after the write, and the check of the second round.
+    let slow = Fault::Delay(Duration::from_secs(5));
+    let ordinary = || Fault::Delay(Duration::ZERO);
+    faults.plan(Op::Get, [ordinary(), ordinary(), slow]);
+    let between = async {
+        sleep(Duration::from_secs(4)).await;
+        other.delete(Desk::key("A", "1")).await
+    };
+    let (patched, deleted) = tokio::join!(patch(&table), between);
+    assert!(deleted.unwrap());
+    assert_eq!(found(&patched.unwrap_err()), Found::Equal);
+
+    // A round that is known to have failed is no such round.
+    other.insert(&desk(1)).await.unwrap();
+    let changed = || Fault::Answer(refusal(412, "UpdateConditionNotSatisfied"));
+    faults.plan(Op::Update, (0..16).map(|_| changed()));
+    let error = patch(&table).await.unwrap_err();
+    assert!(error.is_precondition_failed(), "{error:?}");
+    assert_eq!(stored(&other).await, desk(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_patch_in_a_batch_is_conditional_on_the_version_that_was_checked() {
+    let (subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
+    table.insert(&desk(1)).await.unwrap();
+    let other = subject.other().table("Tests");
+    let batch = || {
+        let batch = table.batch("A");
+        batch.patch(Desk::key("A", "1"), |patch| patch.set(|e| e.floor, 2))
+    };
+    faults.plan(Op::Batch, [Fault::Delay(Duration::from_secs(1))]);
+    let between = async {
+        sleep(Duration::from_millis(500)).await;
+        other.upsert_replace(&desk(9)).await
+    };
+    let (done, between) = tokio::join!(batch().into_future(), between);
+    between.unwrap();
+    let error = done.unwrap_err();
+    assert!(error.is_precondition_failed(), "{error:?}");
+    assert_eq!(error.batch_index(), Some(0));
+    assert_eq!(stored(&other).await, desk(9));
+
+    faults.plan(Op::Batch, [Fault::LoseAnswer]);
+    assert_eq!(found(&batch().await.unwrap_err()), Found::Equal);
+}
