@@ -1,0 +1,131 @@
+//! The handlers. A response with an employee has an `ETag`; a request that changes the employee has it as `If-Match`.
+
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde::Deserialize;
+use tablesdk::{ETag, Error, ErrorKind, Stored, TableClient};
+
+use crate::model::{self, Department, EmailEntry, Employee, Refusal};
+
+pub fn routes(table: TableClient) -> Router {
+    Router::new()
+        .route("/departments", post(create))
+        .route("/departments/{department}/employees", get(list).post(hire))
+        .route(
+            "/departments/{department}/employees/{id}",
+            get(read).patch(raise).delete(dismiss),
+        )
+        .route("/departments/{department}/emails/{email}", get(find))
+        .with_state(table)
+}
+
+type Table = State<TableClient>;
+type Key = Path<(String, String)>;
+type Reply = Result<Response, Problem>;
+
+#[derive(Deserialize)]
+struct Start {
+    next: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Raise {
+    salary: f64,
+}
+
+async fn create(table: Table, Json(department): Json<Department>) -> Reply {
+    let department = table.insert(&department).await?;
+    Ok((StatusCode::CREATED, Json(department)).into_response())
+}
+
+async fn list(table: Table, department: Path<String>, start: Query<Start>) -> Reply {
+    let employees = table.query::<Employee>().partition(&*department).values();
+    let page = employees.page_size(50).page_after(start.next.as_deref());
+    Ok(Json(page.await?).into_response())
+}
+
+async fn hire(table: Table, department: Path<String>, mut employee: Json<Employee>) -> Reply {
+    employee.department = department.0;
+    model::hire(&table, &employee).await?;
+    Ok(StatusCode::CREATED.into_response())
+}
+
+async fn read(table: Table, Path((department, id)): Key) -> Reply {
+    let employee = table.get(Employee::key(department, id)).await?;
+    Ok(with_etag(&employee.ok_or(Refusal::NoEmployee)?))
+}
+
+async fn find(table: Table, Path((department, email)): Key) -> Reply {
+    let entry = table.get(EmailEntry::key(&department, email)).await?;
+    let id = entry.ok_or(Refusal::NoEmployee)?.into_inner().employee;
+    read(table, Path((department, id))).await
+}
+
+async fn raise(table: Table, id: Key, headers: HeaderMap, raise: Json<Raise>) -> Reply {
+    let patch = table.patch(Employee::key(&id.0.0, &id.0.1));
+    let patch = patch.set(|e| e.salary, raise.salary);
+    let etag = patch.if_match(if_match(&headers)?).await?;
+    Ok([(header::ETAG, etag.to_string())].into_response())
+}
+
+async fn dismiss(table: Table, Path((department, id)): Key, headers: HeaderMap) -> Reply {
+    model::dismiss(&table, &department, &id, &if_match(&headers)?).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+fn with_etag(employee: &Stored<Employee>) -> Response {
+    let etag = employee.etag().to_string();
+    ([(header::ETAG, etag)], Json(employee)).into_response()
+}
+
+fn if_match(headers: &HeaderMap) -> Result<ETag, Problem> {
+    let value = headers.get(header::IF_MATCH);
+    let value = value.ok_or_else(|| problem(StatusCode::PRECONDITION_REQUIRED, "no If-Match"))?;
+    let etag = value.to_str().ok().and_then(|value| value.parse().ok());
+    etag.ok_or_else(|| problem(StatusCode::BAD_REQUEST, "If-Match is not an ETag"))
+}
+
+/// The response to a request that failed.
+struct Problem(StatusCode, String);
+
+fn problem(status: StatusCode, reason: &(impl ToString + ?Sized)) -> Problem {
+    Problem(status, reason.to_string())
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        let status = match refusal {
+            Refusal::NoDepartment | Refusal::NoEmployee => StatusCode::NOT_FOUND,
+            Refusal::EmailTaken => StatusCode::CONFLICT,
+            Refusal::Changed => StatusCode::PRECONDITION_FAILED,
+        };
+        problem(status, &refusal)
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        if let Some(refusal) = error.downcast_ref::<Refusal>() {
+            return (*refusal).into();
+        }
+        let status = match error.kind() {
+            ErrorKind::Input => StatusCode::BAD_REQUEST,
+            _ if error.is_not_found() => StatusCode::NOT_FOUND,
+            _ if error.is_conflict() => StatusCode::CONFLICT,
+            _ if error.is_precondition_failed() => StatusCode::PRECONDITION_FAILED,
+            _ if error.is_throttled() => StatusCode::SERVICE_UNAVAILABLE,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        eprintln!("{error}");
+        problem(status, &error)
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        (self.0, self.1).into_response()
+    }
+}

@@ -1,0 +1,157 @@
+//! The API against a server in the process of the test: no port, no mock, no sleep.
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::{Request, header};
+use futures::future::join_all;
+use serde_json::{Value, json};
+use tablesdk::{TableClient, TableServiceClient};
+use tablesdk_server::TableServer;
+use tower::ServiceExt as _;
+
+use crate::api::routes;
+use crate::model::Department;
+
+const EMPLOYEES: &str = "/departments/Sales/employees";
+const FIRST: &str = "/departments/Sales/employees/1";
+
+/// The API over a new table with the department `Sales`, in pages of three.
+async fn api() -> (Router, TableClient) {
+    let server = TableServer::builder()
+        .max_page_entities(3)
+        .in_process()
+        .unwrap();
+    let table = TableServiceClient::in_process(&server).table("Company");
+    table.create_table().await.unwrap();
+    let api = routes(table.clone());
+    let sales = json!({"name": "Sales"});
+    let created = call(&api, "POST", "/departments", "", sales).await;
+    assert_eq!(created.status, 201, "{}", created.body);
+    (api, table)
+}
+
+struct Answer {
+    status: u16,
+    etag: String,
+    body: String,
+}
+
+async fn call(api: &Router, method: &str, uri: &str, if_match: &str, body: Value) -> Answer {
+    let mut request = Request::builder().method(method).uri(uri);
+    request = request.header(header::CONTENT_TYPE, "application/json");
+    if !if_match.is_empty() {
+        request = request.header(header::IF_MATCH, if_match);
+    }
+    let request = request.body(Body::from(body.to_string())).unwrap();
+    let (parts, body) = api.clone().oneshot(request).await.unwrap().into_parts();
+    let etag = parts.headers.get(header::ETAG);
+    let body = to_bytes(body, 1 << 20).await.unwrap();
+    Answer {
+        status: parts.status.as_u16(),
+        etag: etag.map_or(String::new(), |it| it.to_str().unwrap().to_owned()),
+        body: String::from_utf8(body.into()).unwrap(),
+    }
+}
+
+async fn fetch(api: &Router, uri: &str) -> Answer {
+    call(api, "GET", uri, "", Value::Null).await
+}
+
+async fn hire(api: &Router, id: &str, email: &str) -> Answer {
+    let ada = json!({"id": id, "name": "Ada", "email": email, "salary": 60_000.0});
+    call(api, "POST", EMPLOYEES, "", ada).await
+}
+
+async fn headcount(table: &TableClient) -> i32 {
+    let sales = table.get(Department::key("Sales")).await.unwrap();
+    sales.unwrap().headcount
+}
+
+#[tokio::test]
+async fn an_employee_is_found_by_id_and_by_email() {
+    let (api, table) = api().await;
+    assert_eq!(hire(&api, "1", "a/b@contoso.com").await.status, 201);
+    let by_id = fetch(&api, FIRST).await;
+    let by_email = fetch(&api, "/departments/Sales/emails/a%2Fb@contoso.com").await;
+    assert_eq!((by_id.status, &by_id.body), (200, &by_email.body));
+    assert_eq!((headcount(&table).await, by_id.etag), (1, by_email.etag));
+}
+
+#[tokio::test]
+async fn a_taken_email_address_changes_nothing() {
+    let (api, table) = api().await;
+    hire(&api, "1", "ada@contoso.com").await;
+    let second = hire(&api, "2", "ada@contoso.com").await;
+    assert_eq!(second.status, 409, "{}", second.body);
+    assert_eq!(headcount(&table).await, 1);
+    assert_eq!(
+        fetch(&api, "/departments/Sales/employees/2").await.status,
+        404
+    );
+}
+
+#[tokio::test]
+async fn concurrent_hires_are_all_counted() {
+    let (api, table) = api().await;
+    let ids = ["1", "2", "3", "4", "5", "6", "7", "8"];
+    for hired in join_all(ids.map(|id| hire(&api, id, id))).await {
+        assert_eq!(hired.status, 201, "{}", hired.body);
+    }
+    assert_eq!(headcount(&table).await, 8);
+}
+
+#[tokio::test]
+async fn a_change_needs_the_current_version() {
+    let (api, table) = api().await;
+    hire(&api, "1", "ada@contoso.com").await;
+    let old = fetch(&api, FIRST).await;
+    let raise = json!({"salary": 65_000.0});
+    let patch = async |etag: &str| call(&api, "PATCH", FIRST, etag, raise.clone()).await;
+    let delete = async |etag: &str| call(&api, "DELETE", FIRST, etag, Value::Null).await;
+    assert_eq!(patch("").await.status, 428);
+    assert_eq!(patch("v1").await.status, 400);
+    let new = patch(&old.etag).await;
+    assert_eq!(new.status, 200, "{}", new.body);
+    assert_eq!(patch(&old.etag).await.status, 412);
+    assert_eq!(delete(&old.etag).await.status, 412);
+    assert_eq!(delete(&new.etag).await.status, 204);
+    assert_eq!(headcount(&table).await, 0);
+    assert_eq!(hire(&api, "2", "ada@contoso.com").await.status, 201);
+}
+
+#[tokio::test]
+async fn each_page_starts_where_the_previous_one_ended() {
+    let (api, _) = api().await;
+    for id in ["1", "2", "3", "4", "5", "6", "7"] {
+        hire(&api, id, id).await;
+    }
+    let (mut ids, mut next) = (String::new(), String::new());
+    loop {
+        let answer = fetch(&api, &format!("{EMPLOYEES}?next={next}")).await;
+        let page: Value = serde_json::from_str(&answer.body).unwrap();
+        let items = page["items"].as_array().unwrap().iter();
+        ids.extend(items.map(|item| item["id"].as_str().unwrap()));
+        match page["next"].as_str() {
+            Some(token) => token.clone_into(&mut next),
+            None => break,
+        }
+    }
+    assert_eq!(ids, "1234567");
+}
+
+#[tokio::test]
+async fn a_bad_request_says_what_is_wrong() {
+    let (api, _) = api().await;
+    let key = fetch(&api, "/departments/a%23b/employees/1").await;
+    assert_eq!(key.status, 400);
+    assert!(key.body.contains("partition key \"a#b\""), "{}", key.body);
+    let token = fetch(&api, &format!("{EMPLOYEES}?next=x")).await;
+    assert_eq!(token.status, 400);
+}
+
+#[tokio::test]
+async fn a_missing_table_is_not_a_missing_employee() {
+    let service = TableServiceClient::in_process(&TableServer::in_process());
+    let api = routes(service.table("Compnay"));
+    assert_eq!(fetch(&api, FIRST).await.status, 500);
+}
