@@ -152,6 +152,6 @@ async fn a_bad_request_says_what_is_wrong() {
 #[tokio::test]
 async fn a_missing_table_is_not_a_missing_employee() {
     let service = TableServiceClient::in_process(&TableServer::in_process());
-    let api = routes(service.table("Compnay"));
+    let api = routes(service.table("Nowhere"));
     assert_eq!(fetch(&api, FIRST).await.status, 500);
 }

@@ -108,7 +108,7 @@ async fn failures() -> Vec<(&'static str, Error)> {
         (
             "the table does not exist",
             service
-                .table("Compny")
+                .table("Companies")
                 .get::<Employee>(key())
                 .await
                 .unwrap_err(),
