@@ -200,9 +200,10 @@ async fn other_errors_end_a_stream() {
     ] {
         for parallel in [false, true] {
             faults.plan(Op::Query, [Fault::Pass, fault.clone(), Fault::Pass]);
-            let mut stream = match parallel {
-                false => query().stream(),
-                true => query().partitions(["Sales"]).stream(),
+            let mut stream = if parallel {
+                query().partitions(["Sales"]).stream()
+            } else {
+                query().stream()
             };
             assert_eq!(stream.try_next().await.unwrap().unwrap().id, "0");
             assert_bad(&stream.try_next().await.unwrap_err());

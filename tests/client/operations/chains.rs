@@ -33,7 +33,7 @@ async fn reviews() -> (TableServer, TableClient, Faults<InProcess>) {
     let reviews = (0..30).map(|id| Review {
         department: departments[id as usize % 3].into(),
         employee: id,
-        stars: id as i32 % 5,
+        stars: id.cast_signed() % 5,
     });
     let report = table.bulk().insert(stream::iter(reviews)).await.unwrap();
     assert!(report.is_success());

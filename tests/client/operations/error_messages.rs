@@ -91,7 +91,7 @@ on_both_transports! {
     async fn the_operation_is_the_verb_that_was_called(subject: Subject) {
         let table = subject.table().await;
         let mut ada = table.insert(&Employee::ada()).await.unwrap();
-        ada.department = "a/b".to_owned();
+        "a/b".clone_into(&mut ada.department);
         let (bad, key) = (Employee { department: "a/b".into(), ..Employee::ada() }, || ("a/b", "1"));
         for (error, verb) in [
             (table.insert(&bad).await.unwrap_err(), "insert entity"),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use futures::stream;
+use tablesdk::action::Batch;
 use tablesdk::{DynamicEntity, Error, Stored, TableClient, TableServiceClientBuilder, Value};
 use tablesdk_server::TableServer;
 
@@ -154,7 +155,7 @@ async fn a_hundred_changes_of_a_partition_are_one_request() {
         requests.store(0, Ordering::Relaxed);
         if verb == "batch" {
             let batch = table.batch("Sales");
-            let batch = employees.iter().fold(batch, |batch, it| batch.insert(it));
+            let batch = employees.iter().fold(batch, Batch::insert);
             batch.await.unwrap();
         } else {
             let report = table.bulk().insert(stream::iter(employees.clone())).await;
