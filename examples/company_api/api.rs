@@ -120,6 +120,9 @@ impl From<Error> for Problem {
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
         eprintln!("{error}");
+        if status.is_server_error() {
+            return problem(status, "try again later");
+        }
         problem(status, &error)
     }
 }

@@ -1,8 +1,5 @@
 //! An HTTP API over one table, with axum: departments, their employees, and a lookup by e-mail address.
-//! `cargo run --example company_api` serves it on 127.0.0.1:3000. `model.rs` has the entities, `api.rs` the handlers.
-//!
-//! Without a connection string, it starts the bundled server in this process. With one, as the argument or in
-//! `AZURE_STORAGE_CONNECTION_STRING`, it uses the table `Company` of that service.
+//! `cargo run --example company_api` serves it on 127.0.0.1:3000. Without a connection string it starts the bundled server.
 
 mod api;
 mod model;

@@ -66,16 +66,30 @@ pub fn read_response(text: &Bytes) -> Result<Response<Bytes>, MalformedMessage> 
 
 /// Appends a request. Headers in `order` come first, in that order.
 pub fn write_request(out: &mut Vec<u8>, request: &Request<Bytes>, order: &[HeaderName]) {
-    let line = format_args!("{} {} HTTP/1.1", request.method(), request.uri());
-    write(out, line, request.headers(), order, request.body());
+    let (method, uri) = (request.method(), request.uri());
+    let (headers, body) = (request.headers(), request.body());
+    write(
+        out,
+        format_args!("{method} {uri} HTTP/1.1"),
+        headers,
+        order,
+        body,
+    );
 }
 
 /// Appends a response. Headers in `order` come first, in that order.
 pub fn write_response(out: &mut Vec<u8>, response: &Response<Bytes>, order: &[HeaderName]) {
     let status = response.status();
     let reason = status.canonical_reason().unwrap_or_default();
-    let line = format_args!("HTTP/1.1 {} {reason}", status.as_u16());
-    write(out, line, response.headers(), order, response.body());
+    let status = status.as_u16();
+    let (headers, body) = (response.headers(), response.body());
+    write(
+        out,
+        format_args!("HTTP/1.1 {status} {reason}"),
+        headers,
+        order,
+        body,
+    );
 }
 
 /// Reads headers up to the blank line after them, or to the end. Returns what follows.

@@ -126,7 +126,15 @@ async fn in_rounds(
         round += 1;
         let checked = match check(run, table, &entity.key, owner).await {
             Ok(checked) => checked,
-            Err(error) => return Err(unknown.unwrap_or(error)),
+            Err(error) => {
+                return Err(match unknown {
+                    Some(unknown) if error.is_not_found() => run
+                        .annotate(unknown)
+                        .into_outcome_unknown(CurrentState::Missing),
+                    Some(unknown) => run.annotate(unknown),
+                    None => error,
+                });
+            }
         };
         let may_start_over = given.is_none() && checked.is_some();
         let if_match = given.clone().or(checked);
@@ -147,7 +155,7 @@ async fn in_rounds(
             && run.pause_before_round(round).await;
         if !starts_over {
             return Err(match unknown {
-                Some(unknown) if !is_unknown => unknown,
+                Some(unknown) if !is_unknown => run.annotate(unknown),
                 _ => error,
             });
         }

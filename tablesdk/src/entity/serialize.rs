@@ -182,8 +182,9 @@ fn write_head<M: SerializeMap>(entity: &DynamicEntity, members: &mut M) -> Resul
 fn check_name<E: ser::Error>(name: &str) -> Result<(), E> {
     let is_annotation = name.starts_with("odata.") || name.ends_with("@odata.type");
     if is_annotation || SYSTEM_PROPERTIES.contains(&name) {
-        let message = format_args!("{name:?} is not a name of a property");
-        return Err(E::custom(message));
+        return Err(E::custom(format_args!(
+            "{name:?} is not a name of a property"
+        )));
     }
     Ok(())
 }

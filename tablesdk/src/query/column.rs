@@ -137,12 +137,12 @@ impl<E, F> Column<E, F> {
 
 impl<E, F: Field> Column<E, F> {
     /// Equal to the literal.
-    pub fn eq(self, literal: impl Literal<F::Value>) -> Filter<E> {
+    pub fn eq(&self, literal: impl Literal<F::Value>) -> Filter<E> {
         self.compare(ComparisonOperator::Equal, literal)
     }
 
     /// Not equal to the literal. An absent property does not match.
-    pub fn ne(self, literal: impl Literal<F::Value>) -> Filter<E> {
+    pub fn ne(&self, literal: impl Literal<F::Value>) -> Filter<E> {
         self.compare(ComparisonOperator::NotEqual, literal)
     }
 
@@ -224,7 +224,7 @@ const fn mirrored(operator: ComparisonOperator) -> ComparisonOperator {
 
 impl<E, F: Field> Column<E, F> {
     /// Greater than the literal.
-    pub fn gt(self, literal: impl Literal<F::Value>) -> Filter<E>
+    pub fn gt(&self, literal: impl Literal<F::Value>) -> Filter<E>
     where
         F::Value: Ordered,
     {
@@ -232,7 +232,7 @@ impl<E, F: Field> Column<E, F> {
     }
 
     /// Greater than the literal, or equal to it.
-    pub fn ge(self, literal: impl Literal<F::Value>) -> Filter<E>
+    pub fn ge(&self, literal: impl Literal<F::Value>) -> Filter<E>
     where
         F::Value: Ordered,
     {
@@ -240,7 +240,7 @@ impl<E, F: Field> Column<E, F> {
     }
 
     /// Less than the literal.
-    pub fn lt(self, literal: impl Literal<F::Value>) -> Filter<E>
+    pub fn lt(&self, literal: impl Literal<F::Value>) -> Filter<E>
     where
         F::Value: Ordered,
     {
@@ -248,7 +248,7 @@ impl<E, F: Field> Column<E, F> {
     }
 
     /// Less than the literal, or equal to it.
-    pub fn le(self, literal: impl Literal<F::Value>) -> Filter<E>
+    pub fn le(&self, literal: impl Literal<F::Value>) -> Filter<E>
     where
         F::Value: Ordered,
     {

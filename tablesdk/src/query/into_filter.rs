@@ -48,7 +48,7 @@ impl<E> IntoFilter<E> for Filter<E> {
     }
 }
 
-// The operators exist so that the compiler reaches the message of `IntoFilter`. Without them, it says that `>` cannot be applied,
+// The methods of a column with the same names take `&self`, so that they come first for a reference to a column, too. The operators exist so that the compiler reaches the message of `IntoFilter`. Without them, it says that `>` cannot be applied,
 // and no attribute changes that message.
 
 macro_rules! refuse_operators {

@@ -17,6 +17,17 @@ async fn fill(table: &TableClient, count: i32) {
 }
 
 on_both_transports! {
+    async fn a_column_is_compared_through_a_reference(subject: Subject) {
+        let table = subject.table().await;
+        fill(&table, 3).await;
+        let found = table.query::<Employee>().filter(|e| {
+            let columns = [e.age, e.age];
+            let conditions = columns.iter().zip([0, 2]).map(|(column, age)| column.eq(age));
+            conditions.reduce(|either, or| either | or).unwrap()
+        });
+        assert_eq!(found.count().await.unwrap(), 2);
+    }
+
     async fn any_page_size_reads_all_entities_in_order(subject: Subject) {
         let table = subject.table().await;
         fill(&table, 25).await;

@@ -138,7 +138,7 @@ async fn a_patch_that_cannot_start_over_after_a_lost_response_is_ambiguous() {
     };
     let (patched, deleted) = tokio::join!(patch(&table), between);
     assert!(deleted.unwrap());
-    assert_eq!(found(&patched.unwrap_err()), Found::Equal);
+    assert_eq!(found(&patched.unwrap_err()), Found::Missing);
 
     // A round that is known to have failed is no such round.
     other.insert(&desk(1)).await.unwrap();

@@ -385,6 +385,46 @@ async fn all_rounds_and_the_closure_have_one_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_read_without_a_response_is_named_at_the_deadline() {
+    let (_subject, table, faults) = start().await;
+    faults.plan(Op::Get, [Fault::Delay(secs(60))]);
+    let read = table.transaction("Sales", async |tx| {
+        Ok(tx.get(Employee::key("Sales", "1")).await?.is_some())
+    });
+    let error = read.deadline(secs(3)).await.unwrap_err();
+    assert!(error.is_timeout(), "{error:?}");
+    assert!(!error.to_string().contains("closure"), "{error}");
+    assert_eq!(error.key().unwrap().row_key().as_str(), "1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_closure_that_ignores_a_failed_read_cannot_write() {
+    let (subject, table, faults) = start().await;
+    let denied = || Fault::Answer(refusal(403, "AuthorizationFailure"));
+    faults.plan(Op::Get, [denied()]);
+    let write = table.transaction("Sales", async |tx| {
+        let _ = tx.get(Employee::key("Sales", "1")).await;
+        tx.upsert_replace(&Employee::ada());
+        Ok(())
+    });
+    let error = write.await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Input, "{error:?}");
+    assert_eq!(faults.count(Op::Batch), 0);
+
+    let slow = [Fault::Delay(secs(10))];
+    faults.plan(Op::Get, slow);
+    let impatient = table.transaction("Sales", async |tx| {
+        let read = timeout(secs(1), tx.get(Employee::key("Sales", "1")));
+        assert!(read.await.is_err());
+        tx.upsert_replace(&Employee::ada());
+        Ok(())
+    });
+    assert_eq!(impatient.await.unwrap_err().kind(), ErrorKind::Input);
+    let other = subject.other().table("Tests");
+    assert_eq!(other.query::<Employee>().count().await.unwrap(), 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_error_of_a_read_counts_the_attempts_of_all_rounds() {
     let (_subject, table, faults) = start().await;
     table.insert(&Employee::ada()).await.unwrap();

@@ -102,7 +102,8 @@ impl Transaction {
     /// # Errors
     ///
     /// As [`TableClient::get`](crate::TableClient::get), and [`ErrorKind::Input`](crate::ErrorKind::Input), before anything is sent,
-    /// for a key of another partition. An error that the closure returns by `?` is the error of the transaction.
+    /// for a key of another partition. An error that the closure returns by `?` is the error of the transaction. After a failed read, a
+    /// closure that goes on may read, and not change: then the transaction fails.
     pub fn get<E: TableEntity>(
         &self,
         key: impl KeyOf<E>,

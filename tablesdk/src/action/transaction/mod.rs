@@ -139,10 +139,17 @@ impl<'a, T: Send + 'a> RunTransaction<'a, T> {
         let batch = Batch::new(self.table.clone(), Ok(partition.clone()));
         let (transaction, changes, requests) = Transaction::new(partition.clone(), batch);
         let mut reads = Vec::new();
+        let mut unread = None;
         let deadline = run.deadline();
         let decision = (self.decide)(transaction);
         let decided = {
-            let reading = pin!(read_for(&self.table, run, requests, &mut reads));
+            let reading = pin!(read_for(
+                &self.table,
+                run,
+                requests,
+                &mut reads,
+                &mut unread
+            ));
             match deadline.limit(select(decision, reading)).await {
                 Some(Either::Left((decided, _))) => Some(decided),
                 Some(Either::Right((never, _))) => match never {},
@@ -153,35 +160,60 @@ impl<'a, T: Send + 'a> RunTransaction<'a, T> {
             Some(Ok(value)) => {
                 let changes = changes.end().map_or(Ok(Vec::new()), Batch::into_changes);
                 let changes = changes.map_err(|error| run.annotate(error))?;
-                Ok((value, changes, reads))
+                match unread {
+                    // The changes may depend on it, and could not be checked.
+                    Some(key) if !changes.is_empty() => {
+                        let error = super::refused(OPERATION, Unread).with_key(&key);
+                        Err(run.annotate(error))
+                    }
+                    _ => Ok((value, changes, reads)),
+                }
             }
             Some(Err(error)) => Err(match error.downcast::<Error>() {
                 Ok(error) => *error,
                 Err(error) => run.annotate(Error::called_off(error)),
             }),
             None => {
-                let message = format!("the closure did not end within {:?}", deadline.elapsed());
-                Err(run.annotate(Error::timeout(message)))
+                let what = match unread {
+                    None => "the closure did not end",
+                    Some(_) => "no response to a read",
+                };
+                let message = format!("{what} within {:?}", deadline.elapsed());
+                let error = run.annotate(Error::timeout(message));
+                Err(match unread {
+                    None => error,
+                    Some(key) => error.with_key(&key),
+                })
             }
         }
     }
 }
 
-/// Reads what the closure asks for, one entity after the other, and each only once.
+/// Reads what the closure asks for, one entity after the other, and each only once. `unread` is the first key whose read failed or did
+/// not end.
 async fn read_for(
     table: &Table,
     run: &mut OperationRun<'_>,
     mut requests: UnboundedReceiver<ReadRequest>,
     reads: &mut Vec<Read>,
+    unread: &mut Option<EntityKey>,
 ) -> Infallible {
     while let Some(ReadRequest { key, respond }) = requests.recv().await {
         let known = reads.iter().position(|read| read.key == key);
         let index = match known {
             Some(index) => Ok(index),
-            None => read(table, run, key.clone()).await.map(|read| {
-                reads.push(read);
-                reads.len() - 1
-            }),
+            None => {
+                let is_first = unread.is_none();
+                unread.get_or_insert_with(|| key.clone());
+                let read = read(table, run, key.clone()).await;
+                if is_first && read.is_ok() {
+                    *unread = None;
+                }
+                read.map(|read| {
+                    reads.push(read);
+                    reads.len() - 1
+                })
+            }
         };
         let read = index.map(|index| reads.get(index).and_then(|read| read.found.as_ref()));
         respond(read, &|error| run.annotate(error).with_key(&key));
@@ -222,6 +254,10 @@ impl<T> fmt::Debug for RunTransaction<'_, T> {
             .finish_non_exhaustive()
     }
 }
+
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("the closure changes entities although a read of it failed, so the read cannot be checked")]
+struct Unread;
 
 const OPERATION: &str = "transaction";
 const ROUNDS: u32 = 16;
