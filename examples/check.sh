@@ -24,7 +24,8 @@ check quickstart \
     '261 people felt it' \
     'M 6.4  22km NNE of Hualian, Taiwan' \
     'merged: 262 people felt it' \
-    'refused: merge entity ("us", "us1000chhc"): 412 UpdateConditionNotSatisfied' \
+    'refused: merge entity in "Earthquakes' \
+    '("us", "us1000chhc"): 412 UpdateConditionNotSatisfied' \
     'Deleted the table.'
 
 check first_program 'Ada: 62000'
