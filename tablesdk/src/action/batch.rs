@@ -279,7 +279,7 @@ impl<'e> Batch<'e> {
         if let Some(problem) = problem {
             return Err(refused(OPERATION, problem));
         }
-        let mut run = table.begin(OPERATION);
+        let mut run = table.pipeline.begin(OPERATION);
         if let Err(error) = check_types(&mut run, &table, &mut items).await {
             return run.end(Err(error));
         }

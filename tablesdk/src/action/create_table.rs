@@ -127,7 +127,10 @@ impl<const IF_MISSING: bool> CreateTable<IF_MISSING> {
                 resolve_without_entity(OPERATION, sent, &statuses)
             }
         };
-        self.table.write(OPERATION, &request, resolve).await
+        self.table
+            .pipeline
+            .write(OPERATION, &request, resolve)
+            .await
     }
 }
 

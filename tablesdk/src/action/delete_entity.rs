@@ -71,7 +71,7 @@ impl DeleteEntity {
         let kind = ChangeKind::Delete(self.if_match);
         let entity = EncodedEntity::of_key(key);
         let change = EntityChange::new(OPERATION, &self.table, kind, entity)?;
-        let mut run = self.table.begin(OPERATION);
+        let mut run = self.table.pipeline.begin(OPERATION);
         let deleted = match change.write(&mut run, self.exactly_once).await {
             Ok(_) => Ok(true),
             // A missing table is an error, a missing entity is not.

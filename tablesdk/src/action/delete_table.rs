@@ -19,7 +19,7 @@ pub(crate) async fn delete_table(table: Table) -> Result<bool, Error> {
         Err(error) if error.is_missing() => Ok(false),
         sent => resolve_without_entity(OPERATION, sent, &[StatusCode::NO_CONTENT]).map(|()| true),
     };
-    table.write(OPERATION, &request, resolve).await
+    table.pipeline.write(OPERATION, &request, resolve).await
 }
 
 const OPERATION: &str = "delete table";

@@ -128,7 +128,7 @@ async fn read<E: TableEntity>(
     select: Option<Vec<String>>,
 ) -> Result<(EntityKey, Option<(Stored<E>, Bytes)>), Error> {
     let key = key.map_err(|error| Error::input(error).with_operation(OPERATION))?;
-    let mut run = table.begin(OPERATION);
+    let mut run = table.pipeline.begin(OPERATION);
     let fetched = fetch(&mut run, Effect::Read, table, &key, select).await;
     let read = match fetched {
         Ok((content, etag)) => match stored(&content, etag) {

@@ -16,7 +16,7 @@ pub(crate) async fn table_exists(table: Table) -> Result<bool, Error> {
         level: MetadataLevel::Minimal,
     };
     let request = request.encode(table.endpoint());
-    match table.send(OPERATION, Effect::Read, &request).await {
+    match table.pipeline.send(OPERATION, Effect::Read, &request).await {
         // Only the status counts, since the body of some emulators is not the table. A proxy can send the same status, so the
         // header shows whose response it is.
         Ok(response) => {

@@ -63,7 +63,7 @@ impl<E: WritableEntity> InsertEntity<E> {
             error.with_operation(OPERATION).with_key(&key)
         })?;
         let change = EntityChange::new(OPERATION, &self.table, ChangeKind::Insert, entity)?;
-        let mut run = self.table.begin(OPERATION);
+        let mut run = self.table.pipeline.begin(OPERATION);
         let stored = match change.write(&mut run, self.exactly_once).await {
             // What was sent is what is stored, and is not read over the network again. It is decoded as a response would be, so that
             // no field shows a value that was not stored.

@@ -87,7 +87,7 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
             return Err(error.with_operation(OPERATION).with_key(&key));
         }
         let table = self.table.clone();
-        let mut run = table.begin(OPERATION);
+        let mut run = table.pipeline.begin(OPERATION);
         let modified = self.in_rounds(&mut run, &key).await;
         run.end(modified)
     }

@@ -96,7 +96,7 @@ impl<E: TableEntity> Patch<E> {
             condition.map_err(|error| error.with_key(&key))?;
         }
         let table = self.table;
-        let mut run = table.begin(OPERATION);
+        let mut run = table.pipeline.begin(OPERATION);
         let patched = in_rounds(
             &mut run,
             &table,

@@ -182,7 +182,7 @@ impl QueryTables {
         let pipeline = &self.pipeline;
         check_url(OPERATION, request.url_bytes(&pipeline.endpoint))?;
         let request = request.encode(&pipeline.endpoint);
-        let mut run = pipeline.resume(OPERATION, None, &scan.operation);
+        let mut run = pipeline.resume(OPERATION, &scan.operation);
         let response = run.send(Effect::Read, &request).await;
         let page = response.and_then(|response| {
             let page = Response::decode(&response);

@@ -12,7 +12,7 @@ use crate::pipeline::{Effect, PipelineHandle};
 /// Reads the properties of the service.
 pub(crate) async fn get_properties(pipeline: PipelineHandle) -> Result<ServiceProperties, Error> {
     let request = GetRequest.encode(&pipeline.endpoint);
-    let response = pipeline.send(GET, None, Effect::ReadNow, &request).await?;
+    let response = pipeline.send(GET, Effect::ReadNow, &request).await?;
     let response = GetResponse::decode(&response).map_err(|error| malformed(GET, error))?;
     Ok(response.properties)
 }
@@ -25,7 +25,7 @@ pub(crate) async fn set_properties(
     properties.check().map_err(|error| refused(SET, error))?;
     let request = SetRequest { properties }.encode(&pipeline.endpoint);
     let resolve = |sent| resolve_without_entity(SET, sent, &[StatusCode::ACCEPTED]);
-    pipeline.write(SET, None, &request, resolve).await
+    pipeline.write(SET, &request, resolve).await
 }
 
 const GET: &str = "get service properties";

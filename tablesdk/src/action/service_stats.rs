@@ -14,9 +14,7 @@ pub(crate) async fn get_stats(pipeline: PipelineHandle) -> Result<ServiceStats, 
         return Err(Error::configuration_message(problem).with_operation(OPERATION));
     };
     let request = Request.encode(secondary);
-    let response = pipeline
-        .send(OPERATION, None, Effect::ReadNow, &request)
-        .await?;
+    let response = pipeline.send(OPERATION, Effect::ReadNow, &request).await?;
     let response = Response::decode(&response).map_err(|error| malformed(OPERATION, error))?;
     Ok(response.stats)
 }

@@ -14,7 +14,7 @@ use crate::sas::StoredAccessPolicy;
 pub(crate) async fn get_access_policy(table: Table) -> Result<Vec<StoredAccessPolicy>, Error> {
     let name = table.checked_name(GET)?;
     let request = GetRequest { table: name }.encode(table.endpoint());
-    let response = table.send(GET, Effect::ReadNow, &request).await?;
+    let response = table.pipeline.send(GET, Effect::ReadNow, &request).await?;
     let policies = GetResponse::decode(&response).map_err(|error| malformed(GET, error))?;
     let policies = policies.identifiers.into_iter();
     Ok(policies.map(StoredAccessPolicy::from_wire).collect())
@@ -37,7 +37,7 @@ pub(crate) async fn set_access_policy(
     };
     let request = request.encode(table.endpoint());
     let resolve = |sent| resolve_without_entity(SET, sent, &[StatusCode::NO_CONTENT]);
-    table.write(SET, &request, resolve).await
+    table.pipeline.write(SET, &request, resolve).await
 }
 
 const GET: &str = "get access policy";

@@ -70,7 +70,7 @@ impl WriteEntity {
 
     async fn run(self) -> Result<ETag, Error> {
         let entity = self.entity?;
-        let mut run = self.table.begin(self.kind.operation());
+        let mut run = self.table.pipeline.begin(self.kind.operation());
         let etag = send(&mut run, &self.table, self.kind, entity, self.exactly_once).await;
         run.end(etag)
     }
@@ -179,7 +179,7 @@ impl<'e, E: WritableEntity> UpdateEntity<'e, E> {
                 return Ok(());
             };
             let kind = ChangeKind::Update(mode, Some(if_match));
-            let mut run = table.begin(kind.operation());
+            let mut run = table.pipeline.begin(kind.operation());
             let etag = send(&mut run, &table, kind, encoded, exactly_once).await;
             entity.written(run.end(etag)?);
             if let Some(content) = after {

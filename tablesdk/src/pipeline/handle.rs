@@ -70,8 +70,8 @@ impl PipelineHandle {
     }
 
     /// Starts an operation: its deadline begins here.
-    pub(crate) fn begin(&self, operation: &'static str, table: Option<&str>) -> OperationRun<'_> {
-        OperationRun::new(self, OperationSpan::new(self, operation, table))
+    pub(crate) fn begin(&self, operation: &'static str) -> OperationRun<'_> {
+        OperationRun::new(self, self.span(operation))
     }
 
     /// Starts the next requests of an operation whose requests begin one by one. They have a deadline and a number of attempts of
@@ -79,22 +79,23 @@ impl PipelineHandle {
     pub(crate) fn resume(
         &self,
         operation: &'static str,
-        table: Option<&str>,
         paged: &PagedOperation,
     ) -> OperationRun<'_> {
-        let span = paged.resume(|| OperationSpan::new(self, operation, table));
-        OperationRun::new(self, span)
+        OperationRun::new(self, paged.resume(|| self.span(operation)))
+    }
+
+    fn span(&self, operation: &'static str) -> OperationSpan {
+        OperationSpan::new(self, operation, self.table.as_deref())
     }
 
     /// Sends the only request of an operation, and returns the response of success.
     pub(crate) async fn send(
         &self,
         operation: &'static str,
-        table: Option<&str>,
         effect: Effect,
         request: &Request<Bytes>,
     ) -> Result<Response<Bytes>, Error> {
-        let mut run = self.begin(operation, table);
+        let mut run = self.begin(operation);
         let response = run.send(effect, request).await;
         run.end(response)
     }
@@ -103,11 +104,10 @@ impl PipelineHandle {
     pub(crate) async fn write<T>(
         &self,
         operation: &'static str,
-        table: Option<&str>,
         request: &Request<Bytes>,
         resolve: impl FnOnce(Result<Response<Bytes>, Error>) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let mut run = self.begin(operation, table);
+        let mut run = self.begin(operation);
         let sent = run.send(Effect::Write, request).await;
         if let Err(error) = &sent {
             run.note_expected_error(error);

@@ -92,7 +92,7 @@ impl<S> PagedQuery<S> {
             Some(key) => self.request.for_entity(key, endpoint),
             None => self.request.for_page(top, continuation.clone(), endpoint)?,
         };
-        let mut run = self.table.resume(OPERATION, &self.operation);
+        let mut run = self.table.pipeline.resume(OPERATION, &self.operation);
         run.report().access = Some(self.request.access());
         let response = run.send(Effect::Read, &request).await;
         let page = match (point, response) {

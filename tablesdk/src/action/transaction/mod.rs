@@ -96,7 +96,7 @@ impl<'a, T: Send + 'a> RunTransaction<'a, T> {
         let partition = partition.map_err(|error| super::refused(OPERATION, error))?;
         let table = self.table.clone();
         let name = table.checked_name(OPERATION)?;
-        let mut run = table.begin(OPERATION);
+        let mut run = table.pipeline.begin(OPERATION);
         let value = self.in_rounds(&mut run, &name, &partition).await;
         run.end(value)
     }

@@ -67,7 +67,10 @@ impl SweepMarkers {
         let continuations = Continuations::new();
         loop {
             let request = query.for_page(None, continuation.clone(), self.table.endpoint())?;
-            let sent = self.table.send(OPERATION, Effect::ReadNow, &request);
+            let sent = self
+                .table
+                .pipeline
+                .send(OPERATION, Effect::ReadNow, &request);
             let page = Response::decode(sent.await?);
             let mut old = Vec::new();
             let read = read_page(&page.content, |entity| {
@@ -138,7 +141,7 @@ async fn delete(client: &Table, table: &TableName, key: EntityKey) -> Result<boo
             .map(|()| true)
             .map_err(|error| error.with_key(&delete.key)),
     };
-    client.write(OPERATION, &request, resolve).await
+    client.pipeline.write(OPERATION, &request, resolve).await
 }
 
 #[derive(Clone, Copy, Debug, thiserror::Error)]
