@@ -91,6 +91,26 @@ mod enabled {
         );
     }
 
+    /// Warns of a request that failed, with fields that say what follows.
+    macro_rules! request_failed {
+        ($report:ident, $request:ident, $error:ident, { $($field:tt)+ }, $message:literal) => {
+            warn!(
+                target: TARGET,
+                operation = $report.operation,
+                table = $report.table.as_deref(),
+                attempt = $request.attempt,
+                $($field)+
+                status = status($error),
+                code = code($error),
+                reason = $error.reason(),
+                account = $request.endpoint.account(),
+                request_id = $error.request_id(),
+                client_request_id = $request.client_request_id,
+                $message
+            )
+        };
+    }
+
     /// A request failed, and is sent again after a wait.
     pub(in crate::pipeline) fn retried(
         report: &OperationReport,
@@ -98,19 +118,9 @@ mod enabled {
         wait: Duration,
         error: &Error,
     ) {
-        warn!(
-            target: TARGET,
-            operation = report.operation,
-            table = report.table.as_deref(),
-            attempt = request.attempt,
-            wait = shown(wait),
-            next_location = location(request),
-            status = status(error),
-            code = code(error),
-            reason = error.reason(),
-            account = request.endpoint.account(),
-            request_id = error.request_id(),
-            client_request_id = request.client_request_id,
+        request_failed!(
+            report, request, error,
+            { wait = shown(wait), next_location = location(request), },
             "request failed, and is retried"
         );
     }
@@ -122,18 +132,9 @@ mod enabled {
         limit: &'static str,
         error: &Error,
     ) {
-        warn!(
-            target: TARGET,
-            operation = report.operation,
-            table = report.table.as_deref(),
-            attempt = request.attempt,
-            limit,
-            status = status(error),
-            code = code(error),
-            reason = error.reason(),
-            account = request.endpoint.account(),
-            request_id = error.request_id(),
-            client_request_id = request.client_request_id,
+        request_failed!(
+            report, request, error,
+            { limit, },
             "request failed, and is not retried any more"
         );
     }
