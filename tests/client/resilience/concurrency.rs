@@ -3,16 +3,15 @@
 //!
 //! A failure prints its seed; `TABLESDK_CONCURRENCY_SEED` runs that seed.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use fastrand::Rng;
 use futures::future::join_all;
-use harness::faults::{Fault, Op, batch_refusal, foreign, refusal};
+use harness::faults::{Fault, Op, batch_refusal, refusal};
 use harness::{Subject, setting};
 use tablesdk::{RetryPolicy, TableEntity};
 use tokio::time::sleep;
+
+use crate::random_faults::{Counts, assert_injected, inject};
 
 const TASKS: u64 = 64;
 const ADDITIONS: u64 = 15;
@@ -32,8 +31,7 @@ struct Outcome {
     unknown: i64,
     refused: i64,
     sum: i64,
-    /// How often each fault was injected, by name.
-    injected: BTreeMap<&'static str, u32>,
+    injected: Counts,
 }
 
 async fn run(seed: u64, exactly_once: bool) -> Outcome {
@@ -51,31 +49,15 @@ async fn run(seed: u64, exactly_once: bool) -> Outcome {
     };
     table.insert(&counter).await.unwrap();
 
-    let injected = Arc::new(Mutex::new(BTreeMap::new()));
-    let count = Arc::clone(&injected);
-    let mut rng = Rng::with_seed(seed);
-    faults.choose(move |op| {
+    // An ordinary write cannot detect that a rejection is that of a duplicate.
+    let injected = inject(&faults, seed, exactly_once, |roll, op| {
         let changed = "UpdateConditionNotSatisfied";
-        let (name, fault) = match (rng.u32(..100), op) {
-            (0..4, _) => ("lost answer", Fault::LoseAnswer),
-            (4..6, _) => ("lost request", Fault::LoseRequest),
-            (6..8, _) => {
-                let late = Duration::from_millis(rng.u64(1..20_000));
-                ("straggler", Fault::Straggle(late))
-            }
-            // An ordinary write cannot detect that a rejection is that of a duplicate.
-            (8..10, _) if exactly_once => ("twice", Fault::Duplicate),
-            (10..13, _) => ("503", Fault::Answer(refusal(503, "ServerBusy"))),
-            (13..16, _) => ("503 of a proxy", Fault::CarryOutAndAnswer(foreign(503))),
-            (16..20, Op::Update) => ("412", Fault::Answer(refusal(412, changed))),
-            (16..20, Op::Batch) => ("412", Fault::Answer(batch_refusal(1, 412, changed))),
-            _ => {
-                let late = Duration::from_millis(rng.u64(1..15));
-                ("delay", Fault::Delay(late))
-            }
+        let answer = match op {
+            Op::Update => refusal(412, changed),
+            Op::Batch => batch_refusal(1, 412, changed),
+            _ => return None,
         };
-        *count.lock().unwrap().entry(name).or_default() += 1;
-        fault
+        (roll < 20).then_some(("412", Fault::Answer(answer)))
     });
 
     let tasks = (0..TASKS).map(|_| {
@@ -129,25 +111,11 @@ fn seed() -> u64 {
     seed
 }
 
-fn assert_all_faults_were_injected(outcome: &Outcome) {
-    for name in [
-        "lost answer",
-        "lost request",
-        "straggler",
-        "503",
-        "503 of a proxy",
-        "412",
-    ] {
-        let times = outcome.injected.get(name).copied().unwrap_or_default();
-        assert!(times > 50, "{name}: {times}");
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn exactly_once_additions_add_up() {
     let outcome = run(seed(), true).await;
     println!("{outcome:?}");
-    assert_all_faults_were_injected(&outcome);
+    assert_injected(&outcome.injected, &["412"]);
     let additions = i64::try_from(TASKS * ADDITIONS).unwrap();
     assert_eq!((outcome.unknown, outcome.refused), (0, 0), "{outcome:?}");
     assert_eq!((outcome.acknowledged, outcome.sum), (additions, additions));
@@ -157,7 +125,7 @@ async fn exactly_once_additions_add_up() {
 async fn acknowledged_additions_are_applied() {
     let outcome = run(seed(), false).await;
     println!("{outcome:?}");
-    assert_all_faults_were_injected(&outcome);
+    assert_injected(&outcome.injected, &["412"]);
     let Outcome {
         acknowledged,
         unknown,

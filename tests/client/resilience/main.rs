@@ -11,6 +11,7 @@ mod late_requests;
 mod malformed_responses;
 mod observability;
 mod patches;
+mod random_faults;
 mod retries;
 mod secondary;
 mod tls;

@@ -2,7 +2,6 @@
 //!
 //! A failure of a randomised test prints its seed; `TABLESDK_TRANSACTION_SEED` runs that seed.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -18,6 +17,7 @@ use tablesdk_server::InProcess;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::Employee;
+use crate::random_faults::{Counts, assert_injected, inject};
 
 const TASKS: u64 = 64;
 const TRANSFERS: u64 = 20;
@@ -55,8 +55,7 @@ struct Outcome {
     unknown: i64,
     /// The sum of the acknowledged amounts.
     moved: i64,
-    /// How often each fault was injected, by name.
-    injected: BTreeMap<&'static str, u32>,
+    injected: Counts,
     accounts: Vec<Account>,
 }
 
@@ -72,29 +71,8 @@ async fn run(seed: u64, exactly_once: bool) -> Outcome {
     for id in ["1", "2"] {
         Account::insert(&table, id).await;
     }
-    let injected = Arc::new(Mutex::new(BTreeMap::new()));
-    let count = Arc::clone(&injected);
-    let mut rng = Rng::with_seed(seed);
-    faults.choose(move |op| {
-        let (name, fault) = match (rng.u32(..100), op) {
-            (0..4, _) => ("lost answer", Fault::LoseAnswer),
-            (4..6, _) => ("lost request", Fault::LoseRequest),
-            (6..8, _) => {
-                let late = Duration::from_millis(rng.u64(1..20_000));
-                ("straggler", Fault::Straggle(late))
-            }
-            // An ordinary transaction cannot detect that a rejection is that of a duplicate.
-            (8..10, _) if exactly_once => ("twice", Fault::Duplicate),
-            (10..12, _) => ("503", Fault::Answer(refusal(503, "ServerBusy"))),
-            (12..14, _) => ("503 of a proxy", Fault::CarryOutAndAnswer(foreign(503))),
-            _ => {
-                let late = Duration::from_millis(rng.u64(1..15));
-                ("delay", Fault::Delay(late))
-            }
-        };
-        *count.lock().unwrap().entry(name).or_default() += 1;
-        fault
-    });
+    // An ordinary transaction cannot detect that a rejection is that of a duplicate.
+    let injected = inject(&faults, seed, exactly_once, |_, _| None);
 
     let tasks = (0..TASKS).map(|task| {
         let table = table.clone();
@@ -148,16 +126,7 @@ async fn run(seed: u64, exactly_once: bool) -> Outcome {
     }
     sum.injected.clone_from(&injected.lock().unwrap());
     println!("{sum:?}");
-    for name in [
-        "lost answer",
-        "lost request",
-        "straggler",
-        "503",
-        "503 of a proxy",
-    ] {
-        let times = sum.injected.get(name).copied().unwrap_or_default();
-        assert!(times > 50, "{name}: {times}");
-    }
+    assert_injected(&sum.injected, &[]);
     let [one, two] = &sum.accounts[..] else {
         unreachable!("there are two accounts");
     };
