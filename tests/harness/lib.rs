@@ -7,6 +7,7 @@ pub mod directory;
 pub mod elsewhere;
 mod employee;
 pub mod faults;
+pub mod generated;
 pub mod outcome;
 pub mod process;
 pub mod raw;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use harness::clock::TestClock;
 use harness::faults::{Fault, Faults, Op, refusal};
+use harness::generated::assert_generated;
 use tablesdk::action::ClosureError;
 use tablesdk::transport::ReqwestTransport;
 use tablesdk::{
@@ -32,14 +33,7 @@ async fn the_guide_shows_what_errors_say() {
         table += &format!("| {happened} | `{kind:?}` | `` {message} `` |\n");
     }
     let new = format!("{before}{START}{table}{END}{after}");
-    if std::env::var_os("TABLESDK_WRITE_ERRORS").is_some() {
-        std::fs::write(&guide, new).unwrap();
-        return;
-    }
-    assert_eq!(
-        text, new,
-        "run it again with TABLESDK_WRITE_ERRORS=1, and read the difference as a user would"
-    );
+    assert_generated(&guide, &new, "TABLESDK_WRITE_ERRORS");
 }
 
 /// Every failure of the table, as it happens.

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use harness::Subject;
 use harness::faults::{Fault, Op, SERVICE_HEADERS, refusal};
+use harness::generated::assert_generated;
 use tablesdk::RetryPolicy;
 use tokio::time::Instant;
 use tracing::Level;
@@ -30,17 +31,8 @@ async fn the_guide_shows_the_log_of_an_incident() {
     let text = std::fs::read_to_string(&guide).unwrap();
     let new = [("client", client), ("server", server)]
         .into_iter()
-        .fold(text.clone(), |text, (name, log)| {
-            with_block(&text, name, &log)
-        });
-    if std::env::var_os("TABLESDK_WRITE_INCIDENT").is_some() {
-        std::fs::write(&guide, new).unwrap();
-        return;
-    }
-    assert_eq!(
-        text, new,
-        "run it again with TABLESDK_WRITE_INCIDENT=1, and read the difference as an operator would"
-    );
+        .fold(text, |text, (name, log)| with_block(&text, name, &log));
+    assert_generated(&guide, &new, "TABLESDK_WRITE_INCIDENT");
 }
 
 /// The logs of the client and of the server.
