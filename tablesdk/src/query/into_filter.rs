@@ -56,14 +56,15 @@ macro_rules! refuse_operators {
         $(#[doc(hidden)]
         impl<$($param,)+ L> PartialEq<L> for $column {
             fn eq(&self, _: &L) -> bool {
-                const { refuse() }
+                const { refuse::<L>() }
             }
         }
 
         #[doc(hidden)]
         impl<$($param,)+ L> PartialOrd<L> for $column {
             fn partial_cmp(&self, _: &L) -> Option<Ordering> {
-                const { refuse() }
+                const { refuse::<L>() };
+                None
             }
         })+
     };
@@ -74,10 +75,21 @@ refuse_operators! {
     [E] DynamicColumn<E>;
 }
 
-/// Ends the compilation of a comparison outside of a filter.
-#[expect(clippy::panic, reason = "at compile time, which is what it is for")]
-const fn refuse() -> ! {
-    panic!(
+/// Ends the compilation of a comparison outside of a filter. It reads the size of the other side, which no type has, because the compiler evaluates
+/// a constant that depends on no type when it optimizes this crate, although nothing is compared here.
+///
+/// ```compile_fail,E0080
+#[doc = include_str!("../docs/employees.md")]
+/// use tablesdk::{DynamicEntity, TableEntity};
+/// let salary = DynamicEntity::columns().property("Salary");
+/// let _ = salary > 5.0;
+/// # Ok(())
+/// # }
+/// ```
+const fn refuse<L>() -> bool {
+    assert!(
+        size_of::<L>() > isize::MAX.unsigned_abs(),
         "a column is compared by a method, such as `.gt(5.0)` in place of `> 5.0`, and the result is a filter"
-    )
+    );
+    false
 }
