@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use super::SYSTEM_PROPERTIES;
 use super::error::{PropertyError, PropertyProblem};
 use super::value::Scalar;
-use crate::types::{ETag, EdmType, Timestamp, Value};
+use crate::types::{ETag, EdmType, Timestamp, Value, ValueRef};
 
 /// An entity as found in JSON: its members in order, not yet converted.
 #[derive(Clone, Debug, Default)]
@@ -131,11 +131,21 @@ impl RawProperty<'_> {
     ///
     /// When the value does not fit its annotation, or is an array or object. Nothing is wrong with a null.
     pub fn to_value(&self) -> Result<Option<Value>, PropertyError> {
+        let value = self.to_value_ref()?;
+        Ok(value.map(ValueRef::into_value))
+    }
+
+    /// The same value; a string is borrowed.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`to_value`](Self::to_value).
+    pub fn to_value_ref(&self) -> Result<Option<ValueRef<'_>>, PropertyError> {
         if self.is_null() {
             return Ok(None);
         }
         self.scalar
-            .to_value(self.annotation()?)
+            .to_value_ref(self.annotation()?)
             .map(Some)
             .map_err(|problem| self.error(problem))
     }

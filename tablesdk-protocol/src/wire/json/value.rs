@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::error::PropertyProblem;
 use crate::types::text::Cursor;
-use crate::types::{EdmType, ParseTimestampError, Timestamp, Value, ValueRef};
+use crate::types::{EdmType, ParseTimestampError, Timestamp, ValueRef};
 
 /// A JSON value, as far as a property can hold one.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,22 +78,40 @@ fn write_double(out: &mut Vec<u8>, value: f64) {
     write!(out, "{mantissa}E{sign}{digits:0>2}").expect("writing to memory cannot fail");
 }
 
-impl Scalar<'_> {
+impl<'a> Scalar<'a> {
     /// The value that this JSON is, given its annotation. A null has none and fits no type.
     ///
     /// An integer beyond Int32 without an annotation is an Int64.
-    pub(super) fn to_value(&self, annotation: Option<EdmType>) -> Result<Value, PropertyProblem> {
+    pub(super) fn to_value_ref(
+        &self,
+        annotation: Option<EdmType>,
+    ) -> Result<ValueRef<'_>, PropertyProblem> {
+        let scalar = match self {
+            Self::Null => Scalar::Null,
+            Self::Boolean(value) => Scalar::Boolean(*value),
+            Self::Number(number) => Scalar::Number(number),
+            Self::Text(text) => Scalar::Text(Cow::Borrowed(text)),
+            Self::Nested => Scalar::Nested,
+        };
+        scalar.into_value_ref(annotation)
+    }
+
+    /// The same value. A string is borrowed from the input where it is in the scalar.
+    pub(super) fn into_value_ref(
+        self,
+        annotation: Option<EdmType>,
+    ) -> Result<ValueRef<'a>, PropertyProblem> {
         let mismatch = |edm_type| PropertyProblem::Mismatch { edm_type };
         match (self, annotation) {
             (Self::Nested, _) => Err(PropertyProblem::Nested),
-            (Self::Boolean(value), None | Some(EdmType::Boolean)) => Ok(Value::Boolean(*value)),
+            (Self::Boolean(value), None | Some(EdmType::Boolean)) => Ok(ValueRef::Boolean(value)),
             (Self::Number(number), None) => infer_number(number),
             (Self::Number(number), Some(edm_type)) => match edm_type {
                 EdmType::Double | EdmType::Int32 | EdmType::Int64 => parse_text(number, edm_type),
                 _ => Err(mismatch(edm_type)),
             },
-            (Self::Text(text), None) => Ok(Value::String(text.clone().into_owned())),
-            (Self::Text(text), Some(edm_type)) => parse_text(text, edm_type),
+            (Self::Text(text), None | Some(EdmType::String)) => Ok(ValueRef::String(text)),
+            (Self::Text(text), Some(edm_type)) => parse_text(&text, edm_type),
             (_, Some(edm_type)) => Err(mismatch(edm_type)),
             (Self::Null, None) => Err(mismatch(EdmType::String)),
         }
@@ -107,13 +125,13 @@ impl Scalar<'_> {
 
 /// The value of a number without an annotation: what has a point or an exponent is a double. The sign of a zero without
 /// either is lost.
-fn infer_number(number: &str) -> Result<Value, PropertyProblem> {
+fn infer_number(number: &str) -> Result<ValueRef<'static>, PropertyProblem> {
     if !is_integer(number) {
-        let double = parse_double(number).map(Value::Double);
+        let double = parse_double(number).map(ValueRef::Double);
         return double.ok_or(PropertyProblem::DoubleOutOfRange);
     }
-    let narrow = number.parse().map(Value::Int32);
-    let integer = narrow.or_else(|_| number.parse().map(Value::Int64));
+    let narrow = number.parse().map(ValueRef::Int32);
+    let integer = narrow.or_else(|_| number.parse().map(ValueRef::Int64));
     integer.map_err(|_| PropertyProblem::IntegerOutOfRange)
 }
 
@@ -122,24 +140,27 @@ fn is_integer(number: &str) -> bool {
 }
 
 /// The value of that type that a string, or a number, represents.
-fn parse_text(text: &str, edm_type: EdmType) -> Result<Value, PropertyProblem> {
+pub(super) fn parse_text(
+    text: &str,
+    edm_type: EdmType,
+) -> Result<ValueRef<'static>, PropertyProblem> {
     let mismatch = || PropertyProblem::Mismatch { edm_type };
     Ok(match edm_type {
-        EdmType::Binary => Value::Binary(STANDARD.decode(text).map_err(|_| mismatch())?),
+        EdmType::Binary => ValueRef::Binary(STANDARD.decode(text).map_err(|_| mismatch())?.into()),
         // Some clients print it as their language does.
-        EdmType::Boolean if text.eq_ignore_ascii_case("true") => Value::Boolean(true),
-        EdmType::Boolean if text.eq_ignore_ascii_case("false") => Value::Boolean(false),
+        EdmType::Boolean if text.eq_ignore_ascii_case("true") => ValueRef::Boolean(true),
+        EdmType::Boolean if text.eq_ignore_ascii_case("false") => ValueRef::Boolean(false),
         EdmType::Boolean => return Err(mismatch()),
         EdmType::DateTime => match text.parse::<Timestamp>() {
-            Ok(value) => Value::DateTime(value),
+            Ok(value) => ValueRef::DateTime(value),
             Err(ParseTimestampError::Range(_)) => return Err(PropertyProblem::DateOutOfRange),
             Err(ParseTimestampError::Form) => return Err(mismatch()),
         },
-        EdmType::Double => Value::Double(parse_double(text).ok_or_else(mismatch)?),
-        EdmType::Guid => Value::Guid(text.parse().map_err(|_| mismatch())?),
-        EdmType::Int32 => Value::Int32(parse_integer(text).ok_or_else(mismatch)?),
-        EdmType::Int64 => Value::Int64(parse_integer(text).ok_or_else(mismatch)?),
-        EdmType::String => Value::String(text.to_owned()),
+        EdmType::Double => ValueRef::Double(parse_double(text).ok_or_else(mismatch)?),
+        EdmType::Guid => ValueRef::Guid(text.parse().map_err(|_| mismatch())?),
+        EdmType::Int32 => ValueRef::Int32(parse_integer(text).ok_or_else(mismatch)?),
+        EdmType::Int64 => ValueRef::Int64(parse_integer(text).ok_or_else(mismatch)?),
+        EdmType::String => ValueRef::String(text.to_owned().into()),
     })
 }
 
@@ -180,6 +201,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::types::Value;
 
     fn double(value: f64) -> String {
         let mut out = Vec::new();
