@@ -11,8 +11,9 @@
 //!    are lost.
 //! 7. [Credentials](credentials): connection strings, keys, signatures, tokens, transports.
 //! 8. [Observability](observability): logs, spans, reports, request ids.
-//! 9. [Testing](testing): a table service in the process of the test.
-//! 10. [Emulators](emulators): how Azurite differs from the service.
+//! 9. [Web services](web_services): statuses for errors, versions and page tokens over HTTP, a repository behind a trait.
+//! 10. [Testing](testing): a table service in the process of the test.
+//! 11. [Emulators](emulators): how Azurite differs from the service.
 //!
 //! For users of other libraries: [the official SDKs](official_sdks) for .NET, Python, JavaScript, Go and Java, and
 //! [`azure_data_tables`](moving_from_the_old_crate), the unofficial Rust crate.
@@ -48,11 +49,15 @@ pub mod errors_and_retries {}
 pub mod credentials {}
 
 #[doc = include_str!("observability.md")]
-#[doc = "\n\n---\n\nBefore: [Credentials](crate::guide::credentials) · [All guides](crate::guide) · Next: [Testing](crate::guide::testing)"]
+#[doc = "\n\n---\n\nBefore: [Credentials](crate::guide::credentials) · [All guides](crate::guide) · Next: [Web services](crate::guide::web_services)"]
 pub mod observability {}
 
+#[doc = include_str!("web_services.md")]
+#[doc = "\n\n---\n\nBefore: [Observability](crate::guide::observability) · [All guides](crate::guide) · Next: [Testing](crate::guide::testing)"]
+pub mod web_services {}
+
 #[doc = include_str!("testing.md")]
-#[doc = "\n\n---\n\nBefore: [Observability](crate::guide::observability) · [All guides](crate::guide) · Next: [Emulators](crate::guide::emulators)"]
+#[doc = "\n\n---\n\nBefore: [Web services](crate::guide::web_services) · [All guides](crate::guide) · Next: [Emulators](crate::guide::emulators)"]
 pub mod testing {}
 
 #[doc = include_str!("emulators.md")]
