@@ -16,6 +16,7 @@ mod connection_string;
 mod error;
 mod filter;
 mod pipeline;
+mod random;
 mod sealed;
 mod value_error;
 

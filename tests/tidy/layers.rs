@@ -121,6 +121,7 @@ fn name_at(path: &str) -> String {
 #[test]
 fn modules_of_the_client_use_only_modules_below_them() {
     let table: &[Layer] = &[
+        ("random", &[]),
         ("sealed", &[]),
         ("value_error", &[]),
         ("filter", &["value_error"]),
@@ -128,8 +129,11 @@ fn modules_of_the_client_use_only_modules_below_them() {
         ("key", &["entity"]),
         ("error", &["entity"]),
         ("transport", &["error"]),
-        ("credential", &["error", "transport"]),
-        ("pipeline", &["credential", "error", "filter", "transport"]),
+        ("credential", &["error", "random", "transport"]),
+        (
+            "pipeline",
+            &["credential", "error", "filter", "random", "transport"],
+        ),
         (
             "query",
             &["entity", "error", "filter", "pipeline", "sealed"],
@@ -138,7 +142,9 @@ fn modules_of_the_client_use_only_modules_below_them() {
         ("service_properties", &[]),
         (
             "action",
-            &["entity", "error", "filter", "pipeline", "query", "sas"],
+            &[
+                "entity", "error", "filter", "pipeline", "query", "random", "sas",
+            ],
         ),
         ("connection_string", &["credential", "error"]),
         (

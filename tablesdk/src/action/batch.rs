@@ -21,7 +21,8 @@ use crate::entity::key::{IntoEntityKey, KeyOf};
 use crate::entity::variants::ColumnOwner;
 use crate::entity::{EntityError, Stored, TableEntity, WritableEntity};
 use crate::error::{CurrentState, Error};
-use crate::pipeline::{OperationRun, Table, random_guid};
+use crate::pipeline::{OperationRun, Table};
+use crate::random::random_guid;
 
 /// Changes of entities in one partition that are carried out together or not at all. See
 /// [`TableClient::batch`](crate::TableClient::batch).

@@ -35,7 +35,7 @@ use bytes::Bytes;
 use http::{HeaderValue, Request, header};
 use tablesdk_protocol::header as name;
 use tablesdk_protocol::operation::update_entity::merge_by_post;
-use tablesdk_protocol::{Clock, Endpoint, Guid, Timestamp, Transport};
+use tablesdk_protocol::{Clock, Endpoint, Timestamp, Transport};
 use tokio::sync::Semaphore;
 
 use self::budget::Budget;
@@ -149,17 +149,6 @@ impl Pipeline {
         auth.sign(&mut request);
         request
     }
-}
-
-/// A random GUID of version 4, from the randomness of the operating system: two equal ones would let a client take another's marker
-/// for its own. A generator seeded by a clock gives equal ones on clones of one machine image.
-pub(crate) fn random_guid() -> Guid {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).expect("the operating system gives random bytes");
-    let [_, _, _, _, _, _, version, _, variant, ..] = &mut bytes;
-    *version = *version & 0x0F | 0x40;
-    *variant = *variant & 0x3F | 0x80;
-    Guid::from_bytes(bytes)
 }
 
 fn ascii(text: &str) -> HeaderValue {

@@ -16,6 +16,7 @@ use super::event::{self, RequestName};
 use super::operation_span::{OperationSpan, PagedOperation};
 use super::{OperationReport, PipelineHandle};
 use crate::error::Error;
+use crate::random::random_guid;
 
 /// The requests of one operation: they share a deadline and a count.
 #[derive(Debug)]
@@ -160,7 +161,7 @@ impl<'p> OperationRun<'p> {
         let (pipeline, policy) = (self.pipeline, self.pipeline.policy());
         pipeline.check().map_err(|error| self.annotate(error))?;
         let max_attempts = options.attempts.unwrap_or(policy.attempts);
-        let client_request_id = super::random_guid();
+        let client_request_id = random_guid();
         if effect == Effect::Write {
             self.write_id = Some(client_request_id);
         }

@@ -10,7 +10,8 @@ use tablesdk_protocol::operation::batch::{Change, Refusal, Request, Response};
 use super::ambiguous_write::{check_status, malformed_success};
 use super::change::etag_of;
 use crate::error::Error;
-use crate::pipeline::{Effect, OperationRun, SendOptions, random_guid};
+use crate::pipeline::{Effect, OperationRun, SendOptions};
+use crate::random::random_guid;
 
 /// The changes of a transaction, ready to be sent.
 pub(in crate::action) struct BatchRequest {

@@ -21,7 +21,8 @@ use super::change::{ChangeKind, EntityChange};
 use crate::action::{EncodedEntity, get_entity};
 use crate::entity::write_values;
 use crate::error::{CurrentState, Error};
-use crate::pipeline::{Effect, OperationRun, SendOptions, random_guid};
+use crate::pipeline::{Effect, OperationRun, SendOptions};
+use crate::random::random_guid;
 
 /// The minimum time that the marker stays after a success. Zero: it is deleted at once, unless the outcome of an attempt is
 /// ambiguous.
