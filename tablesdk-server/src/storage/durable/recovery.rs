@@ -9,6 +9,7 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
+use fjall::config::RestartIntervalPolicy;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions};
 
 use super::catalog;
@@ -75,7 +76,11 @@ fn open_store(directory: &Directory) -> io::Result<Opened> {
     // The store panics for some kinds of damage.
     let opening = AssertUnwindSafe(|| {
         let builder = Database::builder(directory.records());
-        builder.max_cached_files(Some(tables_kept_open())).open()
+        builder
+            .max_cached_files(Some(tables_kept_open()))
+            .cache_size(CACHE_BYTES)
+            .worker_threads(BACKGROUND_THREADS)
+            .open()
     });
     let database = catch_unwind(opening)
         .map_err(|_| directory.damaged("the store in it cannot be read"))?
@@ -84,7 +89,13 @@ fn open_store(directory: &Directory) -> io::Result<Opened> {
     if required > 0 && !database.keyspace_exists(RECORDS) {
         return Err(directory.damaged("none of its records are there"));
     }
-    let options = || KeyspaceCreateOptions::default().max_memtable_size(MEMTABLE_BYTES);
+    let options = || {
+        KeyspaceCreateOptions::default()
+            .max_memtable_size(MEMTABLE_BYTES)
+            // A key of its own for each record, instead of the bytes in which it differs from the one before: a scan does not have to
+            // put them together.
+            .data_block_restart_interval_policy(RestartIntervalPolicy::all(1))
+    };
     let records = database.keyspace(RECORDS, options);
     let records = records.map_err(explain)?;
     let group_number = match records.get(GROUP_KEY).map_err(explain)? {
@@ -173,6 +184,13 @@ const RECORDS: &str = "records";
 /// How much the store keeps only in memory and in its journal until it writes a table. After a crash, the server reads all of it
 /// before it starts.
 const MEMTABLE_BYTES: u64 = 16 * 1024 * 1024;
+
+/// How many blocks of tables the store keeps in memory at most.
+const CACHE_BYTES: u64 = 256 * 1024 * 1024;
+
+/// After each table, the store orders as many compactions as it has threads. The first of its threads takes none, but puts them back and
+/// spins as long as all others are busy. With two threads, that is throughout each compaction.
+const BACKGROUND_THREADS: usize = 4;
 
 /// The store's own version: 3.
 const STORE_VERSION: &[u8] = b"FJL\x03";

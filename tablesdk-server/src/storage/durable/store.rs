@@ -47,12 +47,12 @@ impl Store {
 
     /// A snapshot of everything that is written, which has this epoch.
     pub(super) fn durable_records(&self, epoch: u64) -> StoredRecords {
-        StoredRecords {
+        StoredRecords(Arc::new(Stored {
             epoch,
             snapshot: self.database.snapshot(),
             records: self.records.clone(),
             _readers: Arc::clone(&self.readers),
-        }
+        }))
     }
 
     /// Closes the store, unless snapshots of it other than `durable` are in use.
@@ -61,8 +61,9 @@ impl Store {
     ///
     /// Returns both arguments if there are such snapshots.
     pub(super) fn close(self, durable: StoredRecords) -> Result<(), (Self, StoredRecords)> {
-        let others = Arc::strong_count(&self.readers);
-        if others > 2 {
+        // Of `durable` and of all earlier ones. Nobody can get another one now.
+        let is_read = Arc::strong_count(&durable.0) > 1 || Arc::strong_count(&self.readers) > 2;
+        if is_read {
             return Err((self, durable));
         }
         drop(durable);
@@ -148,23 +149,25 @@ impl Store {
     }
 }
 
-/// The durable records. A clone is cheap.
+/// The durable records. A clone is cheap: the store itself keeps a list of its snapshots, and has one of them for each group.
 #[derive(Clone)]
-pub(super) struct StoredRecords {
+pub(super) struct StoredRecords(Arc<Stored>);
+
+struct Stored {
     epoch: u64,
     snapshot: fjall::Snapshot,
     records: Keyspace,
-    /// Counts the snapshots. Dropped last: a snapshot that is not counted holds nothing of the store.
+    /// Counts the snapshots of the store. Dropped last: a snapshot that is not counted holds nothing of the store.
     _readers: Arc<()>,
 }
 
 impl Snapshot for StoredRecords {
     fn epoch(&self) -> Option<u64> {
-        Some(self.epoch)
+        Some(self.0.epoch)
     }
 
     fn get(&self, key: &[u8]) -> Result<Option<Slice<'_>>, StorageError> {
-        let record = self.snapshot.get(&self.records, key);
+        let record = self.0.snapshot.get(&self.0.records, key);
         let record = record.map_err(|error| failed("read", &error))?;
         Ok(record.map(|record| Slice::Owned(record.into())))
     }
@@ -173,7 +176,7 @@ impl Snapshot for StoredRecords {
         if start >= end {
             return Box::new(std::iter::empty());
         }
-        let records = self.snapshot.range(&self.records, start..end);
+        let records = self.0.snapshot.range(&self.0.records, start..end);
         Box::new(records.map(|record| {
             let (key, record) = record
                 .into_inner()
