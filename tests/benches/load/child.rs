@@ -1,67 +1,160 @@
-//! The server as a separate process, so that its memory, its data directory and its start can be measured.
+//! A server as a separate process, so that its processor time, its memory, its data directory and its start can be measured.
 
 use std::error::Error;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
-/// A program that runs until this is dropped.
+/// What a child process serves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Subject {
+    /// Azurite, by the file of its program for tables.
+    Azurite(PathBuf),
+    /// The plain server of this program.
+    Plain,
+    /// A `tablesdk-server`.
+    Program(PathBuf),
+}
+
+impl Subject {
+    /// Azurite, where `tests/interop/install.sh` installs it.
+    pub(crate) fn azurite() -> Self {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let target = root.join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or("target".into()));
+        Self::Azurite(target.join("interop/node/node_modules/.bin/azurite-table"))
+    }
+
+    /// The command that starts it, with its tables in memory or in a directory.
+    fn command(
+        &self,
+        directory: Option<&Path>,
+        core: Option<usize>,
+    ) -> Result<Command, Box<dyn Error>> {
+        let program = match self {
+            Self::Azurite(file) | Self::Program(file) => file.clone(),
+            Self::Plain => std::env::current_exe()?,
+        };
+        let mut command = on_core(&program, core);
+        match self {
+            Self::Azurite(_) => {
+                // Azurite does not say which port it has, so that a free one is chosen here.
+                let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?
+                    .local_addr()?
+                    .port();
+                command.args([
+                    "--inMemoryPersistence",
+                    "--skipApiVersionCheck",
+                    "--disableTelemetry",
+                ]);
+                command.args(["--tableHost", "127.0.0.1", "--tablePort", &port.to_string()]);
+            }
+            Self::Plain => {
+                command.arg("plain");
+            }
+            Self::Program(_) => {
+                command.args(["--port", "0"]);
+            }
+        }
+        if let Some(directory) = directory {
+            command.arg("--data").arg(directory);
+        }
+        Ok(command)
+    }
+}
+
+impl From<&str> for Subject {
+    /// A program, or one of the others by its name.
+    fn from(text: &str) -> Self {
+        match text {
+            "azurite" => Self::azurite(),
+            "plain" => Self::Plain,
+            file => Self::Program(file.into()),
+        }
+    }
+}
+
+/// A command that runs on one core, where the system has `taskset`.
+fn on_core(program: &Path, core: Option<usize>) -> Command {
+    let Some(core) = core else {
+        return Command::new(program);
+    };
+    let mut command = Command::new("taskset");
+    command.args(["-c", &core.to_string()]).arg(program);
+    command
+}
+
+/// A process that runs until this is dropped.
 pub(crate) struct ChildServer {
-    program: PathBuf,
+    subject: Subject,
     directory: Option<tempfile::TempDir>,
+    core: Option<usize>,
+    running: Running,
+}
+
+struct Running {
     child: Child,
     connection_string: String,
     started_within: Duration,
 }
 
 impl ChildServer {
-    /// Starts the program, with its tables in memory or in a data directory within the working directory.
-    pub(crate) fn start(program: &Path, in_directory: bool) -> Result<Self, Box<dyn Error>> {
+    /// Starts a server, with its tables in memory or in a data directory within the working directory, on any core or on one.
+    pub(crate) fn start(
+        subject: &Subject,
+        in_directory: bool,
+        core: Option<usize>,
+    ) -> Result<Self, Box<dyn Error>> {
         let directory = in_directory
             .then(|| tempfile::tempdir_in(std::env::current_dir()?))
             .transpose()?;
-        let (child, connection_string, started_within) =
-            start(program, directory.as_ref().map(tempfile::TempDir::path))?;
+        let path = directory.as_ref().map(tempfile::TempDir::path);
+        let running = start(subject, path, core)?;
         Ok(Self {
-            program: program.to_owned(),
+            subject: subject.clone(),
             directory,
-            child,
-            connection_string,
-            started_within,
+            core,
+            running,
         })
     }
 
     pub(crate) fn connection_string(&self) -> &str {
-        &self.connection_string
+        &self.running.connection_string
     }
 
     pub(crate) fn id(&self) -> u32 {
-        self.child.id()
+        self.running.child.id()
     }
 
-    /// Kills the program and starts it again, if it has a data directory.
+    /// Where its tables are, if not in memory.
+    pub(crate) fn directory(&self) -> Option<&Path> {
+        self.directory.as_ref().map(tempfile::TempDir::path)
+    }
+
+    /// Kills the process and starts it again, if it has a data directory.
     pub(crate) fn restart(&mut self) -> Result<(), Box<dyn Error>> {
         if let Some(directory) = &self.directory {
-            self.child.kill()?;
-            self.child.wait()?;
-            let (child, text, within) = start(&self.program, Some(directory.path()))?;
-            self.child = child;
-            self.connection_string = text;
-            self.started_within = within;
+            self.running.child.kill()?;
+            self.running.child.wait()?;
+            self.running = start(&self.subject, Some(directory.path()), self.core)?;
         }
         Ok(())
     }
 
     /// What it takes of memory and disk, and how long it took to start.
     pub(crate) fn footprint(&self) -> String {
-        let mut text = format!("started within {} ms", self.started_within.as_millis());
-        if let Some(bytes) = resident_bytes(self.child.id()) {
+        let mut text = format!(
+            "started within {} ms",
+            self.running.started_within.as_millis()
+        );
+        if let Some(bytes) = resident_bytes(self.id()) {
             text += &format!(", {} MiB of memory", bytes >> 20);
         }
-        if let Some(directory) = &self.directory {
-            text += &format!(", {} MiB on disk", used_bytes(directory.path()) >> 20);
+        if let Some(directory) = self.directory() {
+            text += &format!(", {} MiB on disk", used_bytes(directory) >> 20);
         }
         text
     }
@@ -69,30 +162,44 @@ impl ChildServer {
 
 impl Drop for ChildServer {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let _ = self.running.child.kill();
+        let _ = self.running.child.wait();
     }
 }
 
 fn start(
-    program: &Path,
+    subject: &Subject,
     directory: Option<&Path>,
-) -> Result<(Child, String, Duration), Box<dyn Error>> {
+    core: Option<usize>,
+) -> Result<Running, Box<dyn Error>> {
     let began = Instant::now();
-    let mut command = Command::new(program);
-    command.args(["--port", "0"]).stdout(Stdio::piped());
-    if let Some(directory) = directory {
-        command.arg("--data").arg(directory);
-    }
-    let mut child = command.spawn()?;
+    let mut command = subject.command(directory, core)?;
+    let mut child = command.stdout(Stdio::piped()).spawn()?;
+    let mut stdout = BufReader::new(child.stdout.take().ok_or("the program has no output")?);
     let mut line = String::new();
-    let stdout = child.stdout.take().ok_or("the program has no output")?;
-    BufReader::new(stdout).read_line(&mut line)?;
+    let connection_string = loop {
+        line.clear();
+        if stdout.read_line(&mut line)? == 0 {
+            return Err("the program ended before it served".into());
+        }
+        if let Some((_, text)) = line.split_once("connection string: ") {
+            break text.trim().to_owned();
+        }
+        if let Some((_, address)) = line.split_once("successfully started on ") {
+            break format!(
+                "AccountName={AZURITE};AccountKey={AZURITE_KEY};TableEndpoint=http://{}/{AZURITE}",
+                address.trim()
+            );
+        }
+    };
     let started_within = began.elapsed();
-    let (_, text) = line
-        .split_once("connection string: ")
-        .ok_or("the program does not say where it is")?;
-    Ok((child, text.trim().to_owned(), started_within))
+    // Azurite logs each request, and must not wait for a reader.
+    thread::spawn(move || std::io::copy(&mut stdout, &mut std::io::sink()));
+    Ok(Running {
+        child,
+        connection_string,
+        started_within,
+    })
 }
 
 /// Of a process, as Linux counts; `None` elsewhere.
@@ -132,3 +239,8 @@ fn blocks(metadata: &fs::Metadata) -> u64 {
 fn blocks(metadata: &fs::Metadata) -> u64 {
     metadata.len()
 }
+
+/// The development account.
+const AZURITE: &str = "devstoreaccount1";
+const AZURITE_KEY: &str =
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";

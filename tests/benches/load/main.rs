@@ -7,27 +7,40 @@
 mod child;
 mod connection;
 mod cpu;
+mod entity;
 mod measure;
+mod options;
+mod plain;
 mod report;
+mod requests;
 mod servers;
 mod workload;
 
 use std::error::Error;
 use std::io::{self, IsTerminal as _, Write as _};
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
+use std::time::Instant;
 
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-
-use child::ChildServer;
+use child::{ChildServer, Subject};
 use cpu::Cpu;
 use measure::{Asked, Measurement};
+use options::Settings;
 use report::Row;
 use servers::{Account, BareServer, OwnServer};
-use workload::{Operation, Workload};
+use workload::Workload;
+
+// That of the server's program, so that a ratio to the servers of this program says nothing of the allocator.
+#[cfg(not(feature = "system-allocator"))]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let settings = Settings::from(&command().get_matches());
+    let matches = options::command().get_matches();
+    if let Some(("plain", matches)) = matches.subcommand() {
+        let directory: Option<&PathBuf> = matches.get_one("data");
+        return plain::run(directory.map(PathBuf::as_path));
+    }
+    let settings = Settings::from(&matches);
     // The load comes from this thread alone, so that it costs the same on every machine.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -40,7 +53,7 @@ async fn run(settings: &Settings) -> Result<(), Box<dyn Error>> {
     for entities in &settings.entities {
         // A fresh one each time: what one size left behind is not measured with the next.
         let mut child = match &settings.program {
-            Some(program) => Some(ChildServer::start(program, settings.data)?),
+            Some(program) => Some(ChildServer::start(program, settings.data, None)?),
             None => None,
         };
         let own = match (&settings.endpoint, &child) {
@@ -58,7 +71,7 @@ async fn run(settings: &Settings) -> Result<(), Box<dyn Error>> {
         let mut progress = Progress::new(settings, *entities);
         progress.show("filling the table");
         let began = Instant::now();
-        let mut workload = Workload::create(account, *entities, settings.text_bytes).await?;
+        let mut workload = Workload::create(account, settings.shape(*entities)).await?;
         let filled = began.elapsed();
         if let Some(child) = &mut child {
             progress.clear();
@@ -113,9 +126,11 @@ async fn measure_all(
         for connections in &settings.connections {
             progress.step(&format!("{}, {connections} connections", operation.name()));
             let (mut server, mut floor) = (Measurement::default(), Measurement::default());
+            let mut entities = 0.0;
             for _ in 0..ROUNDS {
                 let time = settings.time / ROUNDS;
                 let requests = workload.requests(*operation, count).await?;
+                entities = requests.entities();
                 let mut asked = Asked {
                     address: workload.address(),
                     cpu,
@@ -142,6 +157,7 @@ async fn measure_all(
             rows.push(Row {
                 operation: operation.name(),
                 connections: *connections,
+                entities,
                 server,
                 floor,
             });
@@ -165,168 +181,16 @@ struct OtherProgram {
 
 impl OtherProgram {
     async fn start(
-        program: &Path,
+        program: &Subject,
         settings: &Settings,
         entities: usize,
     ) -> Result<Self, Box<dyn Error>> {
-        let child = ChildServer::start(program, settings.data)?;
+        let child = ChildServer::start(program, settings.data, None)?;
         let account = Account::from_connection_string(child.connection_string())?;
-        let workload = Workload::create(account, entities, settings.text_bytes).await?;
+        let workload = Workload::create(account, settings.shape(entities)).await?;
         println!("filled the other program: {}", child.footprint());
         Ok(Self { child, workload })
     }
-}
-
-struct Settings {
-    against: Option<PathBuf>,
-    connections: Vec<usize>,
-    data: bool,
-    endpoint: Option<String>,
-    pid: Option<u32>,
-    program: Option<PathBuf>,
-    entities: Vec<usize>,
-    operations: Vec<Operation>,
-    text_bytes: usize,
-    threads: usize,
-    time: Duration,
-}
-
-impl From<&ArgMatches> for Settings {
-    fn from(matches: &ArgMatches) -> Self {
-        fn all<T: Clone + Send + Sync + 'static>(matches: &ArgMatches, name: &str) -> Vec<T> {
-            matches
-                .get_many(name)
-                .into_iter()
-                .flatten()
-                .cloned()
-                .collect()
-        }
-        let expectation = "the flag has a default value";
-        Self {
-            against: matches.get_one("against").cloned(),
-            connections: all(matches, "connections"),
-            data: matches.get_flag("data"),
-            endpoint: matches.get_one("endpoint").cloned(),
-            pid: matches.get_one("pid").copied(),
-            program: matches.get_one("program").cloned(),
-            entities: all(matches, "entities"),
-            operations: all(matches, "operations"),
-            text_bytes: *matches.get_one("text-bytes").expect(expectation),
-            threads: *matches.get_one("threads").expect(expectation),
-            time: Duration::from_millis(*matches.get_one("milliseconds").expect(expectation)),
-        }
-    }
-}
-
-fn command() -> Command {
-    let names: Vec<_> = Operation::ALL.map(Operation::name).to_vec();
-    let list = |name: &'static str, default: &'static str, help: &'static str| {
-        Arg::new(name)
-            .long(name)
-            .value_name("LIST")
-            .value_delimiter(',')
-            .default_value(default)
-            .help(help)
-    };
-    Command::new("load")
-        // `cargo bench` passes it.
-        .arg(Arg::new("bench").long("bench").hide(true).action(ArgAction::SetTrue))
-        .about("Measures a table server beside a bare HTTP server that answers the same bytes.")
-        .after_help("Without --endpoint it measures tablesdk-server in this process, on threads of its own.")
-        .arg(
-            Arg::new("endpoint")
-                .long("endpoint")
-                .value_name("CONNECTION STRING")
-                .help("The server to measure: AccountName, AccountKey and an http TableEndpoint"),
-        )
-        .arg(
-            Arg::new("program")
-                .long("program")
-                .value_name("FILE")
-                .conflicts_with("endpoint")
-                .value_parser(value_parser!(PathBuf))
-                .help("Measure this tablesdk-server as a process of its own, with its memory and its start after it was killed"),
-        )
-        .arg(
-            Arg::new("against")
-                .long("against")
-                .requires("program")
-                .value_name("FILE")
-                .value_parser(value_parser!(PathBuf))
-                .help("Compare with this program, such as another version of it, in place of the bare server"),
-        )
-        .arg(
-            Arg::new("data")
-                .long("data")
-                .requires("program")
-                .action(ArgAction::SetTrue)
-                .help("Let it keep its tables in a directory, which is made in the working directory and removed in the end"),
-        )
-        .arg(
-            Arg::new("pid")
-                .long("pid")
-                .requires("endpoint")
-                .value_name("NUMBER")
-                .value_parser(value_parser!(u32))
-                .help("The process of the endpoint, to tell its memory"),
-        )
-        .arg(
-            list("entities", "1000", "How many entities the table has; one table of results each")
-                .value_parser(|text: &str| match text.parse() {
-                    Ok(number) if (1..=100_000_000).contains(&number) => Ok::<usize, _>(number),
-                    _ => Err("a number from 1 to 100000000"),
-                }),
-        )
-        .arg(
-            list("connections", "1,16,64", "How many connections ask at a time")
-                .value_parser(|text: &str| match text.parse() {
-                    Ok(number) if (1..=10_000).contains(&number) => Ok::<usize, _>(number),
-                    _ => Err("a number from 1 to 10000"),
-                }),
-        )
-        .arg(
-            Arg::new("operations")
-                .long("operations")
-                .value_name("LIST")
-                .value_delimiter(',')
-                .default_values(names)
-                .value_parser(|text: &str| {
-                    let mut all = Operation::ALL.into_iter();
-                    all.find(|operation| operation.name() == text)
-                        .ok_or("no such operation")
-                })
-                .help("What to measure"),
-        )
-        .arg(
-            Arg::new("milliseconds")
-                .long("milliseconds")
-                .value_name("NUMBER")
-                .default_value("1000")
-                .value_parser(value_parser!(u64).range(1..=600_000))
-                .help("How long each server is asked for each result"),
-        )
-        .arg(
-            Arg::new("text-bytes")
-                .long("text-bytes")
-                .value_name("NUMBER")
-                .default_value("0")
-                .value_parser(|text: &str| match text.parse() {
-                    Ok(number) if number <= 30_000 => Ok::<usize, _>(number),
-                    _ => Err("a number from 0 to 30000"),
-                })
-                .help("How long a text each entity has beside its ten properties, which are 600 bytes of JSON"),
-        )
-        .arg(
-            Arg::new("threads")
-                .long("threads")
-                .value_name("NUMBER")
-                .default_value("1")
-                .value_parser(|text: &str| match text.parse() {
-                    Ok(number) if (1..=1024).contains(&number) => Ok::<usize, _>(number),
-                    _ => Err("a number from 1 to 1024"),
-                })
-                .help("How many threads the servers in this process have each"),
-        )
 }
 
 /// One line on a terminal, nothing elsewhere.

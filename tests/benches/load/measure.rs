@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use crate::connection::Connection;
 use crate::cpu::Cpu;
-use crate::workload::Requests;
+use crate::requests::Requests;
 
 /// What was measured.
 #[derive(Debug, Default)]

@@ -9,6 +9,8 @@ use crate::measure::Measurement;
 pub(crate) struct Row {
     pub(crate) operation: &'static str,
     pub(crate) connections: usize,
+    /// How many entities a request of the server reads, examines or writes.
+    pub(crate) entities: f64,
     pub(crate) server: Measurement,
     pub(crate) floor: Measurement,
 }
@@ -26,8 +28,8 @@ pub(crate) fn filled(entities: usize, time: Duration) -> String {
 /// program: of the rates, and of the processor time for an answer, which other programs on the machine disturb less.
 pub(crate) fn table(entities: usize, rows: &[Row]) -> String {
     let mut text = format!("{entities} entities\n\n");
-    text += "| operation     | connections |   ops/s |  p50 µs |  p99 µs |  CPU µs | floor:/s |  p50 µs |  p99 µs |  CPU µs | ratio | of CPU |\n";
-    text += "|---------------|------------:|--------:|--------:|--------:|--------:|---------:|--------:|--------:|--------:|------:|-------:|\n";
+    text += "| operation     | connections |   ops/s |  p50 µs |  p99 µs |  CPU µs | floor:/s |  p50 µs |  p99 µs |  CPU µs | ratio | of CPU | entities/s |\n";
+    text += "|---------------|------------:|--------:|--------:|--------:|--------:|---------:|--------:|--------:|--------:|------:|-------:|-----------:|\n";
     for row in rows {
         let _ = write!(text, "| {:<13} | {:>11} |", row.operation, row.connections);
         for (measured, width) in [(&row.server, 7), (&row.floor, 8)] {
@@ -47,7 +49,12 @@ pub(crate) fn table(entities: usize, rows: &[Row]) -> String {
         } else {
             micros(floor.cpu()) / micros(server.cpu())
         };
-        let _ = writeln!(text, " {rates:>5.2} | {:>6} |", known(cpu, 2));
+        let entities = row.entities * server.rate();
+        let _ = writeln!(
+            text,
+            " {rates:>5.2} | {:>6} | {entities:>10.0} |",
+            known(cpu, 2)
+        );
     }
     text
 }

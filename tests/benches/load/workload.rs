@@ -1,28 +1,32 @@
-//! The requests: a table, and for each operation the signed requests as bytes.
+//! A table on a server, and for each operation the signed requests as bytes.
 //!
-//! The table has partitions of a thousand entities with ten properties. What is measured never depends on what was measured
+//! The table has partitions of entities with ten properties. What is measured never depends on what was measured
 //! before: inserts take new keys, deletes get entities of their own to delete.
 
 use std::error::Error;
 use std::io::Write as _;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
+use futures::future::try_join_all;
 use http::{HeaderName, HeaderValue, Request, Response, Uri, header};
 use tablesdk_protocol::auth::{Scheme, string_to_sign};
+use tablesdk_protocol::continuation::EntityContinuation;
 use tablesdk_protocol::filter::{ComparisonOperator, Filter};
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::operation::{
-    EntityBody, Prefer, batch, create_table, delete_entity, delete_table, get_entity,
-    insert_entity, query_entities, update_entity,
+    Prefer, batch, create_table, delete_entity, delete_table, get_entity, insert_entity,
+    query_entities, update_entity,
 };
-use tablesdk_protocol::wire::json::{EntityWriter, MetadataLevel};
-use tablesdk_protocol::{EntityKey, Guid, IfMatch, TableName, Timestamp, Value};
+use tablesdk_protocol::wire::json::MetadataLevel;
+use tablesdk_protocol::{EntityKey, Guid, IfMatch, TableName, Timestamp};
 
 use crate::connection::Connection;
+use crate::entity::entity;
+use crate::requests::{HOLE, Requests, Template};
 use crate::servers::Account;
 
 /// What is measured.
@@ -34,20 +38,24 @@ pub(crate) enum Operation {
     Merge,
     Delete,
     Batch,
+    UpsertBatch,
     Page,
-    FilteredScan,
+    Scan,
+    Filter,
 }
 
 impl Operation {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::PointRead,
         Self::Insert,
         Self::Upsert,
         Self::Merge,
         Self::Delete,
         Self::Batch,
+        Self::UpsertBatch,
         Self::Page,
-        Self::FilteredScan,
+        Self::Scan,
+        Self::Filter,
     ];
 
     pub(crate) const fn name(self) -> &'static str {
@@ -57,89 +65,36 @@ impl Operation {
             Self::Upsert => "upsert",
             Self::Merge => "merge",
             Self::Delete => "delete",
-            Self::Batch => "batch-of-100",
-            Self::Page => "page-of-1000",
-            Self::FilteredScan => "filtered-scan",
+            Self::Batch => "batch",
+            Self::UpsertBatch => "upsert-batch",
+            Self::Page => "page",
+            Self::Scan => "scan",
+            Self::Filter => "filter",
         }
     }
 
     /// The status of a success.
     pub(crate) const fn status(self) -> u16 {
         match self {
-            Self::PointRead | Self::Page | Self::FilteredScan => 200,
-            Self::Batch => 202,
+            Self::PointRead | Self::Page | Self::Scan | Self::Filter => 200,
+            Self::Batch | Self::UpsertBatch => 202,
             Self::Insert | Self::Upsert | Self::Merge | Self::Delete => 204,
         }
     }
 }
 
-/// Requests of one operation, ready to be sent. Clones share them.
-#[derive(Clone, Debug)]
-pub(crate) enum Requests {
-    /// Each in its turn, and again from the start.
-    Cycle(Arc<[Vec<u8>]>, Arc<AtomicUsize>),
-    /// The same request with new keys in it each time.
-    Fresh(Arc<Template>, Arc<AtomicUsize>),
-    /// Each once.
-    Once(Arc<[Vec<u8>]>, Arc<AtomicUsize>),
+/// The size of a table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    pub(crate) entities: usize,
+    pub(crate) entities_per_partition: usize,
+    /// How many bytes of strings each entity has in addition to its ten properties.
+    pub(crate) text_bytes: usize,
 }
 
-impl Requests {
-    /// The next request, which may be written into the buffer.
-    pub(crate) fn next<'a>(&'a self, buffer: &'a mut Vec<u8>) -> Option<&'a [u8]> {
-        match self {
-            Self::Cycle(requests, next) => {
-                let place = next.fetch_add(1, Ordering::Relaxed) % requests.len();
-                requests.get(place).map(Vec::as_slice)
-            }
-            Self::Fresh(template, next) => {
-                let count = template.holes.len();
-                template.fill(next.fetch_add(count, Ordering::Relaxed), buffer);
-                Some(buffer)
-            }
-            Self::Once(requests, next) => {
-                let place = next.fetch_add(1, Ordering::Relaxed);
-                requests.get(place).map(Vec::as_slice)
-            }
-        }
-    }
-
-    /// The same for a server that does not mind being asked the same twice.
-    pub(crate) fn repeated(self) -> Self {
-        match self {
-            Self::Once(requests, _) => Self::Cycle(requests, Arc::default()),
-            requests => requests,
-        }
-    }
-}
-
-/// A request with holes for numbers. The scheme signs no bodies, so filling them leaves the signature good.
-#[derive(Debug)]
-pub(crate) struct Template {
-    bytes: Vec<u8>,
-    holes: Vec<usize>,
-}
-
-impl Template {
-    fn new(bytes: Vec<u8>) -> Self {
-        let windows = bytes.windows(HOLE.len()).enumerate();
-        let holes = windows
-            .filter(|(_, window)| *window == HOLE.as_bytes())
-            .map(|(place, _)| place)
-            .collect();
-        Self { bytes, holes }
-    }
-
-    /// Writes the request with the numbers from `first` on.
-    fn fill(&self, first: usize, buffer: &mut Vec<u8>) {
-        buffer.clear();
-        buffer.extend_from_slice(&self.bytes);
-        for (number, place) in (first..).zip(&self.holes) {
-            let mut hole = buffer.get_mut(*place..*place + HOLE.len());
-            if let Some(hole) = &mut hole {
-                let _ = write!(hole, "{number:010}");
-            }
-        }
+impl Shape {
+    fn partition_of(self, number: usize) -> String {
+        format!("p{:07}", number / self.entities_per_partition)
     }
 }
 
@@ -148,9 +103,7 @@ impl Template {
 pub(crate) struct Workload {
     account: Account,
     address: SocketAddr,
-    entities: usize,
-    /// How long the text is that each entity has beside its ten properties.
-    text_bytes: usize,
+    shape: Shape,
     table: TableName,
     /// The number of the next entity that is new.
     next: Arc<AtomicUsize>,
@@ -158,20 +111,19 @@ pub(crate) struct Workload {
 
 impl Workload {
     /// Creates a table and fills it.
-    pub(crate) async fn create(
-        account: Account,
-        entities: usize,
-        text_bytes: usize,
-    ) -> Result<Self, Box<dyn Error>> {
+    pub(crate) async fn create(account: Account, shape: Shape) -> Result<Self, Box<dyn Error>> {
         let address = address_of(&account)?;
         let since = SystemTime::now().duration_since(UNIX_EPOCH)?;
         let workload = Self {
             account,
             address,
-            entities,
-            text_bytes,
-            table: TableName::new(format!("load{}", since.as_micros()))?,
-            next: Arc::new(AtomicUsize::new(entities)),
+            shape,
+            table: TableName::new(format!(
+                "load{}x{}",
+                since.as_micros(),
+                TABLES.fetch_add(1, Ordering::Relaxed)
+            ))?,
+            next: Arc::new(AtomicUsize::new(shape.entities)),
         };
         let create = create_table::Request {
             name: workload.table.clone(),
@@ -179,10 +131,24 @@ impl Workload {
             level: MetadataLevel::Minimal,
         };
         let create = create.encode(&workload.account.endpoint);
-        workload.send(&[workload.wire(create)?], 204).await?;
-        let numbers: Vec<usize> = (0..entities).collect();
-        workload.insert(&numbers, partition_of).await?;
+        workload.send(&workload.wire(create)?, 204).await?;
+        try_join_all((0..FILLING).map(|first| workload.fill(first))).await?;
         Ok(workload)
+    }
+
+    /// Inserts the entities of every fourth partition, from that one on.
+    async fn fill(&self, first: usize) -> Result<(), Box<dyn Error>> {
+        let Shape {
+            entities,
+            entities_per_partition: size,
+            ..
+        } = self.shape;
+        for start in (0..entities).step_by(size).skip(first).step_by(FILLING) {
+            let numbers: Vec<usize> = (start..entities.min(start + size)).collect();
+            self.insert(&numbers, &self.shape.partition_of(start))
+                .await?;
+        }
+        Ok(())
     }
 
     /// The server is somewhere else now, with the same table.
@@ -198,7 +164,7 @@ impl Workload {
             name: self.table.clone(),
         };
         let delete = delete.encode(&self.account.endpoint);
-        self.send(&[self.wire(delete)?], 204).await
+        self.send(&self.wire(delete)?, 204).await
     }
 
     pub(crate) const fn address(&self) -> SocketAddr {
@@ -222,7 +188,7 @@ impl Workload {
             return Err(format!("{}: {head}{body}", operation.name()).into());
         }
         let refused = b"HTTP/1.1 4";
-        if operation == Operation::Batch && body.windows(refused.len()).any(|w| w == refused) {
+        if operation.status() == 202 && body.windows(refused.len()).any(|w| w == refused) {
             return Err(format!("a batch is refused: {}", String::from_utf8_lossy(&body)).into());
         }
         let mut response = Response::new(body);
@@ -249,54 +215,77 @@ impl Workload {
         operation: Operation,
         count: usize,
     ) -> Result<Requests, Box<dyn Error>> {
-        let cycle = |requests: Result<Vec<_>, _>| {
-            requests.map(|requests| Requests::Cycle(requests.into(), Arc::default()))
-        };
         let endpoint = &self.account.endpoint;
         let numbers = self.spread(KEYS);
-        let partitions = self.spread(PARTITIONS).map(partition_of);
+        let single = |requests: Result<Vec<_>, _>| requests.map(|all| Requests::cycle(all, 1.0));
         match operation {
             Operation::PointRead => {
-                cycle(numbers.map(|number| self.wire(self.get(number)?)).collect())
+                single(numbers.map(|number| self.wire(self.get(number)?)).collect())
             }
-            Operation::Upsert => cycle(
+            Operation::Upsert => single(
                 numbers
-                    .map(|number| self.wire(self.update(number, Mode::Replace)?))
+                    .map(|number| self.wire(self.update(number, Mode::Replace)?.encode(endpoint)))
                     .collect(),
             ),
-            Operation::Merge => cycle(
+            Operation::Merge => single(
                 numbers
-                    .map(|number| self.wire(self.update(number, Mode::Merge)?))
+                    .map(|number| self.wire(self.update(number, Mode::Merge)?.encode(endpoint)))
                     .collect(),
             ),
-            Operation::Page => cycle(
-                partitions
-                    .map(|partition| self.wire(self.page(&partition, None)))
-                    .collect(),
-            ),
-            Operation::FilteredScan => cycle(
-                partitions
-                    .map(|partition| {
-                        let old = Filter::comparison("Age", ComparisonOperator::GreaterThan, 989);
-                        self.wire(self.page(&partition, Some(old)))
-                    })
-                    .collect(),
-            ),
+            Operation::UpsertBatch => {
+                let batches = self.partitions().map(|first| {
+                    let upserts = (first..(first + BATCH).min(self.shape.entities)).map(|number| {
+                        Ok(batch::Change::Update(self.update(number, Mode::Replace)?))
+                    });
+                    let upserts = upserts.collect::<Result<_, Box<dyn Error>>>()?;
+                    self.wire(batch::Request::Changes(upserts).encode(endpoint, Guid::default()))
+                });
+                let batches = batches.collect::<Result<Vec<_>, _>>()?;
+                Ok(Requests::cycle(batches, as_f64(BATCH)))
+            }
+            Operation::Page => {
+                let pages = self
+                    .partitions()
+                    .map(|first| self.wire(self.query(Some(first), None, None).encode(endpoint)));
+                let entities = self.shape.entities_per_partition.min(self.shape.entities);
+                Ok(Requests::cycle(
+                    pages.collect::<Result<_, _>>()?,
+                    as_f64(entities.min(1000)),
+                ))
+            }
+            Operation::Scan => {
+                let pages = self.walk(None, None).await?;
+                let entities = as_f64(self.shape.entities) / as_f64(pages.len());
+                Ok(Requests::cycle(pages, entities))
+            }
+            Operation::Filter => {
+                let mut pages = Vec::new();
+                let mut entities = 0;
+                for first in self.partitions() {
+                    // One of a thousand.
+                    let old = Filter::comparison("Age", ComparisonOperator::GreaterThan, 998);
+                    pages.extend(self.walk(Some(first), Some(&old)).await?);
+                    let rest = self.shape.entities - first;
+                    entities += self.shape.entities_per_partition.min(rest);
+                }
+                let entities = as_f64(entities) / as_f64(pages.len());
+                Ok(Requests::cycle(pages, entities))
+            }
             Operation::Insert => {
                 let insert = self.new_entity(NEW, HOLE, 0);
                 let template = Template::new(self.wire(insert.encode(endpoint))?);
-                Ok(Requests::Fresh(template.into(), Arc::clone(&self.next)))
+                Ok(Requests::fresh(template, &self.next))
             }
             Operation::Batch => {
                 let inserts = (0..BATCH).map(|number| self.new_entity(NEW, HOLE, number));
                 let batch = batch::Request::Changes(inserts.map(batch::Change::Insert).collect());
                 let template = Template::new(self.wire(batch.encode(endpoint, Guid::default()))?);
-                Ok(Requests::Fresh(template.into(), Arc::clone(&self.next)))
+                Ok(Requests::fresh(template, &self.next))
             }
             Operation::Delete => {
                 let first = self.next.fetch_add(count, Ordering::Relaxed);
                 let numbers: Vec<usize> = (first..first + count).collect();
-                self.insert(&numbers, |_| NEW.to_owned()).await?;
+                self.insert(&numbers, NEW).await?;
                 let requests = numbers.iter().map(|number| {
                     let delete = delete_entity::Request {
                         table: self.table.clone(),
@@ -306,85 +295,116 @@ impl Workload {
                     self.wire(delete.encode(endpoint))
                 });
                 let requests = requests.collect::<Result<Vec<_>, _>>()?;
-                Ok(Requests::Once(requests.into(), Arc::default()))
+                Ok(Requests::once(requests))
             }
         }
     }
 
     /// At most so many numbers of entities, from all over the table and not in its order.
     fn spread(&self, count: usize) -> impl Iterator<Item = usize> + use<> {
-        let entities = self.entities;
+        let entities = self.shape.entities;
         let count = count.min(entities);
         let mut numbers: Vec<_> = (0..count).map(|place| place * entities / count).collect();
         fastrand::Rng::with_seed(7).shuffle(&mut numbers);
         numbers.into_iter()
     }
 
+    /// The numbers of the first entities of some partitions, from all over the table.
+    fn partitions(&self) -> impl Iterator<Item = usize> + use<> {
+        let size = self.shape.entities_per_partition;
+        let partitions = self.shape.entities.div_ceil(size);
+        let count = PARTITIONS.min(partitions);
+        (0..count).map(move |place| place * partitions / count * size)
+    }
+
     fn get(&self, number: usize) -> Result<Request<Bytes>, Box<dyn Error>> {
         let get = get_entity::Request {
             table: self.table.clone(),
-            key: EntityKey::new(partition_of(number), row_key(number))?,
+            key: EntityKey::new(self.shape.partition_of(number), row_key(number))?,
             select: None,
             level: MetadataLevel::Minimal,
         };
         Ok(get.encode(&self.account.endpoint))
     }
 
-    fn update(&self, number: usize, mode: Mode) -> Result<Request<Bytes>, Box<dyn Error>> {
-        let key = EntityKey::new(partition_of(number), row_key(number))?;
-        let update = update_entity::Request {
+    fn update(&self, number: usize, mode: Mode) -> Result<update_entity::Request, Box<dyn Error>> {
+        let (partition, row) = (self.shape.partition_of(number), row_key(number));
+        Ok(update_entity::Request {
             table: self.table.clone(),
             mode,
             // Without a condition, a merge is an upsert, too: this one needs the entity.
             if_match: (mode == Mode::Merge).then_some(IfMatch::Any),
-            entity: entity(
-                &partition_of(number),
-                &row_key(number),
-                number,
-                self.text_bytes,
-            ),
-            key,
-        };
-        Ok(update.encode(&self.account.endpoint))
+            entity: entity(&partition, &row, number, self.shape.text_bytes),
+            key: EntityKey::new(partition, row)?,
+        })
     }
 
-    fn page(&self, partition: &str, and: Option<Filter>) -> Request<Bytes> {
-        let within = Filter::comparison("PartitionKey", ComparisonOperator::Equal, partition);
-        let query = query_entities::Request {
+    /// A query of the table, or of the partition that has an entity.
+    fn query(
+        &self,
+        of: Option<usize>,
+        and: Option<&Filter>,
+        continuation: Option<EntityContinuation>,
+    ) -> query_entities::Request {
+        let within = of.map(|number| {
+            let partition = self.shape.partition_of(number);
+            Filter::comparison("PartitionKey", ComparisonOperator::Equal, partition)
+        });
+        query_entities::Request {
             table: self.table.clone(),
-            filter: Some(match and {
-                Some(filter) => within.and(filter),
-                None => within,
-            }),
+            filter: match (within, and.cloned()) {
+                (Some(within), Some(filter)) => Some(within.and(filter)),
+                (within, filter) => within.or(filter),
+            },
             select: None,
             top: None,
-            continuation: None,
+            continuation,
             level: MetadataLevel::Minimal,
-        };
-        query.encode(&self.account.endpoint)
+        }
+    }
+
+    /// The requests for all pages of a query, one after another.
+    async fn walk(
+        &self,
+        of: Option<usize>,
+        and: Option<&Filter>,
+    ) -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
+        let mut connection = Connection::open(self.address).await?;
+        let mut requests = Vec::new();
+        let mut continuation = None;
+        loop {
+            let query = self.query(of, and, continuation);
+            let request = self.wire(query.encode(&self.account.endpoint))?;
+            let answer = connection.exchange(&request).await?;
+            if answer.status != 200 {
+                let body = String::from_utf8_lossy(answer.body);
+                return Err(format!("{}: {body}", answer.status).into());
+            }
+            let next = continuation_of(answer.head);
+            requests.push(request);
+            match next {
+                Some(next) => continuation = Some(next),
+                None => return Ok(requests),
+            }
+        }
     }
 
     fn new_entity(&self, partition: &str, row: &str, number: usize) -> insert_entity::Request {
         insert_entity::Request {
             table: self.table.clone(),
-            entity: entity(partition, row, number, self.text_bytes),
+            entity: entity(partition, row, number, self.shape.text_bytes),
             prefer: Prefer::ReturnNoContent,
             level: MetadataLevel::Minimal,
         }
     }
 
-    /// Inserts entities of those numbers, a hundred of a partition at a time.
-    async fn insert(
-        &self,
-        numbers: &[usize],
-        partition_of: impl Fn(usize) -> String,
-    ) -> Result<(), Box<dyn Error>> {
+    /// Inserts entities of those numbers into a partition, a hundred at a time.
+    async fn insert(&self, numbers: &[usize], partition: &str) -> Result<(), Box<dyn Error>> {
         let mut connection = Connection::open(self.address).await?;
-        let groups = numbers.chunk_by(|a, b| partition_of(*a) == partition_of(*b));
-        for numbers in groups.flat_map(|group| group.chunks(BATCH)) {
+        for numbers in numbers.chunks(BATCH) {
             let inserts = numbers.iter().map(|number| {
                 let row = row_key(*number);
-                batch::Change::Insert(self.new_entity(&partition_of(*number), &row, *number))
+                batch::Change::Insert(self.new_entity(partition, &row, *number))
             });
             let batch = batch::Request::Changes(inserts.collect());
             let request = self.wire(batch.encode(&self.account.endpoint, Guid::default()))?;
@@ -397,24 +417,21 @@ impl Workload {
         Ok(())
     }
 
-    async fn send(&self, requests: &[Vec<u8>], status: u16) -> Result<(), Box<dyn Error>> {
+    async fn send(&self, request: &[u8], status: u16) -> Result<(), Box<dyn Error>> {
         let mut connection = Connection::open(self.address).await?;
-        for request in requests {
-            let answer = connection.exchange(request).await?;
-            if answer.status != status {
-                let body = String::from_utf8_lossy(answer.body);
-                return Err(format!("{}: {body}", answer.status).into());
-            }
+        let answer = connection.exchange(request).await?;
+        if answer.status != status {
+            let body = String::from_utf8_lossy(answer.body);
+            return Err(format!("{}: {body}", answer.status).into());
         }
         Ok(())
     }
 
-    /// A request as bytes, signed now, which is good for a quarter of an hour.
-    fn wire(&self, mut request: Request<Bytes>) -> Result<Vec<u8>, Box<dyn Error>> {
+    /// A request that is signed now, which is good for a quarter of an hour.
+    fn signed(&self, mut request: Request<Bytes>) -> Result<Request<Bytes>, Box<dyn Error>> {
         let key = &self.account.key;
         let now = Timestamp::try_from(SystemTime::now())?;
         let authority = request.uri().authority().map(ToString::to_string);
-        let path = request.uri().path_and_query().map(ToString::to_string);
         let length = request.body().len();
         let headers = request.headers_mut();
         let authority = authority.ok_or("the endpoint has no host")?;
@@ -435,8 +452,14 @@ impl Workload {
         request
             .headers_mut()
             .insert(header::AUTHORIZATION, authorization);
+        Ok(request)
+    }
 
-        let mut bytes = Vec::with_capacity(1024 + length);
+    /// A signed request as bytes.
+    fn wire(&self, request: Request<Bytes>) -> Result<Vec<u8>, Box<dyn Error>> {
+        let request = self.signed(request)?;
+        let path = request.uri().path_and_query().map(ToString::to_string);
+        let mut bytes = Vec::with_capacity(1024 + request.body().len());
         write!(
             bytes,
             "{} {} HTTP/1.1\r\n",
@@ -463,59 +486,35 @@ fn address_of(account: &Account) -> Result<SocketAddr, Box<dyn Error>> {
     Ok(address.ok_or("the endpoint's host has no address")?)
 }
 
-/// An entity with ten properties, of every type but Binary, and a text of that length, if any.
-fn entity(partition: &str, row: &str, number: usize, text_bytes: usize) -> EntityBody {
-    let small = i32::try_from(number % 1000).unwrap_or_default();
-    let guid = Guid::from_bytes((number as u128).to_be_bytes());
-    let hired = Timestamp::from_unix_ticks(17_000_000_000_000_000 + i64::from(small) * 1_234_567);
-    let properties = [
-        ("FirstName", Value::from(format!("Firstname{number:08}"))),
-        ("LastName", Value::from(format!("Lastname{number:08}"))),
-        (
-            "Email",
-            Value::from(format!("employee{number:08}@contoso.example")),
-        ),
-        ("Department", Value::from("Research and development")),
-        ("Age", Value::from(small)),
-        ("Badge", Value::from(i64::from(small) << 33)),
-        ("Salary", Value::from(f64::from(small) * 101.25)),
-        ("Remote", Value::from(number.is_multiple_of(2))),
-        ("Hired", Value::from(hired.unwrap_or(Timestamp::UNIX_EPOCH))),
-        ("Office", Value::from(guid)),
-    ];
-    let mut writer = EntityWriter::new();
-    for (name, key) in [("PartitionKey", partition), ("RowKey", row)] {
-        writer.property(name, &Value::from(key).as_ref());
-    }
-    for (name, value) in &properties {
-        writer.property(name, &value.as_ref());
-    }
-    if text_bytes > 0 {
-        writer.property("Notes", &Value::from(text(number, text_bytes)).as_ref());
-    }
-    EntityBody::from_bytes(writer.finish())
+/// Where the next page starts, as the head of a response says.
+fn continuation_of(head: &[u8]) -> Option<EntityContinuation> {
+    let head = String::from_utf8_lossy(head);
+    let value = |wanted: &str| {
+        let mut headers = head.split("\r\n").filter_map(|line| line.split_once(':'));
+        let found = headers.find(|(name, _)| name.eq_ignore_ascii_case(wanted));
+        found.map(|(_, value)| value.trim().to_owned())
+    };
+    Some(EntityContinuation {
+        next_partition_key: value("x-ms-continuation-NextPartitionKey")?,
+        next_row_key: value("x-ms-continuation-NextRowKey"),
+    })
 }
 
-/// Another one for each number, that can hardly be compressed.
-fn text(number: usize, bytes: usize) -> String {
-    let mut rng = fastrand::Rng::with_seed(number as u64);
-    (0..bytes).map(|_| rng.alphanumeric()).collect()
-}
-
-fn partition_of(number: usize) -> String {
-    format!("p{:07}", number / ENTITIES_PER_PARTITION)
+fn as_f64(count: usize) -> f64 {
+    u32::try_from(count).map_or(f64::MAX, f64::from)
 }
 
 fn row_key(number: usize) -> String {
     format!("{number:010}")
 }
 
-/// As wide as a row key.
-const HOLE: &str = "~~~~~~~~~~";
 /// The partition of what is added while measuring.
 const NEW: &str = "new";
-const ENTITIES_PER_PARTITION: usize = 1000;
 const BATCH: usize = 100;
+/// How many connections fill a table.
+const FILLING: usize = 4;
+/// Numbers the tables of this process, which are created within one microsecond of each other, maybe.
+static TABLES: AtomicU64 = AtomicU64::new(0);
 /// How many different entities are read and written.
 const KEYS: usize = 10_000;
 /// How many different partitions are read.
