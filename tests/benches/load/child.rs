@@ -9,6 +9,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::cores::Cores;
+
 /// What a child process serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Subject {
@@ -28,17 +30,21 @@ impl Subject {
         Self::Azurite(target.join("interop/node/node_modules/.bin/azurite-table"))
     }
 
+    /// Whether its program is there.
+    pub(crate) fn is_installed(&self) -> bool {
+        match self {
+            Self::Azurite(file) | Self::Program(file) => file.exists(),
+            Self::Plain => true,
+        }
+    }
+
     /// The command that starts it, with its tables in memory or in a directory.
-    fn command(
-        &self,
-        directory: Option<&Path>,
-        core: Option<usize>,
-    ) -> Result<Command, Box<dyn Error>> {
+    fn command(&self, directory: Option<&Path>, cores: Cores) -> Result<Command, Box<dyn Error>> {
         let program = match self {
             Self::Azurite(file) | Self::Program(file) => file.clone(),
             Self::Plain => std::env::current_exe()?,
         };
-        let mut command = on_core(&program, core);
+        let mut command = cores.command(&program);
         match self {
             Self::Azurite(_) => {
                 // Azurite does not say which port it has, so that a free one is chosen here.
@@ -77,21 +83,11 @@ impl From<&str> for Subject {
     }
 }
 
-/// A command that runs on one core, where the system has `taskset`.
-fn on_core(program: &Path, core: Option<usize>) -> Command {
-    let Some(core) = core else {
-        return Command::new(program);
-    };
-    let mut command = Command::new("taskset");
-    command.args(["-c", &core.to_string()]).arg(program);
-    command
-}
-
 /// A process that runs until this is dropped.
 pub(crate) struct ChildServer {
     subject: Subject,
     directory: Option<tempfile::TempDir>,
-    core: Option<usize>,
+    cores: Cores,
     running: Running,
 }
 
@@ -102,21 +98,21 @@ struct Running {
 }
 
 impl ChildServer {
-    /// Starts a server, with its tables in memory or in a data directory within the working directory, on any core or on one.
+    /// Starts a server, with its tables in memory or in a data directory within the working directory.
     pub(crate) fn start(
         subject: &Subject,
         in_directory: bool,
-        core: Option<usize>,
+        cores: Cores,
     ) -> Result<Self, Box<dyn Error>> {
         let directory = in_directory
             .then(|| tempfile::tempdir_in(std::env::current_dir()?))
             .transpose()?;
         let path = directory.as_ref().map(tempfile::TempDir::path);
-        let running = start(subject, path, core)?;
+        let running = start(subject, path, cores)?;
         Ok(Self {
             subject: subject.clone(),
             directory,
-            core,
+            cores,
             running,
         })
     }
@@ -139,7 +135,7 @@ impl ChildServer {
         if let Some(directory) = &self.directory {
             self.running.child.kill()?;
             self.running.child.wait()?;
-            self.running = start(&self.subject, Some(directory.path()), self.core)?;
+            self.running = start(&self.subject, Some(directory.path()), self.cores)?;
         }
         Ok(())
     }
@@ -170,10 +166,10 @@ impl Drop for ChildServer {
 fn start(
     subject: &Subject,
     directory: Option<&Path>,
-    core: Option<usize>,
+    cores: Cores,
 ) -> Result<Running, Box<dyn Error>> {
     let began = Instant::now();
-    let mut command = subject.command(directory, core)?;
+    let mut command = subject.command(directory, cores)?;
     let mut child = command.stdout(Stdio::piped()).spawn()?;
     let mut stdout = BufReader::new(child.stdout.take().ok_or("the program has no output")?);
     let mut line = String::new();

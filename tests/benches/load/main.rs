@@ -6,6 +6,7 @@
 
 mod child;
 mod connection;
+mod cores;
 mod cpu;
 mod entity;
 mod measure;
@@ -14,6 +15,7 @@ mod plain;
 mod report;
 mod requests;
 mod servers;
+mod table;
 mod workload;
 
 use std::error::Error;
@@ -22,6 +24,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use child::{ChildServer, Subject};
+use cores::Cores;
 use cpu::Cpu;
 use measure::{Asked, Measurement};
 use options::Settings;
@@ -40,12 +43,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         let directory: Option<&PathBuf> = matches.get_one("data");
         return plain::run(directory.map(PathBuf::as_path));
     }
-    let settings = Settings::from(&matches);
     // The load comes from this thread alone, so that it costs the same on every machine.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(run(&settings))
+    match matches.subcommand() {
+        Some((_, matches)) => runtime.block_on(table::run(&options::plan(matches))),
+        None => runtime.block_on(run(&Settings::from(&matches))),
+    }
 }
 
 async fn run(settings: &Settings) -> Result<(), Box<dyn Error>> {
@@ -53,7 +58,7 @@ async fn run(settings: &Settings) -> Result<(), Box<dyn Error>> {
     for entities in &settings.entities {
         // A fresh one each time: what one size left behind is not measured with the next.
         let mut child = match &settings.program {
-            Some(program) => Some(ChildServer::start(program, settings.data, None)?),
+            Some(program) => Some(ChildServer::start(program, settings.data, Cores::All)?),
             None => None,
         };
         let own = match (&settings.endpoint, &child) {
@@ -125,7 +130,7 @@ async fn measure_all(
         let mut count = FIRST_COUNT;
         for connections in &settings.connections {
             progress.step(&format!("{}, {connections} connections", operation.name()));
-            let (mut server, mut floor) = (Measurement::default(), Measurement::default());
+            let (mut server, mut floor) = (Measurement::new(), Measurement::new());
             let mut entities = 0.0;
             for _ in 0..ROUNDS {
                 let time = settings.time / ROUNDS;
@@ -185,7 +190,7 @@ impl OtherProgram {
         settings: &Settings,
         entities: usize,
     ) -> Result<Self, Box<dyn Error>> {
-        let child = ChildServer::start(program, settings.data, None)?;
+        let child = ChildServer::start(program, settings.data, Cores::All)?;
         let account = Account::from_connection_string(child.connection_string())?;
         let workload = Workload::create(account, settings.shape(entities)).await?;
         println!("filled the other program: {}", child.footprint());

@@ -13,7 +13,7 @@ use crate::cpu::Cpu;
 use crate::requests::Requests;
 
 /// What was measured.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Measurement {
     /// How long each answer took.
     latencies: Vec<Duration>,
@@ -24,6 +24,14 @@ pub(crate) struct Measurement {
 }
 
 impl Measurement {
+    pub(crate) const fn new() -> Self {
+        Self {
+            latencies: Vec::new(),
+            time: Duration::ZERO,
+            cpu: Duration::ZERO,
+        }
+    }
+
     /// Answers per second.
     pub(crate) fn rate(&self) -> f64 {
         let count = u32::try_from(self.latencies.len()).unwrap_or(u32::MAX);

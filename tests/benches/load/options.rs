@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use crate::child::Subject;
+use crate::table::{GROUPS, Plan};
 use crate::workload::{Operation, Shape};
 
 /// What to measure in detail.
@@ -63,6 +64,54 @@ impl From<&ArgMatches> for Settings {
     }
 }
 
+/// What the table has, and for how long it measures.
+pub(crate) fn plan(matches: &ArgMatches) -> Plan {
+    let groups: Option<_> = matches.get_many("only");
+    Plan {
+        program: matches.get_one("program").cloned(),
+        groups: groups.map_or_else(
+            || GROUPS.map(str::to_owned).to_vec(),
+            |groups| groups.cloned().collect(),
+        ),
+        json: matches.get_one("json").cloned(),
+        is_quick: matches.get_flag("quick"),
+    }
+}
+
+fn table_command() -> Command {
+    let file = |name: &'static str, help: &'static str| {
+        Arg::new(name)
+            .long(name)
+            .value_name("FILE")
+            .value_parser(value_parser!(PathBuf))
+            .help(help)
+    };
+    Command::new("table")
+        .about("Measures every path beside its peer, as a ratio: the table of docs/performance.md")
+        .arg(file(
+            "program",
+            "The tablesdk-server to measure; without it, that of this workspace is built",
+        ))
+        .arg(file(
+            "json",
+            "Write the figures of all runs to this file, too",
+        ))
+        .arg(
+            Arg::new("quick")
+                .long("quick")
+                .action(ArgAction::SetTrue)
+                .help("One short run with smaller tables, in less than two minutes"),
+        )
+        .arg(
+            Arg::new("only")
+                .long("only")
+                .value_name("LIST")
+                .value_delimiter(',')
+                .value_parser(GROUPS)
+                .help("The groups of rows to measure"),
+        )
+}
+
 /// The whole command line: the options of a measurement in detail, and the commands.
 pub(crate) fn command() -> Command {
     let names: Vec<_> = Operation::ALL.map(Operation::name).to_vec();
@@ -78,6 +127,7 @@ pub(crate) fn command() -> Command {
         // `cargo bench` passes it.
         .arg(Arg::new("bench").long("bench").hide(true).global(true).action(ArgAction::SetTrue))
         .about("Measures a table server beside a bare HTTP server that answers the same bytes.")
+        .subcommand(table_command())
         .subcommand(
             Command::new("plain")
                 .about("Serves as the plain server, the peer that an engineer would write in a day")

@@ -15,7 +15,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tablesdk_protocol::Endpoint;
 use tablesdk_protocol::auth::SharedKey;
-use tablesdk_server::TableServer;
+use tablesdk_server::{InProcess, TableServer};
 use tokio::net::TcpListener;
 use tokio::runtime::{self, Runtime};
 
@@ -48,25 +48,35 @@ impl Account {
 /// The server of this workspace.
 pub(crate) struct OwnServer {
     connection_string: String,
+    transport: InProcess,
 }
 
 impl OwnServer {
     /// Starts the server. It runs until the process ends, but gets no more requests when the next server starts.
     pub(crate) fn start(threads: usize) -> Result<Self, Box<dyn Error>> {
-        let connection_string = on_threads_of_its_own(SERVER, threads, async move |tell| {
+        let started = on_threads_of_its_own(SERVER, threads, async move |tell| {
             let server = TableServer::start().await;
-            let text = server.as_ref().map(TableServer::connection_string);
-            let _ = tell.send(text.map_err(ToString::to_string));
+            let started = server
+                .as_ref()
+                .map(|server| (server.connection_string(), server.transport()));
+            let _ = tell.send(started.map_err(ToString::to_string));
             // Stops with the process.
             std::future::pending::<()>().await;
         })?;
+        let (connection_string, transport) = started?;
         Ok(Self {
-            connection_string: connection_string?,
+            connection_string,
+            transport,
         })
     }
 
     pub(crate) fn connection_string(&self) -> &str {
         &self.connection_string
+    }
+
+    /// Calls it without a socket.
+    pub(crate) fn transport(&self) -> InProcess {
+        self.transport.clone()
     }
 }
 

@@ -93,6 +93,23 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
+    /// Partitions of a thousand entities, each with its ten properties alone.
+    pub(crate) const fn of(entities: usize) -> Self {
+        Self {
+            entities,
+            entities_per_partition: 1000,
+            text_bytes: 0,
+        }
+    }
+
+    /// All entities in one partition.
+    pub(crate) const fn in_one_partition(entities: usize) -> Self {
+        Self {
+            entities_per_partition: entities,
+            ..Self::of(entities)
+        }
+    }
+
     fn partition_of(self, number: usize) -> String {
         format!("p{:07}", number / self.entities_per_partition)
     }
@@ -160,11 +177,33 @@ impl Workload {
 
     /// Deletes the table.
     pub(crate) async fn delete(self) -> Result<(), Box<dyn Error>> {
+        self.send(&self.delete_request()?, 204).await
+    }
+
+    /// The request to delete the table.
+    pub(crate) fn delete_request(&self) -> Result<Vec<u8>, Box<dyn Error>> {
         let delete = delete_table::Request {
             name: self.table.clone(),
         };
-        let delete = delete.encode(&self.account.endpoint);
-        self.send(&self.wire(delete)?, 204).await
+        self.wire(delete.encode(&self.account.endpoint))
+    }
+
+    /// Point reads or inserts of one entity each, for a server in this process.
+    pub(crate) fn prepared(
+        &self,
+        operation: Operation,
+        count: usize,
+    ) -> Result<Vec<Request<Bytes>>, Box<dyn Error>> {
+        let first = self.next.fetch_add(count, Ordering::Relaxed);
+        let request = |number: usize| match operation {
+            Operation::PointRead => self.signed(self.get((number * 7919) % self.shape.entities)?),
+            Operation::Insert => {
+                let insert = self.new_entity(NEW, &row_key(number), number);
+                self.signed(insert.encode(&self.account.endpoint))
+            }
+            _ => Err(format!("{} is not prepared", operation.name()).into()),
+        };
+        (first..first + count).map(request).collect()
     }
 
     pub(crate) const fn address(&self) -> SocketAddr {

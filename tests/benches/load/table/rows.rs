@@ -1,0 +1,333 @@
+//! The rows of the table, and the figures that the runs add to them: as Markdown for people, as JSON for machines.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+/// One figure of the server.
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
+    path: &'static str,
+    against: &'static str,
+    /// What is divided by what, or the unit of a figure that is not a ratio.
+    figure: &'static str,
+    goal: Goal,
+}
+
+/// What the figure should be.
+#[derive(Clone, Copy)]
+enum Goal {
+    AtLeast(f64),
+    AtMost(f64),
+    /// Shown for comparison.
+    None,
+}
+
+impl Goal {
+    fn is_met(self, figure: f64) -> bool {
+        match self {
+            Self::AtLeast(goal) => figure >= goal,
+            Self::AtMost(goal) => figure <= goal,
+            Self::None => true,
+        }
+    }
+}
+
+/// The figure of one run, and the two numbers it is made of.
+struct Sample {
+    figure: f64,
+    ours: f64,
+    theirs: f64,
+}
+
+/// The figures of all runs.
+#[derive(Default)]
+pub(crate) struct Results(BTreeMap<&'static str, Vec<Sample>>);
+
+impl Results {
+    /// Adds `theirs / ours`, for numbers of which fewer are better.
+    pub(crate) fn cost(&mut self, row: &'static str, ours: f64, theirs: f64) {
+        self.add(row, theirs / ours, ours, theirs);
+    }
+
+    /// Adds `ours / theirs`, for numbers of which more are better, and for times that have a limit.
+    pub(crate) fn ratio(&mut self, row: &'static str, ours: f64, theirs: f64) {
+        self.add(row, ours / theirs, ours, theirs);
+    }
+
+    /// Adds a figure that is no ratio.
+    pub(crate) fn figure(&mut self, row: &'static str, figure: f64) {
+        self.add(row, figure, figure, f64::NAN);
+    }
+
+    fn add(&mut self, row: &'static str, figure: f64, ours: f64, theirs: f64) {
+        assert!(
+            ROWS.iter().any(|known| known.name == row),
+            "the table has no row {row}"
+        );
+        let samples = self.0.entry(row).or_default();
+        samples.push(Sample {
+            figure,
+            ours,
+            theirs,
+        });
+    }
+
+    fn rows(&self) -> impl Iterator<Item = (&'static Row, &[Sample])> {
+        let rows = ROWS.iter();
+        rows.filter_map(|row| Some((row, self.0.get(row.name)?.as_slice())))
+    }
+
+    /// A table in Markdown. A row that misses its goal has a cross.
+    pub(crate) fn table(&self) -> String {
+        let mut text = String::new();
+        text += "| path | against | figure | median | min–max | at least | ours | theirs |\n";
+        text += "|---|---|---|--:|--:|--:|--:|--:|\n";
+        for (row, samples) in self.rows() {
+            let figures = sorted(samples.iter().map(|sample| sample.figure));
+            let ours = median(&sorted(samples.iter().map(|sample| sample.ours)));
+            let theirs = median(&sorted(samples.iter().map(|sample| sample.theirs)));
+            let figure = median(&figures);
+            let goal = match row.goal {
+                Goal::AtLeast(goal) => short(goal),
+                Goal::AtMost(goal) => format!("at most {}", short(goal)),
+                Goal::None => String::new(),
+            };
+            let mark = if row.goal.is_met(figure) { "" } else { " ✗" };
+            let _ = writeln!(
+                text,
+                "| {} | {} | {} | {}{mark} | {}–{} | {goal} | {} | {} |",
+                row.path,
+                row.against,
+                row.figure,
+                short(figure),
+                short(figures.first().copied().unwrap_or(f64::NAN)),
+                short(figures.last().copied().unwrap_or(f64::NAN)),
+                short(ours),
+                short(theirs),
+            );
+        }
+        text
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        let rows = self.rows().map(|(row, samples)| {
+            let figures = sorted(samples.iter().map(|sample| sample.figure));
+            let (at_least, at_most) = match row.goal {
+                Goal::AtLeast(goal) => (Some(goal), None),
+                Goal::AtMost(goal) => (None, Some(goal)),
+                Goal::None => (None, None),
+            };
+            let runs = samples.iter().map(|sample| {
+                json!({"figure": sample.figure, "ours": sample.ours, "theirs": sample.theirs})
+            });
+            json!({
+                "name": row.name,
+                "path": row.path,
+                "against": row.against,
+                "figure": row.figure,
+                "median": median(&figures),
+                "min": figures.first(),
+                "max": figures.last(),
+                "at_least": at_least,
+                "at_most": at_most,
+                "is_met": row.goal.is_met(median(&figures)),
+                "runs": runs.collect::<Vec<_>>(),
+            })
+        });
+        rows.collect()
+    }
+}
+
+fn sorted(figures: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut figures: Vec<_> = figures.collect();
+    figures.sort_by(f64::total_cmp);
+    figures
+}
+
+/// Of sorted figures. With an even number of runs, the lower one of the two in the middle.
+fn median(figures: &[f64]) -> f64 {
+    let middle = figures.len().saturating_sub(1) / 2;
+    figures.get(middle).copied().unwrap_or(f64::NAN)
+}
+
+/// Three digits, or a dash for a number that is not known.
+fn short(number: f64) -> String {
+    match number.abs() {
+        _ if !number.is_finite() => "–".to_owned(),
+        size if size >= 1e6 => format!("{:.2} M", number / 1e6),
+        size if size >= 1e4 => format!("{:.0} k", number / 1e3),
+        size if size >= 100.0 => format!("{number:.0}"),
+        size if size >= 10.0 => format!("{number:.1}"),
+        _ => format!("{number:.2}"),
+    }
+}
+
+const fn row(
+    name: &'static str,
+    path: &'static str,
+    against: &'static str,
+    figure: &'static str,
+    goal: Goal,
+) -> Row {
+    Row {
+        name,
+        path,
+        against,
+        figure,
+        goal,
+    }
+}
+
+/// Requests per second of processor time, ours divided by theirs. The two numbers behind it are µs of processor time per request.
+const CPU: &str = "requests per CPU second";
+const BARE: &str = "bare server";
+const PLAIN: &str = "plain server";
+const AZURITE: &str = "Azurite";
+const ENTITIES: &str = "entities per CPU second";
+
+/// All rows, in the order in which they are shown.
+const ROWS: &[Row] = &[
+    row(
+        "point-read/bare",
+        "point read",
+        BARE,
+        CPU,
+        Goal::AtLeast(0.5),
+    ),
+    row(
+        "point-read/plain",
+        "point read",
+        PLAIN,
+        CPU,
+        Goal::AtLeast(1.1),
+    ),
+    row("insert/plain", "insert", PLAIN, CPU, Goal::AtLeast(0.9)),
+    row("upsert/plain", "upsert", PLAIN, CPU, Goal::AtLeast(0.9)),
+    row("merge/plain", "merge", PLAIN, CPU, Goal::AtLeast(0.9)),
+    row("delete/plain", "delete", PLAIN, CPU, Goal::AtLeast(0.9)),
+    row(
+        "batch/plain",
+        "batch of 100 inserts",
+        PLAIN,
+        CPU,
+        Goal::AtLeast(1.0),
+    ),
+    row("page/bare", "page of 1,000", BARE, CPU, Goal::AtLeast(0.4)),
+    row("page/plain", "page of 1,000", PLAIN, CPU, Goal::None),
+    row("scan", "scan by pages", "–", ENTITIES, Goal::AtLeast(3.5e6)),
+    row("scan/plain", "scan by pages", PLAIN, ENTITIES, Goal::None),
+    row(
+        "filter-1/azurite",
+        "filter, 1 connection",
+        AZURITE,
+        ENTITIES,
+        Goal::AtLeast(4.0),
+    ),
+    row(
+        "filter-64/azurite",
+        "filter, 64 connections",
+        AZURITE,
+        ENTITIES,
+        Goal::AtLeast(4.0),
+    ),
+    row(
+        "filter/plain",
+        "filter, 64 connections",
+        PLAIN,
+        ENTITIES,
+        Goal::None,
+    ),
+    row(
+        "memory",
+        "memory with a million entities",
+        "–",
+        "MiB",
+        Goal::AtMost(450.0),
+    ),
+    row(
+        "growth/point-read",
+        "point read, large table",
+        "1,000 entities",
+        CPU,
+        Goal::AtLeast(0.85),
+    ),
+    row(
+        "growth/upsert",
+        "upsert, large table",
+        "1,000 entities",
+        CPU,
+        Goal::AtLeast(0.85),
+    ),
+    row(
+        "growth/page",
+        "page, large table",
+        "1,000 entities",
+        CPU,
+        Goal::AtLeast(0.85),
+    ),
+    row(
+        "data/writers",
+        "data directory, 64 writers, synced",
+        "plain server, shared fdatasync",
+        "requests/s",
+        Goal::AtLeast(0.8),
+    ),
+    row(
+        "data/lone",
+        "data directory, lone insert",
+        "round trip + fdatasync",
+        "p50, µs",
+        Goal::AtMost(1.15),
+    ),
+    row(
+        "data/point-read",
+        "data directory, point read",
+        "memory",
+        CPU,
+        Goal::AtLeast(0.8),
+    ),
+    row(
+        "data/page",
+        "data directory, page",
+        "memory",
+        CPU,
+        Goal::AtLeast(0.8),
+    ),
+    row(
+        "in-process/point-read",
+        "in process, point read",
+        "HTTP",
+        CPU,
+        Goal::AtLeast(3.0),
+    ),
+    row(
+        "in-process/insert",
+        "in process, insert",
+        "HTTP",
+        CPU,
+        Goal::None,
+    ),
+    row(
+        "tail/scan",
+        "point operations during a scan",
+        "alone",
+        "p99.9, µs",
+        Goal::AtMost(3.0),
+    ),
+    row(
+        "tail/batch",
+        "point operations during 4 MiB batches",
+        "alone",
+        "p99.9, µs",
+        Goal::AtMost(3.0),
+    ),
+    row(
+        "tail/delete",
+        "point operations during a table delete",
+        "alone",
+        "p99.9, µs",
+        Goal::AtMost(3.0),
+    ),
+];
