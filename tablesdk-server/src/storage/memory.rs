@@ -5,15 +5,13 @@
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
-use bytes::Bytes;
-
-use super::map::{self, Map};
+use super::map::Map;
 use super::{Closed, Commit, Records, Slice, Snapshot, Storage, StorageError, Write, WriteBatch};
 
 /// A storage in memory.
 #[derive(Default)]
 pub(crate) struct MemoryStorage {
-    /// Locked for a clone, or for the writes of one batch: 100 of them take less time than a copy of the path to each.
+    /// Locked for a clone, or for the writes of one batch: a write takes less than a microsecond in a node that no reader has.
     latest: RwLock<MemorySnapshot>,
 }
 
@@ -38,18 +36,17 @@ impl Storage for MemoryStorage {
     }
 
     fn commit(&self, batch: WriteBatch) -> Result<Commit, StorageError> {
+        // The system takes time to free large records, so they are dropped after the lock.
+        let mut large = Vec::new();
         let mut latest = self.latest.write().unwrap_or_else(PoisonError::into_inner);
         latest.epoch += u64::from(batch.starts_epoch);
-        for write in batch.writes {
-            match write {
-                Write::Delete(key) => {
-                    latest.records.remove_mut(&key);
-                }
-                Write::Put(key, record) => {
-                    latest.records.insert_mut(key, record);
-                }
-            }
+        for write in &batch.writes {
+            large.extend(match write {
+                Write::Delete(key) => latest.records.remove(key),
+                Write::Put(key, record) => latest.records.insert(key, record),
+            });
         }
+        drop(latest);
         Ok(Commit::DONE)
     }
 
@@ -73,7 +70,7 @@ impl Storage for MemoryStorage {
 #[derive(Clone, Default)]
 struct MemorySnapshot {
     epoch: u64,
-    records: Map<Bytes>,
+    records: Map,
 }
 
 impl Snapshot for MemorySnapshot {
@@ -82,11 +79,11 @@ impl Snapshot for MemorySnapshot {
     }
 
     fn get(&self, key: &[u8]) -> Result<Option<Slice<'_>>, StorageError> {
-        Ok(self.records.get(key).map(|record| Slice::Borrowed(record)))
+        Ok(self.records.get(key).map(Slice::Borrowed))
     }
 
     fn range(&self, start: &[u8], end: &[u8]) -> Records<'_> {
-        let records = map::range(&self.records, start, end);
+        let records = self.records.range(start, end);
         Box::new(records.map(|(key, record)| Ok((Slice::Borrowed(key), Slice::Borrowed(record)))))
     }
 }

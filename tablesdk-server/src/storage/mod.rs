@@ -11,6 +11,10 @@ mod commit;
 #[cfg(feature = "durable")]
 mod durable;
 mod files;
+#[expect(
+    clippy::indexing_slicing,
+    reason = "indexes and offsets are made by the map, never read from input"
+)]
 mod map;
 mod memory;
 #[cfg(test)]

@@ -125,7 +125,7 @@ impl DurableStorage {
         let shared = Arc::new(Shared {
             state: Mutex::new(State {
                 pending: Group::new(),
-                writing: Writes::new_sync(),
+                writing: Writes::default(),
                 writing_bytes: 0,
                 writing_epoch: None,
                 last_epoch: 0,
@@ -199,7 +199,7 @@ impl Storage for DurableStorage {
             state.last_epoch += 1;
             state.pending.epoch = Some(state.last_epoch);
         }
-        state.pending.add(batch);
+        state.pending.add(&batch);
         state.pending.waiting.push(done);
         drop(state);
         self.shared.changed.notify_one();
@@ -263,16 +263,16 @@ impl fmt::Debug for DurableStorage {
 impl Group {
     fn new() -> Self {
         Self {
-            writes: Writes::new_sync(),
+            writes: Writes::default(),
             bytes: 0,
             epoch: None,
             waiting: Vec::new(),
         }
     }
 
-    fn add(&mut self, batch: WriteBatch) {
+    fn add(&mut self, batch: &WriteBatch) {
         self.bytes = self.bytes.saturating_add(batch.bytes());
-        overlay::add(&mut self.writes, batch);
+        self.writes.add(batch);
     }
 }
 
@@ -379,9 +379,9 @@ mod tests {
         {
             // The writing thread cannot take them from here.
             let mut state = storage.shared.state();
-            state.pending.add(batch.clone());
+            state.pending.add(&batch);
             assert!(!state.has_backpressure());
-            state.pending.add(batch.clone());
+            state.pending.add(&batch);
             assert!(state.has_backpressure());
             state.pending = Group::new();
         }

@@ -4,21 +4,51 @@
 
 use std::iter::Peekable;
 
-use bytes::Bytes;
-
-use crate::storage::map::{self, Map};
+use crate::storage::map::Map;
 use crate::storage::{Records, Slice, Snapshot, StorageError, Write, WriteBatch};
 
-/// The last write under each key; `None` for a removal.
-pub(super) type Writes = Map<Option<Bytes>>;
+/// The last write under each key.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Writes {
+    /// What is put.
+    records: Map,
+    /// The keys that are removed, none of which is in `records`. Their records are empty.
+    removed: Map,
+}
 
-/// Adds a batch to writes that come before it.
-pub(super) fn add(writes: &mut Writes, batch: WriteBatch) {
-    for write in batch.writes {
-        match write {
-            Write::Delete(key) => writes.insert_mut(key, None),
-            Write::Put(key, record) => writes.insert_mut(key, Some(record)),
+impl Writes {
+    /// Adds a batch after the others.
+    pub(super) fn add(&mut self, batch: &WriteBatch) {
+        for write in &batch.writes {
+            match write {
+                Write::Delete(key) => {
+                    self.records.remove(key);
+                    self.removed.insert(key, &[]);
+                }
+                Write::Put(key, record) => {
+                    self.records.insert(key, record);
+                    self.removed.remove(key);
+                }
+            }
         }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.records.is_empty() && self.removed.is_empty()
+    }
+
+    /// The records that are put.
+    pub(super) fn records(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.records.iter()
+    }
+
+    /// The keys that are removed.
+    pub(super) fn removed(&self) -> impl Iterator<Item = &[u8]> {
+        self.removed.iter().map(|(key, _)| key)
+    }
+
+    fn removes(&self, key: &[u8]) -> bool {
+        self.removed.get(key).is_some()
     }
 }
 
@@ -37,16 +67,21 @@ impl<S: Snapshot> Snapshot for Overlay<S> {
     }
 
     fn get(&self, key: &[u8]) -> Result<Option<Slice<'_>>, StorageError> {
-        match self.writes.get(key) {
-            Some(written) => Ok(written.as_deref().map(Slice::Borrowed)),
+        match self.writes.records.get(key) {
+            Some(record) => Ok(Some(Slice::Borrowed(record))),
+            None if self.writes.removes(key) => Ok(None),
             None => self.below.get(key),
         }
     }
 
     fn range(&self, start: &[u8], end: &[u8]) -> Records<'_> {
+        let below = self.below.range(start, end).filter(|record| {
+            let key = record.as_ref().map(|(key, _)| key);
+            !key.is_ok_and(|key| self.writes.removes(key))
+        });
         Box::new(Merged {
-            writes: map::range(&self.writes, start, end).peekable(),
-            below: self.below.range(start, end).peekable(),
+            writes: self.writes.records.range(start, end).peekable(),
+            below: below.peekable(),
         })
     }
 }
@@ -59,28 +94,23 @@ struct Merged<W: Iterator, B: Iterator> {
 
 impl<'a, W, B> Iterator for Merged<W, B>
 where
-    W: Iterator<Item = (&'a Bytes, &'a Option<Bytes>)>,
+    W: Iterator<Item = (&'a [u8], &'a [u8])>,
     B: Iterator<Item = Result<(Slice<'a>, Slice<'a>), StorageError>>,
 {
     type Item = Result<(Slice<'a>, Slice<'a>), StorageError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            let Some(&(written, _)) = self.writes.peek() else {
-                return self.below.next();
-            };
-            match self.below.peek() {
-                Some(Err(_)) => return self.below.next(),
-                Some(Ok((key, _))) if **key < **written => return self.below.next(),
-                Some(Ok((key, _))) if **key == **written => {
-                    self.below.next();
-                }
-                _ => {}
-            }
-            if let Some((key, Some(record))) = self.writes.next() {
-                return Some(Ok((Slice::Borrowed(key), Slice::Borrowed(record))));
-            }
+        let Some(&(written, _)) = self.writes.peek() else {
+            return self.below.next();
+        };
+        match self.below.peek() {
+            Some(Err(_)) => return self.below.next(),
+            Some(Ok((key, _))) if **key < *written => return self.below.next(),
+            Some(Ok((key, _))) if **key == *written => drop(self.below.next()),
+            _ => {}
         }
+        let (key, record) = self.writes.next()?;
+        Some(Ok((Slice::Borrowed(key), Slice::Borrowed(record))))
     }
 }
 
@@ -114,8 +144,8 @@ mod tests {
             };
             let storage = MemoryStorage::default();
             commit(&storage, batch(&before, "before"));
-            let mut writes = Writes::new_sync();
-            add(&mut writes, batch(&after, "after"));
+            let mut writes = Writes::default();
+            writes.add(&batch(&after, "after"));
             let overlay = Overlay { below: Boxed(storage.snapshot()), writes, epoch: None };
             commit(&storage, batch(&after, "after"));
             let written = storage.snapshot();

@@ -100,11 +100,11 @@ impl Store {
             Durability::Sync => PersistMode::SyncAll,
         };
         let mut batch = self.database.batch().durability(Some(mode));
-        for (key, record) in writes {
-            match record {
-                Some(record) => batch.insert(&self.records, key.clone(), record.clone()),
-                None => batch.remove(&self.records, key.clone()),
-            }
+        for (key, record) in writes.records() {
+            batch.insert(&self.records, key, record);
+        }
+        for key in writes.removed() {
+            batch.remove(&self.records, key);
         }
         let mark = GroupMark {
             number,

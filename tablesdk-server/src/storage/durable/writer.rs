@@ -22,7 +22,7 @@ impl Drop for PoisonOnExit<'_> {
             });
         }
         state.pending = Group::new();
-        state.writing = Writes::new_sync();
+        state.writing = Writes::default();
         state.writing_epoch = None;
     }
 }
@@ -33,7 +33,7 @@ impl Shared {
         loop {
             let (writes, waiting) = match self.next(&store) {
                 Next::Group(writes, waiting) => (writes, waiting),
-                Next::Stopped => (Writes::new_sync(), Vec::new()),
+                Next::Stopped => (Writes::default(), Vec::new()),
                 Next::End => break,
             };
             let result = self.write(&store, &writes, number, &mut stops);
@@ -46,7 +46,7 @@ impl Shared {
                 }
                 Err(error) => state.fail(error.clone()),
             }
-            state.writing = Writes::new_sync();
+            state.writing = Writes::default();
             state.writing_bytes = 0;
             state.writing_epoch = None;
             let mut refused = Vec::new();

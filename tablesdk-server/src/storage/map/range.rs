@@ -1,0 +1,102 @@
+//! The entries of a range of keys, in order.
+
+use std::slice;
+
+use super::Node;
+use super::leaf::Leaf;
+
+/// Iterates over the entries of a range.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Range<'m> {
+    /// The leaf that is read, as far as it is part of the range.
+    leaf: Option<&'m Leaf>,
+    /// The index of the next entry in it.
+    next: usize,
+    /// Before which index of it the range ends.
+    until: usize,
+    /// On each level above the leaf, the nodes after the ones that are read.
+    path: Vec<slice::Iter<'m, Node>>,
+    /// Before which key the range ends; `None` for the end of the map.
+    end: Option<Box<[u8]>>,
+}
+
+impl<'m> Range<'m> {
+    pub(super) fn new(root: &'m Node, start: &[u8], end: &[u8]) -> Self {
+        let mut range = Self::default();
+        if start < end {
+            range.end = Some(end.into());
+            range.seek(root, start);
+        }
+        range
+    }
+
+    #[cfg(feature = "durable")]
+    pub(super) fn all(root: &'m Node) -> Self {
+        let mut range = Self::default();
+        range.seek(root, &[]);
+        range
+    }
+
+    fn seek(&mut self, mut node: &'m Node, start: &[u8]) {
+        loop {
+            match node {
+                Node::Inner(inner) => {
+                    let mut nodes = inner.children()[inner.find(start)..].iter();
+                    let Some(next) = nodes.next() else {
+                        return;
+                    };
+                    self.path.push(nodes);
+                    node = next;
+                }
+                Node::Leaf(leaf) => {
+                    self.enter(leaf);
+                    self.next = leaf.find(start).unwrap_or_else(|index| index);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn enter(&mut self, leaf: &'m Leaf) {
+        self.leaf = Some(leaf);
+        self.next = 0;
+        self.until = leaf.len();
+        // One comparison for each leaf instead of one for each entry.
+        if let (Some(end), Some(last)) = (&self.end, self.until.checked_sub(1))
+            && leaf.key(last) >= &**end
+        {
+            self.until = leaf.find(end).unwrap_or_else(|index| index);
+            self.path.clear();
+        }
+    }
+
+    /// Enters the next leaf; `None` at the end of the range.
+    fn advance(&mut self) -> Option<()> {
+        loop {
+            match self.path.last_mut()?.next() {
+                Some(Node::Inner(inner)) => self.path.push(inner.children().iter()),
+                Some(Node::Leaf(leaf)) => {
+                    self.enter(leaf);
+                    return Some(());
+                }
+                None => {
+                    self.path.pop();
+                }
+            }
+        }
+    }
+}
+
+impl<'m> Iterator for Range<'m> {
+    type Item = (&'m [u8], &'m [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while self.next >= self.until {
+            self.advance()?;
+        }
+        let index = self.next;
+        self.next += 1;
+        let leaf = self.leaf?;
+        Some((leaf.key(index), leaf.record(index)))
+    }
+}
