@@ -235,4 +235,4 @@ const POINT_READ: u64 = 24;
 const INSERT: u64 = 58;
 const UPSERT: u64 = 52;
 const DELETE: u64 = 18;
-const CHANGE: u64 = 48;
+const CHANGE: u64 = 32;

@@ -68,7 +68,7 @@ fn each_operation_has_a_transcript() {
         paths.into_iter().map(stem).collect()
     };
     let mut expected = stems(files(&operations));
-    for other in ["body", "checksum", "message", "mod"] {
+    for other in ["body", "change", "checksum", "headers", "message", "mod"] {
         assert!(expected.remove(other), "{other} is gone");
     }
     assert_eq!(stems(transcripts()), expected);

@@ -5,9 +5,9 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use http::HeaderMap;
 use md5::{Digest, Md5};
 
+use super::headers::RequestHeaders;
 use crate::types::header::CONTENT_MD5;
 use crate::types::{ErrorCode, ServiceError};
 
@@ -16,12 +16,12 @@ use crate::types::{ErrorCode, ServiceError};
 /// # Errors
 ///
 /// `InvalidMd5` when the header holds no checksum, or is there twice; `Md5Mismatch` when it holds another one.
-pub(super) fn check(headers: &HeaderMap, body: &[u8]) -> Result<(), ServiceError> {
-    let mut values = headers.get_all(CONTENT_MD5).iter();
+pub(super) fn check(headers: RequestHeaders<'_>, body: &[u8]) -> Result<(), ServiceError> {
+    let mut values = headers.all(CONTENT_MD5);
     let Some(value) = values.next() else {
         return Ok(());
     };
-    let expected = STANDARD.decode(value.as_bytes()).ok();
+    let expected = STANDARD.decode(value).ok();
     let expected = expected.and_then(|bytes| <[u8; CHECKSUM_BYTES]>::try_from(bytes).ok());
     let Some(expected) = expected.filter(|_| values.next().is_none()) else {
         return Err(ErrorCode::InvalidMd5.into());
@@ -37,7 +37,7 @@ const CHECKSUM_BYTES: usize = 16;
 
 #[cfg(test)]
 mod tests {
-    use http::HeaderValue;
+    use http::{HeaderMap, HeaderValue};
 
     use super::*;
 
@@ -46,7 +46,7 @@ mod tests {
         for value in values {
             headers.append(CONTENT_MD5, HeaderValue::from_static(value));
         }
-        let checked = check(&headers, body.as_bytes());
+        let checked = check(RequestHeaders::Alone(&headers), body.as_bytes());
         checked.err().map(|error| error.code().clone())
     }
 

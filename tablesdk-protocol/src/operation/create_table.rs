@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{Method, Request as HttpRequest, Response as HttpResponse, StatusCode};
 
 use super::QueryOptions;
-use super::message::{self, Answer, Prefer, ReceivedRequest};
+use super::message::{self, Answer, Prefer, RequestParts};
 use crate::path::{Endpoint, ResourcePath};
 use crate::types::header::PREFER;
 use crate::types::{ErrorCode, ServiceError, TableName};
@@ -32,7 +32,7 @@ impl Request {
         message::with_json(builder, json::write_table_name(self.name.as_str()).into())
     }
 
-    pub(super) fn decode(request: &ReceivedRequest) -> Result<Self, ServiceError> {
+    pub(super) fn decode(request: &RequestParts<'_>) -> Result<Self, ServiceError> {
         request.require_json()?;
         let name = json::read_table_name(&request.body)
             .map_err(|error| match error {
@@ -42,7 +42,7 @@ impl Request {
             .ok_or_else(|| ServiceError::from(ErrorCode::PropertiesNeedValue))?;
         Ok(Self {
             name: TableName::new(name)?,
-            prefer: Prefer::from_headers(&request.headers),
+            prefer: Prefer::from_headers(request.headers),
             level: request.metadata_level()?,
         })
     }

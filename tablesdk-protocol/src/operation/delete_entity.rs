@@ -1,11 +1,12 @@
 //! Delete Entity. See <https://learn.microsoft.com/rest/api/storageservices/delete-entity1>.
 
 use bytes::Bytes;
-use http::{Method, Request as HttpRequest, Response as HttpResponse, header};
+use http::{Method, Request as HttpRequest, Response as HttpResponse};
 
-use super::message::{self, Answer, ReceivedRequest};
-use super::{QueryOptions, if_match};
-use crate::path::{Endpoint, ResourcePath};
+use super::change::EntityChange;
+use super::if_match;
+use super::message::{Answer, Prefer, RequestParts};
+use crate::path::Endpoint;
 use crate::types::{EntityKey, ErrorCode, IfMatch, ServiceError, TableName};
 
 /// `DELETE /people(PartitionKey='p',RowKey='r')`.
@@ -22,19 +23,27 @@ pub struct Request {
 impl Request {
     /// The HTTP request.
     pub fn encode(&self, endpoint: &Endpoint) -> HttpRequest<Bytes> {
-        let resource = ResourcePath::Entity(self.table.clone(), self.key.clone());
-        let options = QueryOptions::default();
-        let builder = message::request(Method::DELETE, endpoint, &resource, &options);
-        message::without_body(builder.header(header::IF_MATCH, self.if_match.as_str()))
+        self.as_change().to_request(endpoint)
+    }
+
+    pub(super) const fn as_change(&self) -> EntityChange<'_> {
+        EntityChange {
+            method: Method::DELETE,
+            table: &self.table,
+            key: Some(&self.key),
+            prefer: Prefer::Unspecified,
+            if_match: Some(&self.if_match),
+            body: None,
+        }
     }
 
     pub(super) fn decode(
         table: TableName,
         key: EntityKey,
-        request: &ReceivedRequest,
+        request: &RequestParts<'_>,
     ) -> Result<Self, ServiceError> {
         // SERVICE: a delete without a condition is documented as an error; its code is assumed.
-        let if_match = if_match(&request.headers)?
+        let if_match = if_match(request.headers)?
             .ok_or_else(|| ServiceError::from(ErrorCode::InvalidInput))?;
         Ok(Self {
             table,

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{Method, Request as HttpRequest, Response as HttpResponse, StatusCode};
 
 use super::QueryOptions;
-use super::message::{self, Answer, ReceivedRequest};
+use super::message::{self, Answer, RequestParts};
 use crate::path::{Endpoint, ResourcePath};
 use crate::types::{ETag, EntityKey, ServiceError, TableName};
 use crate::wire::json::MetadataLevel;
@@ -36,7 +36,7 @@ impl Request {
     pub(super) fn decode(
         table: TableName,
         key: EntityKey,
-        request: &ReceivedRequest,
+        request: &RequestParts<'_>,
     ) -> Result<Self, ServiceError> {
         request.options.refuse_unsupported()?;
         Ok(Self {

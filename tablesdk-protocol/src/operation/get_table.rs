@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{Method, Request as HttpRequest, Response as HttpResponse, StatusCode};
 
 use super::QueryOptions;
-use super::message::{self, Answer, ReceivedRequest};
+use super::message::{self, Answer, RequestParts};
 use crate::path::{Endpoint, ResourcePath};
 use crate::types::{ServiceError, TableName};
 use crate::wire::json::{self, MetadataLevel, TableJsonError};
@@ -26,7 +26,10 @@ impl Request {
         message::without_body(message::request(Method::GET, endpoint, &resource, &options))
     }
 
-    pub(super) fn decode(name: TableName, request: &ReceivedRequest) -> Result<Self, ServiceError> {
+    pub(super) fn decode(
+        name: TableName,
+        request: &RequestParts<'_>,
+    ) -> Result<Self, ServiceError> {
         request.options.refuse_unsupported()?;
         let level = request.metadata_level()?;
         Ok(Self { name, level })

@@ -3,10 +3,10 @@
 use bytes::Bytes;
 use http::{Method, Request as HttpRequest, Response as HttpResponse, StatusCode};
 
-use super::message::{self, Answer, MalformedResponse, Prefer, ReceivedRequest};
-use super::{EntityBody, QueryOptions};
-use crate::path::{Endpoint, ResourcePath};
-use crate::types::header::PREFER;
+use super::EntityBody;
+use super::change::EntityChange;
+use super::message::{self, Answer, MalformedResponse, Prefer, RequestParts};
+use crate::path::Endpoint;
 use crate::types::{ETag, ServiceError, TableName};
 use crate::wire::json::MetadataLevel;
 
@@ -26,24 +26,29 @@ pub struct Request {
 impl Request {
     /// The HTTP request.
     pub fn encode(&self, endpoint: &Endpoint) -> HttpRequest<Bytes> {
-        let resource = ResourcePath::EntitySet(self.table.clone());
-        let options = QueryOptions::default();
-        let mut builder = message::request(Method::POST, endpoint, &resource, &options);
-        if let Some(prefer) = self.prefer.as_str() {
-            builder = builder.header(PREFER, prefer);
+        self.as_change().to_request(endpoint)
+    }
+
+    pub(super) const fn as_change(&self) -> EntityChange<'_> {
+        EntityChange {
+            method: Method::POST,
+            table: &self.table,
+            key: None,
+            prefer: self.prefer,
+            if_match: None,
+            body: Some(self.entity.as_bytes()),
         }
-        message::with_json(builder, self.entity.as_bytes().clone())
     }
 
     pub(super) fn decode(
         table: TableName,
-        request: &ReceivedRequest,
+        request: &RequestParts<'_>,
     ) -> Result<Self, ServiceError> {
         request.require_json()?;
         Ok(Self {
             table,
             entity: EntityBody::from_bytes(request.body.clone()),
-            prefer: Prefer::from_headers(&request.headers),
+            prefer: Prefer::from_headers(request.headers),
             level: request.metadata_level()?,
         })
     }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, header, request};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, header, request};
 
 use super::QueryOptions;
+use super::headers::RequestHeaders;
 use super::{DATA_SERVICE_VERSION, JSON, XML};
 use crate::path::{Endpoint, ResourcePath};
 use crate::types::header as name;
@@ -30,14 +31,21 @@ pub struct ReceivedRequest {
     pub body: Bytes,
 }
 
-impl ReceivedRequest {
+/// What an operation reads of a request, whether that came alone or as a part of a batch.
+pub(super) struct RequestParts<'r> {
+    pub(super) account: &'r Arc<str>,
+    pub(super) options: &'r QueryOptions,
+    pub(super) headers: RequestHeaders<'r>,
+    pub(super) body: Bytes,
+}
+
+impl RequestParts<'_> {
     /// The level of metadata that `$format`, or else `Accept`, asks for.
     pub(super) fn metadata_level(&self) -> Result<MetadataLevel, ServiceError> {
         let level = match self.options.get("$format") {
             Some(format) => MetadataLevel::from_accept(format),
             None => {
-                let values = self.headers.get_all(header::ACCEPT).iter();
-                let mut texts = values.filter_map(|value| value.to_str().ok());
+                let mut texts = self.headers.texts(header::ACCEPT);
                 match (texts.next(), texts.next()) {
                     (None, _) => MetadataLevel::from_accept(""),
                     (Some(text), None) => MetadataLevel::from_accept(text),
@@ -55,7 +63,7 @@ impl ReceivedRequest {
     /// The names in `$select`, as [`QueryOptions::select`] reads them.
     pub(super) fn select(&self) -> Result<Option<Vec<String>>, ServiceError> {
         let names = self.options.select()?;
-        match data_service_version(&self.headers) {
+        match data_service_version(self.headers) {
             // The first version of OData has no projection.
             Some(1) if names.is_some() => Err(ErrorCode::InvalidInput.into()),
             _ => Ok(names),
@@ -64,10 +72,10 @@ impl ReceivedRequest {
 
     /// Refuses JSON in the versions that do not have it. A request without versions speaks the newest ones.
     fn require_version_with_json(&self) -> Result<(), ServiceError> {
-        let version = self.headers.get(name::X_MS_VERSION);
+        let version = self.headers.first(name::X_MS_VERSION);
         // Dates of this form compare as strings. Other forms are refused elsewhere.
-        let is_older = version.is_some_and(|version| version.as_bytes() < FIRST_VERSION_WITH_JSON);
-        if is_older || data_service_version(&self.headers).is_some_and(|version| version < 3) {
+        let is_older = version.is_some_and(|version| version < FIRST_VERSION_WITH_JSON);
+        if is_older || data_service_version(self.headers).is_some_and(|version| version < 3) {
             return Err(ErrorCode::JsonFormatNotSupported.into());
         }
         Ok(())
@@ -75,10 +83,7 @@ impl ReceivedRequest {
 
     /// Refuses a body of another type than JSON.
     pub(super) fn require_json(&self) -> Result<(), ServiceError> {
-        let content_type = self
-            .headers
-            .get(header::CONTENT_TYPE)
-            .and_then(|value| value.to_str().ok());
+        let content_type = self.headers.text(header::CONTENT_TYPE);
         let media_type = content_type
             .unwrap_or_default()
             .split(';')
@@ -93,10 +98,10 @@ impl ReceivedRequest {
 }
 
 /// The major version of OData that the client speaks: the newest that it reads, or else the one that the request has.
-fn data_service_version(headers: &HeaderMap) -> Option<u32> {
-    let newest = headers.get(name::MAX_DATA_SERVICE_VERSION);
-    let version = newest.or_else(|| headers.get(name::DATA_SERVICE_VERSION))?;
-    let (major, _) = version.to_str().ok()?.trim().split_once('.')?;
+fn data_service_version(headers: RequestHeaders<'_>) -> Option<u32> {
+    let newest = headers.first(name::MAX_DATA_SERVICE_VERSION);
+    let version = newest.or_else(|| headers.first(name::DATA_SERVICE_VERSION))?;
+    let (major, _) = name::text(version)?.trim().split_once('.')?;
     whole_number(major)
 }
 
@@ -128,9 +133,8 @@ impl Prefer {
 
     /// Reads the header: a list in any number of parts, whose items have parameters and any case. Of two that contradict each
     /// other, the first holds. Preferences that the service does not know are no error, as RFC 7240 wants it.
-    pub(super) fn from_headers(headers: &HeaderMap) -> Self {
-        let lists = headers.get_all(name::PREFER).iter();
-        let lists = lists.filter_map(|value| value.to_str().ok());
+    pub(super) fn from_headers(headers: RequestHeaders<'_>) -> Self {
+        let lists = headers.texts(name::PREFER);
         let mut preferences = lists.flat_map(|list| list.split(','));
         let known = preferences.find_map(|preference| {
             let preference = preference.split(';').next()?.trim();
@@ -152,9 +156,14 @@ pub(super) fn request(
     resource: &ResourcePath,
     options: &QueryOptions,
 ) -> request::Builder {
+    request_to(method, endpoint.join(format_args!("{resource}{options}")))
+}
+
+/// Starts a request to a URL, with the headers that all operations have.
+pub(super) fn request_to(method: Method, uri: Uri) -> request::Builder {
     Request::builder()
         .method(method)
-        .uri(endpoint.join(&format!("{resource}{options}")))
+        .uri(uri)
         .header(header::ACCEPT, MetadataLevel::Minimal.accept())
         .header(name::DATA_SERVICE_VERSION, DATA_SERVICE_VERSION)
 }
@@ -168,7 +177,7 @@ pub(super) fn xml_request(
 ) -> request::Builder {
     Request::builder()
         .method(method)
-        .uri(endpoint.join(&format!("{path}{options}")))
+        .uri(endpoint.join(format_args!("{path}{options}")))
         .header(header::ACCEPT, XML)
 }
 
@@ -269,9 +278,7 @@ impl Answer {
 
 /// Reads a header that must be there.
 pub(super) fn require_etag(response: &Response<Bytes>) -> Result<ETag, MalformedResponse> {
-    etag(response).ok_or(MalformedResponse {
-        what: "the ETag header",
-    })
+    etag(response).ok_or(MalformedResponse::without_etag())
 }
 
 pub(super) fn etag(response: &Response<Bytes>) -> Option<ETag> {
@@ -289,6 +296,14 @@ pub(super) fn text(response: &Response<Bytes>, name: &http::HeaderName) -> Optio
 #[error("the response lacks {what}")]
 pub struct MalformedResponse {
     pub(super) what: &'static str,
+}
+
+impl MalformedResponse {
+    pub(super) const fn without_etag() -> Self {
+        Self {
+            what: "the ETag header",
+        }
+    }
 }
 
 /// As many headers as most responses have.
@@ -332,7 +347,7 @@ mod tests {
         ] {
             let pairs: Vec<_> = values.iter().map(|value| ("prefer", *value)).collect();
             assert_eq!(
-                Prefer::from_headers(&headers(&pairs)),
+                Prefer::from_headers(RequestHeaders::Alone(&headers(&pairs))),
                 expected,
                 "{values:?}"
             );
@@ -354,7 +369,9 @@ mod tests {
             ),
             (&[("dataserviceversion", "latest")], None),
         ] {
-            assert_eq!(data_service_version(&headers(pairs)), expected, "{pairs:?}");
+            let headers = headers(pairs);
+            let version = data_service_version(RequestHeaders::Alone(&headers));
+            assert_eq!(version, expected, "{pairs:?}");
         }
     }
 }

@@ -6,6 +6,7 @@
 
 pub mod batch;
 mod body;
+mod change;
 mod checksum;
 pub mod create_table;
 pub mod delete_entity;
@@ -13,6 +14,7 @@ pub mod delete_table;
 pub mod get_entity;
 pub mod get_metadata;
 pub mod get_table;
+mod headers;
 pub mod insert_entity;
 mod message;
 pub mod query_entities;
@@ -22,17 +24,18 @@ pub mod service_stats;
 pub mod table_acl;
 pub mod update_entity;
 
-use std::mem;
-
-use http::{HeaderMap, Method, header};
+use http::{Method, header};
 
 pub use crate::path::QueryOptions;
 pub use body::{EntityBody, EntityInput};
 pub use message::{MalformedResponse, Prefer, ReceivedRequest};
 
+use headers::RequestHeaders;
+use message::RequestParts;
+
 use crate::path::ResourcePath;
 use crate::path::wrong_number_of_keys;
-use crate::types::header::X_HTTP_METHOD;
+use crate::types::header::{X_HTTP_METHOD, text};
 use crate::types::{ErrorCode, IfMatch, ServiceError, TableName};
 
 /// A request of any operation, decoded.
@@ -83,23 +86,33 @@ impl Operation {
     ///
     /// `UnsupportedHttpVerb` for a verb that no resource has, `MethodNotAllowed` for one that this resource does not have,
     /// `Md5Mismatch` for a body that is not the one that was sent, and the errors of each operation's `decode`.
-    pub fn decode(mut request: ReceivedRequest) -> Result<Self, ServiceError> {
-        let method = tunnelled_method(&request.method, &request.headers)?;
+    pub fn decode(request: ReceivedRequest) -> Result<Self, ServiceError> {
+        let parts = RequestParts {
+            account: &request.account,
+            options: &request.options,
+            headers: RequestHeaders::Alone(&request.headers),
+            body: request.body,
+        };
+        Self::of(&request.method, request.resource, parts)
+    }
+
+    fn of(
+        method: &Method,
+        resource: ResourcePath,
+        request: RequestParts<'_>,
+    ) -> Result<Self, ServiceError> {
+        let method = tunnelled_method(method, request.headers)?;
         if !VERBS.contains(&method.as_str()) {
             return Err(ErrorCode::UnsupportedHttpVerb.into());
         }
-        checksum::check(&request.headers, &request.body)?;
+        checksum::check(request.headers, &request.body)?;
         let merge = method == Method::PATCH || method.as_str() == "MERGE";
-        if let Some(part) = Part::of(&request)? {
+        if let Some(part) = Part::of(&resource, request.options)? {
             return part.decode(&method, &request);
         }
-        if matches!(
-            request.resource,
-            ResourcePath::Tables | ResourcePath::Table(_)
-        ) {
-            refuse_conditions(&request.headers)?;
+        if matches!(resource, ResourcePath::Tables | ResourcePath::Table(_)) {
+            refuse_conditions(request.headers)?;
         }
-        let resource = mem::replace(&mut request.resource, ResourcePath::Service);
         Ok(match resource {
             ResourcePath::Tables if method == Method::GET => {
                 Self::QueryTables(query_tables::Request::decode(&request)?)
@@ -144,7 +157,7 @@ impl Operation {
                 Self::InsertEntity(insert_entity::Request::decode(table, &request)?)
             }
             ResourcePath::Misplaced(table, rest) => {
-                let error = refuse_misplaced(&method, &request.account, &table, &rest);
+                let error = refuse_misplaced(&method, request.account, &table, &rest);
                 Self::Misplaced(table, error)
             }
             ResourcePath::Service => return Err(ErrorCode::InvalidUri.into()),
@@ -161,9 +174,9 @@ enum Part {
 }
 
 impl Part {
-    fn of(request: &ReceivedRequest) -> Result<Option<Self>, ServiceError> {
-        let option = |name| request.options.get(name);
-        match (&request.resource, option("restype"), option("comp")) {
+    fn of(resource: &ResourcePath, options: &QueryOptions) -> Result<Option<Self>, ServiceError> {
+        let option = |name| options.get(name);
+        match (resource, option("restype"), option("comp")) {
             (_, None, None) => Ok(None),
             (ResourcePath::Service, Some("service"), Some("properties")) => {
                 Ok(Some(Self::Properties))
@@ -176,7 +189,11 @@ impl Part {
         }
     }
 
-    fn decode(self, method: &Method, request: &ReceivedRequest) -> Result<Operation, ServiceError> {
+    fn decode(
+        self,
+        method: &Method,
+        request: &RequestParts<'_>,
+    ) -> Result<Operation, ServiceError> {
         let is_read = method == Method::GET || method == Method::HEAD;
         let is_write = method == Method::PUT;
         Ok(match self {
@@ -198,20 +215,20 @@ impl Part {
 }
 
 /// The method that the request means: its own, or the one a POST carries in `X-HTTP-Method`.
-fn tunnelled_method(method: &Method, headers: &HeaderMap) -> Result<Method, ServiceError> {
-    let mut values = headers.get_all(X_HTTP_METHOD).iter();
+fn tunnelled_method(method: &Method, headers: RequestHeaders<'_>) -> Result<Method, ServiceError> {
+    let mut values = headers.all(X_HTTP_METHOD);
     let Some(value) = values.next() else {
         return Ok(method.clone());
     };
     // A list in one header is the same as several headers.
-    if values.next().is_some() || value.as_bytes().contains(&b',') {
+    if values.next().is_some() || value.contains(&b',') {
         return Err(ErrorCode::XMethodIncorrectCount.into());
     }
     if method != Method::POST {
         return Err(ErrorCode::XMethodNotUsingPost.into());
     }
-    match value.as_bytes() {
-        b"DELETE" | b"MERGE" | b"PATCH" | b"PUT" => Ok(Method::from_bytes(value.as_bytes())
+    match value {
+        b"DELETE" | b"MERGE" | b"PATCH" | b"PUT" => Ok(Method::from_bytes(value)
             .map_err(|_| ServiceError::from(ErrorCode::XMethodIncorrectValue))?),
         _ => Err(ErrorCode::XMethodIncorrectValue.into()),
     }
@@ -230,23 +247,23 @@ fn refuse_misplaced(method: &Method, account: &str, table: &TableName, rest: &st
 }
 
 /// Tables have no version, and so no condition on it.
-fn refuse_conditions(headers: &HeaderMap) -> Result<(), ServiceError> {
-    if headers.contains_key(header::IF_MATCH) || headers.contains_key(header::IF_NONE_MATCH) {
+fn refuse_conditions(headers: RequestHeaders<'_>) -> Result<(), ServiceError> {
+    if headers.contains(header::IF_MATCH) || headers.contains(header::IF_NONE_MATCH) {
         return Err(ErrorCode::InvalidInput.into());
     }
     Ok(())
 }
 
 /// The condition of a write. `If-None-Match` has no meaning on any of them.
-fn if_match(headers: &HeaderMap) -> Result<Option<IfMatch>, ServiceError> {
-    if headers.contains_key(header::IF_NONE_MATCH) {
+fn if_match(headers: RequestHeaders<'_>) -> Result<Option<IfMatch>, ServiceError> {
+    if headers.contains(header::IF_NONE_MATCH) {
         return Err(ErrorCode::InvalidInput.into());
     }
-    let mut values = headers.get_all(header::IF_MATCH).iter();
+    let mut values = headers.all(header::IF_MATCH);
     let Some(value) = values.next() else {
         return Ok(None);
     };
-    let text = value.to_str().unwrap_or_default();
+    let text = text(value).unwrap_or_default();
     if text == "*" && values.next().is_none() {
         return Ok(Some(IfMatch::Any));
     }

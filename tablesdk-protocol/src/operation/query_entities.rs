@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{Method, Request as HttpRequest, Response as HttpResponse, StatusCode};
 
 use super::QueryOptions;
-use super::message::{self, Answer, ReceivedRequest};
+use super::message::{self, Answer, RequestParts};
 use crate::filter::{Filter, ParseFilterErrorKind};
 use crate::path::continuation::EntityContinuation;
 use crate::path::{Endpoint, ResourcePath};
@@ -70,7 +70,7 @@ impl Request {
 
     pub(super) fn decode(
         table: TableName,
-        request: &ReceivedRequest,
+        request: &RequestParts<'_>,
     ) -> Result<Self, ServiceError> {
         let options = &request.options;
         options.refuse_unsupported()?;

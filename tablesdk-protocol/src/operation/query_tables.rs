@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{Method, Request as HttpRequest, Response as HttpResponse, StatusCode};
 
 use super::QueryOptions;
-use super::message::{self, Answer, ReceivedRequest};
+use super::message::{self, Answer, RequestParts};
 use super::query_entities::parse_filter;
 use crate::filter::Filter;
 use crate::path::{Endpoint, ResourcePath};
@@ -56,10 +56,10 @@ impl Request {
         (ResourcePath::Tables, options)
     }
 
-    pub(super) fn decode(request: &ReceivedRequest) -> Result<Self, ServiceError> {
+    pub(super) fn decode(request: &RequestParts<'_>) -> Result<Self, ServiceError> {
         request.options.refuse_unsupported()?;
         Ok(Self {
-            filter: parse_filter(&request.options)?,
+            filter: parse_filter(request.options)?,
             top: request.options.top()?,
             next_table_name: request.options.get("NextTableName").map(str::to_owned),
             level: request.metadata_level()?,

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::{Method, Request as HttpRequest, Response as HttpResponse, StatusCode};
 
 use super::QueryOptions;
-use super::message::{self, Answer, ReceivedRequest};
+use super::message::{self, Answer, RequestParts};
 use crate::path::Endpoint;
 use crate::types::{ServiceError, ServiceProperties};
 use crate::wire::xml::{self, XmlError, read_service_properties, write_service_properties};
@@ -63,7 +63,7 @@ impl SetRequest {
         message::with_xml(request, xml::request_body(document))
     }
 
-    pub(super) fn decode(request: &ReceivedRequest) -> Result<Self, ServiceError> {
+    pub(super) fn decode(request: &RequestParts<'_>) -> Result<Self, ServiceError> {
         let properties = read_service_properties(&request.body)?;
         Ok(Self { properties })
     }

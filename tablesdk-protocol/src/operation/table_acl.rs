@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::{Method, Request as HttpRequest, Response as HttpResponse, StatusCode};
 
 use super::QueryOptions;
-use super::message::{self, Answer, ReceivedRequest};
+use super::message::{self, Answer, RequestParts};
 use crate::auth::SignedIdentifier;
 use crate::path::Endpoint;
 use crate::types::{ServiceError, TableName};
@@ -76,7 +76,7 @@ impl SetRequest {
 
     pub(super) fn decode(
         table: TableName,
-        request: &ReceivedRequest,
+        request: &RequestParts<'_>,
     ) -> Result<Self, ServiceError> {
         // The Python client sends no body where there are no policies.
         let identifiers = if request.body.is_empty() {

@@ -6,11 +6,12 @@
 //! <https://learn.microsoft.com/rest/api/storageservices/insert-or-merge-entity>.
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request as HttpRequest, Response as HttpResponse, header};
+use http::{HeaderValue, Method, Request as HttpRequest, Response as HttpResponse};
 
-use super::message::{self, Answer, MalformedResponse, ReceivedRequest};
-use super::{EntityBody, QueryOptions, if_match};
-use crate::path::{Endpoint, ResourcePath};
+use super::change::EntityChange;
+use super::message::{self, Answer, MalformedResponse, Prefer, RequestParts};
+use super::{EntityBody, if_match};
+use crate::path::Endpoint;
 use crate::types::header::X_HTTP_METHOD;
 use crate::types::{ETag, EntityKey, IfMatch, ServiceError, TableName};
 
@@ -42,29 +43,34 @@ pub struct Request {
 impl Request {
     /// The HTTP request.
     pub fn encode(&self, endpoint: &Endpoint) -> HttpRequest<Bytes> {
-        let resource = ResourcePath::Entity(self.table.clone(), self.key.clone());
-        let method = match self.mode {
-            Mode::Merge => Method::PATCH,
-            Mode::Replace => Method::PUT,
-        };
-        let mut builder = message::request(method, endpoint, &resource, &QueryOptions::default());
-        if let Some(if_match) = &self.if_match {
-            builder = builder.header(header::IF_MATCH, if_match.as_str());
+        self.as_change().to_request(endpoint)
+    }
+
+    pub(super) const fn as_change(&self) -> EntityChange<'_> {
+        EntityChange {
+            method: match self.mode {
+                Mode::Merge => Method::PATCH,
+                Mode::Replace => Method::PUT,
+            },
+            table: &self.table,
+            key: Some(&self.key),
+            prefer: Prefer::Unspecified,
+            if_match: self.if_match.as_ref(),
+            body: Some(self.entity.as_bytes()),
         }
-        message::with_json(builder, self.entity.as_bytes().clone())
     }
 
     pub(super) fn decode(
         table: TableName,
         key: EntityKey,
         mode: Mode,
-        request: ReceivedRequest,
+        request: RequestParts<'_>,
     ) -> Result<Self, ServiceError> {
         // A merge without a body, as old clients send it, has no type either.
         if !request.body.is_empty() {
             request.require_json()?;
         }
-        let if_match = if_match(&request.headers)?;
+        let if_match = if_match(request.headers)?;
         Ok(Self {
             table,
             key,
@@ -73,6 +79,17 @@ impl Request {
             entity: EntityBody::from_bytes(request.body),
         })
     }
+}
+
+/// The method of a merge in a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "there are these two forms")]
+pub enum MergeMethod {
+    /// `PATCH`.
+    #[default]
+    Patch,
+    /// `POST` with `X-HTTP-Method: MERGE`, as [`merge_by_post`] makes it.
+    Post,
 }
 
 /// Turns a merge into the form that Cosmos DB knows: `POST` with `X-HTTP-Method: MERGE`. Leaves other requests as they are.

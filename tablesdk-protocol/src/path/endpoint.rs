@@ -2,10 +2,13 @@
 //!
 //! See <https://learn.microsoft.com/rest/api/storageservices/addressing-table-service-resources>.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::str::FromStr;
 
 use http::Uri;
+
+use super::resource_path::write_entity_path;
+use crate::types::{EntityKey, TableName};
 
 /// The URL under which an account's tables are addressed, such as `https://acct.table.core.windows.net` or
 /// `http://127.0.0.1:10002/devstoreaccount1`. Has no trailing slash.
@@ -109,11 +112,34 @@ impl Endpoint {
     ///
     /// Never for what [`ResourcePath`](crate::path::ResourcePath) and
     /// [`QueryOptions`](super::QueryOptions) print, up to the 65,534 bytes that a `Uri` can have.
-    pub(crate) fn join(&self, resource: &str) -> Uri {
-        let url = format!("{}/{resource}", self.url);
-        url.parse()
-            .expect("percent-encoded text below a valid endpoint is a URL")
+    pub(crate) fn join(&self, resource: fmt::Arguments<'_>) -> Uri {
+        let mut url = String::with_capacity(self.url.len() + RESOURCE_BYTES);
+        write!(url, "{}/{resource}", self.url).expect("writing to memory cannot fail");
+        as_uri(url)
     }
+
+    /// The URL of an entity, or that of the set of all entities of a table.
+    pub(crate) fn entity_uri(&self, table: &TableName, key: Option<&EntityKey>) -> Uri {
+        let mut url = String::with_capacity(self.url.len() + RESOURCE_BYTES);
+        self.write_entity_url(&mut url, table, key);
+        as_uri(url)
+    }
+
+    /// Appends the URL of an entity, or that of the set of all entities of a table.
+    pub(crate) fn write_entity_url(
+        &self,
+        out: &mut String,
+        table: &TableName,
+        key: Option<&EntityKey>,
+    ) {
+        out.push_str(&self.url);
+        out.push('/');
+        write_entity_path(out, table, key).expect("writing to memory cannot fail");
+    }
+}
+
+fn as_uri(url: String) -> Uri {
+    Uri::try_from(url).expect("percent-encoded text below a valid endpoint is a URL")
 }
 
 impl FromStr for Endpoint {
@@ -175,6 +201,9 @@ pub enum InvalidEndpointError {
     #[error("it is longer than {ENDPOINT_BYTES_MAX} bytes")]
     TooLong,
 }
+
+/// What most resources take of a URL, so that its memory is allocated once.
+const RESOURCE_BYTES: usize = 80;
 
 /// The longest endpoint, in bytes: URLs of resources below it must not exceed their limit.
 const ENDPOINT_BYTES_MAX: usize = 2048;

@@ -166,12 +166,8 @@ impl fmt::Display for ResourcePath {
             Self::Service => Ok(()),
             Self::Tables => f.write_str("Tables"),
             Self::Table(name) => write!(f, "Tables('{name}')"),
-            Self::EntitySet(table) => write!(f, "{table}()"),
-            Self::Entity(table, key) => {
-                let partition_key = KeyLiteral(key.partition_key().as_str());
-                let row_key = KeyLiteral(key.row_key().as_str());
-                write!(f, "{table}(PartitionKey={partition_key},RowKey={row_key})")
-            }
+            Self::EntitySet(table) => write_entity_path(f, table, None),
+            Self::Entity(table, key) => write_entity_path(f, table, Some(key)),
             Self::Batch => f.write_str("$batch"),
             Self::Metadata => f.write_str("$metadata"),
             Self::Misplaced(table, rest) => {
@@ -181,20 +177,45 @@ impl fmt::Display for ResourcePath {
     }
 }
 
+/// Prints the path of an entity, or that of the set of all entities of a table.
+pub(crate) fn write_entity_path(
+    out: &mut impl fmt::Write,
+    table: &TableName,
+    key: Option<&EntityKey>,
+) -> fmt::Result {
+    out.write_str(table.as_str())?;
+    let Some(key) = key else {
+        return out.write_str("()");
+    };
+    out.write_str("(PartitionKey=")?;
+    KeyLiteral(key.partition_key().as_str()).write(out)?;
+    out.write_str(",RowKey=")?;
+    KeyLiteral(key.row_key().as_str()).write(out)?;
+    out.write_str(")")
+}
+
 /// Prints a key as it stands in a URL: in quotes, its own quotes doubled and left as they are, the rest
 /// percent-encoded.
 pub(crate) struct KeyLiteral<'a>(pub(crate) &'a str);
 
-impl fmt::Display for KeyLiteral<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("'")?;
+impl KeyLiteral<'_> {
+    fn write(&self, out: &mut impl fmt::Write) -> fmt::Result {
+        out.write_str("'")?;
         for (index, part) in self.0.split('\'').enumerate() {
             if index > 0 {
-                f.write_str("''")?;
+                out.write_str("''")?;
             }
-            utf8_percent_encode(part, RESERVED).fmt(f)?;
+            for text in utf8_percent_encode(part, RESERVED) {
+                out.write_str(text)?;
+            }
         }
-        f.write_str("'")
+        out.write_str("'")
+    }
+}
+
+impl fmt::Display for KeyLiteral<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Names of headers: no other file spells one out.
 
+use std::str;
+
 use http::{HeaderName, header};
 
 /// The checksum of a body.
@@ -49,6 +51,14 @@ pub const X_HTTP_METHOD: HeaderName = HeaderName::from_static("x-http-method");
 pub fn spelling(name: &HeaderName) -> &str {
     let spelled = SPELLINGS.iter().find(|(known, _)| known == name);
     spelled.map_or(name.as_str(), |(_, spelling)| spelling)
+}
+
+/// The value of a header as a string: `None` unless it consists of visible ASCII characters and blanks, as that of most headers.
+pub fn text(value: &[u8]) -> Option<&str> {
+    let is_text = |byte: u8| matches!(byte, b' '..=b'~' | b'\t');
+    // Without an early end, so that many bytes are looked at together.
+    let all = value.iter().fold(true, |all, byte| all & is_text(*byte));
+    all.then(|| str::from_utf8(value).ok()).flatten()
 }
 
 static SPELLINGS: [(HeaderName, &str); 14] = [

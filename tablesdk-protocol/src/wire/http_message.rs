@@ -1,36 +1,62 @@
 //! An HTTP message as text, as a part of a batch contains it: its first line, its headers, its body.
 //!
-//! Lines are written with CR LF. They are read with CR LF or with a bare LF. [`multipart`](super::multipart) determines where a
-//! body ends; the operations interpret the message.
+//! Lines are written with CR LF. They are read with CR LF or with a bare LF. What is read is borrowed from the text, and a line is
+//! looked at once. [`multipart`](super::multipart) determines where a body ends; the operations interpret the message.
 
-use std::fmt;
 use std::io::Write as _;
+use std::{fmt, str};
 
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 
 use crate::types::header::spelling;
 
 /// A request as text. Its target may not be a URL: clients write keys in it unencoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RequestText {
+pub struct RequestText<'t> {
     /// The method.
     pub method: Method,
     /// What stands between method and version: a URL, or a path with a query.
-    pub target: String,
-    /// The headers.
-    pub headers: HeaderMap,
+    pub target: &'t str,
     /// The body, without line ends after it.
-    pub body: Bytes,
+    pub body: &'t [u8],
 }
 
-/// Reads a request.
+/// A response as text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResponseText<'t> {
+    /// The status.
+    pub status: StatusCode,
+    /// The body, without line ends after it.
+    pub body: &'t [u8],
+}
+
+/// A header as text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeaderLine<'t> {
+    /// The name, in any case.
+    name: &'t [u8],
+    /// The value, without the blanks around it.
+    pub value: &'t [u8],
+}
+
+impl HeaderLine<'_> {
+    /// Whether the header has that name.
+    pub fn is(&self, name: &HeaderName) -> bool {
+        self.name.eq_ignore_ascii_case(name.as_str().as_bytes())
+    }
+}
+
+/// Reads a request. `headers` then holds its headers, in their order, and nothing else.
 ///
 /// # Errors
 ///
 /// When the first line or a header is malformed.
-pub fn read_request(text: &Bytes) -> Result<RequestText, MalformedMessage> {
-    let (line, headers, body) = read(text)?;
+pub fn read_request<'t>(
+    text: &'t [u8],
+    headers: &mut Vec<HeaderLine<'t>>,
+) -> Result<RequestText<'t>, MalformedMessage> {
+    let (line, body) = read(text, headers)?;
     // The target is all between the first space and the last: some clients leave the spaces of keys as they are.
     let (method, rest) = line.split_once(' ').ok_or(MalformedMessage)?;
     let (target, version) = rest.rsplit_once(' ').ok_or(MalformedMessage)?;
@@ -39,29 +65,45 @@ pub fn read_request(text: &Bytes) -> Result<RequestText, MalformedMessage> {
     }
     Ok(RequestText {
         method: method.parse().map_err(|_| MalformedMessage)?,
-        target: target.trim().to_owned(),
-        headers,
+        target: target.trim(),
         body,
     })
 }
 
-/// Reads a response.
+/// Reads a response. `headers` then holds its headers, in their order, and nothing else.
 ///
 /// # Errors
 ///
 /// When the first line or a header is malformed.
-pub fn read_response(text: &Bytes) -> Result<Response<Bytes>, MalformedMessage> {
-    let (line, headers, body) = read(text)?;
+pub fn read_response<'t>(
+    text: &'t [u8],
+    headers: &mut Vec<HeaderLine<'t>>,
+) -> Result<ResponseText<'t>, MalformedMessage> {
+    let (line, body) = read(text, headers)?;
     let mut words = line.split(' ');
     let (version, status) = (words.next(), words.next());
     if !version.unwrap_or_default().starts_with("HTTP/") {
         return Err(MalformedMessage);
     }
     let status = StatusCode::from_bytes(status.unwrap_or_default().as_bytes());
-    let mut response = Response::new(body);
-    *response.status_mut() = status.map_err(|_| MalformedMessage)?;
-    *response.headers_mut() = headers;
-    Ok(response)
+    let status = status.map_err(|_| MalformedMessage)?;
+    Ok(ResponseText { status, body })
+}
+
+impl ResponseText<'_> {
+    /// The response with these headers, with bytes of its own.
+    pub fn to_response(self, headers: &[HeaderLine<'_>]) -> Response<Bytes> {
+        let mut response = Response::new(Bytes::copy_from_slice(self.body));
+        *response.status_mut() = self.status;
+        for header in headers {
+            let name = HeaderName::from_bytes(header.name);
+            // Those that were read are valid.
+            if let (Ok(name), Ok(value)) = (name, HeaderValue::from_bytes(header.value)) {
+                response.headers_mut().append(name, value);
+            }
+        }
+        response
+    }
 }
 
 /// Appends a request. Headers in `order` come first, in that order.
@@ -97,39 +139,61 @@ pub fn write_response(out: &mut Vec<u8>, response: &Response<Bytes>, order: &[He
 /// # Errors
 ///
 /// When a line is not a header, or there are more headers than any client sends.
-pub(super) fn read_headers(text: &Bytes) -> Result<(HeaderMap, Bytes), MalformedMessage> {
-    let mut headers = HeaderMap::new();
-    let mut rest = text.clone();
+pub(super) fn read_headers<'t>(
+    text: &'t [u8],
+    mut visit: impl FnMut(HeaderLine<'t>),
+) -> Result<&'t [u8], MalformedMessage> {
+    let mut rest = text;
     for _ in 0..=HEADERS_MAX {
         if rest.is_empty() {
-            return Ok((headers, rest));
+            return Ok(rest);
         }
-        let (line, length) = first_line(&rest);
+        let (line, after) = first_line(rest);
+        rest = after;
         if line.is_empty() {
-            rest.advance(length);
-            return Ok((headers, rest));
+            return Ok(rest);
         }
-        let mut fields = line.splitn(2, |byte| *byte == b':');
-        let name = HeaderName::from_bytes(fields.next().unwrap_or_default());
-        let value = fields.next().ok_or(MalformedMessage)?.trim_ascii();
-        // The values share the memory of the message.
-        let value = HeaderValue::from_maybe_shared(rest.slice_ref(value));
-        let (Ok(name), Ok(value)) = (name, value) else {
+        let colon = memchr::memchr(b':', line).ok_or(MalformedMessage)?;
+        let (name, value) = line.split_at_checked(colon).ok_or(MalformedMessage)?;
+        let value = value.get(1..).unwrap_or_default().trim_ascii();
+        if !is_name(name) || !is_value(value) {
             return Err(MalformedMessage);
-        };
-        headers.append(name, value);
-        rest.advance(length);
+        }
+        visit(HeaderLine { name, value });
     }
     Err(MalformedMessage)
 }
 
-/// The first line without its end, and its length with it.
-pub(super) fn first_line(text: &[u8]) -> (&[u8], usize) {
+/// Whether a header can have this name.
+fn is_name(name: &[u8]) -> bool {
+    // Without an early end, so that many bytes are looked at together.
+    let is_token = name.iter().fold(true, |is, byte| is & is_token(*byte));
+    is_token && (1..=HEADER_NAME_BYTES_MAX).contains(&name.len())
+}
+
+/// Whether a token can have this byte. See <https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2>.
+const fn is_token(byte: u8) -> bool {
+    let is_delimiter = matches!(
+        byte,
+        b'"' | b'(' | b')' | b',' | b'/' | b':'..=b'@' | b'['..=b']' | b'{' | b'}'
+    );
+    byte.is_ascii_graphic() && !is_delimiter
+}
+
+/// Whether a header can have this value.
+pub(crate) fn is_value(value: &[u8]) -> bool {
+    let is_allowed = |byte: u8| (byte >= b' ' && byte != 0x7F) || byte == b'\t';
+    // Without an early end, so that many bytes are looked at together.
+    value.iter().fold(true, |is, byte| is & is_allowed(*byte))
+}
+
+/// The first line without its end, and what follows it.
+pub(super) fn first_line(text: &[u8]) -> (&[u8], &[u8]) {
     let newline = memchr::memchr(b'\n', text);
-    let (line, _) = newline
+    let (line, rest) = newline
         .and_then(|newline| text.split_at_checked(newline + 1))
         .unwrap_or((text, &[]));
-    (without_line_end(line), line.len())
+    (without_line_end(line), rest)
 }
 
 /// The bytes without one line end after them.
@@ -140,16 +204,22 @@ pub(super) fn without_line_end(bytes: &[u8]) -> &[u8] {
     }
 }
 
-fn read(text: &Bytes) -> Result<(&str, HeaderMap, Bytes), MalformedMessage> {
-    let start = text.iter().position(|byte| !matches!(byte, b'\r' | b'\n'));
-    let start = start.unwrap_or(text.len());
-    let (line, length) = first_line(text.get(start..).unwrap_or_default());
-    let line = std::str::from_utf8(line).map_err(|_| MalformedMessage)?;
-    let (headers, mut body) = read_headers(&text.slice(start + length..))?;
+/// The first line, and the body.
+fn read<'t>(
+    text: &'t [u8],
+    headers: &mut Vec<HeaderLine<'t>>,
+) -> Result<(&'t str, &'t [u8]), MalformedMessage> {
+    headers.clear();
+    let is_line_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
+    let start = text.iter().position(|byte| !is_line_end(byte));
+    let text = start.and_then(|start| text.get(start..));
+    let (line, rest) = first_line(text.unwrap_or_default());
+    let line = str::from_utf8(line).map_err(|_| MalformedMessage)?;
+    let body = read_headers(rest, |header| headers.push(header))?;
     // Some clients send another line end after a body, or instead of one, which JSON permits.
-    let end = body.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n'));
-    body.truncate(end.map_or(0, |end| end + 1));
-    Ok((line.trim_end(), headers, body))
+    let end = body.iter().rposition(|byte| !is_line_end(byte));
+    let body = end.and_then(|end| body.get(..=end)).unwrap_or_default();
+    Ok((line.trim_end(), body))
 }
 
 fn write(
@@ -186,6 +256,9 @@ pub struct MalformedMessage;
 /// The most headers of one message. Clients send about ten.
 const HEADERS_MAX: usize = 100;
 
+/// The longest name of a header that HTTP stacks take.
+const HEADER_NAME_BYTES_MAX: usize = u16::MAX as usize;
+
 #[cfg(test)]
 mod tests {
     use http::header;
@@ -193,8 +266,10 @@ mod tests {
 
     use super::*;
 
-    fn request(text: &str) -> Result<RequestText, MalformedMessage> {
-        read_request(&Bytes::copy_from_slice(text.as_bytes()))
+    fn request(text: &str) -> Result<(RequestText<'_>, Vec<HeaderLine<'_>>), MalformedMessage> {
+        let mut headers = Vec::new();
+        let request = read_request(text.as_bytes(), &mut headers)?;
+        Ok((request, headers))
     }
 
     #[test]
@@ -204,13 +279,16 @@ mod tests {
             "PUT http://host/acct/people HTTP/1.1\nif-match:   *  \naccept: a/b\n\n{\"a\": 1}",
             "\r\n\nPUT http://host/acct/people HTTP/1.1  \r\nif-match: *\naccept: a/b\n\r\n{\"a\": 1}\n",
         ] {
-            let request = request(text).unwrap();
+            let (request, headers) = request(text).unwrap();
             assert_eq!(request.method, Method::PUT);
             assert_eq!(request.target, "http://host/acct/people");
-            assert_eq!(request.headers.len(), 2);
-            assert_eq!(request.headers["if-match"], "*");
-            assert_eq!(request.headers["accept"], "a/b");
-            assert_eq!(request.body, "{\"a\": 1}");
+            let [if_match, accept] = headers[..] else {
+                panic!("{headers:?}");
+            };
+            assert!(if_match.is(&header::IF_MATCH) && accept.is(&header::ACCEPT));
+            assert!(!if_match.is(&header::IF_NONE_MATCH));
+            assert_eq!((if_match.value, accept.value), (&b"*"[..], &b"a/b"[..]));
+            assert_eq!(request.body, b"{\"a\": 1}");
         }
     }
 
@@ -222,8 +300,8 @@ mod tests {
             "DELETE /people HTTP/1.1\n\n\n\n",
             "DELETE /people HTTP/1.1\r\nif-match: *",
         ] {
-            let request = request(text).unwrap();
-            assert_eq!((&*request.target, request.body.len()), ("/people", 0));
+            let (request, _) = request(text).unwrap();
+            assert_eq!((request.target, request.body.len()), ("/people", 0));
         }
     }
 
@@ -231,7 +309,7 @@ mod tests {
     fn a_target_may_hold_spaces() {
         let request = request("GET /people(PartitionKey='a b', RowKey='ü HTTP/1.1') HTTP/1.1");
         assert_eq!(
-            request.unwrap().target,
+            request.unwrap().0.target,
             "/people(PartitionKey='a b', RowKey='ü HTTP/1.1')"
         );
     }
@@ -253,8 +331,26 @@ mod tests {
             assert_eq!(request(text), Err(MalformedMessage), "{text:.60}");
         }
         for text in ["", "HTTP/1.1", "HTTP/1.1 99 x", "204 No Content"] {
-            assert!(read_response(&Bytes::from(text)).is_err(), "{text}");
+            let read = read_response(text.as_bytes(), &mut Vec::new());
+            assert!(read.is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_header_is_valid_where_it_is_one_of_http() {
+        for byte in 0..=u8::MAX {
+            let bytes = [b'a', byte, b'z'];
+            let name = HeaderName::from_bytes(&bytes).is_ok();
+            assert_eq!(is_name(&bytes), name, "{byte}");
+            let value = HeaderValue::from_bytes(&bytes).is_ok();
+            assert_eq!(is_value(&bytes), value, "{byte}");
+        }
+        for (length, expected) in [(0, false), (1, true), (65_535, true), (65_536, false)] {
+            let name = vec![b'a'; length];
+            assert_eq!(is_name(&name), expected, "{length}");
+            assert_eq!(HeaderName::from_bytes(&name).is_ok(), expected, "{length}");
+        }
+        assert!(is_value(b""));
     }
 
     #[test]
@@ -284,15 +380,21 @@ mod tests {
             request.headers_mut().insert(header::IF_MATCH, value.parse().unwrap());
             let mut text = Vec::new();
             write_request(&mut text, &request, &[]);
-            let read = read_request(&Bytes::from(text)).unwrap();
-            prop_assert_eq!((read.method, read.target), (request.method().clone(), path));
-            prop_assert_eq!((&read.headers, read.body), (request.headers(), Bytes::from(body)));
+            let mut headers = Vec::new();
+            let read = read_request(&text, &mut headers).unwrap();
+            prop_assert_eq!((&read.method, read.target), (request.method(), path.as_str()));
+            prop_assert_eq!(read.body, body.as_bytes());
+            let read = ResponseText { status: StatusCode::OK, body: read.body };
+            let read = read.to_response(&headers);
+            prop_assert_eq!(read.headers(), request.headers());
         }
 
         #[test]
         fn never_panics_on_any_bytes(bytes: Vec<u8>, line in "(HTTP/1.1 [0-9]{0,4}|GET) [ -~\r\n]{0,60}") {
-            for text in [Bytes::from(bytes), Bytes::from(line)] {
-                let _ = (read_request(&text), read_response(&text));
+            for text in [bytes, line.into_bytes()] {
+                let mut headers = Vec::new();
+                let _ = read_request(&text, &mut headers);
+                let _ = read_response(&text, &mut headers);
             }
         }
     }

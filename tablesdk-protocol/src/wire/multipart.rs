@@ -1,28 +1,57 @@
 //! The framing of a batch: parts between the lines of a boundary, in and out.
 //!
-//! Lines are written with CR LF, and read with that or with a bare LF, even mixed. A body is read once, line by line, and
-//! what is between two boundaries is not looked at: text that resembles a boundary, or anything else, is content. Knows no
+//! Lines are written with CR LF, and read with that or with a bare LF, even mixed. A body is searched once for its boundaries, and
+//! what is between two of them is not looked at: text that resembles a boundary, or anything else, is content. Knows no
 //! operations. See <https://www.rfc-editor.org/rfc/rfc2046#section-5.1>.
 
-use bytes::Bytes;
-use http::{HeaderMap, HeaderName, header};
+use http::{HeaderName, header};
+use memchr::memmem::Finder;
 
 use super::http_message::{first_line, read_headers, without_line_end};
-use crate::types::header::spelling;
+use crate::types::header::{CONTENT_TRANSFER_ENCODING, spelling, text};
 
-/// A part: its headers, and what follows them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
-    /// The headers.
-    pub headers: HeaderMap,
+/// A part: the headers that mean something, and what follows the headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part<'t> {
+    content_type: Option<&'t [u8]>,
+    transfer_encoding: Option<&'t [u8]>,
     /// The bytes up to the next boundary.
-    pub content: Bytes,
+    pub content: &'t [u8],
 }
 
-impl Part {
+impl<'t> Part<'t> {
+    fn read(bytes: &'t [u8]) -> Result<Self, MultipartError> {
+        let (mut content_type, mut transfer_encoding) = (None, None);
+        let content = read_headers(bytes, |header| {
+            // The first of several counts.
+            if header.is(&header::CONTENT_TYPE) {
+                content_type.get_or_insert(header.value);
+            } else if header.is(&CONTENT_TRANSFER_ENCODING) {
+                transfer_encoding.get_or_insert(header.value);
+            }
+        });
+        Ok(Self {
+            content_type,
+            transfer_encoding,
+            content: content.map_err(|_| MultipartError::Malformed)?,
+        })
+    }
+
     /// The value of `Content-Type`, if it is text.
-    pub fn content_type(&self) -> Option<&str> {
-        self.headers.get(header::CONTENT_TYPE)?.to_str().ok()
+    pub fn content_type(&self) -> Option<&'t str> {
+        self.content_type.and_then(text)
+    }
+
+    /// Whether its headers allow the part to be an HTTP message. It need not have any.
+    pub fn may_be_http(&self) -> bool {
+        let is = |value: Option<&[u8]>, expected: &str| {
+            value.is_none_or(|value| {
+                let value = text(value).unwrap_or_default();
+                let value = value.split(';').next().unwrap_or_default();
+                value.trim().eq_ignore_ascii_case(expected)
+            })
+        };
+        is(self.content_type, APPLICATION_HTTP) && is(self.transfer_encoding, BINARY)
     }
 }
 
@@ -67,37 +96,31 @@ pub fn boundary(content_type: &str) -> Result<String, MultipartError> {
 ///
 /// `TooManyParts` for more than `parts_max`, however the body ends; `Malformed` when the last boundary is missing or a part
 /// has malformed headers.
-pub fn parts(body: &Bytes, boundary: &str, parts_max: usize) -> Result<Vec<Part>, MultipartError> {
-    let mut rest: &[u8] = body;
+pub fn parts<'t>(
+    body: &'t [u8],
+    boundary: &str,
+    parts_max: usize,
+) -> Result<Vec<Part<'t>>, MultipartError> {
     let mut parts = Vec::new();
     // Where the part began that the next boundary ends.
     let mut start = None;
-    while !rest.is_empty() {
-        let line_start = body.len() - rest.len();
-        let (line, length) = first_line(rest);
-        rest = rest.get(length..).unwrap_or_default();
-        let Some(kind) = BoundaryLine::read(line, boundary) else {
-            continue;
-        };
+    for line in BoundaryLines::of(body, &["\n--", boundary].concat()) {
         if let Some(start) = start {
             if parts.len() == parts_max {
                 return Err(MultipartError::TooManyParts);
             }
-            let content = body.slice(start..line_start);
             // The line end before a boundary belongs to the boundary.
-            let (headers, content) =
-                read_headers(&content.slice(..without_line_end(&content).len()))
-                    .map_err(|_| MultipartError::Malformed)?;
-            parts.push(Part { headers, content });
+            let part = body.get(start..line.start).unwrap_or_default();
+            parts.push(Part::read(without_line_end(part))?);
         }
-        if kind == BoundaryLine::Last {
+        if line.is_last {
             return Ok(parts);
         }
-        start = Some(body.len() - rest.len());
+        start = Some(line.end);
     }
     // Some clients end the last boundary like the others. Nothing follows it, then.
-    match start {
-        Some(start) if body.slice(start..).trim_ascii().is_empty() => Ok(parts),
+    match start.and_then(|start| body.get(start..)) {
+        Some(rest) if rest.trim_ascii().is_empty() => Ok(parts),
         _ => Err(MultipartError::Malformed),
     }
 }
@@ -112,7 +135,7 @@ pub fn start_multipart(out: &mut Vec<u8>, boundary: &str, inner_boundary: &str) 
 pub fn start_http(out: &mut Vec<u8>, boundary: &str) {
     let headers = [
         (header::CONTENT_TYPE, APPLICATION_HTTP),
-        (crate::types::header::CONTENT_TRANSFER_ENCODING, "binary"),
+        (CONTENT_TRANSFER_ENCODING, BINARY),
     ];
     start(out, boundary, &headers);
 }
@@ -141,25 +164,68 @@ fn push(out: &mut Vec<u8>, parts: &[&str]) {
     }
 }
 
-/// A line that separates parts.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum BoundaryLine {
-    /// A part follows.
-    Next,
+/// A line that separates parts, and where it is in the body.
+struct BoundaryLine {
+    start: usize,
+    /// Behind its line end.
+    end: usize,
     /// No part follows.
-    Last,
+    is_last: bool,
 }
 
-impl BoundaryLine {
-    /// What the line is, if it is one; blanks may follow it.
-    fn read(line: &[u8], boundary: &str) -> Option<Self> {
-        let rest = line
-            .strip_prefix(b"--")?
-            .strip_prefix(boundary.as_bytes())?;
-        match rest.trim_ascii_end() {
-            b"" => Some(Self::Next),
-            b"--" => Some(Self::Last),
-            _ => None,
+/// The boundaries of a body, in order.
+struct BoundaryLines<'t> {
+    body: &'t [u8],
+    /// The end of a line, and the start of a boundary.
+    finder: Finder<'t>,
+    /// Where the search goes on: at the start of the body, or at the line end before a line.
+    position: usize,
+}
+
+impl<'t> BoundaryLines<'t> {
+    fn of(body: &'t [u8], boundary: &'t str) -> Self {
+        Self {
+            body,
+            finder: Finder::new(boundary),
+            position: 0,
+        }
+    }
+
+    /// The start of the next line that begins as a boundary does, and what follows that beginning.
+    fn next_start(&self) -> Option<(usize, &'t [u8])> {
+        let rest = self.body.get(self.position..)?;
+        let needle = self.finder.needle();
+        let at_start = needle.strip_prefix(b"\n").filter(|_| self.position == 0);
+        if let Some(after) = at_start.and_then(|start| rest.strip_prefix(start)) {
+            return Some((0, after));
+        }
+        let found = self.finder.find(rest)?;
+        let after = rest.get(found + needle.len()..)?;
+        Some((self.position + found + 1, after))
+    }
+}
+
+impl Iterator for BoundaryLines<'_> {
+    type Item = BoundaryLine;
+
+    fn next(&mut self) -> Option<BoundaryLine> {
+        loop {
+            let (start, after) = self.next_start()?;
+            let (line, rest) = first_line(after);
+            let end = self.body.len() - rest.len();
+            self.position = end.saturating_sub(1);
+            // Blanks may follow.
+            let is_last = match line.trim_ascii_end() {
+                b"" => false,
+                b"--" => true,
+                // Another line, which begins in the same way.
+                _ => continue,
+            };
+            return Some(BoundaryLine {
+                start,
+                end,
+                is_last,
+            });
         }
     }
 }
@@ -182,6 +248,9 @@ pub enum MultipartError {
 /// `Content-Type` of a part that holds one operation.
 pub const APPLICATION_HTTP: &str = "application/http";
 
+/// `Content-Transfer-Encoding` of such a part.
+const BINARY: &str = "binary";
+
 const MULTIPART_MIXED: &str = "multipart/mixed";
 
 /// The longest boundary. RFC 2046 has 70; clients use about 50.
@@ -194,9 +263,42 @@ mod tests {
     use super::*;
 
     fn contents(body: &str) -> Result<Vec<String>, MultipartError> {
-        let parts = parts(&Bytes::copy_from_slice(body.as_bytes()), "b_1", 3)?;
-        let text = |part: Part| String::from_utf8(part.content.to_vec()).unwrap();
+        let parts = parts(body.as_bytes(), "b_1", 3)?;
+        let text = |part: Part<'_>| String::from_utf8(part.content.to_vec()).unwrap();
         Ok(parts.into_iter().map(text).collect())
+    }
+
+    /// The same as `parts`, without a search.
+    fn parts_by_lines<'t>(
+        body: &'t [u8],
+        boundary: &str,
+        parts_max: usize,
+    ) -> Result<Vec<Part<'t>>, MultipartError> {
+        let (mut rest, mut parts, mut start) = (body, Vec::new(), None);
+        while !rest.is_empty() {
+            let line_start = body.len() - rest.len();
+            let line;
+            (line, rest) = first_line(rest);
+            let boundary = ["--", boundary].concat();
+            let end = line.strip_prefix(boundary.as_bytes());
+            let end @ (b"" | b"--") = end.unwrap_or(b"x").trim_ascii_end() else {
+                continue;
+            };
+            if let Some(start) = start {
+                if parts.len() == parts_max {
+                    return Err(MultipartError::TooManyParts);
+                }
+                parts.push(Part::read(without_line_end(&body[start..line_start]))?);
+            }
+            if end == b"--" {
+                return Ok(parts);
+            }
+            start = Some(body.len() - rest.len());
+        }
+        match start {
+            Some(start) if body[start..].trim_ascii().is_empty() => Ok(parts),
+            _ => Err(MultipartError::Malformed),
+        }
     }
 
     #[test]
@@ -260,8 +362,8 @@ mod tests {
         assert_eq!(contents("--b_1--"), Ok(vec![]));
         assert_eq!(contents("--b_1\n--b_1--"), Ok(vec![String::new()]));
         assert_eq!(contents("--b_1\n\n--b_1--"), Ok(vec![String::new()]));
-        let body = Bytes::from("--b_1\r\ncontent-TYPE:  a/b \r\n--b_1--");
-        let parts = parts(&body, "b_1", 1).unwrap();
+        let body = b"--b_1\r\ncontent-TYPE:  a/b \r\n--b_1--";
+        let parts = parts(body, "b_1", 1).unwrap();
         assert_eq!(parts[0].content_type(), Some("a/b"));
         assert!(parts[0].content.is_empty());
     }
@@ -306,10 +408,13 @@ mod tests {
             "--b_1 ",
             "a:b\r\n",
             "--b_1\na:b\n",
+            "\n--b_",
+            "\n--b_1x",
+            "\n--b_1--x\n",
         ] {
-            let body = Bytes::from(text.repeat(512 * 1024 / text.len()));
-            let _ = parts(&body, "b_1", 100);
-            let _ = parts(&body, "b_1", usize::MAX);
+            let body = text.repeat(512 * 1024 / text.len());
+            let _ = parts(body.as_bytes(), "b_1", 100);
+            let _ = parts(body.as_bytes(), "b_1", usize::MAX);
         }
     }
 
@@ -326,17 +431,23 @@ mod tests {
                 body.extend_from_slice(b"\r\n");
             }
             end(&mut body, "b_1");
-            let parts = parts(&body.into(), "b_1", 4).unwrap();
+            let parts = parts(&body, "b_1", 4).unwrap();
             prop_assert_eq!(parts.len(), contents.len());
             for (part, content) in parts.iter().zip(&contents) {
-                prop_assert_eq!(&part.content, content.as_bytes());
+                prop_assert_eq!(part.content, content.as_bytes());
+                prop_assert!(part.may_be_http());
                 prop_assert_eq!(part.content_type(), Some(APPLICATION_HTTP));
             }
         }
 
         #[test]
+        fn parts_are_those_that_a_search_line_by_line_finds(text in "(--b|--b--|--bc|-|\r\n|\n|\n|\r|a:1|[ x]){0,60}", parts_max in 0..5_usize) {
+            prop_assert_eq!(parts(text.as_bytes(), "b", parts_max), parts_by_lines(text.as_bytes(), "b", parts_max));
+        }
+
+        #[test]
         fn never_panics_on_any_bytes(bytes: Vec<u8>, text in "(--b|--b--|\r\n|\n|\r|[a: -]){0,40}", value in "[ -~]{0,40}") {
-            for body in [Bytes::from(bytes), Bytes::from(text)] {
+            for body in [bytes, text.into_bytes()] {
                 let _ = parts(&body, "b", 3);
             }
             let _ = boundary(&format!("multipart/mixed;{value}"));

@@ -3,10 +3,12 @@
 //! See <https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions>.
 
 use std::borrow::Borrow;
+use std::collections::HashSet;
 use std::fmt;
+use std::hash::{BuildHasher as _, RandomState};
 
 use tablesdk_protocol::limits::BATCH_CHANGES_MAX;
-use tablesdk_protocol::operation::batch::{Change, Request};
+use tablesdk_protocol::operation::batch::Change;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{ETag, EntityKey, IfMatch, PartitionKey};
 
@@ -22,7 +24,6 @@ use crate::entity::variants::ColumnOwner;
 use crate::entity::{EntityError, Stored, TableEntity, WritableEntity};
 use crate::error::{CurrentState, Error};
 use crate::pipeline::{OperationRun, Table};
-use crate::random::random_guid;
 
 /// Changes of entities in one partition that are carried out together or not at all. See
 /// [`TableClient::batch`](crate::TableClient::batch).
@@ -67,6 +68,9 @@ pub struct Batch<'e> {
     table: Table,
     partition: Result<PartitionKey, Error>,
     items: Vec<Item<'e>>,
+    /// The hashes of their row keys: most keys are seen to be new without a comparison with each.
+    row_keys: HashSet<u64>,
+    hasher: RandomState,
     /// The number of changes, with those after the first error.
     added: usize,
     /// The first error of a change.
@@ -91,6 +95,8 @@ impl<'e> Batch<'e> {
             partition: table.checked_name(OPERATION).and(partition),
             table,
             items: Vec::new(),
+            row_keys: HashSet::new(),
+            hasher: RandomState::new(),
             added: 0,
             refused_change: None,
             exactly_once: None,
@@ -323,12 +329,8 @@ impl<'e> Batch<'e> {
 
     /// The size of the request with the changes so far.
     pub(super) fn body_bytes(&self) -> usize {
-        let changes = self.items.iter().map(|item| item.change.change.clone());
-        let pipeline = &self.table.pipeline;
-        let adapt = |change: &mut _| pipeline.adapt(change);
-        let request = Request::Changes(changes.collect());
-        let request = request.encode_with(&pipeline.endpoint, random_guid(), adapt);
-        request.body().len()
+        let changes = self.items.iter().map(|item| &item.change.change);
+        self.table.pipeline.encode_batch(changes).body().len()
     }
 
     pub(super) fn add(
@@ -356,7 +358,9 @@ impl<'e> Batch<'e> {
             let change = EntityChange::new(operation, &self.table, kind, entity)?;
             let key = &change.key;
             check_partition(operation, partition, key)?;
-            if self.items.iter().any(|item| item.change.key == *key) {
+            // All keys have the same partition key.
+            let is_new = self.row_keys.insert(self.hasher.hash_one(key.row_key()));
+            if !is_new && self.items.iter().any(|item| item.change.key == *key) {
                 return Err(refused(operation, BatchProblem::Twice).with_key(key));
             }
             Ok(Item {

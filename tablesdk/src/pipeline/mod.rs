@@ -34,7 +34,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderValue, Request, header};
 use tablesdk_protocol::header as name;
-use tablesdk_protocol::operation::update_entity::merge_by_post;
+use tablesdk_protocol::operation::batch::{self, Change};
+use tablesdk_protocol::operation::update_entity::{MergeMethod, merge_by_post};
 use tablesdk_protocol::{Clock, Endpoint, Timestamp, Transport};
 use tokio::sync::Semaphore;
 
@@ -42,6 +43,7 @@ use self::budget::Budget;
 use self::request_auth::RequestAuth;
 use crate::credential::{Account, Credential, CredentialSlot};
 use crate::error::Error;
+use crate::random::random_guid;
 use crate::transport::Backend;
 
 /// Sends requests to one account.
@@ -121,11 +123,19 @@ impl Pipeline {
         self.credential.replace(credential, &account)
     }
 
-    /// Writes a request the way the backend knows it. A batch needs it for each request in it.
-    pub(crate) fn adapt(&self, request: &mut Request<Bytes>) {
-        match self.backend {
-            Backend::Cosmos => merge_by_post(request),
-            Backend::Storage => {}
+    /// The request that carries out changes together.
+    pub(crate) fn encode_batch<'c>(
+        &self,
+        changes: impl IntoIterator<Item = &'c Change, IntoIter: Clone>,
+    ) -> Request<Bytes> {
+        batch::encode_changes(changes, &self.endpoint, random_guid(), self.merge_method())
+    }
+
+    /// The method of a merge that the backend knows.
+    const fn merge_method(&self) -> MergeMethod {
+        match self.options.backend {
+            Backend::Cosmos => MergeMethod::Post,
+            Backend::Storage => MergeMethod::Patch,
         }
     }
 
@@ -136,7 +146,9 @@ impl Pipeline {
         client_request_id: &str,
         auth: &RequestAuth,
     ) -> Request<Bytes> {
-        self.adapt(&mut request);
+        if self.merge_method() == MergeMethod::Post {
+            merge_by_post(&mut request);
+        }
         let date = self.now().to_http_date();
         let headers = request.headers_mut();
         headers.insert(

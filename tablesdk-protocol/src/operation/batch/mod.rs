@@ -3,8 +3,12 @@
 //! Each operation in it is one of the ordinary requests, encoded and decoded by the ordinary code; here is only how they
 //! travel together. See <https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions>.
 
+mod received;
 mod request;
 mod response;
+mod response_writer;
 
-pub use request::{Change, Query, Received, Request};
+pub use received::Received;
+pub use request::{Change, Query, Request, encode_changes};
 pub use response::{Refusal, Response};
+pub use response_writer::{ChangeResponses, query_response, refusal_response};

@@ -6,9 +6,10 @@
 use bytes::Bytes;
 use http::{HeaderValue, Response as HttpResponse};
 use tablesdk_protocol::header::PREFERENCE_APPLIED;
-use tablesdk_protocol::operation::batch::{Change, Query, Received, Refusal, Response};
-use tablesdk_protocol::operation::delete_entity;
-use tablesdk_protocol::{EntityKey, ErrorCode, ServiceError, Value};
+use tablesdk_protocol::operation::batch::{
+    self, Change, ChangeResponses, Query, Received, Refusal,
+};
+use tablesdk_protocol::{ETag, EntityKey, ErrorCode, ServiceError, Value};
 
 use super::{Handled, OperationError};
 use super::{get_entity, insert_entity, query_entities, update_entity};
@@ -23,14 +24,14 @@ pub(super) async fn handle(
     principal: &Principal,
     request: Received,
 ) -> Handled {
-    let (response, surplus) = match request {
+    match request {
         Received::Query(query) => {
             // SERVICE: a client without the permission is refused the whole request, not one of its parts.
             if let Ok(query) = &query {
                 principal.authorize_read(query.table())?;
             }
             let response = carry_out_query(engine, context, principal, query).await;
-            (Response::Queried(response), 0)
+            Ok(batch::query_response(context.request_id, response))
         }
         Received::Changes {
             changes,
@@ -38,16 +39,16 @@ pub(super) async fn handle(
             surplus,
         } => {
             let carried_out = carry_out(engine, context, principal, &changes, refusal).await?;
-            let response = match carried_out {
-                Ok(responses) => Response::Changed(responses),
-                Err(refusal) => Response::Refused(refused_change(context, &changes, &refusal)),
-            };
-            (response, surplus)
+            let carried_out =
+                carried_out.map_err(|refusal| refused_change(context, &changes, &refusal));
+            let refused = || part_refusal(context, &ErrorCode::InvalidInput.into());
+            let more = std::iter::repeat_with(refused).take(surplus).collect();
+            Ok(match carried_out {
+                Ok(responses) => responses.into_response(more),
+                Err(refused) => batch::refusal_response(context.request_id, refused, more),
+            })
         }
-    };
-    let refused = || part_refusal(context, &ErrorCode::InvalidInput.into());
-    let more = std::iter::repeat_with(refused).take(surplus).collect();
-    Ok(response.encode(context.request_id, more))
+    }
 }
 
 async fn carry_out_query(
@@ -91,9 +92,10 @@ async fn carry_out(
     principal: &Principal,
     changes: &[Change],
     mut refusal: Option<Refusal>,
-) -> Result<Result<Vec<HttpResponse<Bytes>>, Refusal>, OperationError> {
+) -> Result<Result<ChangeResponses, Refusal>, OperationError> {
+    let mut responses = ChangeResponses::new(context.request_id, changes.len());
     let Some(table) = changes.first().map(Change::table) else {
-        return Ok(refusal.map_or_else(|| Ok(Vec::new()), Err));
+        return Ok(refusal.map_or(Ok(responses), Err));
     };
     // SERVICE: as for a query.
     for change in changes {
@@ -125,9 +127,11 @@ async fn carry_out(
     let failure = match refusal {
         None => match engine.commit(context.account(), &command).await {
             Ok(outcome) => {
-                let responses = ready.into_iter();
-                let responses = responses.map(|change| change.response(context, outcome));
-                return Ok(Ok(responses.collect()));
+                let etag = ETag::from_timestamp(outcome.timestamp);
+                for change in &ready {
+                    change.respond(&mut responses, context, outcome, &etag);
+                }
+                return Ok(Ok(responses));
             }
             Err(failure) => failure,
         },
@@ -197,13 +201,23 @@ impl<'a> Ready<'a> {
         engine::Change { key, action }
     }
 
-    fn response(self, context: &Context, outcome: Outcome) -> HttpResponse<Bytes> {
+    fn respond(
+        &self,
+        responses: &mut ChangeResponses,
+        context: &Context,
+        outcome: Outcome,
+        etag: &ETag,
+    ) {
         match self.change {
-            Change::Delete(_) => delete_entity::Response.encode(),
+            Change::Delete(_) => responses.deleted(),
+            Change::Update(_) => responses.updated(etag),
             Change::Insert(request) => {
-                insert_entity::response(context, request, self.key, &self.properties, outcome)
+                let echo =
+                    insert_entity::echo(context, request, &self.key, &self.properties, outcome);
+                let echo = echo.as_deref().map(|echo| (request.level, echo));
+                let entity = (&request.table, &self.key);
+                responses.inserted(context.endpoint(), entity, etag, request.prefer, echo);
             }
-            Change::Update(_) => update_entity::response(outcome),
         }
     }
 }

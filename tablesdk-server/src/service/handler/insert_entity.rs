@@ -4,7 +4,6 @@
 //! insert; the engine repeats some of them.
 
 use bytes::Bytes;
-use http::Response as HttpResponse;
 use tablesdk_protocol::operation::Prefer;
 use tablesdk_protocol::operation::insert_entity::{Request, Response};
 use tablesdk_protocol::wire::json::EntityHead;
@@ -30,7 +29,13 @@ pub(super) async fn handle(
     let command = Command::Change(&request.table, change);
     let outcome = engine.commit(context.account(), &command).await?;
 
-    Ok(response(context, &request, key, &properties, outcome))
+    let response = Response {
+        etag: ETag::from_timestamp(outcome.timestamp),
+        content: echo(context, &request, &key, &properties, outcome),
+    };
+    let resource = ResourcePath::Entity(request.table, key);
+    let location = format!("{}/{resource}", context.endpoint());
+    Ok(response.encode(request.prefer, request.level, location))
 }
 
 /// Reads the entity to insert.
@@ -45,15 +50,15 @@ pub(super) fn read(
     Ok((input.take_key()?, input.into_properties()?))
 }
 
-/// The response after the insert.
-pub(super) fn response(
+/// The entity as JSON, if the response contains it.
+pub(super) fn echo(
     context: &Context,
     request: &Request,
-    key: EntityKey,
+    key: &EntityKey,
     properties: &[(String, Value)],
     outcome: Outcome,
-) -> HttpResponse<Bytes> {
-    let echo = (request.prefer != Prefer::ReturnNoContent).then(|| {
+) -> Option<Bytes> {
+    (request.prefer != Prefer::ReturnNoContent).then(|| {
         let format = entity_format(context, request.level, &request.table, None);
         let head = EntityHead {
             partition_key: key.partition_key().as_str(),
@@ -61,12 +66,5 @@ pub(super) fn response(
             timestamp: outcome.timestamp,
         };
         format.single(head, borrowed(properties)).into()
-    });
-    let response = Response {
-        etag: ETag::from_timestamp(outcome.timestamp),
-        content: echo,
-    };
-    let resource = ResourcePath::Entity(request.table.clone(), key);
-    let location = format!("{}/{resource}", context.endpoint());
-    response.encode(request.prefer, request.level, location)
+    })
 }

@@ -3,13 +3,11 @@
 //! See <https://learn.microsoft.com/rest/api/storageservices/update-entity2>. The key is the one of the URL; which of the
 //! four it is shows only in mode and condition.
 
-use bytes::Bytes;
-use http::Response as HttpResponse;
 use tablesdk_protocol::operation::update_entity::{Request, Response};
 use tablesdk_protocol::{ETag, Value};
 
 use super::{Handled, OperationError};
-use crate::engine::{Action, Change, Command, Engine, Outcome};
+use crate::engine::{Action, Change, Command, Engine};
 use crate::request::context::Context;
 
 pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request) -> Handled {
@@ -25,7 +23,8 @@ pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request
     };
     let command = Command::Change(&request.table, change);
     let outcome = engine.commit(context.account(), &command).await?;
-    Ok(response(outcome))
+    let etag = ETag::from_timestamp(outcome.timestamp);
+    Ok(Response { etag }.encode())
 }
 
 /// Reads the properties to write.
@@ -38,10 +37,4 @@ pub(super) fn read(
     let input = request.entity.read()?;
     engine.require_table(context.account(), &request.table)?;
     Ok(input.into_properties()?)
-}
-
-/// The response after the update.
-pub(super) fn response(outcome: Outcome) -> HttpResponse<Bytes> {
-    let etag = ETag::from_timestamp(outcome.timestamp);
-    Response { etag }.encode()
 }

@@ -1,21 +1,22 @@
 //! Sends changes as one entity group transaction, and reads the response. This module knows neither the purpose of the changes nor
 //! how an ambiguous outcome is resolved.
 
+use std::sync::{Mutex, PoisonError};
+
 use bytes::Bytes;
 use http::{Request as HttpRequest, Response as HttpResponse, StatusCode};
 use tablesdk_protocol::ETag;
 use tablesdk_protocol::limits::REQUEST_BODY_BYTES_MAX;
-use tablesdk_protocol::operation::batch::{Change, Refusal, Request, Response};
+use tablesdk_protocol::operation::MalformedResponse;
+use tablesdk_protocol::operation::batch::{Change, Refusal, Response};
 
 use super::ambiguous_write::{check_status, malformed_success};
-use super::change::etag_of;
 use crate::error::Error;
 use crate::pipeline::{Effect, OperationRun, SendOptions};
-use crate::random::random_guid;
 
 /// The changes of a transaction, ready to be sent.
-pub(in crate::action) struct BatchRequest {
-    request: Request,
+pub(in crate::action) struct BatchRequest<'c> {
+    changes: Vec<&'c Change>,
     encoded: HttpRequest<Bytes>,
 }
 
@@ -27,53 +28,63 @@ pub(in crate::action) struct Done {
     pub(in crate::action) is_after_ambiguous: bool,
 }
 
-impl BatchRequest {
+impl<'c> BatchRequest<'c> {
     /// Refuses changes that are too large together.
-    pub(in crate::action) fn new<'c>(
+    pub(in crate::action) fn new(
         run: &OperationRun<'_>,
         changes: impl IntoIterator<Item = &'c Change>,
     ) -> Result<Self, Error> {
-        let request = Request::Changes(changes.into_iter().cloned().collect());
-        let pipeline = run.pipeline();
-        let adapt = |change: &mut _| pipeline.adapt(change);
-        let encoded = request.encode_with(&pipeline.endpoint, random_guid(), adapt);
+        let changes: Vec<_> = changes.into_iter().collect();
+        let encoded = run.pipeline().encode_batch(changes.iter().copied());
         let bytes = encoded.body().len();
         if bytes > REQUEST_BODY_BYTES_MAX {
             return Err(run.annotate(Error::input(TooLarge { bytes })));
         }
-        Ok(Self { request, encoded })
+        Ok(Self { changes, encoded })
     }
 
     /// Sends it. The error is [ambiguous](Error::is_ambiguous) when it may have been carried out all the same.
     pub(in crate::action) async fn send(&self, run: &mut OperationRun<'_>) -> Result<Done, Error> {
-        let inspect = |response: &HttpResponse<_>| match Response::decode(response, &self.request) {
-            Ok(Response::Refused(refusal)) => Some(Refusal::read(&refusal)),
-            _ => None,
+        // What was read of a response, so that it is read once.
+        let decoded = Mutex::new(None);
+        let inspect = |response: &HttpResponse<_>| {
+            let read = Response::decode_changes(response, self.changes.len());
+            let refusal = match &read {
+                Ok(Response::Refused(refusal)) => Some(Refusal::read(refusal)),
+                _ => None,
+            };
+            *decoded.lock().unwrap_or_else(PoisonError::into_inner) = Some(read);
+            refusal
         };
         let options = SendOptions {
             inspect: &inspect,
             ..SendOptions::default()
         };
         let sent = run.send_with(Effect::Write, &self.encoded, options).await?;
-        let etags = self.etags(&sent.response);
+        let decoded = decoded.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let etags = self.etags(&sent.response, decoded);
         Ok(Done {
             etags: etags.map_err(|error| run.annotate(error))?,
             is_after_ambiguous: sent.is_after_ambiguous,
         })
     }
 
-    fn etags(&self, response: &HttpResponse<Bytes>) -> Result<Vec<Option<ETag>>, Error> {
+    fn etags(
+        &self,
+        response: &HttpResponse<Bytes>,
+        decoded: Option<Result<Response, MalformedResponse>>,
+    ) -> Result<Vec<Option<ETag>>, Error> {
         check_status(response, &[StatusCode::ACCEPTED])?;
-        match (Response::decode(response, &self.request), &self.request) {
-            (Ok(Response::Changed(responses)), Request::Changes(changes)) => {
-                let etags = changes.iter().zip(responses);
-                let etags = etags.map(|(change, response)| etag_of(change, response));
+        match decoded {
+            Some(Ok(Response::Changed(etags))) => {
+                let etags = self.changes.iter().zip(etags);
+                let etags = etags.map(|(change, etag)| change.new_etag(etag));
                 etags.collect::<Result<_, _>>().map_err(malformed_success)
             }
-            (Ok(_), _) => Err(malformed_success(
+            Some(Err(error)) => Err(malformed_success(error)),
+            _ => Err(malformed_success(
                 "the response is not one to these changes",
             )),
-            (Err(error), _) => Err(malformed_success(error)),
         }
     }
 }

@@ -1,0 +1,114 @@
+//! A request that changes one entity, in the two forms in which a client sends it: alone, and as a part of a batch.
+
+use bytes::Bytes;
+use http::{HeaderName, Method, Request as HttpRequest, header};
+
+use super::message::{self, Prefer};
+use super::update_entity::MergeMethod;
+use super::{DATA_SERVICE_VERSION, JSON};
+use crate::path::Endpoint;
+use crate::types::header::{self as name, PREFER, X_HTTP_METHOD};
+use crate::types::{EntityKey, IfMatch, TableName};
+use crate::wire::http_message;
+use crate::wire::json::MetadataLevel;
+
+/// What a request consists of that changes an entity.
+#[derive(Clone, Debug)]
+pub(super) struct EntityChange<'c> {
+    pub(super) method: Method,
+    pub(super) table: &'c TableName,
+    /// The key in the URL; an insert has none.
+    pub(super) key: Option<&'c EntityKey>,
+    pub(super) prefer: Prefer,
+    pub(super) if_match: Option<&'c IfMatch>,
+    /// The entity as JSON; a delete has none.
+    pub(super) body: Option<&'c Bytes>,
+}
+
+impl EntityChange<'_> {
+    /// The request that is sent alone.
+    pub(super) fn to_request(&self, endpoint: &Endpoint) -> HttpRequest<Bytes> {
+        let uri = endpoint.entity_uri(self.table, self.key);
+        let mut builder = message::request_to(self.method.clone(), uri);
+        if let Some(prefer) = self.prefer.as_str() {
+            builder = builder.header(PREFER, prefer);
+        }
+        if let Some(if_match) = self.if_match {
+            builder = builder.header(header::IF_MATCH, if_match.as_str());
+        }
+        match self.body {
+            Some(body) => message::with_json(builder, body.clone()),
+            None => message::without_body(builder),
+        }
+    }
+
+    /// Appends the request as text. `url` is memory for its URL.
+    ///
+    /// # Panics
+    ///
+    /// When the condition holds a character that no header can.
+    pub(super) fn write(
+        &self,
+        out: &mut Vec<u8>,
+        url: &mut String,
+        endpoint: &Endpoint,
+        merge: MergeMethod,
+    ) {
+        let is_merge_by_post = self.method == Method::PATCH && merge == MergeMethod::Post;
+        let method = if is_merge_by_post {
+            Method::POST.as_str()
+        } else {
+            self.method.as_str()
+        };
+        url.clear();
+        endpoint.write_entity_url(url, self.table, self.key);
+        push(out, &[method, " ", url, " HTTP/1.1\r\n"]);
+        // In the order in which clients of the service write them.
+        push_header(out, &header::ACCEPT, MetadataLevel::Minimal.accept());
+        if self.body.is_some() {
+            push_header(out, &header::CONTENT_TYPE, JSON);
+        }
+        push_header(out, &name::DATA_SERVICE_VERSION, DATA_SERVICE_VERSION);
+        if let Some(prefer) = self.prefer.as_str() {
+            push_header(out, &PREFER, prefer);
+        }
+        if let Some(if_match) = self.if_match {
+            let value = if_match.as_str();
+            assert!(
+                http_message::is_value(value.as_bytes()),
+                "an ETag that no header can hold"
+            );
+            push_header(out, &header::IF_MATCH, value);
+        }
+        if is_merge_by_post {
+            push_header(out, &X_HTTP_METHOD, "MERGE");
+        }
+        out.extend_from_slice(b"\r\n");
+        if let Some(body) = self.body {
+            out.extend_from_slice(body);
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+
+    /// About as many bytes as the text takes, without its URL up to the table.
+    pub(super) fn text_bytes(&self) -> usize {
+        let key = self.key.map_or(0, |key| {
+            key.partition_key().as_str().len() + key.row_key().as_str().len()
+        });
+        let if_match = self.if_match.map_or(0, |if_match| if_match.as_str().len());
+        self.body.map_or(0, Bytes::len) + key + if_match + HEAD_BYTES
+    }
+}
+
+fn push_header(out: &mut Vec<u8>, header: &HeaderName, value: &str) {
+    push(out, &[name::spelling(header), ": ", value, "\r\n"]);
+}
+
+fn push(out: &mut Vec<u8>, parts: &[&str]) {
+    for part in parts {
+        out.extend_from_slice(part.as_bytes());
+    }
+}
+
+/// About as many bytes as the fixed part of a head takes.
+const HEAD_BYTES: usize = 240;
