@@ -45,12 +45,12 @@ mod tests {
     use std::sync::Arc;
 
     use tablesdk_protocol::operation::update_entity::Mode;
-    use tablesdk_protocol::{EntityKey, IfMatch, Value};
+    use tablesdk_protocol::{EntityKey, IfMatch, ValueRef};
 
     use super::*;
     use crate::engine::decide::decide;
     use crate::engine::view::StoredEntity;
-    use crate::engine::{Action, Command, key_codec};
+    use crate::engine::{Action, Command, Properties, key_codec};
     use crate::storage::{MemoryStorage, Storage};
 
     /// What happens to the entity with that partition key and row key.
@@ -102,7 +102,7 @@ mod tests {
             let id = table.unwrap();
             let (start, end) = (key_codec::entities_start(id), key_codec::entities_end(id));
             let read = |row: StoredEntity<'_>| {
-                let entity = row.read().unwrap();
+                let entity = row.open().unwrap();
                 let head = entity.head();
                 (head.row_key.to_owned(), head.timestamp)
             };
@@ -111,7 +111,7 @@ mod tests {
         }
     }
 
-    const INSERT: Action<'_> = Action::Insert(&[]);
+    const INSERT: Action<'_> = Action::Insert(&Properties::NONE);
     const DELETE: Action<'_> = Action::Delete(&IfMatch::Any);
 
     fn rejected(index: usize, rejection: Rejection) -> Result<(), Failure> {
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn all_changes_get_one_timestamp() {
         let mut state = State::new();
-        let properties = [("a".to_owned(), Value::from(1))];
+        let properties = Properties::from_iter([("a", ValueRef::Int32(1))]);
         let upsert = |mode| Action::Update {
             mode,
             if_match: None,

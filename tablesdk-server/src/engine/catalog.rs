@@ -120,7 +120,9 @@ mod tests {
     use tablesdk_protocol::{Clock, EntityKey, ServiceProperties};
 
     use super::*;
-    use crate::engine::{Action, Change, Command, Engine, Failure, Outcome, Paging, View};
+    use crate::engine::{
+        Action, Change, Command, Engine, Failure, Outcome, Paging, Properties, View,
+    };
     use crate::storage::{MemoryStorage, Storage};
     use crate::time::monotonic_clock::tests::ManualClock;
 
@@ -191,7 +193,7 @@ mod tests {
                 let found = engine.cors_rules("acct").unwrap();
                 assert_eq!(*found, *properties.cors.unwrap());
                 let key = &EntityKey::new("p", "r").unwrap();
-                let action = Action::Insert(&[]);
+                let action = Action::Insert(&Properties::NONE);
                 // A write to the table of the round before would be rejected: that one has the entity.
                 run(&engine, &Command::Change(&table, Change { key, action })).unwrap();
                 run(&engine, &Command::DeleteTable(&table, Duration::ZERO)).unwrap();

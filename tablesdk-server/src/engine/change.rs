@@ -2,16 +2,16 @@
 //!
 //! This module knows only the ids of tables. See <https://learn.microsoft.com/rest/api/storageservices/update-entity2>.
 
-use tablesdk_protocol::limits::ENTITY_BYTES_MAX;
+use tablesdk_protocol::limits::{ENTITY_BYTES_MAX, KEY_UNITS_MAX};
 use tablesdk_protocol::operation::update_entity::Mode;
-use tablesdk_protocol::{EntityKey, IfMatch, Timestamp, ValueRef};
+use tablesdk_protocol::{EntityKey, IfMatch, Timestamp};
 
-use super::entity_codec::Record;
+use super::entity_codec::Properties;
 use super::key_codec::{self, TableId};
 use super::merge::merged;
 use super::size::entity_bytes;
 use super::view::{Entity, StoredEntity, View};
-use super::{Action, Change, Failure, Rejection, borrowed};
+use super::{Action, Change, Failure, Rejection};
 use crate::storage::WriteBatch;
 
 /// Adds the writes of a change.
@@ -24,7 +24,7 @@ pub(super) fn decide_change(
 ) -> Result<(), Failure> {
     let key = change.key;
     let row = view.entity(table, key)?;
-    let stored = row.as_ref().map(StoredEntity::read).transpose()?;
+    let stored = row.as_ref().map(StoredEntity::open).transpose()?;
     let record = match change.action {
         Action::Delete(if_match) => {
             require_match(stored.as_ref(), if_match)?;
@@ -35,7 +35,7 @@ pub(super) fn decide_change(
             if stored.is_some() {
                 return Err(Rejection::EntityAlreadyExists.into());
             }
-            record(key, now, borrowed(properties))?
+            record(key, now, properties)?
         }
         Action::Update {
             mode,
@@ -47,10 +47,9 @@ pub(super) fn decide_change(
             }
             match (mode, stored) {
                 (Mode::Merge, Some(stored)) => {
-                    let properties = merged(stored.record(), properties)?;
-                    record(key, now, properties.into_iter())?
+                    record(key, now, &merged(stored.record(), properties)?)?
                 }
-                (Mode::Replace, _) | (Mode::Merge, None) => record(key, now, borrowed(properties))?,
+                (Mode::Replace, _) | (Mode::Merge, None) => record(key, now, properties)?,
             }
         }
     };
@@ -70,13 +69,67 @@ fn require_match(stored: Option<&Entity<'_>>, if_match: &IfMatch) -> Result<(), 
 }
 
 /// The record of an entity that is written now.
-fn record<'v>(
-    key: &EntityKey,
-    now: Timestamp,
-    properties: impl Iterator<Item = (&'v str, ValueRef<'v>)> + Clone,
-) -> Result<Vec<u8>, Rejection> {
-    if entity_bytes(key, properties.clone()) > ENTITY_BYTES_MAX {
-        return Err(Rejection::EntityTooLarge);
+fn record(key: &EntityKey, now: Timestamp, properties: &Properties) -> Result<Vec<u8>, Failure> {
+    let entity = properties.at(now);
+    // Counted only where it may be too large, which is seldom.
+    let bytes_max = KEYS_BYTES_MAX + BYTES_PER_JSON_BYTE_MAX * entity.json().len();
+    if bytes_max > ENTITY_BYTES_MAX && entity_bytes(key, entity.values())? > ENTITY_BYTES_MAX {
+        return Err(Rejection::EntityTooLarge.into());
     }
-    Ok(Record::encode(now, properties))
+    Ok(properties.record(now))
+}
+
+/// The most that the service counts for an entity without properties.
+const KEYS_BYTES_MAX: usize = 4 + 2 * 2 * KEY_UNITS_MAX;
+
+/// The most that the service counts for a property, per byte of its JSON.
+const BYTES_PER_JSON_BYTE_MAX: usize = 3;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tablesdk_protocol::{Guid, Value, ValueRef};
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_service_counts_few_bytes_for_one_of_the_json(
+            name in "[a-zé啊]{1,3}",
+            text in "[a\"é啊😀\u{1}]{0,4}",
+            number: i32,
+            bytes in prop::collection::vec(any::<u8>(), 0..4),
+        ) {
+            let key = EntityKey::new("", "").unwrap();
+            let counted = |properties: &Properties| {
+                let entity = properties.at(Timestamp::UNIX_EPOCH);
+                entity_bytes(&key, entity.values()).unwrap()
+            };
+            let none = counted(&Properties::NONE);
+            for value in [
+                Value::Binary(bytes),
+                Value::Boolean(true),
+                Value::DateTime(Timestamp::UNIX_EPOCH),
+                Value::Double(0.0),
+                Value::Double(f64::from(number)),
+                Value::Guid(Guid::default()),
+                Value::Int32(number),
+                Value::Int32(0),
+                Value::Int64(0),
+                Value::String(text),
+            ] {
+                let properties: Properties = [(&*name, value.as_ref())].into_iter().collect();
+                let json = properties.at(Timestamp::UNIX_EPOCH).json().len();
+                prop_assert!(counted(&properties) - none <= BYTES_PER_JSON_BYTE_MAX * json, "{value:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_largest_keys_cost_no_more_than_assumed() {
+        let key = "é".repeat(KEY_UNITS_MAX);
+        let key = EntityKey::new(key.clone(), key).unwrap();
+        let none = std::iter::empty::<Result<(&str, ValueRef<'_>), ()>>();
+        assert_eq!(entity_bytes(&key, none), Ok(KEYS_BYTES_MAX));
+    }
 }

@@ -87,7 +87,7 @@ mod tests {
     use tablesdk_protocol::{Clock, EntityKey, TableName};
 
     use super::*;
-    use crate::engine::{Action, Change, Command, Engine, Failure, Paging};
+    use crate::engine::{Action, Change, Command, Engine, Failure, Paging, Properties};
     use crate::storage::tests::StorageDouble;
     use crate::storage::{Commit, MemoryStorage, Records, Slice, Snapshot, Storage, Write};
     use crate::time::monotonic_clock::tests::ManualClock;
@@ -139,7 +139,7 @@ mod tests {
         run(engine, &Command::CreateTable(table)).unwrap();
         for number in 0..count {
             let key = &EntityKey::new("p", format!("{number:05}")).unwrap();
-            let action = Action::Insert(&[]);
+            let action = Action::Insert(&Properties::NONE);
             run(engine, &Command::Change(table, Change { key, action })).unwrap();
         }
     }

@@ -150,11 +150,11 @@ mod tests {
 
     use tablesdk_protocol::limits::ENTITY_BYTES_MAX;
     use tablesdk_protocol::operation::update_entity::Mode;
-    use tablesdk_protocol::{ETag, EntityKey, IfMatch, Value};
+    use tablesdk_protocol::{ETag, EntityKey, IfMatch, Value, ValueRef};
 
     use super::*;
     use crate::engine::key_codec::TableId;
-    use crate::engine::{Action, Change};
+    use crate::engine::{Action, Change, Properties};
     use crate::storage::{MemoryStorage, Storage};
 
     /// What is stored, and a time that moves with each command.
@@ -190,14 +190,17 @@ mod tests {
             self.run(&Command::Change(&name("PEOPLE"), Change { key, action }))
         }
 
-        fn stored(&self) -> Option<(Timestamp, Vec<(String, Value)>)> {
+        fn stored(&self) -> Option<(Timestamp, Properties)> {
             let view = self.view();
             let table = view.table("acct", &name("people")).unwrap()?;
             let row = view.entity(table.id, &key()).unwrap()?;
-            let entity = row.read().unwrap();
-            let properties = entity.properties().unwrap();
-            let properties = properties.map(|(name, value)| (name.to_owned(), value.into_value()));
-            Some((entity.head().timestamp, properties.collect()))
+            let entity = row.open().unwrap();
+            let mut properties = Properties::default();
+            for value in entity.record().values() {
+                let (name, value) = value.unwrap();
+                properties.push(name, &value);
+            }
+            Some((entity.head().timestamp, properties))
         }
     }
 
@@ -209,17 +212,17 @@ mod tests {
         EntityKey::new("p", "r").unwrap()
     }
 
-    fn properties(names: &[&str]) -> Vec<(String, Value)> {
+    fn properties(names: &[&str]) -> Properties {
         let properties = names.iter();
         properties
-            .map(|name| ((*name).to_owned(), Value::from(*name)))
+            .map(|name| (*name, ValueRef::String((*name).into())))
             .collect()
     }
 
     fn update<'a>(
         mode: Mode,
         if_match: Option<&'a IfMatch>,
-        properties: &'a [(String, Value)],
+        properties: &'a Properties,
     ) -> Action<'a> {
         Action::Update {
             mode,
@@ -273,7 +276,8 @@ mod tests {
         let mut state = State::new();
         let old = properties(&["a"]);
         let inserted = state.change(Action::Insert(&old)).unwrap();
-        let merge = update(Mode::Merge, Some(&IfMatch::Any), &[]);
+        let none = Properties::NONE;
+        let merge = update(Mode::Merge, Some(&IfMatch::Any), &none);
         let merged = state.change(merge).unwrap();
         assert!(merged > inserted);
         assert_eq!(state.stored(), Some((merged, old)));
@@ -296,7 +300,7 @@ mod tests {
             let result = state.change(Action::Delete(if_match));
             assert_eq!(result, rejected(Rejection::ResourceNotFound));
         }
-        let inserted = state.change(Action::Insert(&[])).unwrap();
+        let inserted = state.change(Action::Insert(&Properties::NONE)).unwrap();
         let result = state.change(Action::Delete(&foreign));
         assert_eq!(result, rejected(Rejection::UpdateConditionNotSatisfied));
         let current = IfMatch::ETag(ETag::from_timestamp(inserted));
@@ -307,11 +311,14 @@ mod tests {
     #[test]
     fn the_size_of_the_result_is_limited() {
         // 4 + 4 for the keys; each property 8 + 4 for its name, and 4 + 65,536 for its text.
-        let large = |names: std::ops::Range<u8>| -> Vec<(String, Value)> {
+        let large = |names: std::ops::Range<u8>| {
             let text = Value::from("x".repeat(32 * 1024));
-            names
-                .map(|number| (format!("p{}", char::from(b'a' + number)), text.clone()))
-                .collect()
+            let mut properties = Properties::default();
+            for number in names {
+                let name = format!("p{}", char::from(b'a' + number));
+                properties.push(&name, &text.as_ref());
+            }
+            properties
         };
         let mut state = State::new();
         state.change(Action::Insert(&large(0..15))).unwrap();
@@ -329,13 +336,15 @@ mod tests {
     fn an_entity_has_at_most_a_mebibyte() {
         let mut state = State::new();
         // 8 for the keys, and 8 + 2 + 4 for a property without its bytes.
-        let sized = |bytes: usize| -> Vec<(String, Value)> {
+        let sized = |bytes: usize| {
             let full = (0..15_u8).map(|number| (b'a' + number, 65_536));
             let rest = bytes - 8 - 15 * (14 + 65_536) - 14;
-            let lengths = full.chain([(b'z', rest)]);
-            lengths
-                .map(|(name, length)| (char::from(name).to_string(), vec![0; length].into()))
-                .collect()
+            let mut properties = Properties::default();
+            for (name, length) in full.chain([(b'z', rest)]) {
+                let bytes = ValueRef::Binary(vec![0; length].into());
+                properties.push(&char::from(name).to_string(), &bytes);
+            }
+            properties
         };
         for (bytes, fits) in [(ENTITY_BYTES_MAX, true), (ENTITY_BYTES_MAX + 1, false)] {
             let result = state.change(update(Mode::Replace, None, &sized(bytes)));
@@ -413,7 +422,7 @@ mod tests {
         let metrics = name("$MetricsHourPrimaryTransactionsTable");
         let table = state.view().table("acct", &metrics).unwrap().unwrap();
         assert_eq!(table.id, TableId::NONE);
-        let (key, action) = (key(), Action::Insert(&[]));
+        let (key, action) = (key(), Action::Insert(&Properties::NONE));
         let change = Change { key: &key, action };
         for command in [
             Command::Change(&metrics, change),
@@ -448,12 +457,12 @@ mod tests {
         let mut state = State::new();
         let result = state.run(&Command::CreateTable(&name("People")));
         assert_eq!(result, rejected(Rejection::TableAlreadyExists));
-        state.change(Action::Insert(&[])).unwrap();
+        state.change(Action::Insert(&Properties::NONE)).unwrap();
 
         state
             .run(&Command::DeleteTable(&name("PEOPLE"), Duration::ZERO))
             .unwrap();
-        let result = state.change(Action::Insert(&[]));
+        let result = state.change(Action::Insert(&Properties::NONE));
         assert_eq!(result, rejected(Rejection::TableNotFound));
         let result = state.run(&Command::DeleteTable(&name("people"), Duration::ZERO));
         assert_eq!(result, rejected(Rejection::ResourceNotFound));

@@ -1,13 +1,12 @@
-//! An entity's timestamp and properties as packed bytes; see `storage/FORMAT.md`.
+//! An entity's timestamp and properties as a record; see `storage/FORMAT.md`.
 //!
-//! Records are read in place: properties are returned one by one, borrowed from the record, without a collection. In addition to
-//! the values, a record stores their serialized form, which responses copy; the protocol crate defines that form. This module knows
-//! no keys. For arbitrary bytes, reading terminates and does not panic.
+//! A record contains the properties once, in the form of responses, which copy them, and before them an index: the length of each. So
+//! one property is found by its position without reading those before it. Records are read in place, without a collection. The
+//! protocol crate defines the form of a property, and reads its value. This module knows no keys. For arbitrary bytes, reading
+//! terminates and does not panic.
 
-use std::borrow::Cow;
-
-use tablesdk_protocol::wire::json::write_stored_properties;
-use tablesdk_protocol::{ETag, Guid, Timestamp, ValueRef};
+use tablesdk_protocol::wire::json::{StoredProperty, write_stored_property};
+use tablesdk_protocol::{ETag, Timestamp, ValueRef};
 
 use crate::storage::StorageError;
 
@@ -15,65 +14,34 @@ use crate::storage::StorageError;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Record<'a> {
     timestamp: Timestamp,
-    properties: &'a [u8],
+    index: &'a [u8],
     json: &'a [u8],
 }
 
 impl<'a> Record<'a> {
-    /// Writes a record.
-    pub(crate) fn encode<'v>(
-        timestamp: Timestamp,
-        properties: impl Iterator<Item = (&'v str, ValueRef<'v>)> + Clone,
-    ) -> Vec<u8> {
-        let mut packed = Vec::with_capacity(256);
-        for (name, value) in properties.clone() {
-            push_property(&mut packed, name, &value);
-        }
-        let length = u32::try_from(packed.len()).expect("an entity has at most 1 MiB");
-        let mut out = Vec::with_capacity(HEAD_BYTES + 4 * packed.len());
-        out.push(VERSION);
-        out.extend_from_slice(&timestamp.unix_ticks().to_be_bytes());
-        out.extend_from_slice(&length.to_be_bytes());
-        out.extend_from_slice(&packed);
-        write_stored_properties(&mut out, properties);
-        out
-    }
-
     /// Reads a record, and checks all of it.
     #[cfg(test)]
     pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, StorageError> {
         let record = Self::open(bytes)?;
-        record.check()?;
+        record.values().try_for_each(|value| value.map(drop))?;
         Ok(record)
     }
 
     /// Reads the timestamp and finds the rest, which is checked when it is read.
     pub(crate) fn open(bytes: &'a [u8]) -> Result<Self, StorageError> {
         let record = (|| {
-            let mut reader = Reader { rest: bytes };
-            if reader.array()? != [VERSION] {
-                return None;
-            }
-            let timestamp = Timestamp::from_unix_ticks(i64::from_be_bytes(reader.array()?)).ok()?;
-            let length = u32::from_be_bytes(reader.array()?);
-            Some(Self {
+            let (version, rest) = bytes.split_first()?;
+            let (ticks, mut rest) = rest.split_first_chunk()?;
+            let timestamp = Timestamp::from_unix_ticks(i64::from_be_bytes(*ticks)).ok()?;
+            let index_bytes = read_number(&mut rest)?;
+            let (index, json) = rest.split_at_checked(index_bytes)?;
+            (*version == VERSION).then_some(Self {
                 timestamp,
-                properties: reader.take(usize::try_from(length).ok()?)?,
-                json: reader.rest,
+                index,
+                json,
             })
         })();
         record.ok_or(DAMAGED)
-    }
-
-    /// Checks the properties.
-    pub(crate) fn check(&self) -> Result<(), StorageError> {
-        let mut reader = Reader {
-            rest: self.properties,
-        };
-        while !reader.rest.is_empty() {
-            reader.property().ok_or(DAMAGED)?;
-        }
-        Ok(())
     }
 
     /// When the entity was last written.
@@ -86,199 +54,208 @@ impl<'a> Record<'a> {
         ETag::from_timestamp(self.timestamp)
     }
 
-    /// The properties, in order, of a record that was checked.
-    pub(crate) const fn properties(&self) -> Properties<'a> {
-        Properties {
-            reader: Reader {
-                rest: self.properties,
-            },
-        }
-    }
-
-    /// The properties in the form of responses.
+    /// All properties in the form of responses.
     pub(crate) const fn json(&self) -> &'a [u8] {
         self.json
     }
 
-    /// The stored properties, in order. Their values are read on demand.
-    pub(crate) fn stored_properties(
+    /// The JSON of each property, in order.
+    pub(crate) const fn pieces(&self) -> Pieces<'a> {
+        Pieces {
+            index: self.index,
+            json: self.json,
+        }
+    }
+
+    /// The properties, in order. Their values are read on demand.
+    pub(crate) fn properties(
         &self,
     ) -> impl Iterator<Item = Result<StoredProperty<'a>, StorageError>> + use<'a> {
-        let mut reader = Reader {
-            rest: self.properties,
-        };
-        std::iter::from_fn(move || {
-            if reader.rest.is_empty() {
-                return None;
-            }
-            let property = reader.stored_property();
-            if property.is_none() {
-                // The rest cannot be read either.
-                reader.rest = &[];
-            }
-            Some(property.ok_or(DAMAGED))
+        self.pieces()
+            .map(|piece| StoredProperty::read(piece?).ok_or(DAMAGED))
+    }
+
+    /// The names and values, in order.
+    pub(crate) fn values(
+        &self,
+    ) -> impl Iterator<Item = Result<(&'a str, ValueRef<'a>), StorageError>> + use<'a> {
+        self.properties().map(|property| {
+            let property = property?;
+            let name = std::str::from_utf8(property.name()).ok();
+            name.zip(property.value()).ok_or(DAMAGED)
         })
     }
 
     /// The value of one property.
     #[cfg(test)]
     pub(crate) fn property(&self, name: &str) -> Option<ValueRef<'a>> {
-        self.properties()
+        let mut values = self.values().map(Result::unwrap);
+        values
             .find(|(stored, _)| *stored == name)
             .map(|(_, value)| value)
     }
 }
 
-/// The properties of a record, borrowed.
+/// The JSON of the properties of a record, one by one. A damaged index ends them with an error.
 #[derive(Clone, Debug)]
-pub(crate) struct Properties<'a> {
-    reader: Reader<'a>,
+pub(crate) struct Pieces<'a> {
+    index: &'a [u8],
+    json: &'a [u8],
 }
 
-impl<'a> Iterator for Properties<'a> {
-    type Item = (&'a str, ValueRef<'a>);
+impl<'a> Iterator for Pieces<'a> {
+    type Item = Result<&'a [u8], StorageError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        // The whole record was checked, so `None` is its end.
-        self.reader.property()
-    }
-}
-
-/// A property whose value is not read yet.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct StoredProperty<'a> {
-    /// The name, which may not be valid UTF-8.
-    pub(crate) name: &'a [u8],
-    tag: u8,
-    value: &'a [u8],
-}
-
-impl<'a> StoredProperty<'a> {
-    /// Reads the value.
-    pub(crate) fn value(&self) -> Result<ValueRef<'a>, StorageError> {
-        self.read().ok_or(DAMAGED)
-    }
-
-    fn read(&self) -> Option<ValueRef<'a>> {
-        let bytes = self.value;
-        Some(match self.tag {
-            BINARY => ValueRef::Binary(Cow::Borrowed(bytes)),
-            BOOLEAN => match bytes {
-                [0] => ValueRef::Boolean(false),
-                [1] => ValueRef::Boolean(true),
-                _ => return None,
-            },
-            DATE_TIME => {
-                let ticks = i64::from_be_bytes(bytes.try_into().ok()?);
-                ValueRef::DateTime(Timestamp::from_unix_ticks(ticks).ok()?)
+        if self.index.is_empty() && self.json.is_empty() {
+            return None;
+        }
+        let length = read_number(&mut self.index);
+        match length.and_then(|length| self.json.split_at_checked(length)) {
+            Some((piece, rest)) => {
+                self.json = rest;
+                Some(Ok(piece))
             }
-            DOUBLE => ValueRef::Double(f64::from_be_bytes(bytes.try_into().ok()?)),
-            GUID => ValueRef::Guid(Guid::from_bytes(bytes.try_into().ok()?)),
-            INT32 => ValueRef::Int32(i32::from_be_bytes(bytes.try_into().ok()?)),
-            INT64 => ValueRef::Int64(i64::from_be_bytes(bytes.try_into().ok()?)),
-            STRING => ValueRef::String(Cow::Borrowed(std::str::from_utf8(bytes).ok()?)),
-            _ => return None,
-        })
+            None => {
+                (self.index, self.json) = (&[], &[]);
+                Some(Err(DAMAGED))
+            }
+        }
     }
 }
 
-fn push_property(out: &mut Vec<u8>, name: &str, value: &ValueRef<'_>) {
-    let tag = match value {
-        ValueRef::Binary(_) => BINARY,
-        ValueRef::Boolean(_) => BOOLEAN,
-        ValueRef::DateTime(_) => DATE_TIME,
-        ValueRef::Double(_) => DOUBLE,
-        ValueRef::Guid(_) => GUID,
-        ValueRef::Int32(_) => INT32,
-        ValueRef::Int64(_) => INT64,
-        ValueRef::String(_) => STRING,
+/// Properties in the form of a record, to be written with a timestamp that is not known yet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Properties {
+    count: usize,
+    index: Vec<u8>,
+    json: Vec<u8>,
+}
+
+impl Properties {
+    /// No properties.
+    pub(crate) const NONE: Self = Self {
+        count: 0,
+        index: Vec::new(),
+        json: Vec::new(),
     };
-    out.push(tag);
-    let length = u16::try_from(name.len()).expect("a name has at most 255 characters");
-    out.extend_from_slice(&length.to_be_bytes());
-    out.extend_from_slice(name.as_bytes());
-    match value {
-        ValueRef::Binary(bytes) => push_bytes(out, bytes),
-        ValueRef::Boolean(value) => out.push(u8::from(*value)),
-        ValueRef::DateTime(value) => out.extend_from_slice(&value.unix_ticks().to_be_bytes()),
-        ValueRef::Double(value) => out.extend_from_slice(&value.to_be_bytes()),
-        ValueRef::Guid(value) => out.extend_from_slice(&value.to_bytes()),
-        ValueRef::Int32(value) => out.extend_from_slice(&value.to_be_bytes()),
-        ValueRef::Int64(value) => out.extend_from_slice(&value.to_be_bytes()),
-        ValueRef::String(text) => push_bytes(out, text.as_bytes()),
+
+    /// No properties yet, with room for so many of them and bytes of their JSON.
+    pub(crate) fn with_capacity(count: usize, json_bytes: usize) -> Self {
+        Self {
+            count: 0,
+            index: Vec::with_capacity(count),
+            json: Vec::with_capacity(json_bytes),
+        }
+    }
+
+    /// Adds a property. The caller sees to it that names are valid and not given twice.
+    pub(crate) fn push(&mut self, name: &str, value: &ValueRef<'_>) {
+        let start = self.json.len();
+        write_stored_property(&mut self.json, name, value);
+        self.count += 1;
+        push_number(&mut self.index, self.json.len() - start);
+    }
+
+    /// Adds a property of a record as it is.
+    pub(crate) fn push_piece(&mut self, piece: &[u8]) {
+        self.json.extend_from_slice(piece);
+        self.count += 1;
+        push_number(&mut self.index, piece.len());
+    }
+
+    /// Adds other properties.
+    pub(crate) fn append(&mut self, other: &Self) {
+        self.count += other.count;
+        self.index.extend_from_slice(&other.index);
+        self.json.extend_from_slice(&other.json);
+    }
+
+    /// The number of properties.
+    pub(crate) const fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The record that they are at that time.
+    pub(crate) const fn at(&self, timestamp: Timestamp) -> Record<'_> {
+        Record {
+            timestamp,
+            index: self.index.as_slice(),
+            json: self.json.as_slice(),
+        }
+    }
+
+    /// Writes the record.
+    pub(crate) fn record(&self, timestamp: Timestamp) -> Vec<u8> {
+        let (index, json) = (&self.index, &self.json);
+        // Exactly: a record is kept as it is.
+        let length = 1 + 8 + number_bytes(index.len()) + index.len() + json.len();
+        let mut record = Vec::with_capacity(length);
+        record.push(VERSION);
+        record.extend_from_slice(&timestamp.unix_ticks().to_be_bytes());
+        push_number(&mut record, index.len());
+        record.extend_from_slice(index);
+        record.extend_from_slice(json);
+        record
     }
 }
 
-fn push_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
-    let length = u32::try_from(bytes.len()).expect("a value has at most 64 KiB");
-    out.extend_from_slice(&length.to_be_bytes());
-    out.extend_from_slice(bytes);
+#[cfg(test)]
+impl<'v> FromIterator<(&'v str, ValueRef<'v>)> for Properties {
+    fn from_iter<I: IntoIterator<Item = (&'v str, ValueRef<'v>)>>(properties: I) -> Self {
+        let mut all = Self::default();
+        for (name, value) in properties {
+            all.push(name, &value);
+        }
+        all
+    }
 }
 
-/// What of a record is still unread.
-#[derive(Clone, Debug)]
-pub(super) struct Reader<'a> {
-    pub(super) rest: &'a [u8],
+/// Adds a number as LEB128: seven bits in each byte, the low ones first, and the high bit in all but the last.
+fn push_number(out: &mut Vec<u8>, mut number: usize) {
+    loop {
+        let [low, ..] = number.to_le_bytes();
+        number >>= 7;
+        if number == 0 {
+            return out.push(low);
+        }
+        out.push(low | MORE);
+    }
 }
 
-impl<'a> Reader<'a> {
-    /// Reads a property; `None` at the end, or if it is malformed.
-    fn property(&mut self) -> Option<(&'a str, ValueRef<'a>)> {
-        let property = self.stored_property()?;
-        Some((std::str::from_utf8(property.name).ok()?, property.read()?))
-    }
+/// How many bytes a number takes.
+const fn number_bytes(number: usize) -> usize {
+    // Zero takes one, too.
+    let bits = usize::BITS - (number | 1).leading_zeros();
+    bits.div_ceil(7) as usize
+}
 
-    /// Finds the next property; `None` at the end, or if it is malformed.
-    fn stored_property(&mut self) -> Option<StoredProperty<'a>> {
-        let [tag] = self.array()?;
-        let length = u16::from_be_bytes(self.array()?);
-        let name = self.take(length.into())?;
-        let length = match tag {
-            BOOLEAN => 1,
-            INT32 => 4,
-            DATE_TIME | DOUBLE | INT64 => 8,
-            GUID => 16,
-            BINARY | STRING => usize::try_from(u32::from_be_bytes(self.array()?)).ok()?,
-            _ => return None,
-        };
-        let value = self.take(length)?;
-        Some(StoredProperty { name, tag, value })
+/// Reads a number, which takes at most four bytes.
+fn read_number(bytes: &mut &[u8]) -> Option<usize> {
+    let mut number = 0;
+    for shift in [0, 7, 14, 21] {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        number |= usize::from(byte & !MORE) << shift;
+        if byte & MORE == 0 {
+            return Some(number);
+        }
     }
-
-    pub(super) fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (array, rest) = self.rest.split_first_chunk()?;
-        self.rest = rest;
-        Some(*array)
-    }
-
-    pub(super) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.rest.split_at_checked(count)?;
-        self.rest = rest;
-        Some(taken)
-    }
+    None
 }
 
 const DAMAGED: StorageError = StorageError::corrupt("entity");
 
 /// The version of this layout.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
-/// The bytes before the properties.
-const HEAD_BYTES: usize = 1 + 8 + 4;
-
-const BINARY: u8 = 1;
-const BOOLEAN: u8 = 2;
-const DATE_TIME: u8 = 3;
-const DOUBLE: u8 = 4;
-const GUID: u8 = 5;
-const INT32: u8 = 6;
-const INT64: u8 = 7;
-const STRING: u8 = 8;
+/// Marks a byte of a number that is not its last.
+const MORE: u8 = 0x80;
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use tablesdk_protocol::Value;
+    use tablesdk_protocol::{Guid, Value};
 
     use super::*;
 
@@ -292,65 +269,68 @@ mod tests {
             any::<Vec<u8>>().prop_map(Value::Binary),
             any::<bool>().prop_map(Value::Boolean),
             timestamp().prop_map(Value::DateTime),
-            any::<f64>()
-                .prop_filter("NaN equals nothing", |value| !value.is_nan())
-                .prop_map(Value::Double),
+            any::<u64>().prop_map(|bits| Value::Double(f64::from_bits(bits))),
             any::<[u8; 16]>().prop_map(|bytes| Value::Guid(Guid::from_bytes(bytes))),
             any::<i32>().prop_map(Value::Int32),
             any::<i64>().prop_map(Value::Int64),
             any::<String>().prop_map(Value::String),
+            (0..40_000_usize).prop_map(|length| Value::String("é\"".repeat(length))),
         ]
     }
 
     fn encode(timestamp: Timestamp, properties: &[(String, Value)]) -> Vec<u8> {
         let properties = properties.iter();
-        Record::encode(
-            timestamp,
-            properties.map(|(name, value)| (name.as_str(), value.as_ref())),
-        )
+        let properties: Properties = properties
+            .map(|(name, value)| (name.as_str(), value.as_ref()))
+            .collect();
+        properties.record(timestamp)
     }
+
+    /// As `Debug`, which distinguishes -0.0 from 0.0, and in which NaN equals NaN.
+    fn shown<'v>(properties: impl Iterator<Item = (&'v str, ValueRef<'v>)>) -> String {
+        format!("{:?}", properties.collect::<Vec<_>>())
+    }
+
+    const NAME: &str = "[\\p{L}_][\\p{L}\\p{Nd}_]{0,20}";
 
     proptest! {
         #[test]
         fn records_read_back(
             at in timestamp(),
-            properties in prop::collection::vec(("\\PC{1,20}", value()), 0..12),
+            properties in prop::collection::vec((NAME, value()), 0..12),
         ) {
             let bytes = encode(at, &properties);
+            prop_assert_eq!(bytes.len(), bytes.capacity());
             let record = Record::parse(&bytes).unwrap();
             prop_assert_eq!(record.timestamp(), at);
-            let read: Vec<_> = record
-                .properties()
-                .map(|(name, value)| (name.to_owned(), value.into_value()))
-                .collect();
-            prop_assert_eq!(&read, &properties);
-            if let Some((name, value)) = properties.first() {
-                prop_assert_eq!(record.property(name), Some(value.as_ref()));
+            let expected = shown(properties.iter().map(|(name, value)| (name.as_str(), value.as_ref())));
+            prop_assert_eq!(shown(record.values().map(Result::unwrap)), expected);
+            let pieces: Vec<_> = record.pieces().map(Result::unwrap).collect();
+            prop_assert_eq!(pieces.len(), properties.len());
+            prop_assert_eq!(pieces.concat(), record.json());
+            let mut again = Properties::with_capacity(1, 1);
+            for piece in &pieces {
+                again.push_piece(piece);
             }
-            for (stored, (name, value)) in record.stored_properties().zip(&properties) {
-                let stored = stored.unwrap();
-                prop_assert_eq!(stored.name, name.as_bytes());
-                prop_assert_eq!(stored.value().unwrap(), value.as_ref());
-            }
-            prop_assert_eq!(record.stored_properties().count(), properties.len());
+            prop_assert_eq!(again.count(), properties.len());
+            prop_assert_eq!(again.record(at), bytes);
         }
 
         #[test]
-        fn any_bytes_are_read_or_refused(bytes: Vec<u8>) {
-            if let Ok(record) = Record::parse(&bytes) {
-                prop_assert!(record.properties().count() <= bytes.len());
+        fn any_bytes_are_read_or_refused(mut bytes: Vec<u8>, is_version: bool) {
+            if is_version && let Some(version) = bytes.first_mut() {
+                *version = VERSION;
             }
             if let Ok(record) = Record::open(&bytes) {
-                prop_assert!(record.stored_properties().count() <= bytes.len());
-                let mut values = record.stored_properties().map(|property| property?.value());
-                // The name is left unread here.
-                prop_assert!(values.all(|value| value.is_ok()) || record.check().is_err());
+                prop_assert!(record.pieces().count() <= bytes.len());
+                let is_read = record.values().all(|value| value.is_ok());
+                prop_assert_eq!(Record::parse(&bytes).is_ok(), is_read);
             }
         }
 
         #[test]
         fn damage_is_read_or_refused(
-            properties in prop::collection::vec(("\\PC{1,20}", value()), 1..6),
+            properties in prop::collection::vec((NAME, value()), 1..6),
             place: prop::sample::Index,
             byte: u8,
             end: prop::sample::Index,
@@ -360,26 +340,52 @@ mod tests {
             bytes[place] = byte;
             bytes.truncate(end.index(bytes.len()) + 1);
             if let Ok(record) = Record::parse(&bytes) {
-                prop_assert!(record.properties().count() <= bytes.len());
+                prop_assert!(record.values().count() <= bytes.len());
             }
+        }
+
+        #[test]
+        fn numbers_read_back(number in 0_usize..1 << 28) {
+            let mut bytes = Vec::new();
+            push_number(&mut bytes, number);
+            prop_assert_eq!(bytes.len(), number_bytes(number));
+            prop_assert_eq!(read_number(&mut &*bytes), Some(number));
         }
     }
 
     #[test]
     fn the_layout_is_as_documented() {
-        let properties = [("age".to_owned(), Value::Int32(39))];
+        let text = "x".repeat(200);
+        let properties = [
+            ("age".to_owned(), Value::Int32(39)),
+            ("n".to_owned(), Value::Int64(5)),
+            ("text".to_owned(), Value::from(text.as_str())),
+        ];
         let bytes = encode(Timestamp::from_unix_ticks(258).unwrap(), &properties);
-        let packed = b"\x06\0\x03age\0\0\0\x27";
-        let head = b"\x02\0\0\0\0\0\0\x01\x02\0\0\0\x0A";
-        let json = br#","age":39"#;
-        assert_eq!(bytes, [&head[..], packed, json].concat());
-        assert_eq!(Record::parse(&bytes).unwrap().json(), json);
-        let mut future = bytes.clone();
-        future[0] = 3;
-        let mut short = bytes.clone();
-        short[12] -= 1;
-        for damaged in [&bytes[..22], &bytes[..5], &[], &future, &short] {
-            assert!(Record::parse(damaged).is_err(), "{damaged:?}");
+        let head = b"\x03\0\0\0\0\0\0\x01\x02\x04";
+        let index = b"\x09\x23\xD2\x01";
+        let json = format!(r#","age":39,"n@odata.type":"Edm.Int64","n":"5","text":"{text}""#);
+        assert_eq!(bytes, [&head[..], index, json.as_bytes()].concat());
+        assert_eq!(Record::parse(&bytes).unwrap().json(), json.as_bytes());
+        let changed = |place: usize, by: i8| {
+            let mut bytes = bytes.clone();
+            bytes[place] = bytes[place].wrapping_add_signed(by);
+            bytes
+        };
+        // The version, the length of the index, and the length of a property.
+        for damaged in [
+            changed(0, 1),
+            changed(0, -1),
+            changed(9, 1),
+            changed(9, -1),
+            changed(10, 1),
+        ] {
+            assert!(Record::parse(&damaged).is_err(), "{damaged:?}");
         }
+        for length in 0..bytes.len() {
+            assert!(Record::parse(&bytes[..length]).is_err(), "{length}");
+        }
+        assert!(Record::parse(&[&*bytes, b" "].concat()).is_err());
+        assert_eq!(read_number(&mut &[0xFF; 5][..]), None);
     }
 }

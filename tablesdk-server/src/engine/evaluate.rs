@@ -7,22 +7,17 @@
 //! a value compares with a literal. See
 //! <https://learn.microsoft.com/rest/api/storageservices/querying-tables-and-entities>.
 
-use std::cmp::Ordering;
-use std::mem;
-
 use tablesdk_protocol::filter::{ComparisonOperator, Filter};
 use tablesdk_protocol::{Value, ValueRef};
+
+use super::slots::{Slots, Values};
 
 /// A filter made ready to be evaluated many times.
 #[derive(Debug)]
 pub(crate) struct CompiledFilter<'f> {
     steps: Vec<Step<'f>>,
-    /// The properties that are looked at, each once, short names first: most names of other properties then differ at a
-    /// glance. A slot is a place in this list.
-    names: Vec<&'f str>,
+    slots: Slots<'f>,
     cost: u64,
-    /// Empty between two evaluations; keeps its room.
-    slots: Vec<Option<ValueRef<'static>>>,
 }
 
 impl<'f> CompiledFilter<'f> {
@@ -36,74 +31,26 @@ impl<'f> CompiledFilter<'f> {
                 _ => {}
             });
         }
-        names.sort_unstable_by(|a, b| compare_names(a.as_bytes(), b.as_bytes()));
-        names.dedup();
-        let steps = steps(terms, &names);
+        let slots = Slots::new(names);
+        let steps = steps(terms, &slots);
         Self {
             cost: steps.iter().map(cost).fold(0, u64::saturating_add),
             steps,
-            names,
-            slots: Vec::new(),
+            slots,
         }
     }
 
-    /// The most that one evaluation costs, in the unit of [`ScanBudget`](super::ScanBudget).
+    /// The most that one evaluation costs, in the unit of [`ScanBudget`](super::ScanBudget), without the bytes that it copies.
     pub(crate) const fn cost(&self) -> u64 {
         self.cost
     }
 
-    /// Whether the filter holds for the values that `fill` sets.
+    /// Whether the filter holds for the values that `fill` sets, and the number of bytes that were copied for them.
     pub(crate) fn holds<'v, E>(
         &mut self,
         fill: impl FnOnce(&mut Values<'_, 'v>) -> Result<(), E>,
-    ) -> Result<bool, E> {
-        let mut slots = emptied(mem::take(&mut self.slots));
-        slots.resize(self.names.len(), None);
-        let mut values = Values {
-            names: &self.names,
-            missing: slots.len(),
-            slots,
-        };
-        let filled = fill(&mut values);
-        let holds = evaluate(&self.steps, &values.slots);
-        self.slots = emptied(values.slots);
-        filled.map(|()| holds)
-    }
-}
-
-/// The values that a filter reads. The caller sets them from an entity or a table.
-pub(crate) struct Values<'s, 'v> {
-    names: &'s [&'s str],
-    slots: Vec<Option<ValueRef<'v>>>,
-    missing: usize,
-}
-
-impl<'v> Values<'_, 'v> {
-    /// Sets the value of a property, if the filter looks at it.
-    pub(crate) fn set(&mut self, name: &str, value: ValueRef<'v>) {
-        if let Some(slot) = self.slot(name.as_bytes()) {
-            self.fill(slot, value);
-        }
-    }
-
-    /// The slot of a property, if the filter looks at it.
-    pub(crate) fn slot(&self, name: &[u8]) -> Option<usize> {
-        let order = |known: &&str| compare_names(known.as_bytes(), name);
-        self.names.binary_search_by(order).ok()
-    }
-
-    /// Sets the value of a slot.
-    pub(crate) fn fill(&mut self, slot: usize, value: ValueRef<'v>) {
-        if let Some(place) = self.slots.get_mut(slot)
-            && place.replace(value).is_none()
-        {
-            self.missing -= 1;
-        }
-    }
-
-    /// Whether every value is set that is looked at.
-    pub(crate) const fn is_complete(&self) -> bool {
-        self.missing == 0
+    ) -> Result<(bool, usize), E> {
+        self.slots.with(fill, |slots| evaluate(&self.steps, slots))
     }
 }
 
@@ -134,11 +81,8 @@ enum Test<'f> {
 }
 
 /// The steps of the terms of a filter. Neither this nor the evaluation uses recursion, so that a deeply nested filter needs no stack.
-fn steps<'f>(terms: &[&'f Filter], names: &[&str]) -> Vec<Step<'f>> {
-    let slot = |name: &str| {
-        let order = |known: &&str| compare_names(known.as_bytes(), name.as_bytes());
-        names.binary_search_by(order).unwrap_or(usize::MAX)
-    };
+fn steps<'f>(terms: &[&'f Filter], slots: &Slots<'_>) -> Vec<Step<'f>> {
+    let slot = |name: &str| slots.slot(name).unwrap_or(usize::MAX);
     let mut steps: Vec<Step<'f>> = Vec::new();
     let mut ends = Vec::with_capacity(terms.len());
     for term in terms {
@@ -234,10 +178,6 @@ fn cost(step: &Step<'_>) -> u64 {
     TERM_COST + literal + step.skip.map_or(0, |_| TERM_COST)
 }
 
-fn compare_names(a: &[u8], b: &[u8]) -> Ordering {
-    a.len().cmp(&b.len()).then_with(|| a.cmp(b))
-}
-
 /// Comparing with a string or bytes takes at most time linear in the length of the literal.
 fn literal_cost(literal: &Value) -> u64 {
     let bytes = match literal {
@@ -246,12 +186,6 @@ fn literal_cost(literal: &Value) -> u64 {
         _ => 0,
     };
     u64::try_from(bytes).unwrap_or(u64::MAX)
-}
-
-/// The same room for values of another lifetime. The standard library collects a vector that it takes apart in place.
-fn emptied<'b>(mut slots: Vec<Option<ValueRef<'_>>>) -> Vec<Option<ValueRef<'b>>> {
-    slots.clear();
-    slots.into_iter().map(|_| None).collect()
 }
 
 /// What a term costs, roughly.
@@ -280,7 +214,7 @@ mod tests {
                 }
                 Ok::<_, Infallible>(())
             });
-            holds.unwrap()
+            holds.unwrap().0
         };
         let first = holds(&properties);
         // Nothing of one entity is left when the next one comes.
@@ -368,7 +302,7 @@ mod tests {
             });
             let mut filter = CompiledFilter::new(&terms.each_ref());
             let holds = filter.holds(|_| Ok::<_, Infallible>(()));
-            assert_eq!(holds, Ok(bits == 7), "{terms:?}");
+            assert_eq!(holds, Ok((bits == 7, 0)), "{terms:?}");
         }
     }
 

@@ -22,6 +22,7 @@ mod rejection;
 mod scan_budget;
 mod settings;
 mod size;
+mod slots;
 mod table_scan;
 mod view;
 
@@ -33,7 +34,6 @@ use std::time::Duration;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{
     Clock, CorsRule, EntityKey, IfMatch, ServiceProperties, SignedIdentifier, TableName, Timestamp,
-    Value, ValueRef,
 };
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 #[cfg(feature = "durable")]
@@ -46,6 +46,7 @@ use crate::time::monotonic_clock::MonotonicClock;
 
 use catalog::Catalog;
 pub(crate) use clean_up::Cursor as CleanUpCursor;
+pub(crate) use entity_codec::Properties;
 use key_codec::TableId;
 pub(crate) use paging::Paging;
 pub(crate) use query::{KeyBounds, LastKey, Position, Query, Scan, SliceEnd};
@@ -301,7 +302,7 @@ pub(crate) enum Action<'a> {
     /// Deletes it.
     Delete(&'a IfMatch),
     /// Inserts it; it must not exist.
-    Insert(&'a [(String, Value)]),
+    Insert(&'a Properties),
     /// Replaces it or merges into it. Without a condition, a missing entity is inserted.
     Update {
         /// Whether other properties remain.
@@ -309,7 +310,7 @@ pub(crate) enum Action<'a> {
         /// The ETag that it must have.
         if_match: Option<&'a IfMatch>,
         /// The properties of the request.
-        properties: &'a [(String, Value)],
+        properties: &'a Properties,
     },
 }
 
@@ -320,22 +321,13 @@ pub(crate) struct Outcome {
     pub(crate) timestamp: Timestamp,
 }
 
-/// Properties, borrowed one by one.
-pub(crate) fn borrowed(
-    properties: &[(String, Value)],
-) -> impl Iterator<Item = (&str, ValueRef<'_>)> + Clone {
-    properties
-        .iter()
-        .map(|(name, value)| (name.as_str(), value.as_ref()))
-}
-
 /// How many reads wait for the disk at a time on a separate thread. Further ones wait on their own thread.
 #[cfg(feature = "durable")]
 const DISK_PERMITS_MAX: usize = 32;
 
 #[cfg(test)]
 mod tests {
-    use tablesdk_protocol::ETag;
+    use tablesdk_protocol::{ETag, ValueRef};
 
     use super::*;
     use crate::storage::MemoryStorage;
@@ -347,14 +339,14 @@ mod tests {
             let view = engine.read();
             let id = view.require_table("acct", table).unwrap();
             let row = view.entity(id, key).unwrap().unwrap();
-            let entity = row.read().unwrap();
+            let entity = row.open().unwrap();
             let Some(ValueRef::Int32(count)) = entity.property("count") else {
                 panic!("the counter is lost");
             };
             (entity.etag(), count)
         };
         std::thread::yield_now();
-        let properties = [("count".to_owned(), Value::from(count + 1))];
+        let properties = Properties::from_iter([("count", ValueRef::Int32(count + 1))]);
         let if_match = IfMatch::ETag(etag);
         let action = Action::Update {
             mode: Mode::Replace,
@@ -383,7 +375,7 @@ mod tests {
         let engine = Engine::new(storage, clock, Paging::default()).unwrap();
         let table: TableName = "people".parse().unwrap();
         let key = EntityKey::new("p", "r").unwrap();
-        let zero = [("count".to_owned(), Value::from(0))];
+        let zero = Properties::from_iter([("count", ValueRef::Int32(0))]);
         runtime().block_on(async {
             let create = Command::CreateTable(&table);
             engine.commit("acct", &create).await.unwrap();
@@ -406,7 +398,7 @@ mod tests {
         let view = engine.read();
         let id = view.require_table("acct", &table).unwrap();
         let row = view.entity(id, &key).unwrap().unwrap();
-        let entity = row.read().unwrap();
+        let entity = row.open().unwrap();
         assert_eq!(entity.property("count"), Some(ValueRef::Int32(800)));
         // The clock stood still: each of the 802 commands moved the time by one step.
         let expected = "2024-03-15T10:20:30.00008Z".parse().unwrap();

@@ -194,10 +194,12 @@ fn walk(
         }
         passed = 0;
         if let Some(filter) = &mut filter {
-            // A filter may look at every string, but copies none.
+            // A filter may look at every string.
             budget.spend_bytes(stored.record_bytes() / 8);
             budget.spend(filter.cost());
-            if !filter.holds(|values| stored.fill(values))? {
+            let (holds, copied) = filter.holds(|values| stored.fill(values))?;
+            budget.spend_bytes(copied);
+            if !holds {
                 continue;
             }
         }
@@ -241,7 +243,7 @@ mod tests {
     use tablesdk_protocol::{EntityKey, Timestamp, ValueRef};
 
     use super::*;
-    use crate::engine::entity_codec::Record;
+    use crate::engine::entity_codec::Properties;
     use crate::storage::{MemoryStorage, Records, Slice, Snapshot, Storage, WriteBatch};
 
     /// Counts the records that are read.
@@ -266,7 +268,7 @@ mod tests {
     fn view(keys: &[(&str, &str)]) -> (View, Arc<AtomicUsize>) {
         let storage = MemoryStorage::default();
         let mut batch = WriteBatch::default();
-        let record = Record::encode(Timestamp::UNIX_EPOCH, std::iter::empty());
+        let record = Properties::NONE.record(Timestamp::UNIX_EPOCH);
         for (table, (partition_key, row_key)) in [6, 7, 8]
             .iter()
             .flat_map(|id| keys.iter().map(move |key| (TableId(*id), key)))
@@ -610,7 +612,7 @@ mod tests {
                         values.set("RowKey", ValueRef::String((*r).into()));
                         Ok::<_, Infallible>(())
                     });
-                    holds.unwrap()
+                    holds.unwrap().0
                 })
                 .map(|(p, r)| (p.to_owned(), r.to_owned()))
                 .collect();

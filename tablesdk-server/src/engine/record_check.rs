@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use super::entity_codec::Record;
+use super::entity_codec::{Properties, Record};
 use super::key_codec::{self, TableId};
 use super::settings;
 use super::view::View;
@@ -99,13 +99,16 @@ fn check_table(key: &[u8], record: &[u8], next_id: u64) -> Result<(), StorageErr
     Err(StorageError::corrupt("table"))
 }
 
-/// The JSON for responses must agree with the values.
+/// The record must be the one that would be written for its values.
 fn check_entity(key: &[u8], record: &[u8]) -> Result<(), StorageError> {
     key_codec::read_entity_key(key)?;
-    let record_read = Record::open(record)?;
-    record_read.check()?;
-    let again = Record::encode(record_read.timestamp(), record_read.properties());
-    if again == record {
+    let stored = Record::open(record)?;
+    let mut again = Properties::with_capacity(0, stored.json().len());
+    for property in stored.values() {
+        let (name, value) = property?;
+        again.push(name, &value);
+    }
+    if again.record(stored.timestamp()) == record {
         return Ok(());
     }
     Err(StorageError::corrupt("entity"))

@@ -7,7 +7,6 @@ use tablesdk_protocol::{
     AccessPolicy, CorsRule, Logging, Metrics, ServiceProperties, SignedIdentifier, Timestamp,
 };
 
-use super::entity_codec::Reader;
 use crate::storage::StorageError;
 
 /// Writes the stored access policies of a table.
@@ -25,11 +24,11 @@ pub(super) fn acl_record(identifiers: &[SignedIdentifier]) -> Vec<u8> {
 
 /// Reads the stored access policies of a table.
 pub(super) fn read_acl(record: &[u8]) -> Result<Vec<SignedIdentifier>, StorageError> {
-    let mut input = Input(Reader { rest: record });
+    let mut input = Input { rest: record };
     let read = |input: &mut Input<'_>| {
         input.version()?;
         let mut identifiers = Vec::new();
-        while !input.0.rest.is_empty() {
+        while !input.rest.is_empty() {
             let id = input.text()?.to_owned();
             let policy = AccessPolicy {
                 start: input.option(Input::time)?,
@@ -69,7 +68,7 @@ pub(super) fn properties_record(properties: &ServiceProperties) -> Vec<u8> {
 
 /// Reads the properties of a service.
 pub(super) fn read_properties(record: &[u8]) -> Result<ServiceProperties, StorageError> {
-    let mut input = Input(Reader { rest: record });
+    let mut input = Input { rest: record };
     let metrics = |input: &mut Input<'_>| {
         let mut metrics = Metrics::default();
         metrics.include_apis = input.option(Input::flag)?;
@@ -88,13 +87,13 @@ pub(super) fn read_properties(record: &[u8]) -> Result<ServiceProperties, Storag
             .with_hour_metrics(metrics(input)?)
             .with_minute_metrics(metrics(input)?);
         let mut cors = Vec::new();
-        while !input.0.rest.is_empty() {
+        while !input.rest.is_empty() {
             let mut rule = CorsRule::default();
             rule.allowed_origins = input.list()?;
             rule.allowed_methods = input.list()?;
             rule.allowed_headers = input.list()?;
             rule.exposed_headers = input.list()?;
-            rule.max_age_in_seconds = u32::from_be_bytes(input.0.array()?);
+            rule.max_age_in_seconds = u32::from_be_bytes(input.array()?);
             cors.push(rule);
         }
         Some(properties.with_cors(cors))
@@ -133,15 +132,29 @@ fn push_string(out: &mut Vec<u8>, text: &str) {
 }
 
 /// The unread rest of a record.
-struct Input<'a>(Reader<'a>);
+struct Input<'a> {
+    rest: &'a [u8],
+}
 
 impl<'a> Input<'a> {
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (array, rest) = self.rest.split_first_chunk()?;
+        self.rest = rest;
+        Some(*array)
+    }
+
+    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.rest.split_at_checked(count)?;
+        self.rest = rest;
+        Some(taken)
+    }
+
     fn version(&mut self) -> Option<()> {
-        (self.0.array()? == [VERSION]).then_some(())
+        (self.array()? == [VERSION]).then_some(())
     }
 
     fn flag(&mut self) -> Option<bool> {
-        match self.0.array()? {
+        match self.array()? {
             [0] => Some(false),
             [1] => Some(true),
             [_] => None,
@@ -149,16 +162,16 @@ impl<'a> Input<'a> {
     }
 
     fn number(&mut self) -> Option<u16> {
-        self.0.array().map(u16::from_be_bytes)
+        self.array().map(u16::from_be_bytes)
     }
 
     fn time(&mut self) -> Option<Timestamp> {
-        Timestamp::from_unix_ticks(i64::from_be_bytes(self.0.array()?)).ok()
+        Timestamp::from_unix_ticks(i64::from_be_bytes(self.array()?)).ok()
     }
 
     fn text(&mut self) -> Option<&'a str> {
         let length = self.number()?;
-        std::str::from_utf8(self.0.take(length.into())?).ok()
+        std::str::from_utf8(self.take(length.into())?).ok()
     }
 
     /// Strings with commas between them.

@@ -6,13 +6,21 @@
 use tablesdk_protocol::{EntityKey, ValueRef};
 
 /// The bytes that the service counts for an entity. The timestamp costs nothing.
-pub(super) fn entity_bytes<'v>(
+pub(super) fn entity_bytes<'v, E>(
     key: &EntityKey,
-    properties: impl Iterator<Item = (&'v str, ValueRef<'v>)>,
-) -> usize {
+    properties: impl Iterator<Item = Result<(&'v str, ValueRef<'v>), E>>,
+) -> Result<usize, E> {
     let keys = utf16_bytes(key.partition_key().as_str()) + utf16_bytes(key.row_key().as_str());
-    let properties = properties.map(|(name, value)| 8 + utf16_bytes(name) + value_bytes(&value));
-    4 + keys + properties.sum::<usize>()
+    let mut bytes = 4 + keys;
+    for property in properties {
+        let (name, value) = property?;
+        bytes += property_bytes(name, &value);
+    }
+    Ok(bytes)
+}
+
+fn property_bytes(name: &str, value: &ValueRef<'_>) -> usize {
+    8 + utf16_bytes(name) + value_bytes(value)
 }
 
 fn value_bytes(value: &ValueRef<'_>) -> usize {
@@ -49,13 +57,11 @@ mod tests {
             (Value::Int64(1), 8),
             (Value::from("né😀"), 12),
         ] {
-            let property = std::iter::once(("naïve", value.as_ref()));
-            assert_eq!(
-                entity_bytes(&key, property),
-                4 + 10 + 8 + 10 + size,
-                "{value:?}"
-            );
+            let property = std::iter::once(Ok::<_, ()>(("naïve", value.as_ref())));
+            let expected = Ok(4 + 10 + 8 + 10 + size);
+            assert_eq!(entity_bytes(&key, property), expected, "{value:?}");
         }
-        assert_eq!(entity_bytes(&key, std::iter::empty()), 14);
+        let none = std::iter::empty::<Result<(&str, ValueRef<'_>), ()>>();
+        assert_eq!(entity_bytes(&key, none), Ok(14));
     }
 }

@@ -59,7 +59,7 @@ impl<'f> TableScan<'f> {
                     values.set("TableName", name);
                     Ok::<_, Infallible>(())
                 });
-                let Ok(holds) = holds;
+                let Ok((holds, _)) = holds;
                 if !holds {
                     continue;
                 }

@@ -5,15 +5,15 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use tablesdk_protocol::wire::json::EntityHead;
+use tablesdk_protocol::wire::json::{EntityHead, StoredProperty};
 use tablesdk_protocol::{
     CorsRule, ETag, EntityKey, ServiceProperties, SignedIdentifier, TableName, Timestamp, ValueRef,
 };
 
 use super::catalog::{Catalog, Values as Cached};
-use super::entity_codec::{Properties, Record};
-use super::evaluate::Values;
+use super::entity_codec::Record;
 use super::key_codec::{self, Table, TableId};
+use super::slots::Values;
 use super::{Failure, Rejection, settings};
 #[cfg(feature = "durable")]
 use crate::storage::Records;
@@ -212,13 +212,6 @@ pub(crate) struct StoredEntity<'s> {
 }
 
 impl StoredEntity<'_> {
-    /// Reads the bytes, and checks all of them.
-    pub(crate) fn read(&self) -> Result<Entity<'_>, StorageError> {
-        let entity = self.open()?;
-        entity.record.check()?;
-        Ok(entity)
-    }
-
     /// Reads only the key and the timestamp.
     pub(crate) fn open(&self) -> Result<Entity<'_>, StorageError> {
         let (partition_key, row_key) = key_codec::read_entity_key(&self.key)?;
@@ -229,29 +222,22 @@ impl StoredEntity<'_> {
         })
     }
 
-    /// Sets the values that a filter needs, including system properties, in one pass, and reads no others.
+    /// Sets the values that a filter needs, including system properties, and reads no others.
     pub(super) fn fill<'e>(&'e self, values: &mut Values<'_, 'e>) -> Result<(), StorageError> {
         let record = Record::open(&self.record)?;
-        values.set("Timestamp", ValueRef::DateTime(record.timestamp()));
-        let slots = (values.slot(b"PartitionKey"), values.slot(b"RowKey"));
-        if slots != (None, None) {
+        let [partition_slot, row_slot, timestamp_slot] = values.system_slots();
+        if let Some(slot) = timestamp_slot {
+            values.fill(slot, ValueRef::DateTime(record.timestamp()));
+        }
+        if (partition_slot, row_slot) != (None, None) {
             let (partition_key, row_key) = key_codec::read_entity_key(&self.key)?;
-            for (slot, key) in [(slots.0, partition_key), (slots.1, row_key)] {
+            for (slot, key) in [(partition_slot, partition_key), (row_slot, row_key)] {
                 if let Some(slot) = slot {
                     values.fill(slot, ValueRef::String(key));
                 }
             }
         }
-        for property in record.stored_properties() {
-            if values.is_complete() {
-                break;
-            }
-            let property = property?;
-            if let Some(slot) = values.slot(property.name) {
-                values.fill(slot, property.value()?);
-            }
-        }
-        Ok(())
+        values.fill_from(&record)
     }
 
     /// The bytes of the key.
@@ -288,13 +274,14 @@ impl<'a> Entity<'a> {
         self.record.etag()
     }
 
-    /// The properties, in order. All of them are checked first.
-    pub(crate) fn properties(&self) -> Result<Properties<'a>, StorageError> {
-        self.record.check()?;
-        Ok(self.record.properties())
+    /// The properties, in order.
+    pub(crate) fn properties(
+        &self,
+    ) -> impl Iterator<Item = Result<StoredProperty<'a>, StorageError>> + use<'a> {
+        self.record.properties()
     }
 
-    /// The properties in the form of responses with metadata.
+    /// All properties in the form of responses with metadata.
     pub(crate) const fn json(&self) -> &'a [u8] {
         self.record.json()
     }

@@ -307,12 +307,12 @@ const PART_BYTES: usize = 256 * 1024;
 #[cfg(feature = "durable")]
 mod tests {
     use http_body_util::BodyExt as _;
-    use tablesdk_protocol::{EntityKey, TableName, Value};
+    use tablesdk_protocol::{EntityKey, TableName, ValueRef};
     use tokio::time::{Instant, advance};
 
     use super::*;
     use crate::TableServer;
-    use crate::engine::{Action, Change, Command};
+    use crate::engine::{Action, Change, Command, Properties};
 
     /// Of a server whose backup is longer than what is made ahead of its client.
     async fn operator() -> Operator {
@@ -321,10 +321,11 @@ mod tests {
         let engine = service.engine();
         let create = Command::CreateTable(&table);
         engine.commit("acct", &create).await.unwrap();
-        for number in 0..100 {
+        for number in 0..200 {
             let key = &EntityKey::new("p", number.to_string()).unwrap();
-            let value = Value::String("x".repeat(30_000));
-            let action = Action::Insert(&[("a".to_owned(), value)]);
+            let value = ValueRef::String("x".repeat(30_000).into());
+            let properties = Properties::from_iter([("a", value)]);
+            let action = Action::Insert(&properties);
             let insert = Command::Change(&table, Change { key, action });
             engine.commit("acct", &insert).await.unwrap();
         }

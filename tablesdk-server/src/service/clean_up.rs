@@ -110,7 +110,7 @@ mod tests {
     use tokio::sync::oneshot;
 
     use super::*;
-    use crate::engine::{Action, Change, Command, Paging};
+    use crate::engine::{Action, Change, Command, Paging, Properties};
     #[cfg(feature = "durable")]
     use crate::storage::{Commit, WriteBatch, tests::StorageDouble};
     use crate::storage::{MemoryStorage, Storage};
@@ -129,7 +129,7 @@ mod tests {
         engine.commit("acct", &create).await.unwrap();
         for number in 0..1000 {
             let key = &EntityKey::new("p", number.to_string()).unwrap();
-            let action = Action::Insert(&[]);
+            let action = Action::Insert(&Properties::NONE);
             let insert = Command::Change(&table, Change { key, action });
             engine.commit("acct", &insert).await.unwrap();
         }

@@ -177,7 +177,7 @@ fn invalid(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("the backup {what}"))
 }
 
-const HEAD: &[u8; 33] = b"tablesdk-server backup, format 1\n";
+const HEAD: &[u8; 33] = b"tablesdk-server backup, format 2\n";
 /// A block of this size is full.
 const BLOCK_BYTES: usize = 1024 * 1024;
 /// The maximum size of a block: one more record after it was almost full.

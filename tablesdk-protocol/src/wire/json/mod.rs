@@ -7,6 +7,7 @@ mod entity;
 mod error;
 mod metadata;
 mod reader;
+mod stored;
 mod table;
 mod value;
 mod writer;
@@ -15,10 +16,11 @@ pub use entity::{JsonEntity, RawProperty};
 pub use error::{JsonError, PropertyError, PropertyProblem};
 pub use metadata::MetadataLevel;
 pub use reader::{read_entity, read_page};
+pub use stored::{StoredProperty, write_stored_property};
 pub use table::{
     TableJsonError, read_table_name, read_tables, write_table, write_table_name, write_tables,
 };
-pub use writer::{EntityFormat, EntityHead, EntityWriter, PageWriter, write_stored_properties};
+pub use writer::{EntityFormat, EntityHead, EntityWriter, PageWriter};
 
 /// The properties that every entity has and no user property may be named after.
 pub const SYSTEM_PROPERTIES: [&str; 3] = ["PartitionKey", "RowKey", "Timestamp"];

@@ -26,18 +26,33 @@ pub(super) enum Scalar<'a> {
 /// Prints the value.
 pub(super) fn write_value(out: &mut Vec<u8>, value: &ValueRef<'_>) {
     match value {
-        ValueRef::Binary(bytes) => write_plain(out, &STANDARD.encode(bytes)),
+        ValueRef::Binary(bytes) => write_base64(out, bytes),
         ValueRef::Boolean(true) => out.extend_from_slice(b"true"),
         ValueRef::Boolean(false) => out.extend_from_slice(b"false"),
         ValueRef::DateTime(value) => write_plain(out, value.print().as_str()),
         ValueRef::Double(value) => write_double(out, *value),
-        ValueRef::Guid(value) => write_plain(out, &value.to_string()),
+        ValueRef::Guid(value) => {
+            out.push(b'"');
+            out.extend_from_slice(&value.to_ascii());
+            out.push(b'"');
+        }
         ValueRef::Int32(value) => {
             out.extend_from_slice(itoa::Buffer::new().format(*value).as_bytes());
         }
         ValueRef::Int64(value) => write_plain(out, itoa::Buffer::new().format(*value)),
         ValueRef::String(text) => write_string(out, text),
     }
+}
+
+/// Prints bytes as base64 in quotes.
+fn write_base64(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.push(b'"');
+    let start = out.len();
+    out.resize(start + bytes.len().div_ceil(3) * 4, 0);
+    let place = out.get_mut(start..).unwrap_or_default();
+    let written = STANDARD.encode_slice(bytes, place);
+    written.expect("the length is that of the printed form");
+    out.push(b'"');
 }
 
 /// Prints a string in quotes that needs no escapes.
@@ -49,6 +64,13 @@ pub(super) fn write_plain(out: &mut Vec<u8>, text: &str) {
 
 /// Prints a string in quotes, escaped.
 pub(super) fn write_string(out: &mut Vec<u8>, text: &str) {
+    // The loop has no early end, so that the compiler can compare many bytes at once.
+    let is_plain = text.bytes().fold(true, |is_plain, byte| {
+        is_plain && byte >= b' ' && byte != b'"' && byte != b'\\'
+    });
+    if is_plain {
+        return write_plain(out, text);
+    }
     serde_json::to_writer(out, text).expect("writing a text to memory cannot fail");
 }
 
@@ -125,7 +147,7 @@ impl<'a> Scalar<'a> {
 
 /// The value of a number without an annotation: what has a point or an exponent is a double. The sign of a zero without
 /// either is lost.
-fn infer_number(number: &str) -> Result<ValueRef<'static>, PropertyProblem> {
+pub(super) fn infer_number(number: &str) -> Result<ValueRef<'static>, PropertyProblem> {
     if !is_integer(number) {
         let double = parse_double(number).map(ValueRef::Double);
         return double.ok_or(PropertyProblem::DoubleOutOfRange);

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use percent_encoding::utf8_percent_encode;
 
 use super::MetadataLevel;
+use super::stored::StoredProperty;
 use super::value::{write_plain, write_string, write_value};
 use crate::path::Endpoint;
 use crate::path::{KeyLiteral, RESERVED};
@@ -78,32 +79,25 @@ pub struct EntityHead<'a> {
 }
 
 impl EntityFormat<'_> {
-    /// Writes a response with one entity.
-    pub fn single<'v>(
+    /// Writes a response with one entity, whose properties [`write_stored_property`](super::write_stored_property) wrote: `stored` is
+    /// all of them, and `properties` the same one by one, which are read only if not all are wanted as they are.
+    ///
+    /// # Errors
+    ///
+    /// The first one of `properties`.
+    pub fn single<'v, E>(
         &self,
         head: EntityHead<'_>,
-        properties: impl Iterator<Item = (&'v str, ValueRef<'v>)>,
-    ) -> Vec<u8> {
-        let mut object = ObjectWriter::start(Vec::with_capacity(512));
+        stored: &[u8],
+        properties: impl Iterator<Item = Result<StoredProperty<'v>, E>>,
+    ) -> Result<Vec<u8>, E> {
+        let mut object = ObjectWriter::start(Vec::with_capacity(512 + stored.len()));
         if self.level != MetadataLevel::None {
             object.text("odata.metadata", &self.metadata_url("/@Element"));
         }
-        self.entity(&mut object, &Selection::new(self.select), head, properties);
-        object.end()
-    }
-
-    /// Writes a response of one entity whose properties were written by [`write_stored_properties`], where
-    /// [`takes_stored`](Self::takes_stored) says that they can be used.
-    pub fn single_stored(&self, head: EntityHead<'_>, stored: &[u8]) -> Vec<u8> {
-        let mut object = ObjectWriter::start(Vec::with_capacity(512 + stored.len()));
-        object.text("odata.metadata", &self.metadata_url("/@Element"));
-        self.stored_entity(&mut object, head, stored);
-        object.end()
-    }
-
-    /// Whether all properties are wanted, with the metadata that [`write_stored_properties`] writes.
-    pub fn takes_stored(&self) -> bool {
-        self.level != MetadataLevel::None && self.select.is_none()
+        let selection = Selection::new(self.select);
+        self.entity(&mut object, &selection, head, stored, properties)?;
+        Ok(object.end())
     }
 
     /// Begins a response with many entities.
@@ -150,43 +144,50 @@ impl EntityFormat<'_> {
         url
     }
 
-    fn entity<'v>(
+    fn entity<'v, E>(
         &self,
         object: &mut ObjectWriter,
         selection: &Selection<'_>,
         head: EntityHead<'_>,
-        properties: impl Iterator<Item = (&'v str, ValueRef<'v>)>,
-    ) {
+        stored: &[u8],
+        mut properties: impl Iterator<Item = Result<StoredProperty<'v>, E>>,
+    ) -> Result<(), E> {
         let printed = head.timestamp.print();
+        let has_metadata = self.level != MetadataLevel::None;
         self.entity_metadata(object, head, &printed);
-        match selection.names {
-            None => {
-                self.keys(object, head, &printed);
-                for (name, value) in properties {
-                    self.property(object, name, &value);
-                }
+        let Some(names) = selection.names else {
+            self.keys(object, head, &printed);
+            if has_metadata {
+                object.out.extend_from_slice(stored);
+                return Ok(());
             }
-            Some(names) => {
-                for (name, value) in names.iter().zip(selection.values(properties)) {
-                    match name.as_str() {
-                        "PartitionKey" => object.text(name, head.partition_key),
-                        "RowKey" => object.text(name, head.row_key),
-                        "Timestamp" => self.timestamp(object, &printed),
-                        _ => match value {
-                            Some(value) => self.property(object, name, &value),
-                            None => object.null(name),
-                        },
-                    }
-                }
+            return properties.try_for_each(|property| {
+                object.members(property?.members(has_metadata));
+                Ok(())
+            });
+        };
+        let mut few = [None; NAMES_FEW];
+        let mut many;
+        let found = match few.get_mut(..names.len()) {
+            Some(few) => few,
+            None => {
+                many = vec![None; names.len()];
+                &mut many
+            }
+        };
+        selection.find(properties, found)?;
+        for (name, property) in names.iter().zip(found) {
+            match name.as_str() {
+                "PartitionKey" => object.text(name, head.partition_key),
+                "RowKey" => object.text(name, head.row_key),
+                "Timestamp" => self.timestamp(object, &printed),
+                _ => match property {
+                    Some(property) => object.members(property.members(has_metadata)),
+                    None => object.null(name),
+                },
             }
         }
-    }
-
-    fn stored_entity(&self, object: &mut ObjectWriter, head: EntityHead<'_>, stored: &[u8]) {
-        let printed = head.timestamp.print();
-        self.entity_metadata(object, head, &printed);
-        self.keys(object, head, &printed);
-        object.out.extend_from_slice(stored);
+        Ok(())
     }
 
     fn entity_metadata(
@@ -220,40 +221,6 @@ impl EntityFormat<'_> {
         object.name("Timestamp");
         write_plain(&mut object.out, printed.as_str());
     }
-
-    fn property(&self, object: &mut ObjectWriter, name: &str, value: &ValueRef<'_>) {
-        property(object, name, value, self.level != MetadataLevel::None);
-    }
-}
-
-/// Writes the user's properties of an entity as a response with metadata holds them, each behind a comma: a form that a server
-/// can keep and copy into its responses.
-pub fn write_stored_properties<'v>(
-    out: &mut Vec<u8>,
-    properties: impl Iterator<Item = (&'v str, ValueRef<'v>)>,
-) {
-    let mut object = ObjectWriter {
-        out: std::mem::take(out),
-        is_empty: false,
-    };
-    for (name, value) in properties {
-        property(&mut object, name, &value, true);
-    }
-    *out = object.out;
-}
-
-fn property(object: &mut ObjectWriter, name: &str, value: &ValueRef<'_>, has_metadata: bool) {
-    let annotate = match value {
-        ValueRef::Binary(_) | ValueRef::DateTime(_) | ValueRef::Guid(_) | ValueRef::Int64(_) => {
-            true
-        }
-        ValueRef::Double(value) => !value.is_finite(),
-        ValueRef::Boolean(_) | ValueRef::Int32(_) | ValueRef::String(_) => false,
-    };
-    if annotate && has_metadata {
-        object.annotation(name, value.edm_type());
-    }
-    object.member(name, value);
 }
 
 /// An incomplete response with many entities.
@@ -267,28 +234,36 @@ pub struct PageWriter<'a> {
 }
 
 impl PageWriter<'_> {
-    /// Adds an entity.
-    pub fn entity<'v>(
+    /// Adds an entity, whose properties are given as for [`EntityFormat::single`].
+    ///
+    /// # Errors
+    ///
+    /// The first one of `properties`. The entity is not added then.
+    pub fn entity<'v, E>(
         &mut self,
         head: EntityHead<'_>,
-        properties: impl Iterator<Item = (&'v str, ValueRef<'v>)>,
-    ) {
-        self.add(|format, selection, object| format.entity(object, selection, head, properties));
-    }
-
-    /// Adds an entity whose properties were written by [`write_stored_properties`], where
-    /// [`takes_stored`](EntityFormat::takes_stored) says that they can be used.
-    pub fn stored_entity(&mut self, head: EntityHead<'_>, stored: &[u8]) {
-        self.add(|format, _, object| format.stored_entity(object, head, stored));
-    }
-
-    fn add(&mut self, write: impl FnOnce(&EntityFormat<'_>, &Selection<'_>, &mut ObjectWriter)) {
-        if self.out.len() > self.start {
+        stored: &[u8],
+        properties: impl Iterator<Item = Result<StoredProperty<'v>, E>>,
+    ) -> Result<(), E> {
+        let len = self.out.len();
+        if len > self.start {
             self.out.push(b',');
         }
         let mut object = ObjectWriter::start(std::mem::take(&mut self.out));
-        write(self.format, &self.selection, &mut object);
+        let selection = &self.selection;
+        let written = self
+            .format
+            .entity(&mut object, selection, head, stored, properties);
         self.out = object.end();
+        if written.is_err() {
+            self.truncate(len);
+        }
+        written
+    }
+
+    /// Makes room for so many more bytes.
+    pub fn reserve(&mut self, additional: usize) {
+        self.out.reserve(additional);
     }
 
     /// The bytes written so far.
@@ -330,24 +305,28 @@ impl<'a> Selection<'a> {
         Self { names, places }
     }
 
-    /// The value of each name, in the order in which the names are given.
-    fn values<'v>(
+    /// Sets the property of each name that the entity has, in the order in which the names are given.
+    fn find<'v, E>(
         &self,
-        properties: impl Iterator<Item = (&'v str, ValueRef<'v>)>,
-    ) -> Vec<Option<ValueRef<'v>>> {
-        let mut values = vec![None; self.places.len()];
-        for (name, value) in properties {
-            let found = self
+        properties: impl Iterator<Item = Result<StoredProperty<'v>, E>>,
+        found: &mut [Option<StoredProperty<'v>>],
+    ) -> Result<(), E> {
+        for property in properties {
+            let property = property?;
+            let place = self
                 .places
-                .binary_search_by(|(known, _)| (*known).cmp(name));
-            let place = found.ok().and_then(|index| self.places.get(index));
-            if let Some(slot) = place.and_then(|(_, place)| values.get_mut(*place)) {
-                *slot = Some(value);
+                .binary_search_by(|(known, _)| known.as_bytes().cmp(property.name()));
+            let place = place.ok().and_then(|index| self.places.get(index));
+            if let Some(slot) = place.and_then(|(_, place)| found.get_mut(*place)) {
+                *slot = Some(property);
             }
         }
-        values
+        Ok(())
     }
 }
+
+/// The properties of so many names are found without an allocation.
+const NAMES_FEW: usize = 16;
 
 /// A JSON object, member by member.
 #[derive(Clone, Debug)]
@@ -396,6 +375,12 @@ impl ObjectWriter {
         self.out.extend_from_slice(b":null");
     }
 
+    /// Members that are JSON already.
+    fn members(&mut self, json: &[u8]) {
+        self.separate();
+        self.out.extend_from_slice(json);
+    }
+
     fn member(&mut self, name: &str, value: &ValueRef<'_>) {
         self.name(name);
         write_value(&mut self.out, value);
@@ -429,6 +414,7 @@ impl ObjectWriter {
 mod tests {
     use super::*;
     use crate::types::Value;
+    use crate::wire::json::write_stored_property;
 
     fn properties() -> Vec<(&'static str, Value)> {
         vec![
@@ -466,28 +452,32 @@ mod tests {
             row_key: "r k",
             timestamp,
         };
-        let properties = properties();
-        let properties = properties
-            .iter()
-            .map(|(name, value)| (*name, value.as_ref()));
-        let written = format.single(head, properties.clone());
-        if format.takes_stored() {
-            let mut stored = Vec::new();
-            write_stored_properties(&mut stored, properties);
-            assert_eq!(format.single_stored(head, &stored), written);
-            let mut page = format.page();
-            page.stored_entity(head, &stored);
-            page.stored_entity(head, &[]);
-            let mut expected = format.page();
-            expected.entity(
-                head,
-                self::properties()
-                    .iter()
-                    .map(|(name, value)| (*name, value.as_ref())),
-            );
-            expected.entity(head, std::iter::empty());
-            assert_eq!(page.finish(), expected.finish());
+        let mut stored = Vec::new();
+        let mut ends = vec![0];
+        for (name, value) in properties() {
+            write_stored_property(&mut stored, name, &value.as_ref());
+            ends.push(stored.len());
         }
+        let properties = || {
+            let pieces = ends.windows(2).map(|ends| &stored[ends[0]..ends[1]]);
+            pieces.map(|piece| StoredProperty::read(piece).ok_or(()))
+        };
+        let written = format.single(head, &stored, properties()).unwrap();
+        let mut page = format.page();
+        page.entity(head, &stored, properties()).unwrap();
+        let length = page.len();
+        let damaged = std::iter::once(Err(()));
+        if level == MetadataLevel::None || select.is_some() {
+            assert_eq!(page.entity(head, &stored, damaged), Err(()));
+            assert_eq!(page.len(), length);
+        }
+        page.entity(head, &[], std::iter::empty::<Result<_, ()>>())
+            .unwrap();
+        let page = String::from_utf8(page.finish()).unwrap();
+        // What stands before the keys differs.
+        let shown = String::from_utf8(written.clone()).unwrap();
+        let (_, shown) = shown.split_at(shown.find("\"odata.etag").unwrap_or(1));
+        assert!(page.contains(shown), "{page} {shown}");
         String::from_utf8(written).unwrap()
     }
 

@@ -9,14 +9,15 @@ use tablesdk_protocol::header::PREFERENCE_APPLIED;
 use tablesdk_protocol::operation::batch::{
     self, Change, ChangeResponses, Query, Received, Refusal,
 };
-use tablesdk_protocol::{ETag, EntityKey, ErrorCode, ServiceError, Value};
+use tablesdk_protocol::{ETag, EntityKey, ErrorCode, ServiceError};
 
 use super::{Handled, OperationError};
 use super::{get_entity, insert_entity, query_entities, update_entity};
-use crate::engine::{self, Action, Command, Engine, Failure, Outcome};
+use crate::engine::{self, Action, Command, Engine, Failure, Outcome, Properties};
 use crate::request::auth::{Principal, Write};
 use crate::request::context::Context;
 use crate::request::log;
+use crate::storage::StorageError;
 
 pub(super) async fn handle(
     engine: &Engine,
@@ -129,7 +130,7 @@ async fn carry_out(
             Ok(outcome) => {
                 let etag = ETag::from_timestamp(outcome.timestamp);
                 for change in &ready {
-                    change.respond(&mut responses, context, outcome, &etag);
+                    change.respond(&mut responses, context, outcome, &etag)?;
                 }
                 return Ok(Ok(responses));
             }
@@ -163,7 +164,7 @@ fn part_refusal(context: &Context, error: &ServiceError) -> HttpResponse<Bytes> 
 struct Ready<'a> {
     change: &'a Change,
     key: EntityKey,
-    properties: Vec<(String, Value)>,
+    properties: Properties,
 }
 
 impl<'a> Ready<'a> {
@@ -173,7 +174,7 @@ impl<'a> Ready<'a> {
         change: &'a Change,
     ) -> Result<Self, OperationError> {
         let (key, properties) = match change {
-            Change::Delete(request) => (request.key.clone(), Vec::new()),
+            Change::Delete(request) => (request.key.clone(), Properties::NONE),
             Change::Insert(request) => insert_entity::read(engine, context, request)?,
             Change::Update(request) => {
                 let properties = update_entity::read(engine, context, request)?;
@@ -207,17 +208,18 @@ impl<'a> Ready<'a> {
         context: &Context,
         outcome: Outcome,
         etag: &ETag,
-    ) {
+    ) -> Result<(), StorageError> {
         match self.change {
             Change::Delete(_) => responses.deleted(),
             Change::Update(_) => responses.updated(etag),
             Change::Insert(request) => {
                 let echo =
-                    insert_entity::echo(context, request, &self.key, &self.properties, outcome);
+                    insert_entity::echo(context, request, &self.key, &self.properties, outcome)?;
                 let echo = echo.as_deref().map(|echo| (request.level, echo));
                 let entity = (&request.table, &self.key);
                 responses.inserted(context.endpoint(), entity, etag, request.prefer, echo);
             }
         }
+        Ok(())
     }
 }

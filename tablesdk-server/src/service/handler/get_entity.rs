@@ -44,11 +44,7 @@ fn read(
     }
     let select = request.select.as_deref();
     let format = entity_format(context, request.level, &request.table, select);
-    let body = if format.takes_stored() {
-        format.single_stored(entity.head(), entity.json())
-    } else {
-        format.single(entity.head(), entity.properties()?)
-    };
+    let body = format.single(entity.head(), entity.json(), entity.properties())?;
     let response = Response {
         etag: Some(entity.etag()),
         content: body.into(),

@@ -7,12 +7,13 @@ use bytes::Bytes;
 use tablesdk_protocol::operation::Prefer;
 use tablesdk_protocol::operation::insert_entity::{Request, Response};
 use tablesdk_protocol::wire::json::EntityHead;
-use tablesdk_protocol::{ETag, EntityKey, ResourcePath, Value};
+use tablesdk_protocol::{ETag, EntityKey, ResourcePath};
 
-use super::{Handled, OperationError, entity_format};
-use crate::engine::{Action, Change, Command, Engine, Outcome, borrowed};
+use super::{Handled, OperationError, entity_format, stored};
+use crate::engine::{Action, Change, Command, Engine, Outcome, Properties};
 use crate::request::auth::{Principal, Write};
 use crate::request::context::Context;
+use crate::storage::StorageError;
 
 pub(super) async fn handle(
     engine: &Engine,
@@ -31,7 +32,7 @@ pub(super) async fn handle(
 
     let response = Response {
         etag: ETag::from_timestamp(outcome.timestamp),
-        content: echo(context, &request, &key, &properties, outcome),
+        content: echo(context, &request, &key, &properties, outcome)?,
     };
     let resource = ResourcePath::Entity(request.table, key);
     let location = format!("{}/{resource}", context.endpoint());
@@ -43,11 +44,11 @@ pub(super) fn read(
     engine: &Engine,
     context: &Context,
     request: &Request,
-) -> Result<(EntityKey, Vec<(String, Value)>), OperationError> {
+) -> Result<(EntityKey, Properties), OperationError> {
     // SERVICE: a malformed body is reported first, a missing table second, and then the values in the body.
     let mut input = request.entity.read()?;
     engine.require_table(context.account(), &request.table)?;
-    Ok((input.take_key()?, input.into_properties()?))
+    Ok((input.take_key()?, stored(input, &request.entity)?))
 }
 
 /// The entity as JSON, if the response contains it.
@@ -55,16 +56,18 @@ pub(super) fn echo(
     context: &Context,
     request: &Request,
     key: &EntityKey,
-    properties: &[(String, Value)],
+    properties: &Properties,
     outcome: Outcome,
-) -> Option<Bytes> {
-    (request.prefer != Prefer::ReturnNoContent).then(|| {
+) -> Result<Option<Bytes>, StorageError> {
+    let echo = (request.prefer != Prefer::ReturnNoContent).then(|| {
         let format = entity_format(context, request.level, &request.table, None);
         let head = EntityHead {
             partition_key: key.partition_key().as_str(),
             row_key: key.row_key().as_str(),
             timestamp: outcome.timestamp,
         };
-        format.single(head, borrowed(properties)).into()
-    })
+        let stored = properties.at(outcome.timestamp);
+        format.single(head, stored.json(), stored.properties())
+    });
+    Ok(echo.transpose()?.map(Bytes::from))
 }

@@ -22,13 +22,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::Response;
-use tablesdk_protocol::operation::Operation;
 use tablesdk_protocol::operation::batch::Received;
+use tablesdk_protocol::operation::{EntityBody, EntityInput, Operation};
 use tablesdk_protocol::wire::json::{EntityFormat, MetadataLevel};
 use tablesdk_protocol::{ErrorCode, ServiceError, TableName};
 
 use super::error::OperationError;
-use crate::engine::Engine;
+use crate::engine::{Engine, Properties};
 use crate::request::address::Location;
 use crate::request::auth::Principal;
 use crate::request::context::Context;
@@ -117,6 +117,16 @@ fn entity_format<'a>(
         table: table.as_str(),
         select,
     }
+}
+
+/// The properties of a request's body in the form in which they are stored, which is about as long.
+fn stored(input: EntityInput, body: &EntityBody) -> Result<Properties, ServiceError> {
+    let properties = input.into_properties()?;
+    let mut stored = Properties::with_capacity(properties.len(), body.as_bytes().len());
+    for (name, value) in &properties {
+        stored.push(name, &value.as_ref());
+    }
+    Ok(stored)
 }
 
 /// Whether an operation changes nothing, so that a secondary carries it out.

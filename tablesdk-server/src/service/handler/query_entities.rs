@@ -71,7 +71,6 @@ pub(super) async fn handle(
 /// The entities of a response, as far as they fit.
 struct Page<'a> {
     content: PageWriter<'a>,
-    takes_stored: bool,
     items: usize,
     items_max: usize,
     /// The partition of the page, if pages end with partitions and it has an entity.
@@ -84,7 +83,6 @@ impl<'a> Page<'a> {
     fn new(format: &'a EntityFormat<'a>, paging: &Paging, top: Option<usize>) -> Self {
         Self {
             content: format.page(),
-            takes_stored: format.takes_stored(),
             items: 0,
             items_max: top.unwrap_or(usize::MAX).min(paging.entities_max),
             partition_key: None,
@@ -112,20 +110,28 @@ impl<'a> Page<'a> {
         }
         let length = self.content.len();
         if self.items < self.items_max {
-            if self.takes_stored {
-                self.content.stored_entity(head, entity.json());
-            } else {
-                self.content.entity(head, entity.properties()?);
-            }
+            self.content
+                .entity(head, entity.json(), entity.properties())?;
             // An entity that alone exceeds the size of a page is a page.
             if self.content.len() <= PAGE_BODY_BYTES_MAX || self.items == 0 {
                 self.items += 1;
+                if self.items == ITEMS_MANY {
+                    self.reserve();
+                }
                 return Ok(ControlFlow::Continue(()));
             }
             self.content.truncate(length);
         }
         self.continuation = Some(continuation(head.partition_key, head.row_key));
         Ok(ControlFlow::Break(()))
+    }
+
+    /// Makes room for the rest of a page that has many entities already, so that it is not moved again and again while it grows.
+    fn reserve(&mut self) {
+        let expected = self.content.len() / ITEMS_MANY * self.items_max;
+        let expected = expected.min(SLICE_BYTES_MAX);
+        self.content
+            .reserve(expected.saturating_sub(self.content.len()));
     }
 
     fn into_response(self) -> Response {
@@ -209,5 +215,7 @@ fn key_bounds(keys: &SasKeyRange) -> KeyBounds {
 
 /// The approximate number of bytes that a slice adds to a page: the budget of a slice counts each byte.
 const SLICE_BYTES_MAX: usize = 1024 * 1024;
+/// So many entities show how large a page will be.
+const ITEMS_MANY: usize = 32;
 /// The suffix of the token of an empty page, so that no empty page follows another.
 const AFTER_EMPTY_PAGE: &str = "~";

@@ -3,11 +3,11 @@
 //! See <https://learn.microsoft.com/rest/api/storageservices/update-entity2>. The key is the one of the URL; which of the
 //! four it is shows only in mode and condition.
 
+use tablesdk_protocol::ETag;
 use tablesdk_protocol::operation::update_entity::{Request, Response};
-use tablesdk_protocol::{ETag, Value};
 
-use super::{Handled, OperationError};
-use crate::engine::{Action, Change, Command, Engine};
+use super::{Handled, OperationError, stored};
+use crate::engine::{Action, Change, Command, Engine, Properties};
 use crate::request::context::Context;
 
 pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request) -> Handled {
@@ -32,9 +32,9 @@ pub(super) fn read(
     engine: &Engine,
     context: &Context,
     request: &Request,
-) -> Result<Vec<(String, Value)>, OperationError> {
+) -> Result<Properties, OperationError> {
     // The same order as for an insert.
     let input = request.entity.read()?;
     engine.require_table(context.account(), &request.table)?;
-    Ok(input.into_properties()?)
+    Ok(stored(input, &request.entity)?)
 }

@@ -325,7 +325,7 @@ fn sync_directory(path: &Path) -> io::Result<()> {
 const FILES_PROBED: usize = 16;
 
 const FORMAT_NAME: &str = "tablesdk-server data, format ";
-const FORMAT_VERSION: &str = "2";
+const FORMAT_VERSION: &str = "3";
 
 #[cfg(test)]
 mod tests {
