@@ -14,6 +14,8 @@ mod options;
 mod plain;
 mod report;
 mod requests;
+#[path = "../shared/rows.rs"]
+mod rows;
 mod servers;
 mod table;
 mod workload;

@@ -8,8 +8,8 @@ mod filter;
 mod growth;
 mod in_process;
 mod operations;
-mod rows;
 mod tails;
+mod targets;
 
 use std::error::Error;
 use std::net::SocketAddr;
@@ -25,9 +25,9 @@ use crate::child::{ChildServer, Subject};
 use crate::cores::{self, Cores};
 use crate::cpu::Cpu;
 use crate::measure::{self, Asked, Measurement};
+use crate::rows::Results;
 use crate::servers::{self, Account, BareServer};
 use crate::workload::{Operation, Shape, Workload};
-use rows::Results;
 
 /// What to measure, and for how long.
 pub(crate) struct Plan {
@@ -73,7 +73,7 @@ pub(crate) async fn run(plan: &Plan) -> Result<(), Box<dyn Error>> {
         many: if plan.is_quick { 100_000 } else { 1_000_000 },
     };
     let runs = if plan.is_quick { 1 } else { 3 };
-    let mut results = Results::default();
+    let mut results = Results::of(targets::ROWS);
     for run in 1..=runs {
         for group in &plan.groups {
             eprintln!("run {run} of {runs}: {group}");

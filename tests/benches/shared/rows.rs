@@ -1,11 +1,11 @@
-//! The rows of the table, and the figures that the runs add to them: as Markdown for people, as JSON for machines.
+//! The rows of a table of targets, and the figures that the runs add to them: as Markdown for people, as JSON for machines.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-/// One figure of the server.
+/// One figure, and what it should be.
 pub(crate) struct Row {
     pub(crate) name: &'static str,
     path: &'static str,
@@ -15,9 +15,9 @@ pub(crate) struct Row {
     goal: Goal,
 }
 
-/// What the figure should be.
+/// What the median of a figure should be.
 #[derive(Clone, Copy)]
-enum Goal {
+pub(crate) enum Goal {
     AtLeast(f64),
     AtMost(f64),
     /// Shown for comparison.
@@ -42,10 +42,20 @@ struct Sample {
 }
 
 /// The figures of all runs.
-#[derive(Default)]
-pub(crate) struct Results(BTreeMap<&'static str, Vec<Sample>>);
+pub(crate) struct Results {
+    rows: &'static [Row],
+    samples: BTreeMap<&'static str, Vec<Sample>>,
+}
 
 impl Results {
+    /// Of rows in the order in which they are shown.
+    pub(crate) fn of(rows: &'static [Row]) -> Self {
+        Self {
+            rows,
+            samples: BTreeMap::new(),
+        }
+    }
+
     /// Adds `theirs / ours`, for numbers of which fewer are better.
     pub(crate) fn cost(&mut self, row: &'static str, ours: f64, theirs: f64) {
         self.add(row, theirs / ours, ours, theirs);
@@ -63,10 +73,10 @@ impl Results {
 
     fn add(&mut self, row: &'static str, figure: f64, ours: f64, theirs: f64) {
         assert!(
-            ROWS.iter().any(|known| known.name == row),
+            self.rows.iter().any(|known| known.name == row),
             "the table has no row {row}"
         );
-        let samples = self.0.entry(row).or_default();
+        let samples = self.samples.entry(row).or_default();
         samples.push(Sample {
             figure,
             ours,
@@ -75,8 +85,8 @@ impl Results {
     }
 
     fn rows(&self) -> impl Iterator<Item = (&'static Row, &[Sample])> {
-        let rows = ROWS.iter();
-        rows.filter_map(|row| Some((row, self.0.get(row.name)?.as_slice())))
+        let rows = self.rows.iter();
+        rows.filter_map(|row| Some((row, self.samples.get(row.name)?.as_slice())))
     }
 
     /// A table in Markdown. A row that misses its goal has a cross.
@@ -164,7 +174,8 @@ fn short(number: f64) -> String {
     }
 }
 
-const fn row(
+/// A row: its name in the JSON, what is measured, against what, and what its figure is.
+pub(crate) const fn row(
     name: &'static str,
     path: &'static str,
     against: &'static str,
@@ -179,155 +190,3 @@ const fn row(
         goal,
     }
 }
-
-/// Requests per second of processor time, ours divided by theirs. The two numbers behind it are µs of processor time per request.
-const CPU: &str = "requests per CPU second";
-const BARE: &str = "bare server";
-const PLAIN: &str = "plain server";
-const AZURITE: &str = "Azurite";
-const ENTITIES: &str = "entities per CPU second";
-
-/// All rows, in the order in which they are shown.
-const ROWS: &[Row] = &[
-    row(
-        "point-read/bare",
-        "point read",
-        BARE,
-        CPU,
-        Goal::AtLeast(0.5),
-    ),
-    row(
-        "point-read/plain",
-        "point read",
-        PLAIN,
-        CPU,
-        Goal::AtLeast(1.1),
-    ),
-    row("insert/plain", "insert", PLAIN, CPU, Goal::AtLeast(0.9)),
-    row("upsert/plain", "upsert", PLAIN, CPU, Goal::AtLeast(0.9)),
-    row("merge/plain", "merge", PLAIN, CPU, Goal::AtLeast(0.9)),
-    row("delete/plain", "delete", PLAIN, CPU, Goal::AtLeast(0.9)),
-    row(
-        "batch/plain",
-        "batch of 100 inserts",
-        PLAIN,
-        CPU,
-        Goal::AtLeast(1.0),
-    ),
-    row("page/bare", "page of 1,000", BARE, CPU, Goal::AtLeast(0.4)),
-    row("page/plain", "page of 1,000", PLAIN, CPU, Goal::None),
-    row("scan", "scan by pages", "–", ENTITIES, Goal::AtLeast(3.5e6)),
-    row("scan/plain", "scan by pages", PLAIN, ENTITIES, Goal::None),
-    row(
-        "filter-1/azurite",
-        "filter, 1 connection",
-        AZURITE,
-        ENTITIES,
-        Goal::AtLeast(4.0),
-    ),
-    row(
-        "filter-64/azurite",
-        "filter, 64 connections",
-        AZURITE,
-        ENTITIES,
-        Goal::AtLeast(4.0),
-    ),
-    row(
-        "filter/plain",
-        "filter, 64 connections",
-        PLAIN,
-        ENTITIES,
-        Goal::None,
-    ),
-    row(
-        "memory",
-        "memory with a million entities",
-        "–",
-        "MiB",
-        Goal::AtMost(450.0),
-    ),
-    row(
-        "growth/point-read",
-        "point read, large table",
-        "1,000 entities",
-        CPU,
-        Goal::AtLeast(0.85),
-    ),
-    row(
-        "growth/upsert",
-        "upsert, large table",
-        "1,000 entities",
-        CPU,
-        Goal::AtLeast(0.85),
-    ),
-    row(
-        "growth/page",
-        "page, large table",
-        "1,000 entities",
-        CPU,
-        Goal::AtLeast(0.85),
-    ),
-    row(
-        "data/writers",
-        "data directory, 64 writers, synced",
-        "plain server, shared fdatasync",
-        "requests/s",
-        Goal::AtLeast(0.8),
-    ),
-    row(
-        "data/lone",
-        "data directory, lone insert",
-        "round trip + fdatasync",
-        "p50, µs",
-        Goal::AtMost(1.15),
-    ),
-    row(
-        "data/point-read",
-        "data directory, point read",
-        "memory",
-        CPU,
-        Goal::AtLeast(0.8),
-    ),
-    row(
-        "data/page",
-        "data directory, page",
-        "memory",
-        CPU,
-        Goal::AtLeast(0.8),
-    ),
-    row(
-        "in-process/point-read",
-        "in process, point read",
-        "HTTP",
-        CPU,
-        Goal::AtLeast(3.0),
-    ),
-    row(
-        "in-process/insert",
-        "in process, insert",
-        "HTTP",
-        CPU,
-        Goal::None,
-    ),
-    row(
-        "tail/scan",
-        "point operations during a scan",
-        "alone",
-        "p99.9, µs",
-        Goal::AtMost(3.0),
-    ),
-    row(
-        "tail/batch",
-        "point operations during 4 MiB batches",
-        "alone",
-        "p99.9, µs",
-        Goal::AtMost(3.0),
-    ),
-    row(
-        "tail/delete",
-        "point operations during a table delete",
-        "alone",
-        "p99.9, µs",
-        Goal::AtMost(3.0),
-    ),
-];
