@@ -28,6 +28,8 @@ mod view;
 
 #[cfg(feature = "durable")]
 use std::io;
+#[cfg(feature = "durable")]
+use std::num::NonZero;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -68,7 +70,7 @@ pub(crate) struct Engine {
     name_hold: Duration,
     /// Held by the one clean-up that runs at a time.
     clean_up: Arc<AsyncMutex<CleanUpCursor>>,
-    /// The permits to wait for the disk on a separate thread.
+    /// The permits to scan a disk on a separate thread.
     #[cfg(feature = "durable")]
     disk_permits: Semaphore,
 }
@@ -92,7 +94,7 @@ impl Engine {
             writer: Mutex::new(MonotonicClock::new(clock, last)),
             clean_up: Arc::default(),
             #[cfg(feature = "durable")]
-            disk_permits: Semaphore::new(DISK_PERMITS_MAX),
+            disk_permits: Semaphore::new(disk_permits_max()),
             name_hold: Duration::ZERO,
         })
     }
@@ -123,13 +125,13 @@ impl Engine {
         self.storage.is_persistent()
     }
 
-    /// The permit for a read that may wait for a disk on a separate thread; `None` if there is no disk, or if enough threads wait.
+    /// Waits for the permit to scan a disk on a separate thread; `None` if there is no disk.
     #[cfg(feature = "durable")]
-    pub(crate) fn disk_permit(&self) -> Option<SemaphorePermit<'_>> {
-        let has_disk = self.storage.is_persistent();
-        has_disk
-            .then(|| self.disk_permits.try_acquire().ok())
-            .flatten()
+    pub(crate) async fn disk_permit(&self) -> Option<SemaphorePermit<'_>> {
+        if !self.storage.is_persistent() {
+            return None;
+        }
+        self.disk_permits.acquire().await.ok()
     }
 
     /// The settings of pages.
@@ -321,9 +323,12 @@ pub(crate) struct Outcome {
     pub(crate) timestamp: Timestamp,
 }
 
-/// How many reads wait for the disk at a time on a separate thread. Further ones wait on their own thread.
+/// How many scans read a disk at a time, each on a separate thread. Further ones wait for their turn, because each thread takes memory of
+/// its own for a page, and more of them than processors do not read faster unless they wait for the disk.
 #[cfg(feature = "durable")]
-const DISK_PERMITS_MAX: usize = 32;
+pub(crate) fn disk_permits_max() -> usize {
+    2 * std::thread::available_parallelism().map_or(1, NonZero::get)
+}
 
 #[cfg(test)]
 mod tests {

@@ -11,21 +11,27 @@ use tokio::time::Instant;
 #[cfg(feature = "durable")]
 use crate::engine::Engine;
 use crate::engine::ScanBudget;
-#[cfg(feature = "durable")]
-use crate::request::context::Context;
 
-/// Runs a slice of a query. If it may wait for a disk, the runtime moves the other tasks of this thread to another one.
+/// Runs a slice of a query. If it may wait for a disk, it waits for its turn, and then the runtime moves the other tasks of this thread to
+/// another one. `has_socket`: whether the request came from a socket.
 #[cfg(feature = "durable")]
-pub(super) fn run_blocking<T>(engine: &Engine, context: &Context, slice: impl FnOnce() -> T) -> T {
+pub(super) async fn run_blocking<T>(
+    engine: &Engine,
+    has_socket: bool,
+    slice: impl FnOnce() -> T,
+) -> T {
     // A request from a socket runs in a task of the runtime. Other requests run on the caller's thread, where `block_in_place` may
     // panic.
     let can_leave = || {
         let runtime = Handle::try_current().map(|runtime| runtime.runtime_flavor());
-        context.peer.is_some() && matches!(runtime, Ok(RuntimeFlavor::MultiThread))
+        has_socket && matches!(runtime, Ok(RuntimeFlavor::MultiThread))
     };
-    match engine.disk_permit() {
-        Some(_place) if can_leave() => tokio::task::block_in_place(slice),
-        _ => slice(),
+    if !can_leave() {
+        return slice();
+    }
+    match engine.disk_permit().await {
+        Some(_permit) => tokio::task::block_in_place(slice),
+        None => slice(),
     }
 }
 
@@ -60,5 +66,60 @@ impl QueryBudget {
         }
         tokio::task::yield_now().await;
         true
+    }
+}
+
+#[cfg(test)]
+#[cfg(feature = "durable")]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
+
+    use tokio::task::JoinSet;
+
+    use super::*;
+    use crate::engine::{Paging, disk_permits_max};
+    use crate::storage::tests::StorageDouble;
+    use crate::storage::{MemoryStorage, Storage};
+    use crate::time::clock::SystemClock;
+
+    struct Disk(MemoryStorage);
+
+    impl StorageDouble for Disk {
+        fn inner(&self) -> &dyn Storage {
+            &self.0
+        }
+
+        fn is_persistent(&self) -> bool {
+            true
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn scans_of_a_disk_take_turns() {
+        let disk = Box::new(Disk(MemoryStorage::default()));
+        let engine = Engine::new(disk, Arc::new(SystemClock), Paging::default()).unwrap();
+        let engine = Arc::new(engine);
+        let running = Arc::new(AtomicUsize::new(0));
+        let scans = 4 * disk_permits_max();
+        let mut tasks = JoinSet::new();
+        for _ in 0..scans {
+            let (engine, running) = (Arc::clone(&engine), Arc::clone(&running));
+            tasks.spawn(async move {
+                let slice = || {
+                    let count = running.fetch_add(1, Ordering::SeqCst) + 1;
+                    // Long enough for the other threads to begin.
+                    thread::sleep(Duration::from_millis(5));
+                    running.fetch_sub(1, Ordering::SeqCst);
+                    count
+                };
+                run_blocking(&engine, true, slice).await
+            });
+        }
+        let counts = tasks.join_all().await;
+        assert_eq!(counts.len(), scans);
+        let most = counts.into_iter().max();
+        assert!(most <= Some(disk_permits_max()), "{most:?} at a time");
     }
 }

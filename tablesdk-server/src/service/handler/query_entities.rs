@@ -51,7 +51,7 @@ pub(super) async fn handle(
         loop {
             let slice = || scan.slice(&view, &mut budget.slice(), |entity| page.add(entity));
             #[cfg(feature = "durable")]
-            let progress = run_blocking(engine, context, slice);
+            let progress = run_blocking(engine, context.peer.is_some(), slice).await;
             #[cfg(not(feature = "durable"))]
             let progress = { slice }();
             if progress? != SliceEnd::Paused {
