@@ -97,7 +97,9 @@ impl Store {
         self.wait_for_room()?;
         let mode = match self.durability {
             Durability::Relaxed => PersistMode::Buffer,
-            Durability::Sync => PersistMode::SyncAll,
+            // The length of a journal and the times of its last change need no sync: it is created at its full length, and otherwise a sync
+            // of the data includes the length.
+            Durability::Sync => PersistMode::SyncData,
         };
         let mut batch = self.database.batch().durability(Some(mode));
         for (key, record) in writes.records() {
