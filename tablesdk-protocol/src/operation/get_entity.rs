@@ -62,7 +62,7 @@ impl Response {
     pub fn encode(self, level: MetadataLevel) -> HttpResponse<Bytes> {
         let answer = Answer::json(StatusCode::OK, level, self.content);
         match self.etag {
-            Some(etag) => answer.with_etag(etag),
+            Some(etag) => answer.with_etag(&etag),
             None => answer,
         }
         .into_response()

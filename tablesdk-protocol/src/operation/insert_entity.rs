@@ -76,7 +76,7 @@ impl Response {
             None => Answer::empty(),
         };
         answer
-            .with_etag(self.etag)
+            .with_etag(&self.etag)
             .created(location, prefer)
             .into_response()
     }

@@ -243,16 +243,8 @@ impl Answer {
         self
     }
 
-    /// Adds a header as [`with`](Self::with) does, and takes its string over.
-    pub(super) fn with_string(mut self, name: http::HeaderName, value: String) -> Self {
-        if let Ok(value) = HeaderValue::try_from(value) {
-            self.0.headers_mut().insert(name, value);
-        }
-        self
-    }
-
-    pub(super) fn with_etag(self, etag: ETag) -> Self {
-        self.with_string(header::ETAG, etag.into_string())
+    pub(super) fn with_etag(self, etag: &ETag) -> Self {
+        self.with(header::ETAG, etag.as_str())
     }
 
     /// The headers of what was created at that URL.
@@ -282,13 +274,17 @@ pub(super) fn require_etag(response: &Response<Bytes>) -> Result<ETag, Malformed
 }
 
 pub(super) fn etag(response: &Response<Bytes>) -> Option<ETag> {
-    text(response, &header::ETAG).map(ETag::from_opaque)
+    str_of(response, &header::ETAG).map(ETag::of)
 }
 
 /// Reads a header; an empty one counts as absent.
 pub(super) fn text(response: &Response<Bytes>, name: &http::HeaderName) -> Option<String> {
+    str_of(response, name).map(str::to_owned)
+}
+
+fn str_of<'r>(response: &'r Response<Bytes>, name: &http::HeaderName) -> Option<&'r str> {
     let value = response.headers().get(name)?.to_str().ok()?;
-    (!value.is_empty()).then(|| value.to_owned())
+    (!value.is_empty()).then_some(value)
 }
 
 /// A success response that lacks a required part.

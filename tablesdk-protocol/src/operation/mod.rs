@@ -267,7 +267,7 @@ fn if_match(headers: RequestHeaders<'_>) -> Result<Option<IfMatch>, ServiceError
     if text == "*" && values.next().is_none() {
         return Ok(Some(IfMatch::Any));
     }
-    let etag = crate::types::ETag::from_opaque(text);
+    let etag = crate::types::ETag::of(text);
     if values.next().is_some() || !etag.is_well_formed() {
         return Err(ServiceError::new(
             ErrorCode::InvalidInput,

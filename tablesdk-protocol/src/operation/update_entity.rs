@@ -111,7 +111,7 @@ pub struct Response {
 impl Response {
     /// The HTTP response.
     pub fn encode(self) -> HttpResponse<Bytes> {
-        Answer::empty().with_etag(self.etag).into_response()
+        Answer::empty().with_etag(&self.etag).into_response()
     }
 
     /// Reads the HTTP response of a success.

@@ -4,6 +4,7 @@
 //! too. See <https://learn.microsoft.com/rest/api/storageservices/update-entity2>.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 
 use percent_encoding::percent_decode_str;
@@ -20,8 +21,17 @@ use crate::types::Timestamp;
 /// let written = etag.timestamp().expect("it has the service's usual form");
 /// assert_eq!(written.to_string(), "2021-09-21T01:04:37.9678478Z");
 /// ```
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct ETag(String);
+#[derive(Clone)]
+pub struct ETag(Repr);
+
+/// ETags of the service's usual form have at most as many bytes as are held in place: each entity of a page has one.
+#[derive(Clone)]
+enum Repr {
+    InPlace { len: u8, bytes: [u8; IN_PLACE_MAX] },
+    Heap(Box<str>),
+}
+
+const IN_PLACE_MAX: usize = "W/\"datetime'2021-09-21T01%3A04%3A37.9678478Z'\"".len();
 
 impl ETag {
     /// The ETag that the service gives an entity written at that time.
@@ -30,38 +40,63 @@ impl ETag {
     }
 
     pub(crate) fn from_printed(timestamp: &PrintedTimestamp) -> Self {
-        let printed = timestamp.as_str();
-        let bytes = "W/\"datetime'%3A%3A'\"".len() + printed.len() - "::".len();
-        let mut text = String::with_capacity(bytes);
-        text.push_str("W/\"datetime'");
-        for (index, part) in printed.split(':').enumerate() {
-            if index > 0 {
-                text.push_str("%3A");
-            }
-            text.push_str(part);
-        }
-        text.push_str("'\"");
-        Self(text)
+        let mut parts = timestamp.as_str().splitn(3, ':');
+        let mut part = || parts.next().unwrap_or_default();
+        Self::concat(&["W/\"datetime'", part(), "%3A", part(), "%3A", part(), "'\""])
+    }
+
+    /// The weak ETag with that text between its quotes.
+    pub(crate) fn weak(inner: &str) -> Self {
+        Self::concat(&["W/\"", inner, "\""])
     }
 
     /// Takes the string as the service sent it, without parsing it.
     pub fn from_opaque(text: impl Into<String>) -> Self {
-        Self(text.into())
+        let text = text.into();
+        if text.len() > IN_PLACE_MAX {
+            return Self(Repr::Heap(text.into()));
+        }
+        Self::of(&text)
     }
 
-    /// The string, quotes included, owned.
-    pub(crate) fn into_string(self) -> String {
-        self.0
+    pub(crate) fn of(text: &str) -> Self {
+        Self::concat(&[text])
+    }
+
+    fn concat(parts: &[&str]) -> Self {
+        let mut bytes = [0; IN_PLACE_MAX];
+        let mut len = 0;
+        for part in parts {
+            let end = len + part.len();
+            match bytes.get_mut(len..end) {
+                Some(place) => place.copy_from_slice(part.as_bytes()),
+                None => return Self(Repr::Heap(parts.concat().into())),
+            }
+            len = end;
+        }
+        match u8::try_from(len) {
+            Ok(len) => Self(Repr::InPlace { len, bytes }),
+            Err(_) => Self(Repr::Heap(parts.concat().into())),
+        }
     }
 
     /// The string, quotes included.
     pub fn as_str(&self) -> &str {
-        &self.0
+        match &self.0 {
+            Repr::InPlace { len, bytes } => {
+                let bytes = bytes.get(..usize::from(*len)).unwrap_or_default();
+                std::str::from_utf8(bytes).expect("made of whole strings")
+            }
+            Repr::Heap(text) => text,
+        }
     }
 
     /// The timestamp inside an ETag of the service's usual form; `None` for any other.
     pub fn timestamp(&self) -> Option<Timestamp> {
-        let inner = self.0.strip_prefix("W/\"datetime'")?.strip_suffix("'\"")?;
+        let inner = self
+            .as_str()
+            .strip_prefix("W/\"datetime'")?
+            .strip_suffix("'\"")?;
         percent_decode_str(inner).decode_utf8().ok()?.parse().ok()
     }
 
@@ -69,7 +104,7 @@ impl ETag {
     pub fn is_well_formed(&self) -> bool {
         let inner = ["W/\"", "w/\""]
             .iter()
-            .find_map(|prefix| self.0.strip_prefix(prefix));
+            .find_map(|prefix| self.as_str().strip_prefix(prefix));
         let Some(inner) = inner.and_then(|rest| rest.strip_suffix('"')) else {
             return false;
         };
@@ -122,7 +157,7 @@ impl FromStr for ETag {
         // The quote that ends it has been found already.
         match inner.chars().find(|it| !it.is_ascii_graphic()) {
             Some(character) => Err(ParseETagError::Character(character)),
-            None => Ok(Self(text.to_owned())),
+            None => Ok(Self::of(text)),
         }
     }
 }
@@ -147,15 +182,29 @@ pub enum ParseETagError {
     Unquoted,
 }
 
+impl PartialEq for ETag {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for ETag {}
+
+impl Hash for ETag {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_str().hash(state);
+    }
+}
+
 impl fmt::Display for ETag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(self.as_str())
     }
 }
 
 impl fmt::Debug for ETag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(self.as_str())
     }
 }
 
@@ -184,6 +233,8 @@ impl IfMatch {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -197,6 +248,21 @@ mod tests {
         assert_eq!(etag.timestamp(), Some(at));
         assert!(etag.is_well_formed());
         assert_eq!(ETag::from_opaque("W/\"0x8D\"").timestamp(), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_string_is_kept(text in ".{0,80}", other in ".{0,80}") {
+            for text in [text.as_str(), &text.repeat(2), &format!("W/\"{text}\"")] {
+                let etag = ETag::from_opaque(text);
+                prop_assert_eq!(etag.as_str(), text);
+                prop_assert_eq!(etag.to_string(), text);
+                prop_assert_eq!(&etag, &etag.clone());
+                prop_assert_eq!(etag == ETag::from_opaque(other.as_str()), text == other);
+            }
+            let weak = ETag::weak(&text);
+            prop_assert_eq!(weak.as_str(), format!("W/\"{text}\""));
+        }
     }
 
     #[test]

@@ -12,14 +12,14 @@ use crate::types::{ETag, EdmType, Timestamp, Value, ValueRef};
 /// An entity as found in JSON: its members in order, not yet converted.
 #[derive(Clone, Debug, Default)]
 pub struct JsonEntity<'a> {
-    pub(super) etag: Option<Cow<'a, str>>,
+    pub(super) etag: Option<ETag>,
     pub(super) members: Vec<RawProperty<'a>>,
 }
 
 impl<'a> JsonEntity<'a> {
     /// The entity's ETag, if the JSON contains one.
     pub fn etag(&self) -> Option<ETag> {
-        self.etag.as_deref().map(ETag::from_opaque)
+        self.etag.clone()
     }
 
     /// The value of a property that must be a string, such as a key; `None` when it is absent or null.

@@ -7,6 +7,7 @@ mod entity;
 mod error;
 mod metadata;
 mod reader;
+mod scan;
 mod stored;
 mod table;
 mod value;

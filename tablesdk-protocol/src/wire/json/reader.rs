@@ -1,5 +1,8 @@
 //! Reads entities from JSON in one pass over the input. Names and values without escapes are borrowed from it.
 //!
+//! What the service usually writes is read by [`scan`](super::scan). The reader here defines what is valid and what it means, and reports
+//! errors: it reads all that the scanner gives up on.
+//!
 //! Annotations are matched with their property whether they come before or after it. A number stays the string that it is in the
 //! input. The number of members that are held is limited. Skipped values may be nested to any depth: they take no stack.
 
@@ -14,7 +17,9 @@ use serde_json::value::RawValue;
 
 use super::entity::{JsonEntity, RawProperty};
 use super::error::JsonError;
+use super::scan;
 use super::value::Scalar;
+use crate::types::ETag;
 
 /// Reads a JSON object as an entity.
 ///
@@ -22,6 +27,16 @@ use super::value::Scalar;
 ///
 /// When the input is not one JSON object, annotates a property twice, or has more than 4,096 members.
 pub fn read_entity(body: &[u8]) -> Result<JsonEntity<'_>, JsonError> {
+    let mut entity = JsonEntity::default();
+    let text = std::str::from_utf8(body);
+    if text.is_ok_and(|text| scan::entity(text, &mut entity).is_some()) {
+        return Ok(entity);
+    }
+    read_any_entity(body)
+}
+
+/// Reads what the scanner gives up on, or reports why it cannot be read.
+pub(super) fn read_any_entity(body: &[u8]) -> Result<JsonEntity<'_>, JsonError> {
     let mut entity = JsonEntity::default();
     let mut failure = None;
     let seed = EntitySeed {
@@ -43,6 +58,34 @@ pub fn read_entity(body: &[u8]) -> Result<JsonEntity<'_>, JsonError> {
 /// When the input is not an object with an array `value` of objects, [`read_entity`] would refuse one of them, or
 /// `visit` fails.
 pub fn read_page<'de, E>(
+    body: &'de [u8],
+    mut visit: impl FnMut(&JsonEntity<'de>) -> Result<(), E>,
+) -> Result<(), E>
+where
+    E: From<JsonError>,
+{
+    let mut visited = 0_usize;
+    if let Ok(text) = std::str::from_utf8(body) {
+        let scanned = scan::page(text, |entity| {
+            visited += 1;
+            visit(entity)
+        });
+        if let Some(result) = scanned {
+            return result;
+        }
+    }
+    // The entities that were passed already are read again.
+    read_any_page(body, |entity| match visited.checked_sub(1) {
+        Some(left) => {
+            visited = left;
+            Ok(())
+        }
+        None => visit(entity),
+    })
+}
+
+/// Reads a page that the scanner gives up on, or reports why it cannot be read.
+pub(super) fn read_any_page<'de, E>(
     body: &'de [u8],
     visit: impl FnMut(&JsonEntity<'de>) -> Result<(), E>,
 ) -> Result<(), E>
@@ -243,7 +286,7 @@ impl<'de> Visitor<'de> for EntitySeed<'_, 'de> {
                 }
             } else if name == "odata.etag" {
                 entity.etag = match scalar {
-                    Scalar::Text(etag) => Some(etag),
+                    Scalar::Text(etag) => Some(ETag::from_opaque(etag)),
                     _ => None,
                 };
             } else {
@@ -347,9 +390,9 @@ fn plain(text: &str) -> Option<&str> {
 /// of nulls, which are no properties.
 // The limit of 252 properties counts what is stored. A body of 4 MiB has room for half a million nulls and annotations, which are not
 // stored. A member that cannot be a property is not held at all.
-const MEMBERS_MAX: usize = 4096;
+pub(super) const MEMBERS_MAX: usize = 4096;
 
-const TYPE_SUFFIX: &str = "@odata.type";
+pub(super) const TYPE_SUFFIX: &str = "@odata.type";
 
 #[cfg(test)]
 mod tests {
