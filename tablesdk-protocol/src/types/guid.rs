@@ -14,6 +14,8 @@ use std::str::FromStr;
 /// # Ok::<(), tablesdk_protocol::ParseGuidError>(())
 /// ```
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+// A `Value` is no larger for it, and is not moved byte by byte.
+#[repr(align(8))]
 pub struct Guid([u8; 16]);
 
 impl Guid {

@@ -238,6 +238,12 @@ pub enum KeyProblem {
 }
 
 fn problem_of(text: &str) -> Option<KeyProblem> {
+    // Nearly every key.
+    let is_plain =
+        |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'/' | b'\\' | b'#' | b'?');
+    if text.len() <= KEY_UNITS_MAX && text.bytes().all(is_plain) {
+        return None;
+    }
     let forbidden = |c: &(usize, char)| matches!(c.1, '/' | '\\' | '#' | '?') || c.1.is_control();
     if let Some((offset, character)) = text.char_indices().find(forbidden) {
         return Some(KeyProblem::ForbiddenCharacter { character, offset });

@@ -1,5 +1,6 @@
 //! What a field of an entity may be: a property, or an `Option` of one.
 
+use tablesdk_protocol::wire::json::RawProperty;
 use tablesdk_protocol::{EdmType, Value, ValueRef};
 
 use super::{PropertyValue, ValueError};
@@ -39,6 +40,9 @@ pub trait Field: Sized + Send + 'static {
     ///
     /// When it is of another type, or does not fit.
     fn from_value(value: Option<Value>) -> Result<Option<Self>, ValueError>;
+
+    #[doc(hidden)]
+    fn from_json(property: &RawProperty<'_>) -> Option<Self>;
 }
 
 impl<T: PropertyValue + Send + 'static> Field for T {
@@ -56,6 +60,10 @@ impl<T: PropertyValue + Send + 'static> Field for T {
     fn from_value(value: Option<Value>) -> Result<Option<Self>, ValueError> {
         value.map(T::from_value).transpose()
     }
+
+    fn from_json(property: &RawProperty<'_>) -> Option<Self> {
+        T::from_json(property)
+    }
 }
 
 impl<T: PropertyValue + Send + 'static> Field for Option<T> {
@@ -72,5 +80,9 @@ impl<T: PropertyValue + Send + 'static> Field for Option<T> {
 
     fn from_value(value: Option<Value>) -> Result<Option<Self>, ValueError> {
         value.map(T::from_value).transpose().map(Some)
+    }
+
+    fn from_json(property: &RawProperty<'_>) -> Option<Self> {
+        T::from_json(property).map(Some)
     }
 }

@@ -20,6 +20,7 @@ use super::{
 
 type ToValue<F> = fn(&F) -> Result<Option<ValueRef<'_>>, ValueError>;
 type FromValue<F> = fn(Option<Value>) -> Result<Option<F>, ValueError>;
+type FromJson<F> = fn(&RawProperty<'_>) -> Option<F>;
 
 /// What can be done with a field that is a property.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +29,8 @@ pub struct FieldAccess<F> {
     optional: bool,
     to_value: ToValue<F>,
     from_value: FromValue<F>,
+    /// For values in the form in which the service writes them: without a `Value` in between.
+    from_json: FromJson<F>,
 }
 
 /// Access to a field of type `F`.
@@ -37,6 +40,7 @@ pub const fn field<F: Field>() -> FieldAccess<F> {
         optional: F::OPTIONAL,
         to_value: F::to_value,
         from_value: F::from_value,
+        from_json: F::from_json,
     }
 }
 
@@ -50,6 +54,7 @@ pub const fn with_field<F, P: Field>(
         optional: P::OPTIONAL,
         to_value,
         from_value,
+        from_json: |_| None,
     }
 }
 
@@ -132,17 +137,30 @@ impl<F> FieldAccess<F> {
         }
     }
 
+    /// Reads the value of a property that came. A null stands for an absent one, as the answer to a projection has it.
+    fn read_value(&self, name: &str, property: &RawProperty<'_>) -> Result<Option<F>, EntityError> {
+        if let Some(value) = (self.from_json)(property) {
+            return Ok(Some(value));
+        }
+        let Some(value) = value_of(property, self.edm_type)? else {
+            return Ok(None);
+        };
+        let value = (self.from_value)(Some(value));
+        convert(name, self.edm_type, value).map(Some)
+    }
+
     /// Reads the value of the field, wherever it stands in the entity.
     pub(crate) fn read(
         self,
         name: &str,
         property: Option<&RawProperty<'_>>,
     ) -> Result<F, EntityError> {
-        let value = match property {
-            Some(property) => value_of(property, self.edm_type)?,
-            None => None,
-        };
-        convert(name, self.edm_type, (self.from_value)(value))
+        if let Some(property) = property
+            && let Some(value) = self.read_value(name, property)?
+        {
+            return Ok(value);
+        }
+        convert(name, self.edm_type, (self.from_value)(None))
     }
 }
 
@@ -172,16 +190,10 @@ impl<F> Slot<F> {
             return Err(EntityProblem::duplicate(property.name()).into());
         }
         self.seen |= bit;
-        // A null stands for an absent property, as the answer to a projection has it.
         if rank < self.rank
-            && let Some(value) = value_of(property, self.access.edm_type)?
+            && let Some(value) = self.access.read_value(property.name(), property)?
         {
-            self.value = Some(convert(
-                property.name(),
-                self.access.edm_type,
-                (self.access.from_value)(Some(value)),
-            )?);
-            self.rank = rank;
+            (self.value, self.rank) = (Some(value), rank);
         }
         Ok(())
     }

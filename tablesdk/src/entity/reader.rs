@@ -65,12 +65,7 @@ impl<'a> PropertyReader<'a> {
 
     /// The text of the property that says of which type the entity is.
     pub(super) fn type_text(&self, property: &str) -> Result<Option<&'a str>, EntityError> {
-        let of_that_name = self
-            .entity
-            .members()
-            .iter()
-            .filter(|member| member.name() == property);
-        if of_that_name.count() > 1 {
+        if self.entity.has_several(property) {
             return Err(EntityProblem::duplicate(property).into());
         }
         self.entity.text(property).map_err(|error| {
@@ -115,11 +110,7 @@ pub(super) fn key_text<'e>(
     part: KeyKind,
 ) -> Result<&'e str, EntityError> {
     let name = part.property();
-    let of_that_name = entity
-        .members()
-        .iter()
-        .filter(|member| member.name() == name);
-    if of_that_name.count() > 1 {
+    if entity.has_several(name) {
         return Err(EntityProblem::duplicate(name).into());
     }
     match entity.text(name)? {

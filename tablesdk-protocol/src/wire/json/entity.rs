@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use super::SYSTEM_PROPERTIES;
 use super::error::{PropertyError, PropertyProblem};
-use super::value::Scalar;
+use super::value::{self, Scalar};
 use crate::types::{ETag, EdmType, Timestamp, Value, ValueRef};
 
 /// An entity as found in JSON: its members in order, not yet converted.
@@ -14,6 +14,19 @@ use crate::types::{ETag, EdmType, Timestamp, Value, ValueRef};
 pub struct JsonEntity<'a> {
     pub(super) etag: Option<ETag>,
     pub(super) members: Vec<RawProperty<'a>>,
+    /// Of each system property, the first member with its name.
+    system: [Found; SYSTEM_PROPERTIES.len()],
+}
+
+/// The members with the name of one system property.
+#[derive(Clone, Copy, Debug, Default)]
+enum Found {
+    #[default]
+    None,
+    /// The index of the only one.
+    One(usize),
+    /// The index of the first of several.
+    Several(usize),
 }
 
 impl<'a> JsonEntity<'a> {
@@ -65,7 +78,51 @@ impl<'a> JsonEntity<'a> {
 
     /// The property of that name, system properties included.
     pub fn property(&self, name: &str) -> Option<&RawProperty<'a>> {
-        self.members.iter().find(|member| member.name == name)
+        match self.found(name) {
+            Some(Found::None) => None,
+            Some(Found::One(index) | Found::Several(index)) => self.members.get(index),
+            None => self.members.iter().find(|member| member.name == name),
+        }
+    }
+
+    /// Whether several members have that name.
+    pub fn has_several(&self, name: &str) -> bool {
+        match self.found(name) {
+            Some(found) => matches!(found, Found::Several(_)),
+            None => {
+                let mut members = self.members.iter();
+                let mut is_next = || members.any(|member| member.name == name);
+                is_next() && is_next()
+            }
+        }
+    }
+
+    /// The members with the name of a system property; `None` for any other name.
+    fn found(&self, name: &str) -> Option<Found> {
+        self.system.get(system_index(name)?).copied()
+    }
+
+    /// Adds a member.
+    pub(super) fn push(
+        &mut self,
+        name: Cow<'a, str>,
+        scalar: Scalar<'a>,
+        annotation: Option<Cow<'a, str>>,
+    ) {
+        let system = system_index(&name).and_then(|index| self.system.get_mut(index));
+        let is_system = system.is_some();
+        if let Some(found) = system {
+            *found = match *found {
+                Found::None => Found::One(self.members.len()),
+                Found::One(first) | Found::Several(first) => Found::Several(first),
+            };
+        }
+        self.members.push(RawProperty {
+            name,
+            scalar,
+            annotation,
+            is_system,
+        });
     }
 
     /// Whether two members have the same name.
@@ -93,6 +150,7 @@ impl<'a> JsonEntity<'a> {
     pub(super) fn clear(&mut self) {
         self.etag = None;
         self.members.clear();
+        self.system = [Found::None; SYSTEM_PROPERTIES.len()];
     }
 }
 
@@ -102,17 +160,25 @@ pub struct RawProperty<'a> {
     pub(super) name: Cow<'a, str>,
     pub(super) scalar: Scalar<'a>,
     pub(super) annotation: Option<Cow<'a, str>>,
+    is_system: bool,
+}
+
+/// The index of a name in [`SYSTEM_PROPERTIES`].
+fn system_index(name: &str) -> Option<usize> {
+    SYSTEM_PROPERTIES.iter().position(|system| *system == name)
 }
 
 impl RawProperty<'_> {
     /// The name of the property.
+    #[inline]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Whether it is the partition key, the row key or the timestamp.
-    pub fn is_system(&self) -> bool {
-        SYSTEM_PROPERTIES.contains(&self.name())
+    #[inline]
+    pub const fn is_system(&self) -> bool {
+        self.is_system
     }
 
     /// Whether the value is null, which means that the property is absent.
@@ -148,6 +214,61 @@ impl RawProperty<'_> {
             .to_value_ref(self.annotation()?)
             .map(Some)
             .map_err(|problem| self.error(problem))
+    }
+
+    /// The value, if it is a boolean without an annotation.
+    #[inline]
+    pub const fn boolean(&self) -> Option<bool> {
+        match (&self.scalar, &self.annotation) {
+            (Scalar::Boolean(value), None) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The value, if it is an Int32 without an annotation.
+    pub fn int32(&self) -> Option<i32> {
+        let number = self.plain_number()?;
+        value::is_integer(number)
+            .then(|| number.parse().ok())
+            .flatten()
+    }
+
+    /// The value, if it is an annotated string of an Int64.
+    pub fn int64(&self) -> Option<i64> {
+        value::parse_integer(self.text_of(EdmType::Int64)?)
+    }
+
+    /// The value, if it is a Double without an annotation.
+    pub fn double(&self) -> Option<f64> {
+        let number = self.plain_number()?;
+        (!value::is_integer(number))
+            .then(|| value::parse_json_double(number))
+            .flatten()
+    }
+
+    /// The value, if it is a string without an annotation.
+    #[inline]
+    pub fn string(&self) -> Option<&str> {
+        match (&self.scalar, &self.annotation) {
+            (Scalar::Text(text), None) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The string that is annotated with that type.
+    #[inline]
+    pub fn text_of(&self, edm_type: EdmType) -> Option<&str> {
+        match (&self.scalar, &self.annotation) {
+            (Scalar::Text(text), Some(name)) if name == edm_type.as_str() => Some(text),
+            _ => None,
+        }
+    }
+
+    fn plain_number(&self) -> Option<&str> {
+        match (&self.scalar, &self.annotation) {
+            (Scalar::Number(number), None) => Some(number),
+            _ => None,
+        }
     }
 
     fn as_text(&self) -> Result<Option<&str>, PropertyError> {

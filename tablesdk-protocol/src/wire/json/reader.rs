@@ -15,7 +15,7 @@ use serde::de::{
 };
 use serde_json::value::RawValue;
 
-use super::entity::{JsonEntity, RawProperty};
+use super::entity::JsonEntity;
 use super::error::JsonError;
 use super::scan;
 use super::value::Scalar;
@@ -298,11 +298,7 @@ impl<'de> Visitor<'de> for EntitySeed<'_, 'de> {
                     }
                     None => None,
                 };
-                entity.members.push(RawProperty {
-                    name,
-                    scalar,
-                    annotation,
-                });
+                entity.push(name, scalar, annotation);
             }
         }
         late.append(&mut early);
@@ -400,7 +396,7 @@ mod tests {
 
     use super::*;
     use crate::types::{EdmType, Value};
-    use crate::wire::json::{EntityWriter, PropertyProblem};
+    use crate::wire::json::{EntityWriter, PropertyProblem, RawProperty};
 
     fn values(text: &str) -> Vec<(String, Option<Value>)> {
         let entity = read_entity(text.as_bytes()).unwrap();

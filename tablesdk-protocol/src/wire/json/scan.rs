@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use super::entity::{JsonEntity, RawProperty};
+use super::entity::JsonEntity;
 use super::reader::{MEMBERS_MAX, TYPE_SUFFIX};
 use super::value::Scalar;
 use crate::types::ETag;
@@ -104,9 +104,8 @@ impl<'a> Scanner<'a> {
                 let last = entity.members.last_mut();
                 match last.filter(|last| last.name == property) {
                     Some(last) if last.annotation.is_none() => last.annotation = Some(edm_type),
-                    Some(_) => return None,
                     None if early.is_none() => early = Some((property, edm_type)),
-                    None => return None,
+                    Some(_) | None => return None,
                 }
             } else if name.starts_with("odata.") {
                 if name == "odata.etag" {
@@ -120,11 +119,7 @@ impl<'a> Scanner<'a> {
                     Some(_) => return None,
                     None => None,
                 };
-                entity.members.push(RawProperty {
-                    name: Cow::Borrowed(name),
-                    scalar: self.scalar()?,
-                    annotation,
-                });
+                entity.push(Cow::Borrowed(name), self.scalar()?, annotation);
             }
             if self.is_last(b'}')? {
                 return early.is_none().then_some(());

@@ -149,7 +149,7 @@ impl<'a> Scalar<'a> {
 /// either is lost.
 pub(super) fn infer_number(number: &str) -> Result<ValueRef<'static>, PropertyProblem> {
     if !is_integer(number) {
-        let double = parse_double(number).map(ValueRef::Double);
+        let double = parse_json_double(number).map(ValueRef::Double);
         return double.ok_or(PropertyProblem::DoubleOutOfRange);
     }
     let narrow = number.parse().map(ValueRef::Int32);
@@ -157,8 +157,15 @@ pub(super) fn infer_number(number: &str) -> Result<ValueRef<'static>, PropertyPr
     integer.map_err(|_| PropertyProblem::IntegerOutOfRange)
 }
 
-fn is_integer(number: &str) -> bool {
-    !number.contains(['.', 'e', 'E'])
+pub(super) fn is_integer(number: &str) -> bool {
+    number
+        .bytes()
+        .all(|byte| !matches!(byte, b'.' | b'e' | b'E'))
+}
+
+/// The value of a number that is spelled as JSON has it.
+pub(super) fn parse_json_double(number: &str) -> Option<f64> {
+    number.parse().ok().filter(|value: &f64| value.is_finite())
 }
 
 /// The value of that type that a string, or a number, represents.
@@ -187,7 +194,7 @@ pub(super) fn parse_text(
 }
 
 /// An optional minus sign and digits. Rust itself would read a plus sign, too.
-fn parse_integer<T: FromStr>(text: &str) -> Option<T> {
+pub(super) fn parse_integer<T: FromStr>(text: &str) -> Option<T> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let is_integer = digits.bytes().all(|byte| byte.is_ascii_digit());
     is_integer.then(|| text.parse().ok()).flatten()

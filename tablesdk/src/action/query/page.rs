@@ -67,8 +67,16 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
                 let next = next.clone();
                 next.map(|next| PageToken::new(fingerprint, next))
             };
-            for item in more {
-                items.push(item.map_err(|error| error.with_next_page(token_of_next()))?);
+            let more = more
+                .into_iter()
+                .map(|item| item.map_err(|error| error.with_next_page(token_of_next())));
+            if items.is_empty() {
+                // In the memory of the page.
+                items = more.collect::<Result<_, _>>()?;
+            } else {
+                for item in more {
+                    items.push(item?);
+                }
             }
             let is_full = match take {
                 Some(take) => items.len() == take,

@@ -4,6 +4,7 @@
 
 use std::fmt::Display;
 
+use tablesdk_protocol::wire::json::RawProperty;
 use tablesdk_protocol::{EdmType, Timestamp, Value, ValueRef};
 
 use super::{PropertyValue, ValueError};
@@ -24,6 +25,11 @@ macro_rules! instant {
                 let $back = i128::from(timestamp.unix_ticks()) * NANOS_PER_TICK;
                 let instant: Option<Self> = $from;
                 instant.ok_or_else(|| beyond(timestamp, $name))
+            }
+
+            fn from_json(property: &RawProperty<'_>) -> Option<Self> {
+                let timestamp = Timestamp::from_json(property)?;
+                Self::from_value(Value::DateTime(timestamp)).ok()
             }
         }
 

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use tablesdk_protocol::wire::json::RawProperty;
 use tablesdk_protocol::{EdmType, Guid, Timestamp, Value, ValueRef};
 
 use super::ValueError;
@@ -107,10 +108,18 @@ pub trait PropertyValue: Sized {
     ///
     /// When it is of another type, or does not fit.
     fn from_value(value: Value) -> Result<Self, ValueError>;
+
+    /// Reads a value in the form in which the service writes the type, as [`from_value`](Self::from_value) would. `None` leaves it to
+    /// that function.
+    #[doc(hidden)]
+    fn from_json(property: &RawProperty<'_>) -> Option<Self> {
+        let _ = property;
+        None
+    }
 }
 
 macro_rules! property_value {
-    ($type:ty, $edm_type:ident, $self:ident => $to:expr, $value:ident => $from:expr) => {
+    ($type:ty, $edm_type:ident, $self:ident => $to:expr, $value:ident => $from:expr, $json:ident => $from_json:expr) => {
         impl PropertyValue for $type {
             const EDM_TYPE: EdmType = EdmType::$edm_type;
 
@@ -124,18 +133,22 @@ macro_rules! property_value {
                     other => Err(wrong_type::<Self>(&other)),
                 }
             }
+
+            fn from_json($json: &RawProperty<'_>) -> Option<Self> {
+                $from_json
+            }
         }
     };
 }
 
-property_value!(String, String, self => Cow::Borrowed(self), text => text);
-property_value!(bool, Boolean, self => *self, value => value);
-property_value!(f64, Double, self => *self, value => value);
-property_value!(i32, Int32, self => *self, value => value);
-property_value!(Guid, Guid, self => *self, value => value);
-property_value!(Timestamp, DateTime, self => *self, value => value);
-property_value!(Vec<u8>, Binary, self => Cow::Borrowed(self), bytes => bytes);
-property_value!(bytes::Bytes, Binary, self => Cow::Borrowed(self), bytes => bytes.into());
+property_value!(String, String, self => Cow::Borrowed(self), text => text, json => json.string().map(str::to_owned));
+property_value!(bool, Boolean, self => *self, value => value, json => json.boolean());
+property_value!(f64, Double, self => *self, value => value, json => json.double());
+property_value!(i32, Int32, self => *self, value => value, json => json.int32());
+property_value!(Guid, Guid, self => *self, value => value, json => json.text_of(EdmType::Guid)?.parse().ok());
+property_value!(Timestamp, DateTime, self => *self, value => value, json => json.text_of(EdmType::DateTime)?.parse().ok());
+property_value!(Vec<u8>, Binary, self => Cow::Borrowed(self), bytes => bytes, _json => None);
+property_value!(bytes::Bytes, Binary, self => Cow::Borrowed(self), bytes => bytes.into(), _json => None);
 
 /// A value whose order is the order of what is stored for it, so that the service can compare with it: `gt`, `ge`, `lt`,
 /// `le` and ranges.
@@ -214,7 +227,7 @@ ordered!(
 );
 
 #[cfg(feature = "uuid")]
-property_value!(uuid::Uuid, Guid, self => Guid::from_bytes(self.into_bytes()), value => Self::from_bytes(value.to_bytes()));
+property_value!(uuid::Uuid, Guid, self => Guid::from_bytes(self.into_bytes()), value => Self::from_bytes(value.to_bytes()), json => Guid::from_json(json).map(|value| Self::from_bytes(value.to_bytes())));
 #[cfg(feature = "uuid")]
 ordered!(uuid::Uuid);
 
@@ -232,6 +245,10 @@ impl PropertyValue for i64 {
             Value::Int32(value) => Ok(value.into()),
             other => Err(wrong_type::<Self>(&other)),
         }
+    }
+
+    fn from_json(property: &RawProperty<'_>) -> Option<Self> {
+        property.int64()
     }
 }
 
