@@ -178,7 +178,7 @@ impl TableEntity for DynamicEntity {
     }
 
     fn read(reader: &mut PropertyReader<'_>) -> Result<Self, EntityError> {
-        let mut properties = Properties::new();
+        let mut properties = Properties::with_capacity(reader.max_left());
         while let Some(property) = reader.next_property() {
             properties.push(property)?;
         }

@@ -44,6 +44,13 @@ impl Properties {
         }
     }
 
+    pub(super) fn with_capacity(count: usize) -> Self {
+        Self {
+            entries: Vec::with_capacity(count.min(PROPERTIES_MAX)),
+            refused: Vec::new(),
+        }
+    }
+
     /// The value of that name.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.iter()
@@ -133,14 +140,15 @@ impl Properties {
         let Some(value) = value else {
             return Ok(());
         };
-        match self.set_value(property.name().to_owned(), value) {
-            // No service sends more, and each is compared with all before it.
-            None if self.len() > PROPERTIES_MAX => {
-                Err(EntityProblem::TooManyProperties { count: self.len() }.into())
-            }
-            None => Ok(()),
-            Some(_) => Err(EntityProblem::duplicate(property.name()).into()),
+        if self.get(property.name()).is_some() {
+            return Err(EntityProblem::duplicate(property.name()).into());
         }
+        self.entries.push((property.name().to_owned(), value));
+        // No service sends more, and each is compared with all before it.
+        if self.len() > PROPERTIES_MAX {
+            return Err(EntityProblem::TooManyProperties { count: self.len() }.into());
+        }
+        Ok(())
     }
 
     /// Writes all; `taken_by` says what has a name already.

@@ -46,6 +46,12 @@ impl<'a> PropertyReader<'a> {
         })
     }
 
+    /// How many properties are left at most.
+    pub(super) fn max_left(&self) -> usize {
+        let left = self.rest.as_slice().iter();
+        left.filter(|property| !property.is_system()).count()
+    }
+
     /// Whether the value that was read may depend on the ETag.
     pub(crate) const fn has_given_etag(&self) -> bool {
         self.has_given_etag.get()

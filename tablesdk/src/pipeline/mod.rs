@@ -28,7 +28,7 @@ pub(crate) use span::in_current_span;
 pub(crate) use table::Table;
 pub(crate) use task::{joined_of, read_ahead};
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -52,6 +52,7 @@ pub(crate) struct Pipeline {
     budget: Budget,
     /// A permit for each request that may be in flight at a time.
     in_flight: Option<Semaphore>,
+    date: DateHeader,
 }
 
 /// How a pipeline sends requests.
@@ -87,6 +88,7 @@ impl Pipeline {
         Self {
             budget: Budget::new(options.retry.budget),
             in_flight: options.max_in_flight.map(Semaphore::new),
+            date: DateHeader::default(),
             options,
         }
     }
@@ -149,17 +151,36 @@ impl Pipeline {
         if self.merge_method() == MergeMethod::Post {
             merge_by_post(&mut request);
         }
-        let date = self.now().to_http_date();
+        let date = self.date.at(self.now());
         let headers = request.headers_mut();
         headers.insert(
             name::X_MS_VERSION,
             HeaderValue::from_static(auth.service_version()),
         );
         headers.insert(header::USER_AGENT, self.user_agent.clone());
-        headers.insert(name::X_MS_DATE, ascii(&date));
+        headers.insert(name::X_MS_DATE, date);
         headers.insert(name::X_MS_CLIENT_REQUEST_ID, ascii(client_request_id));
         auth.sign(&mut request);
         request
+    }
+}
+
+/// The date of requests as a header, printed once for all requests of a second.
+#[derive(Debug, Default)]
+struct DateHeader(Mutex<Option<(i64, HeaderValue)>>);
+
+impl DateHeader {
+    fn at(&self, now: Timestamp) -> HeaderValue {
+        let second = now.unix_ticks().div_euclid(TICKS_PER_SECOND);
+        let mut printed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*printed {
+            Some((of, date)) if *of == second => date.clone(),
+            _ => {
+                let date = ascii(&now.to_http_date());
+                *printed = Some((second, date.clone()));
+                date
+            }
+        }
     }
 }
 
@@ -184,6 +205,7 @@ pub(crate) fn user_agent(application_id: Option<&str>) -> Result<HeaderValue, Er
     HeaderValue::try_from(format!("{id} {USER_AGENT}")).map_err(|_| refused())
 }
 
+const TICKS_PER_SECOND: i64 = 10_000_000;
 const USER_AGENT: &str = concat!("tablesdk/", env!("CARGO_PKG_VERSION"));
 /// As the guidelines for Azure SDKs have it.
 const APPLICATION_ID_MAX: usize = 24;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode, Uri, header};
 use tablesdk_protocol::ErrorCode;
-use tablesdk_protocol::auth::{Scheme, SharedKey, string_to_sign};
+use tablesdk_protocol::auth::{Scheme, SharedKey};
 use tablesdk_protocol::header as name;
 use tablesdk_protocol::wire::error_body;
 
@@ -87,14 +87,11 @@ impl Pipeline {
 
 // Shared Key and not Shared Key Lite: every backend takes both, and the full scheme signs the verb and the content type as well.
 fn authorization(key: &SharedKey, request: &Request<Bytes>) -> HeaderValue {
-    let account = key.account();
     let (method, uri, headers) = (request.method(), request.uri(), request.headers());
     debug_assert!(headers.contains_key(name::X_MS_DATE), "the date is signed");
     // The full scheme covers the verb and the content type, too; the light one covers neither.
-    let scheme = Scheme::SharedKey;
-    let signature = key.sign(&string_to_sign(scheme, account, method, uri, headers));
-    let text = format!("{} {account}:{}", scheme.as_str(), signature.expose());
-    let mut value = HeaderValue::from_str(&text).unwrap_or_else(|_| HeaderValue::from_static(""));
+    let text = key.authorization(Scheme::SharedKey, method, uri, headers);
+    let mut value = HeaderValue::try_from(text).unwrap_or_else(|_| HeaderValue::from_static(""));
     // Keeps the signature out of the `Debug` of the headers, here and in every transport.
     value.set_sensitive(true);
     value

@@ -190,7 +190,10 @@ async fn exchange(
     let mut response = Response::new(Bytes::new());
     *response.status_mut() = answer.status();
     *response.headers_mut() = std::mem::take(answer.headers_mut());
-    let mut body = BytesMut::new();
+    let expected = answer.content_length().unwrap_or_default();
+    let expected = usize::try_from(expected).unwrap_or(usize::MAX);
+    // Copied, because a chunk keeps the whole buffer of its connection.
+    let mut body = BytesMut::with_capacity(expected.min(RESERVED_BYTES_MAX));
     while let Some(chunk) = answer.chunk().await.map_err(maybe_sent)? {
         if body.len() + chunk.len() > RESPONSE_BODY_BYTES_MAX {
             let error = io::Error::other("the response is larger than 64 MiB");
@@ -255,4 +258,6 @@ impl StdError for Reason {
 /// The errors of reqwest and of its HTTP client around the reason.
 const PHASES: usize = 2;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The most memory that is reserved before the bytes have come. Most pages are smaller.
+const RESERVED_BYTES_MAX: usize = 4 * 1024 * 1024;
 const RESPONSE_BODY_BYTES_MAX: usize = 64 * 1024 * 1024;

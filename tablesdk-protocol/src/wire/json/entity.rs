@@ -103,6 +103,7 @@ impl<'a> JsonEntity<'a> {
     }
 
     /// Adds a member.
+    #[inline]
     pub(super) fn push(
         &mut self,
         name: Cow<'a, str>,
@@ -197,6 +198,9 @@ impl RawProperty<'_> {
     ///
     /// When the value does not fit its annotation, or is an array or object. Nothing is wrong with a null.
     pub fn to_value(&self) -> Result<Option<Value>, PropertyError> {
+        if let Some(value) = self.usual_value() {
+            return Ok(Some(value));
+        }
         let value = self.to_value_ref()?;
         Ok(value.map(ValueRef::into_value))
     }
@@ -206,6 +210,7 @@ impl RawProperty<'_> {
     /// # Errors
     ///
     /// Those of [`to_value`](Self::to_value).
+    #[inline]
     pub fn to_value_ref(&self) -> Result<Option<ValueRef<'_>>, PropertyError> {
         if self.is_null() {
             return Ok(None);
@@ -214,6 +219,23 @@ impl RawProperty<'_> {
             .to_value_ref(self.annotation()?)
             .map(Some)
             .map_err(|problem| self.error(problem))
+    }
+
+    /// The value, if it is in the form in which the service writes its type.
+    #[inline]
+    fn usual_value(&self) -> Option<Value> {
+        Some(match (&self.scalar, self.annotation.as_deref()) {
+            (Scalar::Text(text), None) => Value::String(text.clone().into_owned()),
+            (Scalar::Boolean(value), None) => Value::Boolean(*value),
+            (Scalar::Number(number), None) if !value::is_integer(number) => {
+                Value::Double(value::parse_json_double(number)?)
+            }
+            (Scalar::Number(number), None) => Value::Int32(number.parse().ok()?),
+            (Scalar::Text(text), Some("Edm.DateTime")) => Value::DateTime(text.parse().ok()?),
+            (Scalar::Text(text), Some("Edm.Guid")) => Value::Guid(text.parse().ok()?),
+            (Scalar::Text(text), Some("Edm.Int64")) => Value::Int64(value::parse_integer(text)?),
+            _ => return None,
+        })
     }
 
     /// The value, if it is a boolean without an annotation.
@@ -334,3 +356,88 @@ const SHOWN_MAX: usize = 40;
 
 /// So many names are compared faster in pairs than sorted.
 const FEW: usize = 24;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
+    use super::super::reader::read_entity;
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn usual_forms_are_read_as_any(
+            text in prop_oneof![
+                4 => select(vec![
+                    "5", "-0", "2147483648", "-2147483648", "99999999999999999999", "1.5", "1e400", "-0.0", "true", "null", "[]", "\"\"",
+                    "\"5\"", "\"+5\"", "\"-9223372036854775808\"", "\"9223372036854775808\"", "\"True\"", "\"NaN\"", "\"YQ==\"",
+                    "\"2024-03-15T10:20:30Z\"", "\"0001-01-01T00:00:00Z\"", "\"c9da6455-213d-42c9-9a79-3e9149a57833\"",
+                ]).prop_map(str::to_owned),
+                1 => any::<i64>().prop_map(|value| value.to_string()),
+                1 => any::<i32>().prop_map(|value| format!("\"{value}\"")),
+                1 => ".{0,9}".prop_map(|text| format!("{:?}", serde_json::Value::from(text).to_string())),
+            ],
+            annotation in select(vec![
+                "", "Binary", "Boolean", "DateTime", "Double", "Guid", "Int32", "Int64", "String", "Other",
+            ]),
+        ) {
+            let json = match annotation {
+                "" => format!("{{\"a\":{text}}}"),
+                edm_type => format!("{{\"a@odata.type\":\"Edm.{edm_type}\",\"a\":{text}}}"),
+            };
+            let Ok(entity) = read_entity(json.as_bytes()) else {
+                return Ok(());
+            };
+            let property = &entity.members[0];
+            let any = property.to_value_ref().ok().flatten().map(ValueRef::into_value);
+            let agrees = |usual: Option<Value>| usual.is_none() || usual == any;
+            prop_assert!(agrees(property.usual_value()), "{json}");
+            prop_assert!(agrees(property.boolean().map(Value::Boolean)), "{json}");
+            prop_assert!(agrees(property.int32().map(Value::Int32)), "{json}");
+            prop_assert!(agrees(property.int64().map(Value::Int64)), "{json}");
+            prop_assert!(agrees(property.double().map(Value::Double)), "{json}");
+            prop_assert!(agrees(property.string().map(Value::from)), "{json}");
+        }
+    }
+
+    #[test]
+    fn usual_forms_are_noticed() {
+        let json = r#"{"t":"x","b":true,"i":5,"d":1.5,"l@odata.type":"Edm.Int64","l":"5","g@odata.type":"Edm.Guid","g":"c9da6455-213d-42c9-9a79-3e9149a57833"}"#;
+        let entity = read_entity(json.as_bytes()).unwrap();
+        let member = |name| entity.property(name).unwrap();
+        assert_eq!(member("t").string(), Some("x"));
+        assert_eq!(member("b").boolean(), Some(true));
+        assert_eq!(member("i").int32(), Some(5));
+        assert_eq!(member("d").double(), Some(1.5));
+        assert_eq!(member("l").int64(), Some(5));
+        assert!(member("g").text_of(EdmType::Guid).is_some());
+        assert!(
+            entity
+                .members()
+                .iter()
+                .all(|member| member.usual_value().is_some())
+        );
+    }
+
+    #[test]
+    fn system_properties_are_found_wherever_they_stand() {
+        let json = r#"{"a":1,"RowKey":"r","a":2,"PartitionKey":"p","RowKey":"s","b":3}"#;
+        let entity = read_entity(json.as_bytes()).unwrap();
+        assert_eq!(entity.text("RowKey"), Ok(Some("r")));
+        assert_eq!(entity.text("PartitionKey"), Ok(Some("p")));
+        assert_eq!(entity.timestamp(), Ok(None));
+        for (name, several) in [
+            ("a", true),
+            ("RowKey", true),
+            ("PartitionKey", false),
+            ("b", false),
+            ("Timestamp", false),
+            ("c", false),
+        ] {
+            assert_eq!(entity.has_several(name), several, "{name}");
+        }
+        let users: Vec<_> = entity.properties().map(RawProperty::name).collect();
+        assert_eq!(users, ["a", "a", "b"]);
+    }
+}

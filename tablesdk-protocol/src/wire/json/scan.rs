@@ -41,7 +41,7 @@ pub(super) fn page<'a, E>(
                 return Some(Err(error));
             }
         } else {
-            scanner.scalar()?;
+            scanner.skip()?;
         }
         if scanner.is_last(b'}')? {
             break;
@@ -97,29 +97,28 @@ impl<'a> Scanner<'a> {
             if count > MEMBERS_MAX {
                 return None;
             }
-            if let Some(property) = name.strip_suffix(TYPE_SUFFIX) {
-                let Scalar::Text(edm_type) = self.scalar()? else {
-                    return None;
-                };
-                let last = entity.members.last_mut();
-                match last.filter(|last| last.name == property) {
-                    Some(last) if last.annotation.is_none() => last.annotation = Some(edm_type),
-                    None if early.is_none() => early = Some((property, edm_type)),
-                    Some(_) | None => return None,
-                }
-            } else if name.starts_with("odata.") {
-                if name == "odata.etag" {
-                    entity.etag = Some(self.etag()?);
-                } else {
-                    self.scalar()?;
-                }
+            if name == "odata.etag" {
+                entity.etag = Some(self.etag()?);
             } else {
-                let annotation = match early.take() {
-                    Some((property, edm_type)) if property == name => Some(edm_type),
-                    Some(_) => return None,
-                    None => None,
-                };
-                entity.push(Cow::Borrowed(name), self.scalar()?, annotation);
+                let scalar = self.scalar()?;
+                if let Some(property) = name.strip_suffix(TYPE_SUFFIX) {
+                    let Scalar::Text(edm_type) = scalar else {
+                        return None;
+                    };
+                    let last = entity.members.last_mut();
+                    match last.filter(|last| last.name == property) {
+                        Some(last) if last.annotation.is_none() => last.annotation = Some(edm_type),
+                        None if early.is_none() => early = Some((property, edm_type)),
+                        Some(_) | None => return None,
+                    }
+                } else if !name.starts_with("odata.") {
+                    let annotation = match early.take() {
+                        Some((property, edm_type)) if property == name => Some(edm_type),
+                        Some(_) => return None,
+                        None => None,
+                    };
+                    entity.push(Cow::Borrowed(name), scalar, annotation);
+                }
             }
             if self.is_last(b'}')? {
                 return early.is_none().then_some(());
@@ -128,17 +127,26 @@ impl<'a> Scanner<'a> {
     }
 
     /// The name of a member, with the colon and the space behind it.
+    #[inline]
     fn name(&mut self) -> Option<&'a str> {
         self.byte(b'"')?;
-        let Cow::Borrowed(name) = self.string()? else {
-            return None;
-        };
+        let start = self.at;
+        self.plain()?;
+        let name = self.text.get(start..self.at)?;
+        // Neither an escape nor a control character.
+        self.byte(b'"')?;
         self.space();
         self.byte(b':')?;
         self.space();
         Some(name)
     }
 
+    fn skip(&mut self) -> Option<()> {
+        self.scalar().map(drop)
+    }
+
+    #[expect(clippy::inline_always, reason = "otherwise each value is copied")]
+    #[inline(always)]
     fn scalar(&mut self) -> Option<Scalar<'a>> {
         Some(match self.peek()? {
             b'"' => {
@@ -202,12 +210,20 @@ impl<'a> Scanner<'a> {
     }
 
     /// A string behind its opening quote.
+    #[expect(clippy::inline_always, reason = "otherwise each string is copied")]
+    #[inline(always)]
     fn string(&mut self) -> Option<Cow<'a, str>> {
         let start = self.at;
         self.plain()?;
         if self.take(b'"') {
             return self.text.get(start..self.at - 1).map(Cow::Borrowed);
         }
+        self.escaped(start)
+    }
+
+    /// The rest of a string that began there and has escapes.
+    #[cold]
+    fn escaped(&mut self, start: usize) -> Option<Cow<'a, str>> {
         while self.take(b'\\') {
             // What is escaped may be a quote.
             self.at += 1;
@@ -220,6 +236,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Skips what a string contains as it is.
+    #[inline]
     fn plain(&mut self) -> Option<()> {
         self.at += plain_end(self.text.as_bytes().get(self.at..)?)?;
         Some(())
@@ -262,6 +279,7 @@ impl<'a> Scanner<'a> {
 
 /// Where the first byte is that a string cannot contain as it is: a quote, a backslash or a control character.
 // Eight bytes at a time: most strings are too short for a search by `memchr`, which also does not find control characters.
+#[inline]
 fn plain_end(bytes: &[u8]) -> Option<usize> {
     let mut rest = bytes;
     while let Some((word, after)) = rest.split_first_chunk() {

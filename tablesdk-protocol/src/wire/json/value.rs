@@ -104,6 +104,7 @@ impl<'a> Scalar<'a> {
     /// The value that this JSON is, given its annotation. A null has none and fits no type.
     ///
     /// An integer beyond Int32 without an annotation is an Int64.
+    #[inline]
     pub(super) fn to_value_ref(
         &self,
         annotation: Option<EdmType>,
@@ -119,6 +120,7 @@ impl<'a> Scalar<'a> {
     }
 
     /// The same value. A string is borrowed from the input where it is in the scalar.
+    #[inline]
     pub(super) fn into_value_ref(
         self,
         annotation: Option<EdmType>,
