@@ -56,7 +56,7 @@ pub(super) fn next_batch(
     let mut batch = WriteBatch::default();
     let mut rows = view.entities(&start, &end);
     for row in rows.by_ref().take(ENTITIES_MAX) {
-        batch.delete(Bytes::copy_from_slice(row?.key()));
+        batch.delete(row?.key());
     }
     cursor.table = table;
     match rows.next().transpose()? {
@@ -213,8 +213,8 @@ mod tests {
             let mut records = self.records.lock().unwrap();
             for write in batch.writes {
                 match write {
-                    Write::Delete(key) => records.insert(key, None),
-                    Write::Put(key, record) => records.insert(key, Some(record)),
+                    Write::Delete(key) => records.insert(key.into(), None),
+                    Write::Put(key, record) => records.insert(key.into(), Some(record.into())),
                 };
             }
             Ok(Commit::DONE)

@@ -155,11 +155,11 @@ impl PartialEq for Slice<'_> {
     }
 }
 
-impl From<Slice<'_>> for Bytes {
+impl From<Slice<'_>> for Vec<u8> {
     fn from(slice: Slice<'_>) -> Self {
         match slice {
-            Slice::Borrowed(bytes) => Self::copy_from_slice(bytes),
-            Slice::Owned(bytes) => bytes,
+            Slice::Borrowed(bytes) => bytes.to_vec(),
+            Slice::Owned(bytes) => bytes.into(),
         }
     }
 }
@@ -192,10 +192,7 @@ pub(crate) struct WriteBatch {
 impl WriteBatch {
     /// Puts a record under a key, and replaces an existing one.
     pub(crate) fn put(&mut self, key: impl Into<Vec<u8>>, record: impl Into<Vec<u8>>) {
-        // Without spare capacity: a small record would occupy a buffer several times its size.
-        let exact = |bytes: Vec<u8>| Bytes::from(bytes.into_boxed_slice());
-        let put = Write::Put(exact(key.into()), exact(record.into()));
-        self.writes.push(put);
+        self.writes.push(Write::Put(key.into(), record.into()));
     }
 
     /// The size of keys and records in bytes.
@@ -210,7 +207,7 @@ impl WriteBatch {
     }
 
     /// Removes the record under a key, if there is one.
-    pub(crate) fn delete(&mut self, key: impl Into<Bytes>) {
+    pub(crate) fn delete(&mut self, key: impl Into<Vec<u8>>) {
         self.writes.push(Write::Delete(key.into()));
     }
 }
@@ -219,9 +216,9 @@ impl WriteBatch {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Write {
     /// Removes the record under the key.
-    Delete(Bytes),
+    Delete(Vec<u8>),
     /// Puts the record under the key.
-    Put(Bytes, Bytes),
+    Put(Vec<u8>, Vec<u8>),
 }
 
 /// The storage failed. This is a failure of the server, never of the client, and the response contains no details of it.

@@ -12,6 +12,8 @@ pub(super) struct Leaf {
     /// The entries one after another: each is a key and its record, unless that is outside.
     bytes: Vec<u8>,
     entries: Vec<Entry>,
+    /// How many bytes all keys begin with in common, at least.
+    prefix: usize,
     /// The records that are outside of the buffer, in the order of their keys.
     outside: Vec<Outside>,
     /// The index of the entry that was added last, since the leaf was split.
@@ -21,6 +23,8 @@ pub(super) struct Leaf {
 /// Where an entry is in the buffer. It starts where the one before it ends.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
+    /// The bytes of the key after the prefix, with zeros after its end, so that a search reads few keys.
+    head: u32,
     key_end: u32,
     /// Where the record ends, or [`OUTSIDE`].
     record_end: u32,
@@ -36,6 +40,7 @@ impl Clone for Leaf {
         Self {
             bytes,
             entries,
+            prefix: self.prefix,
             outside: self.outside.clone(),
             added: self.added,
         }
@@ -64,12 +69,30 @@ impl Leaf {
         }
     }
 
+    /// The index of a key.
+    pub(super) fn get(&self, key: &[u8]) -> Option<usize> {
+        // A key with another prefix is not found, wherever the search ends.
+        self.search(key).ok()
+    }
+
     /// The index of a key, or where it would be.
     pub(super) fn find(&self, key: &[u8]) -> Result<usize, usize> {
+        let prefix = &self.bytes[..self.prefix];
+        match prefix.cmp(&key[..key.len().min(self.prefix)]) {
+            Ordering::Less => Err(self.len()),
+            Ordering::Equal => self.search(key),
+            Ordering::Greater => Err(0),
+        }
+    }
+
+    /// The same for a key with the prefix.
+    fn search(&self, key: &[u8]) -> Result<usize, usize> {
+        let head = head_of(key, self.prefix);
         let (mut low, mut high) = (0, self.len());
         while low < high {
             let middle = low.midpoint(high);
-            match self.key(middle).cmp(key) {
+            let order = self.entries[middle].head.cmp(&head);
+            match order.then_with(|| self.key(middle).cmp(key)) {
                 Ordering::Less => low = middle + 1,
                 Ordering::Equal => return Ok(middle),
                 Ordering::Greater => high = middle,
@@ -115,6 +138,9 @@ impl Leaf {
         let outside = self.take_outside(index);
         self.resize(self.start(index)..entry.end(), 0, index);
         self.entries.remove(index);
+        if self.is_empty() {
+            self.prefix = 0;
+        }
         outside
     }
 
@@ -126,6 +152,7 @@ impl Leaf {
         let moved = right.entries.iter().map(|entry| entry.moved(by));
         self.entries.extend(moved);
         self.outside.extend_from_slice(&right.outside);
+        self.find_prefix();
     }
 
     /// Whether so little is left that the leaf should become a part of its neighbour.
@@ -160,6 +187,13 @@ impl Leaf {
 
     /// Adds an entry, for which there is room.
     fn add(&mut self, index: usize, key: &[u8], record: &[u8]) {
+        let prefix = match self.entries.first() {
+            Some(_) => common(&self.bytes[..self.prefix], key),
+            None => key.len(),
+        };
+        if prefix != self.prefix {
+            self.set_prefix(prefix);
+        }
         let start = self.start(index);
         let inside = if record.len() > INSIDE_MAX {
             let place = self.outside_before(index);
@@ -178,6 +212,7 @@ impl Leaf {
         }
         let is_outside = record.len() > INSIDE_MAX;
         let entry = Entry {
+            head: head_of(key, prefix),
             key_end: offset(key_end),
             record_end: if is_outside { OUTSIDE } else { offset(end) },
         };
@@ -250,6 +285,19 @@ impl Leaf {
         }
     }
 
+    /// Finds what the keys have in common now.
+    fn find_prefix(&mut self) {
+        let last = self.len().checked_sub(1);
+        self.set_prefix(last.map_or(0, |last| common(self.key(0), self.key(last))));
+    }
+
+    fn set_prefix(&mut self, prefix: usize) {
+        self.prefix = prefix;
+        for index in 0..self.len() {
+            self.entries[index].head = head_of(self.key(index), prefix);
+        }
+    }
+
     /// Where to split a leaf for a new entry, and whether that goes to the left part. Neither part is empty then.
     ///
     /// Entries are often added in the order of their keys, or in the reverse order, somewhere between others. Then the part that
@@ -301,6 +349,8 @@ impl Leaf {
         self.entries.shrink_to_fit();
         // Otherwise entries in the reverse order after entries in order would get a leaf each.
         self.added = None;
+        right.find_prefix();
+        self.find_prefix();
         right
     }
 
@@ -308,8 +358,7 @@ impl Leaf {
     fn split_from(&self, right: Self) -> Split {
         let (last, first) = (self.key(self.len() - 1), right.key(0));
         // The shortest key that is after the last one on the left.
-        let common = last.iter().zip(first).take_while(|(a, b)| a == b);
-        let separator = first[..=common.count()].to_vec();
+        let separator = first[..=common(last, first)].to_vec();
         Split {
             separator,
             right: Node::Leaf(Arc::new(right)),
@@ -338,6 +387,7 @@ impl Entry {
     /// The same entry, so many bytes later. The number wraps for an earlier place.
     const fn moved(self, by: u32) -> Self {
         Self {
+            head: self.head,
             key_end: self.key_end.wrapping_add(by),
             record_end: if self.is_outside() {
                 OUTSIDE
@@ -346,6 +396,22 @@ impl Entry {
             },
         }
     }
+}
+
+/// The bytes of a key after a prefix. Keys with the same prefix are in the order of their heads, or have the same head.
+fn head_of(key: &[u8], prefix: usize) -> u32 {
+    let rest = key.get(prefix..).unwrap_or_default();
+    if let Some(head) = rest.first_chunk() {
+        return u32::from_be_bytes(*head);
+    }
+    let mut head = [0; 4];
+    head[..rest.len()].copy_from_slice(rest);
+    u32::from_be_bytes(head)
+}
+
+/// How many bytes two keys begin with in common.
+fn common(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
 fn weight_of(key: &[u8], record: &[u8]) -> usize {
@@ -407,6 +473,11 @@ impl Leaf {
         for entry in &self.entries {
             assert!(at <= entry.key_end() && entry.key_end() <= entry.end());
             at = entry.end();
+        }
+        for index in 0..self.len() {
+            let key = self.key(index);
+            assert!(key.starts_with(&self.bytes[..self.prefix]));
+            assert_eq!(self.entries[index].head, head_of(key, self.prefix));
         }
         assert_eq!(at, self.bytes.len());
         assert_eq!(self.outside_before(self.len()), self.outside.len());

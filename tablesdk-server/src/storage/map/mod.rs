@@ -32,7 +32,7 @@ impl Map {
         loop {
             match node {
                 Node::Inner(inner) => node = inner.child(inner.find(key)),
-                Node::Leaf(leaf) => return leaf.find(key).ok().map(|index| leaf.record(index)),
+                Node::Leaf(leaf) => return leaf.get(key).map(|index| leaf.record(index)),
             }
         }
     }
