@@ -232,7 +232,7 @@ fn a_change_of_a_batch_has_a_budget() {
 }
 
 const POINT_READ: u64 = 24;
-const INSERT: u64 = 52;
-const UPSERT: u64 = 47;
-const DELETE: u64 = 18;
-const CHANGE: u64 = 28;
+const INSERT: u64 = 37;
+const UPSERT: u64 = 31;
+const DELETE: u64 = 17;
+const CHANGE: u64 = 13;

@@ -4,6 +4,7 @@
 //! The checks do not depend on the source of the bytes: the fuzzer generates them, and the test `corpus` replays those that the
 //! fuzzer found.
 
+use std::borrow::Cow;
 use std::fmt::{Debug, Display};
 
 use bytes::Bytes;
@@ -263,7 +264,8 @@ pub fn json(data: &[u8]) {
     let error = error_body::read(http::StatusCode::BAD_REQUEST, &HeaderMap::new(), data);
     let _ = error.to_string();
 
-    match EntityBody::from_bytes(Bytes::copy_from_slice(data)).read() {
+    let body = EntityBody::from_bytes(Bytes::copy_from_slice(data));
+    match body.read() {
         Err(error) => assert_short(&error),
         Ok(mut input) => {
             let key = input.take_key();
@@ -272,12 +274,17 @@ pub fn json(data: &[u8]) {
             }
             match input.into_properties() {
                 Err(error) => assert_short(&error),
-                Ok(properties) => {
-                    written_properties_read_back(&properties);
-                }
+                Ok(properties) => written_properties_read_back(&owned(properties)),
             }
         }
     }
+}
+
+fn owned(properties: Vec<(Cow<'_, str>, ValueRef<'_>)>) -> Vec<(String, Value)> {
+    let properties = properties.into_iter();
+    properties
+        .map(|(name, value)| (name.into_owned(), value.into_value()))
+        .collect()
 }
 
 /// As a client writes them, and as a server answers.
@@ -289,7 +296,10 @@ fn written_properties_read_back(properties: &[(String, Value)]) {
         writer.property(name, &value.as_ref());
     }
     let body = EntityBody::from_bytes(writer.finish());
-    let again = body.read().and_then(EntityInput::into_properties);
+    let again = body
+        .read()
+        .and_then(EntityInput::into_properties)
+        .map(owned);
     assert_same(&again, &Ok(properties.to_vec()));
 
     let endpoint = endpoint();

@@ -1,12 +1,13 @@
 //! The body of a request that writes an entity.
 
+use std::borrow::Cow;
 use std::mem;
 
 use bytes::Bytes;
 
 use crate::types::limits::{BINARY_BYTES_MAX, PROPERTIES_MAX, STRING_UNITS_MAX};
 use crate::types::{
-    EntityKey, ErrorCode, PropertyNameProblem, ServiceError, Value, ValueRef, check_property_name,
+    EntityKey, ErrorCode, PropertyNameProblem, ServiceError, ValueRef, check_property_name,
 };
 use crate::wire::json::{JsonEntity, JsonError, PropertyError, PropertyProblem, read_entity};
 
@@ -33,7 +34,7 @@ impl EntityBody {
     ///
     /// `InvalidInput` when the body is not a JSON object or a value does not fit its type; `OutOfRangeInput` for a date
     /// outside 1601 to 9999; `DuplicatePropertiesSpecified`; `TooManyProperties` when there are many times too many.
-    pub fn read(&self) -> Result<EntityInput, ServiceError> {
+    pub fn read(&self) -> Result<EntityInput<'_>, ServiceError> {
         if self.0.is_empty() {
             return Ok(EntityInput::default());
         }
@@ -42,19 +43,20 @@ impl EntityBody {
             JsonError::TooManyMembers => ErrorCode::TooManyProperties,
             _ => ErrorCode::InvalidInput,
         })?;
-        EntityInput::of(&entity)
+        EntityInput::of(entity)
     }
 }
 
-/// What a request to write an entity says: its keys and its properties, nulls left out.
+/// What a request to write an entity says: its keys and its properties, nulls left out. Names and strings without escapes are
+/// borrowed from the body.
 #[derive(Clone, Debug, PartialEq)]
-pub struct EntityInput {
-    partition_key: Result<Option<String>, ServiceError>,
-    row_key: Result<Option<String>, ServiceError>,
-    properties: Vec<(String, Value)>,
+pub struct EntityInput<'a> {
+    partition_key: Result<Option<Cow<'a, str>>, ServiceError>,
+    row_key: Result<Option<Cow<'a, str>>, ServiceError>,
+    properties: Vec<(Cow<'a, str>, ValueRef<'a>)>,
 }
 
-impl Default for EntityInput {
+impl Default for EntityInput<'_> {
     fn default() -> Self {
         Self {
             partition_key: Ok(None),
@@ -64,37 +66,35 @@ impl Default for EntityInput {
     }
 }
 
-impl EntityInput {
+impl<'a> EntityInput<'a> {
     /// Converts every value of an entity, without a look at the rules of meaning.
-    ///
-    /// # Errors
-    ///
-    /// `InvalidInput` when a value does not fit its type; `OutOfRangeInput` for a date outside 1601 to 9999;
-    /// `DuplicatePropertiesSpecified`.
-    pub fn of(entity: &JsonEntity<'_>) -> Result<Self, ServiceError> {
+    fn of(entity: JsonEntity<'a>) -> Result<Self, ServiceError> {
         if entity.has_duplicates() {
             return Err(ErrorCode::DuplicatePropertiesSpecified.into());
         }
-        let mut properties = Vec::with_capacity(entity.members().len());
-        for property in entity.properties() {
-            if property.is_unannotated_big_integer() {
-                return Err(unreadable());
-            }
-            if let Some(value) = property.to_value().map_err(|error| refusal(&error))? {
-                properties.push((property.name().to_owned(), value));
+        let mut input = Self {
+            properties: Vec::with_capacity(entity.members().len()),
+            ..Self::default()
+        };
+        for member in entity.into_members() {
+            match member.name() {
+                "PartitionKey" => {
+                    input.partition_key = member.into_text().map_err(|_| unreadable());
+                }
+                "RowKey" => {
+                    input.row_key = member.into_text().map_err(|_| unreadable());
+                }
+                _ if member.is_system() => {}
+                _ if member.is_unannotated_big_integer() => return Err(unreadable()),
+                _ => {
+                    let property = member.into_named_value();
+                    input
+                        .properties
+                        .extend(property.map_err(|error| refusal(&error))?);
+                }
             }
         }
-        let key = |name| {
-            entity
-                .text(name)
-                .map(|text| text.map(str::to_owned))
-                .map_err(|_| unreadable())
-        };
-        Ok(Self {
-            partition_key: key("PartitionKey"),
-            row_key: key("RowKey"),
-            properties,
-        })
+        Ok(input)
     }
 
     /// Takes the key in the body, as an insert needs it. A request that has the key in its URL does not look.
@@ -106,7 +106,10 @@ impl EntityInput {
     pub fn take_key(&mut self) -> Result<EntityKey, ServiceError> {
         let take = |key| mem::replace(key, Ok(None));
         match (take(&mut self.partition_key)?, take(&mut self.row_key)?) {
-            (Some(partition_key), Some(row_key)) => Ok(EntityKey::new(partition_key, row_key)?),
+            (Some(partition_key), Some(row_key)) => Ok(EntityKey::new(
+                partition_key.into_owned(),
+                row_key.into_owned(),
+            )?),
             _ => Err(ErrorCode::PropertiesNeedValue.into()),
         }
     }
@@ -116,7 +119,7 @@ impl EntityInput {
     /// # Errors
     ///
     /// `PropertyNameInvalid`, `PropertyNameTooLong`, `PropertyValueTooLarge` or `TooManyProperties`.
-    pub fn into_properties(self) -> Result<Vec<(String, Value)>, ServiceError> {
+    pub fn into_properties(self) -> Result<Vec<(Cow<'a, str>, ValueRef<'a>)>, ServiceError> {
         if self.properties.len() > PROPERTIES_MAX {
             return Err(ErrorCode::TooManyProperties.into());
         }
@@ -128,7 +131,7 @@ impl EntityInput {
                 }
                 Err(_) => return Err(ErrorCode::PropertyNameInvalid.into()),
             }
-            if is_too_large(&value.as_ref()) {
+            if is_too_large(value) {
                 return Err(ErrorCode::PropertyValueTooLarge.into());
             }
         }
@@ -165,9 +168,19 @@ fn unreadable() -> ServiceError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::types::Value;
 
-    fn read(body: &str) -> Result<EntityInput, ServiceError> {
-        EntityBody::from_bytes(Bytes::copy_from_slice(body.as_bytes())).read()
+    fn body(text: &str) -> EntityBody {
+        EntityBody::from_bytes(Bytes::copy_from_slice(text.as_bytes()))
+    }
+
+    fn properties(text: &str) -> Vec<(String, Value)> {
+        let body = body(text);
+        let properties = body.read().and_then(EntityInput::into_properties);
+        let properties = properties.unwrap().into_iter();
+        properties
+            .map(|(name, value)| (name.into_owned(), value.into_value()))
+            .collect()
     }
 
     fn with(member: &str) -> String {
@@ -180,7 +193,8 @@ mod tests {
     }
 
     fn code(body: &str) -> ErrorCode {
-        let mut input = match read(body) {
+        let body = self::body(body);
+        let mut input = match body.read() {
             Ok(input) => input,
             Err(error) => return error.code().clone(),
         };
@@ -189,7 +203,7 @@ mod tests {
             .map(|_| ())
             .and_then(|()| input.into_properties())
         {
-            Ok(properties) => panic!("{body} gave {properties:?}"),
+            Ok(properties) => panic!("{body:?} gave {properties:?}"),
             Err(error) => error.code().clone(),
         }
     }
@@ -336,14 +350,14 @@ mod tests {
 
     #[test]
     fn nulls_and_system_properties_are_left_out() {
-        let mut input = read(
+        let body = body(
             r#"{"odata.etag":"x","PartitionKey":"","RowKey":"","Timestamp":null,"ETag":null,"a":1}"#,
-        )
-        .unwrap();
+        );
+        let mut input = body.read().unwrap();
         assert_eq!(input.take_key(), Ok(EntityKey::new("", "").unwrap()));
         assert_eq!(
             input.into_properties(),
-            Ok(vec![("a".to_owned(), Value::Int32(1))])
+            Ok(vec![("a".into(), ValueRef::Int32(1))])
         );
     }
 
@@ -393,8 +407,7 @@ mod tests {
             let body = format!(
                 r#"{{"PartitionKey@odata.type":"Edm.String","PartitionKey":"p",{members}}}"#
             );
-            let properties = read(&body).unwrap().into_properties();
-            assert_eq!(properties, Ok(vec![("a".to_owned(), expected)]), "{body}");
+            assert_eq!(properties(&body), [("a".to_owned(), expected)], "{body}");
         }
     }
 
@@ -409,19 +422,18 @@ mod tests {
             r#""Timestamp":{"a":[]},"Timestamp@odata.type":"Edm.Byte""#,
             r#""odata.etag":5,"odata.etag":"x","odata.a b":{}"#,
         ] {
-            let input = read(&format!("{{{members}}}")).unwrap();
-            assert_eq!(input.into_properties(), Ok(vec![]), "{members}");
+            assert_eq!(properties(&format!("{{{members}}}")), [], "{members}");
         }
         // Nulls do not count: they are as if absent.
         let nulls = members(300, "null").replace("\"p", "\"n");
-        let input = read(&format!("{{{nulls},{}}}", members(252, "1"))).unwrap();
-        assert_eq!(input.into_properties().map(|list| list.len()), Ok(252));
+        let body = format!("{{{nulls},{}}}", members(252, "1"));
+        assert_eq!(properties(&body).len(), 252);
     }
 
     #[test]
     fn names_that_differ_in_case_or_script_are_different_names() {
-        let input = read(r#"{"ETag":1,"etag":2,"Etag":3,"timestamp":4,"啊齄丂狛狜":5,"_":6}"#);
-        let properties = input.unwrap().into_properties().unwrap();
+        let properties =
+            properties(r#"{"ETag":1,"etag":2,"Etag":3,"timestamp":4,"啊齄丂狛狜":5,"_":6}"#);
         let names: Vec<_> = properties.iter().map(|(name, _)| name.as_str()).collect();
         let expected = ["ETag", "etag", "Etag", "timestamp", "啊齄丂狛狜", "_"];
         assert_eq!(names, expected);
@@ -435,7 +447,8 @@ mod tests {
             r#""RowKey":{}"#,
             r#""RowKey":"a/b""#,
         ] {
-            let mut input = read(&format!("{{{keys},\"a\":1}}")).unwrap();
+            let body = body(&format!("{{{keys},\"a\":1}}"));
+            let mut input = body.read().unwrap();
             assert!(input.take_key().is_err(), "{keys}");
             assert!(input.into_properties().is_ok(), "{keys}");
         }
@@ -450,8 +463,27 @@ mod tests {
         let body = format!(
             r#"{{"PartitionKey":"{key}","RowKey":"{key}","{name}":"{text}","b":"{bytes}","b@odata.type":"Edm.Binary"}}"#
         );
-        let mut input = read(&body).unwrap();
+        let body = self::body(&body);
+        let mut input = body.read().unwrap();
         assert!(input.take_key().is_ok());
         assert!(input.into_properties().is_ok());
+    }
+
+    #[test]
+    fn names_and_strings_without_escapes_are_borrowed() {
+        let body = body(r#"{"a":"x","b":"x\n","\u0063":"y","d@odata.type":"Edm.String","d":"z"}"#);
+        let input = body.read().unwrap();
+        let is_borrowed = |text: &Cow<'_, str>| matches!(text, Cow::Borrowed(_));
+        let borrowed: Vec<_> = input
+            .into_properties()
+            .unwrap()
+            .iter()
+            .map(|(name, value)| match value {
+                ValueRef::String(text) => (is_borrowed(name), is_borrowed(text)),
+                _ => panic!("{value:?}"),
+            })
+            .collect();
+        let expected = [(true, true), (true, false), (false, true), (true, true)];
+        assert_eq!(borrowed, expected);
     }
 }

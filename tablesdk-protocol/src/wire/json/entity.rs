@@ -71,6 +71,11 @@ impl<'a> JsonEntity<'a> {
         &self.members
     }
 
+    /// The same, moved out.
+    pub fn into_members(self) -> Vec<RawProperty<'a>> {
+        self.members
+    }
+
     /// The user's properties, in order, nulls included.
     pub fn properties(&self) -> impl Iterator<Item = &RawProperty<'a>> {
         self.members.iter().filter(|member| !member.is_system())
@@ -167,6 +172,44 @@ pub struct RawProperty<'a> {
 /// The index of a name in [`SYSTEM_PROPERTIES`].
 fn system_index(name: &str) -> Option<usize> {
     SYSTEM_PROPERTIES.iter().position(|system| *system == name)
+}
+
+impl<'a> RawProperty<'a> {
+    /// The name and the [value](Self::to_value), both borrowed from the input where they have no escapes; `None` for null.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`to_value`](Self::to_value).
+    pub fn into_named_value(self) -> Result<Option<(Cow<'a, str>, ValueRef<'a>)>, PropertyError> {
+        if self.is_null() {
+            return Ok(None);
+        }
+        let annotation = self.annotation()?;
+        let value = match self.scalar {
+            Scalar::Text(text) if matches!(annotation, None | Some(EdmType::String)) => {
+                ValueRef::String(text)
+            }
+            // The copy is for an error, and copies no string but one with escapes.
+            ref scalar => match scalar.clone().into_value_ref(annotation) {
+                Ok(value) => value,
+                Err(problem) => return Err(self.error(problem)),
+            },
+        };
+        Ok(Some((self.name, value)))
+    }
+
+    /// The string of a property that must be one, borrowed from the input where it has no escapes; `None` for null.
+    ///
+    /// # Errors
+    ///
+    /// When it is not a string, or annotated with another type than `Edm.String`.
+    pub fn into_text(self) -> Result<Option<Cow<'a, str>>, PropertyError> {
+        self.as_text()?;
+        Ok(match self.scalar {
+            Scalar::Text(text) => Some(text),
+            _ => None,
+        })
+    }
 }
 
 impl RawProperty<'_> {

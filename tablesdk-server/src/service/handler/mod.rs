@@ -120,11 +120,11 @@ fn entity_format<'a>(
 }
 
 /// The properties of a request's body in the form in which they are stored, which is about as long.
-fn stored(input: EntityInput, body: &EntityBody) -> Result<Properties, ServiceError> {
+fn stored(input: EntityInput<'_>, body: &EntityBody) -> Result<Properties, ServiceError> {
     let properties = input.into_properties()?;
     let mut stored = Properties::with_capacity(properties.len(), body.as_bytes().len());
     for (name, value) in &properties {
-        stored.push(name, &value.as_ref());
+        stored.push(name, value);
     }
     Ok(stored)
 }
