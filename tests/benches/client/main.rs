@@ -6,6 +6,8 @@
 mod entity;
 mod fixed;
 mod floor;
+#[path = "../shared/machine.rs"]
+mod machine;
 mod peers;
 #[path = "../shared/rows.rs"]
 mod rows;
@@ -52,7 +54,11 @@ fn main() -> Outcome<()> {
             let ours = bench.measure(&mut results).await?;
             for peer in Peer::installed() {
                 // The server of fixed bytes has a thread of its own, so that this one may wait.
-                for (operation, theirs) in peer.measure(&text)? {
+                let measured = peer.measure(&text).unwrap_or_else(|error| {
+                    eprintln!("SKIPPED: {error}");
+                    Vec::new()
+                });
+                for (operation, theirs) in measured {
                     let own = ours.iter().find(|(name, _)| *name == operation);
                     let row = ROWS.iter().find(|row| row.name == format!("{operation}/{}", peer.name));
                     if let (Some((_, own)), Some(row)) = (own, row) {
@@ -63,9 +69,11 @@ fn main() -> Outcome<()> {
         }
         Ok::<_, Box<dyn Error>>(())
     })?;
-    println!("{}", results.table());
+    let (date, machine) = (machine::date(), machine::machine());
+    println!("{date}, {machine}\n\n{}", results.table());
     if let Some(file) = matches.get_one::<PathBuf>("json") {
-        let text = json!({ "runs": runs, "rows": results.json() });
+        let text =
+            json!({ "date": date, "machine": machine, "runs": runs, "rows": results.json() });
         fs::write(file, format!("{text:#}\n"))?;
     }
     Ok(())

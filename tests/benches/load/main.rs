@@ -9,6 +9,8 @@ mod connection;
 mod cores;
 mod cpu;
 mod entity;
+#[path = "../shared/machine.rs"]
+mod machine;
 mod measure;
 mod options;
 mod plain;

@@ -12,18 +12,18 @@ mod tails;
 mod targets;
 
 use std::error::Error;
+use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, SystemTime};
-use std::{fs, thread};
+use std::time::Duration;
 
 use serde_json::json;
-use tablesdk_protocol::Timestamp;
 
 use crate::child::{ChildServer, Subject};
 use crate::cores::{self, Cores};
 use crate::cpu::Cpu;
+use crate::machine;
 use crate::measure::{self, Asked, Measurement};
 use crate::rows::Results;
 use crate::servers::{self, Account, BareServer};
@@ -63,7 +63,7 @@ pub(crate) async fn run(plan: &Plan) -> Result<(), Box<dyn Error>> {
         Some(program) => program.clone(),
         None => built()?,
     };
-    let (date, machine) = (date(), machine());
+    let (date, machine) = (machine::date(), machine::machine());
     cores::SERVERS.pin();
     let context = Context {
         program: Subject::Program(program),
@@ -255,23 +255,6 @@ fn built() -> Result<PathBuf, Box<dyn Error>> {
     }
     let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
     Ok(root.join(target).join("release/tablesdk-server"))
-}
-
-fn date() -> String {
-    let now = Timestamp::try_from(SystemTime::now()).unwrap_or(Timestamp::UNIX_EPOCH);
-    now.to_string().chars().take(10).collect()
-}
-
-/// The processor, as far as Linux says.
-fn machine() -> String {
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let mut lines = info.lines().filter_map(|line| line.split_once(':'));
-    let model = lines.find(|(name, _)| name.trim() == "model name");
-    let model = model.map_or("an unknown processor", |(_, model)| model.trim());
-    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let load = load.split(' ').next().unwrap_or_default();
-    format!("{model}, {cores} cores, load average {load}")
 }
 
 /// In how many turns each figure of a run is taken.
