@@ -3,7 +3,7 @@
 use std::panic::resume_unwind;
 
 use futures_core::Stream;
-use futures_util::{StreamExt as _, stream};
+use futures_util::StreamExt as _;
 use tablesdk_protocol::TransportError;
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
@@ -16,7 +16,7 @@ pub(crate) fn read_ahead<T: Send + 'static>(
     mut stream: impl Stream<Item = Result<T, Error>> + Send + Unpin + 'static,
     items: usize,
 ) -> impl Stream<Item = Result<T, Error>> + Send {
-    let (sender, receiver) = mpsc::channel(items);
+    let (sender, mut receiver) = mpsc::channel(items);
     // Dropping the set aborts the task.
     let mut task = JoinSet::new();
     task.spawn(in_current_span(async move {
@@ -26,15 +26,15 @@ pub(crate) fn read_ahead<T: Send + 'static>(
             }
         }
     }));
-    stream::unfold((receiver, task), async |(mut receiver, mut task)| {
-        let item = match receiver.recv().await {
-            Some(item) => item,
-            // The channel also closes when the task fails.
-            None => Err(task.join_next().await.map(joined_of)?.err()?),
-        };
-        Some((item, (receiver, task)))
-    })
-    .fuse()
+    async_stream::stream! {
+        while let Some(item) = receiver.recv().await {
+            yield item;
+        }
+        // The channel also closes when the task fails.
+        if let Some(Err(error)) = task.join_next().await.map(joined_of) {
+            yield Err(error);
+        }
+    }
 }
 
 /// The result of a task. A panic of the task is raised in the caller.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
@@ -43,48 +43,46 @@ impl<T: Send + 'static> EntityStream<T> {
     /// Reads page after page, each from the end of the page before, until there are no more items or `take` items were read.
     ///
     /// `fetch` gets the continuation and the largest `$top` that is still useful.
-    pub(crate) fn follow<C, F, R>(pages: Pages, fetch: F) -> Self
+    pub(crate) fn follow<C, F, R>(pages: Pages, mut fetch: F) -> Self
     where
         C: Send + 'static,
         F: FnMut(Option<usize>, Option<C>) -> R + Send + 'static,
         R: Future<Output = Fetched<T, C>> + Send + 'static,
     {
-        let start = Following {
-            left: pages.take,
-            continuation: None,
-            ahead: JoinSet::new(),
-            is_over: false,
-        };
-        let fetched =
-            stream::try_unfold((start, fetch), move |(mut state, mut fetch)| async move {
-                if state.is_over || state.left == Some(0) {
-                    return Ok(None);
-                }
-                let (mut page, next) = match state.ahead.join_next().await {
+        // An item may be the error of one entity. An error of a page ends the stream.
+        let items = async_stream::try_stream! {
+            let mut left = pages.take;
+            let mut continuation = None;
+            // The next page, where it is fetched ahead. Dropped, it is given up.
+            let mut ahead: JoinSet<Fetched<T, C>> = JoinSet::new();
+            while left != Some(0) {
+                let (page, next) = match ahead.join_next().await {
                     Some(joined) => joined_of(joined)??,
-                    None => fetch(pages.top(state.left), state.continuation.take()).await?,
+                    None => fetch(pages.top(left), continuation.take()).await?,
                 };
-                state.is_over = next.is_none();
-                if let Some(left) = &mut state.left {
-                    // A page may hold more than was asked for, on a backend that ignores `$top`.
-                    page.truncate(*left);
-                    *left -= page.len();
-                }
-                if pages.prefetch && !state.is_over && state.left != Some(0) {
-                    let page = fetch(pages.top(state.left), next);
-                    state.ahead.spawn(in_current_span(page));
+                let is_last = next.is_none();
+                let after = left.map(|left| left.saturating_sub(page.len()));
+                if pages.prefetch && !is_last && after != Some(0) {
+                    ahead.spawn(in_current_span(fetch(pages.top(after), next)));
                 } else {
-                    state.continuation = next;
+                    continuation = next;
                 }
-                Ok(Some((page, (state, fetch))))
-            });
-        // An item may be the error of one entity. An error of a page ends the stream. An empty page with a continuation does not.
-        let items = fetched.flat_map(|page| match page {
-            Ok(page) => stream::iter(page).left_stream(),
-            Err(error) => stream::once(future::ready(Err(error))).right_stream(),
-        });
+                for item in page {
+                    // A page may hold more than was asked for, on a backend that ignores `$top`.
+                    if left == Some(0) {
+                        break;
+                    }
+                    left = left.map(|left| left - 1);
+                    yield item;
+                }
+                // An empty page with a continuation is not the end.
+                if is_last {
+                    break;
+                }
+            }
+        };
         Self {
-            items: Box::pin(items.fuse()),
+            items: Box::pin(items.map(|item| item.and_then(|item| item))),
         }
     }
 
@@ -93,18 +91,20 @@ impl<T: Send + 'static> EntityStream<T> {
         take: Option<usize>,
         items: impl Stream<Item = Result<T, Error>> + Send + 'static,
     ) -> Self {
-        let items = Box::pin(items);
-        let items = stream::unfold((items, take), async |(mut items, left)| {
-            if left == Some(0) {
-                return None;
+        let items = async_stream::stream! {
+            let mut items = pin!(items);
+            let mut left = take;
+            while left != Some(0) && let Some(item) = items.next().await {
+                left = left.map(|left| left - 1);
+                let is_end = matches!(&item, Err(error) if !error.is_about_one_entity());
+                yield item;
+                if is_end {
+                    break;
+                }
             }
-            let item = items.next().await?;
-            let is_end = matches!(&item, Err(error) if !error.is_about_one_entity());
-            let left = left.map(|left| left - 1);
-            Some((item, (items, if is_end { Some(0) } else { left })))
-        });
+        };
         Self {
-            items: Box::pin(items.fuse()),
+            items: Box::pin(items),
         }
     }
 
@@ -125,17 +125,6 @@ impl<T: Send + 'static> EntityStream<T> {
 
 /// A page and the continuation, if there is one.
 type Fetched<T, C> = Result<(Vec<Result<T, Error>>, Option<C>), Error>;
-
-/// How far a stream has followed its continuations.
-struct Following<T, C> {
-    /// How many more items may be read.
-    left: Option<usize>,
-    continuation: Option<C>,
-    /// The next page, where it is fetched ahead. Dropped, it is given up.
-    ahead: JoinSet<Fetched<T, C>>,
-    /// There is no further page.
-    is_over: bool,
-}
 
 /// How a query is read page by page.
 #[derive(Clone, Copy, Debug, Default)]

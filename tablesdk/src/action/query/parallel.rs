@@ -256,26 +256,23 @@ impl<E: TableEntity> ParallelQuery<E> {
 
 /// Reads ahead at some parts while the items of the first of them are consumed.
 fn one_after_another<E: TableEntity, S: Selection<E>>(
-    parts: impl Iterator<Item = QueryEntities<E, Arc<S>>> + Send + 'static,
+    mut parts: impl Iterator<Item = QueryEntities<E, Arc<S>>> + Send + 'static,
     parallel: usize,
 ) -> impl futures_core::Stream<Item = Result<S::Item, Error>> + Send {
-    stream::unfold(
-        (parts, VecDeque::new()),
-        move |(mut parts, mut begun)| async move {
-            loop {
-                while begun.len() < parallel
-                    && let Some(part) = parts.next()
-                {
-                    begun.push_back(part.stream().read_ahead(ITEMS_AHEAD));
-                }
-                match begun.front_mut()?.next().await {
-                    Some(item) => return Some((item, (parts, begun))),
-                    None => begun.pop_front(),
-                };
+    async_stream::stream! {
+        let mut begun = VecDeque::new();
+        loop {
+            while begun.len() < parallel && let Some(part) = parts.next() {
+                begun.push_back(part.stream().read_ahead(ITEMS_AHEAD));
             }
-        },
-    )
-    .fuse()
+            let Some(mut items) = begun.pop_front() else {
+                break;
+            };
+            while let Some(item) = items.next().await {
+                yield item;
+            }
+        }
+    }
 }
 
 /// The conditions of ranges of a key that meet at the boundaries.
