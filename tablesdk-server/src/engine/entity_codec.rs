@@ -124,6 +124,18 @@ impl<'a> Iterator for Pieces<'a> {
     }
 }
 
+impl Pieces<'_> {
+    /// Skips so many properties, and touches none of them. `None` if that is not possible.
+    pub(crate) fn skip_over(&mut self, count: usize) -> Option<()> {
+        let mut skipped = 0;
+        for _ in 0..count {
+            skipped += read_number(&mut self.index)?;
+        }
+        self.json = self.json.get(skipped..)?;
+        Some(())
+    }
+}
+
 /// Properties in the form of a record, to be written with a timestamp that is not known yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Properties {
@@ -308,6 +320,12 @@ mod tests {
             let pieces: Vec<_> = record.pieces().map(Result::unwrap).collect();
             prop_assert_eq!(pieces.len(), properties.len());
             prop_assert_eq!(pieces.concat(), record.json());
+            for (position, piece) in pieces.iter().enumerate() {
+                let mut rest = record.pieces();
+                prop_assert_eq!(rest.skip_over(position), Some(()));
+                prop_assert_eq!(rest.next(), Some(Ok(*piece)));
+            }
+            prop_assert_eq!(record.pieces().skip_over(pieces.len() + 1), None);
             let mut again = Properties::with_capacity(1, 1);
             for piece in &pieces {
                 again.push_piece(piece);

@@ -24,7 +24,7 @@ pub(super) struct Slots<'f> {
     system: [Option<usize>; 3],
     /// Where the properties were in the entity before: the position there and the slot, in the order of the positions.
     expected: Vec<(usize, usize)>,
-    /// Empty between two entities; keeps its room.
+    /// Empty between two entities; keeps its room. Not used for few names.
     values: Vec<Option<ValueRef<'static>>>,
 }
 
@@ -53,8 +53,15 @@ impl<'f> Slots<'f> {
         fill: impl FnOnce(&mut Values<'_, 'v>) -> Result<(), E>,
         read: impl FnOnce(&[Option<ValueRef<'v>>]) -> T,
     ) -> Result<(T, usize), E> {
-        let mut slots = mem::take(&mut self.values);
-        slots.resize(self.names.len(), None);
+        let mut few = [const { None }; NAMES_FEW];
+        let mut many = mem::take(&mut self.values);
+        let slots = match few.get_mut(..self.names.len()) {
+            Some(few) => few,
+            None => {
+                many.resize(self.names.len(), None);
+                many.as_mut_slice()
+            }
+        };
         let mut values = Values {
             names: &self.names,
             system: self.system,
@@ -65,8 +72,10 @@ impl<'f> Slots<'f> {
         };
         let filled = fill(&mut values);
         let Values { slots, copied, .. } = values;
-        let read = filled.map(|()| (read(&slots), copied));
-        self.values = emptied(slots);
+        let read = filled.map(|()| (read(slots), copied));
+        if !many.is_empty() {
+            self.values = emptied(many);
+        }
         read
     }
 }
@@ -76,7 +85,7 @@ pub(crate) struct Values<'s, 'v> {
     names: &'s [&'s str],
     system: [Option<usize>; 3],
     expected: &'s mut Vec<(usize, usize)>,
-    slots: Vec<Option<ValueRef<'v>>>,
+    slots: &'s mut [Option<ValueRef<'v>>],
     missing: usize,
     copied: usize,
 }
@@ -135,7 +144,8 @@ impl<'v> Values<'_, 'v> {
         let mut next = 0;
         let expected = mem::take(self.expected);
         for (position, slot) in &expected {
-            let piece = pieces.nth(position - next).transpose()?;
+            let skipped = pieces.skip_over(position - next);
+            let piece = skipped.and_then(|()| pieces.next()).transpose()?;
             next = position + 1;
             let name = self.names.get(*slot).copied().unwrap_or_default();
             let property = piece.and_then(|piece| StoredProperty::read_named(piece, name));
@@ -182,7 +192,7 @@ fn emptied<'b>(mut slots: Vec<Option<ValueRef<'_>>>) -> Vec<Option<ValueRef<'b>>
     slots.into_iter().map(|_| None).collect()
 }
 
-/// With so few names, comparing each is faster than reading the name of a property.
+/// With so few names, comparing each is faster than reading the name of a property, and the values are on the stack.
 const NAMES_FEW: usize = 4;
 
 #[cfg(test)]

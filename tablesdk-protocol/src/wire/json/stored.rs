@@ -96,6 +96,9 @@ impl<'a> StoredProperty<'a> {
             (None, b"true") => return Some(ValueRef::Boolean(true)),
             (None, b"false") => return Some(ValueRef::Boolean(false)),
             (None, [b'-' | b'0'..=b'9', ..]) => {
+                if let Some(number) = small_integer(self.value) {
+                    return Some(ValueRef::Int32(number));
+                }
                 let value = infer_number(std::str::from_utf8(self.value).ok()?).ok()?;
                 // An Int64 is a string.
                 return (value.edm_type() != EdmType::Int64).then_some(value);
@@ -135,6 +138,20 @@ impl<'a> StoredProperty<'a> {
         self.json.get(skipped..).unwrap_or_default()
     }
 }
+
+/// The number that these bytes are, if they are a few digits.
+fn small_integer(bytes: &[u8]) -> Option<i32> {
+    if bytes.len() > SMALL_DIGITS {
+        return None;
+    }
+    bytes.iter().try_fold(0, |number, byte| {
+        let digit = i32::from(byte.wrapping_sub(b'0'));
+        (digit < 10).then_some(number * 10 + digit)
+    })
+}
+
+/// A number of so many digits is an Int32.
+const SMALL_DIGITS: usize = 9;
 
 /// Before the name.
 const START: &[u8] = b",\"";
@@ -237,6 +254,11 @@ mod tests {
             Value::Double(f64::MAX),
             Value::Double(f64::MIN_POSITIVE),
             Value::Int32(i32::MIN),
+            Value::Int32(i32::MAX),
+            Value::Int32(0),
+            Value::Int32(-1),
+            Value::Int32(999_999_999),
+            Value::Int32(1_000_000_000),
             Value::Int64(i64::MIN),
             Value::from(""),
             Value::from("\\"),
