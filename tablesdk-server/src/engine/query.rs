@@ -178,19 +178,18 @@ fn walk(
     visit: &mut impl FnMut(&Entity<'_>) -> Result<ControlFlow<()>, StorageError>,
 ) -> Result<Walked, StorageError> {
     let mut passed = 0;
-    for stored in view.entities(&range.start, &range.end) {
-        let stored = stored?;
+    let walked = view.visit_entities(&range.start, &range.end, |stored| {
         if budget.is_done() {
-            return Ok(Walked::Until(stored.key().to_vec()));
+            return Ok(ControlFlow::Break(Walked::Until(stored.key().to_vec())));
         }
         budget.spend(ENTITY_COST);
         let row_keys = range.row_keys.as_ref();
         if let Some(next) = row_keys.and_then(|row_keys| next_in(row_keys, stored.key())) {
             passed += 1;
             if passed == PASSED_MAX {
-                return Ok(Walked::Past(next));
+                return Ok(ControlFlow::Break(Walked::Past(next)));
             }
-            continue;
+            return Ok(ControlFlow::Continue(()));
         }
         passed = 0;
         if let Some(filter) = &mut filter {
@@ -200,16 +199,15 @@ fn walk(
             let (holds, copied) = filter.holds(|values| stored.fill(values))?;
             budget.spend_bytes(copied);
             if !holds {
-                continue;
+                return Ok(ControlFlow::Continue(()));
             }
         }
         budget.spend_bytes(stored.record_bytes());
         let entity = stored.open()?;
-        if visit(&entity)?.is_break() {
-            return Ok(Walked::Stopped);
-        }
-    }
-    Ok(Walked::Through)
+        let next = visit(&entity)?;
+        Ok(next.map_break(|()| Walked::Stopped))
+    })?;
+    Ok(walked.unwrap_or(Walked::Through))
 }
 
 /// The next key with a wanted row key, for the key of an entity that is not wanted; `None` for one that is.

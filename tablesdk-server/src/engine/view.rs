@@ -3,6 +3,7 @@
 //! The returned values are borrowed from the stored bytes. This module knows neither conditions nor filters nor HTTP.
 
 use std::borrow::Cow;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use tablesdk_protocol::wire::json::{EntityHead, StoredProperty};
@@ -186,6 +187,30 @@ impl View {
     #[cfg(feature = "durable")]
     pub(super) fn records(&self, start: &[u8], end: &[u8]) -> Records<'_> {
         self.snapshot.range(start, end)
+    }
+
+    /// Passes the entities whose keys lie in this range of bytes to a visitor. Returns what it breaks with.
+    pub(super) fn visit_entities<B>(
+        &self,
+        start: &[u8],
+        end: &[u8],
+        mut visitor: impl FnMut(&StoredEntity<'_>) -> Result<ControlFlow<B>, StorageError>,
+    ) -> Result<Option<B>, StorageError> {
+        let mut broken = None;
+        self.snapshot.visit(start, end, &mut |key, record| {
+            let stored = StoredEntity {
+                key: Slice::Borrowed(key),
+                record: Slice::Borrowed(record),
+            };
+            Ok(match visitor(&stored)? {
+                ControlFlow::Continue(()) => ControlFlow::Continue(()),
+                ControlFlow::Break(with) => {
+                    broken = Some(with);
+                    ControlFlow::Break(())
+                }
+            })
+        })?;
+        Ok(broken)
     }
 
     /// The entities whose keys lie in this range of bytes.

@@ -6,7 +6,9 @@
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use super::map::Map;
-use super::{Closed, Commit, Records, Slice, Snapshot, Storage, StorageError, Write, WriteBatch};
+use super::{
+    Closed, Commit, Records, Slice, Snapshot, Storage, StorageError, Visitor, Write, WriteBatch,
+};
 
 /// A storage in memory.
 #[derive(Default)]
@@ -85,5 +87,19 @@ impl Snapshot for MemorySnapshot {
     fn range(&self, start: &[u8], end: &[u8]) -> Records<'_> {
         let records = self.records.range(start, end);
         Box::new(records.map(|(key, record)| Ok((Slice::Borrowed(key), Slice::Borrowed(record)))))
+    }
+
+    fn visit(
+        &self,
+        start: &[u8],
+        end: &[u8],
+        visitor: &mut Visitor<'_>,
+    ) -> Result<(), StorageError> {
+        for (key, record) in self.records.range(start, end) {
+            if visitor(key, record)?.is_break() {
+                break;
+            }
+        }
+        Ok(())
     }
 }

@@ -21,7 +21,7 @@ mod memory;
 pub(crate) mod tests;
 
 use std::io;
-use std::ops::Deref;
+use std::ops::{ControlFlow, Deref};
 #[cfg(feature = "durable")]
 use std::path::PathBuf;
 #[cfg(feature = "durable")]
@@ -122,7 +122,27 @@ pub(crate) trait Snapshot: Send + Sync {
     /// The records from `start` up to but not including `end`, in the order of their keys. Seeks to `start` and reads lazily. Empty
     /// when `start` is not before `end`.
     fn range(&self, start: &[u8], end: &[u8]) -> Records<'_>;
+
+    /// Passes the keys and records of a range to a visitor, in order, until it breaks. This is the way for long scans: an item of
+    /// an iterator that may own its bytes takes more time than the search for a record in memory.
+    fn visit(
+        &self,
+        start: &[u8],
+        end: &[u8],
+        visitor: &mut Visitor<'_>,
+    ) -> Result<(), StorageError> {
+        for record in self.range(start, end) {
+            let (key, record) = record?;
+            if visitor(&key, &record)?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
 }
+
+/// Gets keys and records one after another, and says whether to continue.
+pub(crate) type Visitor<'v> = dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>, StorageError> + 'v;
 
 /// Records in the order of their keys.
 pub(crate) type Records<'a> =

@@ -99,6 +99,34 @@ async fn ranges_are_ordered_and_half_open() {
 }
 
 #[tokio::test]
+async fn visitors_get_a_range_until_they_break() {
+    on_every_storage(async |storage| {
+        write(storage, batch(&["c", "a", "b", "bb", "d"])).await;
+        for snapshot in [storage.snapshot(), storage.uncommitted()] {
+            for (last, expected) in [("b", &["a", "b"][..]), ("z", &["a", "b", "bb", "c"])] {
+                let mut visited = Vec::new();
+                let result = snapshot.visit(b"a", b"d", &mut |key, record| {
+                    let key = str::from_utf8(key).unwrap();
+                    assert_eq!(record, format!("record of {key}").as_bytes());
+                    visited.push(key.to_owned());
+                    Ok(if key == last {
+                        ControlFlow::Break(())
+                    } else {
+                        ControlFlow::Continue(())
+                    })
+                });
+                assert_eq!(result, Ok(()));
+                assert_eq!(visited, expected);
+            }
+            let failed = StorageError::corrupt("record");
+            let result = snapshot.visit(b"a", b"d", &mut |_, _| Err(failed.clone()));
+            assert_eq!(result, Err(failed));
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn snapshots_do_not_see_later_writes() {
     on_every_storage(async |storage| {
         write(storage, batch(&["a", "b"])).await;

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::ops::Range;
+use std::slice;
 use std::sync::Arc;
 
 use super::{Node, Outside, Split};
@@ -66,6 +67,16 @@ impl Leaf {
             &self.outside[self.outside_before(index)]
         } else {
             &self.bytes[entry.key_end()..entry.end()]
+        }
+    }
+
+    /// The entries from an index up to another one.
+    pub(super) fn entries(&self, from: usize, until: usize) -> Entries<'_> {
+        Entries {
+            bytes: &self.bytes,
+            start: self.start(from),
+            rest: self.entries[from..until].iter(),
+            outside: self.outside[self.outside_before(from)..].iter(),
         }
     }
 
@@ -363,6 +374,35 @@ impl Leaf {
             separator,
             right: Node::Leaf(Arc::new(right)),
         }
+    }
+}
+
+/// Iterates over entries of a leaf.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Entries<'m> {
+    /// The buffer of the leaf.
+    bytes: &'m [u8],
+    /// Where the next entry starts.
+    start: usize,
+    /// Where the entries are that come next.
+    rest: slice::Iter<'m, Entry>,
+    outside: slice::Iter<'m, Outside>,
+}
+
+impl<'m> Iterator for Entries<'m> {
+    type Item = (&'m [u8], &'m [u8]);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let entry = self.rest.next()?;
+        let key = &self.bytes[self.start..entry.key_end()];
+        let record = if entry.is_outside() {
+            self.outside.next()?
+        } else {
+            &self.bytes[entry.key_end()..entry.end()]
+        };
+        self.start = entry.end();
+        Some((key, record))
     }
 }
 

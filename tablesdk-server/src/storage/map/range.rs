@@ -3,17 +3,13 @@
 use std::slice;
 
 use super::Node;
-use super::leaf::Leaf;
+use super::leaf::{Entries, Leaf};
 
 /// Iterates over the entries of a range.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Range<'m> {
-    /// The leaf that is read, as far as it is part of the range.
-    leaf: Option<&'m Leaf>,
-    /// The index of the next entry in it.
-    next: usize,
-    /// Before which index of it the range ends.
-    until: usize,
+    /// The next entries of the leaf that is read, as far as they are part of the range.
+    entries: Entries<'m>,
     /// On each level above the leaf, the nodes after the ones that are read.
     path: Vec<slice::Iter<'m, Node>>,
     /// Before which key the range ends; `None` for the end of the map.
@@ -49,25 +45,23 @@ impl<'m> Range<'m> {
                     node = next;
                 }
                 Node::Leaf(leaf) => {
-                    self.enter(leaf);
-                    self.next = leaf.find(start).unwrap_or_else(|index| index);
+                    self.enter(leaf, leaf.find(start).unwrap_or_else(|index| index));
                     return;
                 }
             }
         }
     }
 
-    fn enter(&mut self, leaf: &'m Leaf) {
-        self.leaf = Some(leaf);
-        self.next = 0;
-        self.until = leaf.len();
+    fn enter(&mut self, leaf: &'m Leaf, from: usize) {
+        let mut until = leaf.len();
         // One comparison for each leaf instead of one for each entry.
-        if let (Some(end), Some(last)) = (&self.end, self.until.checked_sub(1))
+        if let (Some(end), Some(last)) = (&self.end, until.checked_sub(1))
             && leaf.key(last) >= &**end
         {
-            self.until = leaf.find(end).unwrap_or_else(|index| index);
+            until = leaf.find(end).unwrap_or_else(|index| index);
             self.path.clear();
         }
+        self.entries = leaf.entries(from, until);
     }
 
     /// Enters the next leaf; `None` at the end of the range.
@@ -76,7 +70,7 @@ impl<'m> Range<'m> {
             match self.path.last_mut()?.next() {
                 Some(Node::Inner(inner)) => self.path.push(inner.children().iter()),
                 Some(Node::Leaf(leaf)) => {
-                    self.enter(leaf);
+                    self.enter(leaf, 0);
                     return Some(());
                 }
                 None => {
@@ -90,13 +84,13 @@ impl<'m> Range<'m> {
 impl<'m> Iterator for Range<'m> {
     type Item = (&'m [u8], &'m [u8]);
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        while self.next >= self.until {
+        loop {
+            if let Some(entry) = self.entries.next() {
+                return Some(entry);
+            }
             self.advance()?;
         }
-        let index = self.next;
-        self.next += 1;
-        let leaf = self.leaf?;
-        Some((leaf.key(index), leaf.record(index)))
     }
 }
