@@ -42,19 +42,20 @@ impl EntityChange<'_> {
         }
     }
 
-    /// Appends the request as text. `url` is memory for its URL.
+    /// Appends the request as text.
     ///
     /// # Panics
     ///
     /// When the condition holds a character that no header can.
-    pub(super) fn write(
-        &self,
-        out: &mut Vec<u8>,
-        url: &mut String,
-        endpoint: &Endpoint,
-        merge: MergeMethod,
-    ) {
-        let is_merge_by_post = self.method == Method::PATCH && merge == MergeMethod::Post;
+    pub(super) fn write(&self, out: &mut Vec<u8>, text: &mut ChangeText<'_>) {
+        let ChangeText {
+            endpoint,
+            merge,
+            url,
+            lines,
+            lines_of_body,
+        } = text;
+        let is_merge_by_post = self.method == Method::PATCH && *merge == MergeMethod::Post;
         let method = if is_merge_by_post {
             Method::POST.as_str()
         } else {
@@ -63,12 +64,12 @@ impl EntityChange<'_> {
         url.clear();
         endpoint.write_entity_url(url, self.table, self.key);
         push(out, &[method, " ", url, " HTTP/1.1\r\n"]);
-        // In the order in which clients of the service write them.
-        push_header(out, &header::ACCEPT, MetadataLevel::Minimal.accept());
-        if self.body.is_some() {
-            push_header(out, &header::CONTENT_TYPE, JSON);
-        }
-        push_header(out, &name::DATA_SERVICE_VERSION, DATA_SERVICE_VERSION);
+        let lines = if self.body.is_some() {
+            lines_of_body
+        } else {
+            lines
+        };
+        out.extend_from_slice(lines);
         if let Some(prefer) = self.prefer.as_str() {
             push_header(out, &PREFER, prefer);
         }
@@ -97,6 +98,39 @@ impl EntityChange<'_> {
         });
         let if_match = self.if_match.map_or(0, |if_match| if_match.as_str().len());
         self.body.map_or(0, Bytes::len) + key + if_match + HEAD_BYTES
+    }
+}
+
+/// What the texts of changes have in common.
+pub(super) struct ChangeText<'c> {
+    endpoint: &'c Endpoint,
+    merge: MergeMethod,
+    /// Memory for a URL.
+    url: String,
+    /// The headers that every change has.
+    lines: Vec<u8>,
+    /// Those of a change with a body.
+    lines_of_body: Vec<u8>,
+}
+
+impl<'c> ChangeText<'c> {
+    pub(super) fn new(endpoint: &'c Endpoint, merge: MergeMethod) -> Self {
+        let (mut lines, mut lines_of_body) = (Vec::new(), Vec::new());
+        // In the order in which clients of the service write them.
+        for out in [&mut lines, &mut lines_of_body] {
+            push_header(out, &header::ACCEPT, MetadataLevel::Minimal.accept());
+        }
+        push_header(&mut lines_of_body, &header::CONTENT_TYPE, JSON);
+        for out in [&mut lines, &mut lines_of_body] {
+            push_header(out, &name::DATA_SERVICE_VERSION, DATA_SERVICE_VERSION);
+        }
+        Self {
+            endpoint,
+            merge,
+            url: String::new(),
+            lines,
+            lines_of_body,
+        }
     }
 }
 

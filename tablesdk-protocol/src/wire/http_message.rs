@@ -14,6 +14,8 @@ use crate::types::header::spelling;
 /// A request as text. Its target may not be a URL: clients write keys in it unencoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestText<'t> {
+    /// All up to the body; `None` if there is no body.
+    pub head: Option<&'t [u8]>,
     /// The method.
     pub method: Method,
     /// What stands between method and version: a URL, or a path with a query.
@@ -34,13 +36,33 @@ pub struct ResponseText<'t> {
 /// A header as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeaderLine<'t> {
+    /// The line with its end.
+    line: &'t [u8],
     /// The name, in any case.
     name: &'t [u8],
     /// The value, without the blanks around it.
     pub value: &'t [u8],
 }
 
-impl HeaderLine<'_> {
+impl<'t> HeaderLine<'t> {
+    /// Reads a line; `text` is without its end.
+    fn read(line: &'t [u8], text: &'t [u8]) -> Result<Self, MalformedMessage> {
+        let colon = memchr::memchr(b':', text).ok_or(MalformedMessage)?;
+        let (name, value) = text.split_at_checked(colon).ok_or(MalformedMessage)?;
+        let value = value.get(1..).unwrap_or_default().trim_ascii();
+        if is_name(name) && is_value(value) {
+            Ok(Self { line, name, value })
+        } else {
+            Err(MalformedMessage)
+        }
+    }
+
+    /// What follows this line in a text that starts with it.
+    fn skip_in<'r>(&self, text: &'r [u8]) -> Option<&'r [u8]> {
+        text.strip_prefix(self.line)
+            .filter(|_| self.line.ends_with(b"\n"))
+    }
+
     /// Whether the header has that name.
     pub fn is(&self, name: &HeaderName) -> bool {
         self.name.eq_ignore_ascii_case(name.as_str().as_bytes())
@@ -56,17 +78,20 @@ pub fn read_request<'t>(
     text: &'t [u8],
     headers: &mut Vec<HeaderLine<'t>>,
 ) -> Result<RequestText<'t>, MalformedMessage> {
-    let (line, body) = read(text, headers)?;
+    let (line, rest) = read(text, headers)?;
     // The target is all between the first space and the last: some clients leave the spaces of keys as they are.
-    let (method, rest) = line.split_once(' ').ok_or(MalformedMessage)?;
-    let (target, version) = rest.rsplit_once(' ').ok_or(MalformedMessage)?;
+    let (method, target) = line.split_once(' ').ok_or(MalformedMessage)?;
+    let (target, version) = target.rsplit_once(' ').ok_or(MalformedMessage)?;
     if !version.starts_with("HTTP/") {
         return Err(MalformedMessage);
     }
+    // Without a body, the headers may end with the text, and not with a blank line.
+    let head = text.get(..text.len() - rest.len());
     Ok(RequestText {
+        head: head.filter(|_| !rest.is_empty()),
         method: method.parse().map_err(|_| MalformedMessage)?,
         target: target.trim(),
-        body,
+        body: without_line_ends(rest),
     })
 }
 
@@ -79,7 +104,7 @@ pub fn read_response<'t>(
     text: &'t [u8],
     headers: &mut Vec<HeaderLine<'t>>,
 ) -> Result<ResponseText<'t>, MalformedMessage> {
-    let (line, body) = read(text, headers)?;
+    let (line, rest) = read(text, headers)?;
     let mut words = line.split(' ');
     let (version, status) = (words.next(), words.next());
     if !version.unwrap_or_default().starts_with("HTTP/") {
@@ -87,7 +112,10 @@ pub fn read_response<'t>(
     }
     let status = StatusCode::from_bytes(status.unwrap_or_default().as_bytes());
     let status = status.map_err(|_| MalformedMessage)?;
-    Ok(ResponseText { status, body })
+    Ok(ResponseText {
+        status,
+        body: without_line_ends(rest),
+    })
 }
 
 impl ResponseText<'_> {
@@ -134,32 +162,42 @@ pub fn write_response(out: &mut Vec<u8>, response: &Response<Bytes>, order: &[He
     );
 }
 
+/// The body of a message with that [head](RequestText::head).
+pub fn body_behind<'t>(head: &[u8], text: &'t [u8]) -> Option<&'t [u8]> {
+    text.strip_prefix(head).map(without_line_ends)
+}
+
 /// Reads headers up to the blank line after them, or to the end. Returns what follows.
+///
+/// `headers` then holds them, and nothing else. What it held before is used: messages of one batch have most lines in common, and
+/// a line that is the same is not read again.
 ///
 /// # Errors
 ///
 /// When a line is not a header, or there are more headers than any client sends.
 pub(super) fn read_headers<'t>(
     text: &'t [u8],
-    mut visit: impl FnMut(HeaderLine<'t>),
+    headers: &mut Vec<HeaderLine<'t>>,
 ) -> Result<&'t [u8], MalformedMessage> {
     let mut rest = text;
-    for _ in 0..=HEADERS_MAX {
-        if rest.is_empty() {
-            return Ok(rest);
+    for count in 0..=HEADERS_MAX {
+        let known = headers.get(count).and_then(|header| header.skip_in(rest));
+        if let Some(after) = known {
+            rest = after;
+            continue;
         }
-        let (line, after) = first_line(rest);
+        let (text, after) = first_line(rest);
+        if text.is_empty() {
+            headers.truncate(count);
+            return Ok(after);
+        }
+        let line = rest.get(..rest.len() - after.len()).unwrap_or_default();
+        let header = HeaderLine::read(line, text)?;
+        match headers.get_mut(count) {
+            Some(known) => *known = header,
+            None => headers.push(header),
+        }
         rest = after;
-        if line.is_empty() {
-            return Ok(rest);
-        }
-        let colon = memchr::memchr(b':', line).ok_or(MalformedMessage)?;
-        let (name, value) = line.split_at_checked(colon).ok_or(MalformedMessage)?;
-        let value = value.get(1..).unwrap_or_default().trim_ascii();
-        if !is_name(name) || !is_value(value) {
-            return Err(MalformedMessage);
-        }
-        visit(HeaderLine { name, value });
     }
     Err(MalformedMessage)
 }
@@ -204,22 +242,27 @@ pub(super) fn without_line_end(bytes: &[u8]) -> &[u8] {
     }
 }
 
-/// The first line, and the body.
+/// The first line, and what follows the headers.
 fn read<'t>(
     text: &'t [u8],
     headers: &mut Vec<HeaderLine<'t>>,
 ) -> Result<(&'t str, &'t [u8]), MalformedMessage> {
-    headers.clear();
-    let is_line_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
-    let start = text.iter().position(|byte| !is_line_end(byte));
+    let start = text.iter().position(|byte| !is_line_end(*byte));
     let text = start.and_then(|start| text.get(start..));
     let (line, rest) = first_line(text.unwrap_or_default());
     let line = str::from_utf8(line).map_err(|_| MalformedMessage)?;
-    let body = read_headers(rest, |header| headers.push(header))?;
-    // Some clients send another line end after a body, or instead of one, which JSON permits.
-    let end = body.iter().rposition(|byte| !is_line_end(byte));
-    let body = end.and_then(|end| body.get(..=end)).unwrap_or_default();
-    Ok((line.trim_end(), body))
+    let rest = read_headers(rest, headers)?;
+    Ok((line.trim_end(), rest))
+}
+
+/// The bytes without the line ends after them. Some clients send another one after a body, or instead of one, which JSON permits.
+fn without_line_ends(bytes: &[u8]) -> &[u8] {
+    let end = bytes.iter().rposition(|byte| !is_line_end(*byte));
+    end.and_then(|end| bytes.get(..=end)).unwrap_or_default()
+}
+
+const fn is_line_end(byte: u8) -> bool {
+    matches!(byte, b'\r' | b'\n')
 }
 
 fn write(
@@ -387,6 +430,27 @@ mod tests {
             let read = ResponseText { status: StatusCode::OK, body: read.body };
             let read = read.to_response(&headers);
             prop_assert_eq!(read.headers(), request.headers());
+        }
+
+        #[test]
+        fn a_message_is_read_the_same_after_any_other(
+            texts in prop::collection::vec("(GET / HTTP/1.1(\r\n|\n))?(a: b(\r\n|\n)|a: bc\r\n|c:d\n|x(:|\n)){0,4}((\n|\r\n)(\\{\\})?)?", 1..6),
+        ) {
+            let mut headers = Vec::new();
+            let mut last: Option<RequestText<'_>> = None;
+            for text in &texts {
+                let mut fresh = Vec::new();
+                let expected = read_request(text.as_bytes(), &mut fresh);
+                if let Some(body) = last.as_ref().and_then(|last| body_behind(last.head?, text.as_bytes())) {
+                    prop_assert_eq!(Ok(body), expected.as_ref().map(|expected| expected.body));
+                }
+                let read = read_request(text.as_bytes(), &mut headers);
+                prop_assert_eq!(&read, &expected);
+                if let Ok(read) = read {
+                    prop_assert_eq!(&headers, &fresh);
+                    last = Some(read);
+                }
+            }
         }
 
         #[test]

@@ -7,12 +7,14 @@
 use http::{HeaderName, header};
 use memchr::memmem::Finder;
 
-use super::http_message::{first_line, read_headers, without_line_end};
+use super::http_message::{HeaderLine, first_line, read_headers, without_line_end};
 use crate::types::header::{CONTENT_TRANSFER_ENCODING, spelling, text};
 
 /// A part: the headers that mean something, and what follows the headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part<'t> {
+    /// All up to the content.
+    head: &'t [u8],
     content_type: Option<&'t [u8]>,
     transfer_encoding: Option<&'t [u8]>,
     /// The bytes up to the next boundary.
@@ -20,21 +22,27 @@ pub struct Part<'t> {
 }
 
 impl<'t> Part<'t> {
-    fn read(bytes: &'t [u8]) -> Result<Self, MultipartError> {
-        let (mut content_type, mut transfer_encoding) = (None, None);
-        let content = read_headers(bytes, |header| {
-            // The first of several counts.
-            if header.is(&header::CONTENT_TYPE) {
-                content_type.get_or_insert(header.value);
-            } else if header.is(&CONTENT_TRANSFER_ENCODING) {
-                transfer_encoding.get_or_insert(header.value);
-            }
-        });
+    fn read(bytes: &'t [u8], headers: &mut Vec<HeaderLine<'t>>) -> Result<Self, MultipartError> {
+        let content = read_headers(bytes, headers).map_err(|_| MultipartError::Malformed)?;
+        // The first of several counts.
+        let value = |name| {
+            let mut lines = headers.iter();
+            lines.find(|line| line.is(&name)).map(|line| line.value)
+        };
         Ok(Self {
-            content_type,
-            transfer_encoding,
-            content: content.map_err(|_| MultipartError::Malformed)?,
+            head: bytes.get(..bytes.len() - content.len()).unwrap_or_default(),
+            content_type: value(header::CONTENT_TYPE),
+            transfer_encoding: value(CONTENT_TRANSFER_ENCODING),
+            content,
         })
+    }
+
+    /// The part of these bytes if it has the head of this one, as most parts of a body have the same.
+    fn with_same_head(&self, bytes: &'t [u8]) -> Option<Self> {
+        // Without content, the headers may end with the part, and not with a blank line.
+        let content = bytes.strip_prefix(self.head);
+        let content = content.filter(|_| !self.content.is_empty())?;
+        Some(Self { content, ..*self })
     }
 
     /// The value of `Content-Type`, if it is text.
@@ -101,7 +109,7 @@ pub fn parts<'t>(
     boundary: &str,
     parts_max: usize,
 ) -> Result<Vec<Part<'t>>, MultipartError> {
-    let mut parts = Vec::new();
+    let (mut parts, mut headers) = (Vec::new(), Vec::new());
     // Where the part began that the next boundary ends.
     let mut start = None;
     for line in BoundaryLines::of(body, &["\n--", boundary].concat()) {
@@ -110,8 +118,14 @@ pub fn parts<'t>(
                 return Err(MultipartError::TooManyParts);
             }
             // The line end before a boundary belongs to the boundary.
-            let part = body.get(start..line.start).unwrap_or_default();
-            parts.push(Part::read(without_line_end(part))?);
+            let part = without_line_end(body.get(start..line.start).unwrap_or_default());
+            let last = parts
+                .last()
+                .and_then(|last: &Part<'_>| last.with_same_head(part));
+            parts.push(match last {
+                Some(part) => part,
+                None => Part::read(part, &mut headers)?,
+            });
         }
         if line.is_last {
             return Ok(parts);
@@ -288,7 +302,8 @@ mod tests {
                 if parts.len() == parts_max {
                     return Err(MultipartError::TooManyParts);
                 }
-                parts.push(Part::read(without_line_end(&body[start..line_start]))?);
+                let part = without_line_end(&body[start..line_start]);
+                parts.push(Part::read(part, &mut Vec::new())?);
             }
             if end == b"--" {
                 return Ok(parts);
@@ -441,7 +456,7 @@ mod tests {
         }
 
         #[test]
-        fn parts_are_those_that_a_search_line_by_line_finds(text in "(--b|--b--|--bc|-|\r\n|\n|\n|\r|a:1|[ x]){0,60}", parts_max in 0..5_usize) {
+        fn parts_are_those_that_a_search_line_by_line_finds(text in "(--b|--b--|--bc|-|\r\n|\n|\n|\r|a:1|[ x]|\n--b\na:1\n(\n(x|b)?)?){0,60}", parts_max in 0..5_usize) {
             prop_assert_eq!(parts(text.as_bytes(), "b", parts_max), parts_by_lines(text.as_bytes(), "b", parts_max));
         }
 

@@ -11,8 +11,9 @@ use http::header;
 use super::{Change, Query, Refusal};
 use crate::operation::headers::RequestHeaders;
 use crate::operation::message::RequestParts;
-use crate::operation::{Operation, QueryOptions};
+use crate::operation::{EntityBody, Operation, QueryOptions, insert_entity};
 use crate::path::ResourcePath;
+use crate::types::header::CONTENT_MD5;
 use crate::types::limits::BATCH_CHANGES_MAX;
 use crate::types::{ErrorCode, ServiceError, TableName};
 use crate::wire::http_message::{self, HeaderLine, RequestText};
@@ -79,13 +80,22 @@ impl Received {
         let mut changes = Vec::with_capacity(parts.len());
         let mut refusal = None;
         for (index, part) in parts.iter().enumerate() {
+            if let Some(insert) = decoder.same_insert(part, changes.last()) {
+                if refusal.is_none() {
+                    changes.push(Change::Insert(insert));
+                }
+                continue;
+            }
             // A body that cannot be split is refused as a whole; a malformed part is refused at its position.
             let text = decoder.read(part)?;
             if refusal.is_some() {
                 continue;
             }
             match Change::decode(&mut decoder, &text) {
-                Ok(change) => changes.push(change),
+                Ok(change) => {
+                    decoder.keep(&text, &change);
+                    changes.push(change);
+                }
                 Err(error) => refusal = Some(Refusal { index, error }),
             }
         }
@@ -127,6 +137,8 @@ struct Decoder<'r> {
     headers: Vec<HeaderLine<'r>>,
     /// What the target before addressed, if that was the set of entities of a table: inserts have the same target.
     last_set: Option<(&'r str, TableName, QueryOptions)>,
+    /// The head of the change that was decoded last, if that was an insert which any other body could have followed.
+    last_insert: Option<&'r [u8]>,
 }
 
 impl<'r> Decoder<'r> {
@@ -136,7 +148,32 @@ impl<'r> Decoder<'r> {
             body: &request.body,
             headers: Vec::new(),
             last_set: None,
+            last_insert: None,
         }
+    }
+
+    /// Notes the change that was decoded last.
+    fn keep(&mut self, text: &RequestText<'r>, change: &Change) {
+        let has_checksum = self.headers.iter().any(|line| line.is(&CONTENT_MD5));
+        let is_insert = matches!(change, Change::Insert(_));
+        self.last_insert = text.head.filter(|_| is_insert && !has_checksum);
+    }
+
+    /// The insert in a part, if it differs from the change that was decoded last in its body only.
+    fn same_insert(
+        &self,
+        part: &Part<'r>,
+        last: Option<&Change>,
+    ) -> Option<insert_entity::Request> {
+        let (Some(Change::Insert(last)), Some(head)) = (last, self.last_insert) else {
+            return None;
+        };
+        let body = http_message::body_behind(head, part.content)?;
+        part.may_be_http().then(|| insert_entity::Request {
+            table: last.table.clone(),
+            entity: EntityBody::from_bytes(self.body.slice_ref(body)),
+            ..*last
+        })
     }
 
     /// Reads the request in a part.
@@ -237,6 +274,7 @@ pub(super) mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::operation::Prefer;
 
     pub(in super::super) fn received(
         content_type: &str,
@@ -432,6 +470,54 @@ pub(super) mod tests {
             let error = received(content_type, whole.clone()).unwrap_err();
             assert_eq!(error.code(), &code, "{content_type}");
         }
+    }
+
+    #[test]
+    fn an_insert_that_differs_in_its_body_only_is_decoded_on_its_own() {
+        let insert = |header: &str, body: &str| {
+            format!("POST /people HTTP/1.1\nContent-Type: application/json\n{header}\n{body}")
+        };
+        let plain = |body: &str| insert("", body);
+        let bodies = |requests: &[&str]| match decode(&(change_set(requests) + "--b--")) {
+            Ok(Received::Changes {
+                changes, refusal, ..
+            }) => {
+                let body = |change: &Change| match change {
+                    Change::Insert(request) => {
+                        let body = request.entity.as_bytes().to_vec();
+                        (String::from_utf8(body).unwrap(), request.prefer)
+                    }
+                    other => panic!("{other:?}"),
+                };
+                let bodies: Vec<_> = changes.iter().map(body).collect();
+                (bodies, refusal.map(|refusal| refusal.index))
+            }
+            other => panic!("{other:?}"),
+        };
+        let unspecified = |body: &str| (body.to_owned(), Prefer::Unspecified);
+        assert_eq!(
+            bodies(&[&plain("{}"), &plain("{ }\n\n"), &plain(""), &plain("{}")]),
+            (["{}", "{ }", "", "{}"].map(unspecified).to_vec(), None)
+        );
+        let preferring = insert("Prefer: return-no-content\n", "{}");
+        assert_eq!(
+            bodies(&[&plain("{}"), &preferring, &preferring]),
+            (
+                vec![
+                    unspecified("{}"),
+                    ("{}".to_owned(), Prefer::ReturnNoContent),
+                    ("{}".to_owned(), Prefer::ReturnNoContent)
+                ],
+                None
+            )
+        );
+        // The checksum of `{}`, which is not that of another body.
+        let checked = |body: &str| insert("Content-MD5: mZFLkyvTelC5g8XnyQrpOw==\n", body);
+        let (checked, other) = (checked("{}"), checked("{ }"));
+        assert_eq!(bodies(&[&checked, &checked, &other]).1, Some(2));
+        // After a refusal, parts are still read.
+        let refused = bodies(&[&plain("{}"), "PUT /people HTTP/1.1", &plain("{}")]);
+        assert_eq!(refused, (vec![unspecified("{}")], Some(1)));
     }
 
     proptest! {

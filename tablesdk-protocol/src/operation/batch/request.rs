@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::{HeaderName, Method, Request as HttpRequest, header};
 
-use crate::operation::change::EntityChange;
+use crate::operation::change::{ChangeText, EntityChange};
 use crate::operation::message;
 use crate::operation::update_entity::MergeMethod;
 use crate::operation::{MalformedResponse, QueryOptions};
@@ -82,11 +82,11 @@ pub fn encode_changes<'c>(
         part.len() + url + change.text_bytes()
     });
     let mut body = Vec::with_capacity(sizes.sum::<usize>() + FRAME_BYTES);
-    let mut url = String::new();
+    let mut text = ChangeText::new(endpoint, merge);
     multipart::start_multipart(&mut body, &batch, &change_set);
     for change in changes {
         body.extend_from_slice(&part);
-        change.write(&mut body, &mut url, endpoint, merge);
+        change.write(&mut body, &mut text);
     }
     multipart::end(&mut body, &change_set);
     body.extend_from_slice(b"\r\n");

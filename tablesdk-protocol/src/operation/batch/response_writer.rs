@@ -39,8 +39,10 @@ pub struct ChangeResponses {
     body: Vec<u8>,
     batch: String,
     change_set: String,
-    /// How each response starts.
-    part: Vec<u8>,
+    /// How each response starts that has no content.
+    no_content: Vec<u8>,
+    /// How each response starts that has content.
+    created: Vec<u8>,
     /// Memory for the URL of an entity.
     location: String,
 }
@@ -49,29 +51,38 @@ impl ChangeResponses {
     /// Starts the response with that id, which will have so many responses.
     pub fn new(id: Guid, changes: usize) -> Self {
         let (batch, change_set) = (batch_boundary(id), change_set_boundary(id));
-        let mut part = Vec::new();
-        multipart::start_http(&mut part, &change_set);
-        let mut body = Vec::with_capacity((part.len() + PART_BYTES) * changes + FRAME_BYTES);
+        let start = |status_line: &str| {
+            let mut part = Vec::new();
+            multipart::start_http(&mut part, &change_set);
+            push(&mut part, &[status_line, "\r\n"]);
+            for (name, value) in &COMMON_HEADERS {
+                push(&mut part, &[spelling(name), ": ", value, "\r\n"]);
+            }
+            part
+        };
+        let (no_content, created) = (start(NO_CONTENT), start(CREATED));
+        let mut body = Vec::with_capacity((created.len() + PART_BYTES) * changes + FRAME_BYTES);
         multipart::start_multipart(&mut body, &batch, &change_set);
         Self {
             body,
             batch,
             change_set,
-            part,
+            no_content,
+            created,
             location: String::new(),
         }
     }
 
     /// The response to a delete.
     pub fn deleted(&mut self) {
-        self.start(NO_CONTENT);
+        self.body.extend_from_slice(&self.no_content);
         self.header(&DATA_SERVICE_VERSION, OLD_VERSION);
         self.end_head(&[]);
     }
 
     /// The response to an update.
     pub fn updated(&mut self, etag: &ETag) {
-        self.start(NO_CONTENT);
+        self.body.extend_from_slice(&self.no_content);
         self.header(&DATA_SERVICE_VERSION, OLD_VERSION);
         self.header(&header::ETAG, etag.as_str());
         self.end_head(&[]);
@@ -86,10 +97,9 @@ impl ChangeResponses {
         prefer: Prefer,
         content: Option<(MetadataLevel, &[u8])>,
     ) {
-        self.start(if content.is_some() {
-            CREATED
-        } else {
-            NO_CONTENT
+        self.body.extend_from_slice(match content {
+            Some(_) => &self.created,
+            None => &self.no_content,
         });
         if let Some(applied) = prefer.as_str() {
             self.header(&PREFERENCE_APPLIED, applied);
@@ -116,16 +126,8 @@ impl ChangeResponses {
         end(&self.batch, self.body, more)
     }
 
-    fn start(&mut self, status_line: &str) {
-        self.body.extend_from_slice(&self.part);
-        self.push(&[status_line, "\r\n"]);
-        for (name, value) in &COMMON_HEADERS {
-            self.header(name, value);
-        }
-    }
-
     fn header(&mut self, name: &HeaderName, value: &str) {
-        self.push(&[spelling(name), ": ", value, "\r\n"]);
+        push(&mut self.body, &[spelling(name), ": ", value, "\r\n"]);
     }
 
     fn end_head(&mut self, body: &[u8]) {
@@ -133,11 +135,11 @@ impl ChangeResponses {
             self.body.extend_from_slice(bytes);
         }
     }
+}
 
-    fn push(&mut self, parts: &[&str]) {
-        for part in parts {
-            self.body.extend_from_slice(part.as_bytes());
-        }
+fn push(out: &mut Vec<u8>, parts: &[&str]) {
+    for part in parts {
+        out.extend_from_slice(part.as_bytes());
     }
 }
 
