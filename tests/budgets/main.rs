@@ -4,7 +4,14 @@
 //! and sockets, and the client on another one. The difference between many requests and fewer of them leaves out what a server and a
 //! connection need once. A reallocation counts as an allocation.
 
+mod by_hand;
 mod client;
+#[path = "../benches/client/entity.rs"]
+mod entity;
+#[path = "../benches/client/fixed.rs"]
+mod fixed;
+#[path = "../benches/client/floor.rs"]
+mod floor;
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};

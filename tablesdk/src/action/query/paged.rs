@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http::Response as HttpResponse;
 use tablesdk_protocol::EntityKey;
 use tablesdk_protocol::continuation::EntityContinuation;
+use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 use tablesdk_protocol::operation::{get_entity, query_entities};
 use tablesdk_protocol::wire::json::{JsonEntity, JsonError, read_entity, read_page};
 
@@ -144,7 +145,9 @@ impl<S> PagedQuery<S> {
             content,
             continuation,
         } = query_entities::Response::decode(response);
-        let (mut items, mut entities) = (Vec::new(), 0);
+        // Growing would copy the items several times.
+        let expected = (content.len() / ENTITY_BYTES).min(PAGE_ITEMS_MAX);
+        let (mut items, mut entities) = (Vec::with_capacity(expected), 0);
         let read = read_page(&content, |entity| {
             // Markers are skipped in the client. A filter against them would cost every query something, and a type that cannot be
             // read from a marker would fail for as long as the marker exists.
@@ -212,6 +215,9 @@ fn unselected(error: SelectionError) -> Error {
         error @ SelectionError::Rows { .. } => Error::input(error),
     }
 }
+
+/// The bytes of a small entity in a page.
+const ENTITY_BYTES: usize = 256;
 
 /// The error of a page as a whole.
 struct PageError(Error);
