@@ -10,6 +10,7 @@ use tablesdk_protocol::operation::batch::{
     self, Change, ChangeResponses, Query, Received, Refusal,
 };
 use tablesdk_protocol::{ETag, EntityKey, ErrorCode, ServiceError};
+use tokio::task::yield_now;
 
 use super::{Handled, OperationError};
 use super::{get_entity, insert_entity, query_entities, update_entity};
@@ -103,7 +104,14 @@ async fn carry_out(
         principal.authorize(&Write::of_change(change, None))?;
     }
     let mut ready = Vec::with_capacity(changes.len());
+    let mut read_bytes = 0;
     for (index, change) in changes.iter().enumerate() {
+        read_bytes += body_bytes(change);
+        if read_bytes > SLICE_BYTES {
+            // Other tasks of the thread do not wait for the whole of a large batch.
+            read_bytes = 0;
+            yield_now().await;
+        }
         let read = if change.table() == table {
             Ready::read(engine, context, change)
         } else {
@@ -158,6 +166,15 @@ async fn carry_out(
 fn part_refusal(context: &Context, error: &ServiceError) -> HttpResponse<Bytes> {
     log::part_refused(error, context);
     context.part_refusal(error)
+}
+
+/// The length of the entity in the body of a change.
+const fn body_bytes(change: &Change) -> usize {
+    match change {
+        Change::Delete(_) => 0,
+        Change::Insert(request) => request.entity.as_bytes().len(),
+        Change::Update(request) => request.entity.as_bytes().len(),
+    }
 }
 
 /// A change whose body was read.
@@ -223,3 +240,6 @@ impl<'a> Ready<'a> {
         Ok(())
     }
 }
+
+/// How many bytes of bodies are read before other tasks get the thread: more than usual batches have.
+const SLICE_BYTES: usize = 128 * 1024;

@@ -3,6 +3,7 @@
 //! The rules of the service are in `tests/conformance`, its bytes in `tests/wire`.
 
 mod access;
+mod batches;
 mod log;
 mod memory;
 mod paging;
