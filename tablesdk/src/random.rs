@@ -12,9 +12,3 @@ pub(crate) fn random_guid() -> Guid {
     *variant = *variant & 0x3F | 0x80;
     Guid::from_bytes(bytes)
 }
-
-/// A random number from 0 to 1, so that clients that were started together do not pause for the same time. The generator is that of the
-/// thread: a test can seed it.
-pub(crate) fn random_fraction() -> f64 {
-    fastrand::f64()
-}

@@ -129,7 +129,7 @@ fn modules_of_the_client_use_only_modules_below_them() {
         ("key", &["entity"]),
         ("error", &["entity"]),
         ("transport", &["error"]),
-        ("credential", &["error", "random", "transport"]),
+        ("credential", &["error", "transport"]),
         (
             "pipeline",
             &["credential", "error", "filter", "random", "transport"],

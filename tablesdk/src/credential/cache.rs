@@ -18,7 +18,6 @@ use super::audience;
 use super::challenge::Challenge;
 use super::token::{AccessToken, EntraId, TokenCredential, TokenError, TokenRequest};
 use crate::error::Error;
-use crate::random::random_fraction;
 use crate::transport::Backend;
 
 /// A token as it is sent.
@@ -266,7 +265,7 @@ fn renew_at(now: Timestamp, expires_at: Timestamp) -> Timestamp {
     }
     let lifetime = expires_at.abs_diff(now);
     let ahead = (lifetime / 5).min(AHEAD_MAX);
-    let ahead = ahead + (ahead / 2).mul_f64(random_fraction());
+    let ahead = ahead + (ahead / 2).mul_f64(fastrand::f64());
     now.saturating_add(lifetime.saturating_sub(ahead))
 }
 

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use crate::random::random_fraction;
-
 /// How often and how long a client retries.
 ///
 /// A request is retried when the service throttles it (429 and 503), fails (408, 500, 502 and 504), or does not respond. The pause
@@ -112,14 +110,14 @@ impl RetryPolicy {
         let bound = (self.delay / 8)
             .saturating_mul(factor)
             .min(self.max_delay / 10);
-        bound.mul_f64(random_fraction())
+        bound.mul_f64(fastrand::f64())
     }
 
     /// Random pause after that many attempts.
     pub(super) fn pause(&self, attempts: u32) -> Duration {
         let factor = 2_u32.saturating_pow(attempts.saturating_sub(1));
         let bound = self.delay.saturating_mul(factor).min(self.max_delay);
-        bound.mul_f64(random_fraction())
+        bound.mul_f64(fastrand::f64())
     }
 }
 
