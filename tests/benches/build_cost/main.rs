@@ -6,6 +6,8 @@
 
 #[path = "../shared/machine.rs"]
 mod machine;
+#[path = "../shared/report.rs"]
+mod report;
 #[path = "../shared/rows.rs"]
 #[allow(dead_code, reason = "this program has no row of every kind")]
 mod rows;
@@ -18,8 +20,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command as Process;
 
 use clap::{Arg, ArgAction, Command, value_parser};
-use serde_json::json;
 
+use report::report;
 use rows::{Goal, Results, Row, row};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -43,14 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             results.ratio("build", ours.build()?, floor.build()?);
         }
     }
-    let (date, machine) = (machine::date(), machine::machine());
-    println!("{date}, {machine}\n\n{}", results.table());
-    if let Some(file) = matches.get_one::<PathBuf>("json") {
-        let text =
-            json!({ "date": date, "machine": machine, "runs": RUNS, "rows": results.json() });
-        fs::write(file, format!("{text:#}\n"))?;
-    }
-    Ok(())
+    report(&results, RUNS, matches.get_one("json"))
 }
 
 fn command() -> Command {

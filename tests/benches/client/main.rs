@@ -9,6 +9,8 @@ mod floor;
 #[path = "../shared/machine.rs"]
 mod machine;
 mod peers;
+#[path = "../shared/report.rs"]
+mod report;
 #[path = "../shared/rows.rs"]
 mod rows;
 
@@ -19,13 +21,13 @@ use std::time::{Duration, Instant};
 
 use clap::{Arg, ArgAction, Command, value_parser};
 use futures::future::try_join_all;
-use serde_json::json;
 use tablesdk::{DynamicEntity, TableClient, TableServiceClient};
 
 use entity::Employee;
 use fixed::{ACCOUNT, KEY, PAGE, Responses};
 use floor::Floor;
 use peers::Peer;
+use report::report;
 use rows::{Goal, Results, Row, row};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -69,14 +71,7 @@ fn main() -> Outcome<()> {
         }
         Ok::<_, Box<dyn Error>>(())
     })?;
-    let (date, machine) = (machine::date(), machine::machine());
-    println!("{date}, {machine}\n\n{}", results.table());
-    if let Some(file) = matches.get_one::<PathBuf>("json") {
-        let text =
-            json!({ "date": date, "machine": machine, "runs": runs, "rows": results.json() });
-        fs::write(file, format!("{text:#}\n"))?;
-    }
-    Ok(())
+    report(&results, runs, matches.get_one("json"))
 }
 
 fn command() -> Command {
