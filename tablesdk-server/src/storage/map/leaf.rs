@@ -311,20 +311,22 @@ impl Leaf {
 
     /// Where to split a leaf for a new entry, and whether that goes to the left part. Neither part is empty then.
     ///
-    /// Entries are often added in the order of their keys, or in the reverse order, somewhere between others. Then the part that
-    /// gets no more of them stays full.
+    /// Entries are often added in the order of their keys, or in the reverse order, somewhere between others. Then the leaf is split
+    /// between them and the others, so that they alone fill their part.
     fn split_point(&self, index: usize, weight: usize) -> (usize, bool) {
-        let has_room = |entries: Range<usize>| {
+        let weight_of = |entries: Range<usize>| {
             let bytes = self.start(entries.end) - self.start(entries.start);
             let outside = self.outside_before(entries.end) - self.outside_before(entries.start);
-            bytes + outside * OUTSIDE_WEIGHT + weight <= WEIGHT_MAX / 2
+            bytes + outside * OUTSIDE_WEIGHT
         };
+        let (before, after) = (weight_of(0..index), weight_of(index..self.len()));
         let added = self.added.unwrap_or(usize::MAX - 1);
-        if index == added + 1 && has_room(index..self.len()) {
-            return (index, false);
+        let has_room = |entries| entries + weight <= WEIGHT_MAX;
+        if index == added + 1 && after <= WEIGHT_MAX / 2 {
+            return (index, index < self.len() && has_room(before));
         }
-        if index == added && has_room(0..index) {
-            return (index, true);
+        if index == added && before <= WEIGHT_MAX / 2 {
+            return (index, index == 0 || !has_room(after));
         }
         if self.len() == 1 {
             return (index, index == 0);

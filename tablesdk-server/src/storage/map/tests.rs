@@ -278,6 +278,24 @@ fn many_partitions_in_order_leave_little_room() {
 }
 
 #[test]
+fn partitions_that_are_filled_side_by_side_leave_little_room() {
+    // Four partitions at a time, each in batches of a hundred in order.
+    let numbers = (0..5_u16).flat_map(|group| {
+        (0..40).flat_map(move |batch| {
+            let first = (group * 4 + batch % 4) * 1000 + batch / 4 * 100;
+            first..first + 100
+        })
+    });
+    let map = filled(numbers);
+    let (_, bytes) = fill(&map);
+    let leaves = map.size().leaves;
+    assert!(
+        leaves * leaf::WEIGHT_MAX < bytes + bytes / 8,
+        "{leaves} for {bytes}"
+    );
+}
+
+#[test]
 fn leaves_are_two_thirds_full_after_entries_in_any_order() {
     let map = filled(shuffled(20_000));
     let (capacity, bytes) = fill(&map);
