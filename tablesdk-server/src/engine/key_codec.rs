@@ -224,6 +224,42 @@ pub(super) fn read_entity_key(key: &[u8]) -> Result<(Cow<'_, str>, Cow<'_, str>)
     keys.ok_or(StorageError::corrupt(ENTITY_KEY))
 }
 
+/// Reads the keys of entities one after another. Entities beside each other are mostly of one partition, so its key is read once.
+#[derive(Debug, Default)]
+pub(super) struct KeyReader {
+    /// What all keys of the partition have in common.
+    common: Vec<u8>,
+    partition_key: String,
+}
+
+impl KeyReader {
+    /// The same as [`read_entity_key`].
+    pub(super) fn read<'k>(
+        &'k mut self,
+        key: &'k [u8],
+    ) -> Result<(&'k str, Cow<'k, str>), StorageError> {
+        // The common part ends with the only separator of the key, so no other partition has it.
+        let row_key = match key.strip_prefix(self.common.as_slice()) {
+            Some(row_key) if !self.common.is_empty() => read_string(row_key),
+            _ => self.enter(key),
+        };
+        let row_key = row_key.ok_or(StorageError::corrupt(ENTITY_KEY))?;
+        Ok((&self.partition_key, row_key))
+    }
+
+    /// Reads the key of the first entity of a partition. Returns the row key.
+    fn enter<'k>(&mut self, key: &'k [u8]) -> Option<Cow<'k, str>> {
+        self.common.clear();
+        let (common, row_key) = split_entity_key(key)?;
+        let (_, partition_key) = common.split_first_chunk::<ENTITY_PREFIX_BYTES>()?;
+        let (_, partition_key) = partition_key.split_last()?;
+        self.partition_key.clear();
+        self.partition_key.push_str(&read_string(partition_key)?);
+        self.common.extend_from_slice(common);
+        read_string(row_key)
+    }
+}
+
 /// Reads where a range of entities starts, as the first keys that an entity in it could have.
 ///
 /// A range may start where no entity can be: after everything that begins with a string, which is a byte below all that a key can
@@ -355,6 +391,25 @@ mod tests {
             prop_assert_eq!((partition_key.as_ref(), row_key.as_ref()), (&*p, &*r));
             prop_assert!((partition_start(table, &p)..partition_end(table, &p)).contains(&key));
             prop_assert!((entities_start(table)..entities_end(table)).contains(&key));
+        }
+
+        #[test]
+        fn keys_read_one_after_another_are_those_read_alone(
+            keys in prop::collection::vec(("[ab\u{10000}é]{0,2}", KEY, 0..2_u64), 0..12),
+            place: prop::sample::Index,
+            byte: u8,
+        ) {
+            let mut reader = KeyReader::default();
+            for (p, r, id) in keys {
+                let whole = entity_key(TableId(id), &EntityKey::new(p, r).unwrap());
+                let mut damaged = whole.clone();
+                damaged[place.index(whole.len())] = byte;
+                for key in [&whole, &damaged, &whole] {
+                    let alone = read_entity_key(key).map(|(p, r)| (p.into_owned(), r.into_owned()));
+                    let read = reader.read(key).map(|(p, r)| (p.to_owned(), r.into_owned()));
+                    prop_assert_eq!(read, alone);
+                }
+            }
         }
 
         #[test]

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use tablesdk_protocol::filter::Filter;
 
 use super::evaluate::CompiledFilter;
-use super::key_codec::{self, TableId};
+use super::key_codec::{self, KeyReader, TableId};
 use super::key_range::{RowKeyRange, StoredRange};
 use super::key_ranges::{stored_ranges, undecided_terms};
 use super::scan_budget::ScanBudget;
@@ -178,13 +178,14 @@ fn walk(
     visit: &mut impl FnMut(&Entity<'_>) -> Result<ControlFlow<()>, StorageError>,
 ) -> Result<Walked, StorageError> {
     let mut passed = 0;
+    let mut keys = KeyReader::default();
     let walked = view.visit_entities(&range.start, &range.end, |stored| {
         if budget.is_done() {
-            return Ok(ControlFlow::Break(Walked::Until(stored.key().to_vec())));
+            return Ok(ControlFlow::Break(Walked::Until(stored.key.to_vec())));
         }
         budget.spend(ENTITY_COST);
         let row_keys = range.row_keys.as_ref();
-        if let Some(next) = row_keys.and_then(|row_keys| next_in(row_keys, stored.key())) {
+        if let Some(next) = row_keys.and_then(|row_keys| next_in(row_keys, stored.key)) {
             passed += 1;
             if passed == PASSED_MAX {
                 return Ok(ControlFlow::Break(Walked::Past(next)));
@@ -194,7 +195,7 @@ fn walk(
         passed = 0;
         if let Some(filter) = &mut filter {
             // A filter may look at every string.
-            budget.spend_bytes(stored.record_bytes() / 8);
+            budget.spend_bytes(stored.record.len() / 8);
             budget.spend(filter.cost());
             let (holds, copied) = filter.holds(|values| stored.fill(values))?;
             budget.spend_bytes(copied);
@@ -202,8 +203,8 @@ fn walk(
                 return Ok(ControlFlow::Continue(()));
             }
         }
-        budget.spend_bytes(stored.record_bytes());
-        let entity = stored.open()?;
+        budget.spend_bytes(stored.record.len());
+        let entity = stored.open(&mut keys)?;
         let next = visit(&entity)?;
         Ok(next.map_break(|()| Walked::Stopped))
     })?;

@@ -13,7 +13,7 @@ use tablesdk_protocol::{
 
 use super::catalog::{Catalog, Values as Cached};
 use super::entity_codec::Record;
-use super::key_codec::{self, Table, TableId};
+use super::key_codec::{self, KeyReader, Table, TableId};
 use super::slots::Values;
 use super::{Failure, Rejection, settings};
 #[cfg(feature = "durable")]
@@ -194,15 +194,11 @@ impl View {
         &self,
         start: &[u8],
         end: &[u8],
-        mut visitor: impl FnMut(&StoredEntity<'_>) -> Result<ControlFlow<B>, StorageError>,
+        mut visitor: impl FnMut(EntityBytes<'_>) -> Result<ControlFlow<B>, StorageError>,
     ) -> Result<Option<B>, StorageError> {
         let mut broken = None;
         self.snapshot.visit(start, end, &mut |key, record| {
-            let stored = StoredEntity {
-                key: Slice::Borrowed(key),
-                record: Slice::Borrowed(record),
-            };
-            Ok(match visitor(&stored)? {
+            Ok(match visitor(EntityBytes { key, record })? {
                 ControlFlow::Continue(()) => ControlFlow::Continue(()),
                 ControlFlow::Break(with) => {
                     broken = Some(with);
@@ -247,15 +243,42 @@ impl StoredEntity<'_> {
         })
     }
 
+    /// The bytes of the key.
+    pub(super) fn key(&self) -> &[u8] {
+        &self.key
+    }
+}
+
+/// The same, borrowed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EntityBytes<'s> {
+    pub(super) key: &'s [u8],
+    pub(super) record: &'s [u8],
+}
+
+impl<'s> EntityBytes<'s> {
+    /// Reads only the key and the timestamp.
+    pub(super) fn open<'e>(self, keys: &'e mut KeyReader) -> Result<Entity<'e>, StorageError>
+    where
+        's: 'e,
+    {
+        let (partition_key, row_key) = keys.read(self.key)?;
+        Ok(Entity {
+            partition_key: Cow::Borrowed(partition_key),
+            row_key,
+            record: Record::open(self.record)?,
+        })
+    }
+
     /// Sets the values that a filter needs, including system properties, and reads no others.
-    pub(super) fn fill<'e>(&'e self, values: &mut Values<'_, 'e>) -> Result<(), StorageError> {
-        let record = Record::open(&self.record)?;
+    pub(super) fn fill(self, values: &mut Values<'_, 's>) -> Result<(), StorageError> {
+        let record = Record::open(self.record)?;
         let [partition_slot, row_slot, timestamp_slot] = values.system_slots();
         if let Some(slot) = timestamp_slot {
             values.fill(slot, ValueRef::DateTime(record.timestamp()));
         }
         if (partition_slot, row_slot) != (None, None) {
-            let (partition_key, row_key) = key_codec::read_entity_key(&self.key)?;
+            let (partition_key, row_key) = key_codec::read_entity_key(self.key)?;
             for (slot, key) in [(partition_slot, partition_key), (row_slot, row_key)] {
                 if let Some(slot) = slot {
                     values.fill(slot, ValueRef::String(key));
@@ -263,16 +286,6 @@ impl StoredEntity<'_> {
             }
         }
         values.fill_from(&record)
-    }
-
-    /// The bytes of the key.
-    pub(super) fn key(&self) -> &[u8] {
-        &self.key
-    }
-
-    /// The length of the record in bytes.
-    pub(super) fn record_bytes(&self) -> usize {
-        self.record.len()
     }
 }
 

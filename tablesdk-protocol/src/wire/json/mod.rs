@@ -6,6 +6,7 @@
 mod entity;
 mod error;
 mod metadata;
+mod page;
 mod reader;
 mod scan;
 mod stored;
@@ -16,12 +17,13 @@ mod writer;
 pub use entity::{JsonEntity, RawProperty};
 pub use error::{JsonError, PropertyError, PropertyProblem};
 pub use metadata::MetadataLevel;
+pub use page::PageWriter;
 pub use reader::{read_entity, read_page};
 pub use stored::{StoredProperty, write_stored_property};
 pub use table::{
     TableJsonError, read_table_name, read_tables, write_table, write_table_name, write_tables,
 };
-pub use writer::{EntityFormat, EntityHead, EntityWriter, PageWriter};
+pub use writer::{EntityFormat, EntityHead, EntityWriter};
 
 /// The properties that every entity has and no user property may be named after.
 pub const SYSTEM_PROPERTIES: [&str; 3] = ["PartitionKey", "RowKey", "Timestamp"];

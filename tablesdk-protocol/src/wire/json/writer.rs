@@ -96,26 +96,9 @@ impl EntityFormat<'_> {
             object.text("odata.metadata", &self.metadata_url("/@Element"));
         }
         let selection = Selection::new(self.select);
-        self.entity(&mut object, &selection, head, stored, properties)?;
+        let printed = head.timestamp.print();
+        self.entity(&mut object, &selection, head, &printed, stored, properties)?;
         Ok(object.end())
-    }
-
-    /// Begins a response with many entities.
-    pub fn page(&self) -> PageWriter<'_> {
-        let mut out = b"{".to_vec();
-        if self.level != MetadataLevel::None {
-            write_string(&mut out, "odata.metadata");
-            out.push(b':');
-            write_string(&mut out, &self.metadata_url(""));
-            out.push(b',');
-        }
-        out.extend_from_slice(b"\"value\":[");
-        PageWriter {
-            start: out.len(),
-            out,
-            selection: Selection::new(self.select),
-            format: self,
-        }
     }
 
     /// The path of an entity as it is in URLs of responses.
@@ -127,7 +110,7 @@ impl EntityFormat<'_> {
         )
     }
 
-    fn metadata_url(&self, suffix: &str) -> String {
+    pub(super) fn metadata_url(&self, suffix: &str) -> String {
         let Self {
             endpoint, table, ..
         } = self;
@@ -144,19 +127,19 @@ impl EntityFormat<'_> {
         url
     }
 
-    fn entity<'v, E>(
+    pub(super) fn entity<'v, E>(
         &self,
         object: &mut ObjectWriter,
         selection: &Selection<'_>,
         head: EntityHead<'_>,
+        printed: &PrintedTimestamp,
         stored: &[u8],
         mut properties: impl Iterator<Item = Result<StoredProperty<'v>, E>>,
     ) -> Result<(), E> {
-        let printed = head.timestamp.print();
         let has_metadata = self.level != MetadataLevel::None;
-        self.entity_metadata(object, head, &printed);
+        self.entity_metadata(object, head, printed);
         let Some(names) = selection.names else {
-            self.keys(object, head, &printed);
+            self.keys(object, head, printed);
             if has_metadata {
                 object.out.extend_from_slice(stored);
                 return Ok(());
@@ -180,7 +163,7 @@ impl EntityFormat<'_> {
             match name.as_str() {
                 "PartitionKey" => object.text(name, head.partition_key),
                 "RowKey" => object.text(name, head.row_key),
-                "Timestamp" => self.timestamp(object, &printed),
+                "Timestamp" => self.timestamp(object, printed),
                 _ => match property {
                     Some(property) => object.members(property.members(has_metadata)),
                     None => object.null(name),
@@ -219,86 +202,36 @@ impl EntityFormat<'_> {
             object.annotation("Timestamp", EdmType::DateTime);
         }
         object.name("Timestamp");
-        write_plain(&mut object.out, printed.as_str());
+        object.out.push(b'"');
+        object.out.extend_from_slice(printed.as_bytes());
+        object.out.push(b'"');
     }
 }
 
-/// An incomplete response with many entities.
-#[derive(Clone, Debug)]
-pub struct PageWriter<'a> {
-    format: &'a EntityFormat<'a>,
-    selection: Selection<'a>,
-    out: Vec<u8>,
-    /// Where the first entity starts.
-    start: usize,
-}
-
-impl PageWriter<'_> {
-    /// Adds an entity, whose properties are given as for [`EntityFormat::single`].
-    ///
-    /// # Errors
-    ///
-    /// The first one of `properties`. The entity is not added then.
-    pub fn entity<'v, E>(
-        &mut self,
-        head: EntityHead<'_>,
-        stored: &[u8],
-        properties: impl Iterator<Item = Result<StoredProperty<'v>, E>>,
-    ) -> Result<(), E> {
-        let len = self.out.len();
-        if len > self.start {
-            self.out.push(b',');
-        }
-        let mut object = ObjectWriter::start(std::mem::take(&mut self.out));
-        let selection = &self.selection;
-        let written = self
-            .format
-            .entity(&mut object, selection, head, stored, properties);
-        self.out = object.end();
-        if written.is_err() {
-            self.truncate(len);
-        }
-        written
-    }
-
-    /// Makes room for so many more bytes.
-    pub fn reserve(&mut self, additional: usize) {
-        self.out.reserve(additional);
-    }
-
-    /// The bytes written so far.
-    pub const fn len(&self) -> usize {
-        self.out.len()
-    }
-
-    /// Whether there is no entity yet.
-    pub const fn is_empty(&self) -> bool {
-        self.out.len() == self.start
-    }
-
-    /// Removes the entities that were added since the response had that length.
-    pub fn truncate(&mut self, len: usize) {
-        self.out.truncate(len.max(self.start));
-    }
-
-    /// Ends the response.
-    pub fn finish(mut self) -> Vec<u8> {
-        self.out.extend_from_slice(b"]}");
-        self.out
-    }
+/// Writes the ETag that belongs to a timestamp. It is written without an `ETag`, because each entity of a page has one.
+pub(super) fn write_etag(out: &mut Vec<u8>, printed: &PrintedTimestamp) {
+    let (padded, surplus) = printed.padded();
+    out.extend_from_slice(b"\"W/\\\"datetime'");
+    out.extend_from_slice(&padded[..13]);
+    out.extend_from_slice(b"%3A");
+    out.extend_from_slice(&padded[14..16]);
+    out.extend_from_slice(b"%3A");
+    out.extend_from_slice(&padded[17..]);
+    out.truncate(out.len() - surplus);
+    out.extend_from_slice(b"'\\\"\"");
 }
 
 /// The names in `$select`, made ready to find their values in one pass over an entity.
 #[derive(Clone, Debug)]
-struct Selection<'a> {
+pub(super) struct Selection<'a> {
     /// As they are given.
-    names: Option<&'a [String]>,
+    pub(super) names: Option<&'a [String]>,
     /// Each with its position in that list, ordered by name.
     places: Vec<(&'a str, usize)>,
 }
 
 impl<'a> Selection<'a> {
-    fn new(names: Option<&'a [String]>) -> Self {
+    pub(super) fn new(names: Option<&'a [String]>) -> Self {
         let listed = names.unwrap_or_default().iter().enumerate();
         let mut places: Vec<_> = listed.map(|(place, name)| (name.as_str(), place)).collect();
         places.sort_unstable();
@@ -355,17 +288,10 @@ impl ObjectWriter {
         self.out
     }
 
-    /// The ETag that belongs to a timestamp. It is written without an `ETag`, because each entity of a page has one.
+    /// The ETag that belongs to a timestamp.
     fn etag(&mut self, timestamp: &PrintedTimestamp) {
         self.name("odata.etag");
-        self.out.extend_from_slice(b"\"W/\\\"datetime'");
-        for (index, part) in timestamp.as_bytes().split(|byte| *byte == b':').enumerate() {
-            if index > 0 {
-                self.out.extend_from_slice(b"%3A");
-            }
-            self.out.extend_from_slice(part);
-        }
-        self.out.extend_from_slice(b"'\\\"\"");
+        write_etag(&mut self.out, timestamp);
     }
 
     /// The name need not be that of a property: no entity has it.

@@ -128,7 +128,8 @@ impl<'a> Page<'a> {
 
     /// Makes room for the rest of a page that has many entities already, so that it is not moved again and again while it grows.
     fn reserve(&mut self) {
-        let expected = self.content.len() / ITEMS_MANY * self.items_max;
+        // The rest may be a little larger.
+        let expected = self.content.len().saturating_mul(self.items_max) / (ITEMS_MANY - 1);
         let expected = expected.min(SLICE_BYTES_MAX);
         self.content
             .reserve(expected.saturating_sub(self.content.len()));

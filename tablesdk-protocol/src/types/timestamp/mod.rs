@@ -5,9 +5,13 @@
 //!
 //! See <https://learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model>.
 
+mod printed;
+
 use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
+
+pub(crate) use printed::PrintedTimestamp;
 
 use crate::types::text::Cursor;
 
@@ -156,41 +160,8 @@ impl Timestamp {
 
     /// The string that `Display` shows. It is made without `format!`, because each entity of a response has two timestamps.
     pub(crate) fn print(self) -> PrintedTimestamp {
-        let Civil {
-            year,
-            month,
-            day,
-            hour,
-            minute,
-            second,
-            mut fraction,
-        } = self.civil();
         let mut printed = PrintedTimestamp::default();
-        printed.two_digits(year / 100);
-        for (number, separator) in [
-            (year % 100, b'-'),
-            (month, b'-'),
-            (day, b'T'),
-            (hour, b':'),
-            (minute, b':'),
-        ] {
-            printed.two_digits(number);
-            printed.push(separator);
-        }
-        printed.two_digits(second);
-        if fraction != 0 {
-            let mut digits = [0; 7];
-            for digit in digits.iter_mut().rev() {
-                *digit = last_digit(fraction);
-                fraction /= 10;
-            }
-            printed.push(b'.');
-            let last = digits.iter().rposition(|digit| *digit != b'0');
-            for digit in digits.iter().take(last.unwrap_or_default() + 1) {
-                printed.push(*digit);
-            }
-        }
-        printed.push(b'Z');
+        printed.set(self);
         printed
     }
 
@@ -209,39 +180,6 @@ impl Timestamp {
             fraction: part(in_day % TICKS_PER_SECOND),
         }
     }
-}
-
-/// The string of a timestamp, without an allocation.
-#[derive(Default)]
-pub(crate) struct PrintedTimestamp {
-    bytes: [u8; 28],
-    length: usize,
-}
-
-impl PrintedTimestamp {
-    pub(crate) fn as_bytes(&self) -> &[u8] {
-        self.bytes.get(..self.length).unwrap_or_default()
-    }
-
-    pub(crate) fn as_str(&self) -> &str {
-        std::str::from_utf8(self.as_bytes()).expect("digits and separators are ASCII")
-    }
-
-    fn two_digits(&mut self, number: u32) {
-        self.push(last_digit(number / 10));
-        self.push(last_digit(number));
-    }
-
-    fn push(&mut self, byte: u8) {
-        if let Some(place) = self.bytes.get_mut(self.length) {
-            *place = byte;
-            self.length += 1;
-        }
-    }
-}
-
-fn last_digit(number: u32) -> u8 {
-    b'0' + u8::try_from(number % 10).unwrap_or_default()
 }
 
 /// Prints `2021-01-19T17:08:02.406979Z`: up to seven fractional digits, none of them a trailing zero.

@@ -1,0 +1,124 @@
+//! The string of a timestamp, made without an allocation and, in part, from the one before.
+
+use super::{Civil, TICKS_PER_SECOND, Timestamp};
+
+/// The string of a timestamp, without an allocation.
+#[derive(Clone, Debug)]
+pub(crate) struct PrintedTimestamp {
+    /// With all seven fractional digits. A `Z` stands also behind those that are part of the string.
+    bytes: [u8; PADDED_BYTES],
+    length: usize,
+    /// The time of the bytes without the fraction.
+    second: i64,
+}
+
+/// The length of a timestamp with all seven fractional digits.
+const PADDED_BYTES: usize = "2021-01-19T17:08:02.4069790Z".len();
+
+impl PrintedTimestamp {
+    /// Prints another timestamp. Only the fraction is printed anew if it is in the same second, as that of an entity beside the one
+    /// before often is.
+    pub(crate) fn set(&mut self, timestamp: Timestamp) {
+        let second = timestamp.ticks.div_euclid(TICKS_PER_SECOND);
+        let fraction = timestamp.ticks.rem_euclid(TICKS_PER_SECOND);
+        if second != self.second {
+            self.second = second;
+            self.set_second(&timestamp.civil());
+        }
+        let fraction = u32::try_from(fraction).unwrap_or_default();
+        self.bytes[19] = b'.';
+        self.put(20, fraction / 100_000);
+        self.put(22, fraction / 1000);
+        self.put(24, fraction / 10);
+        self.bytes[26] = last_digit(fraction);
+        self.length = PADDED_BYTES;
+        if fraction.is_multiple_of(10) {
+            self.trim();
+        }
+    }
+
+    fn set_second(&mut self, civil: &Civil) {
+        self.put(0, civil.year / 100);
+        self.put(2, civil.year);
+        self.put(5, civil.month);
+        self.put(8, civil.day);
+        self.put(11, civil.hour);
+        self.put(14, civil.minute);
+        self.put(17, civil.second);
+    }
+
+    /// Prints the last two digits of a number at an index.
+    #[inline]
+    fn put(&mut self, index: usize, number: u32) {
+        if let Some(place) = self.bytes.get_mut(index..index + 2) {
+            place.copy_from_slice(&[last_digit(number / 10), last_digit(number)]);
+        }
+    }
+
+    /// Removes the zeros at the end of the fraction, and the point before nothing.
+    fn trim(&mut self) {
+        let [digits @ .., _] = &self.bytes;
+        let last = digits.iter().rposition(|byte| *byte != b'0');
+        let last = last.unwrap_or_default();
+        let is_whole = digits.get(last) == Some(&b'.');
+        self.length = last + if is_whole { 1 } else { 2 };
+        if let Some(place) = self.bytes.get_mut(self.length - 1) {
+            *place = b'Z';
+        }
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        self.bytes.get(..self.length).unwrap_or_default()
+    }
+
+    /// The same with all bytes that it could have, and how many of them are too many.
+    pub(crate) const fn padded(&self) -> (&[u8; PADDED_BYTES], usize) {
+        (&self.bytes, PADDED_BYTES - self.length)
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        std::str::from_utf8(self.as_bytes()).expect("digits and separators are ASCII")
+    }
+}
+
+impl Default for PrintedTimestamp {
+    fn default() -> Self {
+        Self {
+            bytes: *b"0000-00-00T00:00:00.0000000Z",
+            length: PADDED_BYTES,
+            second: i64::MIN,
+        }
+    }
+}
+
+fn last_digit(number: u32) -> u8 {
+    b'0' + u8::try_from(number % 10).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn prints_after_another_timestamp_as_alone(
+            seconds in prop::collection::vec(-3..3_i64, 2..8),
+            fractions in prop::collection::vec(prop_oneof![
+                0..TICKS_PER_SECOND,
+                (0..100_i64).prop_map(|part| part * 100_000),
+            ], 8),
+        ) {
+            let mut printed = PrintedTimestamp::default();
+            for (second, fraction) in seconds.into_iter().zip(fractions) {
+                let timestamp = Timestamp::from_unix_ticks(second * TICKS_PER_SECOND + fraction).unwrap();
+                printed.set(timestamp);
+                let nanos = i128::from(timestamp.ticks) * 100;
+                let time = time::OffsetDateTime::from_unix_timestamp_nanos(nanos).unwrap();
+                let rfc3339 = time.format(&time::format_description::well_known::Rfc3339).unwrap();
+                prop_assert_eq!(printed.as_str(), rfc3339);
+            }
+        }
+    }
+}
