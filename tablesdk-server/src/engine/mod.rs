@@ -165,15 +165,27 @@ impl Engine {
         }
     }
 
-    /// Carries out a command on the tables of an account, as a whole or not at all.
+    /// Carries out a command without a caller that may write it itself.
+    #[cfg(test)]
     pub(crate) async fn commit(
         &self,
         account: &str,
         command: &Command<'_>,
     ) -> Result<Outcome, Failure> {
+        self.commit_with(account, command, |_| ()).await
+    }
+
+    /// Carries out a command on the tables of an account, as a whole or not at all. `write` may write the commit itself.
+    pub(crate) async fn commit_with(
+        &self,
+        account: &str,
+        command: &Command<'_>,
+        write: impl Fn(&mut Commit),
+    ) -> Result<Outcome, Failure> {
         loop {
             match self.decide_and_commit(account, command) {
-                Ok(Some((outcome, commit))) => {
+                Ok(Some((outcome, mut commit))) => {
+                    write(&mut commit);
                     commit.await?;
                     return Ok(outcome);
                 }

@@ -8,9 +8,9 @@ use std::time::Duration;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::time::Instant;
 
+use crate::engine::{Command, Engine, Failure, Outcome, ScanBudget};
 #[cfg(feature = "durable")]
-use crate::engine::Engine;
-use crate::engine::ScanBudget;
+use crate::storage::Commit;
 
 /// Runs a slice of a query. If it may wait for a disk, it waits for its turn, and then the runtime moves the other tasks of this thread to
 /// another one. `has_socket`: whether the request came from a socket.
@@ -20,19 +20,42 @@ pub(super) async fn run_blocking<T>(
     has_socket: bool,
     slice: impl FnOnce() -> T,
 ) -> T {
-    // A request from a socket runs in a task of the runtime. Other requests run on the caller's thread, where `block_in_place` may
-    // panic.
-    let can_leave = || {
-        let runtime = Handle::try_current().map(|runtime| runtime.runtime_flavor());
-        has_socket && matches!(runtime, Ok(RuntimeFlavor::MultiThread))
-    };
-    if !can_leave() {
+    if !can_block(has_socket) {
         return slice();
     }
     match engine.disk_permit().await {
         Some(_permit) => tokio::task::block_in_place(slice),
         None => slice(),
     }
+}
+
+/// Carries out a command for a request. A lone writer waits for the disk on its own thread, whose other tasks the runtime moves to another
+/// one. `has_socket`: whether the request came from a socket.
+pub(super) async fn commit(
+    engine: &Engine,
+    has_socket: bool,
+    account: &str,
+    command: &Command<'_>,
+) -> Result<Outcome, Failure> {
+    #[cfg(not(feature = "durable"))]
+    let (write, _) = (|_: &mut _| (), has_socket);
+    #[cfg(feature = "durable")]
+    let write = |commit: &mut Commit| {
+        if can_block(has_socket)
+            && let Some(lone) = commit.take_lone()
+        {
+            tokio::task::block_in_place(|| lone.write());
+        }
+    };
+    engine.commit_with(account, command, write).await
+}
+
+/// Whether a request may leave its thread. A request from a socket runs in a task of the runtime. Other requests run on the caller's
+/// thread, where `block_in_place` may panic.
+#[cfg(feature = "durable")]
+fn can_block(has_socket: bool) -> bool {
+    let runtime = Handle::try_current().map(|runtime| runtime.runtime_flavor());
+    has_socket && matches!(runtime, Ok(RuntimeFlavor::MultiThread))
 }
 
 /// The time of a query, and the work of its slices.

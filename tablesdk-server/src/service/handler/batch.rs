@@ -12,7 +12,7 @@ use tablesdk_protocol::operation::batch::{
 use tablesdk_protocol::{ETag, EntityKey, ErrorCode, ServiceError};
 use tokio::task::yield_now;
 
-use super::{Handled, OperationError};
+use super::{Handled, OperationError, commit};
 use super::{get_entity, insert_entity, query_entities, update_entity};
 use crate::engine::{self, Action, Command, Engine, Failure, Outcome, Properties};
 use crate::request::auth::{Principal, Write};
@@ -134,7 +134,7 @@ async fn carry_out(
     let commands: Vec<_> = ready.iter().map(Ready::command).collect();
     let command = Command::Batch(table, &commands);
     let failure = match refusal {
-        None => match engine.commit(context.account(), &command).await {
+        None => match commit(engine, context, &command).await {
             Ok(outcome) => {
                 let etag = ETag::from_timestamp(outcome.timestamp);
                 for change in &ready {

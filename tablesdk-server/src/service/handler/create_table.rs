@@ -4,13 +4,13 @@
 
 use tablesdk_protocol::operation::create_table::{Request, Response};
 
-use super::Handled;
+use super::{Handled, commit};
 use crate::engine::{Command, Engine};
 use crate::request::context::Context;
 
 pub(super) async fn handle(engine: &Engine, context: &Context, request: Request) -> Handled {
     let command = Command::CreateTable(&request.name);
-    engine.commit(context.account(), &command).await?;
+    commit(engine, context, &command).await?;
     let response = Response {
         prefer: request.prefer,
         level: request.level,

@@ -4,7 +4,7 @@
 
 use tablesdk_protocol::operation::delete_entity::{Request, Response};
 
-use super::Handled;
+use super::{Handled, commit};
 use crate::engine::{Action, Change, Command, Engine};
 use crate::request::context::Context;
 
@@ -14,6 +14,6 @@ pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request
         action: Action::Delete(&request.if_match),
     };
     let command = Command::Change(&request.table, change);
-    engine.commit(context.account(), &command).await?;
+    commit(engine, context, &command).await?;
     Ok(Response.encode())
 }

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use tablesdk_protocol::operation::delete_table::{Request, Response};
 
-use super::Handled;
+use super::{Handled, commit};
 use crate::engine::Engine;
 use crate::request::context::Context;
 use crate::service::clean_up;
 
 pub(super) async fn handle(engine: &Arc<Engine>, context: &Context, request: &Request) -> Handled {
     let command = engine.delete_table(&request.name);
-    engine.commit(context.account(), &command).await?;
+    commit(engine, context, &command).await?;
     clean_up::start(engine, context.timer).await;
     Ok(Response.encode())
 }

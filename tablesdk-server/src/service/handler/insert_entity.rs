@@ -9,7 +9,7 @@ use tablesdk_protocol::operation::insert_entity::{Request, Response};
 use tablesdk_protocol::wire::json::EntityHead;
 use tablesdk_protocol::{ETag, EntityKey, ResourcePath};
 
-use super::{Handled, OperationError, entity_format, stored};
+use super::{Handled, OperationError, commit, entity_format, stored};
 use crate::engine::{Action, Change, Command, Engine, Outcome, Properties};
 use crate::request::auth::{Principal, Write};
 use crate::request::context::Context;
@@ -28,7 +28,7 @@ pub(super) async fn handle(
         action: Action::Insert(&properties),
     };
     let command = Command::Change(&request.table, change);
-    let outcome = engine.commit(context.account(), &command).await?;
+    let outcome = commit(engine, context, &command).await?;
 
     let response = Response {
         etag: ETag::from_timestamp(outcome.timestamp),

@@ -28,7 +28,8 @@ use tablesdk_protocol::wire::json::{EntityFormat, MetadataLevel};
 use tablesdk_protocol::{ErrorCode, ServiceError, TableName};
 
 use super::error::OperationError;
-use crate::engine::{Engine, Properties};
+use super::query_budget;
+use crate::engine::{Command, Engine, Failure, Outcome, Properties};
 use crate::request::address::Location;
 use crate::request::auth::Principal;
 use crate::request::context::Context;
@@ -101,6 +102,15 @@ pub(crate) async fn handle(
         Operation::UpdateEntity(request) => update_entity::handle(engine, context, &request).await,
         _ => Err(ErrorCode::NotImplemented.into()),
     }
+}
+
+/// Carries out the command of a request.
+async fn commit(
+    engine: &Engine,
+    context: &Context,
+    command: &Command<'_>,
+) -> Result<Outcome, Failure> {
+    query_budget::commit(engine, context.peer.is_some(), context.account(), command).await
 }
 
 /// The form in which a response contains entities of a table.

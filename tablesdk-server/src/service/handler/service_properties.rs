@@ -5,7 +5,7 @@
 
 use tablesdk_protocol::operation::service_properties::{GetResponse, SetRequest, SetResponse};
 
-use super::Handled;
+use super::{Handled, commit};
 use crate::engine::{Command, Engine};
 use crate::request::context::Context;
 
@@ -16,6 +16,6 @@ pub(super) fn get(engine: &Engine, context: &Context) -> Handled {
 
 pub(super) async fn set(engine: &Engine, context: &Context, request: &SetRequest) -> Handled {
     let command = Command::SetServiceProperties(&request.properties);
-    engine.commit(context.account(), &command).await?;
+    commit(engine, context, &command).await?;
     Ok(SetResponse.encode())
 }

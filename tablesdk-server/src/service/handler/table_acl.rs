@@ -6,7 +6,7 @@
 
 use tablesdk_protocol::operation::table_acl::{GetRequest, GetResponse, SetRequest, SetResponse};
 
-use super::Handled;
+use super::{Handled, commit};
 use crate::engine::{Command, Engine};
 use crate::request::context::Context;
 
@@ -19,6 +19,6 @@ pub(super) fn get(engine: &Engine, context: &Context, request: &GetRequest) -> H
 
 pub(super) async fn set(engine: &Engine, context: &Context, request: &SetRequest) -> Handled {
     let command = Command::SetTableAcl(&request.table, &request.identifiers);
-    engine.commit(context.account(), &command).await?;
+    commit(engine, context, &command).await?;
     Ok(SetResponse.encode())
 }

@@ -6,7 +6,7 @@
 use tablesdk_protocol::ETag;
 use tablesdk_protocol::operation::update_entity::{Request, Response};
 
-use super::{Handled, OperationError, stored};
+use super::{Handled, OperationError, commit, stored};
 use crate::engine::{Action, Change, Command, Engine, Properties};
 use crate::request::context::Context;
 
@@ -22,7 +22,7 @@ pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request
         action,
     };
     let command = Command::Change(&request.table, change);
-    let outcome = engine.commit(context.account(), &command).await?;
+    let outcome = commit(engine, context, &command).await?;
     let etag = ETag::from_timestamp(outcome.timestamp);
     Ok(Response { etag }.encode())
 }

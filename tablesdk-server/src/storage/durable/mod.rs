@@ -1,7 +1,8 @@
 //! Records in a data directory: committed writes survive the end of the process and, by default, a power loss.
 //!
-//! Writers add to the pending writes and wait. One thread takes all pending writes, writes them as one batch of the embedded store,
-//! syncs once and notifies all waiting writers. Readers see durable records only: no read returns a write that a crash could undo.
+//! Writers add to the pending writes and wait. One thread at a time takes all pending writes, writes them as one batch of the embedded
+//! store, syncs once and notifies all waiting writers: the writing thread, or that of a [lone writer](lone). Readers see durable
+//! records only: no read returns a write that a crash could undo.
 //! After a failed write, all writes are refused until the data directory is opened again, because the outcome of the failed write
 //! is unknown. If the embedded store has stopped because of too many open files, nothing was written, and the writing thread
 //! itself opens the store again: `reopening.rs`.
@@ -13,6 +14,7 @@ mod directory;
 mod file_check;
 mod group_mark;
 mod journal;
+mod lone;
 mod overlay;
 mod private;
 mod recovery;
@@ -32,9 +34,10 @@ use tokio::sync::{oneshot, watch};
 use self::directory::Directory;
 pub(crate) use self::directory::sync_parent;
 pub(crate) use self::file_check::{check_files, check_journals};
+pub(in crate::storage) use self::lone::LoneCommit;
 use self::overlay::{Overlay, Writes};
 use self::store::{Store, StoredRecords, Unreadable};
-use self::writer::PoisonOnExit;
+use self::writer::{GroupWriter, Turn};
 use super::{Closed, Commit, Snapshot, Storage, StorageError, WriteBatch, is_exhausted};
 
 /// Which failures an acknowledged write survives.
@@ -80,9 +83,15 @@ struct Shared {
 }
 
 struct State {
-    /// Decided writes that the writing thread has not taken yet.
+    /// Whose turn it is to write.
+    turn: Turn,
+    /// How often the writing thread still checks, after the last write, whether the embedded store has stopped.
+    looks: u32,
+    /// How many writers waited for the last group of writes.
+    last_writers: usize,
+    /// Decided writes that are in no group yet.
     pending: Group,
-    /// The writes that the writing thread is writing.
+    /// The group that is being written.
     writing: Writes,
     /// The size of `writing` in bytes.
     writing_bytes: usize,
@@ -124,13 +133,16 @@ impl DurableStorage {
         let store = Store::new(opened, durability);
         let shared = Arc::new(Shared {
             state: Mutex::new(State {
+                durable: Some(store.durable_records(0)),
+                turn: Turn::Free(GroupWriter::new(store, group_number)),
+                looks: 0,
+                last_writers: 0,
                 pending: Group::new(),
                 writing: Writes::default(),
                 writing_bytes: 0,
                 writing_epoch: None,
                 last_epoch: 0,
                 durable_epoch: 0,
-                durable: Some(store.durable_records(0)),
                 failed: None,
                 is_closing: false,
             }),
@@ -141,10 +153,7 @@ impl DurableStorage {
         let writer = thread::Builder::new().name("tablesdk-storage".to_owned());
         let writer = writer.spawn({
             let shared = Arc::clone(&shared);
-            move || {
-                let _end = PoisonOnExit(&shared);
-                shared.write_until_closed(store, group_number);
-            }
+            move || shared.write_until_closed()
         })?;
         Ok(Self {
             shared,
@@ -199,10 +208,17 @@ impl Storage for DurableStorage {
             state.last_epoch += 1;
             state.pending.epoch = Some(state.last_epoch);
         }
+        let is_lone = state.is_lone();
         state.pending.add(&batch);
         state.pending.waiting.push(done);
+        let is_free = state.turn.is_free();
         drop(state);
-        self.shared.changed.notify_one();
+        if is_lone {
+            return Ok(Commit::lone(LoneCommit::new(&self.shared), commit));
+        }
+        if is_free {
+            self.shared.changed.notify_one();
+        }
         Ok(Commit::pending(commit))
     }
 
@@ -219,8 +235,9 @@ impl Storage for DurableStorage {
         }
         // Notified after all earlier writes, because a group of writes completes as a whole.
         state.pending.waiting.push(done);
-        drop(state);
-        self.shared.changed.notify_one();
+        if state.turn.is_free() {
+            self.shared.changed.notify_one();
+        }
         Commit::pending(commit)
     }
 
@@ -289,6 +306,12 @@ impl State {
         }
     }
 
+    /// Whether the next write would be in a group of its own, as was the last one. Otherwise the group would keep the writers waiting
+    /// that are about to come.
+    fn is_lone(&self) -> bool {
+        self.turn.is_free() && self.pending.waiting.is_empty() && self.last_writers <= 1
+    }
+
     fn has_temporary_failure(&self) -> bool {
         let failed = self.failed.as_ref();
         failed.is_some_and(StorageError::is_temporary)
@@ -348,6 +371,7 @@ const BYTES_MAX: usize = 64 * 1024 * 1024;
 
 #[cfg(test)]
 mod tests {
+    use super::writer::PoisonOnExit;
     use super::*;
 
     #[tokio::test]

@@ -1,4 +1,4 @@
-//! The writing thread: takes the pending writes, writes and syncs them as one group, and notifies all writers that wait for them.
+//! Writes groups: takes the pending writes, writes and syncs them as one group, and notifies all writers that wait for them.
 
 use std::mem;
 use std::sync::PoisonError;
@@ -7,98 +7,169 @@ use std::time::Duration;
 
 use super::overlay::Writes;
 use super::store::{Store, WriteError};
-use super::{Group, Shared, StorageError, Waiting};
+use super::{Group, Shared, State, StorageError};
 
-/// Refuses all waiting and all later writes if the writing thread panics.
+/// What the thread that writes a group needs.
+pub(super) struct GroupWriter {
+    store: Store,
+    /// The number of the last group.
+    number: u64,
+    stops: Stops,
+}
+
+impl GroupWriter {
+    pub(super) fn new(store: Store, number: u64) -> Self {
+        Self {
+            store,
+            number,
+            stops: Stops::default(),
+        }
+    }
+}
+
+/// Whose turn it is to write a group. One thread at a time has the [`GroupWriter`], and returns it with the result of the group.
+pub(super) enum Turn {
+    /// Nothing is being written.
+    Free(GroupWriter),
+    /// A thread writes. When it has finished, it looks for pending writes.
+    Taken,
+    /// Nothing is written any more: the data directory is closed, or the thread that wrote has panicked.
+    Lost,
+}
+
+impl Turn {
+    pub(super) const fn is_free(&self) -> bool {
+        matches!(self, Self::Free(_))
+    }
+
+    /// Takes the turn, if it is free.
+    pub(super) fn take(&mut self) -> Option<GroupWriter> {
+        match mem::replace(self, Self::Taken) {
+            Self::Free(writer) => Some(writer),
+            other => {
+                *self = other;
+                None
+            }
+        }
+    }
+}
+
+/// Refuses all waiting and all later writes if a thread panics that writes.
 pub(super) struct PoisonOnExit<'s>(pub(super) &'s Shared);
 
 impl Drop for PoisonOnExit<'_> {
     fn drop(&mut self) {
-        let mut state = self.0.state();
-        if thread::panicking() {
-            state.failed = Some(StorageError::Failed {
-                what: "write",
-                cause: "the thread that writes has panicked".into(),
-            });
+        if !thread::panicking() {
+            return;
         }
-        state.pending = Group::new();
-        state.writing = Writes::default();
-        state.writing_epoch = None;
+        self.0.state().failed = Some(StorageError::Failed {
+            what: "write",
+            cause: "the thread that writes has panicked".into(),
+        });
+        self.0.end_writing();
     }
 }
 
 impl Shared {
-    pub(super) fn write_until_closed(&self, mut store: Store, mut number: u64) {
-        let mut stops = Stops::default();
+    /// What the writing thread does.
+    pub(super) fn write_until_closed(&self) {
+        let _poison = PoisonOnExit(self);
+        self.write_groups();
+        self.end_writing();
+    }
+
+    /// Notifies the writers that wait, because nothing is written any more.
+    fn end_writing(&self) {
+        let mut state = self.state();
+        state.turn = Turn::Lost;
+        state.pending = Group::new();
+        state.writing = Writes::default();
+        state.writing_epoch = None;
+    }
+
+    fn write_groups(&self) {
         loop {
-            let (writes, waiting) = match self.next(&store) {
-                Next::Group(writes, waiting) => (writes, waiting),
-                Next::Stopped => (Writes::default(), Vec::new()),
-                Next::End => break,
-            };
-            let result = self.write(&store, &writes, number, &mut stops);
-            let mut state = self.state();
-            match &result {
-                Ok(written) => {
-                    number = *written;
-                    state.durable_epoch = state.writing_epoch.unwrap_or(state.durable_epoch);
-                    state.durable = Some(store.durable_records(state.durable_epoch));
+            match self.next() {
+                Next::Group(writer, group) => {
+                    self.write_group(writer, group);
                 }
-                Err(error) => state.fail(error.clone()),
-            }
-            state.writing = Writes::default();
-            state.writing_bytes = 0;
-            state.writing_epoch = None;
-            let mut refused = Vec::new();
-            if result.is_err() {
-                // They were decided on writes that may not have been stored.
-                refused = mem::replace(&mut state.pending, Group::new()).waiting;
-            }
-            drop(state);
-            let result = result.map(drop);
-            for done in waiting.into_iter().chain(refused) {
-                // Fails if the writer does not wait any more.
-                let _ = done.send(result.clone());
-            }
-            if result.is_err_and(|error| error.is_temporary()) {
-                match self.reopen(store, number) {
-                    Some(opened) => store = opened,
+                Next::Reopen(mut writer) => match self.reopen(writer.store, writer.number) {
+                    Some(opened) => {
+                        writer.store = opened;
+                        self.state().turn = Turn::Free(writer);
+                    }
                     None => return,
+                },
+                Next::End(writer) => {
+                    // An error is ignored: acknowledged writes already have the durability that was acknowledged.
+                    if self.state().failed.is_none() && writer.store.sync(writer.number).is_ok() {
+                        self.directory.release();
+                    }
+                    return;
                 }
+                Next::Lost => return,
             }
-        }
-        // An error is ignored: acknowledged writes already have the durability that was acknowledged.
-        if self.state().failed.is_none() && store.sync(number).is_ok() {
-            self.directory.release();
         }
     }
 
-    /// Writes a group after the group with that number. Returns the number of the last group.
-    fn write(
-        &self,
-        store: &Store,
-        writes: &Writes,
-        number: u64,
-        stops: &mut Stops,
-    ) -> Result<u64, StorageError> {
+    /// Writes a group, publishes it, ends the turn, and notifies the writers that wait for the group. Returns whether the writing thread
+    /// has something to do that it does not know of while it sleeps.
+    pub(super) fn write_group(&self, mut writer: GroupWriter, group: Group) -> bool {
+        let result = self.write(&mut writer, &group.writes);
+        let mut state = self.state();
+        match &result {
+            Ok(()) => {
+                state.durable_epoch = group.epoch.unwrap_or(state.durable_epoch);
+                state.durable = Some(writer.store.durable_records(state.durable_epoch));
+            }
+            Err(error) => state.fail(error.clone()),
+        }
+        state.writing = Writes::default();
+        state.writing_bytes = 0;
+        state.writing_epoch = None;
+        state.last_writers = group.waiting.len();
+        let mut refused = Vec::new();
+        if result.is_err() {
+            // They were decided on writes that may not have been stored.
+            refused = mem::replace(&mut state.pending, Group::new()).waiting;
+        }
+        state.turn = Turn::Free(writer);
+        let must_wake = state.looks == 0 || result.is_err() || state.has_work();
+        state.looks = LOOKS;
+        drop(state);
+        for done in group.waiting.into_iter().chain(refused) {
+            // Fails if the writer does not wait any more.
+            let _ = done.send(result.clone());
+        }
+        must_wake
+    }
+
+    /// Writes a group after the last one.
+    fn write(&self, turn: &mut GroupWriter, writes: &Writes) -> Result<(), StorageError> {
+        let GroupWriter {
+            store,
+            number,
+            stops,
+        } = turn;
         let written = if writes.is_empty() {
             // A caller waits for earlier writes, or the store may have stopped.
-            store.is_running().map(|()| number)
+            store.is_running().map(|()| *number)
         } else {
             let next = number.saturating_add(1);
             store.write(writes, next).map(|()| next)
         };
         match written {
-            Ok(number) => {
+            Ok(written) => {
                 // Removed files accept writes, and lose them when the process ends.
                 self.look_in_place()?;
-                Ok(number)
+                *number = written;
+                Ok(())
             }
             Err(WriteError::Failed(error)) => Err(error),
             Err(WriteError::Stopped) if self.directory.probe_files().is_err() => {
                 Err(StorageError::Exhausted { what: "write" })
             }
-            Err(WriteError::Stopped) if stops.is_too_many(number) => Err(StorageError::Failed {
+            Err(WriteError::Stopped) if stops.is_too_many(*number) => Err(StorageError::Failed {
                 what: "write",
                 cause: "the embedded store stops again and again after an error of the disk or the system, which it does not name".into(),
             }),
@@ -109,35 +180,59 @@ impl Shared {
     }
 
     /// Waits for the next step of the writing thread.
-    fn next(&self, store: &Store) -> Next {
-        let mut looks = LOOKS;
+    fn next(&self) -> Next {
         let mut state = self.state();
-        while state.pending.waiting.is_empty() {
-            if state.is_closing {
-                return Next::End;
+        loop {
+            if matches!(state.turn, Turn::Lost) {
+                return Next::Lost;
             }
-            if looks == 0 || state.failed.is_some() {
+            if state.has_work()
+                && let Some(writer) = state.turn.take()
+            {
+                return if state.has_temporary_failure() {
+                    Next::Reopen(writer)
+                } else if state.pending.waiting.is_empty() {
+                    Next::End(writer)
+                } else {
+                    Next::Group(writer, state.begin_group())
+                };
+            }
+            if state.looks == 0 || state.failed.is_some() {
                 let woken = self.changed.wait(state);
                 state = woken.unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
-            looks -= 1;
             let woken = self.changed.wait_timeout(state, LOOK_INTERVAL);
             let (woken, timeout) = woken.unwrap_or_else(PoisonError::into_inner);
             state = woken;
-            if timeout.timed_out() {
+            if timeout.timed_out()
+                && let Some(writer) = state.turn.take()
+            {
+                state.looks -= 1;
                 drop(state);
-                if store.is_running().is_err() {
-                    return Next::Stopped;
+                if writer.store.is_running().is_err() {
+                    return Next::Group(writer, Group::new());
                 }
                 state = self.state();
+                state.turn = Turn::Free(writer);
             }
         }
-        let group = mem::replace(&mut state.pending, Group::new());
-        state.writing = group.writes.clone();
-        state.writing_bytes = group.bytes;
-        state.writing_epoch = group.epoch;
-        Next::Group(group.writes, group.waiting)
+    }
+}
+
+impl State {
+    /// Whether the writing thread has something to do once it is its turn.
+    fn has_work(&self) -> bool {
+        !self.pending.waiting.is_empty() || self.is_closing || self.has_temporary_failure()
+    }
+
+    /// Takes the pending writes as the group that is written next.
+    pub(super) fn begin_group(&mut self) -> Group {
+        let group = mem::replace(&mut self.pending, Group::new());
+        self.writing = group.writes.clone();
+        self.writing_bytes = group.bytes;
+        self.writing_epoch = group.epoch;
+        group
     }
 }
 
@@ -163,12 +258,14 @@ impl Stops {
 
 /// The next step of the writing thread.
 enum Next {
-    /// Write a group, then notify the writers that wait for it.
-    Group(Writes, Vec<Waiting>),
-    /// Find out why the embedded store has stopped.
-    Stopped,
+    /// Write a group, which is empty to find out why the embedded store has stopped.
+    Group(GroupWriter, Group),
+    /// Open the embedded store again.
+    Reopen(GroupWriter),
     /// Close the data directory.
-    End,
+    End(GroupWriter),
+    /// Nothing is written any more.
+    Lost,
 }
 
 /// The embedded store may stop so many times for an unknown reason, with fewer than `STOP_DISTANCE` groups between two stops.
