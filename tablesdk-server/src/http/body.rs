@@ -1,6 +1,7 @@
 //! Bodies of requests, within limits of size, time and memory, and bodies of responses, which report when hyper has taken them.
 
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -41,30 +42,73 @@ pub(super) async fn read(
     if body.is_end_stream() {
         return Ok(Received::default());
     }
-    let too_large = || ServiceError::from(ErrorCode::RequestBodyTooLarge);
     let declared = body.size_hint().exact();
     if declared.is_some_and(exceeds_limit) {
-        return Err(too_large());
+        return Err(ErrorCode::RequestBodyTooLarge.into());
     }
     let declared = declared.and_then(|length| usize::try_from(length).ok());
-    let bytes_max = declared.unwrap_or(REQUEST_BODY_BYTES_MAX);
+    let first = first_frame(&mut body).await;
+    if let Some(Some(Ok(frame))) = &first
+        && let Some(data) = frame.data_ref()
+        && declared == Some(data.len())
+        && data.len() <= SMALL_BYTES_MAX
+    {
+        // Most small bodies are in the buffer of the connection, with their head. They need neither a copy nor a timer.
+        return Ok(Received {
+            bytes: data.clone(),
+            memory: None,
+        });
+    }
+    Box::pin(read_frames(body, first, declared, memory)).await
+}
 
+/// The next frame, as [`Body::poll_frame`] returns it.
+type NextFrame = Option<Result<Frame<Bytes>, hyper::Error>>;
+
+/// The first frame, if it was received already.
+async fn first_frame(body: &mut Incoming) -> Option<NextFrame> {
+    let mut is_asked = false;
+    poll_fn(|context| match Pin::new(&mut *body).poll_frame(context) {
+        Poll::Ready(frame) => Poll::Ready(Some(frame)),
+        Poll::Pending if is_asked => Poll::Ready(None),
+        Poll::Pending => {
+            // hyper reads a frame in the next step of the task after it was asked for one.
+            is_asked = true;
+            context.waker().wake_by_ref();
+            Poll::Pending
+        }
+    })
+    .await
+}
+
+/// Reads a body frame by frame, of which the first one may be there.
+async fn read_frames(
+    mut body: Incoming,
+    mut first: Option<NextFrame>,
+    declared: Option<usize>,
+    memory: &RequestMemory,
+) -> Result<Received, ServiceError> {
+    let bytes_max = declared.unwrap_or(REQUEST_BODY_BYTES_MAX);
     // Frames are copied: each may be one byte in a buffer of its own.
     let mut bytes = BytesMut::with_capacity(declared.unwrap_or(0).min(SMALL_BYTES_MAX));
     let mut reserved: Option<Reservation> = None;
     let mut started = Instant::now();
     loop {
         let deadline = started + START_WAIT_MAX + time_for(bytes.len());
-        let frame = tokio::select! {
-            biased;
-            frame = timeout_at(deadline, body.frame()) => frame.map_err(|_| too_slow())?,
-            () = until_cut(reserved.as_ref()) => return Err(too_slow()),
-            // The connection may be needed although its body holds no memory.
-            () = sleep_until(started + GRACE), if reserved.is_none() => {
-                let reservation = memory.reserve_body(0).await?;
-                reservation.transfer().begin();
-                reserved = Some(reservation);
-                continue;
+        let frame = if let Some(first) = first.take() {
+            first
+        } else {
+            tokio::select! {
+                biased;
+                frame = timeout_at(deadline, body.frame()) => frame.map_err(|_| too_slow())?,
+                () = until_cut(reserved.as_ref()) => return Err(too_slow()),
+                // The connection may be needed although its body holds no memory.
+                () = sleep_until(started + GRACE), if reserved.is_none() => {
+                    let reservation = memory.reserve_body(0).await?;
+                    reservation.transfer().begin();
+                    reserved = Some(reservation);
+                    continue;
+                }
             }
         };
         let Some(frame) = frame else { break };
@@ -76,7 +120,7 @@ pub(super) async fn read(
         };
         let length = bytes.len().saturating_add(data.len());
         if length > bytes_max {
-            return Err(too_large());
+            return Err(ErrorCode::RequestBodyTooLarge.into());
         }
         if length > SMALL_BYTES_MAX && reserved.as_ref().is_none_or(Reservation::is_empty) {
             let waits = Instant::now();

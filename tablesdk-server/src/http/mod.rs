@@ -37,7 +37,7 @@ pub(crate) use origin_form::to_origin_form;
 
 #[cfg(feature = "tls")]
 use crate::http::tls_identity::TlsIdentity;
-use crate::request::connection::Encrypted;
+use crate::request::connection::Connection;
 use crate::request::handler::Handler;
 use crate::request::log;
 use crate::request::memory::{MemoryBudgets, RequestMemory, Reservation, SMALL_BYTES_MAX};
@@ -105,13 +105,20 @@ pub(crate) async fn serve<S, H>(
     H: Handler,
 {
     let state = Arc::new(ConnectionState::new(Arc::clone(&shared.idle)));
-    let exchange = Exchange {
+    let memory = RequestMemory::new(&shared.memory, peer);
+    let connection = Connection {
         #[cfg(feature = "tls")]
         is_encrypted: shared.tls.is_some(),
         #[cfg(not(feature = "tls"))]
         is_encrypted: false,
+        memory: Some(Arc::clone(&memory)),
+        peer: Some(peer),
+    };
+    let exchange = Exchange {
         shared,
         peer,
+        connection,
+        memory,
         state,
         left_unread: AtomicBool::new(false),
     };
@@ -275,7 +282,9 @@ pub(crate) async fn stopped(stopping: &mut watch::Receiver<bool>) {
 struct Exchange<H> {
     shared: Arc<ConnectionShared<H>>,
     peer: IpAddr,
-    is_encrypted: bool,
+    connection: Connection,
+    /// That of the connection.
+    memory: Arc<RequestMemory>,
     state: Arc<ConnectionState>,
     /// Whether a request was refused with part of its body unread. It is the connection's last.
     left_unread: AtomicBool,
@@ -284,8 +293,7 @@ struct Exchange<H> {
 impl<H: Handler> Exchange<H> {
     async fn handle(&self, request: Request<Incoming>) -> Response<ResponseBody> {
         self.state.begin_request();
-        let memory = RequestMemory::new(&self.shared.memory, self.peer);
-        let (mut response, body_memory) = self.respond(request, &memory).await;
+        let (mut response, body_memory) = self.respond(request).await;
         // SERVICE: it sends this length, although RFC 9110 has no use for it.
         if response.status() == StatusCode::NO_CONTENT {
             let headers = response.headers_mut();
@@ -294,34 +302,29 @@ impl<H: Handler> Exchange<H> {
         }
         let bytes = response.body().len();
         // The response to a write uses the memory of its body: the write was applied, so its response must not fail.
-        let reserved = memory.take_response(bytes).or(body_memory);
+        let reserved = self.memory.take_response(bytes).or(body_memory);
         let reserved = reserved.filter(|_| bytes > SMALL_BYTES_MAX);
         response.map(|bytes| ResponseBody::new(bytes, reserved, Arc::clone(&self.state)))
     }
 
     /// Reads the body only after the head was admitted. Returns the memory of the body, too.
-    async fn respond(
-        &self,
-        request: Request<Incoming>,
-        memory: &Arc<RequestMemory>,
-    ) -> (Response<Bytes>, Option<Reservation>) {
+    async fn respond(&self, request: Request<Incoming>) -> (Response<Bytes>, Option<Reservation>) {
         let handler = &*self.shared.handler;
         let (mut head, body) = request.into_parts();
-        head.extensions.insert(Arc::clone(memory));
-        if self.is_encrypted {
-            head.extensions.insert(Encrypted);
-        }
         let default_host = (head.version < Version::HTTP_11).then_some(&self.shared.host);
         if let Err(error) = to_origin_form(&mut head, default_host) {
-            return (self.last(handler.refuse_head(&head, &error)), None);
+            return (
+                self.last(handler.refuse_head(&head, &self.connection, &error)),
+                None,
+            );
         }
-        let admitted = match handler.admit(head) {
+        let admitted = match handler.admit(head, &self.connection) {
             Ok(admitted) => admitted,
             Err(response) if body.is_end_stream() => return (*response, None),
             Err(response) => return (self.last(*response), None),
         };
         self.state.set_authenticated();
-        match body::read(body, memory).await {
+        match body::read(body, &self.memory).await {
             Ok(Received { bytes, memory }) => (handler.respond(admitted, bytes).await, memory),
             Err(error) => (self.last(handler.refuse(admitted, &error)), None),
         }

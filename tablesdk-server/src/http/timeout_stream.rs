@@ -13,14 +13,15 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf, Take};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::connection_state::{ConnectionState, Phase};
 
 #[derive(Debug)]
 pub(super) struct TimeoutStream<S> {
-    stream: S,
+    /// Limits a read to a part of the buffer, which is not initialized for that.
+    stream: Take<S>,
     /// The bytes that were read before hyper started.
     first: Bytes,
     state: Arc<ConnectionState>,
@@ -61,11 +62,11 @@ struct Response {
     moved: usize,
 }
 
-impl<S> TimeoutStream<S> {
+impl<S: AsyncRead> TimeoutStream<S> {
     /// A stream whose first bytes were read already.
     pub(super) fn new(stream: S, first: Vec<u8>, state: Arc<ConnectionState>) -> Self {
         Self {
-            stream,
+            stream: stream.take(0),
             first: first.into(),
             state,
             head: Head::default(),
@@ -76,7 +77,7 @@ impl<S> TimeoutStream<S> {
 
     /// The stream, and whether it still lacks the response to a head that hyper could not parse.
     pub(super) fn into_parts(self) -> (S, bool) {
-        (self.stream, self.is_refused)
+        (self.stream.into_inner(), self.is_refused)
     }
 
     /// Whether hyper writes a response of its own. It is held back, and the connection sends one with an error code instead.
@@ -141,21 +142,22 @@ impl<S: AsyncRead + Unpin> AsyncRead for TimeoutStream<S> {
         let this = &mut *self;
         let phase = this.state.phase();
         if !matches!(phase, Phase::Idle | Phase::Head) {
-            return Pin::new(&mut this.stream).poll_read(context, buffer);
+            return Pin::new(this.stream.get_mut()).poll_read(context, buffer);
         }
         // hyper doubles its buffer when a read fills it: an incomplete head must not occupy more than its first buffer.
         let room = buffer.remaining().min(HEAD_READ_BYTES_MAX);
-        let mut part = ReadBuf::new(buffer.initialize_unfilled_to(room));
+        let filled = buffer.filled().len();
         let read = if this.first.is_empty() {
-            Pin::new(&mut this.stream).poll_read(context, &mut part)
+            this.stream.set_limit(HEAD_READ_BYTES_MAX as u64);
+            Pin::new(&mut this.stream).poll_read(context, buffer)
         } else {
-            part.put_slice(&this.first.split_to(room.min(this.first.len())));
+            buffer.put_slice(&this.first.split_to(room.min(this.first.len())));
             Poll::Ready(Ok(()))
         };
-        let bytes = part.filled().len();
+        let part = buffer.filled().get(filled..).unwrap_or_default();
+        let bytes = part.len();
         // Some clients send an additional line end after a body.
-        let is_blank = part.filled().iter().all(|byte| b"\r\n".contains(byte));
-        buffer.advance(bytes);
+        let is_blank = part.iter().all(|byte| b"\r\n".contains(byte));
         if read.is_pending() && this.head_overdue(phase, context) {
             return Poll::Ready(Err(too_slow("the client does not send its request")));
         }
@@ -171,7 +173,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for TimeoutStream<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for TimeoutStream<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TimeoutStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -180,7 +182,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimeoutStream<S> {
         if self.is_refusal() {
             return Poll::Ready(Ok(bytes.len()));
         }
-        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        let written = Pin::new(self.stream.get_mut()).poll_write(context, bytes);
         self.limit_write(written, context)
     }
 
@@ -193,17 +195,17 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimeoutStream<S> {
             let lengths = slices.iter().map(|slice| slice.len());
             return Poll::Ready(Ok(lengths.sum()));
         }
-        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        let written = Pin::new(self.stream.get_mut()).poll_write_vectored(context, slices);
         self.limit_write(written, context)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
+        self.stream.get_ref().is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         // hyper flushes when it has nothing left to write. Encrypted bytes may wait here.
-        let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        let flushed = Pin::new(self.stream.get_mut()).poll_flush(context);
         ready!(self.limit_write(flushed.map_ok(|()| 0), context))?;
         self.response.limit = None;
         self.state.flushed();
@@ -215,7 +217,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimeoutStream<S> {
             // Not before the response.
             return Poll::Ready(Ok(()));
         }
-        let shut = Pin::new(&mut self.stream).poll_shutdown(context);
+        let shut = Pin::new(self.stream.get_mut()).poll_shutdown(context);
         ready!(self.limit_write(shut.map_ok(|()| 0), context))?;
         Poll::Ready(Ok(()))
     }

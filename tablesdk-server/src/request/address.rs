@@ -13,8 +13,6 @@ use http::uri::{Authority, Scheme};
 use http::{HeaderValue, Uri, header};
 use tablesdk_protocol::Endpoint;
 
-use crate::request::connection::Encrypted;
-
 /// The account and the resource that a request addresses.
 #[derive(Clone, Debug)]
 pub(crate) struct Address {
@@ -47,16 +45,17 @@ impl Address {
     /// Reads the head of a request: the first label of the host, where it names an account, or else the first segment of the
     /// path.
     ///
-    /// `known` returns the name of an account of the server, to be shared.
-    pub(crate) fn of(head: &Parts, known: impl Fn(&str) -> Option<Arc<str>>) -> Self {
+    /// `is_encrypted`: whether the request came over TLS. `known` returns the name of an account of the server, to be shared.
+    pub(crate) fn of(
+        head: &Parts,
+        is_encrypted: bool,
+        known: impl Fn(&str) -> Option<Arc<str>>,
+    ) -> Self {
         let path = head.uri.path();
         let address = |account, location, segment, resource: &str| Self {
             account,
             location,
-            is_https: match head.extensions.get::<Encrypted>() {
-                Some(Encrypted) => true,
-                None => head.uri.scheme() == Some(&Scheme::HTTPS),
-            },
+            is_https: is_encrypted || head.uri.scheme() == Some(&Scheme::HTTPS),
             host: head.headers.get(header::HOST).cloned(),
             uri: head.uri.clone(),
             segment,
@@ -163,7 +162,9 @@ mod tests {
         }
         let (head, ()) = request.body(()).unwrap().into_parts();
         let known = ["acct", "second", "host"];
-        Address::of(&head, |name| known.contains(&name).then(|| name.into()))
+        Address::of(&head, false, |name| {
+            known.contains(&name).then(|| name.into())
+        })
     }
 
     #[test]

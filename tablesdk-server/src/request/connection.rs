@@ -1,14 +1,17 @@
-//! Facts of a connection, which are extensions of the head of each of its requests.
+//! [`Connection`]: the facts of the connection that a request came from.
 
-#[cfg(test)]
 use std::net::IpAddr;
+use std::sync::Arc;
 
-/// The address that a request came from, if it has no [`RequestMemory`](crate::request::memory::RequestMemory), which knows the
-/// address as well.
-#[cfg(test)]
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Peer(pub(crate) IpAddr);
+use crate::request::memory::RequestMemory;
 
-/// The request came over TLS, or without a socket to an `https` URL.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Encrypted;
+/// The facts of a connection; by default, those of a request without a socket.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Connection {
+    /// Whether requests come over TLS, or without a socket to an `https` URL.
+    pub(crate) is_encrypted: bool,
+    /// The memory of the current request; `None` without a socket.
+    pub(crate) memory: Option<Arc<RequestMemory>>,
+    /// The address of the client; `None` without a socket.
+    pub(crate) peer: Option<IpAddr>,
+}

@@ -23,8 +23,7 @@ use tablesdk_protocol::wire::json::MetadataLevel;
 use tablesdk_protocol::{Endpoint, ErrorCode, Guid, ServiceError, Timestamp};
 
 use crate::request::address::{Address, Location};
-#[cfg(test)]
-use crate::request::connection::Peer;
+use crate::request::connection::Connection;
 use crate::request::cors::Cors;
 use crate::request::memory::RequestMemory;
 use crate::time::time_limit::Timer;
@@ -34,7 +33,8 @@ use crate::time::time_limit::Timer;
 pub(crate) struct Context {
     address: Address,
     client_request_id: Option<HeaderValue>,
-    cors: Cors,
+    /// The CORS headers of the response.
+    pub(crate) cors: Cors,
     /// The form of an error's body.
     error_format: ErrorFormat,
     /// Whether the log contains the keys of entities.
@@ -59,15 +59,12 @@ impl Context {
     pub(crate) fn new(
         head: &Parts,
         options: Option<&QueryOptions>,
+        connection: &Connection,
         address: Address,
         request_id: Guid,
         now: Timestamp,
     ) -> Self {
         let headers = &head.headers;
-        let memory = head.extensions.get::<Arc<RequestMemory>>().cloned();
-        let peer = memory.as_ref().map(|memory| memory.peer());
-        #[cfg(test)]
-        let peer = peer.or_else(|| Some(head.extensions.get::<Peer>()?.0));
         Self {
             address,
             client_request_id: headers
@@ -77,9 +74,9 @@ impl Context {
             cors: Cors::default(),
             error_format: ErrorFormat::of(options, headers),
             logs_entity_keys: true,
-            memory,
+            memory: connection.memory.clone(),
             now,
-            peer,
+            peer: connection.peer,
             request_id,
             timeout: options
                 .and_then(|options| options.timeout().ok())
@@ -90,27 +87,6 @@ impl Context {
                 None => options.and_then(|options| version_of_sas(head, options)),
             }
             .filter(is_version),
-        }
-    }
-
-    /// The same facts, with the CORS headers of the response.
-    #[must_use]
-    pub(crate) fn with_cors(self, cors: Cors) -> Self {
-        Self { cors, ..self }
-    }
-
-    /// The same facts, on a runtime that may have a timer.
-    #[must_use]
-    pub(crate) fn with_timer(self, timer: Timer) -> Self {
-        Self { timer, ..self }
-    }
-
-    /// The same facts, with or without the keys of entities in the log.
-    #[must_use]
-    pub(crate) fn with_entity_keys_in_log(self, logs_entity_keys: bool) -> Self {
-        Self {
-            logs_entity_keys,
-            ..self
         }
     }
 
@@ -148,7 +124,8 @@ impl Context {
     /// `ServerBusy` when none is available for some time.
     pub(crate) async fn reserve_response(&self, bytes: usize) -> Result<(), ServiceError> {
         match &self.memory {
-            Some(memory) => memory.reserve_response(bytes).await,
+            // Few responses wait, so the future is not a part of that of each request.
+            Some(memory) => Box::pin(memory.reserve_response(bytes)).await,
             None => Ok(()),
         }
     }
@@ -374,10 +351,18 @@ mod tests {
             request = request.header(*name, *value);
         }
         let (head, ()) = request.body(()).unwrap().into_parts();
-        let address = Address::of(&head, |_| None);
+        let address = Address::of(&head, false, |_| None);
         let options = QueryOptions::parse(head.uri.query().unwrap_or_default()).ok();
         let now = Timestamp::UNIX_EPOCH;
-        Context::new(&head, options.as_ref(), address, Guid::default(), now)
+        let connection = Connection::default();
+        Context::new(
+            &head,
+            options.as_ref(),
+            &connection,
+            address,
+            Guid::default(),
+            now,
+        )
     }
 
     #[test]

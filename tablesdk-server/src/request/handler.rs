@@ -5,13 +5,19 @@ use http::Response;
 use http::request::Parts;
 use tablesdk_protocol::ServiceError;
 
+use crate::request::connection::Connection;
+
 /// Processes requests: the service, or a simpler handler in tests.
 pub(crate) trait Handler: Send + Sync + 'static {
     /// The state of a request between its head and its body.
     type Admitted: Send;
 
     /// Decides whether the body of a request is read. The URI of the head is in origin form, and the head has a `Host`.
-    fn admit(&self, head: Parts) -> Result<Self::Admitted, Box<Response<Bytes>>>;
+    fn admit(
+        &self,
+        head: Parts,
+        connection: &Connection,
+    ) -> Result<Self::Admitted, Box<Response<Bytes>>>;
 
     /// Responds to a request. Dropped unfinished when the connection breaks.
     fn respond(
@@ -24,7 +30,12 @@ pub(crate) trait Handler: Send + Sync + 'static {
     fn refuse(&self, admitted: Self::Admitted, error: &ServiceError) -> Response<Bytes>;
 
     /// The response to a request whose head is not valid.
-    fn refuse_head(&self, head: &Parts, error: &ServiceError) -> Response<Bytes>;
+    fn refuse_head(
+        &self,
+        head: &Parts,
+        connection: &Connection,
+        error: &ServiceError,
+    ) -> Response<Bytes>;
 
     /// The response to a head that could not be parsed.
     fn refuse_unread(&self, error: &ServiceError) -> Response<Bytes>;

@@ -65,8 +65,8 @@ impl RequestRecord {
     }
 
     /// The span of the events of the request.
-    pub(crate) fn span(&self) -> Span {
-        self.span.clone()
+    pub(crate) const fn span(&self) -> &Span {
+        &self.span
     }
 
     /// Notes the size of the body.
@@ -87,7 +87,7 @@ impl RequestRecord {
     }
 
     /// Logs the response of the request, and the error if it is one.
-    pub(crate) fn responded(mut self, response: &Response<Bytes>, error: Option<&ServiceError>) {
+    pub(crate) fn responded(&mut self, response: &Response<Bytes>, error: Option<&ServiceError>) {
         let Some(facts) = self.facts.take() else {
             return;
         };

@@ -301,15 +301,13 @@ impl Transfer {
     }
 }
 
-/// The memory of one request: of its body, and of its response.
-///
-/// An extension of the request's head on a connection; a request without a socket has none.
+/// The memory of the current request of a connection: of its body, and of its response. A connection has one request at a time.
 #[derive(Debug)]
 pub(crate) struct RequestMemory {
     budgets: Arc<MemoryBudgets>,
     peer: IpAddr,
-    /// Known once the request is authenticated.
-    account: OnceLock<Arc<str>>,
+    /// The account of the last request that was authenticated.
+    account: Mutex<Option<Arc<str>>>,
     response: Mutex<Option<Reservation>>,
 }
 
@@ -342,19 +340,17 @@ impl RequestMemory {
         Arc::new(Self {
             budgets: Arc::clone(budgets),
             peer,
-            account: OnceLock::new(),
+            account: Mutex::default(),
             response: Mutex::default(),
         })
     }
 
-    /// The address of the client.
-    pub(crate) const fn peer(&self) -> IpAddr {
-        self.peer
-    }
-
-    /// Charges this account for the memory.
+    /// Charges this account for the memory of the request.
     pub(crate) fn belongs_to(&self, account: &Arc<str>) {
-        self.account.get_or_init(|| Arc::clone(account));
+        let mut charged = lock(&self.account);
+        if charged.as_ref() != Some(account) {
+            *charged = Some(Arc::clone(account));
+        }
     }
 
     /// Reserves memory for the body.
@@ -410,8 +406,8 @@ impl RequestMemory {
     }
 
     fn share(&self, budget: &Arc<MemoryBudget>) -> Share {
-        let account = self.account.get().map_or("", |account| account);
-        budget.share(account, self.peer)
+        let account = lock(&self.account).clone();
+        budget.share(account.as_deref().unwrap_or_default(), self.peer)
     }
 }
 

@@ -31,7 +31,7 @@ use self::builder::Sockets;
 pub use self::builder::TableServerBuilder;
 use self::open_files::ConnectionLimit;
 use crate::http::{ConnectionShared, exceeds_limit, serve, stopped, to_origin_form};
-use crate::request::connection::Encrypted;
+use crate::request::connection::Connection;
 use crate::request::handler::Handler;
 use crate::service::{Options, Service};
 use crate::time::time_limit::Timer;
@@ -335,12 +335,13 @@ impl Transport for InProcess {
             };
             let (mut head, body) = request.into_parts();
             let is_head = head.method == Method::HEAD;
-            if head.uri.scheme() == Some(&Scheme::HTTPS) {
-                head.extensions.insert(Encrypted);
-            }
+            let connection = Connection {
+                is_encrypted: head.uri.scheme() == Some(&Scheme::HTTPS),
+                ..Connection::default()
+            };
             let mut response = match to_origin_form(&mut head, None) {
-                Err(error) => service.refuse_head(&head, &error),
-                Ok(()) => match service.admit(head) {
+                Err(error) => service.refuse_head(&head, &connection, &error),
+                Ok(()) => match service.admit(head, &connection) {
                     Err(response) => *response,
                     Ok(admitted) if exceeds_limit(body.len()) => {
                         service.refuse(admitted, &ErrorCode::RequestBodyTooLarge.into())

@@ -11,6 +11,7 @@ mod query_budget;
 
 use std::collections::HashMap;
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,6 +28,7 @@ use self::error::OperationError;
 use crate::engine::{Engine, Failure, Paging};
 use crate::request::address::Address;
 use crate::request::auth::{self, Principal, Tokens};
+use crate::request::connection::Connection;
 use crate::request::context::{Context, RequestIds};
 use crate::request::cors::{self, Cors};
 use crate::request::handler::Handler;
@@ -132,11 +134,12 @@ impl Service {
         self.engine.closed()
     }
 
-    /// Responds to a request with the URL that it has on the wire.
+    /// Responds to a request with the URL that it has on the wire, from the connection in its extensions.
     #[cfg(test)]
     pub(crate) async fn call(&self, request: Request<Bytes>) -> Response<Bytes> {
         let (head, body) = request.into_parts();
-        match self.admit(head) {
+        let connection = head.extensions.get::<Connection>().cloned();
+        match self.admit(head, &connection.unwrap_or_default()) {
             Ok(admitted) => self.respond(admitted, body).await,
             Err(response) => *response,
         }
@@ -144,11 +147,15 @@ impl Service {
 }
 
 impl Handler for Service {
-    type Admitted = Admitted;
+    type Admitted = Box<Admitted>;
 
     /// Authenticates a request.
-    fn admit(&self, head: Parts) -> Result<Admitted, Box<Response<Bytes>>> {
-        let (context, record, options) = self.begin(&head);
+    fn admit(
+        &self,
+        head: Parts,
+        connection: &Connection,
+    ) -> Result<Box<Admitted>, Box<Response<Bytes>>> {
+        let (context, mut record, options) = self.begin(&head, connection);
         if cors::is_preflight(&head) {
             let preflight = record.span().in_scope(|| self.preflight(&context, &head));
             return Err(Box::new(match preflight {
@@ -157,7 +164,7 @@ impl Handler for Service {
                     record.responded(&response, None);
                     response
                 }
-                Err(error) => refuse(&context, record, &error),
+                Err(error) => refuse(&context, &mut record, &error),
             }));
         }
         let authenticated = record.span().in_scope(|| {
@@ -168,71 +175,82 @@ impl Handler for Service {
         let response = match authenticated {
             Ok(principal) => {
                 context.is_authenticated();
-                return Ok(Admitted {
+                return Ok(Box::new(Admitted {
                     context,
                     record,
                     head,
                     options,
                     principal,
-                });
+                }));
             }
             Err(Refusal::Unauthenticated(error)) => {
                 let response = context.unauthenticated(&error);
                 record.responded(&response, Some(&error));
                 response
             }
-            Err(Refusal::Rejected(error)) => refuse(&context, record, &error),
+            Err(Refusal::Rejected(error)) => refuse(&context, &mut record, &error),
         };
         let status = response.status().as_u16();
         self.metrics.responded("", status, Duration::ZERO);
         Err(Box::new(response))
     }
 
-    async fn respond(&self, admitted: Admitted, body: Bytes) -> Response<Bytes> {
+    async fn respond(&self, admitted: Box<Admitted>, body: Bytes) -> Response<Bytes> {
         let Admitted {
             context,
             mut record,
             head,
             options,
             principal,
-        } = admitted;
+        } = *admitted;
         record.received(&body);
         let began = Instant::now();
-        let span = record.span();
-        let handled = async {
-            let operation = decode(&context, head, options, body)?;
-            record.names(handler::name(&operation));
-            let handled = handler::handle(&self.engine, &context, &principal, operation);
-            within(context.timeout, self.timer, handled).await
+        let operation = record
+            .span()
+            .in_scope(|| decode(&context, head, options, body));
+        let handled = match &operation {
+            Ok(operation) => {
+                record.names(handler::name(operation));
+                let handled = handler::handle(&self.engine, &context, &principal, operation);
+                let handled = pin!(handled.instrument(record.span().clone()));
+                within(context.timeout, self.timer, began, handled).await
+            }
+            Err(error) => Err(error.clone().into()),
         };
-        let handled = async { handled.await.map_err(|error| error.report(&context)) };
-        let handled = handled.instrument(span).await;
-        let operation = record.operation();
         let response = match handled {
             Ok(response) => {
                 let response = context.finish(response);
                 record.responded(&response, None);
                 response
             }
-            Err(error) => refuse(&context, record, &error),
+            Err(error) => {
+                let error = record.span().in_scope(|| error.report(&context));
+                refuse(&context, &mut record, &error)
+            }
         };
         let status = response.status().as_u16();
-        self.metrics.responded(operation, status, began.elapsed());
+        self.metrics
+            .responded(record.operation(), status, began.elapsed());
         response
     }
 
-    fn refuse(&self, admitted: Admitted, error: &ServiceError) -> Response<Bytes> {
-        refuse(&admitted.context, admitted.record, error)
+    fn refuse(&self, mut admitted: Box<Admitted>, error: &ServiceError) -> Response<Bytes> {
+        refuse(&admitted.context, &mut admitted.record, error)
     }
 
-    fn refuse_head(&self, head: &Parts, error: &ServiceError) -> Response<Bytes> {
-        let (context, record, _) = self.begin(head);
-        refuse(&context, record, error)
+    fn refuse_head(
+        &self,
+        head: &Parts,
+        connection: &Connection,
+        error: &ServiceError,
+    ) -> Response<Bytes> {
+        let (context, mut record, _) = self.begin(head, connection);
+        refuse(&context, &mut record, error)
     }
 
     fn refuse_unread(&self, error: &ServiceError) -> Response<Bytes> {
         let (head, ()) = Request::new(()).into_parts();
-        let (context, _) = self.context(&head);
+        let (context, _) = self.context(&head, &Connection::default());
         log::unread(context.request_id, error);
         context.refusal(error)
     }
@@ -275,8 +293,12 @@ impl Service {
     }
 
     /// The facts of a request with its CORS headers, its record in the log, and the options of its query string.
-    fn begin(&self, head: &Parts) -> (Context, RequestRecord, Result<QueryOptions, ServiceError>) {
-        let (context, options) = self.context(head);
+    fn begin(
+        &self,
+        head: &Parts,
+        connection: &Connection,
+    ) -> (Context, RequestRecord, Result<QueryOptions, ServiceError>) {
+        let (mut context, options) = self.context(head, connection);
         let record = RequestRecord::new(head, &context);
         // The request is not authenticated yet: made-up account names must not cause lookups.
         let may_have_rules = Cors::concerns(head)
@@ -287,27 +309,31 @@ impl Service {
         }
         // If the rules cannot be read, the response has no CORS headers, and the operation reports the error.
         let rules = record.span().in_scope(|| self.cors_rules(&context));
-        let cors = Cors::of(head, &rules.unwrap_or_default());
-        (context.with_cors(cors), record, options)
+        context.cors = Cors::of(head, &rules.unwrap_or_default());
+        (context, record, options)
     }
 
     /// The facts of a request, and the options of its query string, which is parsed only here.
-    fn context(&self, head: &Parts) -> (Context, Result<QueryOptions, ServiceError>) {
+    fn context(
+        &self,
+        head: &Parts,
+        connection: &Connection,
+    ) -> (Context, Result<QueryOptions, ServiceError>) {
         let options = QueryOptions::parse(head.uri.query().unwrap_or_default());
-        let address = Address::of(head, |account| {
+        let address = Address::of(head, connection.is_encrypted, |account| {
             let known = self.accounts.get_key_value(account);
             known.map(|(account, _)| Arc::clone(account))
         });
-        let known = options.as_ref().ok();
-        let context = Context::new(
+        let mut context = Context::new(
             head,
-            known,
+            options.as_ref().ok(),
+            connection,
             address,
             self.request_ids.next(),
             self.clock.now(),
-        )
-        .with_timer(self.timer)
-        .with_entity_keys_in_log(self.logs_entity_keys);
+        );
+        context.timer = self.timer;
+        context.logs_entity_keys = self.logs_entity_keys;
         (context, options)
     }
 
@@ -358,7 +384,7 @@ fn authorize_head(
 }
 
 /// Logs and returns the response to a rejected request.
-fn refuse(context: &Context, record: RequestRecord, error: &ServiceError) -> Response<Bytes> {
+fn refuse(context: &Context, record: &mut RequestRecord, error: &ServiceError) -> Response<Bytes> {
     let response = context.refusal(error);
     record.responded(&response, Some(error));
     response

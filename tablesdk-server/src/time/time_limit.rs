@@ -5,7 +5,7 @@
 //!
 //! A query can be cancelled between two slices of its work. A write is never cancelled between its decision and its commit.
 
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub(crate) enum Timer {
     Runs,
 }
 
-/// Runs an operation within a time limit.
+/// Runs an operation within a time limit, which began before.
 ///
 /// # Errors
 ///
@@ -29,10 +29,9 @@ pub(crate) enum Timer {
 pub(crate) async fn within<T, E: From<ErrorCode>>(
     limit: Duration,
     timer: Timer,
-    operation: impl Future<Output = Result<T, E>>,
+    started: Instant,
+    mut operation: Pin<&mut impl Future<Output = Result<T, E>>>,
 ) -> Result<T, E> {
-    let started = Instant::now();
-    let mut operation = pin!(operation);
     // Created only for an operation that waits.
     let mut end: Option<Pin<Box<Sleep>>> = None;
     std::future::poll_fn(|context| {
@@ -54,6 +53,8 @@ pub(crate) async fn within<T, E: From<ErrorCode>>(
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
     use tablesdk_protocol::ServiceError;
     use tokio::task::yield_now;
     use tokio::time::advance;
@@ -71,7 +72,8 @@ mod tests {
             }
         };
         let started = Instant::now();
-        let result: Result<(), ServiceError> = within(LIMIT, Timer::Unknown, endless).await;
+        let result: Result<(), ServiceError> =
+            within(LIMIT, Timer::Unknown, started, pin!(endless)).await;
         let error = result.unwrap_err();
         assert_eq!(
             (error.status().as_u16(), error.code().as_str()),
@@ -83,8 +85,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_waiting_operation_ends_at_its_limit() {
         let started = Instant::now();
-        let waiting = std::future::pending::<Result<(), ServiceError>>();
-        let error = within(LIMIT, Timer::Runs, waiting).await.unwrap_err();
+        let waiting = pin!(std::future::pending::<Result<(), ServiceError>>());
+        let error = within(LIMIT, Timer::Runs, started, waiting).await;
+        let error = error.unwrap_err();
         assert_eq!(error.code().as_str(), "OperationTimedOut");
         assert_eq!(started.elapsed(), LIMIT);
     }
@@ -96,8 +99,12 @@ mod tests {
             Ok::<_, ServiceError>(1)
         };
         // `advance` waits for its turn once, and the time is not up then.
-        assert_eq!(within(LIMIT + LIMIT, Timer::Unknown, long).await, Ok(1));
-        let late = async { Ok::<_, ServiceError>(1) };
-        assert_eq!(within(Duration::ZERO, Timer::Runs, late).await, Ok(1));
+        let started = Instant::now();
+        let long = pin!(long);
+        let result = within(LIMIT + LIMIT, Timer::Unknown, started, long).await;
+        assert_eq!(result, Ok(1));
+        let late = pin!(async { Ok::<_, ServiceError>(1) });
+        let result = within(Duration::ZERO, Timer::Runs, started, late).await;
+        assert_eq!(result, Ok(1));
     }
 }

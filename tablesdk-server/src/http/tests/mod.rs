@@ -18,20 +18,28 @@ use crate::request::memory::MemoryBudget;
 struct Echo;
 
 impl Handler for Echo {
-    type Admitted = Parts;
+    type Admitted = (Parts, Connection);
 
-    fn admit(&self, head: Parts) -> Result<Parts, Box<Response<Bytes>>> {
+    fn admit(
+        &self,
+        head: Parts,
+        connection: &Connection,
+    ) -> Result<(Parts, Connection), Box<Response<Bytes>>> {
         if head.uri == "/secret" {
             let response = Response::builder().status(403);
             return Err(Box::new(response.body("[unauthenticated]".into()).unwrap()));
         }
-        Ok(head)
+        Ok((head, connection.clone()))
     }
 
-    async fn respond(&self, head: Parts, body: Bytes) -> Response<Bytes> {
+    async fn respond(
+        &self,
+        (head, connection): (Parts, Connection),
+        body: Bytes,
+    ) -> Response<Bytes> {
         let host = head.headers[header::HOST].to_str().unwrap();
-        let memory = head.extensions.get::<Arc<RequestMemory>>().unwrap();
-        assert_eq!(memory.peer(), PEER);
+        let memory = connection.memory.as_ref().unwrap();
+        assert_eq!(connection.peer, Some(PEER));
         assert_ne!(head.uri, "/panic", "a handler that panics");
         if head.uri == "/none" {
             return Response::builder().status(204).body(Bytes::new()).unwrap();
@@ -39,18 +47,22 @@ impl Handler for Echo {
         if head.uri == "/large" {
             return match memory.reserve_response(LARGE).await {
                 Ok(()) => Response::new(vec![b'x'; LARGE].into()),
-                Err(error) => self.refuse_head(&head, &error),
+                Err(error) => self.refuse_head(&head, &connection, &error),
             };
         }
         let text = format!("[{} {} {host} {}]", head.method, head.uri, body.len());
         Response::new(text.into())
     }
 
-    fn refuse(&self, head: Parts, error: &ServiceError) -> Response<Bytes> {
-        self.refuse_head(&head, error)
+    fn refuse(
+        &self,
+        (head, connection): (Parts, Connection),
+        error: &ServiceError,
+    ) -> Response<Bytes> {
+        self.refuse_head(&head, &connection, error)
     }
 
-    fn refuse_head(&self, head: &Parts, error: &ServiceError) -> Response<Bytes> {
+    fn refuse_head(&self, head: &Parts, _: &Connection, error: &ServiceError) -> Response<Bytes> {
         let text = format!("[refused {} {}]", head.method, error.code());
         let response = Response::builder().status(error.status());
         response.body(text.into()).unwrap()

@@ -17,7 +17,7 @@ use tokio_rustls::{TlsConnector, client, rustls};
 use crate::http::timeout_stream::{HEAD_WAIT_MAX, STALL_MAX};
 use crate::http::tls_identity::TlsIdentity;
 use crate::http::{ConnectionShared, serve};
-use crate::request::connection::Encrypted;
+use crate::request::connection::Connection;
 use crate::request::handler::Handler;
 
 /// Sends a large response to requests over TLS.
@@ -26,12 +26,12 @@ struct Large;
 impl Handler for Large {
     type Admitted = Parts;
 
-    fn admit(&self, head: Parts) -> Result<Parts, Box<Response<Bytes>>> {
+    fn admit(&self, head: Parts, connection: &Connection) -> Result<Parts, Box<Response<Bytes>>> {
+        assert!(connection.is_encrypted);
         Ok(head)
     }
 
     async fn respond(&self, head: Parts, _body: Bytes) -> Response<Bytes> {
-        assert!(head.extensions.get::<Encrypted>().is_some());
         let length = if head.uri == "/buffered" {
             LARGE / 20
         } else {
@@ -40,11 +40,11 @@ impl Handler for Large {
         Response::new(vec![b'x'; length].into())
     }
 
-    fn refuse(&self, head: Parts, error: &ServiceError) -> Response<Bytes> {
-        self.refuse_head(&head, error)
+    fn refuse(&self, _head: Parts, error: &ServiceError) -> Response<Bytes> {
+        panic!("{error}")
     }
 
-    fn refuse_head(&self, _head: &Parts, error: &ServiceError) -> Response<Bytes> {
+    fn refuse_head(&self, _: &Parts, _: &Connection, error: &ServiceError) -> Response<Bytes> {
         panic!("{error}")
     }
 

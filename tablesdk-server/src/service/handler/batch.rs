@@ -24,12 +24,12 @@ pub(super) async fn handle(
     engine: &Engine,
     context: &Context,
     principal: &Principal,
-    request: Received,
+    request: &Received,
 ) -> Handled {
     match request {
         Received::Query(query) => {
             // SERVICE: a client without the permission is refused the whole request, not one of its parts.
-            if let Ok(query) = &query {
+            if let Ok(query) = query {
                 principal.authorize_read(query.table())?;
             }
             let response = carry_out_query(engine, context, principal, query).await;
@@ -40,11 +40,12 @@ pub(super) async fn handle(
             refusal,
             surplus,
         } => {
-            let carried_out = carry_out(engine, context, principal, &changes, refusal).await?;
             let carried_out =
-                carried_out.map_err(|refusal| refused_change(context, &changes, &refusal));
+                carry_out(engine, context, principal, changes, refusal.clone()).await?;
+            let carried_out =
+                carried_out.map_err(|refusal| refused_change(context, changes, &refusal));
             let refused = || part_refusal(context, &ErrorCode::InvalidInput.into());
-            let more = std::iter::repeat_with(refused).take(surplus).collect();
+            let more = std::iter::repeat_with(refused).take(*surplus).collect();
             Ok(match carried_out {
                 Ok(responses) => responses.into_response(more),
                 Err(refused) => batch::refusal_response(context.request_id, refused, more),
@@ -57,17 +58,17 @@ async fn carry_out_query(
     engine: &Engine,
     context: &Context,
     principal: &Principal,
-    query: Result<Query, ServiceError>,
+    query: &Result<Query, ServiceError>,
 ) -> HttpResponse<Bytes> {
     let handled = match query {
         Ok(Query::Entities(request)) => {
-            query_entities::handle(engine, context, principal, &request).await
+            query_entities::handle(engine, context, principal, request).await
         }
-        Ok(Query::Entity(request)) => match principal.authorize_get(&request) {
-            Ok(()) => get_entity::handle(engine, context, &request).await,
+        Ok(Query::Entity(request)) => match principal.authorize_get(request) {
+            Ok(()) => get_entity::handle(engine, context, request).await,
             Err(error) => Err(error.into()),
         },
-        Err(error) => Err(error.into()),
+        Err(error) => Err(error.clone().into()),
     };
     handled.unwrap_or_else(|error| {
         let error = error.report(context);

@@ -8,14 +8,14 @@ use super::{Handled, commit};
 use crate::engine::{Command, Engine};
 use crate::request::context::Context;
 
-pub(super) async fn handle(engine: &Engine, context: &Context, request: Request) -> Handled {
+pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request) -> Handled {
     let command = Command::CreateTable(&request.name);
     commit(engine, context, &command).await?;
     let response = Response {
         prefer: request.prefer,
         level: request.level,
         account: context.account().to_owned(),
-        name: request.name,
+        name: request.name.clone(),
     };
     Ok(response.encode(context.endpoint()))
 }

@@ -19,9 +19,9 @@ pub(super) async fn handle(
     engine: &Engine,
     context: &Context,
     principal: &Principal,
-    request: Request,
+    request: &Request,
 ) -> Handled {
-    let (key, properties) = read(engine, context, &request)?;
+    let (key, properties) = read(engine, context, request)?;
     principal.authorize(&Write::insert(&request.table, Some(&key)))?;
     let change = Change {
         key: &key,
@@ -32,9 +32,9 @@ pub(super) async fn handle(
 
     let response = Response {
         etag: ETag::from_timestamp(outcome.timestamp),
-        content: echo(context, &request, &key, &properties, outcome)?,
+        content: echo(context, request, &key, &properties, outcome)?,
     };
-    let resource = ResourcePath::Entity(request.table, key);
+    let resource = ResourcePath::Entity(request.table.clone(), key);
     let location = format!("{}/{resource}", context.endpoint());
     Ok(response.encode(request.prefer, request.level, location))
 }

@@ -65,41 +65,54 @@ pub(crate) async fn handle(
     engine: &Arc<Engine>,
     context: &Context,
     principal: &Principal,
-    operation: Operation,
+    operation: &Operation,
 ) -> Handled {
-    if context.location() == Location::Secondary && !is_read(&operation) {
+    if context.location() == Location::Secondary && !is_read(operation) {
         let message = "Write operations are not allowed.";
         let code = ErrorCode::InsufficientAccountPermissions;
         return Err(ServiceError::new(code, message).into());
     }
-    principal.authorize_operation(&operation)?;
+    principal.authorize_operation(operation)?;
     match operation {
-        Operation::Batch(request) => batch::handle(engine, context, principal, request).await,
-        Operation::CreateTable(request) => create_table::handle(engine, context, request).await,
-        Operation::DeleteEntity(request) => delete_entity::handle(engine, context, &request).await,
-        Operation::DeleteTable(request) => delete_table::handle(engine, context, &request).await,
-        Operation::GetEntity(request) => get_entity::handle(engine, context, &request).await,
-        Operation::GetMetadata(_) => Ok(get_metadata::handle(context)),
-        Operation::GetServiceProperties(_) => service_properties::get(engine, context),
-        Operation::GetServiceStats(_) => service_stats::handle(context),
-        Operation::GetTable(request) => get_table::handle(engine, context, &request),
-        Operation::GetTableAcl(request) => table_acl::get(engine, context, &request),
+        Operation::DeleteEntity(request) => delete_entity::handle(engine, context, request).await,
+        Operation::GetEntity(request) => get_entity::handle(engine, context, request).await,
         Operation::InsertEntity(request) => {
             insert_entity::handle(engine, context, principal, request).await
         }
+        Operation::UpdateEntity(request) => update_entity::handle(engine, context, request).await,
+        // The futures of these are large. In memory of their own, they are not copied with the small ones.
+        _ => Box::pin(handle_large(engine, context, principal, operation)).await,
+    }
+}
+
+/// Carries out an operation that is not on one entity.
+async fn handle_large(
+    engine: &Arc<Engine>,
+    context: &Context,
+    principal: &Principal,
+    operation: &Operation,
+) -> Handled {
+    match operation {
+        Operation::Batch(request) => batch::handle(engine, context, principal, request).await,
+        Operation::CreateTable(request) => create_table::handle(engine, context, request).await,
+        Operation::DeleteTable(request) => delete_table::handle(engine, context, request).await,
+        Operation::GetMetadata(_) => Ok(get_metadata::handle(context)),
+        Operation::GetServiceProperties(_) => service_properties::get(engine, context),
+        Operation::GetServiceStats(_) => service_stats::handle(context),
+        Operation::GetTable(request) => get_table::handle(engine, context, request),
+        Operation::GetTableAcl(request) => table_acl::get(engine, context, request),
         Operation::Misplaced(table, error) => {
-            engine.require_table(context.account(), &table)?;
-            Err(error.into())
+            engine.require_table(context.account(), table)?;
+            Err(error.clone().into())
         }
         Operation::QueryEntities(request) => {
-            query_entities::handle(engine, context, principal, &request).await
+            query_entities::handle(engine, context, principal, request).await
         }
-        Operation::QueryTables(request) => query_tables::handle(engine, context, &request).await,
+        Operation::QueryTables(request) => query_tables::handle(engine, context, request).await,
         Operation::SetServiceProperties(request) => {
-            service_properties::set(engine, context, &request).await
+            service_properties::set(engine, context, request).await
         }
-        Operation::SetTableAcl(request) => table_acl::set(engine, context, &request).await,
-        Operation::UpdateEntity(request) => update_entity::handle(engine, context, &request).await,
+        Operation::SetTableAcl(request) => table_acl::set(engine, context, request).await,
         _ => Err(ErrorCode::NotImplemented.into()),
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tablesdk_protocol::auth::sas::SignedSas;
 
 use super::*;
-use crate::request::connection::Peer;
+use crate::request::connection::Connection;
 use crate::request::handler::Handler as _;
 use crate::storage::tests::StorageDouble;
 use crate::storage::{Records, Slice, Snapshot, StorageError};
@@ -107,7 +107,10 @@ fn a_sas_limits_the_addresses_of_its_clients() {
         ("::1", other),
     ] {
         let mut request = client.request("GET", &format!("/acct/people()?{sas}"), &[], "");
-        request.extensions_mut().insert(Peer(peer.parse().unwrap()));
+        request.extensions_mut().insert(Connection {
+            peer: Some(peer.parse().unwrap()),
+            ..Connection::default()
+        });
         assert_eq!(status_and_code(&client.call(request)), expected, "{peer}");
     }
 }
@@ -157,7 +160,9 @@ fn a_refused_head_has_the_usual_response() {
     let client = Client::new();
     let (head, _) = client.request("PUT", "/acct/people", &[], "").into_parts();
     let code = tablesdk_protocol::ErrorCode::RequestBodyTooLarge;
-    let response = client.service.refuse_head(&head, &code.into());
+    let response = client
+        .service
+        .refuse_head(&head, &Connection::default(), &code.into());
     assert_eq!(status_and_code(&response), (413, "RequestBodyTooLarge"));
     assert_eq!(header(&response, "x-ms-version"), Some("2019-02-02"));
 }
@@ -211,7 +216,7 @@ fn refused_by_head(
         .headers_mut()
         .insert("content-length", length.into());
     let (head, _) = request.into_parts();
-    let response = client.service.admit(head).err()?;
+    let response = client.service.admit(head, &Connection::default()).err()?;
     let (status, code) = status_and_code(&response);
     Some((status, code.to_owned()))
 }

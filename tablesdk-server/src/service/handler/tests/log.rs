@@ -7,6 +7,7 @@ use tracing::Level;
 use tracing_subscriber::fmt::format::FmtSpan;
 
 use super::*;
+use crate::request::connection::Connection;
 use crate::request::handler::Handler as _;
 use crate::storage::tests::StorageDouble;
 use crate::storage::{Commit, Records, Slice, Snapshot, StorageError, WriteBatch};
@@ -153,7 +154,9 @@ fn refused_requests_are_logged_with_their_reason() {
         client.send("GET", "people()?$orderby=a", &[], "");
         let (head, _) = client.request("PUT", "/acct/people", &[], "").into_parts();
         let error = tablesdk_protocol::ErrorCode::InvalidUri.into();
-        client.service.refuse_head(&head, &error);
+        client
+            .service
+            .refuse_head(&head, &Connection::default(), &error);
     });
     assert_eq!(log.len(), 5, "{log:?}");
     let not_found = r#"status=404 code="TableNotFound" reason="The table"#;
@@ -192,7 +195,7 @@ fn abandoned_requests_are_logged() {
         let mut request = client.request("POST", "/acct/people", &[], "{}");
         client.sign(&mut request, Scheme::SharedKeyLite);
         let (head, _) = request.into_parts();
-        drop(client.service.admit(head).unwrap());
+        drop(client.service.admit(head, &Connection::default()).unwrap());
     });
     assert_eq!(log.len(), 1);
     assert_has(

@@ -1,6 +1,7 @@
 //! The memory budget of responses.
 
 use super::*;
+use crate::request::connection::Connection;
 use crate::request::memory::{MemoryBudget, MemoryBudgets, RequestMemory};
 
 #[tokio::test(start_paused = true)]
@@ -9,7 +10,10 @@ async fn a_read_waits_for_memory_for_its_entity() {
     let call = async |method: &str, path: &str, body: &str, memory: Option<&Arc<RequestMemory>>| {
         let mut request = client.signed(method, path, &[], body);
         if let Some(memory) = memory {
-            request.extensions_mut().insert(Arc::clone(memory));
+            request.extensions_mut().insert(Connection {
+                memory: Some(Arc::clone(memory)),
+                ..Connection::default()
+            });
         }
         client.service.call(request).await
     };

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use super::*;
-use crate::request::connection::Peer;
+use crate::request::connection::Connection;
 use crate::storage::tests::StorageDouble;
 use crate::storage::{Records, Slice, Snapshot, StorageError};
 
@@ -77,9 +77,10 @@ fn client() -> (Client, Receiver<()>, Sender<()>) {
 
 fn query(client: &Client) -> Request<Bytes> {
     let mut request = client.signed("GET", "/acct/people()", &[], "");
-    request
-        .extensions_mut()
-        .insert(Peer(IpAddr::V4(Ipv4Addr::LOCALHOST)));
+    request.extensions_mut().insert(Connection {
+        peer: Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+        ..Connection::default()
+    });
     request
 }
 
