@@ -209,6 +209,7 @@ impl ValueRef<'_> {
     /// * A value of another type is *less* than any literal.
     /// * A NaN on either side compares with nothing: `None`.
     // SERVICE: types that differ, and the promotion of integers, as observed by a community stub's tests.
+    #[inline]
     pub fn compare_to_literal(&self, literal: &Value) -> Option<Ordering> {
         Some(match (self, literal) {
             (Self::Binary(a), Value::Binary(b)) => a.as_ref().cmp(b),

@@ -28,6 +28,7 @@ impl<'a> Record<'a> {
     }
 
     /// Reads the timestamp and finds the rest, which is checked when it is read.
+    #[inline]
     pub(crate) fn open(bytes: &'a [u8]) -> Result<Self, StorageError> {
         let record = (|| {
             let (version, rest) = bytes.split_first()?;
@@ -106,6 +107,7 @@ pub(crate) struct Pieces<'a> {
 impl<'a> Iterator for Pieces<'a> {
     type Item = Result<&'a [u8], StorageError>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         if self.index.is_empty() && self.json.is_empty() {
             return None;
@@ -126,6 +128,7 @@ impl<'a> Iterator for Pieces<'a> {
 
 impl Pieces<'_> {
     /// Skips so many properties, and touches none of them. `None` if that is not possible.
+    #[inline]
     pub(crate) fn skip_over(&mut self, count: usize) -> Option<()> {
         let mut skipped = 0;
         for _ in 0..count {
@@ -243,6 +246,7 @@ const fn number_bytes(number: usize) -> usize {
 }
 
 /// Reads a number, which takes at most four bytes.
+#[inline]
 fn read_number(bytes: &mut &[u8]) -> Option<usize> {
     let mut number = 0;
     for shift in [0, 7, 14, 21] {

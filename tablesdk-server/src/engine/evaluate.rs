@@ -46,6 +46,7 @@ impl<'f> CompiledFilter<'f> {
     }
 
     /// Whether the filter holds for the values that `fill` sets, and the number of bytes that were copied for them.
+    #[inline]
     pub(crate) fn holds<'v, E>(
         &mut self,
         fill: impl FnOnce(&mut Values<'_, 'v>) -> Result<(), E>,
@@ -162,6 +163,7 @@ fn evaluate(steps: &[Step<'_>], slots: &[Option<ValueRef<'_>>]) -> bool {
     value
 }
 
+#[inline]
 fn compare(value: &ValueRef<'_>, operator: ComparisonOperator, literal: &Value) -> bool {
     match value.compare_to_literal(literal) {
         Some(ordering) => operator.matches(ordering),

@@ -234,6 +234,7 @@ pub(super) struct KeyReader {
 
 impl KeyReader {
     /// The same as [`read_entity_key`].
+    #[inline]
     pub(super) fn read<'k>(
         &'k mut self,
         key: &'k [u8],
@@ -305,11 +306,16 @@ pub(super) fn push_string(out: &mut Vec<u8>, string: &str) {
 }
 
 /// Reads a string in CESU-8; `None` if it is malformed.
+#[inline]
 fn read_string(bytes: &[u8]) -> Option<Cow<'_, str>> {
     // UTF-8 has no surrogates, so valid UTF-8 is the same in CESU-8.
-    if let Ok(string) = std::str::from_utf8(bytes) {
-        return Some(Cow::Borrowed(string));
+    match std::str::from_utf8(bytes) {
+        Ok(string) => Some(Cow::Borrowed(string)),
+        Err(_) => read_surrogates(bytes).map(Cow::Owned),
     }
+}
+
+fn read_surrogates(bytes: &[u8]) -> Option<String> {
     let mut units = Vec::with_capacity(bytes.len());
     let mut rest = bytes;
     while !rest.is_empty() {
@@ -325,7 +331,7 @@ fn read_string(bytes: &[u8]) -> Option<Cow<'_, str>> {
         units.push(unit);
         rest = after;
     }
-    String::from_utf16(&units).ok().map(Cow::Owned)
+    String::from_utf16(&units).ok()
 }
 
 /// The kind, the account, a byte that is 0 except at the end of a range, and a lower-cased name.

@@ -48,20 +48,33 @@ impl<'f> Slots<'f> {
     }
 
     /// Passes the values that `fill` sets to a function, by slot, and the number of bytes that were copied for them.
+    #[inline]
     pub(super) fn with<'v, E, T>(
         &mut self,
         fill: impl FnOnce(&mut Values<'_, 'v>) -> Result<(), E>,
         read: impl FnOnce(&[Option<ValueRef<'v>>]) -> T,
     ) -> Result<(T, usize), E> {
-        let mut few = [const { None }; NAMES_FEW];
+        // Most filters name one property.
+        if let [_] = self.names.as_slice() {
+            return self.with_slots(&mut [None], fill, read);
+        }
+        if let Some(few) = [const { None }; NAMES_FEW].get_mut(..self.names.len()) {
+            return self.with_slots(few, fill, read);
+        }
         let mut many = mem::take(&mut self.values);
-        let slots = match few.get_mut(..self.names.len()) {
-            Some(few) => few,
-            None => {
-                many.resize(self.names.len(), None);
-                many.as_mut_slice()
-            }
-        };
+        many.resize(self.names.len(), None);
+        let read = self.with_slots(&mut many, fill, read);
+        self.values = emptied(many);
+        read
+    }
+
+    #[inline]
+    fn with_slots<'v, E, T>(
+        &mut self,
+        slots: &mut [Option<ValueRef<'v>>],
+        fill: impl FnOnce(&mut Values<'_, 'v>) -> Result<(), E>,
+        read: impl FnOnce(&[Option<ValueRef<'v>>]) -> T,
+    ) -> Result<(T, usize), E> {
         let mut values = Values {
             names: &self.names,
             system: self.system,
@@ -70,13 +83,9 @@ impl<'f> Slots<'f> {
             slots,
             copied: 0,
         };
-        let filled = fill(&mut values);
+        fill(&mut values)?;
         let Values { slots, copied, .. } = values;
-        let read = filled.map(|()| (read(slots), copied));
-        if !many.is_empty() {
-            self.values = emptied(many);
-        }
-        read
+        Ok((read(slots), copied))
     }
 }
 
@@ -104,6 +113,7 @@ impl<'v> Values<'_, 'v> {
     }
 
     /// Sets the value of a slot.
+    #[inline]
     pub(super) fn fill(&mut self, slot: usize, value: ValueRef<'v>) {
         if let ValueRef::Binary(Cow::Owned(bytes)) = &value {
             self.copied += bytes.len();
@@ -119,11 +129,16 @@ impl<'v> Values<'_, 'v> {
     }
 
     /// Sets the values of the properties of an entity that the filter looks at.
+    #[inline]
     pub(super) fn fill_from(&mut self, record: &Record<'v>) -> Result<(), StorageError> {
         self.fill_expected(record)?;
         if self.missing == 0 {
             return Ok(());
         }
+        self.fill_all(record)
+    }
+
+    fn fill_all(&mut self, record: &Record<'v>) -> Result<(), StorageError> {
         self.expected.clear();
         for (position, piece) in record.pieces().enumerate() {
             let Some((slot, property)) = self.find(piece?) else {
@@ -139,23 +154,26 @@ impl<'v> Values<'_, 'v> {
     }
 
     /// The same, for the properties that are where they were in the entity before.
+    #[inline]
     fn fill_expected(&mut self, record: &Record<'v>) -> Result<(), StorageError> {
         let mut pieces = record.pieces();
         let mut next = 0;
-        let expected = mem::take(self.expected);
-        for (position, slot) in &expected {
+        for at in 0..self.expected.len() {
+            let Some((position, slot)) = self.expected.get(at).copied() else {
+                break;
+            };
             let skipped = pieces.skip_over(position - next);
             let piece = skipped.and_then(|()| pieces.next()).transpose()?;
             next = position + 1;
-            let name = self.names.get(*slot).copied().unwrap_or_default();
+            let name = self.names.get(slot).copied().unwrap_or_default();
             let property = piece.and_then(|piece| StoredProperty::read_named(piece, name));
             let Some(property) = property else { break };
-            self.fill_with(*slot, &property)?;
+            self.fill_with(slot, &property)?;
         }
-        *self.expected = expected;
         Ok(())
     }
 
+    #[inline]
     fn fill_with(
         &mut self,
         slot: usize,

@@ -258,6 +258,7 @@ pub(super) struct EntityBytes<'s> {
 
 impl<'s> EntityBytes<'s> {
     /// Reads only the key and the timestamp.
+    #[inline]
     pub(super) fn open<'e>(self, keys: &'e mut KeyReader) -> Result<Entity<'e>, StorageError>
     where
         's: 'e,

@@ -46,6 +46,7 @@ impl Timestamp {
     /// # Errors
     ///
     /// When the instant lies outside [`Timestamp::MIN`]..=[`Timestamp::MAX`].
+    #[inline]
     pub const fn from_unix_ticks(ticks: i64) -> Result<Self, TimestampRangeError> {
         if ticks < Self::MIN.ticks || ticks > Self::MAX.ticks {
             return Err(TimestampRangeError);

@@ -55,6 +55,7 @@ impl<'a> StoredProperty<'a> {
     }
 
     /// The same, if the property has that name.
+    #[inline]
     pub fn read_named(json: &'a [u8], name: &str) -> Option<Self> {
         let rest = json.strip_prefix(START)?;
         let split = rest.split_at_checked(name.len())?;
@@ -62,6 +63,7 @@ impl<'a> StoredProperty<'a> {
         is_named.then(|| Self::of(json, split)).flatten()
     }
 
+    #[inline]
     fn of(json: &'a [u8], (name, rest): (&'a [u8], &'a [u8])) -> Option<Self> {
         let property = |annotation, value| Self {
             json,
@@ -90,15 +92,22 @@ impl<'a> StoredProperty<'a> {
     }
 
     /// Reads the value. A string without escapes is borrowed.
+    #[inline]
     pub fn value(&self) -> Option<ValueRef<'a>> {
+        if self.annotation.is_none()
+            && let Some(number) = small_integer(self.value)
+        {
+            return Some(ValueRef::Int32(number));
+        }
+        self.other_value()
+    }
+
+    fn other_value(&self) -> Option<ValueRef<'a>> {
         let (edm_type, text) = match (self.annotation, self.value) {
             (None, [b'"', text @ .., b'"']) => return self.string(text),
             (None, b"true") => return Some(ValueRef::Boolean(true)),
             (None, b"false") => return Some(ValueRef::Boolean(false)),
             (None, [b'-' | b'0'..=b'9', ..]) => {
-                if let Some(number) = small_integer(self.value) {
-                    return Some(ValueRef::Int32(number));
-                }
                 let value = infer_number(std::str::from_utf8(self.value).ok()?).ok()?;
                 // An Int64 is a string.
                 return (value.edm_type() != EdmType::Int64).then_some(value);
@@ -140,8 +149,9 @@ impl<'a> StoredProperty<'a> {
 }
 
 /// The number that these bytes are, if they are a few digits.
+#[inline]
 fn small_integer(bytes: &[u8]) -> Option<i32> {
-    if bytes.len() > SMALL_DIGITS {
+    if bytes.is_empty() || bytes.len() > SMALL_DIGITS {
         return None;
     }
     bytes.iter().try_fold(0, |number, byte| {
