@@ -240,8 +240,8 @@ fn a_change_of_a_batch_has_a_budget() {
     assert_within("change of a batch", (many - few) / 40, CHANGE);
 }
 
-const POINT_READ: u64 = 24;
-const INSERT: u64 = 37;
-const UPSERT: u64 = 31;
-const DELETE: u64 = 17;
+const POINT_READ: u64 = 21;
+const INSERT: u64 = 34;
+const UPSERT: u64 = 28;
+const DELETE: u64 = 15;
 const CHANGE: u64 = 13;

@@ -17,13 +17,12 @@ use crate::types::{ErrorCode, ServiceError};
 ///
 /// `InvalidMd5` when the header holds no checksum, or is there twice; `Md5Mismatch` when it holds another one.
 pub(super) fn check(headers: RequestHeaders<'_>, body: &[u8]) -> Result<(), ServiceError> {
-    let mut values = headers.all(CONTENT_MD5);
-    let Some(value) = values.next() else {
+    let Some(value) = headers.first(CONTENT_MD5) else {
         return Ok(());
     };
     let expected = STANDARD.decode(value).ok();
     let expected = expected.and_then(|bytes| <[u8; CHECKSUM_BYTES]>::try_from(bytes).ok());
-    let Some(expected) = expected.filter(|_| values.next().is_none()) else {
+    let Some(expected) = expected.filter(|_| headers.all(CONTENT_MD5).nth(1).is_none()) else {
         return Err(ErrorCode::InvalidMd5.into());
     };
     if Md5::digest(body)[..] == expected {

@@ -29,7 +29,13 @@ impl<'r> RequestHeaders<'r> {
 
     /// The first value of a header.
     pub(super) fn first(self, name: HeaderName) -> Option<&'r [u8]> {
-        self.all(name).next()
+        match self {
+            Self::Alone(map) => map.get(name).map(HeaderValue::as_bytes),
+            Self::Part(lines) => {
+                let line = lines.iter().find(|line| line.is(&name));
+                line.map(|line| line.value)
+            }
+        }
     }
 
     /// The first value of a header, if it is a string.

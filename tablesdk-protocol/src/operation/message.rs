@@ -63,11 +63,11 @@ impl RequestParts<'_> {
     /// The names in `$select`, as [`QueryOptions::select`] reads them.
     pub(super) fn select(&self) -> Result<Option<Vec<String>>, ServiceError> {
         let names = self.options.select()?;
-        match data_service_version(self.headers) {
-            // The first version of OData has no projection.
-            Some(1) if names.is_some() => Err(ErrorCode::InvalidInput.into()),
-            _ => Ok(names),
+        // The first version of OData has no projection.
+        if names.is_some() && data_service_version(self.headers) == Some(1) {
+            return Err(ErrorCode::InvalidInput.into());
         }
+        Ok(names)
     }
 
     /// Refuses JSON in the versions that do not have it. A request without versions speaks the newest ones.
@@ -101,6 +101,9 @@ impl RequestParts<'_> {
 fn data_service_version(headers: RequestHeaders<'_>) -> Option<u32> {
     let newest = headers.first(name::MAX_DATA_SERVICE_VERSION);
     let version = newest.or_else(|| headers.first(name::DATA_SERVICE_VERSION))?;
+    if version == DATA_SERVICE_VERSION.as_bytes() {
+        return Some(3);
+    }
     let (major, _) = name::text(version)?.trim().split_once('.')?;
     whole_number(major)
 }
@@ -209,11 +212,23 @@ pub(super) struct Answer(Response<Bytes>);
 
 impl Answer {
     pub(super) fn json(status: http::StatusCode, level: MetadataLevel, body: Bytes) -> Self {
-        Self::new(status, body).with_type(level.content_type())
+        // Checked when this is compiled.
+        let content_type = match level {
+            MetadataLevel::None => {
+                const { HeaderValue::from_static(MetadataLevel::None.content_type()) }
+            }
+            MetadataLevel::Minimal => {
+                const { HeaderValue::from_static(MetadataLevel::Minimal.content_type()) }
+            }
+            MetadataLevel::Full => {
+                const { HeaderValue::from_static(MetadataLevel::Full.content_type()) }
+            }
+        };
+        Self::new(status, body).with_type(content_type)
     }
 
     pub(super) fn xml(status: http::StatusCode, body: Bytes) -> Self {
-        Self::new(status, body).with_type(XML)
+        Self::new(status, body).with_type(const { HeaderValue::from_static(XML) })
     }
 
     pub(super) fn empty() -> Self {
@@ -228,8 +243,7 @@ impl Answer {
         Self(response)
     }
 
-    fn with_type(mut self, content_type: &'static str) -> Self {
-        let content_type = HeaderValue::from_static(content_type);
+    fn with_type(mut self, content_type: HeaderValue) -> Self {
         let headers = self.0.headers_mut();
         headers.insert(header::CONTENT_TYPE, content_type);
         self

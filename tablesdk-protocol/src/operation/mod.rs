@@ -216,12 +216,11 @@ impl Part {
 
 /// The method that the request means: its own, or the one a POST carries in `X-HTTP-Method`.
 fn tunnelled_method(method: &Method, headers: RequestHeaders<'_>) -> Result<Method, ServiceError> {
-    let mut values = headers.all(X_HTTP_METHOD);
-    let Some(value) = values.next() else {
+    let Some(value) = headers.first(X_HTTP_METHOD) else {
         return Ok(method.clone());
     };
     // A list in one header is the same as several headers.
-    if values.next().is_some() || value.contains(&b',') {
+    if headers.all(X_HTTP_METHOD).nth(1).is_some() || value.contains(&b',') {
         return Err(ErrorCode::XMethodIncorrectCount.into());
     }
     if method != Method::POST {

@@ -74,6 +74,9 @@ fn is_root(text: &str) -> bool {
 }
 
 fn decode(segment: &str) -> Result<Cow<'_, str>, ServiceError> {
+    if !segment.contains('%') {
+        return Ok(Cow::Borrowed(segment));
+    }
     let text = percent_decode_str(segment).decode_utf8();
     text.map_err(|_| ErrorCode::InvalidUri.into())
 }

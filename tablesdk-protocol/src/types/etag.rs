@@ -40,9 +40,12 @@ impl ETag {
     }
 
     pub(crate) fn from_printed(timestamp: &PrintedTimestamp) -> Self {
-        let mut parts = timestamp.as_str().splitn(3, ':');
-        let mut part = || parts.next().unwrap_or_default();
-        Self::concat(&["W/\"datetime'", part(), "%3A", part(), "%3A", part(), "'\""])
+        let text = timestamp.as_str();
+        // Their colons are encoded.
+        let hour = text.get(..13).unwrap_or_default();
+        let minute = text.get(14..16).unwrap_or_default();
+        let second = text.get(17..).unwrap_or_default();
+        Self::concat(&["W/\"datetime'", hour, "%3A", minute, "%3A", second, "'\""])
     }
 
     /// The weak ETag with that text between its quotes.

@@ -36,18 +36,18 @@ impl Guid {
             _ => b'a' + number - 10,
         };
         let mut text = [b'-'; 36];
-        let mut places = text.iter_mut().enumerate();
-        let mut places = places
-            .by_ref()
-            .filter(|(place, _)| !matches!(place, 8 | 13 | 18 | 23));
-        for nibble in self.0.iter().flat_map(|byte| [byte >> 4, byte & 0xF]) {
-            if let Some((_, place)) = places.next() {
-                *place = digit(nibble);
+        for (byte, place) in self.0.iter().zip(PLACES) {
+            if let Some([high, low]) = text.get_mut(place..place + 2) {
+                *high = digit(byte >> 4);
+                *low = digit(byte & 0xF);
             }
         }
         text
     }
 }
+
+/// Where the digits of each byte are in the string.
+const PLACES: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
 
 impl fmt::Display for Guid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -106,7 +106,16 @@ impl Eq for TableName {}
 
 impl Hash for TableName {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.to_lowercase().hash(state);
+        // Nearly every request looks up a table by its name.
+        let mut bytes = [0; TABLE_NAME_LENGTH_MAX];
+        match bytes.get_mut(..self.0.len()) {
+            Some(bytes) => {
+                bytes.copy_from_slice(self.0.as_bytes());
+                bytes.make_ascii_lowercase();
+                bytes.hash(state);
+            }
+            None => self.to_lowercase().as_bytes().hash(state),
+        }
     }
 }
 

@@ -40,11 +40,13 @@ impl<'a> Cursor<'a> {
     /// Reads exactly that many ASCII digits, at most nine.
     pub(crate) fn digits(&mut self, count: usize) -> Option<u32> {
         let (digits, rest) = self.rest.split_at_checked(count)?;
-        if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-            return None;
+        let mut number = 0_u32;
+        for byte in digits.bytes() {
+            let digit = byte.is_ascii_digit().then(|| byte - b'0')?;
+            number = number.checked_mul(10)?.checked_add(digit.into())?;
         }
         self.rest = rest;
-        digits.parse().ok()
+        Some(number)
     }
 
     /// Reads ASCII bytes for as long as they satisfy the predicate.
@@ -63,21 +65,18 @@ impl<'a> Cursor<'a> {
 
     /// Reads a literal in single quotes, inside which a doubled quote stands for one.
     pub(crate) fn quoted(&mut self) -> Option<String> {
-        let mut rest = self.rest.strip_prefix('\'')?;
-        let mut text = String::new();
+        let rest = self.rest.strip_prefix('\'')?;
+        let (before, mut rest) = rest.split_once('\'')?;
+        let mut text = before.to_owned();
         loop {
-            let (before, after) = rest.split_once('\'')?;
+            let Some(doubled) = rest.strip_prefix('\'') else {
+                self.rest = rest;
+                return Some(text);
+            };
+            let (before, after) = doubled.split_once('\'')?;
+            text.push('\'');
             text.push_str(before);
-            match after.strip_prefix('\'') {
-                Some(doubled) => {
-                    text.push('\'');
-                    rest = doubled;
-                }
-                None => {
-                    self.rest = after;
-                    return Some(text);
-                }
-            }
+            rest = after;
         }
     }
 }

@@ -170,11 +170,10 @@ impl Context {
         let headers = response.headers_mut();
         // SERVICE: operations whose bodies are XML have neither.
         if self.error_format != ErrorFormat::Xml {
-            headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-            headers.insert(
-                header::X_CONTENT_TYPE_OPTIONS,
-                HeaderValue::from_static("nosniff"),
-            );
+            let no_cache = const { HeaderValue::from_static("no-cache") };
+            headers.insert(header::CACHE_CONTROL, no_cache);
+            let no_sniff = const { HeaderValue::from_static("nosniff") };
+            headers.insert(header::X_CONTENT_TYPE_OPTIONS, no_sniff);
         }
         self.name_server(headers);
         if let Some(version) = &self.version {
@@ -242,7 +241,8 @@ impl Context {
     }
 
     fn name_server(&self, headers: &mut HeaderMap) {
-        headers.insert(header::SERVER, HeaderValue::from_static(SERVER));
+        let server = const { HeaderValue::from_static(SERVER) };
+        headers.insert(header::SERVER, server);
         if let Ok(id) = HeaderValue::from_bytes(&self.request_id.to_ascii()) {
             headers.insert(X_MS_REQUEST_ID, id);
         }
@@ -323,9 +323,11 @@ fn is_client_request_id(id: &HeaderValue) -> bool {
 
 /// `YYYY-MM-DD`.
 fn is_version(version: &HeaderValue) -> bool {
-    version
-        .to_str()
-        .is_ok_and(|version| version.len() == 10 && version.parse::<Timestamp>().is_ok())
+    // The version that most clients send.
+    version == "2019-02-02"
+        || version
+            .to_str()
+            .is_ok_and(|version| version.len() == 10 && version.parse::<Timestamp>().is_ok())
 }
 
 const XML: &str = "application/xml";

@@ -9,7 +9,7 @@ mod error;
 mod handler;
 mod query_budget;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
@@ -55,8 +55,8 @@ pub(crate) struct Options {
 
 /// The table service of some accounts.
 pub(crate) struct Service {
-    /// The keys of each account.
-    accounts: HashMap<Arc<str>, Vec<SharedKey>>,
+    /// The keys of each account, in the order of the names. A server has few accounts, often one.
+    accounts: Vec<(Arc<str>, Vec<SharedKey>)>,
     clock: Arc<dyn Clock>,
     engine: Arc<Engine>,
     logs_entity_keys: bool,
@@ -83,7 +83,7 @@ impl Service {
     ///
     /// When the storage has other contents.
     pub(crate) fn with_storage(options: Options, storage: Box<dyn Storage>) -> io::Result<Self> {
-        let mut accounts: HashMap<Arc<str>, Vec<SharedKey>> = HashMap::new();
+        let mut accounts: BTreeMap<Arc<str>, Vec<SharedKey>> = BTreeMap::new();
         for key in options.accounts {
             let keys = accounts.entry(key.account().into()).or_default();
             keys.push(key);
@@ -92,7 +92,7 @@ impl Service {
         let engine = engine.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         let engine = Arc::new(engine.with_name_hold(options.table_name_hold));
         Ok(Self {
-            accounts,
+            accounts: accounts.into_iter().collect(),
             clock: options.clock,
             engine,
             logs_entity_keys: options.logs_entity_keys,
@@ -288,8 +288,16 @@ impl Service {
     /// The keys of the account that the URL names.
     fn keys(&self, context: &Context, head: &Parts) -> Result<&[SharedKey], ServiceError> {
         context.check_version(&head.headers)?;
-        let keys = self.accounts.get(context.account());
-        Ok(keys.ok_or(ErrorCode::ResourceNotFound)?)
+        let account = self.account(context.account());
+        let (_, keys) = account.ok_or(ErrorCode::ResourceNotFound)?;
+        Ok(keys)
+    }
+
+    fn account(&self, name: &str) -> Option<&(Arc<str>, Vec<SharedKey>)> {
+        let place = self
+            .accounts
+            .binary_search_by(|(account, _)| (**account).cmp(name));
+        self.accounts.get(place.ok()?)
     }
 
     /// The facts of a request with its CORS headers, its record in the log, and the options of its query string.
@@ -303,7 +311,7 @@ impl Service {
         // The request is not authenticated yet: made-up account names must not cause lookups.
         let may_have_rules = Cors::concerns(head)
             && !cors::is_preflight(head)
-            && self.accounts.contains_key(context.account());
+            && self.account(context.account()).is_some();
         if !may_have_rules {
             return (context, record, options);
         }
@@ -321,7 +329,7 @@ impl Service {
     ) -> (Context, Result<QueryOptions, ServiceError>) {
         let options = QueryOptions::parse(head.uri.query().unwrap_or_default());
         let address = Address::of(head, connection.is_encrypted, |account| {
-            let known = self.accounts.get_key_value(account);
+            let known = self.account(account);
             known.map(|(account, _)| Arc::clone(account))
         });
         let mut context = Context::new(

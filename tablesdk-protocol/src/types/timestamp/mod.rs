@@ -114,34 +114,37 @@ impl Timestamp {
     pub fn parse_http_date(text: &str) -> Result<Self, ParseTimestampError> {
         // `httpdate` also reads obsolete formats, and neither reads nor prints the years before 1970.
         let form = ParseTimestampError::Form;
-        let (weekday, rest) = text.split_once(", ").ok_or(form)?;
-        let mut cursor = Cursor::new(rest);
+        let text: &[u8; HTTP_DATE_BYTES] = text.as_bytes().try_into().map_err(|_| form)?;
+        // Each request has one, so all of it is matched at once.
+        #[rustfmt::skip]
+        let [
+            w1, w2, w3, b',', b' ', d1, d2, b' ', m1, m2, m3, b' ', y1, y2, y3, y4, b' ',
+            h1, h2, b':', n1, n2, b':', s1, s2, b' ', b'G', b'M', b'T',
+        ] = *text
+        else {
+            return Err(form);
+        };
+        let number = |digits: &[u8]| {
+            digits.iter().try_fold(0, |number, digit| {
+                digit
+                    .is_ascii_digit()
+                    .then(|| number * 10 + u32::from(digit - b'0'))
+            })
+        };
+        let place =
+            |names: &[&str], name: [u8; 3]| names.iter().position(|known| known.as_bytes() == name);
+        place(&WEEKDAYS, [w1, w2, w3]).ok_or(form)?;
         let civil = (|| {
-            let day = cursor.digits(2)?;
-            cursor.literal(" ").then_some(())?;
-            let month = cursor.take_while(|byte| byte.is_ascii_alphabetic());
-            let month = MONTHS.iter().position(|name| *name == month)? + 1;
-            cursor.literal(" ").then_some(())?;
-            let year = cursor.digits(4)?;
-            cursor.literal(" ").then_some(())?;
-            let hour = cursor.digits(2)?;
-            cursor.literal(":").then_some(())?;
-            let minute = cursor.digits(2)?;
-            cursor.literal(":").then_some(())?;
-            let second = cursor.digits(2)?;
-            (cursor.literal(" GMT") && cursor.is_at_end()).then_some(Civil {
-                year,
-                month: u32::try_from(month).ok()?,
-                day,
-                hour,
-                minute,
-                second,
+            Some(Civil {
+                year: number(&[y1, y2, y3, y4])?,
+                month: u32::try_from(place(&MONTHS, [m1, m2, m3])?).ok()? + 1,
+                day: number(&[d1, d2])?,
+                hour: number(&[h1, h2])?,
+                minute: number(&[n1, n2])?,
+                second: number(&[s1, s2])?,
                 fraction: 0,
             })
         })();
-        if !WEEKDAYS.contains(&weekday) {
-            return Err(form);
-        }
         civil.ok_or(form)?.to_timestamp(0)
     }
 
@@ -395,6 +398,8 @@ fn name_of(names: &[&'static str], index: i64) -> &'static str {
 
 const TICKS_PER_SECOND: i64 = 10_000_000;
 const TICKS_PER_DAY: i64 = 86_400 * TICKS_PER_SECOND;
+/// The length of an HTTP date.
+const HTTP_DATE_BYTES: usize = "Tue, 19 Jan 2021 17:08:02 GMT".len();
 const WEEKDAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
 const MONTHS: [&str; 12] = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",

@@ -50,8 +50,9 @@ impl PrintedTimestamp {
     /// Prints the last two digits of a number at an index.
     #[inline]
     fn put(&mut self, index: usize, number: u32) {
-        if let Some(place) = self.bytes.get_mut(index..index + 2) {
-            place.copy_from_slice(&[last_digit(number / 10), last_digit(number)]);
+        if let Some([tens, ones]) = self.bytes.get_mut(index..index + 2) {
+            *tens = last_digit(number / 10);
+            *ones = last_digit(number);
         }
     }
 

@@ -42,6 +42,11 @@ impl MetadataLevel {
     /// `MediaTypeNotSupported` when nothing in it is JSON.
     // SERVICE: without an Accept header, and for `*/*`, the service responds with Atom or 415; clients can use only JSON.
     pub fn from_accept(accept: &str) -> Result<Self, ServiceError> {
+        // Clients write no other forms.
+        let mut levels = [Self::Minimal, Self::None, Self::Full].into_iter();
+        if let Some(level) = levels.find(|level| level.accept() == accept) {
+            return Ok(level);
+        }
         let mut found = None;
         let mut refusal = None;
         for media_type in accept.split(',') {
