@@ -61,9 +61,11 @@ mod tests {
 
     use proptest::prelude::*;
     use tempfile::TempDir;
+    use tokio::sync::oneshot;
 
     use super::super::watermark::Watermark;
-    use super::super::{Durability, DurableStorage};
+    use super::super::writer::{GroupWriter, Turn};
+    use super::super::{Durability, DurableStorage, Group};
     use super::*;
     use crate::storage::{Commit, Storage as _, WriteBatch};
 
@@ -84,14 +86,27 @@ mod tests {
         snapshot.get(&key.to_be_bytes()).unwrap().is_some()
     }
 
+    /// Takes the turn, which the writing thread has for a moment now and then.
+    fn take_turn(shared: &Shared) -> GroupWriter {
+        loop {
+            if let Some(writer) = shared.state().turn.take() {
+                return writer;
+            }
+            thread::yield_now();
+        }
+    }
+
     #[test]
-    fn a_lone_write_is_seen_after_its_sync() {
+    fn a_write_is_seen_after_its_sync() {
         let (directory, storage) = open();
+        let shared = &storage.shared;
         for key in 1..20 {
+            let writer = take_turn(shared);
             let mut commit = put(&storage, key);
-            let lone = commit.take_lone().unwrap();
+            assert!(commit.take_lone().is_none(), "another thread writes");
             assert!(!has(&storage, key), "nothing has written it");
-            lone.write();
+            let group = shared.state().begin_group();
+            shared.write_group(writer, group);
             // Written after the sync of a group, and before anything else.
             let synced = Watermark::read(directory.path()).unwrap();
             assert_eq!(synced, Some(key.into()));
@@ -101,16 +116,37 @@ mod tests {
     }
 
     #[test]
+    fn a_lone_writer_writes_itself() {
+        let (directory, storage) = open();
+        let mut lone_writes = 0;
+        for key in 1..100 {
+            let mut commit = put(&storage, key);
+            if let Some(lone) = commit.take_lone() {
+                lone.write();
+                lone_writes += 1;
+            }
+            commit.wait().unwrap();
+            let synced = Watermark::read(directory.path()).unwrap();
+            assert_eq!(synced, Some(key.into()));
+            assert!(has(&storage, key));
+        }
+        assert!(lone_writes > 0);
+    }
+
+    #[test]
     fn a_writer_beside_others_is_not_alone() {
         let (_directory, storage) = open();
-        let mut first = put(&storage, 1);
-        let lone = first.take_lone().unwrap();
-        let mut second = put(&storage, 2);
-        assert!(second.take_lone().is_none());
-        drop(lone);
-        first.wait().unwrap();
-        second.wait().unwrap();
-        assert!(has(&storage, 1) && has(&storage, 2));
+        let writer = take_turn(&storage.shared);
+        let mut state = storage.shared.state();
+        assert!(!state.is_lone(), "another thread writes");
+        state.turn = Turn::Free(writer);
+        assert!(state.is_lone());
+        let (done, _commit) = oneshot::channel();
+        state.pending.waiting.push(done);
+        assert!(!state.is_lone(), "another write is pending");
+        state.pending = Group::new();
+        state.last_writers = 2;
+        assert!(!state.is_lone(), "others are about to come");
     }
 
     #[test]
@@ -118,7 +154,7 @@ mod tests {
         let (_directory, storage) = open();
         let shared = Arc::clone(&storage.shared);
         let writer = thread::spawn(move || {
-            let _taken = shared.state().turn.take().unwrap();
+            let _taken = take_turn(&shared);
             let _poison = PoisonOnExit(&shared);
             panic!("as a store might");
         });

@@ -15,11 +15,14 @@ mod file_check;
 mod group_mark;
 mod journal;
 mod lone;
+mod merge;
 mod overlay;
 mod private;
+mod recent;
 mod recovery;
 mod reopening;
 mod store;
+mod tables;
 mod watermark;
 mod writer;
 
@@ -37,7 +40,7 @@ pub(crate) use self::file_check::{check_files, check_journals};
 pub(in crate::storage) use self::lone::LoneCommit;
 use self::overlay::{Overlay, Writes};
 use self::store::{Store, StoredRecords, Unreadable};
-use self::writer::{GroupWriter, Turn};
+use self::writer::{GroupWriter, LOOKS, Turn};
 use super::{Closed, Commit, Snapshot, Storage, StorageError, WriteBatch, is_exhausted};
 
 /// Which failures an acknowledged write survives.
@@ -85,6 +88,8 @@ struct Shared {
 struct State {
     /// Whose turn it is to write.
     turn: Turn,
+    /// Whether the writing thread has copied the recent writes of the store that was opened.
+    has_recent: bool,
     /// How often the writing thread still checks, after the last write, whether the embedded store has stopped.
     looks: u32,
     /// How many writers waited for the last group of writes.
@@ -130,12 +135,13 @@ impl DurableStorage {
         let (directory, opened) =
             recovery::open(path).map_err(|error| too_many_files(path, error))?;
         let group_number = opened.group_number;
-        let store = Store::new(opened, durability);
+        let mut store = Store::new(opened, durability);
         let shared = Arc::new(Shared {
             state: Mutex::new(State {
                 durable: Some(store.durable_records(0)),
                 turn: Turn::Free(GroupWriter::new(store, group_number)),
-                looks: 0,
+                has_recent: false,
+                looks: LOOKS,
                 last_writers: 0,
                 pending: Group::new(),
                 writing: Writes::default(),

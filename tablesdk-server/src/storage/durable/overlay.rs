@@ -4,7 +4,8 @@
 
 use std::iter::Peekable;
 
-use crate::storage::map::Map;
+use super::merge::Source;
+use crate::storage::map::{Map, Range};
 use crate::storage::{Records, Slice, Snapshot, StorageError, Write, WriteBatch};
 
 /// The last write under each key.
@@ -21,16 +22,46 @@ impl Writes {
     pub(super) fn add(&mut self, batch: &WriteBatch) {
         for write in &batch.writes {
             match write {
-                Write::Delete(key) => {
-                    self.records.remove(key);
-                    self.removed.insert(key, &[]);
-                }
-                Write::Put(key, record) => {
-                    self.records.insert(key, record);
-                    self.removed.remove(key);
-                }
+                Write::Delete(key) => self.delete(key),
+                Write::Put(key, record) => self.put(key, record),
             }
         }
+    }
+
+    pub(super) fn put(&mut self, key: &[u8], record: &[u8]) {
+        self.records.insert(key, record);
+        self.removed.remove(key);
+    }
+
+    pub(super) fn delete(&mut self, key: &[u8]) {
+        self.records.remove(key);
+        self.removed.insert(key, &[]);
+    }
+
+    /// Adds other writes after these.
+    pub(super) fn add_all(&mut self, later: &Self) {
+        for (key, record) in later.records() {
+            self.put(key, record);
+        }
+        for key in later.removed() {
+            self.delete(key);
+        }
+    }
+
+    /// The write of a key, if there is one.
+    pub(super) fn get(&self, key: &[u8]) -> Option<Written<'_>> {
+        match self.records.get(key) {
+            Some(record) => Some(Written::Put(record)),
+            None => self.removes(key).then_some(Written::Removed),
+        }
+    }
+
+    /// The writes of keys from `start` up to but not including `end`, as sources of which none has a key of another.
+    pub(super) fn scans(&self, start: &[u8], end: &[u8]) -> [WriteScan<'_>; 2] {
+        [
+            WriteScan::new(self.records.range(start, end), true),
+            WriteScan::new(self.removed.range(start, end), false),
+        ]
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -52,6 +83,53 @@ impl Writes {
     }
 }
 
+/// The last write of a key.
+pub(super) enum Written<'a> {
+    Put(&'a [u8]),
+    Removed,
+}
+
+impl<'a> Written<'a> {
+    pub(super) fn record(self) -> Option<Slice<'a>> {
+        match self {
+            Self::Put(record) => Some(Slice::Borrowed(record)),
+            Self::Removed => None,
+        }
+    }
+}
+
+/// A scan of the records or of the removed keys.
+pub(super) struct WriteScan<'a> {
+    writes: Range<'a>,
+    now: Option<(&'a [u8], &'a [u8])>,
+    are_put: bool,
+}
+
+impl<'a> WriteScan<'a> {
+    fn new(mut writes: Range<'a>, are_put: bool) -> Self {
+        Self {
+            now: writes.next(),
+            writes,
+            are_put,
+        }
+    }
+}
+
+impl Source for WriteScan<'_> {
+    fn key(&self) -> Option<&[u8]> {
+        self.now.map(|(key, _)| key)
+    }
+
+    fn record(&self) -> Option<&[u8]> {
+        self.now.filter(|_| self.are_put).map(|(_, record)| record)
+    }
+
+    fn advance(&mut self) -> Result<(), StorageError> {
+        self.now = self.writes.next();
+        Ok(())
+    }
+}
+
 /// A snapshot with writes on top of it.
 #[derive(Debug)]
 pub(super) struct Overlay<S> {
@@ -67,9 +145,8 @@ impl<S: Snapshot> Snapshot for Overlay<S> {
     }
 
     fn get(&self, key: &[u8]) -> Result<Option<Slice<'_>>, StorageError> {
-        match self.writes.records.get(key) {
-            Some(record) => Ok(Some(Slice::Borrowed(record))),
-            None if self.writes.removes(key) => Ok(None),
+        match self.writes.get(key) {
+            Some(write) => Ok(write.record()),
             None => self.below.get(key),
         }
     }

@@ -3,6 +3,7 @@
 //! The store's background threads end at their first error and do not report it; from then on the store accepts no writes.
 
 use std::error::Error;
+use std::mem;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -11,10 +12,13 @@ use fjall::{AbstractTree as _, Database, Keyspace, PersistMode, Readable as _};
 
 use super::Durability;
 use super::group_mark::{GROUP_KEY, GroupMark};
-use super::overlay::Writes;
+use super::merge::{self, Source};
+use super::overlay::{WriteScan, Writes};
+use super::recent::Recent;
 use super::recovery::Opened;
+use super::tables::{RunScan, Tables};
 use super::watermark::Watermark;
-use crate::storage::{Records, Slice, Snapshot, StorageError, is_exhausted};
+use crate::storage::{Records, Slice, Snapshot, StorageError, Visitor, is_exhausted};
 
 /// The open embedded store.
 pub(super) struct Store {
@@ -22,6 +26,12 @@ pub(super) struct Store {
     records: Keyspace,
     durability: Durability,
     watermark: Watermark,
+    recent: Recent,
+    /// Whether the writes are in `recent` that the store had when it was opened.
+    has_recent: bool,
+    tables: Arc<Tables>,
+    /// The former ones. Dropping them may remove files, which takes time.
+    replaced_tables: Option<Arc<Tables>>,
     /// Counts the snapshots, which share it.
     readers: Arc<()>,
 }
@@ -37,6 +47,10 @@ pub(super) enum WriteError {
 impl Store {
     pub(super) fn new(opened: Opened, durability: Durability) -> Self {
         Self {
+            recent: Recent::default(),
+            has_recent: false,
+            tables: Arc::default(),
+            replaced_tables: None,
             database: opened.database,
             records: opened.records,
             durability,
@@ -46,9 +60,19 @@ impl Store {
     }
 
     /// A snapshot of everything that is written, which has this epoch.
-    pub(super) fn durable_records(&self, epoch: u64) -> StoredRecords {
+    pub(super) fn durable_records(&mut self, epoch: u64) -> StoredRecords {
+        let tree = &self.records.tree;
+        let is_complete = self.recent.remove_flushed(tree) && self.has_recent;
+        if let Some(tables) = self.tables.newer(tree) {
+            self.replaced_tables = Some(mem::replace(&mut self.tables, Arc::new(tables)));
+        }
+        let layers = is_complete.then(|| Layers {
+            recent: self.recent.writes(),
+            tables: Arc::clone(&self.tables),
+        });
         StoredRecords(Arc::new(Stored {
             epoch,
+            layers,
             snapshot: self.database.snapshot(),
             records: self.records.clone(),
             _readers: Arc::clone(&self.readers),
@@ -125,6 +149,23 @@ impl Store {
         }
     }
 
+    /// Drops the tables that the last snapshot has no more.
+    pub(super) fn drop_replaced_tables(&mut self) {
+        self.replaced_tables = None;
+    }
+
+    /// Copies the writes that are in no table yet. Until then, and until the store has written those tables that were due when it was opened,
+    /// reads go through the store.
+    pub(super) fn read_recent(&mut self) {
+        self.recent = Recent::of(&self.records.tree);
+        self.has_recent = true;
+    }
+
+    /// Adds a group to the recent writes.
+    pub(super) fn add_recent(&mut self, group: &Writes) {
+        self.recent.add(group, &self.records.tree);
+    }
+
     /// Waits until the background threads have caught up. The store does so itself within a write, but waits for ever if its
     /// background threads have stopped.
     fn wait_for_room(&self) -> Result<(), WriteError> {
@@ -157,6 +198,8 @@ pub(super) struct StoredRecords(Arc<Stored>);
 
 struct Stored {
     epoch: u64,
+    /// The way to read them without the store. `None` shortly after the store was opened.
+    layers: Option<Layers>,
     snapshot: fjall::Snapshot,
     records: Keyspace,
     /// Counts the snapshots of the store. Dropped last: a snapshot that is not counted holds nothing of the store.
@@ -169,6 +212,9 @@ impl Snapshot for StoredRecords {
     }
 
     fn get(&self, key: &[u8]) -> Result<Option<Slice<'_>>, StorageError> {
+        if let Some(layers) = &self.0.layers {
+            return layers.get(key);
+        }
         let record = self.0.snapshot.get(&self.0.records, key);
         let record = record.map_err(|error| failed("read", &error))?;
         Ok(record.map(|record| Slice::Owned(record.into())))
@@ -185,6 +231,90 @@ impl Snapshot for StoredRecords {
                 .map_err(|error| failed("read", &error))?;
             Ok((Slice::Owned(key.into()), Slice::Owned(record.into())))
         }))
+    }
+
+    fn visit(
+        &self,
+        start: &[u8],
+        end: &[u8],
+        visitor: &mut Visitor<'_>,
+    ) -> Result<(), StorageError> {
+        if let Some(layers) = &self.0.layers {
+            return layers.visit(start, end, visitor);
+        }
+        for record in self.range(start, end) {
+            let (key, record) = record?;
+            if visitor(&key, &record)?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// All records: those of a layer hide those of the layers below.
+struct Layers {
+    /// The newest first.
+    recent: Vec<Writes>,
+    /// Below all of `recent`.
+    tables: Arc<Tables>,
+}
+
+impl Layers {
+    fn get(&self, key: &[u8]) -> Result<Option<Slice<'_>>, StorageError> {
+        match self.recent.iter().find_map(|writes| writes.get(key)) {
+            Some(write) => Ok(write.record()),
+            None => self.tables.get(key),
+        }
+    }
+
+    fn visit(
+        &self,
+        start: &[u8],
+        end: &[u8],
+        visitor: &mut Visitor<'_>,
+    ) -> Result<(), StorageError> {
+        if start >= end {
+            return Ok(());
+        }
+        let recent = self
+            .recent
+            .iter()
+            .flat_map(|writes| writes.scans(start, end));
+        let recent = recent.map(|scan| Ok(Scan::Recent(scan)));
+        let tables = self
+            .tables
+            .scans(start, end)
+            .map(|scan| scan.map(Scan::Run));
+        merge::visit(recent.chain(tables).collect::<Result<_, _>>()?, visitor)
+    }
+}
+
+enum Scan<'a> {
+    Recent(WriteScan<'a>),
+    Run(RunScan<'a>),
+}
+
+impl Source for Scan<'_> {
+    fn key(&self) -> Option<&[u8]> {
+        match self {
+            Self::Recent(scan) => scan.key(),
+            Self::Run(scan) => scan.key(),
+        }
+    }
+
+    fn record(&self) -> Option<&[u8]> {
+        match self {
+            Self::Recent(scan) => scan.record(),
+            Self::Run(scan) => scan.record(),
+        }
+    }
+
+    fn advance(&mut self) -> Result<(), StorageError> {
+        match self {
+            Self::Recent(scan) => scan.advance(),
+            Self::Run(scan) => scan.advance(),
+        }
     }
 }
 
@@ -219,3 +349,161 @@ const SEALED_MEMTABLES_MAX: usize = 2;
 /// The same, from 30 on.
 const RUNS_MAX: usize = 28;
 const ROOM_INTERVAL: Duration = Duration::from_millis(1);
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::ops::ControlFlow;
+
+    use proptest::prelude::*;
+
+    use super::super::recovery;
+    use super::*;
+    use crate::storage::WriteBatch;
+
+    /// What a history does.
+    #[derive(Clone, Debug)]
+    enum Step {
+        /// Writes a group of records, or removes their keys. A record has so many bytes.
+        Write(Vec<(u16, Option<u16>)>),
+        /// The store writes its newest memory table to the disk.
+        Flush,
+        /// The store merges all tables.
+        Compact,
+        /// The store is closed and opened again.
+        Reopen,
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let sizes = prop_oneof![20 => 0_u16..100, 1 => 5000_u16..20_000];
+        let record = prop_oneof![3 => sizes.prop_map(Some), 1 => Just(None)];
+        let writes = prop::collection::vec((0_u16..300, record), 1..60);
+        let step = prop_oneof![
+            6 => writes.prop_map(Step::Write),
+            3 => Just(Step::Flush),
+            1 => Just(Step::Compact),
+            1 => Just(Step::Reopen),
+        ];
+        prop::collection::vec(step, 1..30)
+    }
+
+    /// Keys of several lengths, with common beginnings.
+    fn key(number: u16) -> Vec<u8> {
+        let mut key = format!("e{:02}", number / 10).into_bytes();
+        key.extend(std::iter::repeat_n(b'k', usize::from(number % 10)));
+        key
+    }
+
+    fn visited(records: &StoredRecords, start: &[u8], end: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let mut visited = Vec::new();
+        let result = records.visit(start, end, &mut |key, record| {
+            visited.push((key.to_vec(), record.to_vec()));
+            Ok(ControlFlow::Continue(()))
+        });
+        result.unwrap();
+        visited
+    }
+
+    /// The store at a moment reads like the model.
+    fn check(records: &StoredRecords, model: &BTreeMap<Vec<u8>, Vec<u8>>, from: u16) {
+        let owned = model
+            .iter()
+            .map(|(key, record)| (key.clone(), record.clone()));
+        assert_eq!(visited(records, b"a", b"z"), owned.collect::<Vec<_>>());
+        let (start, end) = (key(from), key(from.saturating_add(40)));
+        if start < end {
+            let range = model.range(start.clone()..end.clone());
+            let owned = range.map(|(key, record)| (key.clone(), record.clone()));
+            assert_eq!(visited(records, &start, &end), owned.collect::<Vec<_>>());
+        }
+        assert!(visited(records, &end, &start).is_empty());
+        for number in 0..310 {
+            let key = key(number);
+            let record = records.get(&key).unwrap();
+            assert_eq!(record.as_deref(), model.get(&key).map(Vec::as_slice));
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+        #[test]
+        fn records_are_read_from_every_layer(steps in steps(), from in 0_u16..300) {
+            let place = tempfile::tempdir().unwrap();
+            let directory = place.path().join("data");
+            let open = || {
+                let (directory, opened) = recovery::open(&directory).unwrap();
+                let number = opened.group_number;
+                let mut store = Store::new(opened, Durability::Relaxed);
+                store.read_recent();
+                (directory, store, number)
+            };
+            let (mut opened, mut store, mut number) = open();
+            let mut model = BTreeMap::new();
+            // Snapshots keep what they had.
+            let mut earlier = Vec::new();
+            for step in steps {
+                match step {
+                    Step::Write(writes) => {
+                        let mut batch = WriteBatch::default();
+                        for (number, record) in writes {
+                            let key = key(number);
+                            match record {
+                                Some(bytes) => {
+                                    let record = vec![bytes.to_le_bytes()[0]; bytes.into()];
+                                    batch.put(key.clone(), record.clone());
+                                    model.insert(key, record);
+                                }
+                                None => {
+                                    batch.delete(key.clone());
+                                    model.remove(&key);
+                                }
+                            }
+                        }
+                        let mut writes = Writes::default();
+                        writes.add(&batch);
+                        number += 1;
+                        prop_assert!(store.write(&writes, number).is_ok());
+                        store.add_recent(&writes);
+                    }
+                    Step::Flush => store.records.rotate_memtable_and_wait().unwrap(),
+                    Step::Compact => store.records.major_compact().unwrap(),
+                    Step::Reopen => {
+                        earlier.clear();
+                        drop((store, opened));
+                        (opened, store, number) = open();
+                    }
+                }
+                let records = store.durable_records(0);
+                check(&records, &model, from);
+                earlier.push((records, model.clone()));
+                if earlier.len() > 3 {
+                    earlier.remove(0);
+                }
+            }
+            for (records, model) in &earlier {
+                check(records, model, from);
+            }
+            let records = store.durable_records(0);
+            prop_assert!(records.0.layers.is_some(), "nothing is left to write to tables");
+        }
+    }
+
+    #[test]
+    fn reads_go_through_the_store_until_the_recent_writes_are_known() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = place.path().join("data");
+        let (_directory, opened) = recovery::open(&directory).unwrap();
+        let mut store = Store::new(opened, Durability::Relaxed);
+        let mut writes = Writes::default();
+        writes.put(b"key", b"record");
+        assert!(store.write(&writes, 1).is_ok());
+        let records = store.durable_records(0);
+        assert!(records.0.layers.is_none());
+        let found = [(b"key".to_vec(), b"record".to_vec())];
+        assert_eq!(visited(&records, b"a", b"z"), found);
+        store.read_recent();
+        let records = store.durable_records(0);
+        assert!(records.0.layers.is_some());
+        assert_eq!(visited(&records, b"a", b"z"), found);
+    }
+}

@@ -107,6 +107,10 @@ impl Shared {
                     }
                     return;
                 }
+                Next::ReadRecent(mut writer) => {
+                    writer.store.read_recent();
+                    self.state().free(writer);
+                }
                 Next::Lost => return,
             }
         }
@@ -115,10 +119,14 @@ impl Shared {
     /// Writes a group, publishes it, ends the turn, and notifies the writers that wait for the group. Returns whether the writing thread
     /// has something to do that it does not know of while it sleeps.
     pub(super) fn write_group(&self, mut writer: GroupWriter, group: Group) -> bool {
+        writer.store.drop_replaced_tables();
         let result = self.write(&mut writer, &group.writes);
         let mut state = self.state();
         match &result {
             Ok(()) => {
+                // The recent writes are changed in place, unless a reader has the records as well.
+                state.durable = None;
+                writer.store.add_recent(&group.writes);
                 state.durable_epoch = group.epoch.unwrap_or(state.durable_epoch);
                 state.durable = Some(writer.store.durable_records(state.durable_epoch));
             }
@@ -191,6 +199,9 @@ impl Shared {
             {
                 return if state.has_temporary_failure() {
                     Next::Reopen(writer)
+                } else if !state.has_recent {
+                    state.has_recent = true;
+                    Next::ReadRecent(writer)
                 } else if state.pending.waiting.is_empty() {
                     Next::End(writer)
                 } else {
@@ -213,8 +224,9 @@ impl Shared {
                 if writer.store.is_running().is_err() {
                     return Next::Group(writer, Group::new());
                 }
+                // The tables that the store has made since, so that those that they replace can be removed.
                 state = self.state();
-                state.turn = Turn::Free(writer);
+                state.free(writer);
             }
         }
     }
@@ -223,7 +235,16 @@ impl Shared {
 impl State {
     /// Whether the writing thread has something to do once it is its turn.
     fn has_work(&self) -> bool {
-        !self.pending.waiting.is_empty() || self.is_closing || self.has_temporary_failure()
+        !self.pending.waiting.is_empty()
+            || self.is_closing
+            || !self.has_recent
+            || self.has_temporary_failure()
+    }
+
+    /// Ends a turn without a group: publishes what the store has.
+    fn free(&mut self, mut writer: GroupWriter) {
+        self.durable = Some(writer.store.durable_records(self.durable_epoch));
+        self.turn = Turn::Free(writer);
     }
 
     /// Takes the pending writes as the group that is written next.
@@ -262,6 +283,8 @@ enum Next {
     Group(GroupWriter, Group),
     /// Open the embedded store again.
     Reopen(GroupWriter),
+    /// Copy the recent writes of a store that was opened.
+    ReadRecent(GroupWriter),
     /// Close the data directory.
     End(GroupWriter),
     /// Nothing is written any more.
@@ -273,5 +296,5 @@ const STOPS_MAX: u32 = 20;
 const STOP_DISTANCE: u64 = 1000;
 /// After a write, the embedded store continues to work in the background. The writing thread then checks `LOOKS` times, at this
 /// interval, whether the store has stopped. So the cause can still be found out: the next write may come much later.
-const LOOKS: u32 = 100;
+pub(super) const LOOKS: u32 = 100;
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
