@@ -30,19 +30,24 @@ impl<'a> Record<'a> {
     /// Reads the timestamp and finds the rest, which is checked when it is read.
     #[inline]
     pub(crate) fn open(bytes: &'a [u8]) -> Result<Self, StorageError> {
-        let record = (|| {
-            let (version, rest) = bytes.split_first()?;
-            let (ticks, mut rest) = rest.split_first_chunk()?;
-            let timestamp = Timestamp::from_unix_ticks(i64::from_be_bytes(*ticks)).ok()?;
-            let index_bytes = read_number(&mut rest)?;
-            let (index, json) = rest.split_at_checked(index_bytes)?;
-            (*version == VERSION).then_some(Self {
-                timestamp,
-                index,
-                json,
-            })
-        })();
-        record.ok_or(DAMAGED)
+        match Self::find(bytes) {
+            Some(record) => Ok(record),
+            None => Err(DAMAGED),
+        }
+    }
+
+    #[inline]
+    fn find(bytes: &'a [u8]) -> Option<Self> {
+        let (version, rest) = bytes.split_first()?;
+        let (ticks, mut rest) = rest.split_first_chunk()?;
+        let timestamp = Timestamp::from_unix_ticks(i64::from_be_bytes(*ticks)).ok()?;
+        let index_bytes = read_number(&mut rest)?;
+        let (index, json) = rest.split_at_checked(index_bytes)?;
+        (*version == VERSION).then_some(Self {
+            timestamp,
+            index,
+            json,
+        })
     }
 
     /// When the entity was last written.

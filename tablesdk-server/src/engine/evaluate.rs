@@ -137,6 +137,7 @@ fn push<'f>(steps: &mut Vec<Step<'f>>, test: Test<'f>) -> usize {
     steps.len() - 1
 }
 
+#[inline]
 fn evaluate(steps: &[Step<'_>], slots: &[Option<ValueRef<'_>>]) -> bool {
     let stored = |slot: usize| slots.get(slot).and_then(Option::as_ref);
     let mut value = true;
@@ -152,11 +153,13 @@ fn evaluate(steps: &[Step<'_>], slots: &[Option<ValueRef<'_>>]) -> bool {
             Test::Invert => !value,
             Test::IsTrue { slot } => stored(slot) == Some(&ValueRef::Boolean(true)),
         };
-        // The step that it continues after may skip again.
-        while let Some((decisive, to)) = steps.get(at).and_then(|step| step.skip)
+        let mut skip = step.skip;
+        while let Some((decisive, to)) = skip
             && value == decisive
         {
             at = to;
+            // The step that it continues after may skip again.
+            skip = steps.get(at).and_then(|step| step.skip);
         }
         at += 1;
     }

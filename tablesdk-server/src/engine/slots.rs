@@ -77,7 +77,7 @@ impl<'f> Slots<'f> {
     ) -> Result<(T, usize), E> {
         let mut values = Values {
             names: &self.names,
-            system: self.system,
+            system: &self.system,
             expected: &mut self.expected,
             missing: slots.len(),
             slots,
@@ -92,7 +92,7 @@ impl<'f> Slots<'f> {
 /// The values that a filter reads. The caller sets them from an entity or a table.
 pub(crate) struct Values<'s, 'v> {
     names: &'s [&'s str],
-    system: [Option<usize>; 3],
+    system: &'s [Option<usize>; 3],
     expected: &'s mut Vec<(usize, usize)>,
     slots: &'s mut [Option<ValueRef<'v>>],
     missing: usize,
@@ -102,7 +102,13 @@ pub(crate) struct Values<'s, 'v> {
 impl<'v> Values<'_, 'v> {
     /// The slots of `PartitionKey`, `RowKey` and `Timestamp`.
     pub(super) const fn system_slots(&self) -> [Option<usize>; 3] {
-        self.system
+        *self.system
+    }
+
+    /// Whether there are any.
+    #[inline]
+    pub(super) const fn has_system_slots(&self) -> bool {
+        !matches!(self.system, [None, None, None])
     }
 
     /// Sets the value of a property, if the filter looks at it.
@@ -121,10 +127,9 @@ impl<'v> Values<'_, 'v> {
         if let ValueRef::String(Cow::Owned(text)) = &value {
             self.copied += text.len();
         }
-        if let Some(place) = self.slots.get_mut(slot)
-            && place.replace(value).is_none()
-        {
-            self.missing -= 1;
+        if let Some(place) = self.slots.get_mut(slot) {
+            self.missing -= usize::from(place.is_none());
+            *place = Some(value);
         }
     }
 
@@ -138,6 +143,7 @@ impl<'v> Values<'_, 'v> {
         self.fill_all(record)
     }
 
+    #[inline(never)]
     fn fill_all(&mut self, record: &Record<'v>) -> Result<(), StorageError> {
         self.expected.clear();
         for (position, piece) in record.pieces().enumerate() {
@@ -175,6 +181,18 @@ impl<'v> Values<'_, 'v> {
 
     #[inline]
     fn fill_with(
+        &mut self,
+        slot: usize,
+        property: &StoredProperty<'v>,
+    ) -> Result<(), StorageError> {
+        if let Some(number) = property.small_integer() {
+            self.fill(slot, ValueRef::Int32(number));
+            return Ok(());
+        }
+        self.fill_with_other(slot, property)
+    }
+
+    fn fill_with_other(
         &mut self,
         slot: usize,
         property: &StoredProperty<'v>,

@@ -274,6 +274,17 @@ impl<'s> EntityBytes<'s> {
     /// Sets the values that a filter needs, including system properties, and reads no others.
     pub(super) fn fill(self, values: &mut Values<'_, 's>) -> Result<(), StorageError> {
         let record = Record::open(self.record)?;
+        if values.has_system_slots() {
+            self.fill_system(&record, values)?;
+        }
+        values.fill_from(&record)
+    }
+
+    fn fill_system(
+        self,
+        record: &Record<'s>,
+        values: &mut Values<'_, 's>,
+    ) -> Result<(), StorageError> {
         let [partition_slot, row_slot, timestamp_slot] = values.system_slots();
         if let Some(slot) = timestamp_slot {
             values.fill(slot, ValueRef::DateTime(record.timestamp()));
@@ -286,7 +297,7 @@ impl<'s> EntityBytes<'s> {
                 }
             }
         }
-        values.fill_from(&record)
+        Ok(())
     }
 }
 

@@ -8,7 +8,7 @@ pub(crate) struct PrintedTimestamp {
     /// With all seven fractional digits. A `Z` stands also behind those that are part of the string.
     bytes: [u8; PADDED_BYTES],
     length: usize,
-    /// The time of the bytes without the fraction.
+    /// The time of the bytes without the fraction, in ticks.
     second: i64,
 }
 
@@ -19,27 +19,28 @@ impl PrintedTimestamp {
     /// Prints another timestamp. Only the fraction is printed anew if it is in the same second, as that of an entity beside the one
     /// before often is.
     pub(crate) fn set(&mut self, timestamp: Timestamp) {
-        let second = timestamp.ticks.div_euclid(TICKS_PER_SECOND);
-        let fraction = timestamp.ticks.rem_euclid(TICKS_PER_SECOND);
-        if second != self.second {
-            self.second = second;
-            self.set_second(&timestamp.civil());
+        if !(0..TICKS_PER_SECOND).contains(&(timestamp.ticks.wrapping_sub(self.second))) {
+            let civil = timestamp.civil();
+            self.second = timestamp.ticks - i64::from(civil.fraction);
+            self.set_second(&civil);
         }
-        let fraction = u32::try_from(fraction).unwrap_or_default();
+        let fraction = u32::try_from(timestamp.ticks - self.second).unwrap_or_default();
+        let (high, low) = (fraction / 1000, fraction % 1000);
+        let last = low % 10;
         self.bytes[19] = b'.';
-        self.put(20, fraction / 100_000);
-        self.put(22, fraction / 1000);
-        self.put(24, fraction / 10);
-        self.bytes[26] = last_digit(fraction);
+        self.put(20, high / 100);
+        self.put(22, high % 100);
+        self.put(24, low / 10);
+        self.bytes[26] = b'0' + u8::try_from(last).unwrap_or_default();
         self.length = PADDED_BYTES;
-        if fraction.is_multiple_of(10) {
+        if last == 0 {
             self.trim();
         }
     }
 
     fn set_second(&mut self, civil: &Civil) {
         self.put(0, civil.year / 100);
-        self.put(2, civil.year);
+        self.put(2, civil.year % 100);
         self.put(5, civil.month);
         self.put(8, civil.day);
         self.put(11, civil.hour);
@@ -47,12 +48,14 @@ impl PrintedTimestamp {
         self.put(17, civil.second);
     }
 
-    /// Prints the last two digits of a number at an index.
+    /// Prints a number of two digits at an index.
     #[inline]
     fn put(&mut self, index: usize, number: u32) {
-        if let Some([tens, ones]) = self.bytes.get_mut(index..index + 2) {
-            *tens = last_digit(number / 10);
-            *ones = last_digit(number);
+        let (all, _) = TWO_DIGITS.as_chunks::<2>();
+        let digits = all.get(number as usize);
+        let place = self.bytes.get_mut(index..index + 2);
+        if let (Some(digits), Some(place)) = (digits, place) {
+            place.copy_from_slice(digits);
         }
     }
 
@@ -92,9 +95,14 @@ impl Default for PrintedTimestamp {
     }
 }
 
-fn last_digit(number: u32) -> u8 {
-    b'0' + u8::try_from(number % 10).unwrap_or_default()
-}
+/// The numbers from 0 to 99, each as two digits.
+const TWO_DIGITS: &[u8; 200] = b"\
+    0001020304050607080910111213141516171819\
+    2021222324252627282930313233343536373839\
+    4041424344454647484950515253545556575859\
+    6061626364656667686970717273747576777879\
+    8081828384858687888990919293949596979899\
+";
 
 #[cfg(test)]
 mod tests {

@@ -2,8 +2,8 @@
 
 use super::MetadataLevel;
 use super::stored::StoredProperty;
-use super::value::write_string;
-use super::writer::{EntityFormat, EntityHead, ObjectWriter, Selection, write_etag};
+use super::value::{write_quoted, write_string};
+use super::writer::{EntityFormat, EntityHead, ObjectWriter, Selection};
 use crate::types::PrintedTimestamp;
 
 impl EntityFormat<'_> {
@@ -103,21 +103,33 @@ impl PageWriter<'_> {
 /// Writes an entity with minimal metadata and all of its properties: the usual form, in few copies, each of a length that the compiler
 /// knows if possible.
 fn write_usual(out: &mut Vec<u8>, head: EntityHead<'_>, printed: &PrintedTimestamp, stored: &[u8]) {
+    let (padded, surplus) = printed.padded();
+    let mut start = *b"{\"odata.etag\":\"W/\\\"datetime'2021-01-19T17%3A08%3A02.4069790Z'\\\"\",\"PartitionKey\":\"";
+    start[28..41].copy_from_slice(&padded[..13]);
+    start[44..46].copy_from_slice(&padded[14..16]);
+    start[49..60].copy_from_slice(&padded[17..]);
+    let mut timestamp = *b"\",\"Timestamp\":\"2021-01-19T17:08:02.4069790Z\"";
+    timestamp[15..43].copy_from_slice(padded);
+
     let keys_bytes = head.partition_key.len() + head.row_key.len();
     out.reserve(USUAL_BYTES_MAX + keys_bytes + stored.len());
-    out.extend_from_slice(b"{\"odata.etag\":");
-    write_etag(out, printed);
-    out.extend_from_slice(b",\"PartitionKey\":");
-    write_string(out, head.partition_key);
-    out.extend_from_slice(b",\"RowKey\":");
-    write_string(out, head.row_key);
-    out.extend_from_slice(b",\"Timestamp\":\"");
-    let (padded, surplus) = printed.padded();
-    out.extend_from_slice(padded);
-    out.truncate(out.len() - surplus);
-    out.push(b'"');
+    extend_trimmed(out, &start, 60, surplus);
+    write_quoted(out, head.partition_key);
+    out.extend_from_slice(b"\",\"RowKey\":\"");
+    write_quoted(out, head.row_key);
+    extend_trimmed(out, &timestamp, 43, surplus);
     out.extend_from_slice(stored);
     out.push(b'}');
+}
+
+/// Copies an array without the so many bytes that are too many before an index.
+#[inline]
+fn extend_trimmed<const N: usize>(out: &mut Vec<u8>, text: &[u8; N], end: usize, surplus: usize) {
+    out.extend_from_slice(text);
+    if surplus > 0 {
+        out.truncate(out.len() - (N - end) - surplus);
+        out.extend_from_slice(text.get(end..).unwrap_or_default());
+    }
 }
 
 /// The memory that a page has at first.

@@ -57,7 +57,9 @@ impl<'a> StoredProperty<'a> {
     /// The same, if the property has that name.
     #[inline]
     pub fn read_named(json: &'a [u8], name: &str) -> Option<Self> {
-        let rest = json.strip_prefix(START)?;
+        let [b',', b'"', rest @ ..] = json else {
+            return None;
+        };
         let split = rest.split_at_checked(name.len())?;
         let is_named = split.0 == name.as_bytes() && matches!(split.1, [b'"' | b'@', ..]);
         is_named.then(|| Self::of(json, split)).flatten()
@@ -71,7 +73,7 @@ impl<'a> StoredProperty<'a> {
             annotation,
             value,
         };
-        if let Some(value) = rest.strip_prefix(b"\":") {
+        if let [b'"', b':', value @ ..] = rest {
             return Some(property(None, value));
         }
         let rest = rest.strip_prefix(ANNOTATION)?;
@@ -92,17 +94,10 @@ impl<'a> StoredProperty<'a> {
     }
 
     /// Reads the value. A string without escapes is borrowed.
-    #[inline]
     pub fn value(&self) -> Option<ValueRef<'a>> {
-        if self.annotation.is_none()
-            && let Some(number) = small_integer(self.value)
-        {
+        if let Some(number) = self.small_integer() {
             return Some(ValueRef::Int32(number));
         }
-        self.other_value()
-    }
-
-    fn other_value(&self) -> Option<ValueRef<'a>> {
         let (edm_type, text) = match (self.annotation, self.value) {
             (None, [b'"', text @ .., b'"']) => return self.string(text),
             (None, b"true") => return Some(ValueRef::Boolean(true)),
@@ -126,6 +121,15 @@ impl<'a> StoredProperty<'a> {
             return None;
         };
         parse_text(std::str::from_utf8(text).ok()?, edm_type).ok()
+    }
+
+    /// The value, if it is an Int32 of a few digits: the same as [`value`](Self::value), but faster.
+    #[inline]
+    pub fn small_integer(&self) -> Option<i32> {
+        match self.annotation {
+            None => small_integer(self.value),
+            Some(_) => None,
+        }
     }
 
     fn string(&self, text: &'a [u8]) -> Option<ValueRef<'a>> {

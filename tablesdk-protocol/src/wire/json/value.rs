@@ -64,15 +64,53 @@ pub(super) fn write_plain(out: &mut Vec<u8>, text: &str) {
 
 /// Prints a string in quotes, escaped.
 pub(super) fn write_string(out: &mut Vec<u8>, text: &str) {
-    // The loop has no early end, so that the compiler can compare many bytes at once.
-    let is_plain = text.bytes().fold(true, |is_plain, byte| {
-        is_plain && byte >= b' ' && byte != b'"' && byte != b'\\'
-    });
-    if is_plain {
+    if is_plain(text.as_bytes()) {
         return write_plain(out, text);
     }
     serde_json::to_writer(out, text).expect("writing a text to memory cannot fail");
 }
+
+/// Prints a string, escaped, between two quotes, of which the first is the last byte of what is there, and the second is not added.
+#[inline]
+pub(super) fn write_quoted(out: &mut Vec<u8>, text: &str) {
+    if is_plain(text.as_bytes()) {
+        out.extend_from_slice(text.as_bytes());
+    } else {
+        out.pop();
+        write_string(out, text);
+        out.pop();
+    }
+}
+
+/// Whether no byte needs an escape in a JSON string.
+fn is_plain(bytes: &[u8]) -> bool {
+    // Keys are short: eight bytes at a time, the last eight of them again if there are fewer in the end.
+    if let Some(last) = bytes.last_chunk()
+        && bytes.len() <= BYTES_FEW
+    {
+        let (words, _) = bytes.as_chunks();
+        return words.iter().all(|word| is_plain_word(*word)) && is_plain_word(*last);
+    }
+    // The loop has no early end, so that the compiler can compare many bytes at once.
+    bytes.iter().fold(true, |is_plain, byte| {
+        is_plain && *byte >= b' ' && *byte != b'"' && *byte != b'\\'
+    })
+}
+
+/// The same for eight bytes at once: subtracting a number from each sets the high bit of one that is less and had none. The borrow of
+/// such a byte may change those after it, but the result is the same.
+fn is_plain_word(bytes: [u8; 8]) -> bool {
+    let each = |byte| u64::from_ne_bytes([byte; 8]);
+    let word = u64::from_ne_bytes(bytes);
+    let is_less = |word: u64, than| word.wrapping_sub(each(than)) & !word;
+    let controls = is_less(word, b' ');
+    let quotes = is_less(word ^ each(b'"'), 1);
+    let backslashes = is_less(word ^ each(b'\\'), 1);
+    (controls | quotes | backslashes) & each(0x80) == 0
+}
+
+/// Up to so many bytes, a loop over words is faster than one that the compiler makes for long strings.
+const BYTES_FEW: usize = 64;
 
 /// The shortest text that reads back as the same number, always with a point or an exponent, as .NET prints it:
 /// `5.0`, `1E+300`, `1.5E-07`, and the names of the values that are no numbers in quotes.
@@ -262,6 +300,20 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn bytes_that_need_an_escape_are_found_everywhere(
+            plain in prop::collection::vec(prop::sample::select(b" !#[]a\x7f\x80\xa0\xdc\xff".as_slice()), 1..100),
+            place: prop::sample::Index,
+            byte: u8,
+        ) {
+            prop_assert!(is_plain(&plain));
+            let mut bytes = plain;
+            let place = place.index(bytes.len());
+            bytes[place] = byte;
+            let expected = byte >= b' ' && byte != b'"' && byte != b'\\';
+            prop_assert_eq!(is_plain(&bytes), expected);
+        }
+
         #[test]
         fn doubles_read_back_exactly(bits: u64) {
             let value = f64::from_bits(bits);

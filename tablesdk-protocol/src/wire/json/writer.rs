@@ -208,19 +208,6 @@ impl EntityFormat<'_> {
     }
 }
 
-/// Writes the ETag that belongs to a timestamp. It is written without an `ETag`, because each entity of a page has one.
-pub(super) fn write_etag(out: &mut Vec<u8>, printed: &PrintedTimestamp) {
-    let (padded, surplus) = printed.padded();
-    out.extend_from_slice(b"\"W/\\\"datetime'");
-    out.extend_from_slice(&padded[..13]);
-    out.extend_from_slice(b"%3A");
-    out.extend_from_slice(&padded[14..16]);
-    out.extend_from_slice(b"%3A");
-    out.extend_from_slice(&padded[17..]);
-    out.truncate(out.len() - surplus);
-    out.extend_from_slice(b"'\\\"\"");
-}
-
 /// The names in `$select`, made ready to find their values in one pass over an entity.
 #[derive(Clone, Debug)]
 pub(super) struct Selection<'a> {
@@ -288,10 +275,17 @@ impl ObjectWriter {
         self.out
     }
 
-    /// The ETag that belongs to a timestamp.
+    /// The ETag that belongs to a timestamp. It is written without an `ETag`, because each entity of a page has one.
     fn etag(&mut self, timestamp: &PrintedTimestamp) {
         self.name("odata.etag");
-        write_etag(&mut self.out, timestamp);
+        self.out.extend_from_slice(b"\"W/\\\"datetime'");
+        for (index, part) in timestamp.as_bytes().split(|byte| *byte == b':').enumerate() {
+            if index > 0 {
+                self.out.extend_from_slice(b"%3A");
+            }
+            self.out.extend_from_slice(part);
+        }
+        self.out.extend_from_slice(b"'\\\"\"");
     }
 
     /// The name need not be that of a property: no entity has it.
