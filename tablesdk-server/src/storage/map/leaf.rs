@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::slice;
 use std::sync::Arc;
 
-use super::{Node, Outside, Split};
+use super::{Node, Outside, Split, bytes_after, common};
 
 /// A leaf.
 #[derive(Debug, Default)]
@@ -442,18 +442,7 @@ impl Entry {
 
 /// The bytes of a key after a prefix. Keys with the same prefix are in the order of their heads, or have the same head.
 fn head_of(key: &[u8], prefix: usize) -> u32 {
-    let rest = key.get(prefix..).unwrap_or_default();
-    if let Some(head) = rest.first_chunk() {
-        return u32::from_be_bytes(*head);
-    }
-    let mut head = [0; 4];
-    head[..rest.len()].copy_from_slice(rest);
-    u32::from_be_bytes(head)
-}
-
-/// How many bytes two keys begin with in common.
-fn common(a: &[u8], b: &[u8]) -> usize {
-    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+    u32::from_be_bytes(bytes_after(key, prefix))
 }
 
 fn weight_of(key: &[u8], record: &[u8]) -> usize {

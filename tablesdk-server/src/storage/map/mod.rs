@@ -147,3 +147,19 @@ impl Node {
         }
     }
 }
+
+/// How many bytes two keys begin with in common.
+fn common(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}
+
+/// The first bytes of a key after a prefix, with zeros after its end.
+fn bytes_after<const N: usize>(key: &[u8], prefix: usize) -> [u8; N] {
+    let rest = key.get(prefix..).unwrap_or_default();
+    if let Some(first) = rest.first_chunk() {
+        return *first;
+    }
+    let mut first = [0; N];
+    first[..rest.len()].copy_from_slice(rest);
+    first
+}
