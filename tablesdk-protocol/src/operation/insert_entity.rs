@@ -7,7 +7,7 @@ use super::EntityBody;
 use super::change::EntityChange;
 use super::message::{self, Answer, MalformedResponse, Prefer, RequestParts};
 use crate::path::Endpoint;
-use crate::types::{ETag, ServiceError, TableName};
+use crate::types::{ETag, EntityKey, ServiceError, TableName};
 use crate::wire::json::MetadataLevel;
 
 /// `POST /people`.
@@ -49,7 +49,7 @@ impl Request {
             table,
             entity: EntityBody::from_bytes(request.body.clone()),
             prefer: Prefer::from_headers(request.headers),
-            level: request.metadata_level()?,
+            level: request.accepted_level()?,
         })
     }
 }
@@ -64,20 +64,21 @@ pub struct Response {
 }
 
 impl Response {
-    /// The HTTP response to a request with that preference and level; `location` is the URL of the entity.
+    /// The HTTP response to this request for an entity with that key, below that endpoint.
     pub fn encode(
         self,
-        prefer: Prefer,
-        level: MetadataLevel,
-        location: String,
+        request: &Request,
+        endpoint: &Endpoint,
+        key: &EntityKey,
     ) -> HttpResponse<Bytes> {
+        let location = endpoint.entity_url(&request.table, Some(key));
         let answer = match self.content {
-            Some(content) => Answer::json(StatusCode::CREATED, level, content),
+            Some(content) => Answer::json(StatusCode::CREATED, request.level, content),
             None => Answer::empty(),
         };
         answer
             .with_etag(&self.etag)
-            .created(location, prefer)
+            .created(location, request.prefer)
             .into_response()
     }
 

@@ -40,9 +40,16 @@ pub(super) struct RequestParts<'r> {
 }
 
 impl RequestParts<'_> {
-    /// The level of metadata that `$format`, or else `Accept`, asks for.
+    /// The level of metadata that `$format`, or else `Accept`, asks for, in a version that has JSON.
     pub(super) fn metadata_level(&self) -> Result<MetadataLevel, ServiceError> {
-        let level = match self.options.get("$format") {
+        let level = self.accepted_level()?;
+        self.require_version_with_json()?;
+        Ok(level)
+    }
+
+    /// The level of metadata that `$format`, or else `Accept`, asks for.
+    pub(super) fn accepted_level(&self) -> Result<MetadataLevel, ServiceError> {
+        match self.options.get("$format") {
             Some(format) => MetadataLevel::from_accept(format),
             None => {
                 let mut texts = self.headers.texts(header::ACCEPT);
@@ -55,9 +62,7 @@ impl RequestParts<'_> {
                     }
                 }
             }
-        }?;
-        self.require_version_with_json()?;
-        Ok(level)
+        }
     }
 
     /// The names in `$select`, as [`QueryOptions::select`] reads them.
@@ -137,6 +142,12 @@ impl Prefer {
     /// Reads the header: a list in any number of parts, whose items have parameters and any case. Of two that contradict each
     /// other, the first holds. Preferences that the service does not know are no error, as RFC 7240 wants it.
     pub(super) fn from_headers(headers: RequestHeaders<'_>) -> Self {
+        match headers.first(name::PREFER) {
+            None => return Self::Unspecified,
+            Some(b"return-content") => return Self::ReturnContent,
+            Some(b"return-no-content") => return Self::ReturnNoContent,
+            Some(_) => {}
+        }
         let lists = headers.texts(name::PREFER);
         let mut preferences = lists.flat_map(|list| list.split(','));
         let known = preferences.find_map(|preference| {

@@ -120,9 +120,14 @@ impl Endpoint {
 
     /// The URL of an entity, or that of the set of all entities of a table.
     pub(crate) fn entity_uri(&self, table: &TableName, key: Option<&EntityKey>) -> Uri {
+        as_uri(self.entity_url(table, key))
+    }
+
+    /// The same as a string.
+    pub(crate) fn entity_url(&self, table: &TableName, key: Option<&EntityKey>) -> String {
         let mut url = String::with_capacity(self.url.len() + RESOURCE_BYTES);
         self.write_entity_url(&mut url, table, key);
-        as_uri(url)
+        url
     }
 
     /// Appends the URL of an entity, or that of the set of all entities of a table.

@@ -195,6 +195,14 @@ pub enum TableNameProblem {
 ///
 /// When a rule is broken. The service would return `PropertyNameTooLong` or `PropertyNameInvalid`.
 pub fn check_property_name(name: &str) -> Result<(), PropertyNameProblem> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    if let Some(first) = name.bytes().next()
+        && !first.is_ascii_digit()
+        && name.len() <= PROPERTY_NAME_UNITS_MAX
+        && name.bytes().all(is_plain)
+    {
+        return Ok(());
+    }
     let units = name.encode_utf16().count();
     if units > PROPERTY_NAME_UNITS_MAX {
         return Err(PropertyNameProblem::TooLong { units });

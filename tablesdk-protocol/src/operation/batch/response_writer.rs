@@ -231,7 +231,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::operation::{delete_entity, get_entity, insert_entity, update_entity};
+    use crate::operation::{EntityBody, delete_entity, get_entity, insert_entity, update_entity};
 
     const CONTENT: (MetadataLevel, &[u8]) = (MetadataLevel::Minimal, b"{\"a\":1}");
 
@@ -434,9 +434,10 @@ ETag: W/"datetime'2021-09-21T00%3A53%3A42.0078278Z'"
                     _ => {
                         let part = content.map(|content| (level, content));
                         responses.inserted(&endpoint, (&table, &key), &etag(), prefer, part);
-                        let location = endpoint.entity_uri(&table, Some(&key)).to_string();
+                        let entity = EntityBody::from_bytes(Bytes::new());
+                        let request = insert_entity::Request { table: table.clone(), entity, prefer, level };
                         let content = content.map(Bytes::from_static);
-                        insert_entity::Response { etag: etag(), content }.encode(prefer, level, location)
+                        insert_entity::Response { etag: etag(), content }.encode(&request, &endpoint, &key)
                     }
                 };
                 write_part(&mut expected, &change_set, alone, &RESPONSE_HEADERS);

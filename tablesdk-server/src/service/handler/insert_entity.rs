@@ -7,7 +7,7 @@ use bytes::Bytes;
 use tablesdk_protocol::operation::Prefer;
 use tablesdk_protocol::operation::insert_entity::{Request, Response};
 use tablesdk_protocol::wire::json::EntityHead;
-use tablesdk_protocol::{ETag, EntityKey, ResourcePath};
+use tablesdk_protocol::{ETag, EntityKey};
 
 use super::{Handled, OperationError, commit, entity_format, stored};
 use crate::engine::{Action, Change, Command, Engine, Outcome, Properties};
@@ -34,9 +34,7 @@ pub(super) async fn handle(
         etag: ETag::from_timestamp(outcome.timestamp),
         content: echo(context, request, &key, &properties, outcome)?,
     };
-    let resource = ResourcePath::Entity(request.table.clone(), key);
-    let location = format!("{}/{resource}", context.endpoint());
-    Ok(response.encode(request.prefer, request.level, location))
+    Ok(response.encode(request, context.endpoint(), &key))
 }
 
 /// Reads the entity to insert.
