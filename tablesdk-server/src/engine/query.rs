@@ -14,8 +14,8 @@ use super::key_codec::{self, KeyReader, TableId};
 use super::key_range::{RowKeyRange, StoredRange};
 use super::key_ranges::{stored_ranges, undecided_terms};
 use super::scan_budget::ScanBudget;
-use super::view::{Entity, View};
-use crate::storage::StorageError;
+use super::view::{Entity, View, Visited};
+use crate::storage::{Reads, StorageError};
 
 /// Which entities of a table, from where on.
 #[derive(Clone, Copy, Debug)]
@@ -97,6 +97,8 @@ pub(crate) struct Scan<'f> {
 pub(crate) enum SliceEnd {
     /// At the end of the scan.
     Ended,
+    /// Before an entity that is not in memory.
+    NotInMemory,
     /// Before the next entity or table, because the budget is spent.
     Paused,
     /// At the entity or table at which the visitor broke.
@@ -115,10 +117,11 @@ impl<'f> Scan<'f> {
     }
 
     /// Passes the matching entities to the visitor, in the order of their keys, until it breaks or the budget is spent. Examines at
-    /// least one entity, or one empty range of keys.
+    /// least one entity, or one empty range of keys, unless it is not in memory.
     pub(crate) fn slice(
         &mut self,
         view: &View,
+        reads: Reads,
         budget: &mut ScanBudget,
         mut visit: impl FnMut(&Entity<'_>) -> Result<ControlFlow<()>, StorageError>,
     ) -> Result<SliceEnd, StorageError> {
@@ -130,13 +133,17 @@ impl<'f> Scan<'f> {
             }
             is_first = false;
             budget.spend(SEEK_COST);
-            match walk(view, range, self.filter.as_mut(), budget, &mut visit)? {
+            match walk(view, range, reads, self.filter.as_mut(), budget, &mut visit)? {
                 Walked::Through => {
                     self.ranges.pop_front();
                 }
                 Walked::Until(key) => {
                     range.start = key;
                     return Ok(SliceEnd::Paused);
+                }
+                Walked::NotInMemory(key) => {
+                    range.start = key;
+                    return Ok(SliceEnd::NotInMemory);
                 }
                 Walked::Past(key) => range.start = key,
                 Walked::Stopped => return Ok(SliceEnd::Stopped),
@@ -160,6 +167,8 @@ impl<'f> Scan<'f> {
 
 /// How the walk over a range ended.
 enum Walked {
+    /// Before an entity that is not in memory, which has this key or a later one.
+    NotInMemory(Vec<u8>),
     /// After many entities with unwanted row keys in a row: a seek to this key is cheaper.
     Past(Vec<u8>),
     /// At the entity at which the visitor broke.
@@ -173,13 +182,14 @@ enum Walked {
 fn walk(
     view: &View,
     range: &StoredRange,
+    reads: Reads,
     mut filter: Option<&mut CompiledFilter<'_>>,
     budget: &mut ScanBudget,
     visit: &mut impl FnMut(&Entity<'_>) -> Result<ControlFlow<()>, StorageError>,
 ) -> Result<Walked, StorageError> {
     let mut passed = 0;
     let mut keys = KeyReader::default();
-    let walked = view.visit_entities(&range.start, &range.end, |stored| {
+    let visited = view.visit_entities(&range.start, &range.end, reads, |stored| {
         if budget.is_done() {
             return Ok(ControlFlow::Break(Walked::Until(stored.key.to_vec())));
         }
@@ -208,7 +218,11 @@ fn walk(
         let next = visit(&entity)?;
         Ok(next.map_break(|()| Walked::Stopped))
     })?;
-    Ok(walked.unwrap_or(Walked::Through))
+    Ok(match visited {
+        Visited::Broken(walked) => walked,
+        Visited::NotInMemory(key) => Walked::NotInMemory(key),
+        Visited::Through => Walked::Through,
+    })
 }
 
 /// The next key with a wanted row key, for the key of an entity that is not wanted; `None` for one that is.
@@ -301,7 +315,7 @@ mod tests {
                 from: from.as_ref(),
                 ..*query
             });
-            let progress = scan.slice(view, &mut budget(), |entity| {
+            let progress = scan.slice(view, Reads::All, &mut budget(), |entity| {
                 let head = entity.head();
                 found.push((head.partition_key.to_owned(), head.row_key.to_owned()));
                 Ok(if found.len() == count_max {
@@ -317,6 +331,7 @@ mod tests {
                     assert_ne!(next, from, "a slice must look at one entity at least");
                     from = next;
                 }
+                SliceEnd::NotInMemory => unreachable!("the slice reads all"),
             }
         }
     }
@@ -484,7 +499,7 @@ mod tests {
             loop {
                 let keep_on = |_: &Entity<'_>| Ok(ControlFlow::Continue(()));
                 match scan
-                    .slice(&view, &mut ScanBudget::slice(), keep_on)
+                    .slice(&view, Reads::All, &mut ScanBudget::slice(), keep_on)
                     .unwrap()
                 {
                     SliceEnd::Paused => slices += 1,
@@ -522,7 +537,10 @@ mod tests {
         let mut last = None;
         loop {
             let find = |_: &Entity<'_>| panic!("there is nothing");
-            match scan.slice(&view, &mut ScanBudget::slice(), find).unwrap() {
+            match scan
+                .slice(&view, Reads::All, &mut ScanBudget::slice(), find)
+                .unwrap()
+            {
                 SliceEnd::Paused => slices += 1,
                 _ => break,
             }

@@ -18,7 +18,7 @@ use super::slots::Values;
 use super::{Failure, Rejection, settings};
 #[cfg(feature = "durable")]
 use crate::storage::Records;
-use crate::storage::{Slice, Snapshot, StorageError};
+use crate::storage::{Reads, Slice, Snapshot, StorageError};
 
 /// The tables of all accounts at one moment.
 pub(crate) struct View {
@@ -189,15 +189,16 @@ impl View {
         self.snapshot.range(start, end)
     }
 
-    /// Passes the entities whose keys lie in this range of bytes to a visitor. Returns what it breaks with.
+    /// Passes the entities whose keys lie in this range of bytes to a visitor.
     pub(super) fn visit_entities<B>(
         &self,
         start: &[u8],
         end: &[u8],
+        reads: Reads,
         mut visitor: impl FnMut(EntityBytes<'_>) -> Result<ControlFlow<B>, StorageError>,
-    ) -> Result<Option<B>, StorageError> {
+    ) -> Result<Visited<B>, StorageError> {
         let mut broken = None;
-        self.snapshot.visit(start, end, &mut |key, record| {
+        let mut visit = |key: &[u8], record: &[u8]| {
             Ok(match visitor(EntityBytes { key, record })? {
                 ControlFlow::Continue(()) => ControlFlow::Continue(()),
                 ControlFlow::Break(with) => {
@@ -205,8 +206,19 @@ impl View {
                     ControlFlow::Break(())
                 }
             })
-        })?;
-        Ok(broken)
+        };
+        let next = match reads {
+            Reads::All => {
+                self.snapshot.visit(start, end, &mut visit)?;
+                None
+            }
+            Reads::Memory => self.snapshot.visit_in_memory(start, end, &mut visit)?,
+        };
+        Ok(match (broken, next) {
+            (Some(with), _) => Visited::Broken(with),
+            (None, Some(key)) => Visited::NotInMemory(key),
+            (None, None) => Visited::Through,
+        })
     }
 
     /// The entities whose keys lie in this range of bytes.
@@ -218,6 +230,16 @@ impl View {
         let records = self.snapshot.range(start, end);
         records.map(|record| record.map(|(key, record)| StoredEntity { key, record }))
     }
+}
+
+/// How a visit of entities ended.
+pub(super) enum Visited<B> {
+    /// The visitor broke.
+    Broken(B),
+    /// The next entity is not in memory. The key is before it.
+    NotInMemory(Vec<u8>),
+    /// At the end.
+    Through,
 }
 
 /// The id of a table that is in the cache.

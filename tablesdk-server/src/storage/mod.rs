@@ -139,6 +139,26 @@ pub(crate) trait Snapshot: Send + Sync {
         }
         Ok(())
     }
+
+    /// The same, until a record is not in memory. Returns the key from which on to continue in that case. By default, no record is known to
+    /// be in memory.
+    fn visit_in_memory(
+        &self,
+        start: &[u8],
+        _end: &[u8],
+        _visitor: &mut Visitor<'_>,
+    ) -> Result<Option<Vec<u8>>, StorageError> {
+        Ok(Some(start.to_vec()))
+    }
+}
+
+/// Which records a scan reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reads {
+    /// All of them. It may wait for a disk.
+    All,
+    /// Those that are in memory, until one is not.
+    Memory,
 }
 
 /// Gets keys and records one after another, and says whether to continue.

@@ -19,7 +19,7 @@ use crate::request::context::Context;
 use crate::service::query_budget::QueryBudget;
 #[cfg(feature = "durable")]
 use crate::service::query_budget::run_blocking;
-use crate::storage::StorageError;
+use crate::storage::{Reads, StorageError};
 
 pub(super) async fn handle(
     engine: &Engine,
@@ -48,14 +48,31 @@ pub(super) async fn handle(
             within: &within,
         });
         let budget = QueryBudget::new(paging.max_query_time);
+        // To move the other tasks of the thread to another one takes about as long as half a page, and most pages are in memory.
+        let mut reads = if engine.is_persistent() {
+            Reads::Memory
+        } else {
+            Reads::All
+        };
         loop {
-            let slice = || scan.slice(&view, &mut budget.slice(), |entity| page.add(entity));
+            let mut slice = || {
+                let mut budget = budget.slice();
+                scan.slice(&view, reads, &mut budget, |entity| page.add(entity))
+            };
             #[cfg(feature = "durable")]
-            let progress = run_blocking(engine, context.peer.is_some(), slice).await;
+            let progress = match reads {
+                Reads::All => run_blocking(engine, context.peer.is_some(), slice).await,
+                Reads::Memory => slice(),
+            };
             #[cfg(not(feature = "durable"))]
-            let progress = { slice }();
-            if progress? != SliceEnd::Paused {
-                break;
+            let progress = slice();
+            match progress? {
+                SliceEnd::Paused => {}
+                SliceEnd::NotInMemory => {
+                    reads = Reads::All;
+                    continue;
+                }
+                SliceEnd::Ended | SliceEnd::Stopped => break,
             }
             // If memory is short, the page ends.
             let next = page.content.len().saturating_add(SLICE_BYTES_MAX);

@@ -11,20 +11,34 @@ pub(super) trait Source {
     fn record(&self) -> Option<&[u8]>;
 
     /// Goes to the next entry, which may have the same key: the first one hides the others.
-    fn advance(&mut self) -> Result<(), StorageError>;
+    fn advance(&mut self) -> Result<(), ReadError>;
 }
 
-/// Passes the newest entry of each key to a visitor, unless it removes the key. The newest source is the first.
+/// Why an entry was not read.
+pub(super) enum ReadError {
+    /// It is in a file, and files were not to be read.
+    NotInMemory,
+    Failed(StorageError),
+}
+
+impl From<StorageError> for ReadError {
+    fn from(error: StorageError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// Passes the newest entry of each key to a visitor, unless it removes the key. The newest source is the first. `last` is empty, and
+/// becomes the last key.
 pub(super) fn visit<S: Source>(
     mut sources: Vec<S>,
     visitor: &mut Visitor<'_>,
-) -> Result<(), StorageError> {
+    last: &mut Vec<u8>,
+) -> Result<(), ReadError> {
     sources.retain(|source| source.key().is_some());
-    let mut last = Vec::new();
     // The first of several sources with the same key.
     while let Some(source) = sources.iter_mut().min_by(|a, b| a.key().cmp(&b.key())) {
         if let Some(key) = source.key()
-            && *key != *last
+            && *key != **last
         {
             last.clear();
             last.extend_from_slice(key);

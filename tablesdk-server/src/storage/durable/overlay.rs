@@ -4,7 +4,7 @@
 
 use std::iter::Peekable;
 
-use super::merge::Source;
+use super::merge::{ReadError, Source};
 use crate::storage::map::{Map, Range};
 use crate::storage::{Records, Slice, Snapshot, StorageError, Write, WriteBatch};
 
@@ -124,7 +124,7 @@ impl Source for WriteScan<'_> {
         self.now.filter(|_| self.are_put).map(|(_, record)| record)
     }
 
-    fn advance(&mut self) -> Result<(), StorageError> {
+    fn advance(&mut self) -> Result<(), ReadError> {
         self.now = self.writes.next();
         Ok(())
     }

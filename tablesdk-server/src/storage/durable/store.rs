@@ -12,13 +12,13 @@ use fjall::{AbstractTree as _, Database, Keyspace, PersistMode, Readable as _};
 
 use super::Durability;
 use super::group_mark::{GROUP_KEY, GroupMark};
-use super::merge::{self, Source};
+use super::merge::{self, ReadError, Source};
 use super::overlay::{WriteScan, Writes};
 use super::recent::Recent;
 use super::recovery::Opened;
 use super::tables::{RunScan, Tables};
 use super::watermark::Watermark;
-use crate::storage::{Records, Slice, Snapshot, StorageError, Visitor, is_exhausted};
+use crate::storage::{Reads, Records, Slice, Snapshot, StorageError, Visitor, is_exhausted};
 
 /// The open embedded store.
 pub(super) struct Store {
@@ -240,7 +240,9 @@ impl Snapshot for StoredRecords {
         visitor: &mut Visitor<'_>,
     ) -> Result<(), StorageError> {
         if let Some(layers) = &self.0.layers {
-            return layers.visit(start, end, visitor);
+            let next = layers.visit(start, end, Reads::All, visitor)?;
+            debug_assert!(next.is_none(), "a scan that reads files goes to its end");
+            return Ok(());
         }
         for record in self.range(start, end) {
             let (key, record) = record?;
@@ -249,6 +251,18 @@ impl Snapshot for StoredRecords {
             }
         }
         Ok(())
+    }
+
+    fn visit_in_memory(
+        &self,
+        start: &[u8],
+        end: &[u8],
+        visitor: &mut Visitor<'_>,
+    ) -> Result<Option<Vec<u8>>, StorageError> {
+        match &self.0.layers {
+            Some(layers) => layers.visit(start, end, Reads::Memory, visitor),
+            None => Ok(Some(start.to_vec())),
+        }
     }
 }
 
@@ -268,25 +282,45 @@ impl Layers {
         }
     }
 
+    /// Returns the key from which on to continue if a file must be read.
     fn visit(
         &self,
         start: &[u8],
         end: &[u8],
+        reads: Reads,
         visitor: &mut Visitor<'_>,
-    ) -> Result<(), StorageError> {
+    ) -> Result<Option<Vec<u8>>, StorageError> {
         if start >= end {
-            return Ok(());
+            return Ok(None);
         }
-        let recent = self
-            .recent
-            .iter()
-            .flat_map(|writes| writes.scans(start, end));
+        let mut last = Vec::new();
+        match self.visit_after(start, end, reads, visitor, &mut last) {
+            Ok(()) => Ok(None),
+            Err(ReadError::NotInMemory) if last.is_empty() => Ok(Some(start.to_vec())),
+            Err(ReadError::NotInMemory) => {
+                // The first key after the last one.
+                last.push(0);
+                Ok(Some(last))
+            }
+            Err(ReadError::Failed(error)) => Err(error),
+        }
+    }
+
+    fn visit_after(
+        &self,
+        start: &[u8],
+        end: &[u8],
+        reads: Reads,
+        visitor: &mut Visitor<'_>,
+        last: &mut Vec<u8>,
+    ) -> Result<(), ReadError> {
+        let recent = self.recent.iter();
+        let recent = recent.flat_map(|writes| writes.scans(start, end));
         let recent = recent.map(|scan| Ok(Scan::Recent(scan)));
-        let tables = self
-            .tables
-            .scans(start, end)
-            .map(|scan| scan.map(Scan::Run));
-        merge::visit(recent.chain(tables).collect::<Result<_, _>>()?, visitor)
+        let tables = self.tables.scans(start, end, reads);
+        let tables = tables.map(|scan| scan.map(Scan::Run));
+        let scans = recent.chain(tables).collect::<Result<_, ReadError>>()?;
+        merge::visit(scans, visitor, last)
     }
 }
 
@@ -310,7 +344,7 @@ impl Source for Scan<'_> {
         }
     }
 
-    fn advance(&mut self) -> Result<(), StorageError> {
+    fn advance(&mut self) -> Result<(), ReadError> {
         match self {
             Self::Recent(scan) => scan.advance(),
             Self::Run(scan) => scan.advance(),
@@ -394,7 +428,9 @@ mod tests {
         key
     }
 
-    fn visited(records: &StoredRecords, start: &[u8], end: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    type Found = Vec<(Vec<u8>, Vec<u8>)>;
+
+    fn visited(records: &StoredRecords, start: &[u8], end: &[u8]) -> Found {
         let mut visited = Vec::new();
         let result = records.visit(start, end, &mut |key, record| {
             visited.push((key.to_vec(), record.to_vec()));
@@ -404,12 +440,33 @@ mod tests {
         visited
     }
 
+    /// What is in memory, and then the rest. Returns whether there was a rest.
+    fn visited_in_turns(records: &StoredRecords, start: &[u8], end: &[u8]) -> (Found, bool) {
+        let mut in_memory = Vec::new();
+        let next = records.visit_in_memory(start, end, &mut |key, record| {
+            in_memory.push((key.to_vec(), record.to_vec()));
+            Ok(ControlFlow::Continue(()))
+        });
+        let next = next.unwrap();
+        if let Some(next) = &next {
+            in_memory.extend(visited(records, next, end));
+        }
+        (in_memory, next.is_some())
+    }
+
     /// The store at a moment reads like the model.
     fn check(records: &StoredRecords, model: &BTreeMap<Vec<u8>, Vec<u8>>, from: u16) {
         let owned = model
             .iter()
             .map(|(key, record)| (key.clone(), record.clone()));
-        assert_eq!(visited(records, b"a", b"z"), owned.collect::<Vec<_>>());
+        let owned = owned.collect::<Vec<_>>();
+        let (found, _) = visited_in_turns(records, b"a", b"z");
+        assert_eq!(found, owned);
+        assert_eq!(visited(records, b"a", b"z"), owned);
+        let (found, has_rest) = visited_in_turns(records, b"a", b"z");
+        assert_eq!(found, owned);
+        // It was just read.
+        assert_eq!(has_rest, records.0.layers.is_none());
         let (start, end) = (key(from), key(from.saturating_add(40)));
         if start < end {
             let range = model.range(start.clone()..end.clone());

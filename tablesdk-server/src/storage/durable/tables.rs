@@ -14,9 +14,9 @@ use lsm_tree::table::filter::standard_bloom::Builder as BloomBuilder;
 use lsm_tree::table::{Block, BlockHandle, IndexBlock};
 use lsm_tree::{AbstractTree as _, AnyTree, CompressionType, GlobalTableId, SeqNo, Table, TableId};
 
-use super::merge::Source;
+use super::merge::{ReadError, Source};
 use super::store::failed;
-use crate::storage::{Slice, StorageError};
+use crate::storage::{Reads, Slice, StorageError};
 
 /// The tables of the store at one moment.
 #[derive(Default)]
@@ -84,12 +84,13 @@ impl Tables {
         &'a self,
         start: &'a [u8],
         end: &'a [u8],
-    ) -> impl Iterator<Item = Result<RunScan<'a>, StorageError>> {
+        reads: Reads,
+    ) -> impl Iterator<Item = Result<RunScan<'a>, ReadError>> {
         self.runs.iter().filter_map(move |run| {
             let from = run.partition_point(|table| table.last_key() < start);
             let until = run.partition_point(|table| table.first_key() < end);
             let tables = run.get(from..until).filter(|tables| !tables.is_empty())?;
-            Some(RunScan::new(tables, start, end))
+            Some(RunScan::new(tables, start, end, reads))
         })
     }
 }
@@ -107,6 +108,7 @@ impl OpenTable {
 /// A scan of the newest entries of a run. It stands at an entry, or is at its end.
 pub(super) struct RunScan<'a> {
     end: &'a [u8],
+    reads: Reads,
     tables: std::slice::Iter<'a, Arc<OpenTable>>,
     blocks: Option<TableBlocks<'a>>,
     entries: Option<Entries>,
@@ -117,13 +119,15 @@ impl<'a> RunScan<'a> {
         tables: &'a [Arc<OpenTable>],
         start: &'a [u8],
         end: &'a [u8],
-    ) -> Result<Self, StorageError> {
+        reads: Reads,
+    ) -> Result<Self, ReadError> {
         let mut tables = tables.iter();
-        let blocks = tables.next().map(|table| TableBlocks::new(table, start));
+        let first = tables.next();
         let mut scan = Self {
             end,
+            reads,
             tables,
-            blocks,
+            blocks: first.map(|table| TableBlocks::new(table, start, reads)),
             entries: None,
         };
         scan.advance()?;
@@ -133,12 +137,13 @@ impl<'a> RunScan<'a> {
         Ok(scan)
     }
 
-    fn next_block(&mut self) -> Result<Option<Block>, StorageError> {
+    fn next_block(&mut self) -> Result<Option<Block>, ReadError> {
         while let Some(blocks) = &mut self.blocks {
             if let Some(block) = blocks.next()? {
                 return Ok(Some(block));
             }
-            self.blocks = self.tables.next().map(|table| TableBlocks::new(table, &[]));
+            let next = self.tables.next();
+            self.blocks = next.map(|table| TableBlocks::new(table, &[], self.reads));
         }
         Ok(None)
     }
@@ -154,7 +159,7 @@ impl Source for RunScan<'_> {
         self.entries.as_ref()?.record()
     }
 
-    fn advance(&mut self) -> Result<(), StorageError> {
+    fn advance(&mut self) -> Result<(), ReadError> {
         loop {
             if let Some(entries) = &mut self.entries
                 && entries.advance()?
@@ -175,6 +180,7 @@ impl Source for RunScan<'_> {
 /// The data blocks of a table in order, beginning with the first that may have a key.
 struct TableBlocks<'a> {
     table: &'a OpenTable,
+    reads: Reads,
     /// Opened for the first block that is not in the cache.
     file: Option<File>,
     handles: std::vec::IntoIter<BlockHandle>,
@@ -190,16 +196,17 @@ enum Next {
 }
 
 impl<'a> TableBlocks<'a> {
-    fn new(table: &'a OpenTable, start: &[u8]) -> Self {
+    fn new(table: &'a OpenTable, start: &[u8], reads: Reads) -> Self {
         Self {
             table,
+            reads,
             file: None,
             handles: Vec::new().into_iter(),
             next: Next::From(start.to_vec()),
         }
     }
 
-    fn next(&mut self) -> Result<Option<Block>, StorageError> {
+    fn next(&mut self) -> Result<Option<Block>, ReadError> {
         let handle = match self.handles.next() {
             Some(handle) => handle,
             None => {
@@ -215,7 +222,7 @@ impl<'a> TableBlocks<'a> {
     }
 
     /// The handles of the next data blocks.
-    fn next_handles(&mut self) -> Result<Vec<BlockHandle>, StorageError> {
+    fn next_handles(&mut self) -> Result<Vec<BlockHandle>, ReadError> {
         let regions = self.table.table.regions;
         let mut index = self.load_index(regions.tli)?;
         if regions.index.is_some() {
@@ -253,7 +260,7 @@ impl<'a> TableBlocks<'a> {
         handles.collect()
     }
 
-    fn load_index(&mut self, handle: BlockHandle) -> Result<IndexBlock, StorageError> {
+    fn load_index(&mut self, handle: BlockHandle) -> Result<IndexBlock, ReadError> {
         let compression = self.table.table.metadata.index_block_compression;
         let block = self.load(handle, BlockType::Index, compression)?;
         Ok(IndexBlock::new(block))
@@ -264,10 +271,13 @@ impl<'a> TableBlocks<'a> {
         handle: BlockHandle,
         block_type: BlockType,
         compression: CompressionType,
-    ) -> Result<Block, StorageError> {
+    ) -> Result<Block, ReadError> {
         let OpenTable { table, id } = self.table;
         if let Some(block) = table.cache.get_block(*id, handle.offset()) {
             return Ok(block);
+        }
+        if self.reads == Reads::Memory {
+            return Err(ReadError::NotInMemory);
         }
         let file = match &mut self.file {
             Some(file) => file,
@@ -279,7 +289,7 @@ impl<'a> TableBlocks<'a> {
         let block = Block::from_file(file, handle, compression);
         let block = block.map_err(|error| failed("read", &error))?;
         if block.header.block_type != block_type {
-            return Err(MALFORMED);
+            return Err(MALFORMED.into());
         }
         table
             .cache
