@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::request::connection::Connection;
+use crate::request::handler::Handler as _;
 use crate::request::memory::{MemoryBudget, MemoryBudgets, RequestMemory};
 
 #[tokio::test(start_paused = true)]
@@ -54,3 +55,20 @@ async fn a_read_waits_for_memory_for_its_entity() {
         .await
         .unwrap();
 }
+
+/// The state of each request is copied with all of its bytes, so that no operation may make it large.
+#[test]
+fn the_future_of_a_request_is_small() {
+    let client = Client::with_table();
+    let (head, ()) = client
+        .signed("GET", "/acct/people()", &[], "")
+        .map(drop)
+        .into_parts();
+    let admitted = client.service.admit(head, &Connection::default());
+    let future = client.service.respond(admitted.unwrap(), Bytes::new());
+    let bytes = size_of_val(&future);
+    assert!(bytes <= FUTURE_BYTES_MAX, "{bytes} bytes");
+}
+
+/// It has about 1.8 KB, most of which are the facts of the request.
+const FUTURE_BYTES_MAX: usize = 2048;
