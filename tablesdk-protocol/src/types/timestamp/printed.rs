@@ -24,23 +24,19 @@ impl PrintedTimestamp {
             self.second = timestamp.ticks - i64::from(civil.fraction);
             self.set_second(&civil);
         }
-        let fraction = u32::try_from(timestamp.ticks - self.second).unwrap_or_default();
-        let (high, low) = (fraction / 1000, fraction % 1000);
-        let last = low % 10;
-        self.bytes[19] = b'.';
-        self.put(20, high / 100);
-        self.put(22, high % 100);
-        self.put(24, low / 10);
-        self.bytes[26] = b'0' + u8::try_from(last).unwrap_or_default();
+        let fraction = u64::try_from(timestamp.ticks - self.second).unwrap_or_default();
+        let mut digits = eight_digits(fraction);
+        digits[0] = b'.';
+        self.bytes[19..27].copy_from_slice(&digits);
         self.length = PADDED_BYTES;
-        if last == 0 {
+        if digits[7] == b'0' {
             self.trim();
         }
     }
 
     fn set_second(&mut self, civil: &Civil) {
         self.put(0, civil.year / 100);
-        self.put(2, civil.year % 100);
+        self.put(2, civil.year);
         self.put(5, civil.month);
         self.put(8, civil.day);
         self.put(11, civil.hour);
@@ -48,14 +44,10 @@ impl PrintedTimestamp {
         self.put(17, civil.second);
     }
 
-    /// Prints a number of two digits at an index.
-    #[inline]
+    /// Prints the last two digits of a number at an index.
     fn put(&mut self, index: usize, number: u32) {
-        let (all, _) = TWO_DIGITS.as_chunks::<2>();
-        let digits = all.get(number as usize);
-        let place = self.bytes.get_mut(index..index + 2);
-        if let (Some(digits), Some(place)) = (digits, place) {
-            place.copy_from_slice(digits);
+        if let Some(place) = self.bytes.get_mut(index..index + 2) {
+            place.copy_from_slice(&[last_digit(number / 10), last_digit(number)]);
         }
     }
 
@@ -95,14 +87,21 @@ impl Default for PrintedTimestamp {
     }
 }
 
-/// The numbers from 0 to 99, each as two digits.
-const TWO_DIGITS: &[u8; 200] = b"\
-    0001020304050607080910111213141516171819\
-    2021222324252627282930313233343536373839\
-    4041424344454647484950515253545556575859\
-    6061626364656667686970717273747576777879\
-    8081828384858687888990919293949596979899\
-";
+fn last_digit(number: u32) -> u8 {
+    b'0' + u8::try_from(number % 10).unwrap_or_default()
+}
+
+/// A number as eight digits, all made at once: halves of four digits, then quarters of two, then the digits. So they are stored at once,
+/// too, and the processor need not wait to read them together.
+const fn eight_digits(number: u64) -> [u8; 8] {
+    let halves = (number / 10_000) | ((number % 10_000) << 32);
+    // Less than 10,000, so this is a division by 100; and then, less than 100, by 10.
+    let hundreds = (halves * 10_486) >> 20 & 0x7F_0000_007F;
+    let quarters = hundreds | (halves - hundreds * 100) << 16;
+    let tens = (quarters * 103) >> 10 & 0xF_000F_000F_000F;
+    let digits = tens | (quarters - tens * 10) << 8;
+    (digits | 0x3030_3030_3030_3030).to_le_bytes()
+}
 
 #[cfg(test)]
 mod tests {
@@ -111,6 +110,11 @@ mod tests {
     use super::*;
 
     proptest! {
+        #[test]
+        fn eight_digits_are_those_of_the_number(number in 0..100_000_000_u64) {
+            prop_assert_eq!(eight_digits(number).to_vec(), format!("{number:08}").into_bytes());
+        }
+
         #[test]
         fn prints_after_another_timestamp_as_alone(
             seconds in prop::collection::vec(-3..3_i64, 2..8),

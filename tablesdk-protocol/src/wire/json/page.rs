@@ -104,32 +104,28 @@ impl PageWriter<'_> {
 /// knows if possible.
 fn write_usual(out: &mut Vec<u8>, head: EntityHead<'_>, printed: &PrintedTimestamp, stored: &[u8]) {
     let (padded, surplus) = printed.padded();
-    let mut start = *b"{\"odata.etag\":\"W/\\\"datetime'2021-01-19T17%3A08%3A02.4069790Z'\\\"\",\"PartitionKey\":\"";
-    start[28..41].copy_from_slice(&padded[..13]);
-    start[44..46].copy_from_slice(&padded[14..16]);
-    start[49..60].copy_from_slice(&padded[17..]);
-    let mut timestamp = *b"\",\"Timestamp\":\"2021-01-19T17:08:02.4069790Z\"";
-    timestamp[15..43].copy_from_slice(padded);
-
     let keys_bytes = head.partition_key.len() + head.row_key.len();
     out.reserve(USUAL_BYTES_MAX + keys_bytes + stored.len());
-    extend_trimmed(out, &start, 60, surplus);
+    // Each part has the bounds with which it was printed: the processor would wait for one that is put together of others.
+    out.extend_from_slice(b"{\"odata.etag\":\"W/\\\"datetime'");
+    out.extend_from_slice(&padded[..13]);
+    out.extend_from_slice(b"%3A");
+    out.extend_from_slice(&padded[14..16]);
+    out.extend_from_slice(b"%3A");
+    out.extend_from_slice(&padded[17..19]);
+    out.extend_from_slice(&padded[19..27]);
+    out.truncate(out.len() - surplus);
+    out.extend_from_slice(b"Z'\\\"\",\"PartitionKey\":\"");
     write_quoted(out, head.partition_key);
     out.extend_from_slice(b"\",\"RowKey\":\"");
     write_quoted(out, head.row_key);
-    extend_trimmed(out, &timestamp, 43, surplus);
+    out.extend_from_slice(b"\",\"Timestamp\":\"");
+    out.extend_from_slice(&padded[..19]);
+    out.extend_from_slice(&padded[19..27]);
+    out.truncate(out.len() - surplus);
+    out.extend_from_slice(b"Z\"");
     out.extend_from_slice(stored);
     out.push(b'}');
-}
-
-/// Copies an array without the so many bytes that are too many before an index.
-#[inline]
-fn extend_trimmed<const N: usize>(out: &mut Vec<u8>, text: &[u8; N], end: usize, surplus: usize) {
-    out.extend_from_slice(text);
-    if surplus > 0 {
-        out.truncate(out.len() - (N - end) - surplus);
-        out.extend_from_slice(text.get(end..).unwrap_or_default());
-    }
 }
 
 /// The memory that a page has at first.
