@@ -19,6 +19,8 @@ pub(super) struct Leaf {
     outside: Vec<Outside>,
     /// The index of the entry that was added last, since the leaf was split.
     added: Option<usize>,
+    /// The weight that splits have taken along since entries are added in order: see [`Self::split_point`].
+    carried: usize,
 }
 
 /// Where an entry is in the buffer. It starts where the one before it ends.
@@ -44,6 +46,7 @@ impl Clone for Leaf {
             prefix: self.prefix,
             outside: self.outside.clone(),
             added: self.added,
+            carried: self.carried,
         }
     }
 }
@@ -130,12 +133,14 @@ impl Leaf {
                     self.add(index, key, record);
                     return (None, None);
                 }
-                let (at, is_left) = self.split_point(index, weight_of(key, record));
+                let (at, is_left, carried) = self.split_point(index, weight_of(key, record));
                 let mut right = self.split_off(at);
                 if is_left {
                     self.add(index, key, record);
+                    self.carried = carried;
                 } else {
                     right.add(index - at, key, record);
+                    right.carried = carried;
                 }
                 (None, Some(self.split_from(right)))
             }
@@ -228,6 +233,9 @@ impl Leaf {
             record_end: if is_outside { OUTSIDE } else { offset(end) },
         };
         self.entries.insert(index, entry);
+        if self.added != Some(index) && self.added.map(|added| added + 1) != Some(index) {
+            self.carried = 0;
+        }
         self.added = Some(index);
     }
 
@@ -309,30 +317,38 @@ impl Leaf {
         }
     }
 
-    /// Where to split a leaf for a new entry, and whether that goes to the left part. Neither part is empty then.
+    /// Where to split a leaf for a new entry, whether that goes to the left part, and how much its part has carried then. Neither
+    /// part is empty then.
     ///
-    /// Entries are often added in the order of their keys, or in the reverse order, somewhere between others. Then the leaf is split
-    /// between them and the others, so that they alone fill their part.
-    fn split_point(&self, index: usize, weight: usize) -> (usize, bool) {
+    /// Entries are often added in the order of their keys, or in the reverse order, somewhere between others. Then the part that
+    /// gets no more of them stays full but for the others, which the other part carries along. Once they have cost as much as a
+    /// leaf, they get a leaf of their own.
+    fn split_point(&self, index: usize, weight: usize) -> (usize, bool, usize) {
         let weight_of = |entries: Range<usize>| {
             let bytes = self.start(entries.end) - self.start(entries.start);
             let outside = self.outside_before(entries.end) - self.outside_before(entries.start);
             bytes + outside * OUTSIDE_WEIGHT
         };
         let (before, after) = (weight_of(0..index), weight_of(index..self.len()));
+        let parts = |others: usize, part: usize| {
+            let carried = self.carried + others;
+            let is_parted = others > 0 && carried > CARRIED_MAX && part + weight <= WEIGHT_MAX;
+            (is_parted, if is_parted { 0 } else { carried })
+        };
         let added = self.added.unwrap_or(usize::MAX - 1);
-        let has_room = |entries| entries + weight <= WEIGHT_MAX;
         if index == added + 1 && after <= WEIGHT_MAX / 2 {
-            return (index, index < self.len() && has_room(before));
+            let (is_parted, carried) = parts(after, before);
+            return (index, is_parted, carried);
         }
         if index == added && before <= WEIGHT_MAX / 2 {
-            return (index, index == 0 || !has_room(after));
+            let (is_parted, carried) = parts(before, after);
+            return (index, !is_parted, carried);
         }
         if self.len() == 1 {
-            return (index, index == 0);
+            return (index, index == 0, 0);
         }
         let at = self.middle();
-        (at, index < at)
+        (at, index < at, 0)
     }
 
     /// Where both parts have about the same weight, and neither is empty.
@@ -362,6 +378,7 @@ impl Leaf {
         self.entries.shrink_to_fit();
         // Otherwise entries in the reverse order after entries in order would get a leaf each.
         self.added = None;
+        self.carried = 0;
         right.find_prefix();
         self.find_prefix();
         right
@@ -474,6 +491,9 @@ const fn capacity_for(bytes: usize) -> usize {
 
 /// The weight of a full leaf. A wider one has fewer bytes of overhead for an entry; a narrower one is copied faster.
 pub(super) const WEIGHT_MAX: usize = 16 * 1024;
+
+/// How much splits carry along at most. Entries in order are not always many: a batch at some place should not leave small leaves.
+const CARRIED_MAX: usize = WEIGHT_MAX;
 
 /// The number of entries of a full leaf, however small they are.
 pub(super) const ENTRIES_MAX: usize = 256;

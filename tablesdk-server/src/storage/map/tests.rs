@@ -296,6 +296,20 @@ fn partitions_that_are_filled_side_by_side_leave_little_room() {
 }
 
 #[test]
+fn batches_at_any_place_leave_no_small_leaves() {
+    for length in [10_u16, 30] {
+        let batches = shuffled(20_000 / length).into_iter();
+        let map = filled(batches.flat_map(|batch| batch * length..(batch + 1) * length));
+        let (_, bytes) = fill(&map);
+        let leaves = map.size().leaves;
+        assert!(
+            leaves * leaf::WEIGHT_MAX < bytes / 4 * 7,
+            "{leaves} for {bytes}"
+        );
+    }
+}
+
+#[test]
 fn leaves_are_two_thirds_full_after_entries_in_any_order() {
     let map = filled(shuffled(20_000));
     let (capacity, bytes) = fill(&map);
