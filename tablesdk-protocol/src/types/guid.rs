@@ -66,25 +66,30 @@ impl FromStr for Guid {
     type Err = ParseGuidError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if text.len() != 36 {
-            return Err(ParseGuidError);
-        }
+        let text: &[u8; 36] = text.as_bytes().try_into().map_err(|_| ParseGuidError)?;
+        let mut is_guid = [8, 13, 18, 23]
+            .iter()
+            .all(|place| text.get(*place) == Some(&b'-'));
         let mut bytes = [0; 16];
-        let mut nibbles = 0_usize;
-        for (index, byte) in text.bytes().enumerate() {
-            if matches!(index, 8 | 13 | 18 | 23) {
-                if byte != b'-' {
-                    return Err(ParseGuidError);
-                }
-                continue;
+        for (byte, place) in bytes.iter_mut().zip(PLACES) {
+            if let Some([high, low]) = text.get(place..place + 2) {
+                let (high, low) = (hex_digit(*high), hex_digit(*low));
+                is_guid &= high < 16 && low < 16;
+                *byte = high << 4 | low;
             }
-            let digit = char::from(byte).to_digit(16).ok_or(ParseGuidError)?;
-            let digit = u8::try_from(digit).map_err(|_| ParseGuidError)?;
-            let slot = bytes.get_mut(nibbles / 2).ok_or(ParseGuidError)?;
-            *slot = *slot << 4 | digit;
-            nibbles += 1;
         }
-        Ok(Self(bytes))
+        is_guid.then_some(Self(bytes)).ok_or(ParseGuidError)
+    }
+}
+
+/// The value of a hexadecimal digit; of anything else 16 or more.
+#[inline]
+const fn hex_digit(byte: u8) -> u8 {
+    match byte {
+        b'0'..=b'9' => byte - b'0',
+        b'a'..=b'f' => byte - b'a' + 10,
+        b'A'..=b'F' => byte - b'A' + 10,
+        _ => 16,
     }
 }
 

@@ -5,6 +5,7 @@
 //!
 //! See <https://learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model>.
 
+mod parse;
 mod printed;
 
 use std::fmt;
@@ -12,8 +13,6 @@ use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
 pub(crate) use printed::PrintedTimestamp;
-
-use crate::types::text::Cursor;
 
 /// A point in time as `Edm.DateTime` holds it: a count of 100 ns steps, from [`Timestamp::MIN`] to [`Timestamp::MAX`].
 ///
@@ -205,67 +204,11 @@ impl FromStr for Timestamp {
     type Err = ParseTimestampError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let mut cursor = Cursor::new(text);
-        let mut offset_minutes = 0;
-        let civil = (|| {
-            let year = cursor.digits(4)?;
-            cursor.literal("-").then_some(())?;
-            let month = cursor.digits(2)?;
-            cursor.literal("-").then_some(())?;
-            let day = cursor.digits(2)?;
-            let mut civil = Civil {
-                year,
-                month,
-                day,
-                hour: 0,
-                minute: 0,
-                second: 0,
-                fraction: 0,
-            };
-            if cursor.is_at_end() {
-                return Some(civil);
-            }
-            cursor.literal("T").then_some(())?;
-            civil.hour = cursor.digits(2)?;
-            cursor.literal(":").then_some(())?;
-            civil.minute = cursor.digits(2)?;
-            if cursor.literal(":") {
-                civil.second = cursor.digits(2)?;
-                if cursor.literal(".") {
-                    civil.fraction = fraction(&mut cursor)?;
-                }
-            }
-            if !cursor.literal("Z") && !cursor.is_at_end() {
-                let west = cursor.literal("-");
-                (west || cursor.literal("+")).then_some(())?;
-                let hours = i64::from(cursor.digits(2)?);
-                cursor.literal(":").then_some(())?;
-                let minutes = i64::from(cursor.digits(2)?);
-                (hours < 24 && minutes < 60).then_some(())?;
-                offset_minutes = if west {
-                    -(hours * 60 + minutes)
-                } else {
-                    hours * 60 + minutes
-                };
-            }
-            cursor.is_at_end().then_some(civil)
-        })();
-        civil
-            .ok_or(ParseTimestampError::Form)?
-            .to_timestamp(offset_minutes)
+        if let Some(civil) = parse::printed(text) {
+            return civil.to_timestamp(0);
+        }
+        parse::any(text)
     }
-}
-
-/// One to any number of digits; those after the seventh are dropped.
-// SERVICE: what the service does with an eighth digit is not documented. Cutting keeps the order and never moves an
-// instant into the future.
-fn fraction(cursor: &mut Cursor<'_>) -> Option<u32> {
-    let digits = cursor.take_while(|byte| byte.is_ascii_digit());
-    if digits.is_empty() {
-        return None;
-    }
-    let ticks = digits.bytes().chain(std::iter::repeat(b'0')).take(7);
-    Some(ticks.fold(0, |value, byte| value * 10 + u32::from(byte - b'0')))
 }
 
 /// Cut to whole 100 ns.
@@ -531,6 +474,25 @@ mod tests {
             if theirs.year() >= 1900 {
                 let http = theirs.format(&time::format_description::well_known::Rfc2822).unwrap();
                 prop_assert_eq!(ours.to_http_date(), http.replace("+0000", "GMT"));
+            }
+        }
+
+        #[test]
+        fn the_printed_form_is_read_as_any(
+            ticks in Timestamp::MIN.ticks..=Timestamp::MAX.ticks,
+            padded: bool,
+            at: prop::sample::Index,
+            byte in prop_oneof![2 => prop::sample::select(b"0123456789:-.TZ+/ ".to_vec()), 1 => any::<u8>()],
+            more in "[0-9]{0,3}Z?",
+        ) {
+            let instant = Timestamp::from_unix_ticks(ticks).unwrap();
+            let printed = if padded { instant.to_padded_string() } else { instant.to_string() };
+            let mut changed = printed.clone().into_bytes();
+            let at = at.index(changed.len());
+            changed[at] = byte;
+            let changed = String::from_utf8_lossy(&changed).into_owned();
+            for text in [printed.clone(), changed, format!("{printed}{more}"), printed.replace('Z', &more)] {
+                prop_assert_eq!(text.parse::<Timestamp>(), parse::any(&text), "{}", text);
             }
         }
 
