@@ -16,7 +16,7 @@ pub use types::{
     Clock, CorsRule, ETag, EdmType, EntityKey, ErrorCode, GeoReplicationStatus, Guid, IfMatch,
     KeyError, KeyKind, KeyProblem, Logging, Metrics, ParseETagError, ParseGuidError,
     ParseTimestampError, PartitionKey, PropertyNameProblem, RowKey, ServiceError,
-    ServiceProperties, ServicePropertiesError, ServiceStats, TableName, TableNameError,
-    TableNameProblem, Timestamp, TimestampRangeError, UnknownEdmTypeError, Value, ValueRef,
-    check_property_name, compare_utf16, header, limits,
+    ServiceProperties, ServicePropertiesError, ServiceStats, ShortString, TableName,
+    TableNameError, TableNameProblem, Timestamp, TimestampRangeError, UnknownEdmTypeError, Value,
+    ValueRef, check_property_name, compare_utf16, header, limits,
 };

@@ -21,8 +21,9 @@ use tablesdk_protocol::operation::{
     EntityBody, EntityInput, Operation, QueryOptions, ReceivedRequest,
 };
 use tablesdk_protocol::wire::json::{
-    EntityFormat, EntityHead, EntityWriter, JsonError, MetadataLevel, StoredProperty, read_entity,
-    read_page, read_table_name, read_tables, write_stored_property,
+    EntityFormat, EntityHead, EntityMembers, EntityWriter, JsonError, MetadataLevel,
+    StoredProperty, read_entity, read_page, read_page_by, read_table_name, read_tables,
+    write_stored_property,
 };
 use tablesdk_protocol::wire::{error_body, http_message, multipart, xml};
 use tablesdk_protocol::{
@@ -214,6 +215,33 @@ fn form(filter: &Filter) -> String {
     form
 }
 
+/// The properties of each entity of a page, and whether the page has no error.
+fn page_by(data: &[u8], lists: bool) -> (Vec<Vec<String>>, bool) {
+    let mut entities = Vec::new();
+    let read = read_page_by::<_, JsonError>(
+        data,
+        lists,
+        |entity| match entity {
+            EntityMembers::Scanned(entity) => {
+                let mut properties = Vec::new();
+                while entity.advance() {
+                    properties.push(format!("{:?}", entity.member()));
+                }
+                properties
+            }
+            EntityMembers::Listed(entity) => {
+                let properties = entity.properties();
+                properties.map(|property| format!("{property:?}")).collect()
+            }
+        },
+        |entity| {
+            entities.push(entity);
+            Ok(())
+        },
+    );
+    (entities, read.is_ok())
+}
+
 /// An entity, or a page of them, and the names of tables.
 pub fn json(data: &[u8]) {
     let read = read_entity(data);
@@ -258,6 +286,8 @@ pub fn json(data: &[u8]) {
         }
         Ok(())
     });
+    // Members one by one, or all in a list.
+    assert_eq!(page_by(data, false), page_by(data, true));
     if let Some(property) = StoredProperty::read(data) {
         let _ = property.value();
     }

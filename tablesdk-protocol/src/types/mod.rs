@@ -13,6 +13,7 @@ mod name;
 mod serialize;
 mod service_properties;
 mod service_stats;
+mod short_string;
 pub(crate) mod text;
 mod timestamp;
 mod value;
@@ -29,6 +30,7 @@ pub use service_properties::{
     CorsRule, Logging, Metrics, ServiceProperties, ServicePropertiesError,
 };
 pub use service_stats::{GeoReplicationStatus, ServiceStats};
+pub use short_string::ShortString;
 pub(crate) use timestamp::PrintedTimestamp;
 pub use timestamp::{ParseTimestampError, Timestamp, TimestampRangeError};
 pub use value::{EdmType, UnknownEdmTypeError, Value, ValueRef, compare_utf16};

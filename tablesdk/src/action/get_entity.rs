@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use bytes::Bytes;
 use tablesdk_protocol::operation::get_entity::{Request, Response};
-use tablesdk_protocol::wire::json::{MetadataLevel, read_entity};
+use tablesdk_protocol::wire::json::{MetadataLevel, read_entity_by};
 use tablesdk_protocol::{ETag, EntityKey, TableName};
 
 use crate::entity::{DynamicEntity, EntityError, Stored, TableEntity, WritableEntity};
@@ -131,7 +131,7 @@ async fn read<E: TableEntity>(
     let mut run = table.pipeline.begin(OPERATION);
     let fetched = fetch(&mut run, Effect::Read, table, &key, select).await;
     let read = match fetched {
-        Ok((content, etag)) => match stored(&content, etag) {
+        Ok((content, etag)) => match stored(&content, etag.as_ref()) {
             Ok(stored) => Ok(Some((stored, content))),
             Err(error) => Err(run.annotate(error).with_key(&key)),
         },
@@ -148,10 +148,10 @@ async fn read<E: TableEntity>(
 /// Decodes an entity.
 pub(super) fn stored<E: TableEntity>(
     content: &Bytes,
-    etag: Option<ETag>,
+    etag: Option<&ETag>,
 ) -> Result<Stored<E>, Error> {
-    let entity = read_entity(content).map_err(Error::response)?;
-    Stored::read(&entity, etag).map_err(Error::entity)
+    let read = read_entity_by(content, |mut entity| Stored::read(&mut entity, etag));
+    read.map_err(Error::response)?.map_err(Error::entity)
 }
 
 /// Reads the content and the ETag of an entity, for the operation of that run.

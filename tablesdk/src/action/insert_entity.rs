@@ -3,7 +3,7 @@
 use std::error::Error as StdError;
 
 use bytes::Bytes;
-use tablesdk_protocol::wire::json::read_entity;
+use tablesdk_protocol::wire::json::read_entity_by;
 use tablesdk_protocol::{ETag, EntityKey, Timestamp};
 
 use super::get_entity::{fetch, stored};
@@ -11,7 +11,7 @@ use super::write::ambiguous_write::malformed_success;
 use super::write::change::{ChangeKind, EntityChange};
 use super::write::exactly_once::KeepMarker;
 use super::{ActionFuture, EncodedEntity};
-use crate::entity::{PropertyReader, Stored, TableEntity, WritableEntity};
+use crate::entity::{EntityError, PropertyReader, Stored, TableEntity, WritableEntity};
 use crate::error::Error;
 use crate::pipeline::{Effect, OperationRun, Table};
 
@@ -48,7 +48,10 @@ impl<E: WritableEntity> InsertEntity<E> {
             exactly_once: None,
             run: |action| {
                 let handle = action.table.pipeline.clone();
-                Box::pin(handle.located(action.run()))
+                Box::pin(async move {
+                    let stored = action.run().await;
+                    stored.map_err(|error| handle.locate(error))
+                })
             },
         }
     }
@@ -71,7 +74,7 @@ impl<E: WritableEntity> InsertEntity<E> {
             Ok(Some(etag)) => match read_back(&body, &etag) {
                 Ok((value, _)) => Ok(Stored::new(value, key, etag)),
                 // A field needs the time, which the ETags of this backend do not contain.
-                Err(_) => fetch_back(&mut run, &self.table, &key, &etag)
+                Err(_) => Box::pin(fetch_back(&mut run, &self.table, &key, &etag))
                     .await
                     .map_err(|error| run.annotate(error).with_key(&key)),
             },
@@ -84,10 +87,13 @@ impl<E: WritableEntity> InsertEntity<E> {
 
 /// The value of an entity that was written, as it is read. Also whether it depends on the ETag.
 fn read_back<E: TableEntity>(body: &Bytes, etag: &ETag) -> Result<(E, bool), Cause> {
-    let sent = read_entity(body)?;
-    let mut reader = PropertyReader::new(&sent, Some(etag));
-    let value = E::read(&mut reader)?;
-    Ok((value, reader.has_given_etag()))
+    let read = read_entity_by(body, |mut sent| {
+        let schema = const { &E::SCHEMA };
+        let mut reader = PropertyReader::of_members(&mut sent, schema, Some(etag));
+        let value = E::read(&mut reader)?;
+        Ok((value, reader.has_given_etag()))
+    })?;
+    read.map_err(|error: EntityError| error.into())
 }
 
 /// Reads an entity that was stored with that ETag.
@@ -98,7 +104,7 @@ async fn fetch_back<E: TableEntity>(
     etag: &ETag,
 ) -> Result<Stored<E>, Error> {
     let read = fetch(run, Effect::ReadNow, table, key, E::SCHEMA.select()).await;
-    let read = read.and_then(|(content, header)| stored::<E>(&content, header));
+    let read = read.and_then(|(content, header)| stored::<E>(&content, header.as_ref()));
     let why = match read {
         Ok(stored) if stored.etag() == etag => return Ok(stored),
         Ok(_) => "it was written again since".to_owned(),

@@ -9,7 +9,8 @@ macro_rules! action {
 
             fn into_future(self) -> Self::IntoFuture {
                 let handle = self.$($handle).+.clone();
-                Box::pin(handle.located(self.run()))
+                // The future of `run` is made where it is polled: moving it would copy all its states.
+                Box::pin(async move { self.run().await.map_err(|error| handle.locate(error)) })
             }
         }
 

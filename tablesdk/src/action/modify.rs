@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 
 use tablesdk_protocol::operation::update_entity::Mode;
-use tablesdk_protocol::wire::json::read_entity;
+use tablesdk_protocol::wire::json::{EntityMembers, read_entity};
 use tablesdk_protocol::{EntityKey, IfMatch, Value};
 
 use super::EncodedEntity;
@@ -106,7 +106,8 @@ impl<'a, E: WritableEntity, T: Send + 'a> Modify<'a, E, T> {
             let (mut stored, rest) = {
                 let entity =
                     read_entity(&content).map_err(|error| failed(Error::response(error)))?;
-                let stored = Stored::<E>::read(&entity, etag)
+                let mut input = EntityMembers::Listed(&entity);
+                let stored = Stored::<E>::read(&mut input, etag.as_ref())
                     .map_err(|error| failed(Error::entity(error)))?;
                 let rest = unmodelled(&stored, &entity).map_err(failed)?;
                 (stored, rest)

@@ -6,7 +6,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use tablesdk_protocol::operation::update_entity::Mode;
-use tablesdk_protocol::wire::json::read_entity;
+use tablesdk_protocol::wire::json::{EntityMembers, read_entity};
 use tablesdk_protocol::{ETag, EntityKey, IfMatch, KeyKind, Value};
 
 use super::get_entity::fetch;
@@ -186,7 +186,10 @@ pub(super) async fn check(
             checked.map_err(Error::entity)?;
             match header {
                 Some(etag) => Ok(Some(etag)),
-                None => Ok(read_key(&entity, true).map_err(Error::entity)?.1),
+                None => {
+                    let entity = EntityMembers::Listed(&entity);
+                    Ok(read_key(&entity, true).map_err(Error::entity)?.1)
+                }
             }
         });
     checked.map_err(|error| run.annotate(error).with_key(key))

@@ -393,7 +393,7 @@ impl<E: TableEntity, S: Selection<E>> QueryEntities<E, S> {
     ///
     /// `TableNotFound`; and [`ErrorKind::Data`](crate::ErrorKind::Data) when an entity is not of this type.
     pub async fn collect(self) -> Result<Vec<S::Item>, Error> {
-        self.stream().try_collect().await
+        self.stream().collect_all().await
     }
 
     /// The first item in the order of keys, or `None` if there is none.

@@ -4,8 +4,8 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
-use tablesdk_protocol::wire::json::read_entity;
-use tablesdk_protocol::{ETag, EntityKey, KeyKind, Timestamp};
+use tablesdk_protocol::wire::json::read_entity_by;
+use tablesdk_protocol::{ETag, EntityKey, KeyKind, ShortString, Timestamp};
 
 use super::{
     ColumnScope, EntityError, EntityProblem, EntityVariant, IntoProperty, Properties,
@@ -41,8 +41,8 @@ use crate::filter::{Filter, FilterError};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct DynamicEntity {
-    partition_key: String,
-    row_key: String,
+    partition_key: ShortString,
+    row_key: ShortString,
     etag: Option<ETag>,
     timestamp: Option<Timestamp>,
     properties: Properties,
@@ -52,8 +52,8 @@ impl DynamicEntity {
     /// An entity without properties yet. What cannot be a key is reported when it is written.
     pub fn new(partition_key: impl Into<String>, row_key: impl Into<String>) -> Self {
         Self {
-            partition_key: partition_key.into(),
-            row_key: row_key.into(),
+            partition_key: partition_key.into().into(),
+            row_key: row_key.into().into(),
             etag: None,
             timestamp: None,
             properties: Properties::new(),
@@ -90,12 +90,12 @@ impl DynamicEntity {
 
     /// The partition key.
     pub fn partition_key(&self) -> &str {
-        &self.partition_key
+        self.partition_key.as_str()
     }
 
     /// The row key.
     pub fn row_key(&self) -> &str {
-        &self.row_key
+        self.row_key.as_str()
     }
 
     /// The version that was read. It is never written.
@@ -162,10 +162,16 @@ fn convert<A: WritableEntity, B: TableEntity>(
     etag: Option<&ETag>,
 ) -> Result<B, EntityError> {
     let body = write_entity(entity, &entity.entity_key()?)?;
-    let json = read_entity(&body).map_err(|error| EntityProblem::Unreadable {
+    let read = read_entity_by(&body, |mut entity| {
+        B::read(&mut PropertyReader::of_members(
+            &mut entity,
+            const { &B::SCHEMA },
+            etag,
+        ))
+    });
+    read.map_err(|error| EntityProblem::Unreadable {
         reason: error.to_string(),
-    })?;
-    B::read(&mut PropertyReader::new(&json, etag))
+    })?
 }
 
 impl TableEntity for DynamicEntity {
@@ -178,13 +184,13 @@ impl TableEntity for DynamicEntity {
     }
 
     fn read(reader: &mut PropertyReader<'_>) -> Result<Self, EntityError> {
-        let mut properties = Properties::with_capacity(reader.max_left());
+        let mut properties = Properties::with_capacity(reader.expected_properties());
         while let Some(property) = reader.next_property() {
             properties.push(property)?;
         }
         Ok(Self {
-            partition_key: reader.key(KeyKind::PartitionKey)?.to_owned(),
-            row_key: reader.key(KeyKind::RowKey)?.to_owned(),
+            partition_key: reader.key(KeyKind::PartitionKey)?.into(),
+            row_key: reader.key(KeyKind::RowKey)?.into(),
             etag: reader.etag(),
             timestamp: reader.timestamp()?,
             properties,
@@ -212,10 +218,7 @@ impl EntityVariant for DynamicEntity {
 
 impl WritableEntity for DynamicEntity {
     fn entity_key(&self) -> Result<EntityKey, EntityError> {
-        Ok(EntityKey::new(
-            self.partition_key.clone(),
-            self.row_key.clone(),
-        )?)
+        Ok(EntityKey::new(self.partition_key(), self.row_key())?)
     }
 
     fn write(&self, writer: &mut PropertyWriter<'_>) -> Result<(), EntityError> {

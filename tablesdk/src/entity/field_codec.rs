@@ -113,6 +113,7 @@ impl<F> FieldAccess<F> {
     }
 
     /// An empty slot for the field.
+    #[inline]
     pub const fn slot(self, name: &'static str) -> Slot<F> {
         Slot {
             access: self,
@@ -178,12 +179,14 @@ pub struct Slot<F> {
 
 impl<F> Slot<F> {
     /// Takes the property that has the name of this slot.
+    #[inline]
     pub fn fill(&mut self, property: &RawProperty<'_>) -> Result<(), EntityError> {
         self.fill_alias(0, property)
     }
 
     /// Takes the property that has another name of this slot: the first alias has rank 1. The value of the lowest rank
     /// counts.
+    #[inline]
     pub fn fill_alias(&mut self, rank: u32, property: &RawProperty<'_>) -> Result<(), EntityError> {
         let bit = 1_u64.checked_shl(rank).unwrap_or_default();
         if self.seen & bit != 0 {
@@ -199,6 +202,7 @@ impl<F> Slot<F> {
     }
 
     /// The value of the field; an error when the property did not come, and the field is not an `Option`.
+    #[inline]
     pub fn finish(self, scope: ColumnScope) -> Result<F, EntityError> {
         match self.value {
             Some(value) => Ok(value),

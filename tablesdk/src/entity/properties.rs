@@ -2,7 +2,7 @@
 
 use tablesdk_protocol::limits::PROPERTIES_MAX;
 use tablesdk_protocol::wire::json::{RawProperty, SYSTEM_PROPERTIES};
-use tablesdk_protocol::{Value, check_property_name};
+use tablesdk_protocol::{ShortString, Value, check_property_name};
 
 use super::{EntityError, EntityProblem, PropertyValue, PropertyWriter, ValueError};
 use crate::sealed::Seal;
@@ -30,7 +30,7 @@ use crate::sealed::Seal;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Properties {
-    entries: Vec<(String, Value)>,
+    entries: Vec<(ShortString, Value)>,
     /// The values that cannot be stored. A write reports the first.
     refused: Vec<(String, ValueError)>,
 }
@@ -53,8 +53,8 @@ impl Properties {
 
     /// The value of that name.
     pub fn get(&self, name: &str) -> Option<&Value> {
-        self.iter()
-            .find_map(|(known, value)| (known == name).then_some(value))
+        let mut entries = self.entries.iter();
+        entries.find_map(|(known, value)| (*known == *name).then_some(value))
     }
 
     /// The value of that name as a type: strict, as any field is read.
@@ -88,10 +88,11 @@ impl Properties {
     }
 
     fn set_value(&mut self, name: String, value: Value) -> Option<Value> {
-        match self.entries.iter_mut().find(|(known, _)| *known == name) {
+        let mut entries = self.entries.iter_mut();
+        match entries.find(|(known, _)| *known == *name) {
             Some((_, known)) => Some(std::mem::replace(known, value)),
             None => {
-                self.entries.push((name, value));
+                self.entries.push((name.into(), value));
                 None
             }
         }
@@ -100,7 +101,7 @@ impl Properties {
     /// Removes a property and gives it back.
     pub fn remove(&mut self, name: &str) -> Option<Value> {
         self.refused.retain(|(known, _)| known != name);
-        let index = self.entries.iter().position(|(known, _)| known == name)?;
+        let index = self.entries.iter().position(|(known, _)| *known == *name)?;
         Some(self.entries.remove(index).1)
     }
 
@@ -143,7 +144,7 @@ impl Properties {
         if self.get(property.name()).is_some() {
             return Err(EntityProblem::duplicate(property.name()).into());
         }
-        self.entries.push((property.name().to_owned(), value));
+        self.entries.push((property.name().into(), value));
         // No service sends more, and each is compared with all before it.
         if self.len() > PROPERTIES_MAX {
             return Err(EntityProblem::TooManyProperties { count: self.len() }.into());
@@ -199,7 +200,11 @@ impl IntoIterator for Properties {
     type IntoIter = std::vec::IntoIter<(String, Value)>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.entries.into_iter()
+        let entries = self.entries.into_iter();
+        let entries: Vec<_> = entries
+            .map(|(name, value)| (name.into_string(), value))
+            .collect();
+        entries.into_iter()
     }
 }
 

@@ -4,19 +4,19 @@
 //! derived code picks the fields.
 
 use std::cell::Cell;
+use std::fmt;
 use std::slice;
 
-use tablesdk_protocol::wire::json::{JsonEntity, RawProperty};
+use tablesdk_protocol::wire::json::{EntityMembers, JsonEntity, RawProperty, ScannedEntity};
 use tablesdk_protocol::{ETag, EdmType, KeyKind, Timestamp, Value};
 
-use super::{EntityError, EntityProblem, ValueError};
+use super::{EntityError, EntityProblem, Schema, ValueError};
 
 /// Hands out the properties of an entity that was read.
 #[derive(Debug)]
 pub struct PropertyReader<'a> {
-    entity: &'a JsonEntity<'a>,
+    source: Source<'a>,
     etag: Option<&'a ETag>,
-    rest: slice::Iter<'a, RawProperty<'a>>,
     /// The property that says of which type the entity is, once that has been checked.
     hidden: Option<&'static str>,
     /// Whether the ETag or the time in it was asked for.
@@ -25,12 +25,91 @@ pub struct PropertyReader<'a> {
     accepted: bool,
 }
 
+/// Where the properties come from.
+enum Source<'a> {
+    Listed {
+        entity: &'a JsonEntity<'a>,
+        rest: slice::Iter<'a, RawProperty<'a>>,
+    },
+    Scanned {
+        members: &'a mut (dyn Members + 'a),
+        partition_key: Option<&'a str>,
+        row_key: Option<&'a str>,
+        timestamp: Option<Timestamp>,
+        /// The property that says of which type the entity is, and its text.
+        entity_type: Option<(&'static str, Option<&'a str>)>,
+        /// Whether the hidden property came.
+        has_hidden: bool,
+    },
+}
+
+/// Members that are scanned when they are asked for, whatever the lifetime of the input.
+trait Members {
+    fn advance(&mut self) -> bool;
+    fn member(&self) -> &RawProperty<'_>;
+    fn give_up(&self);
+    fn expected_properties(&self) -> usize;
+}
+
+impl Members for ScannedEntity<'_> {
+    fn advance(&mut self) -> bool {
+        self.advance()
+    }
+
+    fn member(&self) -> &RawProperty<'_> {
+        self.member()
+    }
+
+    fn give_up(&self) {
+        self.give_up();
+    }
+
+    fn expected_properties(&self) -> usize {
+        self.expected_properties()
+    }
+}
+
+impl fmt::Debug for Source<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Listed { entity, .. } => fmt::Debug::fmt(entity, f),
+            Self::Scanned { members, .. } => fmt::Debug::fmt(members.member(), f),
+        }
+    }
+}
+
 impl<'a> PropertyReader<'a> {
     pub(crate) fn new(entity: &'a JsonEntity<'a>, etag: Option<&'a ETag>) -> Self {
+        let rest = entity.members().iter();
+        Self::of(Source::Listed { entity, rest }, etag)
+    }
+
+    /// Of an entity that is read as that schema says.
+    pub(crate) fn of_members(
+        entity: &'a mut EntityMembers<'_, '_>,
+        schema: &Schema,
+        etag: Option<&'a ETag>,
+    ) -> Self {
+        let entity = match entity {
+            EntityMembers::Listed(entity) => return Self::new(entity, etag),
+            EntityMembers::Scanned(entity) => entity,
+        };
+        let entity_type = schema.type_property();
+        let source = Source::Scanned {
+            partition_key: entity.partition_key(),
+            row_key: entity.row_key(),
+            timestamp: entity.timestamp(),
+            entity_type: entity_type.map(|property| (property, entity.text_ahead(property))),
+            has_hidden: false,
+            members: &mut **entity,
+        };
+        Self::of(source, etag)
+    }
+
+    const fn of(source: Source<'a>, etag: Option<&'a ETag>) -> Self {
         Self {
-            entity,
+            source,
             etag,
-            rest: entity.members().iter(),
             hidden: None,
             has_given_etag: Cell::new(false),
             accepted: false,
@@ -39,17 +118,42 @@ impl<'a> PropertyReader<'a> {
 
     /// The next property, keys and timestamp left out; `None` at the end.
     #[doc(hidden)]
-    pub fn next_property(&mut self) -> Option<&'a RawProperty<'a>> {
-        let hidden = self.hidden;
-        self.rest.find(|property| {
-            !property.is_system() && hidden.is_none_or(|name| property.name() != name)
-        })
+    pub fn next_property(&mut self) -> Option<&RawProperty<'_>> {
+        match &mut self.source {
+            Source::Listed { rest, .. } => rest.find(|property| {
+                !property.is_system() && self.hidden.is_none_or(|name| property.name() != name)
+            }),
+            Source::Scanned {
+                members,
+                has_hidden,
+                ..
+            } => {
+                while members.advance() {
+                    let Some(hidden) = self.hidden else {
+                        return Some(members.member());
+                    };
+                    if members.member().name() != hidden {
+                        return Some(members.member());
+                    }
+                    // The list finds out that there are two.
+                    if std::mem::replace(has_hidden, true) {
+                        members.give_up();
+                    }
+                }
+                None
+            }
+        }
     }
 
-    /// How many properties are left at most.
-    pub(super) fn max_left(&self) -> usize {
-        let left = self.rest.as_slice().iter();
-        left.filter(|property| !property.is_system()).count()
+    /// How many properties are left, as far as that is known.
+    pub(super) fn expected_properties(&self) -> usize {
+        match &self.source {
+            Source::Listed { rest, .. } => {
+                let left = rest.as_slice().iter();
+                left.filter(|property| !property.is_system()).count()
+            }
+            Source::Scanned { members, .. } => members.expected_properties(),
+        }
     }
 
     /// Whether the value that was read may depend on the ETag.
@@ -71,10 +175,24 @@ impl<'a> PropertyReader<'a> {
 
     /// The text of the property that says of which type the entity is.
     pub(super) fn type_text(&self, property: &str) -> Result<Option<&'a str>, EntityError> {
-        if self.entity.has_several(property) {
+        let entity = match &self.source {
+            Source::Listed { entity, .. } => entity,
+            Source::Scanned {
+                members,
+                entity_type,
+                ..
+            } => match entity_type {
+                Some((known, text)) if *known == property => return Ok(*text),
+                _ => {
+                    members.give_up();
+                    return Ok(None);
+                }
+            },
+        };
+        if entity.has_several(property) {
             return Err(EntityProblem::duplicate(property).into());
         }
-        self.entity.text(property).map_err(|error| {
+        entity.text(property).map_err(|error| {
             EntityProblem::Payload {
                 wanted: Some(EdmType::String),
                 error,
@@ -89,7 +207,12 @@ impl<'a> PropertyReader<'a> {
     ///
     /// When the answer has none, or two.
     pub fn key(&self, part: KeyKind) -> Result<&'a str, EntityError> {
-        key_text(self.entity, part)
+        let key = match (&self.source, part) {
+            (Source::Listed { entity, .. }, _) => return key_text(entity, part),
+            (Source::Scanned { partition_key, .. }, KeyKind::PartitionKey) => partition_key,
+            (Source::Scanned { row_key, .. }, KeyKind::RowKey) => row_key,
+        };
+        key.ok_or_else(|| missing(part))
     }
 
     /// The version that is read, where the response contains it.
@@ -105,9 +228,29 @@ impl<'a> PropertyReader<'a> {
     /// When it is not a date and time.
     pub fn timestamp(&self) -> Result<Option<Timestamp>, EntityError> {
         self.has_given_etag.set(true);
-        let timestamp = self.entity.timestamp()?;
+        let timestamp = match &self.source {
+            Source::Listed { entity, .. } => entity.timestamp()?,
+            Source::Scanned { timestamp, .. } => *timestamp,
+        };
         Ok(timestamp.or_else(|| self.etag.and_then(ETag::timestamp)))
     }
+}
+
+/// The text of a key in an entity that is read.
+pub(super) fn key_of_members<'e>(
+    entity: &'e EntityMembers<'_, '_>,
+    part: KeyKind,
+) -> Result<&'e str, EntityError> {
+    let key = match (entity, part) {
+        (EntityMembers::Listed(entity), _) => return key_text(entity, part),
+        (EntityMembers::Scanned(entity), KeyKind::PartitionKey) => entity.partition_key(),
+        (EntityMembers::Scanned(entity), KeyKind::RowKey) => entity.row_key(),
+    };
+    key.ok_or_else(|| missing(part))
+}
+
+fn missing(part: KeyKind) -> EntityError {
+    EntityProblem::missing(part.property(), EdmType::String).into()
 }
 
 /// The text of a key in an entity of an answer.
@@ -121,7 +264,7 @@ pub(super) fn key_text<'e>(
     }
     match entity.text(name)? {
         Some(text) => Ok(text),
-        None => Err(EntityProblem::missing(name, EdmType::String).into()),
+        None => Err(missing(part)),
     }
 }
 

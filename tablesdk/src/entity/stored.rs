@@ -4,10 +4,10 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 use bytes::Bytes;
-use tablesdk_protocol::wire::json::JsonEntity;
+use tablesdk_protocol::wire::json::EntityMembers;
 use tablesdk_protocol::{ETag, EntityKey, KeyKind, Timestamp};
 
-use super::reader::key_text;
+use super::reader::key_of_members;
 use super::{EntityError, EntityProblem, PropertyReader, TableEntity, WritableEntity};
 
 /// An entity as the service stores it: the value, and the key, ETag and timestamp it was read with.
@@ -101,15 +101,24 @@ impl<E> Stored<E> {
 
 impl<E: TableEntity> Stored<E> {
     /// Reads an entity of an answer; `header` is the ETag that came beside it.
-    pub(crate) fn read(entity: &JsonEntity<'_>, header: Option<ETag>) -> Result<Self, EntityError> {
+    pub(crate) fn read(
+        entity: &mut EntityMembers<'_, '_>,
+        header: Option<&ETag>,
+    ) -> Result<Self, EntityError> {
         let key = key_of(entity)?;
-        let timestamp = entity.timestamp()?;
+        let (timestamp, of_body) = match entity {
+            EntityMembers::Listed(entity) => (entity.timestamp()?, entity.etag()),
+            EntityMembers::Scanned(entity) => (entity.timestamp(), entity.etag()),
+        };
         // Some backends leave the ETag out of the body; it is the timestamp in another spelling.
-        let etag = header
-            .or_else(|| entity.etag())
-            .or_else(|| timestamp.map(ETag::from_timestamp));
-        let etag = etag.ok_or(EntityProblem::NoETag)?;
-        let value = E::read(&mut PropertyReader::new(entity, Some(&etag)))?;
+        let etag = match header.or(of_body) {
+            Some(etag) => etag.clone(),
+            None => timestamp
+                .map(ETag::from_timestamp)
+                .ok_or(EntityProblem::NoETag)?,
+        };
+        let schema = const { &E::SCHEMA };
+        let value = E::read(&mut PropertyReader::of_members(entity, schema, Some(&etag)))?;
         Ok(Self {
             value,
             key,
@@ -153,24 +162,27 @@ impl<E: WritableEntity> Stored<E> {
     }
 }
 
-fn key_of(entity: &JsonEntity<'_>) -> Result<EntityKey, EntityError> {
+fn key_of(entity: &EntityMembers<'_, '_>) -> Result<EntityKey, EntityError> {
     Ok(EntityKey::new(
-        key_text(entity, KeyKind::PartitionKey)?,
-        key_text(entity, KeyKind::RowKey)?,
+        key_of_members(entity, KeyKind::PartitionKey)?,
+        key_of_members(entity, KeyKind::RowKey)?,
     )?)
 }
 
 /// The key of an entity of an answer, and its version if that is wanted.
 pub(crate) fn read_key(
-    entity: &JsonEntity<'_>,
+    entity: &EntityMembers<'_, '_>,
     with_etag: bool,
 ) -> Result<(EntityKey, Option<ETag>), EntityError> {
     let key = key_of(entity)?;
     if !with_etag {
         return Ok((key, None));
     }
-    let timestamp = entity.timestamp()?;
-    let etag = entity.etag();
+    let (timestamp, etag) = match entity {
+        EntityMembers::Listed(entity) => (entity.timestamp()?, entity.etag()),
+        EntityMembers::Scanned(entity) => (entity.timestamp(), entity.etag()),
+    };
+    let etag = etag.cloned();
     let etag = etag.or_else(|| timestamp.map(ETag::from_timestamp));
     Ok((key, Some(etag.ok_or(EntityProblem::NoETag)?)))
 }

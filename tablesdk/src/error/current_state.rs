@@ -3,7 +3,7 @@
 use std::fmt;
 
 use bytes::Bytes;
-use tablesdk_protocol::wire::json::{JsonEntity, JsonError, read_entity};
+use tablesdk_protocol::wire::json::{JsonEntity, JsonError, read_entity, read_entity_by};
 use tablesdk_protocol::{ETag, Value};
 
 use crate::entity::{Stored, TableEntity};
@@ -59,7 +59,9 @@ impl CurrentEntity {
     ) -> Result<Option<Self>, JsonError> {
         let found = read_entity(&content)?;
         let of_timestamp = || Some(ETag::from_timestamp(found.timestamp().ok()??));
-        let etag = header.or_else(|| found.etag()).or_else(of_timestamp);
+        let etag = header
+            .or_else(|| found.etag().cloned())
+            .or_else(of_timestamp);
         // Without a version it is no entity of the service.
         let Some(etag) = etag else {
             return Ok(None);
@@ -91,8 +93,10 @@ impl CurrentEntity {
     ///
     /// When it is not of that type.
     pub fn read<E: TableEntity>(&self) -> Result<Stored<E>, Error> {
-        let entity = read_entity(&self.content).map_err(Error::response)?;
-        Stored::read(&entity, Some(self.etag.clone())).map_err(Error::entity)
+        let read = read_entity_by(&self.content, |mut entity| {
+            Stored::read(&mut entity, Some(&self.etag))
+        });
+        read.map_err(Error::response)?.map_err(Error::entity)
     }
 }
 

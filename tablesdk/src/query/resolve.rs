@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tablesdk_protocol::wire::json::JsonEntity;
+use tablesdk_protocol::wire::json::EntityMembers;
 
 use super::{Selection, SelectionError};
 use crate::entity::{DynamicEntity, Stored};
@@ -35,11 +35,14 @@ where
 {
     type Item = T;
 
+    /// The closure is called once.
+    const LISTS: bool = true;
+
     fn names(&self) -> Option<Vec<String>> {
         self.names.clone()
     }
 
-    fn read(&self, entity: &JsonEntity<'_>) -> Result<T, SelectionError> {
+    fn read(&self, entity: &mut EntityMembers<'_, '_>) -> Result<T, SelectionError> {
         let row = Stored::read(entity, None)?;
         (self.resolve)(row).map_err(SelectionError::CalledOff)
     }

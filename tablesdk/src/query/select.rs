@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use tablesdk_protocol::filter::Filter as Tree;
-use tablesdk_protocol::wire::json::JsonEntity;
+use tablesdk_protocol::wire::json::{EntityMembers, JsonEntity};
 use tablesdk_protocol::{ETag, EntityKey};
 
 use super::{Column, JsonColumn, KeyPartColumn};
@@ -56,9 +56,13 @@ pub trait Selection<E>: sealed::Sealed + Send + Sync + 'static {
         Ok(None)
     }
 
-    /// Reads an item from an entity of the answer.
+    /// Whether it looks for properties by name, so that it needs the list of all.
     #[doc(hidden)]
-    fn read(&self, entity: &JsonEntity<'_>) -> Result<Self::Item, SelectionError>;
+    const LISTS: bool = false;
+
+    /// Reads an item from an entity of the answer. What it does may be done again for the same entity, unless it needs a list.
+    #[doc(hidden)]
+    fn read(&self, entity: &mut EntityMembers<'_, '_>) -> Result<Self::Item, SelectionError>;
 }
 
 /// Why nothing can be selected.
@@ -72,6 +76,9 @@ pub enum SelectionError {
     /// The entity is not what it should be.
     #[error(transparent)]
     Entity(#[from] EntityError),
+    /// The entity is passed again.
+    #[error("the members are not in a list")]
+    NotListed,
     /// No row has all of the columns.
     #[error(
         "the columns are those of different variants, {one} and {another}, and no row has both: select those of one, or read whole rows"
@@ -98,6 +105,17 @@ fn common_rows<'r>(
             one: first.describe(),
             another: other.describe(),
         }),
+    }
+}
+
+/// The list of all members.
+fn list<'e, 'a>(entity: &'e EntityMembers<'_, 'a>) -> Result<&'e JsonEntity<'a>, SelectionError> {
+    match entity {
+        EntityMembers::Listed(entity) => Ok(entity),
+        EntityMembers::Scanned(entity) => {
+            entity.give_up();
+            Err(SelectionError::NotListed)
+        }
     }
 }
 
@@ -131,7 +149,7 @@ impl<E: TableEntity> Selection<E> for Whole<E> {
         E::SCHEMA.select()
     }
 
-    fn read(&self, entity: &JsonEntity<'_>) -> Result<Stored<E>, SelectionError> {
+    fn read(&self, entity: &mut EntityMembers<'_, '_>) -> Result<Stored<E>, SelectionError> {
         Ok(Stored::read(entity, None)?)
     }
 }
@@ -144,7 +162,9 @@ impl<E, S: Selection<E>> Selection<E> for Arc<S> {
         S::names(self)
     }
 
-    fn read(&self, entity: &JsonEntity<'_>) -> Result<S::Item, SelectionError> {
+    const LISTS: bool = S::LISTS;
+
+    fn read(&self, entity: &mut EntityMembers<'_, '_>) -> Result<S::Item, SelectionError> {
         S::read(self, entity)
     }
 }
@@ -159,7 +179,7 @@ impl<E> Selection<E> for Presence {
         Some(vec!["RowKey".to_owned()])
     }
 
-    fn read(&self, _: &JsonEntity<'_>) -> Result<(), SelectionError> {
+    fn read(&self, _: &mut EntityMembers<'_, '_>) -> Result<(), SelectionError> {
         Ok(())
     }
 }
@@ -179,7 +199,7 @@ impl<E> Selection<E> for Keys {
         Some(names.map(str::to_owned).collect())
     }
 
-    fn read(&self, entity: &JsonEntity<'_>) -> Result<Self::Item, SelectionError> {
+    fn read(&self, entity: &mut EntityMembers<'_, '_>) -> Result<Self::Item, SelectionError> {
         Ok(read_key(entity, self.with_etag)?)
     }
 }
@@ -268,8 +288,10 @@ macro_rules! column {
                 common_rows([self.rows()])
             }
 
-            fn read(&self, entity: &JsonEntity<'_>) -> Result<F, SelectionError> {
-                Ok(self.read_column(entity)?)
+            const LISTS: bool = true;
+
+            fn read(&self, entity: &mut EntityMembers<'_, '_>) -> Result<F, SelectionError> {
+                Ok(self.read_column(list(entity)?)?)
             }
         }
     };
@@ -287,7 +309,10 @@ impl Selection<DynamicEntity> for DynamicSelection {
         Some(Self::names(self))
     }
 
-    fn read(&self, entity: &JsonEntity<'_>) -> Result<Stored<DynamicEntity>, SelectionError> {
+    fn read(
+        &self,
+        entity: &mut EntityMembers<'_, '_>,
+    ) -> Result<Stored<DynamicEntity>, SelectionError> {
         Ok(Stored::read(entity, None)?)
     }
 }
@@ -305,7 +330,10 @@ macro_rules! tuple {
                 common_rows([$(self.$index.column_rows()),+])
             }
 
-            fn read(&self, entity: &JsonEntity<'_>) -> Result<Self::Item, SelectionError> {
+            const LISTS: bool = true;
+
+            fn read(&self, entity: &mut EntityMembers<'_, '_>) -> Result<Self::Item, SelectionError> {
+                let entity = list(entity)?;
                 Ok(($(self.$index.read_column(entity)?,)+))
             }
         }

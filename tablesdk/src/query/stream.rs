@@ -3,10 +3,11 @@
 use std::fmt;
 use std::future;
 use std::pin::{Pin, pin};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
+use std::vec;
 
 use futures_core::Stream;
-use futures_util::{StreamExt as _, stream};
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use tokio::task::JoinSet;
 
 use crate::error::Error;
@@ -36,8 +37,18 @@ use crate::pipeline::{in_current_span, joined_of, read_ahead};
 /// # }
 /// ```
 pub struct EntityStream<T> {
-    items: Pin<Box<dyn Stream<Item = Result<T, Error>> + Send>>,
+    /// What is left of the current page.
+    page: vec::IntoIter<Result<T, Error>>,
+    rest: Rest<T>,
 }
+
+/// The items after those of the current page.
+enum Rest<T> {
+    Pages(Items<Vec<Result<T, Error>>>),
+    Items(Items<T>),
+}
+
+type Items<T> = Pin<Box<dyn Stream<Item = Result<T, Error>> + Send>>;
 
 impl<T: Send + 'static> EntityStream<T> {
     /// Reads page after page, each from the end of the page before, until there are no more items or `take` items were read.
@@ -50,40 +61,63 @@ impl<T: Send + 'static> EntityStream<T> {
         R: Future<Output = Fetched<T, C>> + Send + 'static,
     {
         // An item may be the error of one entity. An error of a page ends the stream.
-        let items = async_stream::try_stream! {
+        let pages = async_stream::try_stream! {
             let mut left = pages.take;
             let mut continuation = None;
             // The next page, where it is fetched ahead. Dropped, it is given up.
             let mut ahead: JoinSet<Fetched<T, C>> = JoinSet::new();
             while left != Some(0) {
-                let (page, next) = match ahead.join_next().await {
+                let (mut page, next) = match ahead.join_next().await {
                     Some(joined) => joined_of(joined)??,
                     None => fetch(pages.top(left), continuation.take()).await?,
                 };
+                if let Some(left) = &mut left {
+                    // A page may hold more than was asked for, on a backend that ignores `$top`.
+                    page.truncate(*left);
+                    *left -= page.len();
+                }
                 let is_last = next.is_none();
-                let after = left.map(|left| left.saturating_sub(page.len()));
-                if pages.prefetch && !is_last && after != Some(0) {
-                    ahead.spawn(in_current_span(fetch(pages.top(after), next)));
+                if pages.prefetch && !is_last && left != Some(0) {
+                    ahead.spawn(in_current_span(fetch(pages.top(left), next)));
                 } else {
                     continuation = next;
                 }
-                for item in page {
-                    // A page may hold more than was asked for, on a backend that ignores `$top`.
-                    if left == Some(0) {
-                        break;
-                    }
-                    left = left.map(|left| left - 1);
-                    yield item;
-                }
+                yield page;
                 // An empty page with a continuation is not the end.
                 if is_last {
                     break;
                 }
             }
         };
+        Self::of(Rest::Pages(Box::pin(pages)))
+    }
+
+    fn of(rest: Rest<T>) -> Self {
         Self {
-            items: Box::pin(items.map(|item| item.and_then(|item| item))),
+            page: Vec::new().into_iter(),
+            rest,
         }
+    }
+
+    /// All items, or the first error.
+    pub(crate) async fn collect_all(self) -> Result<Vec<T>, Error> {
+        let mut pages = match self.rest {
+            Rest::Pages(pages) => pages,
+            Rest::Items(items) => return items.try_collect().await,
+        };
+        let mut items = Vec::new();
+        while let Some(page) = pages.try_next().await? {
+            if items.is_empty() {
+                // In the memory of the page.
+                items = page.into_iter().collect::<Result<_, _>>()?;
+            } else {
+                items.reserve(page.len());
+                for item in page {
+                    items.push(item?);
+                }
+            }
+        }
+        Ok(items)
     }
 
     /// The first `take` items of a stream, or all, up to the first error that is not about one entity.
@@ -103,23 +137,18 @@ impl<T: Send + 'static> EntityStream<T> {
                 }
             }
         };
-        Self {
-            items: Box::pin(items),
-        }
+        Self::of(Rest::Items(Box::pin(items)))
     }
 
     /// The stream, read in a task of its own, up to that many items ahead of the consumer.
     pub(crate) fn read_ahead(self, items: usize) -> Self {
-        Self {
-            items: Box::pin(read_ahead(self, items)),
-        }
+        Self::of(Rest::Items(Box::pin(read_ahead(self, items))))
     }
 
     /// A stream of nothing but an error.
     pub(crate) fn failed(error: Error) -> Self {
-        Self {
-            items: Box::pin(stream::once(future::ready(Err(error)))),
-        }
+        let items = stream::once(future::ready(Err(error)));
+        Self::of(Rest::Items(Box::pin(items)))
     }
 }
 
@@ -151,9 +180,25 @@ impl<T> Stream for EntityStream<T> {
     type Item = Result<T, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.items.as_mut().poll_next(cx)
+        loop {
+            if let Some(item) = self.page.next() {
+                return Poll::Ready(Some(item));
+            }
+            let pages = match &mut self.rest {
+                Rest::Pages(pages) => pages,
+                Rest::Items(items) => return items.as_mut().poll_next(cx),
+            };
+            match ready!(pages.as_mut().poll_next(cx)) {
+                Some(Ok(page)) => self.page = page.into_iter(),
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                None => return Poll::Ready(None),
+            }
+        }
     }
 }
+
+/// No item is pinned.
+impl<T> Unpin for EntityStream<T> {}
 
 impl<T> fmt::Debug for EntityStream<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -165,8 +210,6 @@ impl<T> fmt::Debug for EntityStream<T> {
 mod tests {
     use std::future::ready;
     use std::sync::{Arc, Mutex};
-
-    use futures_util::TryStreamExt as _;
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! Entities without their keys, ETags and timestamps.
 
-use tablesdk_protocol::wire::json::JsonEntity;
+use tablesdk_protocol::wire::json::EntityMembers;
 
 use super::{Selection, SelectionError};
 use crate::entity::Stored;
@@ -18,11 +18,13 @@ impl<S> Values<S> {
 impl<E, T: Send + 'static, S: Selection<E, Item = Stored<T>>> Selection<E> for Values<S> {
     type Item = T;
 
+    const LISTS: bool = S::LISTS;
+
     fn names(&self) -> Option<Vec<String>> {
         self.0.names()
     }
 
-    fn read(&self, entity: &JsonEntity<'_>) -> Result<T, SelectionError> {
+    fn read(&self, entity: &mut EntityMembers<'_, '_>) -> Result<T, SelectionError> {
         Ok(self.0.read(entity)?.into_inner())
     }
 }

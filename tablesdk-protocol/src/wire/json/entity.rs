@@ -31,8 +31,8 @@ enum Found {
 
 impl<'a> JsonEntity<'a> {
     /// The entity's ETag, if the JSON contains one.
-    pub fn etag(&self) -> Option<ETag> {
-        self.etag.clone()
+    pub const fn etag(&self) -> Option<&ETag> {
+        self.etag.as_ref()
     }
 
     /// The value of a property that must be a string, such as a key; `None` when it is absent or null.
@@ -175,6 +175,24 @@ fn system_index(name: &str) -> Option<usize> {
 }
 
 impl<'a> RawProperty<'a> {
+    /// A property that is null.
+    pub(super) const fn of(name: &'a str) -> Self {
+        Self {
+            name: Cow::Borrowed(name),
+            scalar: Scalar::Null,
+            annotation: None,
+            is_system: false,
+        }
+    }
+
+    /// Makes it another of the user's properties.
+    #[inline]
+    pub(super) fn set(&mut self, name: &'a str, scalar: Scalar<'a>, annotation: Option<&'a str>) {
+        self.name = Cow::Borrowed(name);
+        self.scalar = scalar;
+        self.annotation = annotation.map(Cow::Borrowed);
+    }
+
     /// The name and the [value](Self::to_value), both borrowed from the input where they have no escapes; `None` for null.
     ///
     /// # Errors

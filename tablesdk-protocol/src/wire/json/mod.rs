@@ -5,6 +5,7 @@
 
 mod entity;
 mod error;
+mod members;
 mod metadata;
 mod page;
 mod reader;
@@ -16,9 +17,10 @@ mod writer;
 
 pub use entity::{JsonEntity, RawProperty};
 pub use error::{JsonError, PropertyError, PropertyProblem};
+pub use members::ScannedEntity;
 pub use metadata::MetadataLevel;
 pub use page::PageWriter;
-pub use reader::{read_entity, read_page};
+pub use reader::{EntityMembers, read_entity, read_entity_by, read_page, read_page_by};
 pub use stored::{StoredProperty, write_stored_property};
 pub use table::{
     TableJsonError, read_table_name, read_tables, write_table, write_table_name, write_tables,

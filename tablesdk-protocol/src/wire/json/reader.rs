@@ -17,7 +17,8 @@ use serde_json::value::RawValue;
 
 use super::entity::JsonEntity;
 use super::error::JsonError;
-use super::scan;
+use super::members::ScannedEntity;
+use super::scan::{self, Scanner};
 use super::value::Scalar;
 use crate::types::ETag;
 
@@ -64,23 +65,114 @@ pub fn read_page<'de, E>(
 where
     E: From<JsonError>,
 {
-    let mut visited = 0_usize;
+    let mut visited = 0;
     if let Ok(text) = std::str::from_utf8(body) {
-        let scanned = scan::page(text, |entity| {
+        let mut entity = JsonEntity::default();
+        let scanned = scan::page(text, |scanner| {
+            scanner.entity(&mut entity)?;
             visited += 1;
-            visit(entity)
+            Some(visit(&entity))
         });
         if let Some(result) = scanned {
             return result;
         }
     }
-    // The entities that were passed already are read again.
+    read_rest_of_page(body, visited, visit)
+}
+
+/// Reads a page after its first entities, which have been visited.
+fn read_rest_of_page<'de, E>(
+    body: &'de [u8],
+    mut visited: usize,
+    mut visit: impl FnMut(&JsonEntity<'de>) -> Result<(), E>,
+) -> Result<(), E>
+where
+    E: From<JsonError>,
+{
     read_any_page(body, |entity| match visited.checked_sub(1) {
         Some(left) => {
             visited = left;
             Ok(())
         }
         None => visit(entity),
+    })
+}
+
+/// An entity as it is passed to a function that makes a value of it.
+#[derive(Debug)]
+#[expect(clippy::exhaustive_enums, reason = "there are these two ways to read")]
+pub enum EntityMembers<'r, 'a> {
+    /// Its members are scanned when they are asked for.
+    Scanned(&'r mut ScannedEntity<'a>),
+    /// All its members are in a list.
+    Listed(&'r JsonEntity<'a>),
+}
+
+/// Reads a JSON object as an entity, of which a function makes a value. If the scanner gives up, the function is called again, and only
+/// its last value counts.
+///
+/// # Errors
+///
+/// Those of [`read_entity`].
+pub fn read_entity_by<'de, T>(
+    body: &'de [u8],
+    mut read: impl FnMut(EntityMembers<'_, 'de>) -> T,
+) -> Result<T, JsonError> {
+    if let Ok(text) = std::str::from_utf8(body) {
+        let mut scanner = Scanner::new(text);
+        let mut entity = ScannedEntity::single(text);
+        scanner.space();
+        if entity.begin(&scanner) {
+            let value = read(EntityMembers::Scanned(&mut entity));
+            if entity.finish(&mut scanner) && scanner.end().is_some() {
+                return Ok(value);
+            }
+        }
+    }
+    let entity = read_entity(body)?;
+    Ok(read(EntityMembers::Listed(&entity)))
+}
+
+/// Reads a response with many entities. `read` makes a value of each, and `accept` gets the values one by one. If the scanner gives up,
+/// `read` is called again for the same entity, and `accept` gets only the last value. With `lists`, all entities are in lists, and
+/// `read` is called once for each.
+///
+/// # Errors
+///
+/// Those of [`read_page`].
+pub fn read_page_by<'de, T, E>(
+    body: &'de [u8],
+    lists: bool,
+    mut read: impl FnMut(EntityMembers<'_, 'de>) -> T,
+    mut accept: impl FnMut(T) -> Result<(), E>,
+) -> Result<(), E>
+where
+    E: From<JsonError>,
+{
+    let mut accepted = 0;
+    if let Ok(text) = std::str::from_utf8(body) {
+        let mut entity = ScannedEntity::of_page(text);
+        let mut list = JsonEntity::default();
+        let scanned = scan::page(text, |scanner| {
+            let value = 'value: {
+                if !lists && entity.begin(scanner) {
+                    let value = read(EntityMembers::Scanned(&mut entity));
+                    if entity.finish(scanner) {
+                        break 'value value;
+                    }
+                }
+                scanner.entity(&mut list)?;
+                read(EntityMembers::Listed(&list))
+            };
+            accepted += 1;
+            Some(accept(value))
+        });
+        if let Some(result) = scanned {
+            return result;
+        }
+    }
+    read_rest_of_page(body, accepted, |entity| {
+        accept(read(EntityMembers::Listed(entity)))
     })
 }
 

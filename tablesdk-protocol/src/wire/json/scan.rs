@@ -13,19 +13,18 @@ use crate::types::ETag;
 
 /// Reads the whole input as an entity.
 pub(super) fn entity<'a>(text: &'a str, entity: &mut JsonEntity<'a>) -> Option<()> {
-    let mut scanner = Scanner { text, at: 0 };
+    let mut scanner = Scanner::new(text);
     scanner.space();
     scanner.entity(entity)?;
     scanner.end()
 }
 
-/// Reads the whole input as a page, and passes its entities to a function one by one. An error of the function ends it.
+/// Reads the whole input as a page, whose entities are read by a function one by one. An error of the function ends it.
 pub(super) fn page<'a, E>(
     text: &'a str,
-    mut visit: impl FnMut(&JsonEntity<'a>) -> Result<(), E>,
+    mut entity: impl FnMut(&mut Scanner<'a>) -> Option<Result<(), E>>,
 ) -> Option<Result<(), E>> {
-    let mut scanner = Scanner { text, at: 0 };
-    let mut entity = JsonEntity::default();
+    let mut scanner = Scanner::new(text);
     let mut found = false;
     scanner.space();
     scanner.byte(b'{')?;
@@ -37,7 +36,7 @@ pub(super) fn page<'a, E>(
                 return None;
             }
             found = true;
-            if let Err(error) = scanner.list(&mut entity, &mut visit)? {
+            if let Err(error) = scanner.list(&mut entity)? {
                 return Some(Err(error));
             }
         } else {
@@ -52,16 +51,20 @@ pub(super) fn page<'a, E>(
 }
 
 /// A position in JSON. White space before it has been skipped where a value or a name is read.
-struct Scanner<'a> {
+#[derive(Clone, Debug)]
+pub(super) struct Scanner<'a> {
     text: &'a str,
     at: usize,
 }
 
 impl<'a> Scanner<'a> {
+    pub(super) const fn new(text: &'a str) -> Self {
+        Self { text, at: 0 }
+    }
+
     fn list<E>(
         &mut self,
-        entity: &mut JsonEntity<'a>,
-        mut visit: impl FnMut(&JsonEntity<'a>) -> Result<(), E>,
+        entity: &mut impl FnMut(&mut Self) -> Option<Result<(), E>>,
     ) -> Option<Result<(), E>> {
         self.byte(b'[')?;
         self.space();
@@ -70,9 +73,7 @@ impl<'a> Scanner<'a> {
         }
         loop {
             self.space();
-            entity.clear();
-            self.entity(entity)?;
-            if let Err(error) = visit(entity) {
+            if let Err(error) = entity(self)? {
                 return Some(Err(error));
             }
             if self.is_last(b']')? {
@@ -81,7 +82,9 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn entity(&mut self, entity: &mut JsonEntity<'a>) -> Option<()> {
+    /// Reads an entity as a list of members.
+    pub(super) fn entity(&mut self, entity: &mut JsonEntity<'a>) -> Option<()> {
+        entity.clear();
         self.byte(b'{')?;
         self.space();
         if self.take(b'}') {
@@ -128,7 +131,7 @@ impl<'a> Scanner<'a> {
 
     /// The name of a member, with the colon and the space behind it.
     #[inline]
-    fn name(&mut self) -> Option<&'a str> {
+    pub(super) fn name(&mut self) -> Option<&'a str> {
         self.byte(b'"')?;
         let start = self.at;
         self.plain()?;
@@ -141,13 +144,13 @@ impl<'a> Scanner<'a> {
         Some(name)
     }
 
-    fn skip(&mut self) -> Option<()> {
+    pub(super) fn skip(&mut self) -> Option<()> {
         self.scalar().map(drop)
     }
 
     #[expect(clippy::inline_always, reason = "otherwise each value is copied")]
     #[inline(always)]
-    fn scalar(&mut self) -> Option<Scalar<'a>> {
+    pub(super) fn scalar(&mut self) -> Option<Scalar<'a>> {
         Some(match self.peek()? {
             b'"' => {
                 self.at += 1;
@@ -195,7 +198,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// The ETag of an entity. Its quotes are escaped in JSON; where nothing else is, it is not unescaped by way of a string.
-    fn etag(&mut self) -> Option<ETag> {
+    pub(super) fn etag(&mut self) -> Option<ETag> {
         self.byte(b'"')?;
         let start = self.at;
         let rest = self.text.get(start..)?;
@@ -243,7 +246,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Whether a list or an object ends here with that byte; otherwise a comma comes, and the next item.
-    fn is_last(&mut self, closing: u8) -> Option<bool> {
+    pub(super) fn is_last(&mut self, closing: u8) -> Option<bool> {
         self.space();
         if self.take(b',') {
             return Some(false);
@@ -251,25 +254,43 @@ impl<'a> Scanner<'a> {
         self.byte(closing).map(|()| true)
     }
 
-    fn end(&mut self) -> Option<()> {
+    pub(super) fn end(&mut self) -> Option<()> {
         self.space();
         (self.at == self.text.len()).then_some(())
     }
 
-    fn space(&mut self) {
+    pub(super) fn space(&mut self) {
         while let Some(b' ' | b'\n' | b'\t' | b'\r') = self.peek() {
             self.at += 1;
         }
     }
 
-    fn byte(&mut self, byte: u8) -> Option<()> {
+    pub(super) fn byte(&mut self, byte: u8) -> Option<()> {
         self.take(byte).then_some(())
     }
 
-    fn take(&mut self, byte: u8) -> bool {
+    pub(super) fn take(&mut self, byte: u8) -> bool {
         let is_next = self.peek() == Some(byte);
         self.at += usize::from(is_next);
         is_next
+    }
+
+    /// Takes the text, if it comes next.
+    #[inline]
+    pub(super) fn take_text(&mut self, text: &str) -> bool {
+        let rest = self.text.as_bytes().get(self.at..);
+        let is_next = rest.is_some_and(|rest| rest.starts_with(text.as_bytes()));
+        self.at += if is_next { text.len() } else { 0 };
+        is_next
+    }
+
+    pub(super) const fn at(&self) -> usize {
+        self.at
+    }
+
+    /// The text from that position on.
+    pub(super) fn since(&self, start: usize) -> Option<&'a str> {
+        self.text.get(start..self.at)
     }
 
     fn peek(&self) -> Option<u8> {
@@ -305,7 +326,7 @@ fn plain_end(bytes: &[u8]) -> Option<usize> {
 const LOW: u64 = u64::MAX / 0xFF;
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use proptest::prelude::*;
     use proptest::sample::select;
 
@@ -485,7 +506,7 @@ mod tests {
     }
 
     /// Pieces of which some orders are JSON, and most are nearly so.
-    fn pieces() -> impl Strategy<Value = String> {
+    pub(in super::super) fn pieces() -> impl Strategy<Value = String> {
         let piece = prop_oneof![
             8 => select(vec![
                 "{", "}", "[", "]", ",", ":", "\"", "\\", " ", "null", "true", "-", "0", "12", ".", "e", "1.5e-3",
@@ -500,7 +521,7 @@ mod tests {
     }
 
     /// Members that are each well formed, joined as they should be.
-    fn members() -> impl Strategy<Value = String> {
+    pub(in super::super) fn members() -> impl Strategy<Value = String> {
         let name = select(vec![
             "a",
             "b",

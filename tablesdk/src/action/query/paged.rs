@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::Response as HttpResponse;
-use tablesdk_protocol::EntityKey;
 use tablesdk_protocol::continuation::EntityContinuation;
 use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 use tablesdk_protocol::operation::{get_entity, query_entities};
-use tablesdk_protocol::wire::json::{JsonEntity, JsonError, read_entity, read_page};
+use tablesdk_protocol::wire::json::{
+    EntityMembers, JsonError, read_entity, read_entity_by, read_page_by,
+};
+use tablesdk_protocol::{EntityKey, KeyKind};
 
 use super::request::{OPERATION, QueryRequest};
 use crate::action::refused;
@@ -126,10 +128,17 @@ impl<S> PagedQuery<S> {
         };
         run.report().entities = 1;
         let content = get_entity::Response::decode(response).content;
-        let entity = read_entity(&content).map_err(|error| run.annotate(Error::response(error)))?;
-        let item = self.read_item::<E>(run, &entity)?;
+        let item = if S::LISTS {
+            read_entity(&content).map(|entity| self.read_item::<E>(EntityMembers::Listed(&entity)))
+        } else {
+            read_entity_by(&content, |entity| self.read_item::<E>(entity))
+        };
+        let item = item.map_err(|error| run.annotate(Error::response(error)))?;
+        let mut items = Vec::new();
+        let accepted = self.accept(run, &mut items, item);
+        accepted.map_err(|PageError(error)| error)?;
         run.report().pages += 1;
-        Ok((item.into_iter().collect(), None))
+        Ok((items, None))
     }
 
     fn read_page<E: TableEntity>(
@@ -148,17 +157,23 @@ impl<S> PagedQuery<S> {
         // Growing would copy the items several times.
         let expected = (content.len() / ENTITY_BYTES).min(PAGE_ITEMS_MAX);
         let (mut items, mut entities) = (Vec::with_capacity(expected), 0);
-        let read = read_page(&content, |entity| {
-            // Markers are skipped in the client. A filter against them would cost every query something, and a type that cannot be
-            // read from a marker would fail for as long as the marker exists.
-            let row_key = entity.text("RowKey");
-            if row_key.is_ok_and(|key| key.is_some_and(is_marker)) {
-                return Ok(());
-            }
-            entities += 1;
-            items.extend(self.read_item::<E>(run, entity)?);
-            Ok(())
-        });
+        let read = read_page_by(
+            &content,
+            S::LISTS,
+            |entity| {
+                // Markers are skipped in the client. A filter against them would cost every query something, and a type that cannot be
+                // read from a marker would fail for as long as the marker exists.
+                let is_entity = !key_text(&entity, KeyKind::RowKey).is_some_and(is_marker);
+                is_entity.then(|| self.read_item::<E>(entity))
+            },
+            |item| match item {
+                Some(item) => {
+                    entities += 1;
+                    self.accept(run, &mut items, item)
+                }
+                None => Ok(()),
+            },
+        );
         read.map_err(|PageError(error)| run.annotate(error))?;
         run.report().pages += 1;
         run.report().entities += entities;
@@ -167,43 +182,72 @@ impl<S> PagedQuery<S> {
         Ok((items, continuation))
     }
 
-    /// The key of an entity that cannot be read, if the response contains it.
-    fn key_of(&self, entity: &JsonEntity<'_>) -> Option<EntityKey> {
-        let text = |name| entity.text(name).ok().flatten();
-        let partition = text("PartitionKey").or_else(|| self.request.partition())?;
-        EntityKey::new(partition, text("RowKey")?).ok()
-    }
-
-    /// Reads an item: `Err` within, with the key, where one entity is the fault, and `None` where such an entity is left out.
-    fn read_item<E: TableEntity>(
-        &self,
-        run: &mut OperationRun<'_>,
-        entity: &JsonEntity<'_>,
-    ) -> Result<Option<Result<S::Item, Error>>, Error>
+    /// Reads an item, or says why it cannot be read, and of which entity.
+    fn read_item<E: TableEntity>(&self, mut entity: EntityMembers<'_, '_>) -> Read<S::Item>
     where
         S: Selection<E>,
     {
-        let error = match self.selection.read(entity) {
-            Ok(item) => return Ok(Some(Ok(item))),
-            Err(error) => run.annotate(unselected(error)),
+        self.selection.read(&mut entity).map_err(|error| {
+            let key = self.key_of(&entity);
+            Box::new(Unread { error, key })
+        })
+    }
+
+    /// The key of an entity that cannot be read, if the response contains it.
+    fn key_of(&self, entity: &EntityMembers<'_, '_>) -> Option<EntityKey> {
+        let partition = key_text(entity, KeyKind::PartitionKey);
+        let partition = partition.or_else(|| self.request.partition())?;
+        EntityKey::new(partition, key_text(entity, KeyKind::RowKey)?).ok()
+    }
+
+    /// Adds an item: `Err`, with the key, where one entity is the fault, and nothing where such an entity is left out.
+    fn accept<T>(
+        &self,
+        run: &mut OperationRun<'_>,
+        items: &mut Vec<Result<T, Error>>,
+        item: Read<T>,
+    ) -> Result<(), PageError> {
+        let Unread { error, key } = match item {
+            Ok(item) => {
+                items.push(Ok(item));
+                return Ok(());
+            }
+            Err(unread) => *unread,
         };
-        let error = match self.key_of(entity) {
+        let error = run.annotate(unselected(error));
+        let error = match key {
             Some(key) => error.with_key(&key),
             None => error,
         };
         if !error.is_about_one_entity() {
-            return Err(error);
+            return Err(PageError(error));
         }
         match &self.skip {
-            Some(skip) => {
-                skip(error);
-                Ok(None)
-            }
+            Some(skip) => skip(error),
             None => {
                 run.note_failure(&error);
-                Ok(Some(Err(error)))
+                items.push(Err(error));
             }
         }
+        Ok(())
+    }
+}
+
+/// An item, or why there is none.
+type Read<T> = Result<T, Box<Unread>>;
+
+/// An entity that cannot be read.
+struct Unread {
+    error: SelectionError,
+    key: Option<EntityKey>,
+}
+
+/// The text of a key, if it is one.
+fn key_text<'e>(entity: &'e EntityMembers<'_, '_>, part: KeyKind) -> Option<&'e str> {
+    match (entity, part) {
+        (EntityMembers::Listed(entity), _) => entity.text(part.property()).ok().flatten(),
+        (EntityMembers::Scanned(entity), KeyKind::PartitionKey) => entity.partition_key(),
+        (EntityMembers::Scanned(entity), KeyKind::RowKey) => entity.row_key(),
     }
 }
 
@@ -212,7 +256,7 @@ fn unselected(error: SelectionError) -> Error {
     match error {
         SelectionError::CalledOff(error) => Error::called_off(error),
         SelectionError::Entity(error) => Error::entity(error),
-        error @ SelectionError::Rows { .. } => Error::input(error),
+        error @ (SelectionError::NotListed | SelectionError::Rows { .. }) => Error::input(error),
     }
 }
 

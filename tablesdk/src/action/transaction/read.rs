@@ -1,7 +1,7 @@
 //! What a transaction has read: entities by their keys, and keys without an entity.
 
 use bytes::Bytes;
-use tablesdk_protocol::wire::json::read_entity;
+use tablesdk_protocol::wire::json::read_entity_by;
 use tablesdk_protocol::{ETag, EntityKey};
 
 use crate::action::get_entity::stored;
@@ -33,8 +33,8 @@ impl Found {
         let etag = match header {
             Some(etag) => Some(etag),
             None => {
-                let entity = read_entity(&content).map_err(Error::response)?;
-                let (_, etag) = read_key(&entity, true).map_err(Error::entity)?;
+                let key = read_entity_by(&content, |entity| read_key(&entity, true));
+                let (_, etag) = key.map_err(Error::response)?.map_err(Error::entity)?;
                 etag
             }
         };
@@ -43,6 +43,6 @@ impl Found {
     }
 
     pub(super) fn decode<E: TableEntity>(&self) -> Result<Stored<E>, Error> {
-        stored(&self.content, Some(self.etag.clone()))
+        stored(&self.content, Some(&self.etag))
     }
 }

@@ -119,13 +119,14 @@ impl EntityChange {
         exactly_once: Option<KeepMarker>,
     ) -> Result<Option<ETag>, Error> {
         let sent = match exactly_once {
-            Some(keep) => self.send_with_marker(run, keep).await,
+            // In boxes of their own, so that the future of the usual write is small.
+            Some(keep) => Box::pin(self.send_with_marker(run, keep)).await,
             None => self.send_alone(run).await,
         };
         let etag = match sent {
             Ok(etag) => etag,
             Err(error) => {
-                let (current, error) = resolve(run, &self, error).await?;
+                let (current, error) = Box::pin(resolve(run, &self, error)).await?;
                 if exactly_once.is_some() || !self.is_fulfilled_by(&current, &error) {
                     return Err(error.into_outcome_unknown(current));
                 }
