@@ -1,39 +1,15 @@
-//! The format of files: lines of JSON. This module knows neither files nor accounts.
+//! The lines of a file, with their entities. This module knows neither files nor accounts.
 //!
-//! ```text
-//! {"format":"tablesdk","version":1}
-//! {"table":"Employees"}
-//! {"table":"Employees","entity":{"PartitionKey":"Sales","RowKey":"1","Badge@odata.type":"Edm.Int64","Badge":"7"}}
-//! {"end":{"tables":1,"entities":1}}
-//! ```
-//!
-//! * The first line contains the name and the version of the format. A reader rejects unknown versions.
-//! * A line with only a table says that the table exists, so that empty tables are kept. It comes before the entities of the table.
-//! * An entity is written as the JSON of the service: a type that the JSON value does not determine is annotated. `Timestamp` is the
-//!   time of the last write in the account that was exported. It is not imported, since the service sets it.
-//! * The last line contains the numbers of tables and entities: a file without it was truncated.
-//! * Every line contains the name of its table, so lines can be removed, sorted and combined with line tools, with new numbers in the
-//!   last line.
-//!
-//! Lines end with `\n`, are UTF-8, and have no other members.
-
-use std::borrow::Cow;
+//! `tablesdk_protocol::wire::lines` describes the format.
 
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 use tablesdk::DynamicEntity;
-use tablesdk_protocol::limits::REQUEST_BODY_BYTES_MAX;
+use tablesdk_protocol::ValueRef;
 use tablesdk_protocol::wire::json::{
     EntityWriter, JsonEntity, JsonError, PropertyError, read_entity,
 };
-use tablesdk_protocol::{TableName, TableNameError, ValueRef};
-
-/// The maximum length of a line, in bytes: any entity that fits into a request, with the name of its table.
-pub const MAX_LINE_BYTES: usize = REQUEST_BODY_BYTES_MAX + 1024;
-
-/// The version of the format.
-pub const VERSION: u64 = 1;
+use tablesdk_protocol::wire::lines;
+pub use tablesdk_protocol::wire::lines::{MAX_LINE_BYTES, Totals};
 
 /// One line of a file.
 ///
@@ -70,20 +46,6 @@ pub enum Line {
     End(Totals),
 }
 
-/// The numbers in the last line.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "the format has these two, and a new one is a new version"
-)]
-pub struct Totals {
-    /// The number of tables.
-    pub tables: u64,
-    /// The number of entities in all tables.
-    pub entities: u64,
-}
-
 impl Line {
     /// Reads a line, with or without its end of line.
     ///
@@ -91,72 +53,29 @@ impl Line {
     ///
     /// When the line is longer than [`MAX_LINE_BYTES`], is malformed, or contains an entity that is malformed.
     pub fn read(line: &[u8]) -> Result<Self, LineError> {
-        if line.len() > MAX_LINE_BYTES {
-            return Err(LineError::TooLong);
-        }
-        match serde_json::from_slice(line).map_err(LineError::Json)? {
-            Members {
-                format: Some(format),
-                version: Some(version),
-                table: None,
-                entity: None,
-                end: None,
-            } => match version {
-                _ if format != FORMAT => Err(LineError::Format),
-                VERSION => Ok(Self::Start),
-                _ => Err(LineError::Version(version)),
+        Ok(match lines::Line::read(line)? {
+            lines::Line::Start => Self::Start,
+            lines::Line::Table(table) => Self::Table(table.into_owned()),
+            lines::Line::Entity { table, entity } => Self::Entity {
+                table: table.into_owned(),
+                entity: read(&read_entity(&entity).map_err(LineError::Entity)?)?,
             },
-            Members {
-                table: Some(table),
-                entity,
-                format: None,
-                version: None,
-                end: None,
-            } => {
-                TableName::new(table.as_ref()).map_err(LineError::Table)?;
-                let table = table.into_owned();
-                match entity {
-                    None => Ok(Self::Table(table)),
-                    Some(entity) => {
-                        let entity = read_entity(entity.get().as_bytes());
-                        let entity = read(&entity.map_err(LineError::Entity)?)?;
-                        Ok(Self::Entity { table, entity })
-                    }
-                }
-            }
-            Members {
-                end: Some(totals),
-                format: None,
-                version: None,
-                table: None,
-                entity: None,
-            } => Ok(Self::End(totals)),
-            _ => Err(LineError::Form),
-        }
+            lines::Line::End(totals) => Self::End(totals),
+        })
     }
 
     /// Appends the line, with its end of line.
     pub fn write(&self, out: &mut Vec<u8>) {
-        let mut members = Members::default();
-        match self {
-            Self::Start => {
-                members.format = Some(FORMAT.into());
-                members.version = Some(VERSION);
-            }
-            Self::Table(table) => members.table = Some(table.into()),
-            Self::Entity { table, entity } => {
-                // The JSON of the entity is not copied through serde.
-                out.extend_from_slice(b"{\"table\":");
-                serde_json::to_writer(&mut *out, table).expect("a string is JSON");
-                out.extend_from_slice(b",\"entity\":");
-                out.extend_from_slice(&json(entity));
-                out.extend_from_slice(b"}\n");
-                return;
-            }
-            Self::End(totals) => members.end = Some(*totals),
-        }
-        serde_json::to_writer(&mut *out, &members).expect("strings and numbers are JSON");
-        out.push(b'\n');
+        let line = match self {
+            Self::Start => lines::Line::Start,
+            Self::Table(table) => lines::Line::Table(table.into()),
+            Self::Entity { table, entity } => lines::Line::Entity {
+                table: table.into(),
+                entity: Vec::from(json(entity)).into(),
+            },
+            Self::End(totals) => lines::Line::End(*totals),
+        };
+        line.write(out);
     }
 }
 
@@ -196,22 +115,6 @@ fn json(entity: &DynamicEntity) -> Bytes {
     writer.finish()
 }
 
-/// All members that a line can have.
-#[derive(Default, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-struct Members<'a> {
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    format: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    version: Option<u64>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    table: Option<Cow<'a, str>>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    entity: Option<&'a RawValue>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    end: Option<Totals>,
-}
-
 /// Why a line is malformed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -222,30 +125,13 @@ pub enum LineError {
     /// The entity is not a JSON object of properties.
     #[error("the entity is malformed: {0}")]
     Entity(JsonError),
-    /// The members of the line do not belong together.
-    #[error("the line is neither a table nor an entity, nor the first or last line of an export")]
-    Form,
-    /// The first line contains the name of another format.
-    #[error("the format of the file is not {FORMAT:?}")]
-    Format,
-    /// The line is not a JSON object, or it has an unknown member.
-    #[error("the line is not a JSON object with the members of a line: {0}")]
-    Json(serde_json::Error),
+    /// The line is not one of the format.
+    #[error(transparent)]
+    Line(#[from] lines::LineError),
     /// The entity has no partition key or no row key.
     #[error("the entity has no {0}")]
     NoKey(&'static str),
     /// A property is malformed.
     #[error("the entity is malformed: {0}")]
     Property(PropertyError),
-    /// The name of the table breaks a rule of the service.
-    #[error("the name of the table is not valid: {0}")]
-    Table(TableNameError),
-    /// The line is longer than [`MAX_LINE_BYTES`].
-    #[error("the line is longer than {MAX_LINE_BYTES} bytes")]
-    TooLong,
-    /// The version of the format is unknown.
-    #[error("the file has version {0} of the format; this program knows version {VERSION}")]
-    Version(u64),
 }
-
-const FORMAT: &str = "tablesdk";

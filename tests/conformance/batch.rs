@@ -224,6 +224,13 @@ pub(crate) async fn check(suite: &mut Suite) {
             same("statuses", &statuses(&response), &vec![204])
         });
     }
+    rule!(suite, "7.2 empty versions with a change, as the Go client sends them", {
+        let empty = "DataServiceVersion: \r\nx-ms-version: \r\n";
+        let (verb, path, _, body) = insert(&table, "versions");
+        let changes = [(verb, path, empty, body), on("PATCH", &table, "versions2", empty, r#"{"a":2}"#)];
+        let response = send(suite, &changes).await;
+        same("statuses", &statuses(&response), &vec![201, 204])
+    });
     rule!(suite, "7.2 keys and values that look like framing", {
         let row = "x',RowKey='y";
         let response = send(suite, &[on("PUT", &table, row, "", r#"{"a":"}{%7D --changeset_1 \r\n--batch_1-- HTTP/1.1"}"#)]).await;

@@ -14,12 +14,16 @@ use std::ops;
 use crate::types::Value;
 use crate::types::limits::FILTER_BYTES_MAX;
 
+mod access_class;
 mod lexer;
 mod parser;
 mod print;
 #[cfg(test)]
 mod tests;
 mod tree;
+
+pub use access_class::AccessClass;
+pub use print::Literal;
 
 /// A condition on entities.
 ///

@@ -7,7 +7,7 @@ use std::fmt;
 use std::slice;
 
 use super::{Comparison, ComparisonOperator, Filter};
-use crate::types::Value;
+use crate::types::ValueRef;
 
 impl fmt::Display for Filter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -41,8 +41,8 @@ impl fmt::Debug for Filter {
 
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} ", self.property, self.operator)?;
-        write_literal(f, &self.literal)
+        let literal = Literal(self.literal.as_ref());
+        write!(f, "{} {} {literal}", self.property, self.operator)
     }
 }
 
@@ -107,25 +107,40 @@ impl Filter {
     }
 }
 
-fn write_literal(f: &mut fmt::Formatter<'_>, literal: &Value) -> fmt::Result {
-    match literal {
-        Value::Binary(bytes) => {
-            f.write_str("X'")?;
-            for byte in bytes {
-                write!(f, "{byte:02x}")?;
+/// Prints a value as a literal of the language, from which its type follows.
+///
+/// ```
+/// use tablesdk_protocol::ValueRef;
+/// use tablesdk_protocol::filter::Literal;
+///
+/// assert_eq!(Literal(ValueRef::Int64(7)).to_string(), "7L");
+/// assert_eq!(Literal(ValueRef::String("O'Hare".into())).to_string(), "'O''Hare'");
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "a value and nothing else")]
+pub struct Literal<'a>(pub ValueRef<'a>);
+
+impl fmt::Display for Literal<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            ValueRef::Binary(bytes) => {
+                f.write_str("X'")?;
+                for byte in bytes.iter() {
+                    write!(f, "{byte:02x}")?;
+                }
+                f.write_str("'")
             }
-            f.write_str("'")
+            ValueRef::Boolean(value) => write!(f, "{value}"),
+            ValueRef::DateTime(value) => write!(f, "datetime'{value}'"),
+            ValueRef::Double(f64::INFINITY) => f.write_str("INF"),
+            ValueRef::Double(f64::NEG_INFINITY) => f.write_str("-INF"),
+            // `Debug` is the shortest that reads back, always with a point or an exponent, and `NaN` as it should be.
+            ValueRef::Double(value) => write!(f, "{value:?}"),
+            ValueRef::Guid(value) => write!(f, "guid'{value}'"),
+            ValueRef::Int32(value) => write!(f, "{value}"),
+            ValueRef::Int64(value) => write!(f, "{value}L"),
+            ValueRef::String(text) => write!(f, "'{}'", text.replace('\'', "''")),
         }
-        Value::Boolean(value) => write!(f, "{value}"),
-        Value::DateTime(value) => write!(f, "datetime'{value}'"),
-        Value::Double(f64::INFINITY) => f.write_str("INF"),
-        Value::Double(f64::NEG_INFINITY) => f.write_str("-INF"),
-        // `Debug` is the shortest that reads back, always with a point or an exponent, and `NaN` as it should be.
-        Value::Double(value) => write!(f, "{value:?}"),
-        Value::Guid(value) => write!(f, "guid'{value}'"),
-        Value::Int32(value) => write!(f, "{value}"),
-        Value::Int64(value) => write!(f, "{value}L"),
-        Value::String(text) => write!(f, "'{}'", text.replace('\'', "''")),
     }
 }
 
@@ -135,7 +150,7 @@ mod tests {
 
     use super::*;
     use crate::filter::OPERATORS;
-    use crate::types::{Guid, Timestamp};
+    use crate::types::{Guid, Timestamp, Value};
 
     fn property(name: &str) -> Filter {
         Filter::Property(name.to_owned())

@@ -1,16 +1,14 @@
 //! A filter over one entity's columns. A literal that cannot be stored is kept as an error, and reported when awaited.
 
-mod access_class;
 mod key_range;
 
-pub use access_class::AccessClass;
-pub(crate) use access_class::{partition, point};
 pub(crate) use key_range::{end_of_prefix, row_key_range};
 
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{BitAnd, BitOr, Not};
 
+pub use tablesdk_protocol::filter::AccessClass;
 use tablesdk_protocol::filter::{Filter as Tree, ParseFilterError};
 use tablesdk_protocol::{PropertyNameProblem, check_property_name};
 

@@ -12,7 +12,7 @@ use tablesdk_protocol::{Endpoint, EntityKey, TableName};
 
 use crate::action::check_url;
 use crate::error::Error;
-use crate::filter::{AccessClass, partition, point};
+use crate::filter::AccessClass;
 use crate::query::fingerprint;
 
 /// A query as the service sees it, without its pages.
@@ -44,7 +44,7 @@ impl QueryRequest {
 
     /// The key, if the query asks for one entity: a read by key is the fastest.
     pub(in crate::action) fn point(&self) -> Option<EntityKey> {
-        point(self.filter.as_ref())
+        AccessClass::point(self.filter.as_ref())
     }
 
     /// The request for the entity of that key.
@@ -83,7 +83,7 @@ impl QueryRequest {
 
     /// The partition that the query is restricted to.
     pub(in crate::action) fn partition(&self) -> Option<&str> {
-        partition(self.filter.as_ref())
+        AccessClass::partition(self.filter.as_ref())
     }
 
     /// The row key distinguishes the markers of other operations from entities, and the error of an entity names both keys. That

@@ -2,20 +2,19 @@
 
 use std::fmt;
 
-use tablesdk_protocol::filter::{ComparisonOperator, Filter as Tree};
-use tablesdk_protocol::{EntityKey, Value};
+use super::{ComparisonOperator, Filter};
+use crate::types::{EntityKey, Value};
 
 /// How the service finds what a query asks for: what it costs, in four steps.
 ///
 /// ```
-#[doc = include_str!("../docs/employees.md")]
-/// use tablesdk::query::AccessClass;
+/// # use tablesdk_protocol::filter::AccessClass;
 ///
-/// let query = table.query::<Employee>().filter(|e| e.name.eq("Ada"));
-/// assert_eq!(query.explain()?.access(), AccessClass::Scan);
-/// assert!(query.partition("Sales").explain()?.access() < AccessClass::Scan, "it costs less");
-/// # Ok(())
-/// # }
+/// let class = |filter: &str| Ok::<_, Box<dyn std::error::Error>>(AccessClass::of(Some(&filter.parse()?)));
+/// assert_eq!(class("Name eq 'Ada'")?, AccessClass::Scan);
+/// assert_eq!(class("PartitionKey eq 'Sales' and Name eq 'Ada'")?, AccessClass::Partition);
+/// assert!(AccessClass::Partition < AccessClass::Scan, "it costs less");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(
@@ -45,7 +44,7 @@ impl AccessClass {
     }
 
     /// The class of a query with that filter.
-    pub(crate) fn of(filter: Option<&Tree>) -> Self {
+    pub fn of(filter: Option<&Filter>) -> Self {
         let terms = filter.map(conjuncts).unwrap_or_default();
         let is_equal = |name| terms.iter().any(|term| key_term(term, name) == Some(true));
         let is_bounded = |name| terms.iter().any(|term| key_term(term, name).is_some());
@@ -60,6 +59,38 @@ impl AccessClass {
             Self::Partition
         }
     }
+
+    /// The partition that a filter is restricted to.
+    pub fn partition(filter: Option<&Filter>) -> Option<&str> {
+        let terms = filter.map(conjuncts).unwrap_or_default();
+        terms.iter().find_map(|term| match term {
+            Filter::Comparison(it) if key_term(term, PARTITION_KEY) == Some(true) => {
+                match &it.literal {
+                    Value::String(text) => Some(text.as_str()),
+                    _ => None,
+                }
+            }
+            _ => None,
+        })
+    }
+
+    /// The one entity that a filter is true of, if the filter consists of the two keys and nothing else.
+    pub fn point(filter: Option<&Filter>) -> Option<EntityKey> {
+        let terms = filter.map(conjuncts)?;
+        let [first, second] = terms else {
+            return None;
+        };
+        let equal = |term: &Filter, name| match term {
+            Filter::Comparison(it) if it.property == name => match (&it.literal, it.operator) {
+                (Value::String(text), ComparisonOperator::Equal) => Some(text.clone()),
+                _ => None,
+            },
+            _ => None,
+        };
+        let keys = |one, other| Some((equal(one, PARTITION_KEY)?, equal(other, ROW_KEY)?));
+        let (partition_key, row_key) = keys(first, second).or_else(|| keys(second, first))?;
+        EntityKey::new(partition_key, row_key).ok()
+    }
 }
 
 impl fmt::Display for AccessClass {
@@ -68,48 +99,18 @@ impl fmt::Display for AccessClass {
     }
 }
 
-/// The partition that a filter is restricted to.
-pub(crate) fn partition(filter: Option<&Tree>) -> Option<&str> {
-    let terms = filter.map(conjuncts).unwrap_or_default();
-    terms.iter().find_map(|term| match term {
-        Tree::Comparison(it) if key_term(term, PARTITION_KEY) == Some(true) => match &it.literal {
-            Value::String(text) => Some(text.as_str()),
-            _ => None,
-        },
-        _ => None,
-    })
-}
-
-/// The one entity that a filter is true of, where it says nothing but the two keys.
-pub(crate) fn point(filter: Option<&Tree>) -> Option<EntityKey> {
-    let terms = filter.map(conjuncts)?;
-    let [first, second] = terms else {
-        return None;
-    };
-    let equal = |term: &Tree, name| match term {
-        Tree::Comparison(it) if it.property == name => match (&it.literal, it.operator) {
-            (Value::String(text), ComparisonOperator::Equal) => Some(text.clone()),
-            _ => None,
-        },
-        _ => None,
-    };
-    let keys = |one, other| Some((equal(one, PARTITION_KEY)?, equal(other, ROW_KEY)?));
-    let (partition_key, row_key) = keys(first, second).or_else(|| keys(second, first))?;
-    EntityKey::new(partition_key, row_key).ok()
-}
-
 /// What must all be true.
-fn conjuncts(filter: &Tree) -> &[Tree] {
+fn conjuncts(filter: &Filter) -> &[Filter] {
     match filter {
-        Tree::And(terms) => terms,
+        Filter::And(terms) => terms,
         one => std::slice::from_ref(one),
     }
 }
 
 /// Whether a condition bounds that key, and then, whether to one value.
-fn key_term(term: &Tree, name: &str) -> Option<bool> {
+fn key_term(term: &Filter, name: &str) -> Option<bool> {
     match term {
-        Tree::Comparison(comparison)
+        Filter::Comparison(comparison)
             if comparison.property == name && matches!(comparison.literal, Value::String(_)) =>
         {
             match comparison.operator {
@@ -174,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_point_is_two_keys_and_nothing_else() {
-        let point = |text: &str| point(Some(&text.parse().unwrap()));
+        let point = |text: &str| AccessClass::point(Some(&text.parse().unwrap()));
         let key = EntityKey::new("a", "b").ok();
         assert_eq!(point("PartitionKey eq 'a' and RowKey eq 'b'"), key);
         assert_eq!(point("RowKey eq 'b' and PartitionKey eq 'a'"), key);
