@@ -12,6 +12,7 @@ use http::{Request, Response};
 
 use crate::auth::SharedKey;
 use crate::path::Endpoint;
+use crate::types::Clock;
 
 /// What [`Transport::send`] returns: a response of any status, or the reason why there is no response.
 pub type TransportFuture<'a> =
@@ -63,6 +64,9 @@ pub trait InProcessServer {
 
     /// A transport that calls the server directly.
     fn transport(&self) -> Arc<dyn Transport>;
+
+    /// The clock of the server, by which its client dates and signs requests.
+    fn clock(&self) -> Arc<dyn Clock>;
 }
 
 /// The reason why a request has no response, and whether the service may have received it.

@@ -51,7 +51,8 @@
 //!
 //! # Testing a client
 //!
-//! [`TableServerBuilder`] reproduces behavior that otherwise occurs only in production: small and empty [pages](TableServerBuilder::empty_pages),
+//! [`testing`] has faults, a journal of the requests, and a clock that a test moves. [`TableServer::snapshot`] keeps all tables,
+//! [`TableServer::dump`] shows them. [`TableServerBuilder`] reproduces behavior that otherwise occurs only in production: small and empty [pages](TableServerBuilder::empty_pages),
 //! queries that run out of [time](TableServerBuilder::max_query_time), names of deleted tables that stay
 //! [reserved](TableServerBuilder::deleted_table_name_hold). The
 //! [guide to testing](https://docs.rs/tablesdk/latest/tablesdk/guide/testing/) of `tablesdk` shows how to use it.
@@ -79,6 +80,7 @@ mod request;
 mod server;
 mod service;
 mod storage;
+pub mod testing;
 mod time;
 
 #[cfg(feature = "durable")]
@@ -86,12 +88,12 @@ pub use data_directory::{CheckReport, DataDirectory, Progress, verify_backup};
 #[cfg(feature = "tls")]
 pub use http::tls_identity::TlsIdentity;
 pub use request::auth::{TokenAction, TokenGrant, TokenRefusal, TokenVerifier};
-pub use server::{InProcess, TableServer, TableServerBuilder};
+pub use server::{InProcess, ServerSnapshot, TableServer, TableServerBuilder};
 #[cfg(feature = "durable")]
 pub use storage::Durability;
 // The types of the public API, so that a test needs only this crate. They are the same types as in `tablesdk`.
 pub use tablesdk_protocol::auth::{InvalidKeyError, SharedKey};
 pub use tablesdk_protocol::{
-    Clock, InProcessServer, ParseTimestampError, Timestamp, TimestampRangeError, Transport,
-    TransportError, TransportFuture,
+    Clock, EntityKey, ErrorCode, InProcessServer, ParseTimestampError, Timestamp,
+    TimestampRangeError, Transport, TransportError, TransportFuture,
 };

@@ -9,6 +9,8 @@ pub mod key;
 pub mod query;
 pub mod sas;
 pub mod service_properties;
+#[cfg(feature = "reqwest")]
+pub mod testing;
 pub mod transport;
 
 mod client;

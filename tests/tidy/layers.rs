@@ -160,6 +160,7 @@ fn modules_of_the_client_use_only_modules_below_them() {
                 "transport",
             ],
         ),
+        ("testing", &["client", "random", "transport"]),
     ];
     assert_layers("tablesdk", &["guide"], table);
 }
@@ -171,11 +172,17 @@ fn modules_of_the_server_use_only_modules_below_them() {
         ("storage", &[]),
         ("engine", &["storage", "time"]),
         ("request", &["time"]),
-        ("service", &["engine", "request", "storage", "time"]),
+        ("testing", &["request"]),
+        (
+            "service",
+            &["engine", "request", "storage", "testing", "time"],
+        ),
         ("http", &["request"]),
         (
             "server",
-            &["engine", "http", "request", "service", "storage", "time"],
+            &[
+                "engine", "http", "request", "service", "storage", "testing", "time",
+            ],
         ),
         ("data_directory", &["engine", "storage", "time"]),
         // The program uses the library as any other crate does.
@@ -197,7 +204,7 @@ fn modules_of_the_protocol_use_only_modules_below_them() {
         ("filter", &["types"]),
         ("path", &["types"]),
         ("auth", &["path", "types"]),
-        ("transport", &["auth", "path"]),
+        ("transport", &["auth", "path", "types"]),
         ("wire", &["auth", "path", "types"]),
         ("operation", &["auth", "filter", "path", "types", "wire"]),
     ];

@@ -21,6 +21,20 @@ pub(crate) struct Cursor {
     table: TableId,
     /// Within that table, the first key that is not yet removed; `None` before its first batch.
     key: Option<Bytes>,
+    /// How often a checkpoint was restored before.
+    restores: u64,
+}
+
+impl Cursor {
+    /// Begins anew if a checkpoint was restored since: entities that were removed may be there again.
+    pub(super) fn follow(&mut self, restores: u64) {
+        if self.restores != restores {
+            *self = Self {
+                restores,
+                ..Self::default()
+            };
+        }
+    }
 }
 
 impl Default for Cursor {
@@ -29,6 +43,7 @@ impl Default for Cursor {
         Self {
             table: TableId::NONE,
             key: None,
+            restores: 0,
         }
     }
 }

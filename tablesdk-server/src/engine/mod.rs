@@ -30,7 +30,7 @@ mod view;
 use std::io;
 #[cfg(feature = "durable")]
 use std::num::NonZero;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use tablesdk_protocol::operation::update_entity::Mode;
@@ -43,7 +43,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 #[cfg(feature = "durable")]
 use crate::storage;
-use crate::storage::{Closed, Commit, Storage, StorageError};
+use crate::storage::{Checkpoint, Closed, Commit, Storage, StorageError};
 use crate::time::monotonic_clock::MonotonicClock;
 
 use catalog::Catalog;
@@ -70,6 +70,8 @@ pub(crate) struct Engine {
     name_hold: Duration,
     /// Held by the one clean-up that runs at a time.
     clean_up: Arc<AsyncMutex<CleanUpCursor>>,
+    /// How often a checkpoint was restored. Locked by a step of a clean-up, which must not be committed after that.
+    restores: RwLock<u64>,
     /// The permits to scan a disk on a separate thread.
     #[cfg(feature = "durable")]
     disk_permits: Semaphore,
@@ -93,6 +95,7 @@ impl Engine {
             paging,
             writer: Mutex::new(MonotonicClock::new(clock, last)),
             clean_up: Arc::default(),
+            restores: RwLock::default(),
             #[cfg(feature = "durable")]
             disk_permits: Semaphore::new(disk_permits_max()),
             name_hold: Duration::ZERO,
@@ -257,6 +260,36 @@ impl Engine {
         })
     }
 
+    /// All tables at this moment, to be restored later. `None` if the storage cannot restore them.
+    pub(crate) fn checkpoint(&self) -> Option<Checkpoint> {
+        self.storage.checkpoint()
+    }
+
+    /// Replaces all tables by those of a checkpoint. Returns false, without an effect, if the storage cannot. Timestamps continue to
+    /// increase, so no ETag that a client knows becomes that of another version.
+    pub(crate) fn restore(&self, checkpoint: &Checkpoint) -> bool {
+        self.restored(checkpoint).is_some()
+    }
+
+    /// Deletes all tables. Returns false, without an effect, if the storage cannot. The timestamps of later writes are those of the clock,
+    /// even if it was set back.
+    pub(crate) fn reset(&self) -> bool {
+        let writer = self.restored(&Checkpoint::default());
+        writer.map(|mut writer| writer.restart()).is_some()
+    }
+
+    /// Restores a checkpoint, and prevents writes as long as the result is held.
+    fn restored(&self, checkpoint: &Checkpoint) -> Option<MutexGuard<'_, MonotonicClock>> {
+        let mut restores = self
+            .restores
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        *restores += 1;
+        // Without a writer between its decision and its commit.
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        self.storage.restore(checkpoint).then_some(writer)
+    }
+
     fn uncommitted(&self) -> View {
         View::new(self.storage.uncommitted(), &self.catalog)
     }
@@ -279,6 +312,8 @@ impl Engine {
         &self,
         cursor: &mut CleanUpCursor,
     ) -> Result<Option<Commit>, StorageError> {
+        let restores = self.restores.read().unwrap_or_else(PoisonError::into_inner);
+        cursor.follow(*restores);
         let batch = clean_up::next_batch(&self.uncommitted(), cursor)?;
         batch.map(|batch| self.storage.commit(batch)).transpose()
     }

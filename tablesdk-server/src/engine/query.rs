@@ -193,7 +193,7 @@ fn walk(
         if budget.is_done() {
             return Ok(ControlFlow::Break(Walked::Until(stored.key.to_vec())));
         }
-        budget.spend(ENTITY_COST);
+        budget.examine(ENTITY_COST);
         let row_keys = range.row_keys.as_ref();
         if let Some(next) = row_keys.and_then(|row_keys| next_in(row_keys, stored.key)) {
             passed += 1;

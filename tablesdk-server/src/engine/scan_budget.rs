@@ -7,6 +7,7 @@
 #[derive(Debug)]
 pub(crate) struct ScanBudget {
     left: u64,
+    examined: u64,
     /// Whether anything was examined: a slice examines at least one entity or table.
     is_begun: bool,
 }
@@ -17,6 +18,11 @@ impl ScanBudget {
         Self::of(1_000_000)
     }
 
+    /// No limit: for work that is no request.
+    pub(crate) const fn unlimited() -> Self {
+        Self::of(u64::MAX)
+    }
+
     /// The least work: one entity or table.
     pub(crate) const fn least() -> Self {
         Self::of(1)
@@ -25,6 +31,7 @@ impl ScanBudget {
     const fn of(left: u64) -> Self {
         Self {
             left,
+            examined: 0,
             is_begun: false,
         }
     }
@@ -39,6 +46,17 @@ impl ScanBudget {
     /// Whether the budget is spent.
     pub(super) const fn is_spent(&self) -> bool {
         self.left == 0
+    }
+
+    /// How many entities or tables were examined.
+    pub(crate) const fn examined(&self) -> u64 {
+        self.examined
+    }
+
+    /// Counts an entity or a table that is examined, and the work that it takes whatever its size.
+    pub(super) const fn examine(&mut self, cost: u64) {
+        self.examined += 1;
+        self.spend(cost);
     }
 
     /// Counts work.

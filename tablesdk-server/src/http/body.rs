@@ -1,6 +1,5 @@
 //! Bodies of requests, within limits of size, time and memory, and bodies of responses, which report when hyper has taken them.
 
-use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,6 +15,7 @@ use tablesdk_protocol::{ErrorCode, ServiceError};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::connection_state::ConnectionState;
+use crate::request::connection::Broken;
 use crate::request::memory::{GRACE, RequestMemory, Reservation, SMALL_BYTES_MAX};
 
 /// A complete body, and the memory of the budget that it uses.
@@ -180,6 +180,10 @@ fn too_slow() -> ServiceError {
 #[derive(Debug)]
 pub(super) struct ResponseBody {
     bytes: Option<Bytes>,
+    /// An injected fault.
+    broken: Option<Broken>,
+    /// Whether what comes before the fault is sent.
+    is_flushed: bool,
     state: Arc<ConnectionState>,
 }
 
@@ -202,8 +206,16 @@ impl ResponseBody {
         };
         Self {
             bytes: Some(bytes),
+            broken: None,
+            is_flushed: false,
             state,
         }
+    }
+
+    /// The same body, which ends early.
+    pub(super) fn broken(mut self, broken: Option<Broken>) -> Self {
+        self.broken = broken;
+        self
     }
 }
 
@@ -221,19 +233,32 @@ impl AsRef<[u8]> for Reserved {
 
 impl Body for ResponseBody {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = Broken;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let bytes = self.bytes.take().filter(|bytes| !bytes.is_empty());
-        Poll::Ready(bytes.map(|bytes| Ok(Frame::data(bytes))))
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+        let mut bytes = self.bytes.take();
+        if let (Some(Broken::Truncated(length)), Some(bytes)) = (self.broken, &mut bytes) {
+            bytes.truncate(length);
+        }
+        let bytes = bytes.filter(|bytes| !bytes.is_empty());
+        match self.broken {
+            Some(broken) if bytes.is_none() && self.is_flushed => Poll::Ready(Some(Err(broken))),
+            Some(_) if bytes.is_none() => {
+                // hyper sends what it has before it asks again.
+                self.is_flushed = true;
+                context.waker().wake_by_ref();
+                Poll::Pending
+            }
+            _ => Poll::Ready(bytes.map(|bytes| Ok(Frame::data(bytes)))),
+        }
     }
 
     /// An empty body does not end before it was polled: otherwise hyper sends no `Content-Length: 0` with a 204.
     fn is_end_stream(&self) -> bool {
-        self.bytes.is_none()
+        self.bytes.is_none() && self.broken.is_none()
     }
 
     fn size_hint(&self) -> SizeHint {

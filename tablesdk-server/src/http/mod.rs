@@ -9,11 +9,12 @@ mod connection_state;
 mod first_head;
 mod idle;
 mod origin_form;
+mod reset;
 mod timeout_stream;
 #[cfg(feature = "tls")]
 pub(crate) mod tls_identity;
 
-use std::convert::Infallible;
+use std::error::Error as _;
 use std::io;
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -37,13 +38,14 @@ pub(crate) use origin_form::to_origin_form;
 
 #[cfg(feature = "tls")]
 use crate::http::tls_identity::TlsIdentity;
-use crate::request::connection::Connection;
+use crate::request::connection::{Broken, Connection};
 use crate::request::handler::Handler;
 use crate::request::log;
 use crate::request::memory::{MemoryBudgets, RequestMemory, Reservation, SMALL_BYTES_MAX};
 use body::{Received, ResponseBody};
 use connection_state::ConnectionState;
 use idle::IdleList;
+use reset::Reset;
 use timeout_stream::{HEAD_WAIT_MAX, TimeoutStream};
 
 /// What the connections to one socket have in common.
@@ -101,7 +103,7 @@ pub(crate) async fn serve<S, H>(
     )]
     mut stopping: watch::Receiver<bool>,
 ) where
-    S: AsyncRead + AsyncWrite + Unpin + Send,
+    S: AsyncRead + AsyncWrite + Reset + Unpin + Send,
     H: Handler,
 {
     let state = Arc::new(ConnectionState::new(Arc::clone(&shared.idle)));
@@ -157,7 +159,7 @@ async fn serve_requests<S, H>(
     exchange: Exchange<H>,
     mut stopping: watch::Receiver<bool>,
 ) where
-    S: AsyncRead + AsyncWrite + Unpin + Send,
+    S: AsyncRead + AsyncWrite + Reset + Unpin + Send,
     H: Handler,
 {
     let first = first_head::read(&mut stream);
@@ -174,7 +176,7 @@ async fn serve_http<S, H>(
     exchange: Exchange<H>,
     mut stopping: watch::Receiver<bool>,
 ) where
-    S: AsyncRead + AsyncWrite + Unpin + Send,
+    S: AsyncRead + AsyncWrite + Reset + Unpin + Send,
     H: Handler,
 {
     let peer = exchange.peer;
@@ -182,7 +184,7 @@ async fn serve_http<S, H>(
     let exchange = Arc::new(exchange);
     let service = service_fn(|request| {
         let exchange = Arc::clone(&exchange);
-        async move { Ok::<_, Infallible>(exchange.handle(request).await) }
+        async move { exchange.handle(request).await }
     });
     let mut connection = http1::Builder::new()
         // The stream has its own limits.
@@ -212,6 +214,15 @@ async fn serve_http<S, H>(
         };
     }
     if let Some(Err(error)) = &result {
+        let cause = error
+            .source()
+            .and_then(|cause| cause.downcast_ref::<Broken>());
+        if let Some(broken) = cause {
+            if *broken == Broken::Reset {
+                connection.into_parts().io.into_inner().reset();
+            }
+            return;
+        }
         log::unreadable(peer, error);
     }
     let refusal = match &result {
@@ -291,7 +302,8 @@ struct Exchange<H> {
 }
 
 impl<H: Handler> Exchange<H> {
-    async fn handle(&self, request: Request<Incoming>) -> Response<ResponseBody> {
+    /// An error resets the connection instead of a response.
+    async fn handle(&self, request: Request<Incoming>) -> Result<Response<ResponseBody>, Broken> {
         self.state.begin_request();
         let (mut response, body_memory) = self.respond(request).await;
         // SERVICE: it sends this length, although RFC 9110 has no use for it.
@@ -300,11 +312,18 @@ impl<H: Handler> Exchange<H> {
             headers.insert(header::CONTENT_LENGTH, HeaderValue::from_static("0"));
             *response.body_mut() = Bytes::new();
         }
+        let broken = response.extensions_mut().remove::<Broken>();
+        if broken == Some(Broken::Reset) {
+            return Err(Broken::Reset);
+        }
         let bytes = response.body().len();
         // The response to a write uses the memory of its body: the write was applied, so its response must not fail.
         let reserved = self.memory.take_response(bytes).or(body_memory);
         let reserved = reserved.filter(|_| bytes > SMALL_BYTES_MAX);
-        response.map(|bytes| ResponseBody::new(bytes, reserved, Arc::clone(&self.state)))
+        Ok(response.map(|bytes| {
+            let body = ResponseBody::new(bytes, reserved, Arc::clone(&self.state));
+            body.broken(broken)
+        }))
     }
 
     /// Reads the body only after the head was admitted. Returns the memory of the body, too.

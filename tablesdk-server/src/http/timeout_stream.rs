@@ -17,6 +17,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf, Take};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::connection_state::{ConnectionState, Phase};
+use super::reset::Reset;
 
 #[derive(Debug)]
 pub(super) struct TimeoutStream<S> {
@@ -78,6 +79,14 @@ impl<S: AsyncRead> TimeoutStream<S> {
     /// The stream, and whether it still lacks the response to a head that hyper could not parse.
     pub(super) fn into_parts(self) -> (S, bool) {
         (self.stream.into_inner(), self.is_refused)
+    }
+
+    /// Resets the connection when this is dropped.
+    pub(super) fn reset(&self)
+    where
+        S: Reset,
+    {
+        self.stream.get_ref().reset();
     }
 
     /// Whether hyper writes a response of its own. It is held back, and the connection sends one with an error code instead.

@@ -34,14 +34,24 @@ pub(crate) struct ServeOptions {
     /// without authentication; 0 selects a free port
     #[arg(long, value_name = "PORT")]
     pub(crate) admin_port: Option<u16>,
+    /// Open the kit for tests to other languages, next to /health on the port for operators, which is a free port unless it is set:
+    /// faults, recorded requests, the clock and snapshots, with JSON. GET /test/openapi.json describes it. Standard output has one line
+    /// of JSON with the endpoint, the connection string and the URL of the kit
+    #[arg(long, conflicts_with = "data")]
+    pub(crate) test: bool,
     /// Write the port to this file when the server accepts connections, and remove the file when the server stops
     #[arg(long, value_name = "FILE")]
     pub(crate) port_file: Option<PathBuf>,
     /// The IP address to listen on
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     pub(crate) host: IpAddr,
-    /// The port to listen on; 0 selects a free port
-    #[arg(long, value_name = "PORT", default_value_t = 10002)]
+    /// The port to listen on; 0 selects a free port, and so does --test without this option
+    #[arg(
+        long,
+        value_name = "PORT",
+        default_value_t = 10002,
+        default_value_if("test", "true", "0")
+    )]
     pub(crate) port: u16,
     /// Store the tables in this data directory, which is created if it does not exist; without this option they are in memory
     #[arg(long, value_name = "DIRECTORY")]

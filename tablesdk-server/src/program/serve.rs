@@ -62,6 +62,9 @@ async fn serve(
     if let Some(port) = options.admin_port {
         builder = builder.admin_port(port);
     }
+    if options.test {
+        builder = builder.test_kit();
+    }
     if let Some(identity) = tls {
         builder = builder.tls(identity);
     }
@@ -81,20 +84,15 @@ async fn serve(
         "started"
     );
     let mut stdout = io::stdout();
-    // An error is ignored: if standard output is closed, no program reads the line.
-    let _ = if accounts.is_default {
-        let text = server.connection_string();
-        let endpoint = server.endpoint();
-        writeln!(
-            stdout,
-            "{NAME} listens on {endpoint}, connection string: {text}"
-        )
+    if let (true, Some(operators)) = (options.test, server.admin_addr()) {
+        let line = serde_json::json!({
+            "endpoint": server.endpoint(),
+            "connectionString": server.connection_string(),
+            "test": format!("http://{operators}/test"),
+        });
+        let _ = writeln!(stdout, "{line}");
     } else {
-        // The operator who configured the key has it already, and standard output may be stored.
-        writeln!(stdout, "{NAME} listens on {}", server.endpoint())
-    };
-    if let Some(address) = server.admin_addr() {
-        let _ = writeln!(stdout, "{NAME} listens for operators on http://{address}");
+        announce(&server, accounts.is_default, &mut stdout);
     }
     let _ = stdout.flush();
     // If the sender was dropped, the server stops, too.
@@ -108,6 +106,25 @@ async fn serve(
     stopped?;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Prints the addresses of the server.
+fn announce(server: &TableServer, has_default_account: bool, stdout: &mut io::Stdout) {
+    // An error is ignored: if standard output is closed, no program reads the line.
+    let _ = if has_default_account {
+        let text = server.connection_string();
+        let endpoint = server.endpoint();
+        writeln!(
+            stdout,
+            "{NAME} listens on {endpoint}, connection string: {text}"
+        )
+    } else {
+        // The operator who configured the key has it already, and standard output may be stored.
+        writeln!(stdout, "{NAME} listens on {}", server.endpoint())
+    };
+    if let Some(address) = server.admin_addr() {
+        let _ = writeln!(stdout, "{NAME} listens for operators on http://{address}");
+    }
 }
 
 /// Writes the port to a file by renaming a draft, so that a program that waits for the file never reads a partial number.

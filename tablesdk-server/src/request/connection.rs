@@ -1,4 +1,4 @@
-//! [`Connection`]: the facts of the connection that a request came from.
+//! The facts of the connection that a request came from, and what a response makes it do.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -14,4 +14,15 @@ pub(crate) struct Connection {
     pub(crate) memory: Option<Arc<RequestMemory>>,
     /// The address of the client; `None` without a socket.
     pub(crate) peer: Option<IpAddr>,
+}
+
+/// An injected fault of a response that its connection carries out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Broken {
+    /// The connection is reset, and nothing is sent.
+    #[error("the connection was reset")]
+    Reset,
+    /// The connection is closed after the head and this many bytes of the body.
+    #[error("the connection was closed before the end of the response")]
+    Truncated(usize),
 }

@@ -25,6 +25,7 @@ use tablesdk_protocol::{Endpoint, ErrorCode, Guid, ServiceError, Timestamp};
 use crate::request::address::{Address, Location};
 use crate::request::connection::Connection;
 use crate::request::cors::Cors;
+use crate::request::entity_counts::EntityCounts;
 use crate::request::memory::RequestMemory;
 use crate::time::time_limit::Timer;
 
@@ -35,6 +36,8 @@ pub(crate) struct Context {
     client_request_id: Option<HeaderValue>,
     /// The CORS headers of the response.
     pub(crate) cors: Cors,
+    /// Counts the entities that the request reads, for the journal of a test.
+    pub(crate) entity_counts: Option<Arc<EntityCounts>>,
     /// The form of an error's body.
     error_format: ErrorFormat,
     /// Whether the log contains the keys of entities.
@@ -43,6 +46,8 @@ pub(crate) struct Context {
     memory: Option<Arc<RequestMemory>>,
     /// The time of the request.
     pub(crate) now: Timestamp,
+    /// The time of the client's clock, if that is another one.
+    pub(crate) client_time: Option<Timestamp>,
     /// The address of the client; `None` without a socket.
     pub(crate) peer: Option<IpAddr>,
     /// The id that the server gave the request.
@@ -72,10 +77,12 @@ impl Context {
                 .filter(|id| is_client_request_id(id))
                 .cloned(),
             cors: Cors::default(),
+            entity_counts: None,
             error_format: ErrorFormat::of(options, headers),
             logs_entity_keys: true,
             memory: connection.memory.clone(),
             now,
+            client_time: None,
             peer: connection.peer,
             request_id,
             timeout: options

@@ -7,6 +7,7 @@ pub(crate) mod auth;
 pub(crate) mod connection;
 pub(crate) mod context;
 pub(crate) mod cors;
+pub(crate) mod entity_counts;
 pub(crate) mod handler;
 pub(crate) mod log;
 pub(crate) mod memory;

@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::body::{Body, Frame, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -29,6 +30,7 @@ use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::stopped;
+use super::test_port::{self, TestPort};
 use crate::service::Service;
 
 /// The listener. Dropping it ends it, with all that it does.
@@ -43,6 +45,7 @@ impl Admin {
     pub(super) async fn start(
         port: u16,
         service: Arc<Service>,
+        test_port: Option<TestPort>,
         stopping: watch::Receiver<bool>,
     ) -> io::Result<Self> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
@@ -53,7 +56,7 @@ impl Admin {
         let listener = TcpListener::bind(address).await.map_err(in_context)?;
         Ok(Self {
             local_addr: listener.local_addr()?,
-            task: tokio::spawn(accept_all(listener, service, stopping)),
+            task: tokio::spawn(accept_all(listener, service, test_port, stopping)),
         })
     }
 
@@ -73,12 +76,18 @@ impl Drop for Admin {
 async fn accept_all(
     listener: TcpListener,
     service: Arc<Service>,
+    test_port: Option<TestPort>,
     mut stopping: watch::Receiver<bool>,
 ) {
     let mut connections = JoinSet::new();
-    let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let connections_max = match test_port {
+        Some(_) => TEST_CONNECTIONS_MAX,
+        None => CONNECTIONS_MAX,
+    };
+    let permits = Arc::new(Semaphore::new(connections_max));
     let operator = Arc::new(Operator {
         service,
+        test_port,
         #[cfg(feature = "durable")]
         backs_up: Arc::default(),
     });
@@ -103,7 +112,7 @@ async fn accept_all(
             let service = service_fn(|request| {
                 let operator = Arc::clone(&operator);
                 let stalled = Arc::clone(&stalled);
-                async move { Ok::<_, Infallible>(operator.respond(&request, &stalled)) }
+                async move { Ok::<_, Infallible>(operator.handle(request, &stalled).await) }
             });
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
@@ -121,12 +130,40 @@ async fn accept_all(
 
 struct Operator {
     service: Arc<Service>,
+    /// `None` if the server is not for tests.
+    test_port: Option<TestPort>,
     /// Whether a backup is running. Each backup occupies a thread.
     #[cfg(feature = "durable")]
     backs_up: Arc<AtomicBool>,
 }
 
 impl Operator {
+    async fn handle(&self, request: Request<Incoming>, stalled: &Arc<Notify>) -> Response<Content> {
+        let path = request.uri().path().strip_prefix("/test");
+        let path = path.filter(|path| path.is_empty() || path.starts_with('/'));
+        let (Some(test_port), Some(path)) = (&self.test_port, path) else {
+            return self.respond(&request, stalled);
+        };
+        let in_kit = |response: Response<Bytes>| response.map(|bytes| Content::Text(Some(bytes)));
+        if !is_for_this_machine(request.headers()) {
+            return in_kit(test_port::refusal(StatusCode::FORBIDDEN, NOT_FOR_WEB_PAGES));
+        }
+        let (method, path) = (request.method().clone(), path.to_owned());
+        let bytes_max = test_port::body_bytes_max(&path);
+        let body = Limited::new(request.into_body(), bytes_max).collect();
+        in_kit(match body.await {
+            Ok(body) => test_port.respond(&method, &path, &body.to_bytes()).await,
+            Err(error) if error.is::<LengthLimitError>() => {
+                let message = format!("the body has more than {bytes_max} bytes");
+                test_port::refusal(StatusCode::PAYLOAD_TOO_LARGE, &message)
+            }
+            Err(error) => {
+                let message = format!("the body cannot be read: {error}");
+                test_port::refusal(StatusCode::BAD_REQUEST, &message)
+            }
+        })
+    }
+
     /// `stalled` is notified when a client has stopped taking its response.
     #[cfg_attr(
         not(feature = "durable"),
@@ -134,8 +171,7 @@ impl Operator {
     )]
     fn respond(&self, request: &Request<Incoming>, stalled: &Arc<Notify>) -> Response<Content> {
         if !is_for_this_machine(request.headers()) {
-            let message = "This is for programs on this machine, and not for web pages.\n";
-            return text(StatusCode::FORBIDDEN, message);
+            return not_for_web_pages();
         }
         let writable = self.service.is_writable();
         match (request.method(), request.uri().path()) {
@@ -228,6 +264,10 @@ fn is_for_this_machine(headers: &HeaderMap) -> bool {
     matches!(name, "127.0.0.1" | "localhost") && !headers.contains_key(header::ORIGIN)
 }
 
+fn not_for_web_pages() -> Response<Content> {
+    text(StatusCode::FORBIDDEN, format!("{NOT_FOR_WEB_PAGES}\n"))
+}
+
 fn text(status: StatusCode, text: impl Into<Bytes>) -> Response<Content> {
     let mut response = Response::new(Content::Text(Some(text.into())));
     *response.status_mut() = status;
@@ -294,8 +334,11 @@ impl io::Write for Pipe {
     }
 }
 
+const NOT_FOR_WEB_PAGES: &str = "This is for programs on this machine, and not for web pages.";
 /// The maximum number of connections. Further ones wait.
 const CONNECTIONS_MAX: usize = 16;
+/// The same with the kit for tests, to which each of many tests may keep a connection.
+const TEST_CONNECTIONS_MAX: usize = 1024;
 const HEAD_WAIT_MAX: Duration = Duration::from_secs(10);
 /// How long the client of a backup may read nothing.
 #[cfg(feature = "durable")]
@@ -306,7 +349,6 @@ const PART_BYTES: usize = 256 * 1024;
 #[cfg(test)]
 #[cfg(feature = "durable")]
 mod tests {
-    use http_body_util::BodyExt as _;
     use tablesdk_protocol::{EntityKey, TableName, ValueRef};
     use tokio::time::{Instant, advance};
 
@@ -331,6 +373,7 @@ mod tests {
         }
         Operator {
             service,
+            test_port: None,
             backs_up: Arc::default(),
         }
     }

@@ -24,6 +24,7 @@ use crate::service::Options;
 #[cfg(feature = "durable")]
 use crate::storage::Durability;
 use crate::storage::StorageOptions;
+use crate::testing::VirtualClock;
 use crate::time::clock::SystemClock;
 
 /// Configures a [`TableServer`]; returned by [`TableServer::builder`].
@@ -57,6 +58,7 @@ use crate::time::clock::SystemClock;
 pub struct TableServerBuilder {
     sockets: Sockets,
     options: Options,
+    clock: Option<Arc<dyn Clock>>,
 }
 
 impl TableServerBuilder {
@@ -67,18 +69,21 @@ impl TableServerBuilder {
                 max_connections: CONNECTIONS_MAX,
                 shutdown_grace: SHUTDOWN_GRACE,
                 admin_port: None,
+                has_test_port: false,
                 #[cfg(feature = "tls")]
                 tls: None,
             },
             options: Options {
                 accounts: Vec::new(),
                 clock: Arc::new(SystemClock),
+                client_clock: None,
                 logs_entity_keys: true,
                 paging: Paging::default(),
                 storage: StorageOptions::default(),
                 table_name_hold: Duration::ZERO,
                 tokens: Tokens::default(),
             },
+            clock: None,
         }
     }
 
@@ -106,9 +111,11 @@ impl TableServerBuilder {
         self
     }
 
-    /// The clock for the timestamps of entities and for checking the dates of requests. Default: the system clock.
+    /// The clock for the timestamps of entities and for checking the dates of requests. [`TableServer::clock`] freezes and moves it.
+    ///
+    /// Default: the system clock; in memory and without a socket, the system's time at the start, which passes as tokio's time does.
     pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
-        self.options.clock = Arc::new(clock);
+        self.clock = Some(Arc::new(clock));
         self
     }
 
@@ -202,6 +209,20 @@ impl TableServerBuilder {
         self
     }
 
+    /// Opens the kit for tests to other languages: faults, the journal, the clock and snapshots, with JSON below `/test/` on the
+    /// [`admin_port`](Self::admin_port), which is a free port unless it is set. `GET /test/openapi.json` describes it. Ignored for a
+    /// server without a socket.
+    ///
+    /// The requests to the server are recorded from its start on. When a test has moved the clock, requests may still have the date of the
+    /// clock that it was moved from: clients in other languages use that of the system.
+    pub const fn test_kit(mut self) -> Self {
+        self.sockets.has_test_port = true;
+        if self.sockets.admin_port.is_none() {
+            self.sockets.admin_port = Some(0);
+        }
+        self
+    }
+
     /// The maximum number of entities in a page. Default: 1,000, as in the service. The value is clamped to 1 to 1,000.
     ///
     /// With a small page size, a test needs few entities to show whether a client follows continuation tokens.
@@ -248,8 +269,15 @@ impl TableServerBuilder {
     /// # Panics
     ///
     /// Outside a tokio runtime with I/O and time enabled.
-    pub async fn start(self) -> io::Result<TableServer> {
-        TableServer::listening(self.sockets.clone(), self.options()?).await
+    pub async fn start(mut self) -> io::Result<TableServer> {
+        let clock = self.clock.clone().unwrap_or_else(|| Arc::new(SystemClock));
+        if self.sockets.has_test_port {
+            // Clients in other languages date their requests by the system clock, also when a test has moved that of the server.
+            self.options.client_clock = Some(Arc::clone(&clock));
+        }
+        let clock = VirtualClock::over(clock);
+        self.options.clock = Arc::new(clock.clone());
+        TableServer::listening(self.sockets.clone(), self.options()?, clock).await
     }
 
     /// Creates a server without a socket. Clients reach it through [`TableServer::transport`].
@@ -257,8 +285,16 @@ impl TableServerBuilder {
     /// # Errors
     ///
     /// When the name of an account is invalid ([`io::ErrorKind::InvalidInput`]), or the data directory cannot be used.
-    pub fn in_process(self) -> io::Result<TableServer> {
-        TableServer::without_socket(self.options()?)
+    pub fn in_process(mut self) -> io::Result<TableServer> {
+        let clock = match self.clock.clone() {
+            Some(clock) => VirtualClock::over(clock),
+            None if self.options.storage.is_memory() => {
+                VirtualClock::starting_at(SystemClock.now())
+            }
+            None => VirtualClock::over(Arc::new(SystemClock)),
+        };
+        self.options.clock = Arc::new(clock.clone());
+        TableServer::without_socket(self.options()?, clock)
     }
 
     /// Adds the default account if there is none, and refuses invalid names of accounts.
@@ -280,6 +316,7 @@ pub(super) struct Sockets {
     pub(super) max_connections: NonZeroUsize,
     pub(super) shutdown_grace: Duration,
     pub(super) admin_port: Option<u16>,
+    pub(super) has_test_port: bool,
     #[cfg(feature = "tls")]
     pub(super) tls: Option<TlsIdentity>,
 }

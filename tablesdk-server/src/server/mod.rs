@@ -6,6 +6,8 @@
 mod admin;
 mod builder;
 mod open_files;
+mod state;
+mod test_port;
 
 use std::fmt;
 use std::io;
@@ -18,7 +20,7 @@ use http::uri::Scheme;
 use http::{HeaderValue, Method, Request, StatusCode};
 use tablesdk_protocol::auth::SharedKey;
 use tablesdk_protocol::{
-    Endpoint, ErrorCode, InProcessServer, Transport, TransportError, TransportFuture,
+    Clock, Endpoint, ErrorCode, InProcessServer, Transport, TransportError, TransportFuture,
 };
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::runtime::Handle;
@@ -30,10 +32,13 @@ use self::admin::Admin;
 use self::builder::Sockets;
 pub use self::builder::TableServerBuilder;
 use self::open_files::ConnectionLimit;
+pub use self::state::ServerSnapshot;
+use self::test_port::TestPort;
 use crate::http::{ConnectionShared, exceeds_limit, serve, stopped, to_origin_form};
-use crate::request::connection::Connection;
+use crate::request::connection::{Broken, Connection};
 use crate::request::handler::Handler;
 use crate::service::{Options, Service};
+use crate::testing::{Faults, Journal, VirtualClock};
 use crate::time::time_limit::Timer;
 
 /// A table server in this process, with a listening socket or without one.
@@ -56,6 +61,7 @@ use crate::time::time_limit::Timer;
 #[must_use = "a server stops when it is dropped"]
 pub struct TableServer {
     account: SharedKey,
+    clock: VirtualClock,
     endpoint: String,
     service: Arc<Service>,
     /// What the transports of this server share.
@@ -128,6 +134,21 @@ impl TableServer {
         }
     }
 
+    /// The clock of the server: of timestamps, and of the expiry of signatures and tokens. A test can freeze and move it.
+    pub fn clock(&self) -> VirtualClock {
+        self.clock.clone()
+    }
+
+    /// Injects faults into the requests to this server.
+    pub fn faults(&self) -> Faults {
+        self.service.kit().faults().clone()
+    }
+
+    /// Starts to record the requests to this server, until the returned value and its clones are dropped.
+    pub fn journal(&self) -> Journal {
+        self.service.kit().journal()
+    }
+
     /// The address the server listens on, `None` without a socket.
     pub fn local_addr(&self) -> Option<SocketAddr> {
         self.listener.as_ref().map(|listener| listener.local_addr)
@@ -195,7 +216,11 @@ impl TableServer {
         Err(io::Error::new(io::ErrorKind::TimedOut, message))
     }
 
-    async fn listening(sockets: Sockets, options: Options) -> io::Result<Self> {
+    async fn listening(
+        sockets: Sockets,
+        options: Options,
+        clock: VirtualClock,
+    ) -> io::Result<Self> {
         let address = sockets.address;
         let in_context = |error: io::Error| {
             io::Error::new(error.kind(), format!("cannot listen on {address}: {error}"))
@@ -210,38 +235,50 @@ impl TableServer {
         // Opening a data directory blocks for a moment, so it runs on a thread for blocking work.
         let opening = spawn_blocking(move || {
             let service = Service::new(options)?.resumed(Timer::Runs);
-            Ok::<_, io::Error>(Self::new(scheme, &authority, account, service))
+            Ok::<_, io::Error>(Self::new(scheme, &authority, account, service, clock))
         });
         let mut server = opening.await.map_err(io::Error::other)??;
         let shared = ConnectionShared::new(Arc::clone(&server.service), host);
         #[cfg(feature = "tls")]
         let shared = shared.encrypted(sockets.tls.clone());
         let admin_port = sockets.admin_port;
+        let test_port = sockets.has_test_port.then(|| {
+            let service = Arc::clone(&server.service);
+            TestPort::new(service, server.account.account(), server.clock.clone())
+        });
         let listener = Listener::new(listener, local_addr, sockets, shared, &server.stopping);
         server.listener = Some(listener);
         if let Some(port) = admin_port {
             let stopping = server.stopping.subscribe();
-            let admin = Admin::start(port, Arc::clone(&server.service), stopping);
+            let admin = Admin::start(port, Arc::clone(&server.service), test_port, stopping);
             server.admin = Some(admin.await?);
         }
         Ok(server)
     }
 
-    fn without_socket(options: Options) -> io::Result<Self> {
+    fn without_socket(options: Options, clock: VirtualClock) -> io::Result<Self> {
         let account = first_account(&options);
         Ok(Self::new(
             "http",
             IN_PROCESS_HOST,
             account,
             Service::new(options)?.resumed(Timer::Unknown),
+            clock,
         ))
     }
 
-    fn new(scheme: &str, authority: &str, account: SharedKey, service: Service) -> Self {
+    fn new(
+        scheme: &str,
+        authority: &str,
+        account: SharedKey,
+        service: Service,
+        clock: VirtualClock,
+    ) -> Self {
         let service = Arc::new(service);
         Self {
             endpoint: format!("{scheme}://{authority}/{}", account.account()),
             account,
+            clock,
             in_process: Reachable::new(&service),
             service,
             stopping: watch::Sender::new(false),
@@ -279,6 +316,10 @@ impl InProcessServer for TableServer {
 
     fn transport(&self) -> Arc<dyn Transport> {
         Arc::new(self.transport())
+    }
+
+    fn clock(&self) -> Arc<dyn Clock> {
+        Arc::new(self.clock())
     }
 }
 
@@ -349,6 +390,9 @@ impl Transport for InProcess {
                     Ok(admitted) => service.respond(admitted, body).await,
                 },
             };
+            if let Some(broken) = response.extensions().get::<Broken>() {
+                return Err(TransportError::maybe_sent(*broken));
+            }
             if is_head || response.status() == StatusCode::NO_CONTENT {
                 // As on the wire, where such a response has no body.
                 *response.body_mut() = Bytes::new();

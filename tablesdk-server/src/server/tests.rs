@@ -69,6 +69,7 @@ async fn listener_with(
         max_connections: NonZeroUsize::new(max_connections).unwrap(),
         shutdown_grace: Duration::from_secs(7),
         admin_port: None,
+        has_test_port: false,
         #[cfg(feature = "tls")]
         tls: None,
     };

@@ -5,7 +5,9 @@
 //! No content of a request makes the service panic.
 
 mod clean_up;
+mod contents;
 mod error;
+mod faulty;
 mod handler;
 mod query_budget;
 
@@ -35,7 +37,8 @@ use crate::request::handler::Handler;
 use crate::request::log::{self, RequestRecord};
 use crate::request::memory::SMALL_BYTES_MAX;
 use crate::request::metrics::Metrics;
-use crate::storage::{Closed, Storage, StorageError, StorageOptions};
+use crate::storage::{Checkpoint, Closed, Storage, StorageError, StorageOptions};
+use crate::testing::{Op, TestKit};
 use crate::time::time_limit::{Timer, within};
 
 /// The options of the layers below the sockets.
@@ -44,6 +47,8 @@ pub(crate) struct Options {
     /// At least one.
     pub(crate) accounts: Vec<SharedKey>,
     pub(crate) clock: Arc<dyn Clock>,
+    /// The clock of clients, if it may differ from that of the server: the date of a request may be of either.
+    pub(crate) client_clock: Option<Arc<dyn Clock>>,
     /// Whether the log contains the keys of entities.
     pub(crate) logs_entity_keys: bool,
     pub(crate) paging: Paging,
@@ -58,7 +63,9 @@ pub(crate) struct Service {
     /// The keys of each account, in the order of the names. A server has few accounts, often one.
     accounts: Vec<(Arc<str>, Vec<SharedKey>)>,
     clock: Arc<dyn Clock>,
+    client_clock: Option<Arc<dyn Clock>>,
     engine: Arc<Engine>,
+    kit: Arc<TestKit>,
     logs_entity_keys: bool,
     metrics: Metrics,
     request_ids: RequestIds,
@@ -94,7 +101,9 @@ impl Service {
         Ok(Self {
             accounts: accounts.into_iter().collect(),
             clock: options.clock,
+            client_clock: options.client_clock,
             engine,
+            kit: Arc::default(),
             logs_entity_keys: options.logs_entity_keys,
             metrics: Metrics::default(),
             request_ids: RequestIds::new(),
@@ -110,9 +119,42 @@ impl Service {
         Self { timer, ..self }
     }
 
-    #[cfg(feature = "durable")]
-    pub(crate) fn engine(&self) -> &Arc<Engine> {
+    pub(crate) const fn engine(&self) -> &Arc<Engine> {
         &self.engine
+    }
+
+    /// Replaces all tables by those of a checkpoint, and continues the clean-up that it needs. Returns false, without an effect, if
+    /// the storage cannot.
+    pub(crate) fn restore(&self, checkpoint: &Checkpoint) -> bool {
+        let is_restored = self.engine.restore(checkpoint);
+        clean_up::resume(&self.engine, self.timer);
+        is_restored
+    }
+
+    /// Deletes all tables, and lets timestamps begin again. Returns false, without an effect, if the storage cannot.
+    pub(crate) fn reset(&self) -> bool {
+        let is_reset = self.engine.reset();
+        clean_up::resume(&self.engine, self.timer);
+        is_reset
+    }
+
+    /// All tables of an account as text.
+    pub(crate) fn dump(&self, account: &str) -> Result<String, StorageError> {
+        contents::dump(&self.engine, account)
+    }
+
+    /// All tables of an account as lines of JSON.
+    pub(crate) fn save(&self, account: &str) -> Result<Vec<u8>, StorageError> {
+        contents::save(&self.engine, account)
+    }
+
+    /// Adds the tables and entities of lines of JSON to those of an account.
+    pub(crate) async fn load(&self, account: &str, lines: &[u8]) -> io::Result<()> {
+        contents::load(&self.engine, account, lines).await
+    }
+
+    pub(crate) const fn kit(&self) -> &Arc<TestKit> {
+        &self.kit
     }
 
     pub(crate) const fn metrics(&self) -> &Metrics {
@@ -192,32 +234,43 @@ impl Handler for Service {
         };
         let status = response.status().as_u16();
         self.metrics.responded("", status, Duration::ZERO);
+        self.kit.refused(&context, &response);
         Err(Box::new(response))
     }
 
     async fn respond(&self, admitted: Box<Admitted>, body: Bytes) -> Response<Bytes> {
         let Admitted {
-            context,
+            mut context,
             mut record,
             head,
             options,
             principal,
         } = *admitted;
         record.received(&body);
+        let body_bytes = body.len();
         let began = Instant::now();
         let operation = record
             .span()
             .in_scope(|| decode(&context, head, options, body));
-        let handled = match &operation {
-            Ok(operation) => {
-                record.names(handler::name(operation));
+        let mut observed = match &operation {
+            Ok(operation) => self.kit.request(&mut context, operation, body_bytes),
+            Err(_) => None,
+        };
+        let handled = match (&operation, &mut observed) {
+            (Ok(operation), None) => {
+                record.names(op_name(operation));
                 let handled = handler::handle(&self.engine, &context, &principal, operation);
                 let handled = pin!(handled.instrument(record.span().clone()));
                 within(context.timeout, self.timer, began, handled).await
             }
-            Err(error) => Err(error.clone().into()),
+            (Ok(operation), Some(observed)) => {
+                record.names(op_name(operation));
+                let handled = faulty::carry_out(self, &context, &principal, operation, observed);
+                Box::pin(handled.instrument(record.span().clone())).await
+            }
+            (Err(error), _) => Err(error.clone().into()),
         };
-        let response = match handled {
+        let mut response = match handled {
             Ok(response) => {
                 let response = context.finish(response);
                 record.responded(&response, None);
@@ -225,12 +278,18 @@ impl Handler for Service {
             }
             Err(error) => {
                 let error = record.span().in_scope(|| error.report(&context));
+                if let Some(observed) = &mut observed {
+                    observed.failed(&error);
+                }
                 refuse(&context, &mut record, &error)
             }
         };
         let status = response.status().as_u16();
         self.metrics
             .responded(record.operation(), status, began.elapsed());
+        if let Some(observed) = observed {
+            observed.responded(&mut response, self.clock.now());
+        }
         response
     }
 
@@ -340,6 +399,7 @@ impl Service {
             self.request_ids.next(),
             self.clock.now(),
         );
+        context.client_time = self.client_clock.as_deref().map(Clock::now);
         context.timer = self.timer;
         context.logs_entity_keys = self.logs_entity_keys;
         (context, options)
@@ -389,6 +449,11 @@ fn authorize_head(
     let resource = ResourcePath::parse(context.resource())?;
     let options = options.as_ref().map_err(Clone::clone)?;
     principal.authorize_head(head, &resource, options)
+}
+
+/// The name of an operation in the log and the metrics.
+fn op_name(operation: &Operation) -> &'static str {
+    Op::of(operation).map_or("unnamed", Op::as_str)
 }
 
 /// Logs and returns the response to a rejected request.

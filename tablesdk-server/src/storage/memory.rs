@@ -3,6 +3,7 @@
 //! A reader keeps its version of the map. A commit changes in place what no reader has, and copies the rest. The records do not
 //! survive the process; the durable storage implements the same trait.
 
+use std::mem;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use super::map::Map;
@@ -64,10 +65,28 @@ impl Storage for MemoryStorage {
         false
     }
 
+    fn checkpoint(&self) -> Option<Checkpoint> {
+        Some(Checkpoint(self.latest().records.clone()))
+    }
+
+    fn restore(&self, checkpoint: &Checkpoint) -> bool {
+        let mut latest = self.latest.write().unwrap_or_else(PoisonError::into_inner);
+        latest.epoch += 1;
+        let replaced = mem::replace(&mut latest.records, checkpoint.0.clone());
+        drop(latest);
+        // The system takes time to free what the checkpoint does not have.
+        drop(replaced);
+        true
+    }
+
     fn closed(&self) -> Closed {
         Closed::NOW
     }
 }
+
+/// The records of a moment. They share memory with the storage, as far as they did not change since.
+#[derive(Clone, Default)]
+pub(crate) struct Checkpoint(Map);
 
 #[derive(Clone, Default)]
 struct MemorySnapshot {

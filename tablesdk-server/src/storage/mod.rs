@@ -38,7 +38,7 @@ pub use durable::Durability;
 #[cfg(feature = "durable")]
 pub(crate) use durable::{DurableStorage, check_files, check_journals, sync_parent};
 pub(crate) use files::{files_max, is_exhausted, process_files_max};
-pub(crate) use memory::MemoryStorage;
+pub(crate) use memory::{Checkpoint, MemoryStorage};
 
 /// The storage of a server.
 #[derive(Clone, Debug, Default)]
@@ -52,6 +52,11 @@ pub(crate) enum StorageOptions {
 }
 
 impl StorageOptions {
+    /// Whether the records are in memory.
+    pub(crate) const fn is_memory(&self) -> bool {
+        matches!(self, Self::Memory)
+    }
+
     /// Opens it.
     ///
     /// # Errors
@@ -103,6 +108,17 @@ pub(crate) trait Storage: Send + Sync {
 
     /// Whether the records survive the process.
     fn is_persistent(&self) -> bool;
+
+    /// The records at this moment, to be restored later. `None` if the storage cannot restore them.
+    fn checkpoint(&self) -> Option<Checkpoint> {
+        None
+    }
+
+    /// Replaces all records by those of a checkpoint, and starts an epoch. Returns false, without an effect, if the storage cannot.
+    fn restore(&self, checkpoint: &Checkpoint) -> bool {
+        let _ = checkpoint;
+        false
+    }
 
     /// Resolves when the storage is closed and free for other processes: after its last user has dropped it.
     fn closed(&self) -> Closed;

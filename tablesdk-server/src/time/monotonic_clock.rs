@@ -25,6 +25,11 @@ impl MonotonicClock {
         self.last = self.clock.now().max(self.last.next());
         self.last
     }
+
+    /// Forgets the last timestamp, so the next one may be earlier. Only for a storage that is empty.
+    pub(crate) const fn restart(&mut self) {
+        self.last = Timestamp::MIN;
+    }
 }
 
 #[cfg(test)]

@@ -85,7 +85,7 @@ impl TableServiceClientBuilder {
     }
 
     /// Starts a client of a server in this process, to add options. Requests need no socket: the builder has the endpoint, the
-    /// credential and the transport of the server.
+    /// credential, the transport and the clock of the server.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -103,6 +103,7 @@ impl TableServiceClientBuilder {
         Self::new(Ok(server.endpoint()))
             .credential(server.credential())
             .transport(server.transport())
+            .clock(server.clock())
     }
 
     pub(super) fn connecting(connection: ConnectionString) -> Self {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use harness::Employee;
 use http::Request;
-use tablesdk::transport::{Endpoint, InProcessServer, Transport, TransportFuture};
+use tablesdk::transport::{Clock, Endpoint, InProcessServer, Transport, TransportFuture};
 use tablesdk::{
     RetryPolicy, SharedKey, TableClient, TableServiceClient, TableServiceClientBuilder,
 };
@@ -83,6 +83,10 @@ impl InProcessServer for Counted {
             self.server.transport(),
             Arc::clone(&self.requests),
         ))
+    }
+
+    fn clock(&self) -> Arc<dyn Clock> {
+        InProcessServer::clock(&self.server)
     }
 }
 

@@ -23,8 +23,10 @@ pub(super) fn verify(
     context: &Context,
     head: &Parts,
 ) -> Result<(), ServiceError> {
+    let times = [Some(context.now), context.client_time];
     let is_recent = signed_date(&head.headers).is_some_and(|date| {
-        date.abs_diff(context.now) <= Duration::from_secs(CLOCK_SKEW_SECONDS_MAX)
+        let skews = times.iter().flatten().map(|time| date.abs_diff(*time));
+        skews.min() <= Some(Duration::from_secs(CLOCK_SKEW_SECONDS_MAX))
     });
     if account != context.account() || !is_recent {
         return Err(ErrorCode::AuthenticationFailed.into());

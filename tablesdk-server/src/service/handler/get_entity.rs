@@ -42,6 +42,10 @@ fn read(
     if !context.try_reserve_response(bytes) {
         return Ok(Err(Large { bytes }));
     }
+    if let Some(counts) = &context.entity_counts {
+        counts.examined(1);
+        counts.returned(1);
+    }
     let select = request.select.as_deref();
     let format = entity_format(context, request.level, &request.table, select);
     let body = format.single(entity.head(), entity.json(), entity.properties())?;

@@ -37,29 +37,6 @@ use crate::request::context::Context;
 /// The response of an operation, without the headers that every response has.
 type Handled = Result<Response<Bytes>, OperationError>;
 
-/// The service's name for an operation, for the request log.
-pub(crate) const fn name(operation: &Operation) -> &'static str {
-    match operation {
-        Operation::Batch(_) => "EntityGroupTransaction",
-        Operation::CreateTable(_) => "CreateTable",
-        Operation::DeleteEntity(_) => "DeleteEntity",
-        Operation::DeleteTable(_) => "DeleteTable",
-        Operation::GetEntity(_) => "QueryEntity",
-        Operation::GetMetadata(_) => "GetMetadata",
-        Operation::GetServiceProperties(_) => "GetTableServiceProperties",
-        Operation::GetServiceStats(_) => "GetTableServiceStats",
-        Operation::GetTable(_) => "QueryTable",
-        Operation::GetTableAcl(_) => "GetTableAcl",
-        Operation::InsertEntity(_) => "InsertEntity",
-        Operation::QueryEntities(_) => "QueryEntities",
-        Operation::QueryTables(_) => "QueryTables",
-        Operation::SetServiceProperties(_) => "SetTableServiceProperties",
-        Operation::SetTableAcl(_) => "SetTableAcl",
-        Operation::UpdateEntity(_) => "UpdateEntity",
-        _ => "unnamed",
-    }
-}
-
 /// Carries out an operation.
 pub(crate) async fn handle(
     engine: &Arc<Engine>,
@@ -143,7 +120,10 @@ fn entity_format<'a>(
 }
 
 /// The properties of a request's body in the form in which they are stored, which is about as long.
-fn stored(input: EntityInput<'_>, body: &EntityBody) -> Result<Properties, ServiceError> {
+pub(super) fn stored(
+    input: EntityInput<'_>,
+    body: &EntityBody,
+) -> Result<Properties, ServiceError> {
     let properties = input.into_properties()?;
     let mut stored = Properties::with_capacity(properties.len(), body.as_bytes().len());
     for (name, value) in &properties {

@@ -55,10 +55,9 @@ pub(super) async fn handle(
             Reads::All
         };
         loop {
-            let mut slice = || {
-                let mut budget = budget.slice();
-                scan.slice(&view, reads, &mut budget, |entity| page.add(entity))
-            };
+            let mut slice_budget = budget.slice();
+            let mut slice =
+                || scan.slice(&view, reads, &mut slice_budget, |entity| page.add(entity));
             #[cfg(feature = "durable")]
             let progress = match reads {
                 Reads::All => run_blocking(engine, context.peer.is_some(), slice).await,
@@ -66,6 +65,9 @@ pub(super) async fn handle(
             };
             #[cfg(not(feature = "durable"))]
             let progress = slice();
+            if let Some(counts) = &context.entity_counts {
+                counts.examined(slice_budget.examined());
+            }
             match progress? {
                 SliceEnd::Paused => {}
                 SliceEnd::NotInMemory => {
@@ -81,6 +83,9 @@ pub(super) async fn handle(
                 break;
             }
         }
+    }
+    if let Some(counts) = &context.entity_counts {
+        counts.returned(page.items);
     }
     Ok(page.into_response().encode(request.level))
 }

@@ -54,6 +54,7 @@ impl Client {
                 SharedKey::new("second", "c2VjcmV0").unwrap(),
             ],
             clock: Arc::clone(&clock) as Arc<dyn Clock>,
+            client_clock: None,
             logs_entity_keys: true,
             paging: Paging::default(),
             storage: StorageOptions::Memory,

@@ -1,0 +1,313 @@
+//! The kit for tests over HTTP with JSON, for tests in other languages: `/test/…` on the port for operators.
+//!
+//! `openapi.json` describes it. A test in Rust uses [`crate::testing`], whose meaning is the same.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use http::{Method, Response, StatusCode, header};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use tablesdk_protocol::{Clock as _, Timestamp};
+use tokio::sync::Mutex as AsyncMutex;
+
+use crate::service::Service;
+use crate::storage::{Checkpoint, StorageError};
+use crate::testing::json::{
+    LintForm, Object, RequestForm, RuleForm, ThrottleForm, cut, named, seconds,
+};
+use crate::testing::{InjectedFault, Journal, VirtualClock};
+
+/// What the test of another program holds of a server.
+pub(super) struct TestPort {
+    service: Arc<Service>,
+    account: String,
+    clock: VirtualClock,
+    journal: Journal,
+    state: Mutex<State>,
+    /// Held by the one reset that runs at a time.
+    resets: AsyncMutex<()>,
+}
+
+#[derive(Default)]
+struct State {
+    last_id: u64,
+    faults: BTreeMap<u64, InjectedFault>,
+    snapshots: BTreeMap<u64, Checkpoint>,
+}
+
+/// A response, or the reason of a refusal.
+type Handled = Result<Response<Bytes>, (StatusCode, String)>;
+
+impl TestPort {
+    pub(super) fn new(service: Arc<Service>, account: &str, clock: VirtualClock) -> Self {
+        Self {
+            journal: service.kit().journal(),
+            service,
+            account: account.to_owned(),
+            clock,
+            state: Mutex::default(),
+            resets: AsyncMutex::default(),
+        }
+    }
+
+    /// Responds to a request whose path begins with `/test`, which is not part of `path`.
+    pub(super) async fn respond(
+        &self,
+        method: &Method,
+        path: &str,
+        body: &[u8],
+    ) -> Response<Bytes> {
+        let handled = self.handle(method, path, body).await;
+        handled.unwrap_or_else(|(status, message)| refusal(status, &message))
+    }
+
+    async fn handle(&self, method: &Method, path: &str, body: &[u8]) -> Handled {
+        let segments: Vec<_> = path.split('/').skip(1).collect();
+        match (method.as_str(), segments.as_slice()) {
+            ("GET", ["openapi.json"]) => Ok(content("application/json", OPENAPI)),
+            ("POST", ["reset"]) => self.reset().await,
+            ("GET", ["clock"]) => Ok(self.time()),
+            ("POST", ["clock"]) => self.set_clock(read(body)?),
+            ("GET", ["dump"]) => {
+                let text = self
+                    .service
+                    .dump(&self.account)
+                    .map_err(|error| failed(&error))?;
+                Ok(content("text/plain; charset=utf-8", text))
+            }
+            ("GET", ["entities"]) => {
+                let lines = self
+                    .service
+                    .save(&self.account)
+                    .map_err(|error| failed(&error))?;
+                Ok(content("application/x-ndjson", lines))
+            }
+            ("POST", ["entities"]) => {
+                let loaded = self.service.load(&self.account, body).await;
+                loaded.map_err(|error| (StatusCode::BAD_REQUEST, error.to_string()))?;
+                Ok(done())
+            }
+            ("POST", ["faults"]) => self.add_fault(read(body)?),
+            ("DELETE", ["faults"]) => {
+                self.clear_faults();
+                Ok(done())
+            }
+            ("GET", ["faults", id]) => {
+                let hits = self.with(|state| Some(state.faults.get(&id.parse().ok()?)?.hits()));
+                Ok(json_of(
+                    &json!({ "hits": hits.ok_or_else(|| no_fault(id))? }),
+                ))
+            }
+            ("DELETE", ["faults", id]) => {
+                let fault = self.with(|state| state.faults.remove(&id.parse().ok()?));
+                fault.ok_or_else(|| no_fault(id))?.remove();
+                Ok(done())
+            }
+            ("PUT", ["throttle"]) => {
+                let throttle: ThrottleForm = read(body)?;
+                self.service.kit().faults().throttle(throttle.into());
+                Ok(done())
+            }
+            ("GET", ["requests"]) => {
+                let requests = self.journal.requests().into_iter();
+                Ok(json_of(
+                    &requests.map(RequestForm::from).collect::<Vec<_>>(),
+                ))
+            }
+            ("DELETE", ["requests"]) => {
+                self.journal.clear();
+                Ok(done())
+            }
+            ("GET", ["lints"]) => {
+                let lints = self.journal.lints().into_iter();
+                Ok(json_of(&lints.map(LintForm::from).collect::<Vec<_>>()))
+            }
+            ("POST", ["snapshots"]) => {
+                let checkpoint = self
+                    .service
+                    .engine()
+                    .checkpoint()
+                    .ok_or_else(no_snapshots)?;
+                let keep = |state: &mut State, id| {
+                    state.snapshots.insert(id, checkpoint);
+                    Ok(())
+                };
+                self.created(keep)
+            }
+            ("POST", ["snapshots", id, "restore"]) => {
+                let find = |state: &mut State| state.snapshots.get(&id.parse().ok()?).cloned();
+                let checkpoint = self.with(find).ok_or_else(|| no_snapshot(id))?;
+                let is_restored = self.service.restore(&checkpoint);
+                is_restored.then(done).ok_or_else(no_snapshots)
+            }
+            ("DELETE", ["snapshots", id]) => {
+                let removed = self.with(|state| state.snapshots.remove(&id.parse().ok()?));
+                removed.map(|_| done()).ok_or_else(|| no_snapshot(id))
+            }
+            _ => {
+                let shown = cut(path);
+                let message = format!(
+                    "there is no such operation as {method} /test{shown}: see GET /test/openapi.json"
+                );
+                Err((StatusCode::NOT_FOUND, message))
+            }
+        }
+    }
+
+    /// A server as it was at its start: without tables, faults and recorded requests, and with a running clock. No request of before has
+    /// an effect after it.
+    async fn reset(&self) -> Handled {
+        let _one_at_a_time = self.resets.lock().await;
+        self.clear_faults();
+        self.service.kit().drain().await;
+        self.with(|state| state.snapshots.clear());
+        self.clock.reset();
+        let is_reset = self.service.reset();
+        self.journal.clear();
+        is_reset.then(done).ok_or_else(no_snapshots)
+    }
+
+    fn clear_faults(&self) {
+        self.with(|state| {
+            self.service.kit().faults().clear();
+            state.faults.clear();
+        });
+    }
+
+    fn set_clock(&self, form: ClockForm) -> Handled {
+        match form {
+            ClockForm::Freeze {} => self.clock.freeze(),
+            ClockForm::Resume {} => self.clock.resume(),
+            ClockForm::Advance { seconds: by } => {
+                let by = seconds("seconds", by, ADVANCE_SECONDS_MAX).map_err(refused)?;
+                self.clock.advance(by);
+            }
+            ClockForm::Set { time } => {
+                let time = time.parse::<Timestamp>();
+                self.clock
+                    .set(time.map_err(|error| refused(format!("time: {error}")))?);
+            }
+        }
+        Ok(self.time())
+    }
+
+    fn time(&self) -> Response<Bytes> {
+        let now = self.clock.now().to_string();
+        json_of(&json!({ "now": now, "frozen": self.clock.is_frozen() }))
+    }
+
+    fn add_fault(&self, rule: RuleForm) -> Handled {
+        let add = |state: &mut State, id| {
+            let fault = rule.add_to(self.service.kit().faults())?;
+            state.faults.insert(id, fault);
+            Ok(())
+        };
+        self.created(add).map_err(refused)
+    }
+
+    /// Keeps something under a new id.
+    fn created<E>(
+        &self,
+        keep: impl FnOnce(&mut State, u64) -> Result<(), E>,
+    ) -> Result<Response<Bytes>, E> {
+        let id = self.with(|state| {
+            state.last_id += 1;
+            keep(state, state.last_id)?;
+            Ok(state.last_id)
+        })?;
+        let mut response = json_of(&json!({ "id": id }));
+        *response.status_mut() = StatusCode::CREATED;
+        Ok(response)
+    }
+
+    fn with<T>(&self, run: impl FnOnce(&mut State) -> T) -> T {
+        // Nothing panics while it is locked.
+        run(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", tag = "kind")]
+enum ClockForm {
+    Advance {
+        #[serde(deserialize_with = "named::seconds")]
+        seconds: f64,
+    },
+    // With braces, because serde would ignore unknown fields otherwise.
+    Freeze {},
+    Resume {},
+    Set {
+        #[serde(deserialize_with = "named::time")]
+        time: String,
+    },
+}
+
+fn read<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, (StatusCode, String)> {
+    let object = serde_json::from_slice::<Object<T>>(body);
+    let object = object.map_err(|error| refused(error.to_string()))?;
+    Ok(object.0)
+}
+
+fn refused(message: String) -> (StatusCode, String) {
+    (StatusCode::BAD_REQUEST, message)
+}
+
+fn failed(error: &StorageError) -> (StatusCode, String) {
+    (StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
+}
+
+fn no_fault(id: &str) -> (StatusCode, String) {
+    let message = format!("there is no fault with the id {}", cut(id));
+    (StatusCode::NOT_FOUND, message)
+}
+
+fn no_snapshot(id: &str) -> (StatusCode, String) {
+    let message = format!("there is no snapshot with the id {}", cut(id));
+    (StatusCode::NOT_FOUND, message)
+}
+
+fn no_snapshots() -> (StatusCode, String) {
+    let message = "only a server in memory has snapshots and a reset";
+    (StatusCode::CONFLICT, message.to_owned())
+}
+
+/// A response that a request is refused.
+pub(super) fn refusal(status: StatusCode, message: &str) -> Response<Bytes> {
+    let mut response = json_of(&json!({ "error": message }));
+    *response.status_mut() = status;
+    response
+}
+
+/// The maximum size of the body of a request.
+pub(super) fn body_bytes_max(path: &str) -> usize {
+    match path {
+        "/entities" => ENTITIES_BYTES_MAX,
+        _ => FORM_BYTES_MAX,
+    }
+}
+
+fn done() -> Response<Bytes> {
+    let mut response = Response::default();
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    response
+}
+
+fn json_of(value: &impl Serialize) -> Response<Bytes> {
+    let text = serde_json::to_vec(value).unwrap_or_default();
+    content("application/json", text)
+}
+
+fn content(kind: &'static str, bytes: impl Into<Bytes>) -> Response<Bytes> {
+    let mut response = Response::new(bytes.into());
+    let kind = header::HeaderValue::from_static(kind);
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    response
+}
+
+const OPENAPI: &str = include_str!("openapi.json");
+/// A hundred years.
+const ADVANCE_SECONDS_MAX: u32 = 3_155_760_000;
+const ENTITIES_BYTES_MAX: usize = 256 * 1024 * 1024;
+const FORM_BYTES_MAX: usize = 1024 * 1024;

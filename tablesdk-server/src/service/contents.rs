@@ -1,0 +1,217 @@
+//! The tables of an account as a whole: as text for people, and as lines of JSON to be saved and loaded.
+
+use std::fmt::Write as _;
+use std::io;
+use std::ops::ControlFlow;
+
+use tablesdk_protocol::filter::Literal;
+use tablesdk_protocol::operation::EntityBody;
+use tablesdk_protocol::operation::update_entity::Mode;
+use tablesdk_protocol::wire::json::{EntityHead, EntityWriter};
+use tablesdk_protocol::wire::lines::{Line, Totals};
+use tablesdk_protocol::{ServiceError, TableName, ValueRef};
+
+use super::handler::stored;
+use crate::engine::{
+    Action, Change, Command, Engine, Entity, Failure, KeyBounds, Query, Scan, ScanBudget, TableScan,
+};
+use crate::storage::{Reads, StorageError};
+
+/// The tables and entities of an account as text: sorted, without timestamps, and one property a line.
+pub(crate) fn dump(engine: &Engine, account: &str) -> Result<String, StorageError> {
+    let mut text = String::new();
+    visit(engine, account, |table, entity| {
+        let Some(entity) = entity else {
+            text.push_str(table);
+            text.push('\n');
+            return Ok(());
+        };
+        let EntityHead {
+            partition_key,
+            row_key,
+            ..
+        } = entity.head();
+        let [partition_key, row_key] =
+            [partition_key, row_key].map(|key| Literal(ValueRef::String(key.into())));
+        let _ = writeln!(
+            text,
+            "{table}(PartitionKey={partition_key},RowKey={row_key})"
+        );
+        let mut lines = Vec::new();
+        for (name, value) in properties(entity)? {
+            lines.push(match value {
+                // As in JSON, because it may have line breaks.
+                ValueRef::String(text) => {
+                    format!("  {name} = {}\n", serde_json::Value::from(&*text))
+                }
+                value => format!("  {name} = {}\n", Literal(value)),
+            });
+        }
+        lines.sort_unstable();
+        text.extend(lines);
+        Ok(())
+    })?;
+    Ok(text)
+}
+
+/// The tables and entities of an account as lines of JSON.
+pub(crate) fn save(engine: &Engine, account: &str) -> Result<Vec<u8>, StorageError> {
+    let mut lines = Vec::new();
+    let mut totals = Totals::default();
+    Line::Start.write(&mut lines);
+    visit(engine, account, |table, entity| {
+        let Some(entity) = entity else {
+            totals.tables += 1;
+            Line::Table(table.into()).write(&mut lines);
+            return Ok(());
+        };
+        totals.entities += 1;
+        let head = entity.head();
+        let mut writer = EntityWriter::new();
+        let mut text = |name, text: &str| writer.property(name, &ValueRef::String(text.into()));
+        text("PartitionKey", head.partition_key);
+        text("RowKey", head.row_key);
+        text("Timestamp", &head.timestamp.to_string());
+        for (name, value) in properties(entity)? {
+            writer.property(&name, &value);
+        }
+        let line = Line::Entity {
+            table: table.into(),
+            entity: Vec::from(writer.finish()).into(),
+        };
+        line.write(&mut lines);
+        Ok(())
+    })?;
+    Line::End(totals).write(&mut lines);
+    Ok(lines)
+}
+
+/// Creates the tables of the lines that do not exist, and inserts or replaces the entities.
+///
+/// # Errors
+///
+/// With the number of the line. The lines before it are loaded.
+pub(crate) async fn load(engine: &Engine, account: &str, lines: &[u8]) -> io::Result<()> {
+    let mut totals = Totals::default();
+    for (index, line) in lines.split(|byte| *byte == b'\n').enumerate() {
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        let at_line = |error: String| {
+            let message = format!("line {}: {error}", index + 1);
+            io::Error::new(io::ErrorKind::InvalidData, message)
+        };
+        let line = Line::read(line).map_err(|error| at_line(error.to_string()))?;
+        let is_last = matches!(line, Line::End(_));
+        let loaded = load_line(engine, account, line, &mut totals).await;
+        loaded.map_err(at_line)?;
+        if is_last {
+            break;
+        }
+    }
+    Ok(())
+}
+
+async fn load_line(
+    engine: &Engine,
+    account: &str,
+    line: Line<'_>,
+    totals: &mut Totals,
+) -> Result<(), String> {
+    match line {
+        Line::Table(table) => {
+            totals.tables += 1;
+            create(engine, account, &name(&table)?).await?;
+        }
+        Line::Entity { table, entity } => {
+            totals.entities += 1;
+            let table = name(&table)?;
+            create(engine, account, &table).await?;
+            let body = EntityBody::from_bytes(entity.into_owned().into());
+            let refused = |error: ServiceError| error.to_string();
+            let mut input = body.read().map_err(refused)?;
+            let key = input.take_key().map_err(refused)?;
+            let properties = stored(input, &body).map_err(refused)?;
+            let change = Change {
+                key: &key,
+                action: Action::Update {
+                    mode: Mode::Replace,
+                    if_match: None,
+                    properties: &properties,
+                },
+            };
+            commit(engine, account, &Command::Change(&table, change)).await?;
+        }
+        Line::End(expected) if expected != *totals => {
+            return Err(format!(
+                "the file should have {} tables and {} entities, and has {} and {}",
+                expected.tables, expected.entities, totals.tables, totals.entities
+            ));
+        }
+        Line::Start | Line::End(_) => {}
+    }
+    Ok(())
+}
+
+fn name(table: &str) -> Result<TableName, String> {
+    TableName::new(table).map_err(|error| error.to_string())
+}
+
+async fn create(engine: &Engine, account: &str, table: &TableName) -> Result<(), String> {
+    if engine.require_table(account, table).is_ok() {
+        return Ok(());
+    }
+    commit(engine, account, &Command::CreateTable(table)).await
+}
+
+async fn commit(engine: &Engine, account: &str, command: &Command<'_>) -> Result<(), String> {
+    match engine.commit_with(account, command, |_| ()).await {
+        Ok(_) => Ok(()),
+        Err(Failure::Rejected(rejection) | Failure::RejectedChange(_, rejection)) => {
+            Err(ServiceError::from(rejection).to_string())
+        }
+        Err(Failure::Storage(error)) => Err(error.to_string()),
+    }
+}
+
+/// Passes each table to the visitor, and after it its entities, in the order of names and keys.
+fn visit(
+    engine: &Engine,
+    account: &str,
+    mut visitor: impl FnMut(&str, Option<&Entity<'_>>) -> Result<(), StorageError>,
+) -> Result<(), StorageError> {
+    let view = engine.read();
+    let mut tables = Vec::new();
+    let mut scan = TableScan::new(account, None, String::new());
+    let add = |table| {
+        tables.push(table);
+        ControlFlow::Continue(())
+    };
+    scan.slice(&view, &mut ScanBudget::unlimited(), add)?;
+    for table in tables {
+        visitor(&table.name, None)?;
+        let query = Query {
+            table: table.id,
+            filter: None,
+            from: None,
+            within: &KeyBounds::default(),
+        };
+        let visit = |entity: &Entity<'_>| {
+            visitor(&table.name, Some(entity))?;
+            Ok(ControlFlow::Continue(()))
+        };
+        Scan::new(&query).slice(&view, Reads::All, &mut ScanBudget::unlimited(), visit)?;
+    }
+    Ok(())
+}
+
+/// The names and values of an entity.
+fn properties<'e>(entity: &Entity<'e>) -> Result<Vec<(String, ValueRef<'e>)>, StorageError> {
+    let damaged = || StorageError::corrupt("entity");
+    let properties = entity.properties().map(|property| {
+        let property = property?;
+        let name = String::from_utf8(property.name().to_vec()).map_err(|_| damaged())?;
+        Ok((name, property.value().ok_or_else(damaged)?))
+    });
+    properties.collect()
+}

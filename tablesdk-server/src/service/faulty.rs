@@ -1,0 +1,119 @@
+//! Requests into which a test injects faults: whether and when they are carried out, and what their clients get.
+//!
+//! The fault itself decides what becomes of the response that this module returns.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Response;
+use tablesdk_protocol::operation::Operation;
+use tokio::time::Instant;
+
+use super::Service;
+use super::error::OperationError;
+use super::handler::handle;
+use crate::request::auth::Principal;
+use crate::request::context::Context;
+use crate::testing::{Application, Cleared, InFlight, Observed, Reaction};
+use crate::time::time_limit::within;
+
+/// The response of an operation, or the error that is the response.
+type Handled = Result<Response<Bytes>, OperationError>;
+
+/// Carries out a request with its fault, if it has one. Returns the response as it would be without the fault, an injected error, or an
+/// empty response that is not sent.
+pub(super) async fn carry_out(
+    service: &Service,
+    context: &Context,
+    principal: &Principal,
+    operation: &Operation,
+    observed: &mut Observed,
+) -> Handled {
+    let Some((application, reaction, cleared)) = observed.fault() else {
+        return once(service, context, principal, operation).await;
+    };
+    let mut waiting = Waiting(cleared, observed.in_flight());
+    let handled = match application {
+        Application::Never => None,
+        Application::Once => Some(once(service, context, principal, operation).await),
+        Application::Twice => {
+            // Its response is lost.
+            let _ = once(service, context, principal, operation).await;
+            Some(once(service, context, principal, operation).await)
+        }
+        Application::After(delay) if matches!(reaction, Reaction::Response(_)) => {
+            waiting.pause(delay).await;
+            Some(once(service, context, principal, operation).await)
+        }
+        Application::After(delay) => {
+            let in_flight = observed.in_flight();
+            later(service, context, principal, operation, delay, in_flight);
+            None
+        }
+    };
+    match reaction {
+        Reaction::Response(delay) => waiting.pause(delay).await,
+        Reaction::Error { code, .. } => return Err(code.into()),
+        Reaction::Silence => waiting.until_ended().await,
+        Reaction::Corrupted | Reaction::Reset | Reaction::Truncated(_) => {}
+    }
+    handled.unwrap_or_else(|| {
+        observed.has_no_response();
+        Ok(Response::default())
+    })
+}
+
+async fn once(
+    service: &Service,
+    context: &Context,
+    principal: &Principal,
+    operation: &Operation,
+) -> Handled {
+    let handled = pin!(handle(&service.engine, context, principal, operation));
+    within(context.timeout, service.timer, Instant::now(), handled).await
+}
+
+/// Carries out an operation after its client has got something else, unless the server is reset before.
+fn later(
+    service: &Service,
+    context: &Context,
+    principal: &Principal,
+    operation: &Operation,
+    delay: Duration,
+    mut in_flight: InFlight,
+) {
+    let engine = Arc::clone(&service.engine);
+    let (context, principal, operation) = (context.clone(), principal.clone(), operation.clone());
+    tokio::spawn(async move {
+        tokio::select! {
+            () = tokio::time::sleep(delay) => {}
+            () = in_flight.drained() => return,
+        }
+        let handled = handle(&engine, &context, &principal, &operation).await;
+        // The response has no recipient, but a failure of the storage is logged.
+        let _ = handled.map_err(|error| error.report(&context));
+    });
+}
+
+/// The waits of a fault. They end when the rules are cleared, or the server is reset.
+struct Waiting(Cleared, InFlight);
+
+impl Waiting {
+    async fn pause(&mut self, delay: Duration) {
+        if !delay.is_zero() {
+            tokio::select! {
+                () = tokio::time::sleep(delay) => {}
+                () = self.until_ended() => {}
+            }
+        }
+    }
+
+    async fn until_ended(&mut self) {
+        tokio::select! {
+            () = self.0.wait() => {}
+            () = self.1.drained() => {}
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! [`Fault`]: what happens to a request instead of what should.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, header};
+use tablesdk_protocol::ErrorCode;
+
+use crate::request::connection::Broken;
+
+/// What happens to a request: whether and when it is carried out, and what comes back.
+///
+/// Each of these is a fault that networks and services cause. A fault is injected by a [rule](super::Faults::on).
+///
+/// | the client sees | and the request | |
+/// |---|---|---|
+/// | an error of the service | is not carried out | `Fault::error(ErrorCode::ServerBusy)` |
+/// | an error of the service | was carried out all the same | `Fault::error(ErrorCode::OperationTimedOut).applied()` |
+/// | that the connection is reset | never arrived | `Fault::reset()` |
+/// | that the connection is reset | was carried out | `Fault::lost_response()` |
+/// | that the connection is reset | is carried out later, when the client may have tried again | `Fault::reset().applied_after(…)` |
+/// | no response at all, until it gives up | never arrived | `Fault::no_response()` |
+/// | no response at all, until it gives up | was carried out | `Fault::no_response().applied()` |
+/// | the response, after a while | is carried out after that while | `Fault::delay(…)` |
+/// | the response, after a while | was carried out at once | `Fault::delayed_response(…)` |
+/// | the response of the second one | was carried out twice | `Fault::duplicate()` |
+/// | a part of the response, and that the connection is reset | was carried out | `Fault::truncated_response(…)` |
+/// | a response with other bytes | was carried out | `Fault::corrupted_response()` |
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use = "a fault does nothing until it is injected"]
+pub struct Fault {
+    pub(super) application: Application,
+    pub(super) reaction: Reaction,
+}
+
+/// Whether and when the request is carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Application {
+    Never,
+    Once,
+    /// After this time, whether its client still waits or not.
+    After(Duration),
+    /// The same request twice, one after the other.
+    Twice,
+}
+
+/// What the client gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Reaction {
+    /// The response of the operation, this long after it.
+    Response(Duration),
+    Error {
+        code: ErrorCode,
+        retry_after: Option<Duration>,
+    },
+    /// The head of the response and this many bytes of its body, and then a reset.
+    Truncated(usize),
+    /// The response, in whose body some bytes are others.
+    Corrupted,
+    Reset,
+    /// Nothing, as long as the client waits.
+    Silence,
+}
+
+impl Fault {
+    const fn new(application: Application, reaction: Reaction) -> Self {
+        Self {
+            application,
+            reaction,
+        }
+    }
+
+    /// Responds with an error of the service, with its usual status and message, and does not carry out the request.
+    ///
+    /// `ServerBusy` is what the service responds when it throttles; see [`retry_after`](Self::retry_after).
+    pub const fn error(code: ErrorCode) -> Self {
+        let reaction = Reaction::Error {
+            code,
+            retry_after: None,
+        };
+        Self::new(Application::Never, reaction)
+    }
+
+    /// Resets the connection instead of responding. The request is not carried out, but the client cannot know.
+    pub const fn reset() -> Self {
+        Self::new(Application::Never, Reaction::Reset)
+    }
+
+    /// Carries out the request and resets the connection: the same as `Fault::reset().applied()`.
+    ///
+    /// The case that decides whether a retry is safe: a client that inserts again gets `EntityAlreadyExists` for its own entity.
+    pub const fn lost_response() -> Self {
+        Self::new(Application::Once, Reaction::Reset)
+    }
+
+    /// Never responds. The client waits until its own time limit. The request is not carried out.
+    ///
+    /// [`Faults::clear`](super::Faults::clear) ends the wait with a reset of the connection.
+    pub const fn no_response() -> Self {
+        Self::new(Application::Never, Reaction::Silence)
+    }
+
+    /// Carries out the request after a delay, and responds then.
+    pub const fn delay(delay: Duration) -> Self {
+        Self::new(
+            Application::After(delay),
+            Reaction::Response(Duration::ZERO),
+        )
+    }
+
+    /// Carries out the request at once, and responds after a delay.
+    pub const fn delayed_response(delay: Duration) -> Self {
+        Self::new(Application::Once, Reaction::Response(delay))
+    }
+
+    /// Carries out the request twice, and responds to the second one: as if a proxy had sent it again.
+    pub const fn duplicate() -> Self {
+        Self::new(Application::Twice, Reaction::Response(Duration::ZERO))
+    }
+
+    /// Carries out the request, sends the head of the response and so many bytes of its body, and resets the connection. A body that
+    /// is not longer than that loses its last byte. A response without a body is lost altogether.
+    pub const fn truncated_response(bytes: usize) -> Self {
+        Self::new(Application::Once, Reaction::Truncated(bytes))
+    }
+
+    /// Carries out the request, and replaces some bytes of the response's body, so that it is not JSON any more. A response without a
+    /// body is not changed.
+    pub const fn corrupted_response() -> Self {
+        Self::new(Application::Once, Reaction::Corrupted)
+    }
+
+    /// The same fault, but the request is carried out before the error, the reset or the silence.
+    ///
+    /// # Panics
+    ///
+    /// For a fault that says already when the request is carried out, such as [`Fault::delay`].
+    #[track_caller]
+    pub fn applied(self) -> Self {
+        self.applied_when(Application::Once)
+    }
+
+    /// The same fault, but the request is carried out after this time, whatever its client does meanwhile: the error, the reset or the
+    /// silence does not wait for it. [`Fault::delay`] does.
+    ///
+    /// # Panics
+    ///
+    /// For a fault that says already when the request is carried out, such as [`Fault::delay`].
+    #[track_caller]
+    pub fn applied_after(self, delay: Duration) -> Self {
+        self.applied_when(Application::After(delay))
+    }
+
+    #[track_caller]
+    fn applied_when(self, application: Application) -> Self {
+        assert!(
+            self.may_be_applied(),
+            "this fault says already when the request is carried out: {self:?}"
+        );
+        Self {
+            application,
+            ..self
+        }
+    }
+
+    /// Whether the request can be carried out or not with the same reaction.
+    pub(super) const fn may_be_applied(&self) -> bool {
+        matches!(
+            self.reaction,
+            Reaction::Error { .. } | Reaction::Reset | Reaction::Silence
+        )
+    }
+
+    /// The same error with a `Retry-After` header, in whole seconds, rounded up.
+    ///
+    /// # Panics
+    ///
+    /// For a fault that is not a [`Fault::error`], because it has no response of its own.
+    #[track_caller]
+    pub fn retry_after(mut self, after: Duration) -> Self {
+        let Reaction::Error { retry_after, .. } = &mut self.reaction else {
+            panic!("only an error has a Retry-After header: {self:?}");
+        };
+        *retry_after = Some(after);
+        self
+    }
+
+    /// Makes of a response what the client gets. What no response can show is an extension of it, for the connection.
+    pub(super) fn damage(&self, response: &mut Response<Bytes>) {
+        match &self.reaction {
+            Reaction::Response(_) => {}
+            Reaction::Error { retry_after, .. } => {
+                if let Some(after) = retry_after {
+                    let seconds = after.as_secs() + u64::from(after.subsec_nanos() > 0);
+                    let headers = response.headers_mut();
+                    headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+                }
+            }
+            Reaction::Corrupted => {
+                let corrupted = response.body().iter().enumerate().map(|(index, byte)| {
+                    // A byte that UTF-8 never has.
+                    if index % 16 == 0 { 0xff } else { *byte }
+                });
+                *response.body_mut() = corrupted.collect();
+            }
+            Reaction::Reset | Reaction::Silence => {
+                response.extensions_mut().insert(Broken::Reset);
+            }
+            Reaction::Truncated(bytes) => {
+                let broken = match response.body().len().checked_sub(1) {
+                    None => Broken::Reset,
+                    Some(most) => Broken::Truncated(most.min(*bytes)),
+                };
+                response.extensions_mut().insert(broken);
+            }
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! [`Faults`]: the rules of a server, and the decision about each request.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tablesdk_protocol::Timestamp;
+use tokio::sync::watch;
+
+use super::request::RequestInfo;
+use super::rule::{FaultRule, Rule};
+use super::throttle::{Throttle, Throttling};
+use super::{Fault, Op};
+
+/// Injects faults into the requests of a server: over HTTP and without a socket alike. Clones share everything.
+///
+/// Returned by [`TableServer::faults`](crate::TableServer::faults). Faults hit authenticated requests that can be decoded; each of
+/// them is one that networks and the service cause, so a correct client survives it or reports it truthfully.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use std::time::Duration;
+/// use tablesdk_server::testing::{Fault, Op};
+/// use tablesdk_server::{ErrorCode, TableServer};
+///
+/// let server = TableServer::in_process();
+/// let faults = server.faults();
+/// let lost = faults.on(Op::InsertEntity).table("Orders").nth(2).inject(Fault::lost_response());
+/// let busy = Fault::error(ErrorCode::ServerBusy).retry_after(Duration::from_secs(1));
+/// faults.on_reads().times(3).inject(busy);
+/// // … the test …
+/// assert_eq!(lost.hits(), 0);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Default)]
+pub struct Faults(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    /// Whether there is any rule: a server without rules does not lock anything.
+    is_active: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    rules: Vec<(u64, Rule)>,
+    added: u64,
+    throttling: Option<Throttling>,
+    /// Dropped when the rules are cleared.
+    in_force: watch::Sender<()>,
+}
+
+impl Faults {
+    /// A rule for the requests of an operation.
+    pub fn on(&self, op: Op) -> FaultRule {
+        FaultRule::new(self, Some(vec![op]))
+    }
+
+    /// A rule for all requests.
+    pub fn on_any(&self) -> FaultRule {
+        FaultRule::new(self, None)
+    }
+
+    /// A rule for all operations that change nothing.
+    pub fn on_reads(&self) -> FaultRule {
+        let reads = Op::ALL.iter().filter(|op| !op.is_write());
+        FaultRule::new(self, Some(reads.copied().collect()))
+    }
+
+    /// A rule for all operations that change entities, tables or settings, and for batches.
+    pub fn on_writes(&self) -> FaultRule {
+        let writes = Op::ALL.iter().filter(|op| op.is_write());
+        FaultRule::new(self, Some(writes.copied().collect()))
+    }
+
+    /// Injects a fault of any kind into every tenth request, on average: [`FaultRule::chaos`]. The same seed causes the same
+    /// faults.
+    pub fn chaos(&self, seed: u64) -> InjectedFault {
+        self.on_any().probability(0.1).seed(seed).chaos()
+    }
+
+    /// Throttles as the service does: requests beyond the rate are refused with 503 `ServerBusy`. Replaces an earlier throttle.
+    ///
+    /// The time is that of [`TableServer::clock`](crate::TableServer::clock).
+    pub fn throttle(&self, throttle: Throttle) {
+        let mut state = self.lock();
+        state.throttling = Some(Throttling::new(throttle));
+        self.0.is_active.store(true, Ordering::SeqCst);
+    }
+
+    /// Removes all rules and the throttle, and ends the waits of [`Fault::no_response`].
+    pub fn clear(&self) {
+        let mut state = self.lock();
+        state.rules.clear();
+        state.throttling = None;
+        state.in_force = watch::Sender::new(());
+        self.0.is_active.store(false, Ordering::SeqCst);
+    }
+
+    pub(super) fn add(&self, rule: Rule) -> InjectedFault {
+        let mut state = self.lock();
+        state.added += 1;
+        let id = state.added;
+        let hits = rule.hits.subscribe();
+        state.rules.push((id, rule));
+        self.0.is_active.store(true, Ordering::SeqCst);
+        InjectedFault {
+            faults: self.clone(),
+            id,
+            hits,
+        }
+    }
+
+    fn remove(&self, id: u64) {
+        self.lock().rules.retain(|(other, _)| *other != id);
+    }
+
+    pub(super) fn is_active(&self) -> bool {
+        self.0.is_active.load(Ordering::Relaxed)
+    }
+
+    /// The fault for a request.
+    pub(super) fn fault(&self, request: &RequestInfo, now: Timestamp) -> Option<(Fault, Cleared)> {
+        let mut state = self.lock();
+        let mut rules = state.rules.iter_mut();
+        let fault = rules.find_map(|(_, rule)| rule.fault(request));
+        let fault = match fault {
+            Some(fault) => fault,
+            None => state.throttling.as_mut()?.admit(request, now).err()?.into(),
+        };
+        Some((fault, Cleared(state.in_force.subscribe())))
+    }
+
+    /// Counts the entities of a response against the throttle.
+    pub(super) fn returned(&self, request: &RequestInfo, entities: usize, now: Timestamp) {
+        if let Some(throttling) = &mut self.lock().throttling {
+            throttling.returned(request, entities, now);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while it is locked.
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Faults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Faults")
+            .field("rules", &self.lock().rules.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Resolves when the rules are cleared that were in force when a fault was chosen.
+#[derive(Clone, Debug)]
+pub(crate) struct Cleared(watch::Receiver<()>);
+
+impl Cleared {
+    pub(crate) async fn wait(&mut self) {
+        // Nothing is sent: the sender is dropped.
+        let _ = self.0.changed().await;
+    }
+}
+
+/// A rule that is in force; returned by [`FaultRule::inject`](super::FaultRule::inject). Dropping it does not remove the rule.
+#[derive(Clone, Debug)]
+pub struct InjectedFault {
+    faults: Faults,
+    id: u64,
+    hits: watch::Receiver<u64>,
+}
+
+impl InjectedFault {
+    /// The number of requests that the fault has hit.
+    pub fn hits(&self) -> u64 {
+        *self.hits.borrow()
+    }
+
+    /// Waits until the fault has hit so many requests: a test can act while a request is delayed. Returns at once if the rule was
+    /// removed.
+    pub async fn wait_for_hits(&mut self, count: u64) {
+        // An error means that the rule was removed.
+        let _ = self.hits.wait_for(|hits| *hits >= count).await;
+    }
+
+    /// Removes the rule.
+    pub fn remove(&self) {
+        self.faults.remove(self.id);
+    }
+}

@@ -1,0 +1,327 @@
+//! [`Journal`]: the requests that a server has received, as typed values.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use http::Response;
+use tablesdk_protocol::filter::AccessClass;
+use tablesdk_protocol::{ErrorCode, Timestamp};
+
+use super::request::RequestInfo;
+use super::{Op, RequestedEntity, RequestedQuery};
+use crate::request::context::Context;
+
+/// Records the requests that a server receives, from [`TableServer::journal`](crate::TableServer::journal) until it and its clones are
+/// dropped. It keeps the last 100,000 requests.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use tablesdk_server::TableServer;
+/// use tablesdk_server::testing::Op;
+///
+/// let server = TableServer::in_process();
+/// let journal = server.journal();
+/// // … the test …
+/// assert_eq!(journal.requests().op(Op::InsertEntity).table("Orders").count(), 0);
+/// journal.assert_no_scans();
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Journal(pub(super) Arc<Recording>);
+
+/// The recorded requests.
+#[derive(Default)]
+pub(super) struct Recording(Mutex<Recorded>);
+
+#[derive(Default)]
+struct Recorded {
+    requests: VecDeque<RecordedRequest>,
+    /// How many of the requests have a client request id.
+    attempts: HashMap<String, usize>,
+}
+
+impl Recording {
+    pub(super) fn add(&self, mut request: RecordedRequest) {
+        let mut recorded = self.lock();
+        if recorded.requests.len() == REQUESTS_MAX {
+            let oldest = recorded.requests.pop_front();
+            let id = oldest.and_then(|oldest| oldest.client_request_id);
+            if let Some(id) = id {
+                recorded.attempts.remove(&id);
+            }
+        }
+        if let Some(id) = &request.client_request_id {
+            let attempts = recorded.attempts.entry(id.clone()).or_default();
+            *attempts += 1;
+            request.attempt = *attempts;
+        }
+        recorded.requests.push_back(request);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Recorded> {
+        // Nothing panics while it is locked.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Journal {
+    /// The requests so far, in the order in which their responses were complete.
+    pub fn requests(&self) -> RecordedRequests {
+        RecordedRequests(self.0.lock().requests.iter().cloned().collect())
+    }
+
+    /// Forgets the requests so far.
+    pub fn clear(&self) {
+        *self.0.lock() = Recorded::default();
+    }
+
+    /// Asserts that no query had to read a whole table, or a range of its partitions.
+    ///
+    /// # Panics
+    ///
+    /// With a list of these queries, if there are any.
+    #[track_caller]
+    pub fn assert_no_scans(&self) {
+        let scans = self.requests().access(AccessClass::Scan);
+        assert!(
+            scans.is_empty(),
+            "{} queries scanned a table. A condition on PartitionKey reads one partition; an index answers other \
+             questions.\n{scans}",
+            scans.len()
+        );
+    }
+}
+
+impl fmt::Debug for Journal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Journal")
+            .field("requests", &self.0.lock().requests.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A request that a server has received, and its response.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct RecordedRequest {
+    /// The operation. `None` for a request that was not authenticated, could not be decoded, or was for a resource that does not exist.
+    pub op: Option<Op>,
+    /// The account that the URL names.
+    pub account: String,
+    /// The table.
+    pub table: Option<String>,
+    /// The partition of the entities that the request is for; of a query, the one to which it is restricted.
+    pub partition_key: Option<String>,
+    /// The entities that the request names: one for each change of a batch, none for a query.
+    pub entities: Vec<RequestedEntity>,
+    /// The query, if the request is one.
+    pub query: Option<RequestedQuery>,
+    /// How often a request with this client request id has come so far, with this one: retries have the id of the first attempt.
+    pub attempt: usize,
+    /// The id that the client gave the request.
+    pub client_request_id: Option<String>,
+    /// The time when the response was complete, by the server's clock.
+    pub time: Timestamp,
+    /// The status of the response, even if an injected fault kept it from the client. `None` if there was no response.
+    pub status: Option<u16>,
+    /// The code of an error.
+    pub error_code: Option<ErrorCode>,
+    /// The number of entities in the response.
+    pub entities_returned: usize,
+    /// The number of entities that a query examined.
+    pub entities_examined: u64,
+    /// The size of the request's body.
+    pub bytes_in: usize,
+    /// The size of the response's body.
+    pub bytes_out: usize,
+    /// Whether a fault was injected.
+    pub is_faulty: bool,
+}
+
+impl RecordedRequest {
+    /// A request without its response.
+    pub(super) fn new(info: &RequestInfo, context: &Context) -> Self {
+        let id = context.client_request_id();
+        let RequestInfo {
+            op,
+            account,
+            table,
+            entities,
+            partition_key,
+            query,
+        } = info.clone();
+        Self {
+            op,
+            account,
+            table,
+            partition_key,
+            entities,
+            query,
+            attempt: 1,
+            client_request_id: id.and_then(|id| Some(id.to_str().ok()?.to_owned())),
+            time: context.now,
+            status: None,
+            error_code: None,
+            entities_returned: 0,
+            entities_examined: 0,
+            bytes_in: 0,
+            bytes_out: 0,
+            is_faulty: false,
+        }
+    }
+
+    /// Takes the facts of a response.
+    pub(super) fn take_response(&mut self, response: &Response<Bytes>) {
+        self.status = Some(response.status().as_u16());
+        self.bytes_out = response.body().len();
+    }
+
+    /// How the server found the entities of a read.
+    pub fn access(&self) -> Option<AccessClass> {
+        match &self.query {
+            Some(query) => Some(query.access),
+            None => (self.op == Some(Op::QueryEntity)).then_some(AccessClass::Point),
+        }
+    }
+}
+
+/// Shows what was asked for and the response on one line.
+impl fmt::Display for RecordedRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.op.map_or("unknown operation", Op::as_str))?;
+        if let Some(table) = &self.table {
+            write!(f, " {table}")?;
+        }
+        if let [entity] = self.entities.as_slice() {
+            let key = &entity.key;
+            write!(
+                f,
+                "({:?}, {:?})",
+                key.partition_key().as_str(),
+                key.row_key().as_str()
+            )?;
+        } else if !self.entities.is_empty() {
+            write!(f, ", {} changes", self.entities.len())?;
+        }
+        if let Some(query) = &self.query {
+            let filter = query.filter.as_deref().unwrap_or("no filter");
+            write!(f, ", {} ({filter})", query.access)?;
+        }
+        match (self.status, &self.error_code) {
+            (Some(status), Some(code)) => write!(f, ": {status} {}", code.as_str())?,
+            (Some(status), None) => write!(f, ": {status}")?,
+            (None, _) => f.write_str(": no response")?,
+        }
+        if self.query.is_some() {
+            write!(
+                f,
+                ", {} of {} entities",
+                self.entities_returned, self.entities_examined
+            )?;
+        }
+        if self.attempt > 1 {
+            write!(f, ", attempt {}", self.attempt)?;
+        }
+        if self.is_faulty {
+            f.write_str(", with a fault")?;
+        }
+        Ok(())
+    }
+}
+
+/// Recorded requests, a slice of which can be chosen by conditions. Prints as one line for each.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RecordedRequests(Vec<RecordedRequest>);
+
+impl RecordedRequests {
+    /// The requests that fulfill a condition.
+    #[must_use]
+    pub fn filter(mut self, condition: impl FnMut(&RecordedRequest) -> bool) -> Self {
+        self.0.retain(condition);
+        self
+    }
+
+    /// The requests of an operation. The changes of a batch are not among them.
+    #[must_use]
+    pub fn op(self, op: Op) -> Self {
+        self.filter(|request| request.op == Some(op))
+    }
+
+    /// The requests for a table and its entities.
+    #[must_use]
+    pub fn table(self, table: &str) -> Self {
+        self.filter(|request| {
+            let known = request.table.as_ref();
+            known.is_some_and(|known| known.eq_ignore_ascii_case(table))
+        })
+    }
+
+    /// The requests for entities of a partition, with the queries that are restricted to it.
+    #[must_use]
+    pub fn partition_key(self, partition_key: &str) -> Self {
+        self.filter(|request| request.partition_key.as_deref() == Some(partition_key))
+    }
+
+    /// The reads that find their entities in this way.
+    #[must_use]
+    pub fn access(self, access: AccessClass) -> Self {
+        self.filter(|request| request.access() == Some(access))
+    }
+
+    /// The requests with this status.
+    #[must_use]
+    pub fn status(self, status: u16) -> Self {
+        self.filter(|request| request.status == Some(status))
+    }
+
+    /// The requests that failed with this code.
+    #[must_use]
+    pub fn error_code(self, code: &ErrorCode) -> Self {
+        self.filter(|request| request.error_code.as_ref() == Some(code))
+    }
+
+    /// The requests that are not the first with their client request id.
+    #[must_use]
+    pub fn retries(self) -> Self {
+        self.filter(|request| request.attempt > 1)
+    }
+
+    /// The number of requests.
+    pub const fn count(&self) -> usize {
+        self.0.len()
+    }
+}
+
+impl Deref for RecordedRequests {
+    type Target = [RecordedRequest];
+
+    fn deref(&self) -> &[RecordedRequest] {
+        &self.0
+    }
+}
+
+impl IntoIterator for RecordedRequests {
+    type Item = RecordedRequest;
+    type IntoIter = std::vec::IntoIter<RecordedRequest>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl fmt::Display for RecordedRequests {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for request in &self.0 {
+            writeln!(f, "{request}")?;
+        }
+        Ok(())
+    }
+}
+
+/// How many requests a journal keeps: about 50 MB of them.
+const REQUESTS_MAX: usize = 100_000;

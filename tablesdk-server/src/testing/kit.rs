@@ -1,0 +1,194 @@
+//! [`TestKit`]: the faults and journals of a server, as the service sees them.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use bytes::Bytes;
+use http::Response;
+use tablesdk_protocol::operation::Operation;
+use tablesdk_protocol::{ServiceError, Timestamp};
+use tokio::sync::watch;
+
+use super::fault::{Application, Reaction};
+use super::faults::Cleared;
+use super::journal::Recording;
+use super::request::RequestInfo;
+use super::{Fault, Faults, Journal, RecordedRequest};
+use crate::request::context::Context;
+use crate::request::entity_counts::EntityCounts;
+
+/// The faults and journals of a server. A request of a server that uses neither costs two loads of a flag.
+#[derive(Debug, Default)]
+pub(crate) struct TestKit {
+    faults: Faults,
+    is_recording: AtomicBool,
+    journals: Mutex<Vec<Weak<Recording>>>,
+    /// Each observed request has a receiver of the sender that was here when it came.
+    in_flight: Mutex<watch::Sender<()>>,
+}
+
+impl TestKit {
+    pub(crate) const fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
+    /// Starts a journal.
+    pub(crate) fn journal(&self) -> Journal {
+        let recording = Arc::default();
+        self.lock().push(Arc::downgrade(&recording));
+        self.is_recording.store(true, Ordering::SeqCst);
+        Journal(recording)
+    }
+
+    /// What the kit does with a request; `None` if there are neither rules nor journals.
+    pub(crate) fn request(
+        self: &Arc<Self>,
+        context: &mut Context,
+        operation: &Operation,
+        bytes_in: usize,
+    ) -> Option<Observed> {
+        let is_recording = self.is_recording.load(Ordering::Relaxed);
+        if !is_recording && !self.faults.is_active() {
+            return None;
+        }
+        let in_flight = self.in_flight().subscribe();
+        let counts = Arc::default();
+        context.entity_counts = Some(Arc::clone(&counts));
+        let info = RequestInfo::new(context.account(), operation);
+        let mut recorded = RecordedRequest::new(&info, context);
+        recorded.bytes_in = bytes_in;
+        let (fault, cleared) = self.faults.fault(&info, context.now).unzip();
+        recorded.is_faulty = fault.is_some();
+        Some(Observed {
+            kit: Arc::clone(self),
+            info,
+            fault,
+            cleared,
+            counts,
+            in_flight: InFlight(in_flight),
+            has_response: true,
+            recorded: Some(recorded),
+        })
+    }
+
+    /// Notes the response to a request that was refused before it was decoded.
+    pub(crate) fn refused(&self, context: &Context, response: &Response<Bytes>) {
+        if self.is_recording.load(Ordering::Relaxed) {
+            let info = RequestInfo::unknown(context.account());
+            let mut recorded = RecordedRequest::new(&info, context);
+            recorded.take_response(response);
+            self.record(&recorded);
+        }
+    }
+
+    /// Returns when all observed requests are complete that are in flight now. Those that are to be carried out later are not any more.
+    pub(crate) async fn drain(&self) {
+        let before = std::mem::take(&mut *self.in_flight());
+        before.send_replace(());
+        before.closed().await;
+    }
+
+    fn in_flight(&self) -> MutexGuard<'_, watch::Sender<()>> {
+        // Nothing panics while it is locked.
+        self.in_flight
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn record(&self, request: &RecordedRequest) {
+        let mut journals = self.lock();
+        journals.retain(|journal| journal.strong_count() > 0);
+        self.is_recording
+            .store(!journals.is_empty(), Ordering::SeqCst);
+        for journal in journals.iter().filter_map(Weak::upgrade) {
+            journal.add(request.clone());
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Weak<Recording>>> {
+        // Nothing panics while it is locked.
+        self.journals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request that the kit observes. It is recorded when its response is complete, or when it is dropped without one.
+#[derive(Debug)]
+pub(crate) struct Observed {
+    kit: Arc<TestKit>,
+    info: RequestInfo,
+    fault: Option<Fault>,
+    cleared: Option<Cleared>,
+    counts: Arc<EntityCounts>,
+    in_flight: InFlight,
+    /// Whether the operation was carried out, or has an injected error, before the connection ends.
+    has_response: bool,
+    /// `None` once it is recorded.
+    recorded: Option<RecordedRequest>,
+}
+
+impl Observed {
+    /// The fault to inject, and the end of its waits.
+    pub(crate) fn fault(&self) -> Option<(Application, Reaction, Cleared)> {
+        let fault = self.fault.as_ref()?;
+        let cleared = self.cleared.clone()?;
+        Some((fault.application, fault.reaction.clone(), cleared))
+    }
+
+    /// Keeps the request in flight, beyond its response.
+    pub(crate) fn in_flight(&self) -> InFlight {
+        self.in_flight.clone()
+    }
+
+    /// Notes that there is no response.
+    pub(crate) const fn has_no_response(&mut self) {
+        self.has_response = false;
+    }
+
+    /// Notes the error of the operation.
+    pub(crate) fn failed(&mut self, error: &ServiceError) {
+        if let Some(recorded) = &mut self.recorded {
+            recorded.error_code = Some(error.code().clone());
+        }
+    }
+
+    /// Records a response, and makes of it what the fault demands.
+    pub(crate) fn responded(mut self, response: &mut Response<Bytes>, now: Timestamp) {
+        let returned = self.counts.all_returned();
+        if self.kit.faults.is_active() {
+            self.kit.faults.returned(&self.info, returned, now);
+        }
+        if let Some(mut recorded) = self.recorded.take() {
+            recorded.entities_returned = returned;
+            recorded.entities_examined = self.counts.all_examined();
+            recorded.time = now;
+            if self.has_response {
+                recorded.take_response(response);
+            }
+            self.kit.record(&recorded);
+        }
+        if let Some(fault) = &self.fault {
+            fault.damage(response);
+        }
+    }
+}
+
+/// A request that is not complete, for [`TestKit::drain`].
+#[derive(Clone, Debug)]
+pub(crate) struct InFlight(watch::Receiver<()>);
+
+impl InFlight {
+    /// Resolves when the kit drains its requests.
+    pub(crate) async fn drained(&mut self) {
+        // The sender is not dropped before the receivers.
+        let _ = self.0.changed().await;
+    }
+}
+
+/// The client has given up, or the server stops.
+impl Drop for Observed {
+    fn drop(&mut self) {
+        if let Some(recorded) = self.recorded.take() {
+            self.kit.record(&recorded);
+        }
+    }
+}

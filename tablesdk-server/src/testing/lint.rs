@@ -1,0 +1,240 @@
+//! [`Lint`]: what the recorded requests say about the design of tables.
+//!
+//! See <https://learn.microsoft.com/azure/storage/tables/table-storage-design-guide>.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use tablesdk_protocol::filter::AccessClass;
+
+use super::{Journal, Op, RecordedRequest, RecordedRequests};
+
+/// An observation about the design of a table, from the requests to it; returned by [`Journal::lints`].
+///
+/// Prints as the table, the observation, an example, and what to use instead.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Lint {
+    /// The kind of the observation.
+    pub kind: LintKind,
+    /// The table.
+    pub table: String,
+    /// The number of requests.
+    pub requests: usize,
+    /// One of the requests.
+    pub example: RecordedRequest,
+}
+
+/// The kind of a [`Lint`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum LintKind {
+    /// Queries read a whole table, or a range of its partitions.
+    Scan,
+    /// Queries within partitions examine at least 100 entities, of which they return less than a tenth.
+    OverWideRead,
+    /// At least 100 entities of 4 KiB or more are read with all their properties.
+    NoProjection,
+    /// Of 100 writes or more, at least 80 % are in one partition.
+    HotPartition,
+    /// At least 100 inserts have ever greater keys, or ever smaller ones: the prepend/append anti-pattern.
+    PrependAppend,
+    /// The same, and no entity is read by its key, changed or deleted: the log data anti-pattern.
+    LogData,
+}
+
+impl LintKind {
+    /// What happens.
+    const fn observation(self) -> &'static str {
+        match self {
+            Self::Scan => "queries read the whole table, or a range of its partitions",
+            Self::OverWideRead => "queries examine many entities and return few of them",
+            Self::NoProjection => "reads return large entities with all their properties",
+            Self::HotPartition => "writes go to one partition",
+            Self::PrependAppend => "inserts have ever greater or ever smaller keys",
+            Self::LogData => "inserts are appended, and no entity is read by its key or changed",
+        }
+    }
+
+    /// What to use instead.
+    pub const fn advice(self) -> &'static str {
+        match self {
+            Self::Scan => {
+                "Restrict the query to a partition. If another property is looked up, keep index entities whose keys contain it \
+                 (intra-partition or inter-partition secondary index pattern)."
+            }
+            Self::OverWideRead => {
+                "Put the property of the condition into the row key (compound key pattern), or keep a copy of each entity under a row \
+                 key that contains it (intra-partition secondary index pattern)."
+            }
+            Self::NoProjection => {
+                "Select the properties that are needed. If they are always the same few, store the others in an entity of their own \
+                 (wide entities, large entities pattern)."
+            }
+            Self::HotPartition => {
+                "A partition is served by one server, which throttles at 2,000 entities per second. Spread the writes over several \
+                 partition keys, for instance by a hash of the row key."
+            }
+            Self::PrependAppend => {
+                "All writes meet at the end of a range, on one server. Begin the partition key with something that varies, such as a \
+                 hash or the id of a device (prepend/append anti-pattern)."
+            }
+            Self::LogData => {
+                "Write log data to blobs, and keep in tables what is looked up by key (log data anti-pattern)."
+            }
+        }
+    }
+}
+
+impl fmt::Display for Lint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}: {} {}, such as {}. {}",
+            self.table,
+            self.requests,
+            self.kind.observation(),
+            self.example,
+            self.kind.advice()
+        )
+    }
+}
+
+impl Journal {
+    /// What the requests so far say about the design of each table. Requests that failed do not count.
+    ///
+    /// The result is a hint, not a proof: a test has few entities, and its keys may differ from those in production.
+    pub fn lints(&self) -> Vec<Lint> {
+        let mut tables: BTreeMap<_, Vec<RecordedRequest>> = BTreeMap::new();
+        for request in succeeded(self.requests()) {
+            if let Some(table) = &request.table {
+                let table = (request.account.clone(), table.to_ascii_lowercase());
+                tables.entry(table).or_default().push(request);
+            }
+        }
+        let lints = tables.values().map(|requests| lints_of_table(requests));
+        lints.collect::<Vec<_>>().concat()
+    }
+}
+
+fn succeeded(requests: RecordedRequests) -> RecordedRequests {
+    requests.filter(|request| request.status.is_some_and(|status| status < 300))
+}
+
+/// The lints of the requests to one table.
+fn lints_of_table(requests: &[RecordedRequest]) -> Vec<Lint> {
+    let mut lints = Vec::new();
+    let mut add = |kind, found: &[&RecordedRequest], least: usize| {
+        if let [example, ..] = found
+            && found.len() >= least
+        {
+            lints.push(Lint {
+                kind,
+                table: example.table.clone().unwrap_or_default(),
+                requests: found.len(),
+                example: (*example).clone(),
+            });
+        }
+    };
+    let those = |condition: &dyn Fn(&RecordedRequest) -> bool| -> Vec<_> {
+        requests
+            .iter()
+            .filter(|request| condition(request))
+            .collect()
+    };
+
+    let is_scan = |request: &RecordedRequest| request.access() == Some(AccessClass::Scan);
+    add(LintKind::Scan, &those(&is_scan), 1);
+    let is_over_wide = |request: &RecordedRequest| {
+        let few = u64::try_from(request.entities_returned).is_ok_and(|returned| {
+            request.entities_examined >= MANY && returned * 10 < request.entities_examined
+        });
+        few && !is_scan(request)
+    };
+    add(LintKind::OverWideRead, &those(&is_over_wide), 1);
+    let is_heavy = |request: &RecordedRequest| {
+        let selects = request.query.as_ref();
+        selects.is_some_and(|query| query.select.is_none())
+            && request.entities_returned > 0
+            && request.bytes_out / request.entities_returned >= LARGE_BYTES
+    };
+    let heavy = those(&is_heavy);
+    let returned: usize = heavy.iter().map(|request| request.entities_returned).sum();
+    if returned >= MANY_ENTITIES {
+        add(LintKind::NoProjection, &heavy, 1);
+    }
+
+    let writes = those(&|request| request.op.is_some_and(is_entity_write));
+    let mut partitions: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for request in &writes {
+        let requests = partitions.entry(&request.partition_key).or_default();
+        requests.push(*request);
+    }
+    let hottest = partitions.into_values().max_by_key(Vec::len);
+    let hottest = hottest.filter(|hottest| hottest.len() * 5 >= writes.len() * 4);
+    add(
+        LintKind::HotPartition,
+        &hottest.unwrap_or_default(),
+        MANY_ENTITIES,
+    );
+
+    let inserts = those(&is_insert);
+    if is_monotonic(&inserts) {
+        let is_by_key = |request: &RecordedRequest| {
+            let op = request.op.unwrap_or(Op::QueryEntity);
+            op == Op::QueryEntity || is_entity_write(op) && !is_insert(request)
+        };
+        let kind = if those(&is_by_key).is_empty() {
+            LintKind::LogData
+        } else {
+            LintKind::PrependAppend
+        };
+        add(kind, &inserts, MANY_ENTITIES);
+    }
+    lints
+}
+
+const fn is_entity_write(op: Op) -> bool {
+    op.is_write()
+        && !matches!(
+            op,
+            Op::CreateTable | Op::DeleteTable | Op::SetTableAcl | Op::SetTableServiceProperties
+        )
+}
+
+/// Whether a request inserts an entity, or a batch inserts all of its entities.
+fn is_insert(request: &RecordedRequest) -> bool {
+    let mut ops = request.entities.iter().map(|entity| entity.op);
+    !request.entities.is_empty() && ops.all(|op| op == Op::InsertEntity)
+}
+
+/// Whether keys only become greater, or only smaller: all of them, or those of each partition.
+fn is_monotonic(inserts: &[&RecordedRequest]) -> bool {
+    let entities = || inserts.iter().flat_map(|request| &request.entities);
+    let keys = || {
+        entities().map(|entity| {
+            (
+                entity.key.partition_key().as_str(),
+                entity.key.row_key().as_str(),
+            )
+        })
+    };
+    let mut last: BTreeMap<&str, &str> = BTreeMap::new();
+    let [mut rises, mut falls] = [true; 2];
+    for (partition_key, row_key) in keys() {
+        if let Some(before) = last.insert(partition_key, row_key) {
+            rises &= before < row_key;
+            falls &= before > row_key;
+        }
+    }
+    // With a partition for each entity, the order within partitions says nothing.
+    let within = last.len() * 10 <= keys().count();
+    keys().is_sorted() || keys().is_sorted_by(|a, b| a >= b) || within && (rises || falls)
+}
+
+/// From how many examined entities on a query is called wide.
+const MANY: u64 = 100;
+/// From how many entities on a table is looked at.
+const MANY_ENTITIES: usize = 100;
+/// From which size on an entity is called large.
+const LARGE_BYTES: usize = 4096;

@@ -1,0 +1,34 @@
+//! What a test needs of a server besides the service: faults, a journal of the requests, a clock that it moves, and snapshots.
+//!
+//! Everything starts at a [`TableServer`](crate::TableServer): [`faults`](crate::TableServer::faults), [`journal`](crate::TableServer::journal)
+//! and [`clock`](crate::TableServer::clock). It works in process and over HTTP alike. A server that uses nothing of it pays
+//! nothing for it.
+
+mod clock;
+mod draw;
+mod fault;
+mod faults;
+mod journal;
+pub(crate) mod json;
+mod kit;
+mod lint;
+mod op;
+mod request;
+mod rule;
+mod throttle;
+
+pub use clock::VirtualClock;
+pub use fault::Fault;
+pub(crate) use fault::{Application, Reaction};
+pub(crate) use faults::Cleared;
+pub use faults::{Faults, InjectedFault};
+pub use journal::{Journal, RecordedRequest, RecordedRequests};
+pub(crate) use kit::{InFlight, Observed, TestKit};
+pub use lint::{Lint, LintKind};
+pub use op::{Op, UnknownOpError};
+pub use request::{RequestedEntity, RequestedQuery};
+pub use rule::FaultRule;
+pub use throttle::Throttle;
+
+/// How a query finds its entities.
+pub use tablesdk_protocol::filter::AccessClass;

@@ -1,0 +1,239 @@
+//! [`Throttle`]: the rates at which the service refuses requests.
+//!
+//! See <https://learn.microsoft.com/azure/storage/tables/scalability-targets>.
+
+use std::collections::HashMap;
+
+use tablesdk_protocol::{ErrorCode, Timestamp};
+
+use super::Fault;
+use super::request::RequestInfo;
+
+/// The number of entities per second that the server reads and writes before it refuses requests.
+///
+/// An entity that is written, read or returned counts as one, and so does a request without entities. Unused rate is kept for one
+/// second. A query is counted after it has returned its page.
+///
+/// ```
+/// use tablesdk_server::TableServer;
+/// use tablesdk_server::testing::Throttle;
+///
+/// let server = TableServer::in_process();
+/// server.faults().throttle(Throttle::documented());
+/// server.faults().throttle(Throttle::none().per_partition(10));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "a throttle does nothing until it is passed to `Faults::throttle`"]
+pub struct Throttle {
+    per_partition: Option<u32>,
+    per_account: Option<u32>,
+}
+
+impl Throttle {
+    /// No limit.
+    pub const fn none() -> Self {
+        Self {
+            per_partition: None,
+            per_account: None,
+        }
+    }
+
+    /// The documented targets of the service: 2,000 entities per second and partition, and 20,000 per second and account.
+    pub const fn documented() -> Self {
+        Self::none().per_partition(2_000).per_account(20_000)
+    }
+
+    /// Limits the entities of one partition of a table.
+    pub const fn per_partition(mut self, entities_per_second: u32) -> Self {
+        self.per_partition = Some(entities_per_second);
+        self
+    }
+
+    /// Limits the entities of an account.
+    pub const fn per_account(mut self, entities_per_second: u32) -> Self {
+        self.per_account = Some(entities_per_second);
+        self
+    }
+}
+
+/// A request exceeds a rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Throttled;
+
+impl From<Throttled> for Fault {
+    fn from(_: Throttled) -> Self {
+        Self::error(ErrorCode::ServerBusy)
+    }
+}
+
+/// What is left of each rate.
+#[derive(Debug)]
+pub(super) struct Throttling {
+    throttle: Throttle,
+    buckets: HashMap<Scope, Bucket>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Scope {
+    Account(String),
+    /// Account, table in lower case, partition key.
+    Partition(String, String, String),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Bucket {
+    /// Negative after a response with more entities than were left.
+    left: f64,
+    at: Timestamp,
+}
+
+impl Throttling {
+    pub(super) fn new(throttle: Throttle) -> Self {
+        Self {
+            throttle,
+            buckets: HashMap::new(),
+        }
+    }
+
+    /// Counts a request, unless the rate of one of its scopes is used up.
+    pub(super) fn admit(&mut self, request: &RequestInfo, now: Timestamp) -> Result<(), Throttled> {
+        let cost = request.entities.len().max(1);
+        let cost = u32::try_from(cost).map_or(f64::MAX, f64::from);
+        let scopes = self.scopes(request);
+        if self.buckets.len() >= BUCKETS_MAX {
+            self.buckets.retain(|_, bucket| bucket.left < 1.0);
+        }
+        for (scope, rate) in &scopes {
+            if self.bucket(scope, *rate, now).left < 1.0 {
+                return Err(Throttled);
+            }
+        }
+        for (scope, rate) in &scopes {
+            self.bucket(scope, *rate, now).left -= cost;
+        }
+        Ok(())
+    }
+
+    /// Counts the entities of a response beyond the first, which the request counted.
+    pub(super) fn returned(&mut self, request: &RequestInfo, entities: usize, now: Timestamp) {
+        if request.query.is_none() {
+            return;
+        }
+        let more = u32::try_from(entities.saturating_sub(1)).map_or(f64::MAX, f64::from);
+        for (scope, rate) in self.scopes(request) {
+            self.bucket(&scope, rate, now).left -= more;
+        }
+    }
+
+    fn scopes(&self, request: &RequestInfo) -> Vec<(Scope, f64)> {
+        let account = request.account.clone();
+        let partition = request.table.as_ref().zip(request.partition_key.as_ref());
+        let partition = partition.zip(self.throttle.per_partition);
+        let partition = partition.map(|((table, key), rate)| {
+            let table = table.to_ascii_lowercase();
+            let scope = Scope::Partition(account.clone(), table, key.clone());
+            (scope, f64::from(rate))
+        });
+        let whole = self.throttle.per_account;
+        let whole = whole.map(|rate| (Scope::Account(account.clone()), f64::from(rate)));
+        partition.into_iter().chain(whole).collect()
+    }
+
+    /// What is left of a rate now.
+    fn bucket(&mut self, scope: &Scope, rate: f64, now: Timestamp) -> &mut Bucket {
+        let new = Bucket {
+            left: rate,
+            at: now,
+        };
+        let bucket = self.buckets.entry(scope.clone()).or_insert(new);
+        if now > bucket.at {
+            let seconds = now.abs_diff(bucket.at).as_secs_f64();
+            bucket.left = (bucket.left + seconds * rate).min(rate);
+        }
+        bucket.at = now;
+        bucket
+    }
+}
+
+/// How many partitions are remembered before those that are at rest are forgotten.
+const BUCKETS_MAX: usize = 10_000;
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tablesdk_protocol::EntityKey;
+
+    use super::super::Op;
+    use super::super::request::RequestedEntity;
+    use super::*;
+
+    fn insert(partition_key: &str, entities: usize) -> RequestInfo {
+        let key = EntityKey::new(partition_key, "1").unwrap();
+        let entity = RequestedEntity {
+            op: Op::InsertEntity,
+            key,
+        };
+        RequestInfo {
+            op: Some(Op::EntityGroupTransaction),
+            account: "acct".to_owned(),
+            table: Some("People".to_owned()),
+            entities: vec![entity; entities],
+            partition_key: Some(partition_key.to_owned()),
+            query: None,
+        }
+    }
+
+    fn at(milliseconds: u64) -> Timestamp {
+        Timestamp::UNIX_EPOCH.saturating_add(Duration::from_millis(milliseconds))
+    }
+
+    #[test]
+    fn a_partition_has_a_rate_of_its_own() {
+        let mut throttling = Throttling::new(Throttle::none().per_partition(10));
+        for _ in 0..10 {
+            assert_eq!(throttling.admit(&insert("a", 1), at(0)), Ok(()));
+        }
+        assert_eq!(throttling.admit(&insert("a", 1), at(0)), Err(Throttled));
+        assert_eq!(throttling.admit(&insert("b", 1), at(0)), Ok(()));
+        assert_eq!(throttling.admit(&insert("a", 1), at(99)), Err(Throttled));
+        assert_eq!(throttling.admit(&insert("a", 1), at(100)), Ok(()));
+        assert_eq!(throttling.admit(&insert("a", 1), at(100)), Err(Throttled));
+        // Unused rate is kept for one second.
+        for _ in 0..10 {
+            assert_eq!(throttling.admit(&insert("a", 1), at(60_000)), Ok(()));
+        }
+        assert_eq!(
+            throttling.admit(&insert("a", 1), at(60_000)),
+            Err(Throttled)
+        );
+    }
+
+    #[test]
+    fn an_account_has_one_rate_for_all_partitions() {
+        let throttle = Throttle::none().per_partition(10).per_account(15);
+        let mut throttling = Throttling::new(throttle);
+        assert_eq!(throttling.admit(&insert("a", 10), at(0)), Ok(()));
+        assert_eq!(throttling.admit(&insert("b", 5), at(0)), Ok(()));
+        assert_eq!(throttling.admit(&insert("c", 1), at(0)), Err(Throttled));
+    }
+
+    #[test]
+    fn a_large_batch_uses_rate_of_the_future() {
+        let mut throttling = Throttling::new(Throttle::none().per_partition(10));
+        assert_eq!(throttling.admit(&insert("a", 100), at(0)), Ok(()));
+        assert_eq!(throttling.admit(&insert("a", 1), at(9_000)), Err(Throttled));
+        assert_eq!(throttling.admit(&insert("a", 1), at(9_100)), Ok(()));
+    }
+
+    #[test]
+    fn documented_targets_are_those_of_the_guide() {
+        let mut throttling = Throttling::new(Throttle::documented());
+        for number in 0..200 {
+            let partition = (number % 10).to_string();
+            assert_eq!(throttling.admit(&insert(&partition, 100), at(0)), Ok(()));
+        }
+        assert_eq!(throttling.admit(&insert("0", 1), at(0)), Err(Throttled));
+        assert_eq!(throttling.admit(&insert("new", 1), at(0)), Err(Throttled));
+    }
+}

@@ -1,0 +1,273 @@
+//! Faults: what the client sees, whether the request was carried out, and which requests a rule selects.
+
+use std::time::Duration;
+
+use tablesdk::{Error, ErrorCode, ErrorKind, RetryPolicy};
+use tablesdk_server::TableServer;
+use tablesdk_server::testing::{Fault, Op, Throttle};
+use tokio::time::{Instant, timeout};
+
+use crate::{Employee, Subject, eager, over_http_and_in_process};
+
+/// Inserts an entity with a fault, without retries. Returns the error, and whether the entity is stored.
+async fn insert_with(subject: &Subject, fault: Fault) -> (Option<Error>, bool) {
+    let table = subject.table(RetryPolicy::none()).await;
+    let rule = subject.server.faults().on(Op::InsertEntity).inject(fault);
+    let error = table.insert(&Employee::ada()).await.err();
+    assert_eq!(rule.hits(), 1);
+    (error, subject.has_ada().await)
+}
+
+over_http_and_in_process! {
+    async fn an_error_is_returned_and_nothing_is_done(subject: Subject) {
+        let busy = Fault::error(ErrorCode::ServerBusy);
+        let (error, is_stored) = insert_with(&subject, busy).await;
+        let error = error.unwrap();
+        assert_eq!(error.code(), Some(&ErrorCode::ServerBusy));
+        assert!(error.is_throttled() && !is_stored, "{error:?}");
+    }
+
+    async fn an_error_may_hide_that_the_request_was_carried_out(subject: Subject) {
+        let timed_out = Fault::error(ErrorCode::OperationTimedOut).applied();
+        let (error, is_stored) = insert_with(&subject, timed_out).await;
+        assert!(error.unwrap().is_outcome_unknown());
+        assert!(is_stored);
+    }
+
+    async fn a_reset_connection_may_have_lost_the_request(subject: Subject) {
+        let (error, is_stored) = insert_with(&subject, Fault::reset()).await;
+        assert!(error.unwrap().is_outcome_unknown());
+        assert!(!is_stored);
+    }
+
+    async fn a_reset_connection_may_have_lost_the_response(subject: Subject) {
+        let (error, is_stored) = insert_with(&subject, Fault::lost_response()).await;
+        assert!(error.unwrap().is_outcome_unknown());
+        assert!(is_stored);
+    }
+
+    async fn a_truncated_response_is_no_response(subject: Subject) {
+        let (error, is_stored) = insert_with(&subject, Fault::truncated_response(10)).await;
+        assert!(error.unwrap().is_outcome_unknown());
+        assert!(is_stored);
+    }
+
+    async fn a_truncated_page_is_read_again(subject: Subject) {
+        let table = subject.table(eager()).await;
+        table.insert(&Employee::ada()).await.unwrap();
+        let faults = subject.server.faults();
+        let rule = faults.on(Op::QueryEntities).times(2).inject(Fault::truncated_response(50));
+        let all = table.query::<Employee>().collect().await.unwrap();
+        assert_eq!((all.len(), rule.hits()), (1, 2));
+    }
+
+    async fn a_corrupted_response_is_not_read_as_another(subject: Subject) {
+        let table = subject.table(RetryPolicy::none()).await;
+        table.insert(&Employee::ada()).await.unwrap();
+        let corrupted = Fault::corrupted_response();
+        subject.server.faults().on(Op::QueryEntities).inject(corrupted);
+        let error = table.query::<Employee>().collect().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Response, "{error:?}");
+    }
+
+    async fn a_duplicate_is_carried_out_twice(subject: Subject) {
+        let (error, is_stored) = insert_with(&subject, Fault::duplicate()).await;
+        assert_eq!(error.unwrap().code(), Some(&ErrorCode::EntityAlreadyExists));
+        assert!(is_stored);
+    }
+
+    async fn a_late_request_is_carried_out_after_its_client_has_given_up(subject: Subject) {
+        let table = subject.table(RetryPolicy::none()).await;
+        let late = Fault::reset().applied_after(Duration::from_millis(20));
+        let journal = subject.server.journal();
+        subject.server.faults().on(Op::InsertEntity).inject(late);
+        let error = table.insert(&Employee::ada()).await.unwrap_err();
+        assert!(error.is_outcome_unknown());
+        assert_eq!(journal.requests().op(Op::InsertEntity)[0].status, None);
+        while Employee::find(&table).await.is_none() {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    async fn a_client_without_a_response_gives_up_at_its_limit(subject: Subject) {
+        let limit = RetryPolicy::none().try_timeout(Duration::from_millis(100));
+        let table = subject.table(limit).await;
+        let faults = subject.server.faults();
+        faults.on(Op::InsertEntity).inject(Fault::no_response().applied());
+        let error = table.insert(&Employee::ada()).await.unwrap_err();
+        assert!(error.is_outcome_unknown(), "{error:?}");
+        assert!(subject.has_ada().await);
+    }
+
+    async fn clearing_the_rules_ends_their_waits(subject: Subject) {
+        let table = subject.table(RetryPolicy::none()).await;
+        let faults = subject.server.faults();
+        let mut rule = faults.on(Op::InsertEntity).inject(Fault::no_response());
+        let hour = Duration::from_secs(3600);
+        let mut slow = faults.on(Op::QueryTables).inject(Fault::delay(hour));
+        let cleared = async {
+            rule.wait_for_hits(1).await;
+            slow.wait_for_hits(1).await;
+            faults.clear();
+        };
+        let ada = Employee::ada();
+        let service = subject.service(RetryPolicy::none());
+        let tables = service.tables().collect();
+        let (insert, tables, ()) = tokio::join!(table.insert(&ada), tables, cleared);
+        assert!(insert.unwrap_err().is_outcome_unknown());
+        assert_eq!(tables.unwrap().len(), 1);
+    }
+
+    async fn a_rule_selects_by_operation_table_and_key(subject: Subject) {
+        let table = subject.table(RetryPolicy::none()).await;
+        let other = subject.service(RetryPolicy::none()).table("Others");
+        other.create_table().await.unwrap();
+        let faults = subject.server.faults();
+        let rule = faults
+            .on_writes()
+            .account("devstoreaccount1")
+            .table("PEOPLE")
+            .partition_key("Sales")
+            .row_key("2")
+            .inject(Fault::error(ErrorCode::ServerBusy));
+        table.insert(&Employee::ada()).await.unwrap();
+        other.insert(&Employee::new("2", "Ada", 36)).await.unwrap();
+        let ada = Employee::new("2", "Ada", 36);
+        assert!(table.insert(&ada).await.unwrap_err().is_throttled());
+        let batch = table.batch("Sales").upsert_replace(&Employee::new("3", "Ada", 36));
+        batch.upsert_replace(&ada).await.unwrap_err();
+        table.query::<Employee>().partition("Sales").collect().await.unwrap();
+        assert_eq!(rule.hits(), 2);
+        rule.remove();
+        table.insert(&ada).await.unwrap();
+    }
+
+    async fn a_rule_selects_by_number(subject: Subject) {
+        let table = subject.table(RetryPolicy::none()).await;
+        let faults = subject.server.faults();
+        let busy = || Fault::error(ErrorCode::ServerBusy);
+        let second = faults.on(Op::InsertEntity).nth(2).inject(busy());
+        let later = faults.on(Op::InsertEntity).skip(2).times(2).inject(busy());
+        let mut refused = Vec::new();
+        for id in 1..=7 {
+            let employee = Employee::new(&id.to_string(), "Ada", 36);
+            if table.insert(&employee).await.is_err() {
+                refused.push(id);
+            }
+        }
+        // The second rule does not see the request that the first one selects.
+        assert_eq!(refused, [2, 4, 5]);
+        assert_eq!((second.hits(), later.hits()), (1, 2));
+    }
+
+    async fn a_partition_is_throttled_by_its_rate(subject: Subject) {
+        let table = subject.table(RetryPolicy::none()).await;
+        let clock = subject.server.clock();
+        clock.freeze();
+        subject.server.faults().throttle(Throttle::none().per_partition(3));
+        let mut inserted = 0;
+        for id in 0..10 {
+            let employee = Employee::new(&id.to_string(), "Ada", 36);
+            match table.insert(&employee).await {
+                Ok(_) => inserted += 1,
+                Err(error) => assert!(error.is_throttled(), "{error:?}"),
+            }
+        }
+        assert_eq!(inserted, 3);
+        clock.advance(Duration::from_secs(1));
+        // The page has three entities, so the rate of this second is used up.
+        let page = table.query::<Employee>().partition("Sales").collect().await.unwrap();
+        assert_eq!(page.len(), 3);
+        assert!(table.insert(&Employee::ada()).await.unwrap_err().is_throttled());
+    }
+
+    async fn chaos_is_survived_by_retries(subject: Subject) {
+        let table = subject.table(eager()).await;
+        let rule = subject.server.faults().chaos(7);
+        for id in 0..40 {
+            let employee = Employee::new(&id.to_string(), "Ada", 36);
+            table.upsert_replace(&employee).await.unwrap();
+            table.get::<Employee>(Employee::key("Sales", id.to_string())).await.unwrap().unwrap();
+        }
+        assert!((3..20).contains(&rule.hits()), "{}", rule.hits());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delay_passes_in_virtual_time() {
+    let subject = Subject::in_process();
+    let table = subject.table(RetryPolicy::none()).await;
+    let faults = subject.server.faults();
+    let began = Instant::now();
+    let minute = Duration::from_secs(60);
+    let delays = [Fault::delay(minute), Fault::delayed_response(minute)];
+    for (delay, is_stored) in delays.into_iter().zip([false, true]) {
+        let rule = faults.on(Op::InsertEntity).inject(delay);
+        let ada = Employee::ada();
+        let quarter = timeout(minute / 4, table.insert(&ada));
+        assert!(quarter.await.is_err());
+        assert_eq!(Employee::find(&table).await.is_some(), is_stored);
+        rule.remove();
+    }
+    assert_eq!(began.elapsed(), minute / 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_waits_as_long_as_an_injected_error_says() {
+    let subject = Subject::in_process();
+    let table = subject.table(RetryPolicy::exponential()).await;
+    let busy = Fault::error(ErrorCode::ServerBusy).retry_after(Duration::from_millis(16_500));
+    subject.server.faults().on_any().times(1).inject(busy);
+    let began = Instant::now();
+    table.insert(&Employee::ada()).await.unwrap();
+    assert_eq!(began.elapsed().as_secs(), 17);
+}
+
+/// The operations that a rule with a probability selects.
+async fn selected(seed: u64) -> Vec<u32> {
+    let subject = Subject::in_process();
+    let table = subject.table(RetryPolicy::none()).await;
+    let faults = subject.server.faults();
+    let rule = faults.on(Op::InsertEntity).probability(0.3).seed(seed);
+    rule.inject(Fault::error(ErrorCode::ServerBusy));
+    let mut selected = Vec::new();
+    for id in 0..50 {
+        let employee = Employee::new(&id.to_string(), "Ada", 36);
+        if table.insert(&employee).await.is_err() {
+            selected.push(id);
+        }
+    }
+    selected
+}
+
+#[tokio::test]
+async fn a_probability_is_reproducible() {
+    let first = selected(1).await;
+    assert!((5..25).contains(&first.len()), "{first:?}");
+    assert_eq!(selected(1).await, first);
+    assert_ne!(selected(2).await, first);
+}
+
+#[test]
+#[should_panic(expected = "only an error has a Retry-After header")]
+fn a_reset_has_no_retry_after() {
+    let _ = Fault::reset().retry_after(Duration::from_secs(1));
+}
+
+#[test]
+#[should_panic(expected = "this fault says already when the request is carried out")]
+fn a_delay_says_when_it_is_applied() {
+    let _ = Fault::delay(Duration::from_secs(1)).applied();
+}
+
+#[tokio::test]
+async fn faults_of_one_server_are_not_those_of_another() {
+    let (one, other) = (TableServer::in_process(), TableServer::in_process());
+    let rule = one.faults().on_any().inject(Fault::reset());
+    harness::client(&other)
+        .table("People")
+        .create_table()
+        .await
+        .unwrap();
+    assert_eq!(rule.hits(), 0);
+}

@@ -1,0 +1,106 @@
+//! The journal: what it knows of each request.
+
+use tablesdk::{DynamicEntity, ErrorCode, RetryPolicy, SharedKey, TableServiceClientBuilder};
+use tablesdk_server::TableServer;
+use tablesdk_server::testing::{AccessClass, Fault, Op};
+
+use crate::{Employee, Subject, eager, over_http_and_in_process};
+
+over_http_and_in_process! {
+    async fn requests_are_recorded_with_their_meaning(subject: Subject) {
+        let journal = subject.server.journal();
+        let table = subject.table(RetryPolicy::none()).await;
+        table.insert(&Employee::ada()).await.unwrap();
+        table.insert(&Employee::ada()).await.unwrap_err();
+        let batch = table.batch("Sales").insert(&Employee::new("2", "Grace", 50));
+        batch.upsert_merge(&Employee::ada()).await.unwrap();
+        table.get::<Employee>(Employee::key("Sales", "1")).await.unwrap();
+        let query = table.query::<Employee>().filter(|e| e.age.gt(40)).take(7);
+        query.collect().await.unwrap();
+
+        let requests = journal.requests();
+        let ops: Vec<_> = requests.iter().map(|request| request.op.unwrap()).collect();
+        assert_eq!(
+            ops,
+            [
+                Op::CreateTable,
+                Op::InsertEntity,
+                Op::InsertEntity,
+                Op::EntityGroupTransaction,
+                Op::QueryEntity,
+                Op::QueryEntities,
+            ]
+        );
+        assert!(requests.iter().all(|request| request.table.as_deref() == Some("People")));
+        let refused = requests.clone().error_code(&ErrorCode::EntityAlreadyExists);
+        assert_eq!((refused.count(), refused[0].status), (1, Some(409)));
+        let batch = &requests[3];
+        let changes: Vec<_> = batch.entities.iter().map(|entity| entity.op).collect();
+        assert_eq!(changes, [Op::InsertEntity, Op::InsertOrMergeEntity]);
+        assert_eq!(batch.partition_key.as_deref(), Some("Sales"));
+        assert_eq!(batch.entities[0].key.row_key().as_str(), "2");
+        assert_eq!(requests[4].access(), Some(AccessClass::Point));
+        let query = requests[5].query.as_ref().unwrap();
+        assert_eq!(query.filter.as_deref(), Some("Age gt 40"));
+        assert_eq!(query.access, AccessClass::Scan);
+        assert_eq!((requests[5].entities_returned, requests[5].entities_examined), (1, 2));
+        assert!(requests[5].bytes_out > 100 && requests[3].bytes_in > 100);
+        assert!(requests.to_string().contains("QueryEntities People, scan (Age gt 40): 200, 1 of 2"));
+    }
+
+    async fn retries_are_counted_by_their_id(subject: Subject) {
+        let table = subject.table(eager()).await;
+        let journal = subject.server.journal();
+        let faults = subject.server.faults();
+        faults.on(Op::InsertOrReplaceEntity).times(2).inject(Fault::error(ErrorCode::ServerBusy));
+        table.upsert_replace(&Employee::ada()).await.unwrap();
+        table.upsert_replace(&Employee::ada()).await.unwrap();
+        let upserts = journal.requests().op(Op::InsertOrReplaceEntity);
+        let attempts: Vec<_> = upserts.iter().map(|request| request.attempt).collect();
+        assert_eq!(attempts, [1, 2, 3, 1]);
+        assert_eq!(journal.requests().retries().count(), 2);
+        assert_eq!(upserts.status(503).count(), 2);
+    }
+
+    async fn a_journal_ends_when_it_is_dropped(subject: Subject) {
+        let first = subject.server.journal();
+        let table = subject.table(RetryPolicy::none()).await;
+        let second = subject.server.journal();
+        table.insert(&Employee::ada()).await.unwrap();
+        assert_eq!((first.requests().count(), second.requests().count()), (2, 1));
+        first.clear();
+        drop(second);
+        table.insert(&Employee::ada()).await.unwrap_err();
+        assert_eq!(first.requests().count(), 1);
+    }
+
+    async fn queries_by_key_are_no_scans(subject: Subject) {
+        let table = subject.table(RetryPolicy::none()).await;
+        let journal = subject.server.journal();
+        table.query::<Employee>().partition("Sales").collect().await.unwrap();
+        journal.assert_no_scans();
+        assert_eq!(journal.requests().access(AccessClass::Partition).count(), 1);
+    }
+}
+
+#[tokio::test]
+#[should_panic(expected = "QueryEntities People, scan (no filter): 200, 0 of 0 entities")]
+async fn a_scan_is_reported() {
+    let subject = Subject::in_process();
+    let table = subject.table(RetryPolicy::none()).await;
+    let journal = subject.server.journal();
+    table.query::<DynamicEntity>().collect().await.unwrap();
+    journal.assert_no_scans();
+}
+
+#[tokio::test]
+async fn a_refused_credential_is_recorded() {
+    let server = TableServer::in_process();
+    let journal = server.journal();
+    let wrong = SharedKey::new("devstoreaccount1", "c2VjcmV0").unwrap();
+    let builder = TableServiceClientBuilder::in_process(&server).credential(wrong);
+    let service = builder.build().unwrap();
+    service.tables().collect().await.unwrap_err();
+    let requests = journal.requests();
+    assert_eq!((requests[0].op, requests[0].status), (None, Some(403)));
+}

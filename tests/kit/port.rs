@@ -1,0 +1,484 @@
+//! The kit over HTTP with JSON, as tests in other languages use it.
+
+use std::time::{Duration, Instant};
+
+use futures::future;
+use reqwest::{Client, Method};
+use serde_json::{Value, json};
+use tablesdk::{RetryPolicy, TableServiceClient};
+use tablesdk_server::TableServer;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
+
+use crate::Employee;
+
+/// A server with a kit, and the URL of the kit.
+struct Kit {
+    server: TableServer,
+    client: Client,
+}
+
+impl Kit {
+    async fn start() -> Self {
+        let server = TableServer::builder().test_kit().start().await.unwrap();
+        Self {
+            server,
+            client: Client::new(),
+        }
+    }
+
+    /// The status of a response, and its body: JSON, or text.
+    async fn call(&self, method: Method, path: &str, body: impl ToString) -> (u16, Value) {
+        let address = self.server.admin_addr().unwrap();
+        let request = self
+            .client
+            .request(method, format!("http://{address}/test/{path}"));
+        let response = request.body(body.to_string()).send().await.unwrap();
+        let status = response.status().as_u16();
+        let text = response.text().await.unwrap();
+        (
+            status,
+            serde_json::from_str(&text).unwrap_or_else(|_| text.into()),
+        )
+    }
+
+    async fn get(&self, path: &str) -> Value {
+        let (status, value) = self.call(Method::GET, path, "").await;
+        assert_eq!(status, 200, "{value}");
+        value
+    }
+
+    fn service(&self) -> TableServiceClient {
+        let builder = TableServiceClient::builder(self.server.endpoint());
+        let builder = builder.credential(self.server.credential());
+        builder.retry(RetryPolicy::none()).build().unwrap()
+    }
+}
+
+#[tokio::test]
+async fn faults_are_injected_and_counted() {
+    let kit = Kit::start().await;
+    let table = kit.service().table("People");
+    table.create_table().await.unwrap();
+    let rule = json!({
+        "operations": ["InsertEntity"],
+        "table": "People",
+        "nth": 1,
+        "fault": { "kind": "error", "code": "ServerBusy", "retryAfterSeconds": 1 },
+    });
+    let (status, created) = kit.call(Method::POST, "faults", rule).await;
+    assert_eq!(status, 201);
+    let path = format!("faults/{}", created["id"]);
+    assert_eq!(kit.get(&path).await, json!({ "hits": 0 }));
+    assert!(
+        table
+            .insert(&Employee::ada())
+            .await
+            .unwrap_err()
+            .is_throttled()
+    );
+    table.insert(&Employee::ada()).await.unwrap();
+    assert_eq!(kit.get(&path).await, json!({ "hits": 1 }));
+
+    let lost = json!({ "fault": { "kind": "loseResponse" } });
+    kit.call(Method::POST, "faults", lost).await;
+    let error = table.upsert_replace(&Employee::grace()).await.unwrap_err();
+    assert!(error.is_outcome_unknown(), "{error:?}");
+    assert_eq!(kit.call(Method::DELETE, "faults", "").await.0, 204);
+    table.upsert_replace(&Employee::grace()).await.unwrap();
+}
+
+#[tokio::test]
+async fn requests_and_lints_are_shown() {
+    let kit = Kit::start().await;
+    let table = kit.service().table("People");
+    table.create_table().await.unwrap();
+    table.insert(&Employee::ada()).await.unwrap();
+    table
+        .query::<Employee>()
+        .filter(|e| e.age.gt(3))
+        .collect()
+        .await
+        .unwrap();
+    let requests = kit.get("requests").await;
+    let insert = &requests[1];
+    assert_eq!(insert["operation"], "InsertEntity");
+    assert_eq!(insert["entities"][0]["rowKey"], "1");
+    assert_eq!(insert["status"], 204);
+    assert_eq!(requests[2]["access"], "scan");
+    assert_eq!(requests[2]["filter"], "Age gt 3");
+    let lints = kit.get("lints").await;
+    assert_eq!(lints[0]["kind"], "Scan");
+    kit.call(Method::DELETE, "requests", "").await;
+    assert_eq!(kit.get("requests").await, json!([]));
+}
+
+#[tokio::test]
+async fn tables_are_loaded_kept_and_reset() {
+    let kit = Kit::start().await;
+    let line = r#"{"table":"People","entity":{"PartitionKey":"a","RowKey":"1","Age":36}}"#;
+    assert_eq!(kit.call(Method::POST, "entities", line).await.0, 204);
+    let (_, snapshot) = kit.call(Method::POST, "snapshots", "").await;
+    let table = kit.service().table("People");
+    table.insert(&Employee::ada()).await.unwrap();
+    let restore = format!("snapshots/{}/restore", snapshot["id"]);
+    assert_eq!(kit.call(Method::POST, &restore, "").await.0, 204);
+    let dump = "People\nPeople(PartitionKey='a',RowKey='1')\n  Age = 36\n";
+    assert_eq!(kit.get("dump").await, dump);
+    let saved = kit.get("entities").await;
+    assert!(
+        saved.as_str().unwrap().contains(r#""RowKey":"1""#),
+        "{saved}"
+    );
+    assert_eq!(kit.call(Method::POST, "reset", "").await.0, 204);
+    assert_eq!(kit.get("dump").await, "");
+    assert_eq!(kit.get("requests").await, json!([]));
+    assert_eq!(kit.call(Method::POST, &restore, "").await.0, 404);
+}
+
+#[tokio::test]
+async fn the_clock_is_moved() {
+    let kit = Kit::start().await;
+    let set = json!({ "kind": "set", "time": "2024-03-15T10:20:30Z" });
+    let (_, clock) = kit.call(Method::POST, "clock", set).await;
+    assert_eq!(
+        clock,
+        json!({ "now": "2024-03-15T10:20:30Z", "frozen": true })
+    );
+    let advance = json!({ "kind": "advance", "seconds": 90.5 });
+    let (_, clock) = kit.call(Method::POST, "clock", advance).await;
+    assert_eq!(clock["now"], "2024-03-15T10:22:00.5Z");
+    kit.call(Method::POST, "reset", "").await;
+    assert_eq!(kit.get("clock").await["frozen"], false);
+}
+
+/// Clients in other languages date their requests by the system clock.
+#[tokio::test]
+async fn requests_with_the_actual_date_are_accepted_at_any_time() {
+    let kit = Kit::start().await;
+    let table = kit.service().table("People");
+    for time in ["2124-02-29T00:00:00Z", "2024-02-29T00:00:00Z"] {
+        let set = json!({ "kind": "set", "time": time });
+        assert_eq!(kit.call(Method::POST, "clock", set).await.0, 200);
+        table.create_table().await.unwrap();
+        let stored = table.insert(&Employee::ada()).await.unwrap();
+        let timestamp = stored.timestamp().unwrap().to_string();
+        assert!(timestamp.starts_with(&time[..19]), "{timestamp}");
+        // The next timestamps may be earlier.
+        assert_eq!(kit.call(Method::POST, "reset", "").await.0, 204);
+    }
+    table.create_table().await.unwrap();
+    let century = json!({ "kind": "advance", "seconds": 3_155_760_000_u64 });
+    assert_eq!(kit.call(Method::POST, "clock", century).await.0, 200);
+    table.insert(&Employee::ada()).await.unwrap();
+}
+
+/// Neither in the tables nor among the recorded requests.
+#[tokio::test]
+async fn a_reset_ends_the_requests_of_before() {
+    let kit = Kit::start().await;
+    let table = kit.service().table("People");
+    table.create_table().await.unwrap();
+    for fault in [
+        json!({ "kind": "delay", "seconds": 3600 }),
+        json!({ "kind": "noResponse" }),
+        json!({ "kind": "reset", "appliedAfterSeconds": 0.2 }),
+    ] {
+        let rule = json!({ "operations": ["CreateTable"], "fault": fault });
+        let (_, created) = kit.call(Method::POST, "faults", rule).await;
+        let hits = format!("faults/{}", created["id"]);
+        let late = kit.service().table("Late");
+        let request = tokio::spawn(async move { late.create_table().await });
+        while kit.get(&hits).await["hits"] != 1 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(kit.call(Method::POST, "reset", "").await.0, 204);
+        assert_eq!(kit.get("requests").await, json!([]), "{fault}");
+        assert_eq!(kit.get("dump").await, "", "{fault}");
+        let _ = request.await.unwrap();
+    }
+    // Longer than the last request was to wait.
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_millis(400) {
+        assert_eq!(kit.get("dump").await, "");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn resets_and_requests_may_run_at_the_same_time() {
+    let kit = Kit::start().await;
+    let writes = (0..4).map(|id| {
+        let table = kit.service().table(format!("People{id}"));
+        async move {
+            for _ in 0..50 {
+                // Each of them fails whose table was deleted.
+                let _ = table.create_table().if_missing().await;
+                let _ = table.upsert_replace(&Employee::ada()).await;
+            }
+        }
+    });
+    let resets = (0..4).map(|_| async {
+        let delay = json!({ "probability": 0.5, "fault": { "kind": "delay", "seconds": 3600 } });
+        for _ in 0..20 {
+            kit.call(Method::POST, "faults", &delay).await;
+            assert_eq!(kit.call(Method::POST, "reset", "").await.0, 204);
+        }
+        // Delays those that come after the last reset, too.
+        kit.call(Method::DELETE, "faults", "").await;
+    });
+    let both = future::join(future::join_all(writes), future::join_all(resets));
+    tokio::time::timeout(Duration::from_secs(60), both)
+        .await
+        .expect("no request waits for ever");
+    assert_eq!(kit.call(Method::POST, "reset", "").await.0, 204);
+    assert_eq!(kit.get("dump").await, "");
+}
+
+#[tokio::test]
+async fn a_throttle_is_set() {
+    let kit = Kit::start().await;
+    kit.call(Method::POST, "clock", json!({ "kind": "freeze" }))
+        .await;
+    let table = kit.service().table("People");
+    table.create_table().await.unwrap();
+    kit.call(Method::PUT, "throttle", json!({ "perPartition": 1 }))
+        .await;
+    table.upsert_replace(&Employee::ada()).await.unwrap();
+    let error = table.upsert_replace(&Employee::ada()).await.unwrap_err();
+    assert!(error.is_throttled());
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_request_is_named() {
+    let kit = Kit::start().await;
+    for (body, problem) in [
+        ("{", "EOF while parsing"),
+        (r#"{"fault":{"kind":"quake"}}"#, "unknown variant `quake`"),
+        (
+            r#"{"fault":{"kind":"error","code":"Quake"}}"#,
+            "unknown error code \"Quake\"",
+        ),
+        (r#"{"nth":0,"fault":{"kind":"reset"}}"#, "nth begins with 1"),
+        (
+            r#"{"nth":1,"times":2,"fault":{"kind":"reset"}}"#,
+            "nth stands alone",
+        ),
+        (
+            r#"{"probability":2,"fault":{"kind":"reset"}}"#,
+            "probability is between 0 and 1",
+        ),
+        (
+            r#"{"operations":["Quake"],"fault":{"kind":"reset"}}"#,
+            "\"Quake\" is not the name",
+        ),
+        (
+            r#"{"tables":"a","fault":{"kind":"reset"}}"#,
+            "unknown field `tables`",
+        ),
+        (
+            r#"{"fault":{"kind":"delay","seconds":-1}}"#,
+            "fault: seconds: -1.0 is not a number of seconds",
+        ),
+        ("", "EOF while parsing"),
+        ("7", "expected an object"),
+        ("[]", "invalid type: sequence, expected an object"),
+        (
+            r#"{"fault":["reset"]}"#,
+            "fault: invalid type: sequence, expected an object",
+        ),
+        (
+            r#"{"fault":7}"#,
+            "fault: invalid type: integer `7`, expected an object",
+        ),
+        (
+            r#"{"times":18446744073709551616,"fault":{"kind":"reset"}}"#,
+            "times: invalid type",
+        ),
+        (
+            r#"{"skip":-1,"fault":{"kind":"reset"}}"#,
+            "skip: invalid value: integer `-1`",
+        ),
+        (
+            r#"{"probability":NaN,"fault":{"kind":"reset"}}"#,
+            "expected value at line 1 column 16",
+        ),
+        (
+            r#"{"partitionKey":7,"fault":{"kind":"reset"}}"#,
+            "partitionKey: invalid type: integer `7`",
+        ),
+        (
+            r#"{"operations":[],"fault":{"kind":"reset"}}"#,
+            "operations: an empty list",
+        ),
+        (
+            r#"{"fault":{"kind":"loseResponse","times":1}}"#,
+            "fault: unknown field `times`",
+        ),
+        (
+            r#"{"fault":{"kind":"truncate","bytes":1e99}}"#,
+            "fault: bytes: invalid type",
+        ),
+        (
+            r#"{"fault":{"kind":"error","code":"ServerBusy","retryAfterSeconds":1e300}}"#,
+            "fault: retryAfterSeconds: 1e300 is not",
+        ),
+        (
+            r#"{"fault":{"kind":"reset","applied":true,"appliedAfterSeconds":1}}"#,
+            "exclude each other",
+        ),
+    ] {
+        let (status, error) = kit.call(Method::POST, "faults", body).await;
+        let text = error["error"].as_str().unwrap();
+        assert!(status == 400 && text.contains(problem), "{status} {text}");
+    }
+    for (method, path, body, problem) in [
+        (
+            Method::POST,
+            "clock",
+            r#"{"kind":"freeze","seconds":1}"#,
+            "unknown field `seconds`",
+        ),
+        (
+            Method::POST,
+            "clock",
+            r#"{"kind":"advance","seconds":-1}"#,
+            "seconds: -1.0 is not",
+        ),
+        (
+            Method::POST,
+            "clock",
+            r#"{"kind":"set","time":"today"}"#,
+            "time: not a date and time",
+        ),
+        (
+            Method::PUT,
+            "throttle",
+            r#"{"perPartition":4294967296}"#,
+            "perPartition: invalid value",
+        ),
+    ] {
+        let (status, error) = kit.call(method, path, body).await;
+        let text = error["error"].as_str().unwrap();
+        assert!(status == 400 && text.contains(problem), "{status} {text}");
+    }
+    for (method, path, problem) in [
+        (Method::GET, "quake", "no such operation as GET /test/quake"),
+        (
+            Method::PATCH,
+            "faults",
+            "no such operation as PATCH /test/faults",
+        ),
+        (Method::GET, "faults/7", "no fault with the id 7"),
+        (
+            Method::DELETE,
+            "faults/99999999999999999999",
+            "no fault with the id 9999",
+        ),
+        (
+            Method::POST,
+            "snapshots/x/restore",
+            "no snapshot with the id x",
+        ),
+    ] {
+        let (status, error) = kit.call(method, path, "").await;
+        let text = error["error"].as_str().unwrap();
+        assert!(status == 404 && text.contains(problem), "{status} {text}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_is_too_large_is_refused() {
+    let kit = Kit::start().await;
+    let blank = " ".repeat(1024 * 1024);
+    let fits = format!("{{\"kind\":\"freeze\"}}{blank}");
+    let (status, _) = kit.call(Method::POST, "clock", &fits[..1024 * 1024]).await;
+    assert_eq!(status, 200);
+    let (status, error) = kit.call(Method::POST, "clock", fits).await;
+    let expected = "the body has more than 1048576 bytes";
+    assert_eq!((status, error), (413, json!({ "error": expected })));
+    let (status, _) = kit.call(Method::POST, "entities", blank.repeat(2)).await;
+    assert_eq!(status, 204);
+}
+
+#[tokio::test]
+async fn a_web_page_is_refused() {
+    let kit = Kit::start().await;
+    let url = format!("http://{}/test/reset", kit.server.admin_addr().unwrap());
+    for (name, value) in [("origin", "http://127.0.0.1"), ("host", "example.com")] {
+        let request = kit.client.post(&url).header(name, value);
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), 403);
+        let error: Value = serde_json::from_slice(&response.bytes().await.unwrap()).unwrap();
+        assert!(
+            error["error"]
+                .as_str()
+                .unwrap()
+                .contains("not for web pages")
+        );
+    }
+}
+
+/// As many as a test run with a connection for each test may keep.
+#[tokio::test]
+async fn idle_connections_do_not_keep_others_waiting() {
+    let kit = Kit::start().await;
+    let address = kit.server.admin_addr().unwrap();
+    let mut idle = Vec::new();
+    for _ in 0..100 {
+        let mut connection = TcpStream::connect(address).await.unwrap();
+        let unfinished =
+            b"POST /test/faults HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 9\r\n\r\n{";
+        connection.write_all(unfinished).await.unwrap();
+        idle.push(connection);
+    }
+    let began = Instant::now();
+    kit.get("clock").await;
+    // Unfinished heads would end after 10 seconds, and these bodies never.
+    assert!(began.elapsed() < Duration::from_secs(5));
+}
+
+#[tokio::test]
+async fn the_kit_shows_where_its_description_is() {
+    let kit = Kit::start().await;
+    let url = format!("http://{}/test", kit.server.admin_addr().unwrap());
+    let response = kit.client.get(url).send().await.unwrap();
+    assert_eq!(response.status(), 404);
+    let text = response.text().await.unwrap();
+    assert!(text.contains("see GET /test/openapi.json"), "{text}");
+}
+
+/// The description has every operation of the kit, and the names of all operations of the service.
+#[tokio::test]
+async fn the_description_is_complete() {
+    let kit = Kit::start().await;
+    let description = kit.get("openapi.json").await;
+    let ops = &description["components"]["schemas"]["Operation"]["enum"];
+    let known: Vec<_> = tablesdk_server::testing::Op::ALL
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(*ops, json!(known));
+    for (path, item) in description["paths"].as_object().unwrap() {
+        for method in item
+            .as_object()
+            .unwrap()
+            .keys()
+            .filter(|key| *key != "parameters")
+        {
+            let method = method.to_uppercase().parse().unwrap();
+            let (status, body) = kit.call(method, &path[1..].replace("{id}", "7"), "").await;
+            let text = body["error"].as_str().unwrap_or_default();
+            assert!(
+                !text.contains("no such operation"),
+                "{path}: {status} {text}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_without_the_kit_has_no_such_path() {
+    let server = TableServer::builder().admin_port(0).start().await.unwrap();
+    let url = format!("http://{}/test/dump", server.admin_addr().unwrap());
+    assert_eq!(reqwest::get(url).await.unwrap().status(), 404);
+}

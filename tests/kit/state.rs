@@ -1,0 +1,196 @@
+//! Snapshots, dumps and files of a server's tables.
+
+use std::time::Duration;
+
+use tablesdk::{DynamicEntity, Guid, RetryPolicy, TableClient, Timestamp};
+use tablesdk_server::testing::Fault;
+use tablesdk_server::{Durability, TableServer};
+
+use crate::{Employee, over_http_and_in_process};
+
+/// An entity with every type and awkward characters.
+fn every_type() -> DynamicEntity {
+    let mut entity = DynamicEntity::new("it's", "ä\u{10ffff}");
+    let properties = entity.properties_mut();
+    properties.set("Binary", vec![0_u8, 255]);
+    properties.set("Boolean", true);
+    properties.set(
+        "DateTime",
+        "2024-03-15T10:20:30.1234567Z".parse::<Timestamp>().unwrap(),
+    );
+    properties.set("Double", 1.0);
+    properties.set("Guid", Guid::from_bytes([7; 16]));
+    properties.set("Int32", -1);
+    properties.set("Int64", 1_i64);
+    properties.set("String", "O'Hare\n\"");
+    entity
+}
+
+async fn names(table: &TableClient) -> Vec<String> {
+    let all = table.query::<Employee>().collect().await.unwrap();
+    all.iter().map(|employee| employee.name.clone()).collect()
+}
+
+over_http_and_in_process! {
+    async fn a_snapshot_is_restored_any_number_of_times(subject: Subject) {
+        let table = subject.table(RetryPolicy::none()).await;
+        table.insert(&Employee::ada()).await.unwrap();
+        let before = subject.server.snapshot().unwrap();
+        for _ in 0..2 {
+            table.upsert_replace(&Employee::grace()).await.unwrap();
+            table.insert(&Employee::new("2", "Alan", 41)).await.unwrap();
+            subject.service(RetryPolicy::none()).table("More").create_table().await.unwrap();
+            assert_eq!(names(&table).await, ["Grace", "Alan"]);
+            subject.server.restore(&before).unwrap();
+            assert_eq!(names(&table).await, ["Ada"]);
+        }
+        let tables = subject.service(RetryPolicy::none()).tables().collect().await.unwrap();
+        assert_eq!(tables, ["People"]);
+    }
+
+    async fn a_deleted_table_is_restored(subject: Subject) {
+        let table = subject.table(RetryPolicy::none()).await;
+        for id in 0..600 {
+            table.insert(&Employee::new(&id.to_string(), "Ada", 36)).await.unwrap();
+        }
+        let before = subject.server.snapshot().unwrap();
+        for _ in 0..3 {
+            table.delete_table().await.unwrap();
+            // A clean-up of the table may be running, and must not remove what comes back.
+            subject.server.restore(&before).unwrap();
+            for _ in 0..20 {
+                tokio::task::yield_now().await;
+            }
+            assert_eq!(table.query::<Employee>().count().await.unwrap(), 600);
+        }
+    }
+
+    async fn no_etag_of_before_is_one_of_after(subject: Subject) {
+        let table = subject.table(RetryPolicy::none()).await;
+        let before = subject.server.snapshot().unwrap();
+        let clock = subject.server.clock();
+        clock.freeze();
+        let first = table.insert(&Employee::ada()).await.unwrap();
+        subject.server.restore(&before).unwrap();
+        let second = table.insert(&Employee::grace()).await.unwrap();
+        assert_ne!(first.etag(), second.etag());
+    }
+
+    async fn a_reset_server_is_empty(subject: Subject) {
+        let table = subject.table(RetryPolicy::none()).await;
+        table.insert(&Employee::ada()).await.unwrap();
+        subject.server.reset().unwrap();
+        assert_eq!(subject.server.dump().unwrap(), "");
+        table.create_table().await.unwrap();
+        assert!(names(&table).await.is_empty());
+    }
+
+    async fn a_dump_is_sorted_and_shows_types(subject: Subject) {
+        let table = subject.table(RetryPolicy::none()).await;
+        table.insert(&Employee::ada()).await.unwrap();
+        table.insert(&every_type()).await.unwrap();
+        subject.service(RetryPolicy::none()).table("Empty").create_table().await.unwrap();
+        let expected = "\
+Empty
+People
+People(PartitionKey='Sales',RowKey='1')
+  Age = 36
+  Name = \"Ada\"
+People(PartitionKey='it''s',RowKey='ä\u{10ffff}')
+  Binary = X'00ff'
+  Boolean = true
+  DateTime = datetime'2024-03-15T10:20:30.1234567Z'
+  Double = 1.0
+  Guid = guid'07070707-0707-0707-0707-070707070707'
+  Int32 = -1
+  Int64 = 1L
+  String = \"O'Hare\\n\\\"\"
+";
+        assert_eq!(subject.server.dump().unwrap(), expected);
+    }
+
+    async fn saved_lines_are_loaded_elsewhere(subject: Subject) {
+        let table = subject.table(RetryPolicy::none()).await;
+        table.insert(&every_type()).await.unwrap();
+        table.insert(&Employee::ada()).await.unwrap();
+        let lines = subject.server.save().unwrap();
+        let other = TableServer::in_process();
+        other.load(&lines).await.unwrap();
+        assert_eq!(other.dump().unwrap(), subject.server.dump().unwrap());
+    }
+
+    async fn faults_and_clock_survive_a_restore(subject: Subject) {
+        let before = subject.server.snapshot().unwrap();
+        let clock = subject.server.clock();
+        clock.freeze();
+        let rule = subject.server.faults().on_writes().times(1).inject(Fault::reset());
+        subject.server.restore(&before).unwrap();
+        clock.advance(Duration::from_secs(1));
+        let table = subject.service(RetryPolicy::none()).table("People");
+        table.create_table().await.unwrap_err();
+        assert!(clock.is_frozen() && rule.hits() == 1);
+    }
+}
+
+#[tokio::test]
+async fn lines_that_are_malformed_are_named() {
+    let server = TableServer::in_process();
+    for (lines, problem) in [
+        (
+            "{\"table\":\"People\"}\n\n{\"table\":\"a\"}",
+            "line 3: the name of the table is not valid",
+        ),
+        (
+            r#"{"table":"People","entity":{"PartitionKey":"a"}}"#,
+            "line 1: 400 PropertiesNeedValue",
+        ),
+        (
+            r#"{"table":"People","entity":{"PartitionKey":"a","RowKey":"b/c"}}"#,
+            "line 1: 400",
+        ),
+        (
+            r#"{"end":{"tables":1,"entities":0}}"#,
+            "line 1: the file should have 1 tables and 0 entities, and has 0 and 0",
+        ),
+        (
+            r#"{"format":"tablesdk","version":2}"#,
+            "line 1: the file has version 2",
+        ),
+    ] {
+        let error = server.load(lines).await.unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::InvalidData);
+        assert!(error.to_string().starts_with(problem), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_snapshot_can_start_another_server() {
+    let server = TableServer::in_process();
+    let table = harness::client(&server).table("People");
+    table.create_table().await.unwrap();
+    table.insert(&Employee::ada()).await.unwrap();
+    let snapshot = server.snapshot().unwrap();
+    let other = TableServer::in_process();
+    other.restore(&snapshot).unwrap();
+    let others = harness::client(&other).table("People");
+    others.upsert_replace(&Employee::grace()).await.unwrap();
+    assert_eq!(
+        (names(&table).await, names(&others).await),
+        (vec!["Ada".to_owned()], vec!["Grace".to_owned()])
+    );
+}
+
+#[tokio::test]
+async fn a_data_directory_has_backups_instead() {
+    let directory = tempfile::tempdir().unwrap();
+    let builder = TableServer::builder().data(directory.path(), Durability::Sync);
+    let server = builder.in_process().unwrap();
+    let error = server.snapshot().unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::Unsupported);
+    assert!(error.to_string().contains("backups"), "{error}");
+    let memory = TableServer::in_process().snapshot().unwrap();
+    assert_eq!(
+        server.restore(&memory).unwrap_err().kind(),
+        std::io::ErrorKind::Unsupported
+    );
+}

@@ -1,0 +1,42 @@
+//! Tables of tests: on a server of their own, and in an account.
+
+use tablesdk::testing::TestTable;
+use tablesdk_server::TableServer;
+use tablesdk_server::testing::Op;
+
+use crate::Employee;
+
+#[tokio::test]
+async fn each_test_has_a_server_of_its_own() {
+    let (one, other) = (
+        TestTable::on(TableServer::in_process()).await,
+        TestTable::on(TableServer::in_process()).await,
+    );
+    one.insert(&Employee::ada()).await.unwrap();
+    assert_eq!(other.query::<Employee>().count().await.unwrap(), 0);
+    let journal = one.server().unwrap().journal();
+    one.insert(&Employee::new("2", "Grace", 50)).await.unwrap();
+    assert_eq!(journal.requests().op(Op::InsertEntity).count(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_in_an_account_is_deleted_at_the_end() {
+    let account = TableServer::start().await.unwrap();
+    let tables = || async {
+        let service = harness::client(&account);
+        service.tables().collect().await.unwrap()
+    };
+    let table = TestTable::<TableServer>::in_account(account.connection_string()).await;
+    let other = TestTable::<TableServer>::in_account(account.connection_string()).await;
+    assert!(table.server().is_none());
+    table.insert(&Employee::ada()).await.unwrap();
+    assert_eq!(tables().await.len(), 2);
+    drop(other);
+    assert_eq!(tables().await, [table.name().to_owned()]);
+    let failed = tokio::spawn(async move {
+        let _table = table;
+        panic!("the test fails");
+    });
+    assert!(failed.await.is_err());
+    assert!(tables().await.is_empty());
+}
