@@ -39,14 +39,26 @@ impl Client {
     /// The file that `tests/interop/install.sh` leaves behind when it is done.
     fn installed(self) -> PathBuf {
         interop().join(match self {
+            Self::Java => "java/.installed",
             Self::Python => "python/.installed",
             Self::JavaScript => "node/.installed",
+            Self::Go => "go/.installed",
         })
     }
 
     fn command(self) -> Command {
         let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("foreign");
         match self {
+            Self::Java => {
+                let java = interop().join("java");
+                let (classes, libraries) = (java.join("classes"), java.join("lib/*"));
+                let mut command = Command::new("java");
+                command
+                    .arg("-cp")
+                    .arg(format!("{}:{}", classes.display(), libraries.display()))
+                    .arg("Child");
+                command
+            }
             Self::Python => {
                 let mut command = Command::new(interop().join("python/bin/python"));
                 command
@@ -61,6 +73,7 @@ impl Client {
                     .env("NODE_PATH", interop().join("node/node_modules"));
                 command
             }
+            Self::Go => Command::new(interop().join("go/child")),
         }
     }
 }

@@ -18,7 +18,7 @@ pub(crate) struct Limit {
 pub(crate) enum Expected {
     Told(Form),
     Absent,
-    /// By the server: its status and code.
+    /// By the server: its status and code. Or by the client: 0 and its message.
     Refused(u16, &'static str),
 }
 
@@ -30,6 +30,13 @@ const READ_TYPED: Way = (Verb::Read, Mode::Typed);
 const COPY_TYPED: Way = (Verb::Copy, Mode::Typed);
 
 pub(crate) const LIMITS: &[Limit] = &[
+    Limit {
+        client: Client::Java,
+        what: "a number that is none is written as its name without its type, which is a string",
+        ways: &[WRITE, COPY],
+        example: || Value::Double(f64::NEG_INFINITY),
+        becomes: |value| no_number(value).map(|name| Expected::Told(Form::new("Edm.String", name))),
+    },
     Limit {
         client: Client::Python,
         what: "a datetime has microseconds, and is cut to them",
@@ -119,12 +126,61 @@ pub(crate) const LIMITS: &[Limit] = &[
             whole(value).filter(refused).map(|_| INVALID)
         },
     },
+    Limit {
+        client: Client::Go,
+        what: "a float64 without a fraction is written without one, and taken for an Int32",
+        ways: &[WRITE, COPY, COPY_TYPED],
+        example: || Value::Double(-0.0),
+        becomes: |value| whole(value).filter(|number| is_int32(*number)).map(int32),
+    },
+    Limit {
+        client: Client::Go,
+        what: "a float64 without a fraction is refused where an Int32 does not reach",
+        ways: &[WRITE, COPY, COPY_TYPED],
+        example: || Value::Double(-2_147_483_649.0),
+        becomes: |value| {
+            // From here on a number is written with an exponent.
+            let refused = |number: &f64| !is_int32(*number) && number.abs() < 1e21;
+            whole(value).filter(refused).map(|_| INVALID)
+        },
+    },
+    Limit {
+        client: Client::Go,
+        what: "an EDMEntity with a float64 that is not finite is not written",
+        ways: &[WRITE],
+        example: || Value::Double(f64::NEG_INFINITY),
+        becomes: |value| no_number(value).map(|name| Expected::Refused(0, unsupported(name))),
+    },
+    Limit {
+        client: Client::Go,
+        what: "an EDMEntity has no value for a Double that is not finite",
+        ways: &[READ, COPY],
+        example: || Value::Double(f64::NAN),
+        becomes: |value| no_number(value).map(|_| Expected::Absent),
+    },
+    Limit {
+        client: Client::Go,
+        what: "an EDMEntity reads a Double without a fraction as an Int32",
+        ways: &[READ],
+        example: || Value::Double(-0.0),
+        becomes: |value| whole(value).filter(|number| is_int32(*number)).map(int32),
+    },
+    Limit {
+        client: Client::Go,
+        what: "the client removes the fraction .0 of a Double from the JSON that it returns",
+        ways: &[READ_TYPED],
+        example: || Value::Double(-5.0),
+        becomes: |value| {
+            let whole = whole(value).filter(|_| !is_negative_zero(value));
+            whole.filter(|number| is_int32(*number)).map(int32)
+        },
+    },
 ];
 
 /// Names that the client reserves: a property of that name is lost, whichever client writes it.
 pub(crate) const fn lost_names(client: Client) -> &'static [&'static str] {
     match client {
-        Client::Python => &[],
+        Client::Go | Client::Java | Client::Python => &[],
         Client::JavaScript => &["timestamp", "etag"],
     }
 }
@@ -136,6 +192,7 @@ pub(crate) fn expected<'v>(
     properties: impl Iterator<Item = (&'v str, &'v Value)>,
 ) -> Outcome {
     let mut expected = Properties::new();
+    let mut refusals = Vec::new();
     for (name, value) in properties {
         if lost_names(client).contains(&name) {
             continue;
@@ -148,13 +205,18 @@ pub(crate) fn expected<'v>(
                 expected.insert(name.to_owned(), form);
             }
             Some(Expected::Absent) => {}
-            Some(Expected::Refused(status, code)) => return Err((status, Some(code.to_owned()))),
+            Some(Expected::Refused(status, code)) => refusals.push((status, code)),
             None => {
                 expected.insert(name.to_owned(), Form::of(value));
             }
         }
     }
-    Ok(expected)
+    // A client refuses a property before the server can refuse another.
+    let first = refusals.into_iter().min_by_key(|(status, _)| *status);
+    match first {
+        Some((status, code)) => Err((status, Some(code.to_owned()))),
+        None => Ok(expected),
+    }
 }
 
 fn date(text: &str) -> Value {
@@ -186,13 +248,28 @@ fn is_negative_zero(value: &Value) -> bool {
     matches!(value, Value::Double(number) if *number == 0.0 && number.is_sign_negative())
 }
 
-/// JavaScript's name for a double that is not finite.
+/// The name in Java and JavaScript for a double that is not finite.
 fn no_number(value: &Value) -> Option<&'static str> {
     match value {
         Value::Double(number) if number.is_nan() => Some("NaN"),
         Value::Double(f64::INFINITY) => Some("Infinity"),
         Value::Double(f64::NEG_INFINITY) => Some("-Infinity"),
         _ => None,
+    }
+}
+
+/// The message of the Go client for a double that is not finite.
+fn unsupported(name: &str) -> &'static str {
+    match name {
+        "NaN" => {
+            "json: error calling MarshalJSON for type aztables.EDMEntity: json: unsupported value: NaN"
+        }
+        "Infinity" => {
+            "json: error calling MarshalJSON for type aztables.EDMEntity: json: unsupported value: +Inf"
+        }
+        _ => {
+            "json: error calling MarshalJSON for type aztables.EDMEntity: json: unsupported value: -Inf"
+        }
     }
 }
 

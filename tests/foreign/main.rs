@@ -1,4 +1,4 @@
-//! Values of every type, between our client and the official ones for Python and JavaScript, over our server: our client reads the
+//! Values of every type, between our client and the official ones for Go, Java, Python and JavaScript, over our server: our client reads the
 //! values that they write, they read the values that our client writes, and they write the values that they read, with the same EDM
 //! type and the same value. `limits.rs` lists the values that a client cannot represent; the tests check that the list is current.
 //!
@@ -24,8 +24,10 @@ use crate::limits::{Expected, LIMITS};
 /// A client that is not ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Client {
+    Java,
     Python,
     JavaScript,
+    Go,
 }
 
 /// How it goes about a value.
@@ -60,6 +62,12 @@ const WAYS: [Way; 6] = [
 ];
 
 #[tokio::test]
+#[ignore = "needs the Java client: tests/interop/run.sh"]
+async fn java_reads_and_writes_the_same_values() {
+    understand_each_other(Client::Java).await;
+}
+
+#[tokio::test]
 #[ignore = "needs the Python client: tests/interop/run.sh"]
 async fn python_reads_and_writes_the_same_values() {
     understand_each_other(Client::Python).await;
@@ -69,6 +77,12 @@ async fn python_reads_and_writes_the_same_values() {
 #[ignore = "needs the JavaScript client: tests/interop/run.sh"]
 async fn javascript_reads_and_writes_the_same_values() {
     understand_each_other(Client::JavaScript).await;
+}
+
+#[tokio::test]
+#[ignore = "needs the Go client: tests/interop/run.sh"]
+async fn go_reads_and_writes_the_same_values() {
+    understand_each_other(Client::Go).await;
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs the official Python and JavaScript clients against our server, and our client against Azurite.
+# Runs the official Go, Java, Python and JavaScript clients against our server, and our client against Azurite.
 # The official clients also run against Azurite, to show that their expectations do not fit our server
-# alone. Without Python or Node, the script prints which steps it skips.
+# alone. Without Java, Python or Node, the script prints which steps it skips.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -51,6 +51,12 @@ start() {
 clients() {
     local connection_string=$1
     shift
+    if [ -n "$java" ]; then
+        echo "--- the Java client"
+        java -cp "$interop/java/classes:$interop/java/lib/*" Client "$@" "$connection_string"
+    else
+        echo "SKIPPED: the Java client"
+    fi
     if command -v python3 >/dev/null && [ -e "$interop/python/.installed" ]; then
         echo "--- the Python client"
         "$interop/python/bin/python" "$here/client.py" "$@" "$connection_string"
@@ -63,9 +69,19 @@ clients() {
     else
         echo "SKIPPED: the JavaScript client"
     fi
+    if [ -e "$interop/go/.installed" ]; then
+        echo "--- the Go client"
+        "$interop/go/client" "$@" "$connection_string"
+    else
+        echo "SKIPPED: the Go client"
+    fi
 }
 
 "$here/install.sh"
+java=
+if command -v javac >/dev/null && command -v mvn >/dev/null && [ -e "$interop/java/.installed" ]; then
+    java=yes
+fi
 node=
 if command -v node >/dev/null && [ -e "$interop/node/.installed" ]; then
     node=yes
@@ -73,11 +89,17 @@ fi
 
 echo "--- every type, between these clients and ours"
 foreign=()
+if [ -n "$java" ]; then
+    foreign+=(java_)
+fi
 if command -v python3 >/dev/null && [ -e "$interop/python/.installed" ]; then
     foreign+=(python)
 fi
 if [ -n "$node" ]; then
     foreign+=(javascript)
+fi
+if [ -e "$interop/go/.installed" ]; then
+    foreign+=(go_)
 fi
 if [ ${#foreign[@]} -gt 0 ]; then
     cargo test -q -p tablesdk-tests --test foreign -- --ignored "${foreign[@]}" || exit 1
@@ -87,6 +109,41 @@ cargo build -q -p tablesdk-server --bin tablesdk-server
 start tablesdk-server '*connection string: *' "$target/debug/tablesdk-server" --port 0
 clients "${line#*connection string: }"
 stop
+
+echo "--- tests in other languages, with the kit of our server"
+TABLESDK_SERVER=$(cd "$target/debug" && pwd)/tablesdk-server
+export TABLESDK_SERVER
+if command -v go >/dev/null && [ -e "$interop/go/.installed" ]; then
+    echo "--- tests in Go"
+    (cd examples/other_languages/go && go test -count=1 .) || exit 1
+else
+    echo "SKIPPED: tests in Go"
+fi
+if [ -n "$java" ]; then
+    echo "--- tests in Java"
+    # Maven takes a relative path for one below the project.
+    java_full=$(cd "$interop/java" && pwd)
+    mvn --quiet --offline --batch-mode "-Dmaven.repo.local=$java_full/repository" "-Doutput=$java_full/kit" \
+        --file examples/other_languages/java/pom.xml test
+else
+    echo "SKIPPED: tests in Java"
+fi
+others=examples/other_languages
+if [ -n "$node" ]; then
+    echo "--- tests in JavaScript"
+    NODE_PATH=$(cd "$interop" && pwd)/node/node_modules node --test "$others"/javascript/*.test.mjs
+else
+    echo "SKIPPED: tests in JavaScript"
+fi
+if command -v python3 >/dev/null && [ -e "$interop/python/.installed" ]; then
+    echo "--- tests in Python, and the description of the kit"
+    # The fixture of the examples, also for the description.
+    pytest=("$interop/python/bin/python" -B -m pytest --quiet -p no:cacheprovider)
+    "${pytest[@]}" --rootdir "$others/python" "$others/python"
+    PYTHONPATH=$others/python "${pytest[@]}" --rootdir "$here" -p conftest "$here/test_kit.py"
+else
+    echo "SKIPPED: tests in Python, and the description of the kit"
+fi
 
 if [ -z "$node" ]; then
     echo "SKIPPED: our client against Azurite"
