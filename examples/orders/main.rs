@@ -1,0 +1,33 @@
+//! An ordering service over one table, with axum, and tests that show the kit of the bundled server: `cargo test --example orders`.
+//! `cargo run --example orders` serves it on 127.0.0.1:3000. Without a connection string it starts the bundled server.
+
+mod api;
+mod orders;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use tablesdk::Timestamp;
+use tablesdk::transport::Clock;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let (service, _server) = tablesdk_examples::connect().await?;
+    let table = service.table("Orders");
+    table.create_table().if_missing().await?;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:3000").await?;
+    println!("http://{}", listener.local_addr()?);
+    axum::serve(listener, api::routes(table, Arc::new(SystemClock))).await?;
+    Ok(())
+}
+
+#[derive(Debug)]
+struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::try_from(SystemTime::now()).unwrap_or(Timestamp::MAX)
+    }
+}
