@@ -46,7 +46,7 @@ impl TestKit {
         context: &mut Context,
         operation: &Operation,
         bytes_in: usize,
-    ) -> Option<Observed> {
+    ) -> Option<Box<Observed>> {
         let is_recording = self.is_recording.load(Ordering::Relaxed);
         if !is_recording && !self.faults.is_active() {
             return None;
@@ -59,7 +59,8 @@ impl TestKit {
         recorded.bytes_in = bytes_in;
         let (fault, cleared) = self.faults.fault(&info, context.now).unzip();
         recorded.is_faulty = fault.is_some();
-        Some(Observed {
+        // In memory of its own: the future of a request is copied, with or without it.
+        Some(Box::new(Observed {
             kit: Arc::clone(self),
             info,
             fault,
@@ -68,7 +69,7 @@ impl TestKit {
             in_flight: InFlight(in_flight),
             has_response: true,
             recorded: Some(recorded),
-        })
+        }))
     }
 
     /// Notes the response to a request that was refused before it was decoded.
