@@ -95,11 +95,10 @@ impl QueryBudget {
 #[cfg(test)]
 #[cfg(feature = "durable")]
 mod tests {
+    use std::future::poll_fn;
+    use std::pin::pin;
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::thread;
-
-    use tokio::task::JoinSet;
+    use std::task::Poll;
 
     use super::*;
     use crate::engine::{Paging, disk_permits_max};
@@ -123,26 +122,17 @@ mod tests {
     async fn scans_of_a_disk_take_turns() {
         let disk = Box::new(Disk(MemoryStorage::default()));
         let engine = Engine::new(disk, Arc::new(SystemClock), Paging::default()).unwrap();
-        let engine = Arc::new(engine);
-        let running = Arc::new(AtomicUsize::new(0));
-        let scans = 4 * disk_permits_max();
-        let mut tasks = JoinSet::new();
-        for _ in 0..scans {
-            let (engine, running) = (Arc::clone(&engine), Arc::clone(&running));
-            tasks.spawn(async move {
-                let slice = || {
-                    let count = running.fetch_add(1, Ordering::SeqCst) + 1;
-                    // Long enough for the other threads to begin.
-                    thread::sleep(Duration::from_millis(5));
-                    running.fetch_sub(1, Ordering::SeqCst);
-                    count
-                };
-                run_blocking(&engine, true, slice).await
-            });
-        }
-        let counts = tasks.join_all().await;
-        assert_eq!(counts.len(), scans);
-        let most = counts.into_iter().max();
-        assert!(most <= Some(disk_permits_max()), "{most:?} at a time");
+        let scans = tokio::spawn(async move {
+            let mut permits = Vec::new();
+            for _ in 0..disk_permits_max() {
+                permits.push(engine.disk_permit().await.unwrap());
+            }
+            let mut scan = pin!(run_blocking(&engine, true, || "read"));
+            let first = poll_fn(|context| Poll::Ready(scan.as_mut().poll(context))).await;
+            assert!(first.is_pending(), "all permits are in use");
+            permits.pop();
+            scan.await
+        });
+        assert_eq!(scans.await.unwrap(), "read");
     }
 }

@@ -90,11 +90,11 @@ impl fmt::Display for Lint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{}: {} {}, such as {}. {}",
+            "{}: {}, such as {} (requests: {}). {}",
             self.table,
-            self.requests,
             self.kind.observation(),
             self.example,
+            self.requests,
             self.kind.advice()
         )
     }
