@@ -208,7 +208,7 @@ async fn measure_azurite(results: &mut Results) -> Outcome<()> {
     let listens = |line: &Result<String, _>| {
         let line: &Result<String, std::io::Error> = line;
         line.as_ref()
-            .is_ok_and(|line| line.contains("successfully listens"))
+            .is_ok_and(|line| line.contains("successfully started"))
     };
     let found = BufReader::new(output).lines().any(|line| listens(&line));
     let time = began.elapsed();
