@@ -41,7 +41,7 @@ pub const VERSION: u64 = 1;
 /// let Line::Entity { table, entity } = &line else {
 ///     panic!("the line contains an entity");
 /// };
-/// assert_eq!((table.as_ref(), entity.len()), ("Employees", 48));
+/// assert_eq!((table.as_ref(), entity.len()), ("Employees", 46));
 ///
 /// let mut written = Vec::new();
 /// line.write(&mut written);
