@@ -147,13 +147,7 @@ pub(crate) trait Snapshot: Send + Sync {
         end: &[u8],
         visitor: &mut Visitor<'_>,
     ) -> Result<(), StorageError> {
-        for record in self.range(start, end) {
-            let (key, record) = record?;
-            if visitor(&key, &record)?.is_break() {
-                break;
-            }
-        }
-        Ok(())
+        visit_records(self.range(start, end), visitor)
     }
 
     /// The same, until a record is not in memory. Returns the key from which on to continue in that case. By default, no record is known to
@@ -166,6 +160,17 @@ pub(crate) trait Snapshot: Send + Sync {
     ) -> Result<Option<Vec<u8>>, StorageError> {
         Ok(Some(start.to_vec()))
     }
+}
+
+/// Passes records to a visitor until it breaks.
+fn visit_records(records: Records<'_>, visitor: &mut Visitor<'_>) -> Result<(), StorageError> {
+    for record in records {
+        let (key, record) = record?;
+        if visitor(&key, &record)?.is_break() {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// Which records a scan reads.

@@ -18,7 +18,9 @@ use super::recent::Recent;
 use super::recovery::Opened;
 use super::tables::{RunScan, Tables};
 use super::watermark::Watermark;
-use crate::storage::{Reads, Records, Slice, Snapshot, StorageError, Visitor, is_exhausted};
+use crate::storage::{
+    Reads, Records, Slice, Snapshot, StorageError, Visitor, is_exhausted, visit_records,
+};
 
 /// The open embedded store.
 pub(super) struct Store {
@@ -244,13 +246,7 @@ impl Snapshot for StoredRecords {
             debug_assert!(next.is_none(), "a scan that reads files goes to its end");
             return Ok(());
         }
-        for record in self.range(start, end) {
-            let (key, record) = record?;
-            if visitor(&key, &record)?.is_break() {
-                break;
-            }
-        }
-        Ok(())
+        visit_records(self.range(start, end), visitor)
     }
 
     fn visit_in_memory(
