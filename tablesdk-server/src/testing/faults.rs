@@ -86,27 +86,25 @@ impl Faults {
     ///
     /// The time is that of [`TableServer::clock`](crate::TableServer::clock).
     pub fn throttle(&self, throttle: Throttle) {
-        let mut state = self.lock();
-        state.throttling = Some(Throttling::new(throttle));
-        self.0.is_active.store(true, Ordering::SeqCst);
+        self.change(|state| state.throttling = Some(Throttling::new(throttle)));
     }
 
     /// Removes all rules and the throttle, and ends the waits of [`Fault::no_response`].
     pub fn clear(&self) {
-        let mut state = self.lock();
-        state.rules.clear();
-        state.throttling = None;
-        state.in_force = watch::Sender::new(());
-        self.0.is_active.store(false, Ordering::SeqCst);
+        self.change(|state| {
+            state.rules.clear();
+            state.throttling = None;
+            state.in_force = watch::Sender::new(());
+        });
     }
 
     pub(super) fn add(&self, rule: Rule) -> InjectedFault {
-        let mut state = self.lock();
-        state.added += 1;
-        let id = state.added;
         let hits = rule.hits.subscribe();
-        state.rules.push((id, rule));
-        self.0.is_active.store(true, Ordering::SeqCst);
+        let id = self.change(|state| {
+            state.added += 1;
+            state.rules.push((state.added, rule));
+            state.added
+        });
         InjectedFault {
             faults: self.clone(),
             id,
@@ -115,7 +113,15 @@ impl Faults {
     }
 
     fn remove(&self, id: u64) {
-        self.lock().rules.retain(|(other, _)| *other != id);
+        self.change(|state| state.rules.retain(|(other, _)| *other != id));
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.lock();
+        let result = change(&mut state);
+        let is_active = !state.rules.is_empty() || state.throttling.is_some();
+        self.0.is_active.store(is_active, Ordering::SeqCst);
+        result
     }
 
     pub(super) fn is_active(&self) -> bool {

@@ -57,14 +57,13 @@ impl TestKit {
         let info = RequestInfo::new(context.account(), operation);
         let mut recorded = RecordedRequest::new(&info, context);
         recorded.bytes_in = bytes_in;
-        let (fault, cleared) = self.faults.fault(&info, context.now).unzip();
+        let fault = self.faults.fault(&info, context.now);
         recorded.is_faulty = fault.is_some();
         // In memory of its own: the future of a request is copied, with or without it.
         Some(Box::new(Observed {
             kit: Arc::clone(self),
             info,
             fault,
-            cleared,
             counts,
             in_flight: InFlight(in_flight),
             has_response: true,
@@ -117,8 +116,8 @@ impl TestKit {
 pub(crate) struct Observed {
     kit: Arc<TestKit>,
     info: RequestInfo,
-    fault: Option<Fault>,
-    cleared: Option<Cleared>,
+    /// The fault to inject, and the end of its waits.
+    fault: Option<(Fault, Cleared)>,
     counts: Arc<EntityCounts>,
     in_flight: InFlight,
     /// Whether the operation was carried out, or has an injected error, before the connection ends.
@@ -130,9 +129,8 @@ pub(crate) struct Observed {
 impl Observed {
     /// The fault to inject, and the end of its waits.
     pub(crate) fn fault(&self) -> Option<(Application, Reaction, Cleared)> {
-        let fault = self.fault.as_ref()?;
-        let cleared = self.cleared.clone()?;
-        Some((fault.application, fault.reaction.clone(), cleared))
+        let (fault, cleared) = self.fault.clone()?;
+        Some((fault.application, fault.reaction, cleared))
     }
 
     /// Keeps the request in flight, beyond its response.
@@ -167,7 +165,7 @@ impl Observed {
             }
             self.kit.record(&recorded);
         }
-        if let Some(fault) = &self.fault {
+        if let Some((fault, _)) = &self.fault {
             fault.damage(response);
         }
     }
