@@ -19,13 +19,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command as Process;
 
-use clap::{Arg, ArgAction, Command, value_parser};
-
-use report::report;
+use report::{command, report};
 use rows::{Goal, Results, Row, row};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let matches = command().get_matches();
+    let matches = command(
+        "build_cost",
+        "Counts the crates of a program with the client, and times its clean release build.",
+        ("crates", "Only count the crates"),
+    )
+    .get_matches();
     let ours = Program::create("ours", OURS, OURS_SOURCE)?;
     let floor = Program::create("floor", FLOOR, FLOOR_SOURCE)?;
     let mut results = Results::of(ROWS);
@@ -46,31 +49,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     report(&results, RUNS, matches.get_one("json"))
-}
-
-fn command() -> Command {
-    Command::new("build_cost")
-        // `cargo bench` passes it.
-        .arg(
-            Arg::new("bench")
-                .long("bench")
-                .hide(true)
-                .action(ArgAction::SetTrue),
-        )
-        .about("Counts the crates of a program with the client, and times its clean release build.")
-        .arg(
-            Arg::new("crates")
-                .long("crates")
-                .action(ArgAction::SetTrue)
-                .help("Only count the crates"),
-        )
-        .arg(
-            Arg::new("json")
-                .long("json")
-                .value_name("FILE")
-                .value_parser(value_parser!(PathBuf))
-                .help("Write the figures of all runs to this file, too"),
-        )
 }
 
 /// A package of its own.

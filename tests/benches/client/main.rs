@@ -16,10 +16,8 @@ mod rows;
 
 use std::error::Error;
 use std::fs;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use clap::{Arg, ArgAction, Command, value_parser};
 use futures::future::try_join_all;
 use tablesdk::{DynamicEntity, TableClient, TableServiceClient};
 
@@ -27,13 +25,18 @@ use entity::Employee;
 use fixed::{ACCOUNT, KEY, PAGE, Responses};
 use floor::Floor;
 use peers::Peer;
-use report::report;
+use report::{command, report};
 use rows::{Goal, Results, Row, row};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 fn main() -> Outcome<()> {
-    let matches = command().get_matches();
+    let matches = command(
+        "client",
+        "Measures the client beside reqwest and serde_json by hand, and beside other clients.",
+        ("quick", "One short run instead of three"),
+    )
+    .get_matches();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -72,33 +75,6 @@ fn main() -> Outcome<()> {
         Ok::<_, Box<dyn Error>>(())
     })?;
     report(&results, runs, matches.get_one("json"))
-}
-
-fn command() -> Command {
-    Command::new("client")
-        // `cargo bench` passes it.
-        .arg(
-            Arg::new("bench")
-                .long("bench")
-                .hide(true)
-                .action(ArgAction::SetTrue),
-        )
-        .about(
-            "Measures the client beside reqwest and serde_json by hand, and beside other clients.",
-        )
-        .arg(
-            Arg::new("quick")
-                .long("quick")
-                .action(ArgAction::SetTrue)
-                .help("One short run instead of three"),
-        )
-        .arg(
-            Arg::new("json")
-                .long("json")
-                .value_name("FILE")
-                .value_parser(value_parser!(PathBuf))
-                .help("Write the figures of all runs to this file, too"),
-        )
 }
 
 struct Bench {

@@ -12,15 +12,14 @@ use std::error::Error;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command as Process, Stdio};
 use std::time::Instant;
 
-use clap::{Arg, ArgAction, Command, value_parser};
 use tablesdk::{DynamicEntity, TableClient, TableServiceClient};
 use tablesdk_server::TableServer;
 
-use report::report;
+use report::{command, report};
 use rows::{Goal, Results, Row, row};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -72,7 +71,15 @@ const ENTITIES: u32 = 1_000_000;
 const CHANGES: u32 = 100;
 
 fn main() -> Outcome<()> {
-    let matches = command().get_matches();
+    let matches = command(
+        "kit",
+        "Measures what a server costs a test.",
+        (
+            "quick",
+            "One run with few entities instead of three with a million",
+        ),
+    )
+    .get_matches();
     let is_quick = matches.get_flag("quick");
     let (runs, entities) = if is_quick { (1, 20_000) } else { (3, ENTITIES) };
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -226,29 +233,4 @@ fn resident_kib() -> Outcome<f64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let number = line.and_then(|line| line.split_whitespace().next());
     Ok(number.ok_or("there is no VmRSS")?.parse()?)
-}
-
-fn command() -> Command {
-    Command::new("kit")
-        // `cargo bench` passes it.
-        .arg(
-            Arg::new("bench")
-                .long("bench")
-                .hide(true)
-                .action(ArgAction::SetTrue),
-        )
-        .about("Measures what a server costs a test.")
-        .arg(
-            Arg::new("quick")
-                .long("quick")
-                .action(ArgAction::SetTrue)
-                .help("One run with few entities instead of three with a million"),
-        )
-        .arg(
-            Arg::new("json")
-                .long("json")
-                .value_name("FILE")
-                .value_parser(value_parser!(PathBuf))
-                .help("Write the figures of all runs to this file, too"),
-        )
 }
