@@ -2,12 +2,8 @@
 //!
 //! `tablesdk_protocol::wire::lines` describes the format.
 
-use bytes::Bytes;
 use tablesdk::DynamicEntity;
-use tablesdk_protocol::ValueRef;
-use tablesdk_protocol::wire::json::{
-    EntityWriter, JsonEntity, JsonError, PropertyError, read_entity,
-};
+use tablesdk_protocol::wire::json::{JsonEntity, JsonError, PropertyError, read_entity};
 use tablesdk_protocol::wire::lines;
 pub use tablesdk_protocol::wire::lines::{MAX_LINE_BYTES, Totals};
 
@@ -71,7 +67,7 @@ impl Line {
             Self::Table(table) => lines::Line::Table(table.into()),
             Self::Entity { table, entity } => lines::Line::Entity {
                 table: table.into(),
-                entity: Vec::from(json(entity)).into(),
+                entity: json(entity).into(),
             },
             Self::End(totals) => lines::Line::End(*totals),
         };
@@ -98,21 +94,14 @@ fn read(json: &JsonEntity<'_>) -> Result<DynamicEntity, LineError> {
     Ok(entity)
 }
 
-fn json(entity: &DynamicEntity) -> Bytes {
-    let mut writer = EntityWriter::new();
-    writer.property(
-        "PartitionKey",
-        &ValueRef::String(entity.partition_key().into()),
-    );
-    writer.property("RowKey", &ValueRef::String(entity.row_key().into()));
-    if let Some(timestamp) = entity.timestamp() {
-        // The service writes no type here.
-        writer.property("Timestamp", &ValueRef::String(timestamp.to_string().into()));
-    }
-    for (name, value) in entity.properties().iter() {
-        writer.property(name, &value.as_ref());
-    }
-    writer.finish()
+fn json(entity: &DynamicEntity) -> Vec<u8> {
+    let properties = entity.properties().iter();
+    lines::write_entity(
+        entity.partition_key(),
+        entity.row_key(),
+        entity.timestamp(),
+        properties.map(|(name, value)| (name, value.as_ref())),
+    )
 }
 
 /// Why a line is malformed.

@@ -23,7 +23,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::types::limits::REQUEST_BODY_BYTES_MAX;
-use crate::types::{TableName, TableNameError};
+use crate::types::{TableName, TableNameError, Timestamp, ValueRef};
+use crate::wire::json::EntityWriter;
 
 /// The maximum length of a line, in bytes: any entity that fits into a request, with the name of its table.
 pub const MAX_LINE_BYTES: usize = REQUEST_BODY_BYTES_MAX + 1024;
@@ -155,6 +156,26 @@ impl<'a> Line<'a> {
         serde_json::to_writer(&mut *out, &members).expect("strings and numbers are JSON");
         out.push(b'\n');
     }
+}
+
+/// The JSON of an entity in a line. The service writes no type for a timestamp.
+pub fn write_entity<'v>(
+    partition_key: &str,
+    row_key: &str,
+    timestamp: Option<Timestamp>,
+    properties: impl IntoIterator<Item = (impl AsRef<str>, ValueRef<'v>)>,
+) -> Vec<u8> {
+    let mut writer = EntityWriter::new();
+    let mut text = |name, text: &str| writer.property(name, &ValueRef::String(text.into()));
+    text("PartitionKey", partition_key);
+    text("RowKey", row_key);
+    if let Some(timestamp) = timestamp {
+        text("Timestamp", &timestamp.to_string());
+    }
+    for (name, value) in properties {
+        writer.property(name.as_ref(), &value);
+    }
+    writer.finish().into()
 }
 
 /// All members that a line can have.

@@ -169,7 +169,6 @@ impl Engine {
     }
 
     /// Carries out a command without a caller that may write it itself.
-    #[cfg(test)]
     pub(crate) async fn commit(
         &self,
         account: &str,

@@ -7,8 +7,8 @@ use std::ops::ControlFlow;
 use tablesdk_protocol::filter::Literal;
 use tablesdk_protocol::operation::EntityBody;
 use tablesdk_protocol::operation::update_entity::Mode;
-use tablesdk_protocol::wire::json::{EntityHead, EntityWriter};
-use tablesdk_protocol::wire::lines::{Line, Totals};
+use tablesdk_protocol::wire::json::EntityHead;
+use tablesdk_protocol::wire::lines::{Line, Totals, write_entity};
 use tablesdk_protocol::{ServiceError, TableName, ValueRef};
 
 use super::handler::stored;
@@ -66,18 +66,15 @@ pub(crate) fn save(engine: &Engine, account: &str) -> Result<Vec<u8>, StorageErr
             return Ok(());
         };
         totals.entities += 1;
-        let head = entity.head();
-        let mut writer = EntityWriter::new();
-        let mut text = |name, text: &str| writer.property(name, &ValueRef::String(text.into()));
-        text("PartitionKey", head.partition_key);
-        text("RowKey", head.row_key);
-        text("Timestamp", &head.timestamp.to_string());
-        for (name, value) in properties(entity)? {
-            writer.property(&name, &value);
-        }
+        let EntityHead {
+            partition_key,
+            row_key,
+            timestamp,
+        } = entity.head();
+        let properties = properties(entity)?;
         let line = Line::Entity {
             table: table.into(),
-            entity: Vec::from(writer.finish()).into(),
+            entity: write_entity(partition_key, row_key, Some(timestamp), properties).into(),
         };
         line.write(&mut lines);
         Ok(())
@@ -165,7 +162,7 @@ async fn create(engine: &Engine, account: &str, table: &TableName) -> Result<(),
 }
 
 async fn commit(engine: &Engine, account: &str, command: &Command<'_>) -> Result<(), String> {
-    match engine.commit_with(account, command, |_| ()).await {
+    match engine.commit(account, command).await {
         Ok(_) => Ok(()),
         Err(Failure::Rejected(rejection) | Failure::RejectedChange(_, rejection)) => {
             Err(ServiceError::from(rejection).to_string())
