@@ -6,21 +6,16 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::Response;
 use tablesdk_protocol::operation::Operation;
 use tokio::time::Instant;
 
 use super::Service;
-use super::error::OperationError;
-use super::handler::handle;
+use super::handler::{Handled, handle};
 use crate::request::auth::Principal;
 use crate::request::context::Context;
 use crate::testing::{Application, Cleared, InFlight, Observed, Reaction};
 use crate::time::time_limit::within;
-
-/// The response of an operation, or the error that is the response.
-type Handled = Result<Response<Bytes>, OperationError>;
 
 /// Carries out a request with its fault, if it has one. Returns the response as it would be without the fault, an injected error, or an
 /// empty response that is not sent.

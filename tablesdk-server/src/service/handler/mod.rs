@@ -35,7 +35,7 @@ use crate::request::auth::Principal;
 use crate::request::context::Context;
 
 /// The response of an operation, without the headers that every response has.
-type Handled = Result<Response<Bytes>, OperationError>;
+pub(super) type Handled = Result<Response<Bytes>, OperationError>;
 
 /// Carries out an operation.
 pub(crate) async fn handle(
