@@ -71,9 +71,26 @@ over_http_and_in_process! {
     }
 
     async fn a_duplicate_is_carried_out_twice(subject: Subject) {
+        let journal = subject.server.journal();
         let (error, is_stored) = insert_with(&subject, Fault::duplicate()).await;
         assert_eq!(error.unwrap().code(), Some(&ErrorCode::EntityAlreadyExists));
         assert!(is_stored);
+        let inserts = journal.requests().op(Op::InsertEntity);
+        let statuses: Vec<_> = inserts.iter().map(|request| request.status).collect();
+        assert_eq!(statuses, [Some(204), Some(409)]);
+    }
+
+    async fn a_late_duplicate_is_carried_out_after_the_response(subject: Subject) {
+        let table = subject.table(RetryPolicy::none()).await;
+        let journal = subject.server.journal();
+        let late = Fault::late_duplicate(Duration::from_millis(20));
+        subject.server.faults().on(Op::InsertOrReplaceEntity).times(1).inject(late);
+        table.upsert_replace(&Employee::ada()).await.unwrap();
+        assert!(table.delete(("Sales", "1")).await.unwrap());
+        while Employee::find(&table).await.is_none() {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(journal.requests().op(Op::InsertOrReplaceEntity).status(204).count(), 2);
     }
 
     async fn a_late_request_is_carried_out_after_its_client_has_given_up(subject: Subject) {
@@ -84,9 +101,11 @@ over_http_and_in_process! {
         let error = table.insert(&Employee::ada()).await.unwrap_err();
         assert!(error.is_outcome_unknown());
         assert_eq!(journal.requests().op(Op::InsertEntity)[0].status, None);
-        while Employee::find(&table).await.is_none() {
+        let late = || journal.requests().op(Op::InsertEntity).get(1).and_then(|late| late.status);
+        while late().is_none() {
             tokio::task::yield_now().await;
         }
+        assert_eq!((late(), Employee::find(&table).await.is_some()), (Some(204), true));
     }
 
     async fn a_client_without_a_response_gives_up_at_its_limit(subject: Subject) {
@@ -158,6 +177,19 @@ over_http_and_in_process! {
         // The second rule does not see the request that the first one selects.
         assert_eq!(refused, [2, 4, 5]);
         assert_eq!((second.hits(), later.hits()), (1, 2));
+    }
+
+    async fn faults_are_injected_one_after_the_other(subject: Subject) {
+        let codes = [ErrorCode::ServerBusy, ErrorCode::InternalError];
+        let each = subject.server.faults().on(Op::QueryTables).skip(1).inject_each(codes.clone().map(Fault::error));
+        let mut found = Vec::new();
+        for _ in 0..4 {
+            let tables = subject.service(RetryPolicy::none()).tables();
+            found.push(tables.collect().await.err().and_then(|error| error.code().cloned()));
+        }
+        let [busy, failed] = codes.map(Some);
+        assert_eq!(found, [None, busy, failed, None]);
+        assert_eq!(each.hits(), 2);
     }
 
     async fn a_partition_is_throttled_by_its_rate(subject: Subject) {

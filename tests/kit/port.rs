@@ -183,6 +183,7 @@ async fn a_reset_ends_the_requests_of_before() {
         json!({ "kind": "delay", "seconds": 3600 }),
         json!({ "kind": "noResponse" }),
         json!({ "kind": "reset", "appliedAfterSeconds": 0.2 }),
+        json!({ "kind": "duplicate", "afterSeconds": 0.2 }),
     ] {
         let rule = json!({ "operations": ["CreateTable"], "fault": fault });
         let (_, created) = kit.call(Method::POST, "faults", rule).await;

@@ -14,7 +14,7 @@ use super::Service;
 use super::handler::{Handled, handle};
 use crate::request::auth::Principal;
 use crate::request::context::Context;
-use crate::testing::{Application, Cleared, InFlight, Observed, Reaction};
+use crate::testing::{Application, Cleared, Detached, InFlight, Observed, Reaction};
 use crate::time::time_limit::within;
 
 /// Carries out a request with its fault, if it has one. Returns the response as it would be without the fault, an injected error, or an
@@ -34,17 +34,31 @@ pub(super) async fn carry_out(
         Application::Never => None,
         Application::Once => Some(once(service, context, principal, operation).await),
         Application::Twice => {
-            // Its response is lost.
-            let _ = once(service, context, principal, operation).await;
+            let first = once(service, context, principal, operation).await;
+            let first = first.map_err(|error| error.report(context));
+            let now = service.clock.now();
+            observed.detached().carried_out(first, now);
             Some(once(service, context, principal, operation).await)
+        }
+        Application::Again(delay) => {
+            let handled = once(service, context, principal, operation).await;
+            later(
+                service,
+                context,
+                principal,
+                operation,
+                delay,
+                observed.detached(),
+            );
+            Some(handled)
         }
         Application::After(delay) if matches!(reaction, Reaction::Response(_)) => {
             waiting.pause(delay).await;
             Some(once(service, context, principal, operation).await)
         }
         Application::After(delay) => {
-            let in_flight = observed.in_flight();
-            later(service, context, principal, operation, delay, in_flight);
+            let detached = observed.detached();
+            later(service, context, principal, operation, delay, detached);
             None
         }
     };
@@ -70,25 +84,25 @@ async fn once(
     within(context.timeout, service.timer, Instant::now(), handled).await
 }
 
-/// Carries out an operation after its client has got something else, unless the server is reset before.
+/// Carries out an operation after its client has got a response or none, unless the server is reset before.
 fn later(
     service: &Service,
     context: &Context,
     principal: &Principal,
     operation: &Operation,
     delay: Duration,
-    mut in_flight: InFlight,
+    mut detached: Detached,
 ) {
-    let engine = Arc::clone(&service.engine);
+    let (clock, engine) = (Arc::clone(&service.clock), Arc::clone(&service.engine));
     let (context, principal, operation) = (context.clone(), principal.clone(), operation.clone());
     tokio::spawn(async move {
         tokio::select! {
             () = tokio::time::sleep(delay) => {}
-            () = in_flight.drained() => return,
+            () = detached.drained() => return,
         }
         let handled = handle(&engine, &context, &principal, &operation).await;
-        // The response has no recipient, but a failure of the storage is logged.
-        let _ = handled.map_err(|error| error.report(&context));
+        let handled = handled.map_err(|error| error.report(&context));
+        detached.carried_out(handled, clock.now());
     });
 }
 

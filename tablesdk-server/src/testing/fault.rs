@@ -24,6 +24,7 @@ use crate::request::connection::Broken;
 /// | the response, after a while | is carried out after that while | `Fault::delay(…)` |
 /// | the response, after a while | was carried out at once | `Fault::delayed_response(…)` |
 /// | the response of the second one | was carried out twice | `Fault::duplicate()` |
+/// | the response | is carried out again later | `Fault::late_duplicate(…)` |
 /// | a part of the response, and that the connection is reset | was carried out | `Fault::truncated_response(…)` |
 /// | a response with other bytes | was carried out | `Fault::corrupted_response()` |
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +43,8 @@ pub(crate) enum Application {
     After(Duration),
     /// The same request twice, one after the other.
     Twice,
+    /// At once, and again after this time.
+    Again(Duration),
 }
 
 /// What the client gets.
@@ -116,6 +119,16 @@ impl Fault {
     /// Carries out the request twice, and responds to the second one: as if a proxy had sent it again.
     pub const fn duplicate() -> Self {
         Self::new(Application::Twice, Reaction::Response(Duration::ZERO))
+    }
+
+    /// Carries out the request and responds, and carries it out again after a delay: as if a copy of it had been on its way for so long.
+    ///
+    /// The client has its response by then. Only a condition of the request itself, such as an ETag, prevents the second time.
+    pub const fn late_duplicate(delay: Duration) -> Self {
+        Self::new(
+            Application::Again(delay),
+            Reaction::Response(Duration::ZERO),
+        )
     }
 
     /// Carries out the request, sends the head of the response and so many bytes of its body, and resets the connection. A body that

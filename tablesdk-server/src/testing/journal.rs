@@ -15,7 +15,8 @@ use super::{Op, RequestedEntity, RequestedQuery};
 use crate::request::context::Context;
 
 /// Records the requests that a server receives, from [`TableServer::journal`](crate::TableServer::journal) until it and its clones are
-/// dropped. It keeps the last 100,000 requests.
+/// dropped. It keeps the last 100,000 requests. A request that a fault carries out later or twice is recorded each time that it is
+/// carried out, as if the client had sent it again.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -128,7 +129,7 @@ pub struct RecordedRequest {
     pub time: Timestamp,
     /// The status of the response, even if an injected fault kept it from the client. `None` if there was no response.
     pub status: Option<u16>,
-    /// The code of an error.
+    /// The code of an error. A batch that was rejected because of a change has the code of the change, and the status 202.
     pub error_code: Option<ErrorCode>,
     /// The number of entities in the response.
     pub entities_returned: usize,
@@ -176,6 +177,9 @@ impl RecordedRequest {
 
     /// Takes the facts of a response.
     pub(super) fn take_response(&mut self, response: &Response<Bytes>) {
+        if let Some(RejectedChange(code)) = response.extensions().get() {
+            self.error_code = Some(code.clone());
+        }
         self.status = Some(response.status().as_u16());
         self.bytes_out = response.body().len();
     }
@@ -188,6 +192,10 @@ impl RecordedRequest {
         }
     }
 }
+
+/// The error of the change because of which a batch was rejected: an extension of its response.
+#[derive(Clone, Debug)]
+pub(crate) struct RejectedChange(pub(crate) ErrorCode);
 
 /// Shows what was asked for and the response on one line.
 impl fmt::Display for RecordedRequest {

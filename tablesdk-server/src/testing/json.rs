@@ -57,7 +57,11 @@ enum FaultForm {
         #[serde(deserialize_with = "named::seconds")]
         seconds: f64,
     },
-    Duplicate {},
+    #[serde(rename_all = "camelCase")]
+    Duplicate {
+        #[serde(default, deserialize_with = "named::after_seconds")]
+        after_seconds: Option<f64>,
+    },
     #[serde(rename_all = "camelCase")]
     Error {
         #[serde(deserialize_with = "named::code")]
@@ -156,7 +160,12 @@ impl FaultForm {
             Self::DelayResponse { seconds: delay } => {
                 Fault::delayed_response(fault_seconds("seconds", delay)?)
             }
-            Self::Duplicate {} => Fault::duplicate(),
+            Self::Duplicate {
+                after_seconds: None,
+            } => Fault::duplicate(),
+            Self::Duplicate {
+                after_seconds: Some(after),
+            } => Fault::late_duplicate(fault_seconds("afterSeconds", after)?),
             Self::Error {
                 code,
                 retry_after_seconds,
@@ -259,6 +268,7 @@ pub(crate) mod named {
 
     fields! {
         account "account";
+        after_seconds "afterSeconds";
         applied "applied";
         applied_after_seconds "appliedAfterSeconds";
         bytes "bytes";

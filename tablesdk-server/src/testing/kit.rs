@@ -133,6 +133,15 @@ impl Observed {
         Some((fault.application, fault.reaction, cleared))
     }
 
+    /// The same request, for when it is carried out without a response to its client.
+    pub(crate) fn detached(&self) -> Detached {
+        Detached {
+            kit: Arc::clone(&self.kit),
+            in_flight: self.in_flight(),
+            recorded: self.recorded.clone(),
+        }
+    }
+
     /// Keeps the request in flight, beyond its response.
     pub(crate) fn in_flight(&self) -> InFlight {
         self.in_flight.clone()
@@ -180,6 +189,36 @@ impl InFlight {
     pub(crate) async fn drained(&mut self) {
         // The sender is not dropped before the receivers.
         let _ = self.0.changed().await;
+    }
+}
+
+/// An observed request that is carried out late or once more, while its client does not wait for it.
+#[derive(Debug)]
+pub(crate) struct Detached {
+    kit: Arc<TestKit>,
+    in_flight: InFlight,
+    recorded: Option<RecordedRequest>,
+}
+
+impl Detached {
+    /// Resolves when the kit drains its requests.
+    pub(crate) async fn drained(&mut self) {
+        self.in_flight.drained().await;
+    }
+
+    /// Records the result.
+    pub(crate) fn carried_out(self, result: Result<Response<Bytes>, ServiceError>, now: Timestamp) {
+        if let Some(mut recorded) = self.recorded {
+            recorded.time = now;
+            match result {
+                Ok(response) => recorded.take_response(&response),
+                Err(error) => {
+                    recorded.status = Some(error.status().as_u16());
+                    recorded.error_code = Some(error.code().clone());
+                }
+            }
+            self.kit.record(&recorded);
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::time::Duration;
+use std::vec;
 
 use tablesdk_protocol::ErrorCode;
 use tokio::sync::watch;
@@ -16,7 +17,7 @@ use super::{Fault, Op};
 /// A request must fulfill all conditions. Of these requests, [`nth`](Self::nth), [`skip`](Self::skip), [`times`](Self::times) and
 /// [`probability`](Self::probability) select some.
 #[derive(Clone, Debug)]
-#[must_use = "a rule does nothing until `inject` or `chaos`"]
+#[must_use = "a rule does nothing until `inject`, `inject_each` or `chaos`"]
 pub struct FaultRule {
     faults: Faults,
     condition: Condition,
@@ -134,6 +135,21 @@ impl FaultRule {
         self.add(Choice::One(fault))
     }
 
+    /// Injects these faults, one after the other, each into one of the selected requests. After the last one, the rule does nothing
+    /// any more.
+    ///
+    /// ```
+    /// # use tablesdk_server::testing::{Fault, Op};
+    /// # use tablesdk_server::{ErrorCode, TableServer};
+    /// # let server = TableServer::in_process();
+    /// let busy = Fault::error(ErrorCode::ServerBusy);
+    /// server.faults().on(Op::InsertEntity).inject_each([Fault::lost_response(), busy]);
+    /// ```
+    pub fn inject_each(self, faults: impl IntoIterator<Item = Fault>) -> InjectedFault {
+        let faults = faults.into_iter().collect::<Vec<_>>();
+        self.add(Choice::Each(faults.into_iter()))
+    }
+
     /// Injects a different fault each time: errors of the service with and without an effect, resets, lost responses, short delays, and
     /// for reads truncated responses. Nothing that a client cannot survive by retries and conditions: no request is applied
     /// late or twice, and no byte is changed.
@@ -157,6 +173,7 @@ impl FaultRule {
 #[derive(Debug)]
 enum Choice {
     One(Fault),
+    Each(vec::IntoIter<Fault>),
     Any,
 }
 
@@ -194,11 +211,13 @@ impl Rule {
         if probability < 1.0 && fraction(seed, (request, number, "selected")) >= probability {
             return None;
         }
-        self.hits.send_modify(|hits| *hits += 1);
-        Some(match &self.choice {
+        let fault = match &mut self.choice {
             Choice::One(fault) => fault.clone(),
+            Choice::Each(faults) => faults.next()?,
             Choice::Any => any_fault(request, |what| fraction(seed, (request, number, what))),
-        })
+        };
+        self.hits.send_modify(|hits| *hits += 1);
+        Some(fault)
     }
 
     /// How often this was asked for before.

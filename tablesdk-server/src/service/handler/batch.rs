@@ -19,6 +19,7 @@ use crate::request::auth::{Principal, Write};
 use crate::request::context::Context;
 use crate::request::log;
 use crate::storage::StorageError;
+use crate::testing::RejectedChange;
 
 pub(super) async fn handle(
     engine: &Engine,
@@ -42,13 +43,19 @@ pub(super) async fn handle(
         } => {
             let carried_out =
                 carry_out(engine, context, principal, changes, refusal.clone()).await?;
-            let carried_out =
-                carried_out.map_err(|refusal| refused_change(context, changes, &refusal));
             let refused = || part_refusal(context, &ErrorCode::InvalidInput.into());
             let more = std::iter::repeat_with(refused).take(*surplus).collect();
             Ok(match carried_out {
                 Ok(responses) => responses.into_response(more),
-                Err(refused) => batch::refusal_response(context.request_id, refused, more),
+                Err(refusal) => {
+                    let refused = refused_change(context, changes, &refusal);
+                    let mut response = batch::refusal_response(context.request_id, refused, more);
+                    if context.entity_counts.is_some() {
+                        let rejected = RejectedChange(refusal.error.code().clone());
+                        response.extensions_mut().insert(rejected);
+                    }
+                    response
+                }
             })
         }
     }
