@@ -719,3 +719,43 @@ fn a_second_signal_ends_it_at_once() {
     assert_eq!(code, Some(1), "{log}");
     assert!(log.contains("second stop signal"), "{log}");
 }
+
+#[test]
+fn the_end_of_standard_input_stops_it_on_request() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tablesdk-server"));
+    command.stdin(Stdio::piped());
+    let mut program = Program::run(command, &["--exit-with-stdin"], None, "");
+    assert_eq!(ask(&program, "GET", "/Tables", "").0, 200);
+    drop(program.child.stdin.take());
+    let (code, log) = program.ended();
+    assert_eq!(code, Some(0), "{log}");
+    assert!(log.contains("stopped"), "{log}");
+}
+
+#[test]
+fn an_empty_standard_input_does_not_stop_it() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tablesdk-server"));
+    command.stdin(Stdio::null());
+    let program = Program::run(command, &[], None, "");
+    for _ in 0..20 {
+        assert_eq!(ask(&program, "GET", "/Tables", "").0, 200);
+    }
+    program.signal("TERM");
+    assert_eq!(program.ended().0, Some(0));
+}
+
+/// The log is longer than what a pipe holds.
+#[test]
+fn a_log_that_is_not_read_keeps_no_request_waiting() {
+    let place = tempfile::tempdir().unwrap();
+    let log = pipe(place.path());
+    // Opened for reading, too, because the program would wait for a reader otherwise.
+    let script = format!("exec \"$0\" \"$@\" 2<>'{}'", shown(&log));
+    let program = Program::start_in_shell(&script, &[]);
+    let path = format!("/people(PartitionKey='{}',RowKey='1')", "x".repeat(500));
+    for _ in 0..300 {
+        assert_eq!(ask(&program, "GET", &path, "").0, 404);
+    }
+    program.signal("TERM");
+    assert_eq!(program.ended().0, Some(0));
+}

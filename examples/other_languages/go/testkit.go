@@ -6,7 +6,6 @@
 package testkit
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -23,7 +22,7 @@ type Kit struct {
 	ConnectionString string
 	Endpoint         string
 	Test             string // the URL of the kit
-	server           *exec.Cmd
+	server           *exec.Cmd // keeps its standard input open
 }
 
 // Rule selects requests, and injects a fault into them. A zero value is a condition that is not set.
@@ -52,8 +51,13 @@ func Start() (*Kit, error) {
 	if program == "" {
 		program = "tablesdk-server"
 	}
-	kit := &Kit{server: exec.Command(program, "--test")}
+	// The server ends with its standard input, which the system closes when this process ends.
+	kit := &Kit{server: exec.Command(program, "--test", "--exit-with-stdin")}
 	kit.server.Stderr = os.Stderr
+	_, err := kit.server.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
 	output, err := kit.server.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -62,21 +66,10 @@ func Start() (*Kit, error) {
 		return nil, err
 	}
 	// One line of JSON: the server accepts connections.
-	line, err := bufio.NewReader(output).ReadBytes('\n')
-	if err == nil {
-		err = json.Unmarshal(line, kit)
-	}
-	if err != nil {
-		kit.Stop()
+	if err := json.NewDecoder(output).Decode(kit); err != nil {
 		return nil, fmt.Errorf("%s did not start: %w", program, err)
 	}
 	return kit, nil
-}
-
-// Stop ends the server.
-func (k *Kit) Stop() {
-	k.server.Process.Kill()
-	k.server.Wait()
 }
 
 // Reset deletes tables, faults, snapshots and recorded requests, and lets the clock run.

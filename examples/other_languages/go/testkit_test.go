@@ -27,9 +27,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	status := m.Run()
-	kit.Stop()
-	os.Exit(status)
+	os.Exit(m.Run())
 }
 
 // The client of a new table, on a server without other data. Its back-off is short; it waits as long as Retry-After says.

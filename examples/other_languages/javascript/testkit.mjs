@@ -17,16 +17,15 @@ export class TableServer {
 
   static async start() {
     const program = process.env.TABLESDK_SERVER ?? "tablesdk-server";
-    const child = spawn(program, ["--test", "--log", "off"], { stdio: ["ignore", "pipe", "inherit"] });
-    process.once("exit", () => child.kill());
+    // The server ends with its standard input: in `stop`, or when this process ends.
+    const child = spawn(program, ["--test", "--exit-with-stdin"], { stdio: ["pipe", "pipe", "inherit"] });
     const ended = once(child, "exit").then(([code]) => {
       throw new Error(`${program} --test ended with ${code}`);
     });
     ended.catch(() => {}); // Of interest only until the line is here.
     const [line] = await Promise.race([once(createInterface(child.stdout), "line"), ended]);
     // A test file that fails early ends nevertheless.
-    child.unref();
-    child.stdout.unref();
+    for (const handle of [child, child.stdin, child.stdout]) handle.unref();
     const started = JSON.parse(line);
     const server = new TableServer();
     server.#process = child;
@@ -37,7 +36,7 @@ export class TableServer {
   }
 
   stop() {
-    this.#process.kill();
+    this.#process.stdin.end();
   }
 
   /** Sends a request to the kit. A refusal is an error with the reason. */

@@ -18,8 +18,9 @@ class TableServer:
 
     def __init__(self):
         program = os.environ.get("TABLESDK_SERVER", "tablesdk-server")
-        command = [program, "--test", "--log", "off"]
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        # The server ends with its standard input: in `stop`, or when this process ends.
+        command = [program, "--test", "--exit-with-stdin"]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         line = self.process.stdout.readline()
         if not line:
             raise RuntimeError(f"{program} --test ended with {self.process.wait()}")
@@ -31,7 +32,6 @@ class TableServer:
         self.opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
     def stop(self):
-        self.process.terminate()
         self.process.communicate()
 
     def call(self, method, path, body=None):

@@ -1,6 +1,7 @@
 //! The parts of the program: its command line, the server until a signal stops it, and the subcommands for data directories.
 
 mod accounts;
+mod log;
 pub(crate) mod maintenance;
 mod open_files;
 pub(crate) mod options;

@@ -19,6 +19,10 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the command line"
+)]
 pub(crate) struct ServeOptions {
     /// Serve this account instead of the well-known one; repeat the option for more accounts. Other users of this machine can see
     /// the key in the list of processes: see --account-file
@@ -39,6 +43,10 @@ pub(crate) struct ServeOptions {
     /// of JSON with the endpoint, the connection string and the URL of the kit
     #[arg(long, conflicts_with = "data")]
     pub(crate) test: bool,
+    /// Stop when standard input ends, as on SIGTERM. If it is a pipe from the program that starts the server, the server ends with that
+    /// program, even if it is killed
+    #[arg(long)]
+    pub(crate) exit_with_stdin: bool,
     /// Write the port to this file when the server accepts connections, and remove the file when the server stops
     #[arg(long, value_name = "FILE")]
     pub(crate) port_file: Option<PathBuf>,
@@ -72,7 +80,9 @@ pub(crate) struct ServeOptions {
         long,
         value_name = "FILTER",
         default_value = "warn",
-        help = "Log filter: off, error, warn, info (each request), debug or trace; or per target, for example warn,tablesdk_server::request=info"
+        default_value_if("test", "true", "warn,tablesdk_server::request=off"),
+        help = "Log filter: off, error, warn, info (each request), debug or trace; or per target, for example \
+            warn,tablesdk_server::request=info. With --test, the default omits requests: a test causes failures on purpose"
     )]
     pub(crate) log: Targets,
     /// Log format: plain text, or one JSON object on each line
@@ -262,6 +272,8 @@ mod tests {
         assert!(!logs(&[], Level::INFO));
         assert!(!logs(&["--log", "off"], Level::ERROR));
         assert!(logs(&["--log", "info"], Level::INFO));
+        assert!(!logs(&["--test"], Level::ERROR));
+        assert!(logs(&["--test", "--log", "info"], Level::INFO));
         let by_part = ["--log", "error,tablesdk_server::request=info"];
         assert!(logs(&by_part, Level::INFO));
     }

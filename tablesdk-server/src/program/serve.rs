@@ -11,6 +11,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer as _, fmt};
 
 use super::accounts::{self, Accounts};
+use super::log::LOG;
 use super::options::{LogFormat, ServeOptions};
 use super::{NAME, open_files, signals};
 
@@ -27,12 +28,14 @@ pub(crate) fn run(options: &ServeOptions) -> Result<(), Box<dyn Error>> {
     let result = runtime.block_on(serve(options, accounts, tls));
     // Computations that still run had the time of the shutdown.
     runtime.shutdown_background();
+    LOG.finish();
     result
 }
 
 /// From here on, events that pass the filter are written to standard error.
 fn start_log(options: &ServeOptions) -> Result<(), Box<dyn Error>> {
-    let layer = fmt::layer().with_writer(io::stderr);
+    LOG.start()?;
+    let layer = fmt::layer().with_writer(|| &LOG);
     let layer = match options.log_format {
         LogFormat::Json => layer.json().boxed(),
         LogFormat::Text => layer.boxed(),
@@ -47,7 +50,7 @@ async fn serve(
     tls: Option<TlsIdentity>,
 ) -> Result<(), Box<dyn Error>> {
     // Before the server announces itself: from then on it may get a signal to stop.
-    let stop = signals::listen()?;
+    let stop = signals::listen(options.exit_with_stdin)?;
     let mut builder = TableServer::builder()
         .host(options.host)
         .port(options.port)

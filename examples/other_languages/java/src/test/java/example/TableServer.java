@@ -30,13 +30,13 @@ public final class TableServer implements BeforeEachCallback, ParameterResolver 
 
     private static TestKit start(String program) {
         try {
-            var process = new ProcessBuilder(program, "--test").start();
-            Runtime.getRuntime().addShutdownHook(new Thread(process::destroy));
+            // The server ends with its standard input, a pipe that is closed when this process ends.
+            var command = new ProcessBuilder(program, "--test", "--exit-with-stdin");
+            var process = command.redirectError(ProcessBuilder.Redirect.INHERIT).start();
             // The server prints this line when it accepts connections.
             var line = process.inputReader().readLine();
             if (line == null) {
-                var error = new String(process.getErrorStream().readAllBytes());
-                throw new IllegalStateException(program + " does not start: " + error);
+                throw new IllegalStateException(program + " does not start");
             }
             Map<?, ?> started = BinaryData.fromString(line).toObject(Map.class);
             return new TestKit((String) started.get("connectionString"), URI.create(started.get("test") + "/"));
