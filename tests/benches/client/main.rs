@@ -12,6 +12,10 @@ mod peers;
 #[path = "../shared/report.rs"]
 mod report;
 #[path = "../shared/rows.rs"]
+#[allow(
+    dead_code,
+    reason = "this program says on standard error what is missing"
+)]
 mod rows;
 
 use std::error::Error;

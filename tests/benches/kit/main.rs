@@ -1,5 +1,7 @@
-//! What a server costs a test: its start, its memory, a snapshot and its restore, and a journal. The start of the usual emulator, if it is
-//! installed, is beside it.
+//! What a server costs a test: its start, its memory, its requests, a snapshot and its restore, and a journal. The start of the usual emulator,
+//! if it is installed, is beside it.
+//!
+//! All figures but those of memory are of the clock. Client and server are on one thread, as in a test of `#[tokio::test]`.
 
 #[path = "../shared/machine.rs"]
 mod machine;
@@ -9,15 +11,17 @@ mod report;
 mod rows;
 
 use std::error::Error;
-use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Command as Process, Stdio};
-use std::time::Instant;
+use std::process::{Child, Command as Process, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use tablesdk::{DynamicEntity, TableClient, TableServiceClient};
 use tablesdk_server::TableServer;
+use tokio::runtime::Runtime;
 
 use report::{command, report};
 use rows::{Goal, Results, Row, row};
@@ -40,7 +44,20 @@ const ROWS: &[Row] = &[
         "their time / ours",
         Goal::AtLeast(100.0),
     ),
-    row("memory", "memory of a server", "–", "KiB", Goal::None),
+    row(
+        "memory",
+        "memory of a server, with a client, a table and an entity",
+        "–",
+        "KiB",
+        Goal::None,
+    ),
+    row(
+        "point-read/http",
+        "point read without a socket",
+        "HTTP",
+        "requests/s",
+        Goal::AtLeast(3.0),
+    ),
     row(
         "snapshot",
         "snapshot of a million entities",
@@ -67,6 +84,11 @@ const ROWS: &[Row] = &[
 /// How many servers are started for one figure.
 const SERVERS: u32 = 200;
 const ENTITIES: u32 = 1_000_000;
+/// How often two peers take turns, and the requests of a turn.
+const TURNS: u32 = 20;
+const REQUESTS: u32 = 200;
+/// How long the emulator may take.
+const EMULATOR_WAIT_MAX: Duration = Duration::from_secs(60);
 /// How many entities are changed between a snapshot and its restore.
 const CHANGES: u32 = 100;
 
@@ -86,35 +108,44 @@ fn main() -> Outcome<()> {
         .enable_all()
         .build()?;
     let mut results = Results::of(ROWS);
-    runtime.block_on(async {
-        // First: memory that is freed later would be used again.
-        for _ in 0..runs {
-            measure_servers(&mut results).await?;
-        }
-        let (server, table) = filled(entities).await?;
-        for _ in 0..runs {
+    let (server, table) = runtime.block_on(filled(entities))?;
+    for _ in 0..runs {
+        measure_memory(&mut results, &runtime)?;
+        runtime.block_on(async {
+            measure_start(&mut results).await?;
+            measure_point_read(&mut results).await?;
             measure_snapshot(&mut results, &server, &table).await?;
-            measure_journal(&mut results).await?;
-            measure_azurite(&mut results).await?;
-        }
-        Ok::<_, Box<dyn Error>>(())
-    })?;
+            measure_journal(&mut results).await
+        })?;
+        measure_azurite(&mut results, &runtime)?;
+    }
     report(&results, runs, matches.get_one("json"))
 }
 
-async fn measure_servers(results: &mut Results) -> Outcome<()> {
-    let before = resident_kib()?;
+/// The memory of this process would depend on what was freed before. These are the bytes that were allocated and not freed.
+fn measure_memory(results: &mut Results, runtime: &Runtime) -> Outcome<()> {
+    let mut servers = Vec::with_capacity(SERVERS as usize);
+    let mut start = || {
+        runtime.block_on(async {
+            for _ in 0..SERVERS {
+                servers.push(filled(1).await?);
+            }
+            Ok::<_, Box<dyn Error>>(())
+        })
+    };
+    let mut started = Ok(());
+    let counted = allocation_counter::measure(|| started = start());
+    started?;
+    let bytes = f64::from(i32::try_from(counted.bytes_current)?);
+    results.figure("memory", bytes / f64::from(SERVERS) / 1024.0);
+    Ok(())
+}
+
+async fn measure_start(results: &mut Results) -> Outcome<()> {
     let began = Instant::now();
     let servers: Vec<_> = (0..SERVERS).map(|_| TableServer::in_process()).collect();
     let each = began.elapsed() / SERVERS;
     results.figure("start/in-process", each.as_secs_f64() * 1e6);
-    for server in &servers {
-        let table = TableServiceClient::in_process(server).table("Test");
-        table.create_table().await?;
-        table.insert(&DynamicEntity::new("p", "r")).await?;
-    }
-    let memory = resident_kib()? - before;
-    results.figure("memory", memory / f64::from(SERVERS));
     drop(servers);
 
     let began = Instant::now();
@@ -149,6 +180,29 @@ fn entity(number: u32) -> DynamicEntity {
         .with("Number", i64::from(number))
 }
 
+/// Both in turns, by the same client with another transport.
+async fn measure_point_read(results: &mut Results) -> Outcome<()> {
+    let (server, in_process) = filled(1).await?;
+    let other = TableServer::start().await?;
+    other.load(server.save()?).await?;
+    let http = TableServiceClient::from_connection_string(&other.connection_string())?;
+    let http = http.table("Test");
+    let mut times = [Duration::ZERO; 2];
+    for _ in 0..TURNS {
+        for (time, table) in times.iter_mut().zip([&in_process, &http]) {
+            let began = Instant::now();
+            for _ in 0..REQUESTS {
+                let read = table.get::<DynamicEntity>(("p", "0000000000")).await?;
+                read.ok_or("the entity is not there")?;
+            }
+            *time += began.elapsed();
+        }
+    }
+    let [ours, theirs] = times.map(|time| f64::from(TURNS * REQUESTS) / time.as_secs_f64());
+    results.ratio("point-read/http", ours, theirs);
+    Ok(())
+}
+
 async fn measure_snapshot(
     results: &mut Results,
     server: &TableServer,
@@ -171,66 +225,80 @@ async fn measure_journal(results: &mut Results) -> Outcome<()> {
     let (with, without) = (filled(0).await?, filled(0).await?);
     let _journal = with.0.journal();
     let mut times = [0.0; 2];
-    for round in 0..20 {
+    for turn in 0..TURNS {
         for (time, (_, table)) in times.iter_mut().zip([&with, &without]) {
             let began = Instant::now();
-            for number in 0..200 {
-                table.insert(&entity(round * 200 + number)).await?;
+            for number in 0..REQUESTS {
+                table.insert(&entity(turn * REQUESTS + number)).await?;
             }
-            *time += began.elapsed().as_secs_f64() * 1e6 / 4000.0;
+            *time += began.elapsed().as_secs_f64() * 1e6 / f64::from(TURNS * REQUESTS);
         }
     }
     results.ratio("journal", times[0], times[1]);
     Ok(())
 }
 
-/// Until the emulator says that it listens.
-async fn measure_azurite(results: &mut Results) -> Outcome<()> {
+fn measure_azurite(results: &mut Results, runtime: &Runtime) -> Outcome<()> {
+    match start_azurite()? {
+        Ok(theirs) => {
+            let began = Instant::now();
+            let server = runtime.block_on(TableServer::start())?;
+            let ours = began.elapsed();
+            drop(server);
+            results.cost(
+                "start/azurite",
+                ours.as_secs_f64() * 1e6,
+                theirs.as_secs_f64() * 1e6,
+            );
+        }
+        Err(reason) => results.missing("start/azurite", reason),
+    }
+    Ok(())
+}
+
+/// The time until the emulator says that it listens, or why it does not.
+fn start_azurite() -> Outcome<Result<Duration, String>> {
     let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let program = workspace
         .join(target)
         .join("interop/node/node_modules/.bin/azurite-table");
     if !program.exists() {
-        eprintln!("SKIPPED: tests/interop/install.sh installs Azurite");
-        return Ok(());
+        return Ok(Err("tests/interop/install.sh installs Azurite".to_owned()));
     }
-    let began = Instant::now();
-    let server = TableServer::start().await?;
-    let ours = began.elapsed().as_secs_f64() * 1e6;
-    drop(server);
     let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+    let mut command = Process::new(program);
+    command.args([
+        "--inMemoryPersistence",
+        "--skipApiVersionCheck",
+        "--disableTelemetry",
+    ]);
+    command.args(["--tableHost", "127.0.0.1", "--tablePort", &port.to_string()]);
     let began = Instant::now();
-    let mut process = Process::new(program)
-        .args([
-            "--inMemoryPersistence",
-            "--skipApiVersionCheck",
-            "--disableTelemetry",
-        ])
-        .args(["--tableHost", "127.0.0.1", "--tablePort", &port.to_string()])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()?;
-    let output = process.stdout.take().ok_or("it has no output")?;
-    let listens = |line: &Result<String, _>| {
-        let line: &Result<String, std::io::Error> = line;
-        line.as_ref()
-            .is_ok_and(|line| line.contains("successfully started"))
-    };
-    let found = BufReader::new(output).lines().any(|line| listens(&line));
-    let time = began.elapsed();
-    process.kill()?;
-    process.wait()?;
-    if found {
-        results.cost("start/azurite", ours, time.as_secs_f64() * 1e6);
-    }
-    Ok(())
+    let mut process = Killed(command.stdout(Stdio::piped()).spawn()?);
+    let output = process.0.stdout.take().ok_or("it has no output")?;
+    let (sender, listens) = mpsc::channel();
+    // Ends with the process.
+    thread::spawn(move || {
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            if line.contains("successfully started") {
+                let _ = sender.send(());
+            }
+        }
+    });
+    Ok(match listens.recv_timeout(EMULATOR_WAIT_MAX) {
+        Ok(()) => Ok(began.elapsed()),
+        Err(RecvTimeoutError::Timeout) => Err(format!("it took more than {EMULATOR_WAIT_MAX:?}")),
+        Err(RecvTimeoutError::Disconnected) => Err("it ended before it listened".to_owned()),
+    })
 }
 
-/// The memory of this process, as Linux says.
-fn resident_kib() -> Outcome<f64> {
-    let status = fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let number = line.and_then(|line| line.split_whitespace().next());
-    Ok(number.ok_or("there is no VmRSS")?.parse()?)
+/// A process that is killed when this is dropped.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }

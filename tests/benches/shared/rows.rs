@@ -45,6 +45,8 @@ struct Sample {
 pub(crate) struct Results {
     rows: &'static [Row],
     samples: BTreeMap<&'static str, Vec<Sample>>,
+    /// Why a row has no figure.
+    missing: BTreeMap<&'static str, String>,
 }
 
 impl Results {
@@ -53,6 +55,7 @@ impl Results {
         Self {
             rows,
             samples: BTreeMap::new(),
+            missing: BTreeMap::new(),
         }
     }
 
@@ -71,11 +74,19 @@ impl Results {
         self.add(row, figure, figure, f64::NAN);
     }
 
+    /// Says why a row has no figure, or not one of each run.
+    pub(crate) fn missing(&mut self, row: &'static str, reason: impl Into<String>) {
+        self.check(row);
+        self.missing.insert(row, reason.into());
+    }
+
+    fn check(&self, row: &str) {
+        let is_known = self.rows.iter().any(|known| known.name == row);
+        assert!(is_known, "the table has no row {row}");
+    }
+
     fn add(&mut self, row: &'static str, figure: f64, ours: f64, theirs: f64) {
-        assert!(
-            self.rows.iter().any(|known| known.name == row),
-            "the table has no row {row}"
-        );
+        self.check(row);
         let samples = self.samples.entry(row).or_default();
         samples.push(Sample {
             figure,
@@ -118,6 +129,9 @@ impl Results {
                 short(theirs),
             );
         }
+        for (row, reason) in &self.missing {
+            let _ = writeln!(text, "\nA figure of {row} is missing: {reason}");
+        }
         text
     }
 
@@ -146,7 +160,9 @@ impl Results {
                 "runs": runs.collect::<Vec<_>>(),
             })
         });
-        rows.collect()
+        let missing = self.missing.iter();
+        let missing = missing.map(|(row, reason)| json!({"name": row, "missing": reason}));
+        rows.chain(missing).collect()
     }
 }
 
