@@ -61,6 +61,7 @@ WRONG_RULES = [
     {"times": -1, "fault": RESET},
     {"probability": 1.5, "fault": RESET},
     {"table": 7, "fault": RESET},
+    {"table": None, "fault": RESET},
     {"tables": "a", "fault": RESET},
 ]
 CLOCKS = [

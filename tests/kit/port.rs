@@ -27,12 +27,13 @@ impl Kit {
         }
     }
 
+    fn url(&self, path: &str) -> String {
+        format!("http://{}/test/{path}", self.server.admin_addr().unwrap())
+    }
+
     /// The status of a response, and its body: JSON, or text.
     async fn call(&self, method: Method, path: &str, body: impl ToString) -> (u16, Value) {
-        let address = self.server.admin_addr().unwrap();
-        let request = self
-            .client
-            .request(method, format!("http://{address}/test/{path}"));
+        let request = self.client.request(method, self.url(path));
         let response = request.body(body.to_string()).send().await.unwrap();
         let status = response.status().as_u16();
         let text = response.text().await.unwrap();
@@ -143,13 +144,13 @@ async fn the_clock_is_moved() {
     let (_, clock) = kit.call(Method::POST, "clock", set).await;
     assert_eq!(
         clock,
-        json!({ "now": "2024-03-15T10:20:30Z", "frozen": true })
+        json!({ "now": "2024-03-15T10:20:30Z", "isFrozen": true })
     );
     let advance = json!({ "kind": "advance", "seconds": 90.5 });
     let (_, clock) = kit.call(Method::POST, "clock", advance).await;
     assert_eq!(clock["now"], "2024-03-15T10:22:00.5Z");
     kit.call(Method::POST, "reset", "").await;
-    assert_eq!(kit.get("clock").await["frozen"], false);
+    assert_eq!(kit.get("clock").await["isFrozen"], false);
 }
 
 /// Clients in other languages date their requests by the system clock.
@@ -253,7 +254,7 @@ async fn a_throttle_is_set() {
 async fn what_is_wrong_with_a_request_is_named() {
     let kit = Kit::start().await;
     for (body, problem) in [
-        ("{", "EOF while parsing"),
+        ("{", "the body is not JSON: EOF while parsing"),
         (r#"{"fault":{"kind":"quake"}}"#, "unknown variant `quake`"),
         (
             r#"{"fault":{"kind":"error","code":"Quake"}}"#,
@@ -280,32 +281,40 @@ async fn what_is_wrong_with_a_request_is_named() {
             r#"{"fault":{"kind":"delay","seconds":-1}}"#,
             "fault: seconds: -1.0 is not a number of seconds",
         ),
-        ("", "EOF while parsing"),
-        ("7", "expected an object"),
-        ("[]", "invalid type: sequence, expected an object"),
+        ("", "the body is not JSON: EOF while parsing"),
+        ("7", "expected a JSON object"),
+        ("[]", "invalid type: sequence, expected a JSON object"),
         (
             r#"{"fault":["reset"]}"#,
-            "fault: invalid type: sequence, expected an object",
+            "fault: invalid type: sequence, expected a JSON object",
         ),
         (
             r#"{"fault":7}"#,
-            "fault: invalid type: integer `7`, expected an object",
+            "fault: invalid type: integer `7`, expected a JSON object",
         ),
         (
             r#"{"times":18446744073709551616,"fault":{"kind":"reset"}}"#,
-            "times: invalid type",
+            "times: 1.8446744073709552e+19 is not an integer of at least 0",
         ),
         (
             r#"{"skip":-1,"fault":{"kind":"reset"}}"#,
-            "skip: invalid value: integer `-1`",
+            "skip: -1 is not an integer of at least 0",
         ),
         (
             r#"{"probability":NaN,"fault":{"kind":"reset"}}"#,
-            "expected value at line 1 column 16",
+            "the body is not JSON: expected value at line 1 column 16",
         ),
         (
             r#"{"partitionKey":7,"fault":{"kind":"reset"}}"#,
-            "partitionKey: invalid type: integer `7`",
+            "partitionKey: 7 is not a string",
+        ),
+        (
+            r#"{"table":null,"fault":{"kind":"reset"}}"#,
+            "table: null is not a string",
+        ),
+        (
+            r#"{"operations":"InsertEntity","fault":{"kind":"reset"}}"#,
+            "operations: \"InsertEntity\" is not a list of names",
         ),
         (
             r#"{"operations":[],"fault":{"kind":"reset"}}"#,
@@ -317,7 +326,7 @@ async fn what_is_wrong_with_a_request_is_named() {
         ),
         (
             r#"{"fault":{"kind":"truncate","bytes":1e99}}"#,
-            "fault: bytes: invalid type",
+            "fault: bytes: 1e+99 is not an integer of at least 0",
         ),
         (
             r#"{"fault":{"kind":"error","code":"ServerBusy","retryAfterSeconds":1e300}}"#,
@@ -355,7 +364,7 @@ async fn what_is_wrong_with_a_request_is_named() {
             Method::PUT,
             "throttle",
             r#"{"perPartition":4294967296}"#,
-            "perPartition: invalid value",
+            "perPartition: 4294967296 is not an integer from 0 to 4294967295",
         ),
     ] {
         let (status, error) = kit.call(method, path, body).await;
@@ -364,26 +373,39 @@ async fn what_is_wrong_with_a_request_is_named() {
     }
     for (method, path, problem) in [
         (Method::GET, "quake", "no such operation as GET /test/quake"),
-        (
-            Method::PATCH,
-            "faults",
-            "no such operation as PATCH /test/faults",
-        ),
-        (Method::GET, "faults/7", "no fault with the id 7"),
+        (Method::GET, "faults/7", "no fault with the id \"7\""),
         (
             Method::DELETE,
             "faults/99999999999999999999",
-            "no fault with the id 9999",
+            "no fault with the id \"9999",
         ),
         (
             Method::POST,
             "snapshots/x/restore",
-            "no snapshot with the id x",
+            "no snapshot with the id \"x\"",
         ),
     ] {
         let (status, error) = kit.call(method, path, "").await;
         let text = error["error"].as_str().unwrap();
         assert!(status == 404 && text.contains(problem), "{status} {text}");
+    }
+    for (method, path, body, problem) in [
+        (
+            Method::GET,
+            "requests?operation=InsertEntity",
+            "",
+            "/test/requests has no query string: \"operation=InsertEntity\"",
+        ),
+        (
+            Method::POST,
+            "reset",
+            "{}",
+            "POST /test/reset takes no body",
+        ),
+    ] {
+        let (status, error) = kit.call(method, path, body).await;
+        let text = error["error"].as_str().unwrap();
+        assert!(status == 400 && text.contains(problem), "{status} {text}");
     }
 }
 
@@ -448,7 +470,7 @@ async fn the_kit_shows_where_its_description_is() {
     assert!(text.contains("see GET /test/openapi.json"), "{text}");
 }
 
-/// The description has every operation of the kit, and the names of all operations of the service.
+/// The description has every operation of the kit and no other, and the names of all operations of the service.
 #[tokio::test]
 async fn the_description_is_complete() {
     let kit = Kit::start().await;
@@ -460,19 +482,23 @@ async fn the_description_is_complete() {
         .collect();
     assert_eq!(*ops, json!(known));
     for (path, item) in description["paths"].as_object().unwrap() {
-        for method in item
-            .as_object()
-            .unwrap()
-            .keys()
+        let described = item.as_object().unwrap().keys();
+        let described: Vec<_> = described
             .filter(|key| *key != "parameters")
-        {
-            let method = method.to_uppercase().parse().unwrap();
-            let (status, body) = kit.call(method, &path[1..].replace("{id}", "7"), "").await;
-            let text = body["error"].as_str().unwrap_or_default();
-            assert!(
-                !text.contains("no such operation"),
-                "{path}: {status} {text}"
-            );
+            .map(|method| method.to_uppercase())
+            .collect();
+        let path = &path[1..].replace("{id}", "7");
+        for method in ["DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"] {
+            let url = kit.url(path);
+            let request = kit.client.request(method.parse().unwrap(), url);
+            let response = request.send().await.unwrap();
+            let (status, allowed) = (response.status(), response.headers().get("allow").cloned());
+            if described.iter().any(|described| described == method) {
+                assert!(allowed.is_none(), "{method} {path}: {status}");
+            } else {
+                assert_eq!(status, 405, "{method} {path}");
+                assert_eq!(allowed.unwrap(), described.join(", "));
+            }
         }
     }
 }

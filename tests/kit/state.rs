@@ -142,7 +142,31 @@ async fn lines_that_are_malformed_are_named() {
         ),
         (
             r#"{"table":"People","entity":{"PartitionKey":"a"}}"#,
-            "line 1: 400 PropertiesNeedValue",
+            "line 1: 400 PropertiesNeedValue: property \"RowKey\" is missing",
+        ),
+        (
+            r#"{"table":"People","entity":{"PartitionKey":7,"RowKey":"b"}}"#,
+            "line 1: 400 InvalidInput: property \"PartitionKey\": the value is not of type Edm.String",
+        ),
+        (
+            r#"{"table":"People","entity":{"PartitionKey":"a","RowKey":"b","Age@odata.type":"Edm.Age","Age":"7"}}"#,
+            "line 1: 400 InvalidInput: property \"Age\": its annotation",
+        ),
+        (
+            r#"{"table":"People","entity":{"PartitionKey":"a","RowKey":"b","Age":2147483648}}"#,
+            "line 1: 400 InvalidInput: property \"Age\": an integer beyond Edm.Int32",
+        ),
+        (
+            r#"{"table":"People","entity":{"PartitionKey":"a","RowKey":"b","first name":"Ada"}}"#,
+            "line 1: 400 PropertyNameInvalid: property \"first name\": the character ' '",
+        ),
+        (
+            "\n[]",
+            "line 2: the line is not a JSON object with the members of a line: invalid length 0, expected an object with \"table\"",
+        ),
+        (
+            "\n{",
+            "line 2: the line is not a JSON object with the members of a line: EOF while parsing an object at column 1",
         ),
         (
             r#"{"table":"People","entity":{"PartitionKey":"a","RowKey":"b/c"}}"#,

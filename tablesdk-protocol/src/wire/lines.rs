@@ -18,6 +18,7 @@
 //! Lines end with `\n`, are UTF-8, and have no other members.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -180,7 +181,10 @@ pub fn write_entity<'v>(
 
 /// All members that a line can have.
 #[derive(Default, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "an object with \"table\", and with \"entity\" if the line has one"
+)]
 struct Members<'a> {
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     format: Option<Cow<'a, str>>,
@@ -205,7 +209,7 @@ pub enum LineError {
     #[error("the format of the file is not {FORMAT:?}")]
     Format,
     /// The line is not a JSON object, or it has an unknown member.
-    #[error("the line is not a JSON object with the members of a line: {0}")]
+    #[error("the line is not a JSON object with the members of a line: {}", InLine(.0))]
     Json(serde_json::Error),
     /// The name of the table breaks a rule of the service.
     #[error("the name of the table is not valid: {0}")]
@@ -216,6 +220,19 @@ pub enum LineError {
     /// The version of the format is unknown.
     #[error("the file has version {0} of the format; this program knows version {VERSION}")]
     Version(u64),
+}
+
+/// The error without the number of the line, which is always 1: that of the file is another.
+struct InLine<'a>(&'a serde_json::Error);
+
+impl fmt::Display for InLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (message, line, column) = (self.0.to_string(), self.0.line(), self.0.column());
+        match message.strip_suffix(&format!(" at line {line} column {column}")) {
+            Some(message) => write!(f, "{message} at column {column}"),
+            None => f.write_str(&message),
+        }
+    }
 }
 
 const FORMAT: &str = "tablesdk";

@@ -149,6 +149,9 @@ impl Operator {
             return in_kit(test_port::refusal(StatusCode::FORBIDDEN, NOT_FOR_WEB_PAGES));
         }
         let (method, path) = (request.method().clone(), path.to_owned());
+        if let Some(query) = request.uri().query() {
+            return in_kit(test_port::no_query(&path, query));
+        }
         let bytes_max = test_port::body_bytes_max(&path);
         let body = Limited::new(request.into_body(), bytes_max).collect();
         in_kit(match body.await {

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use http::{Method, Response, StatusCode, header};
 use serde::{Deserialize, Serialize};
+use serde_json::error::Category;
 use serde_json::json;
 use tablesdk_protocol::{Clock as _, Timestamp};
 use tokio::sync::Mutex as AsyncMutex;
@@ -65,6 +66,10 @@ impl TestPort {
 
     async fn handle(&self, method: &Method, path: &str, body: &[u8]) -> Handled {
         let segments: Vec<_> = path.split('/').skip(1).collect();
+        let operations = operations(&segments);
+        if operations.contains(&(method.as_str(), Takes::Nothing)) && !body.is_empty() {
+            return Err(refused(format!("{method} /test{path} takes no body")));
+        }
         match (method.as_str(), segments.as_slice()) {
             ("GET", ["openapi.json"]) => Ok(content("application/json", OPENAPI)),
             ("POST", ["reset"]) => self.reset().await,
@@ -146,13 +151,7 @@ impl TestPort {
                 let removed = self.with(|state| state.snapshots.remove(&id.parse().ok()?));
                 removed.map(|_| done()).ok_or_else(|| no_snapshot(id))
             }
-            _ => {
-                let shown = cut(path);
-                let message = format!(
-                    "there is no such operation as {method} /test{shown}: see GET /test/openapi.json"
-                );
-                Err((StatusCode::NOT_FOUND, message))
-            }
+            _ => Ok(no_operation(method, path, operations)),
         }
     }
 
@@ -195,7 +194,7 @@ impl TestPort {
 
     fn time(&self) -> Response<Bytes> {
         let now = self.clock.now().to_string();
-        json_of(&json!({ "now": now, "frozen": self.clock.is_frozen() }))
+        json_of(&json!({ "now": now, "isFrozen": self.clock.is_frozen() }))
     }
 
     fn add_fault(&self, rule: RuleForm) -> Handled {
@@ -244,9 +243,60 @@ enum ClockForm {
     },
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Takes {
+    Body,
+    Nothing,
+}
+
+/// The methods of a path.
+fn operations(segments: &[&str]) -> &'static [(&'static str, Takes)] {
+    use Takes::{Body, Nothing};
+
+    match segments {
+        ["clock" | "entities"] => &[("GET", Nothing), ("POST", Body)],
+        ["dump" | "lints" | "openapi.json"] => &[("GET", Nothing)],
+        ["faults"] => &[("DELETE", Nothing), ("POST", Body)],
+        ["faults", _] | ["requests"] => &[("DELETE", Nothing), ("GET", Nothing)],
+        ["reset" | "snapshots"] | ["snapshots", _, "restore"] => &[("POST", Nothing)],
+        ["snapshots", _] => &[("DELETE", Nothing)],
+        ["throttle"] => &[("PUT", Body)],
+        _ => &[],
+    }
+}
+
+/// The response to another method or path.
+fn no_operation(method: &Method, path: &str, operations: &[(&str, Takes)]) -> Response<Bytes> {
+    let methods: Vec<_> = operations.iter().map(|(method, _)| *method).collect();
+    let methods = methods.join(", ");
+    let message = format!("there is no such operation as {method} /test{}", cut(path));
+    if methods.is_empty() {
+        let message = message + ": see GET /test/openapi.json";
+        return refusal(StatusCode::NOT_FOUND, &message);
+    }
+    let message = message + ": its methods are " + &methods;
+    let mut response = refusal(StatusCode::METHOD_NOT_ALLOWED, &message);
+    if let Ok(methods) = methods.parse() {
+        response.headers_mut().insert(header::ALLOW, methods);
+    }
+    response
+}
+
+/// The response to a request with a query string, which no path has.
+pub(super) fn no_query(path: &str, query: &str) -> Response<Bytes> {
+    let (path, query) = (cut(path), cut(query));
+    let message = format!("/test{path} has no query string: {query:?}");
+    refusal(StatusCode::BAD_REQUEST, &message)
+}
+
 fn read<'b, T: Deserialize<'b>>(body: &'b [u8]) -> Result<T, (StatusCode, String)> {
     let object = serde_json::from_slice::<Object<T>>(body);
-    let object = object.map_err(|error| refused(error.to_string()))?;
+    let object = object.map_err(|error| {
+        refused(match error.classify() {
+            Category::Data => error.to_string(),
+            _ => format!("the body is not JSON: {error}"),
+        })
+    })?;
     Ok(object.0)
 }
 
@@ -259,12 +309,12 @@ fn failed(error: &StorageError) -> (StatusCode, String) {
 }
 
 fn no_fault(id: &str) -> (StatusCode, String) {
-    let message = format!("there is no fault with the id {}", cut(id));
+    let message = format!("there is no fault with the id {:?}", cut(id));
     (StatusCode::NOT_FOUND, message)
 }
 
 fn no_snapshot(id: &str) -> (StatusCode, String) {
-    let message = format!("there is no snapshot with the id {}", cut(id));
+    let message = format!("there is no snapshot with the id {:?}", cut(id));
     (StatusCode::NOT_FOUND, message)
 }
 

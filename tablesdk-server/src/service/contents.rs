@@ -7,9 +7,9 @@ use std::ops::ControlFlow;
 use tablesdk_protocol::filter::Literal;
 use tablesdk_protocol::operation::EntityBody;
 use tablesdk_protocol::operation::update_entity::Mode;
-use tablesdk_protocol::wire::json::EntityHead;
+use tablesdk_protocol::wire::json::{EntityHead, read_entity};
 use tablesdk_protocol::wire::lines::{Line, Totals, write_entity};
-use tablesdk_protocol::{ServiceError, TableName, ValueRef};
+use tablesdk_protocol::{ServiceError, TableName, ValueRef, check_property_name};
 
 use super::handler::stored;
 use crate::engine::{
@@ -125,7 +125,10 @@ async fn load_line(
             let table = name(&table)?;
             create(engine, account, &table).await?;
             let body = EntityBody::from_bytes(entity.into_owned().into());
-            let refused = |error: ServiceError| error.to_string();
+            let refused = |error: ServiceError| match problem(body.as_bytes()) {
+                Some(problem) => format!("{} {}: {problem}", error.status().as_u16(), error.code()),
+                None => error.to_string(),
+            };
             let mut input = body.read().map_err(refused)?;
             let key = input.take_key().map_err(refused)?;
             let properties = stored(input, &body).map_err(refused)?;
@@ -148,6 +151,34 @@ async fn load_line(
         Line::Start | Line::End(_) => {}
     }
     Ok(())
+}
+
+/// What the service does not say about an entity that it refuses: the property, and what is wrong with it.
+fn problem(entity: &[u8]) -> Option<String> {
+    let entity = match read_entity(entity) {
+        Ok(entity) => entity,
+        Err(error) => return Some(error.to_string()),
+    };
+    for key in ["PartitionKey", "RowKey"] {
+        match entity.text(key) {
+            Ok(Some(_)) => {}
+            Ok(None) => return Some(format!("property {key:?} is missing")),
+            Err(error) => return Some(error.to_string()),
+        }
+    }
+    entity.properties().find_map(|property| {
+        let name = property.name();
+        if property.is_unannotated_big_integer() {
+            return Some(format!(
+                "property {name:?}: an integer beyond Edm.Int32 needs an annotation"
+            ));
+        }
+        match (check_property_name(name), property.to_value_ref()) {
+            (Err(problem), _) => Some(format!("property {name:?}: {problem}")),
+            (_, Err(error)) => Some(error.to_string()),
+            _ => None,
+        }
+    })
 }
 
 fn name(table: &str) -> Result<TableName, String> {

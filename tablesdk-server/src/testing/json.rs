@@ -242,7 +242,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
     type Value = Object<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
+        f.write_str("a JSON object")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Object<T>, A::Error> {
@@ -250,44 +250,61 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
     }
 }
 
-/// Functions that read a field each. Their errors begin with its name, which those of serde do not have.
+/// Functions that read a field each. Their errors have its name and its rule. Those of serde have no name, and know types of Rust.
 pub(crate) mod named {
-    use serde::de::Error as _;
+    use serde::de::{DeserializeOwned, Error};
     use serde::{Deserialize, Deserializer};
+    use serde_json::Value;
+
+    use super::cut;
 
     macro_rules! fields {
-        ($($function:ident $name:literal;)*) => {
-            $(pub(crate) fn $function<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+        ($($function:ident $name:literal $rule:literal;)*) => {
+            $(pub(crate) fn $function<'de, T: DeserializeOwned, D: Deserializer<'de>>(
                 from: D,
             ) -> Result<T, D::Error> {
-                let read = T::deserialize(from);
-                read.map_err(|error| D::Error::custom(format_args!("{}: {error}", $name)))
+                field($name, $rule, &Value::deserialize(from)?)
             })*
         };
     }
 
+    fn field<T: DeserializeOwned, E: Error>(name: &str, rule: &str, value: &Value) -> Result<T, E> {
+        // An optional field may be absent, but not null.
+        let read = (!value.is_null()).then(|| T::deserialize(value).ok());
+        read.flatten().ok_or_else(|| {
+            let shown = cut(&value.to_string());
+            E::custom(format_args!("{name}: {shown} is not {rule}"))
+        })
+    }
+
+    pub(crate) fn fault<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<T, D::Error> {
+        let read = T::deserialize(from);
+        read.map_err(|error| D::Error::custom(format_args!("fault: {error}")))
+    }
+
     fields! {
-        account "account";
-        after_seconds "afterSeconds";
-        applied "applied";
-        applied_after_seconds "appliedAfterSeconds";
-        bytes "bytes";
-        code "code";
-        fault "fault";
-        nth "nth";
-        operations "operations";
-        partition_key "partitionKey";
-        per_account "perAccount";
-        per_partition "perPartition";
-        probability "probability";
-        retry_after_seconds "retryAfterSeconds";
-        row_key "rowKey";
-        seconds "seconds";
-        seed "seed";
-        skip "skip";
-        table "table";
-        time "time";
-        times "times";
+        account "account" "a string";
+        after_seconds "afterSeconds" "a number of seconds";
+        applied "applied" "true or false";
+        applied_after_seconds "appliedAfterSeconds" "a number of seconds";
+        bytes "bytes" "an integer of at least 0";
+        code "code" "a string";
+        nth "nth" "an integer of at least 1";
+        operations "operations" "a list of names of operations";
+        partition_key "partitionKey" "a string";
+        per_account "perAccount" "an integer from 0 to 4294967295";
+        per_partition "perPartition" "an integer from 0 to 4294967295";
+        probability "probability" "a number from 0 to 1";
+        retry_after_seconds "retryAfterSeconds" "a number of seconds";
+        row_key "rowKey" "a string";
+        seconds "seconds" "a number of seconds";
+        seed "seed" "an integer of at least 0";
+        skip "skip" "an integer of at least 0";
+        table "table" "a string";
+        time "time" "a string";
+        times "times" "an integer of at least 0";
     }
 }
 
