@@ -57,11 +57,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tablesdk::testing::TestTable;
 
     #[tokio::test]
     async fn a_raise_is_stored() -> tablesdk::Result<()> {
-        let table = TableServiceClient::in_process(&TableServer::in_process()).table("Employees");
-        table.create_table().await?;
+        let table = TestTable::new(TableServer::in_process).await;
         table.insert(&ada()).await?;
         raise(&table, "Engineering", "000223").await?;
         let ada = table.get(Employee::key("Engineering", "000223")).await?;

@@ -134,7 +134,12 @@ impl TableServer {
         }
     }
 
-    /// The clock of the server: of timestamps, and of the expiry of signatures and tokens. A test can freeze and move it.
+    /// The clock of the server: of timestamps, of the dates of requests, and of the expiry of signatures and tokens. A test can freeze and
+    /// move it.
+    ///
+    /// A client in process uses this clock. A client over a socket uses that of the system, and if the two differ by more than 15 minutes, its
+    /// requests are refused with `AuthenticationFailed`. `TableServiceClient::builder(…).clock(server.clock())` gives it this clock, and
+    /// a server with [`TableServerBuilder::test_kit`] accepts both dates.
     pub fn clock(&self) -> VirtualClock {
         self.clock.clone()
     }
