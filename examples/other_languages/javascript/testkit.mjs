@@ -7,7 +7,6 @@
 //   after(() => server.stop());
 
 import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { createInterface } from "node:readline";
 
 /** A running `tablesdk-server --test`. `GET /test/openapi.json` describes the bodies of rules and requests. */
@@ -19,11 +18,8 @@ export class TableServer {
     const program = process.env.TABLESDK_SERVER ?? "tablesdk-server";
     // The server ends with its standard input: in `stop`, or when this process ends.
     const child = spawn(program, ["--test", "--exit-with-stdin"], { stdio: ["pipe", "pipe", "inherit"] });
-    const ended = once(child, "exit").then(([code]) => {
-      throw new Error(`${program} --test ended with ${code}`);
-    });
-    ended.catch(() => {}); // Of interest only until the line is here.
-    const [line] = await Promise.race([once(createInterface(child.stdout), "line"), ended]);
+    const { value: line } = await createInterface(child.stdout)[Symbol.asyncIterator]().next();
+    if (line === undefined) throw new Error(`${program} --test did not start`);
     // A test file that fails early ends nevertheless.
     for (const handle of [child, child.stdin, child.stdout]) handle.unref();
     const started = JSON.parse(line);

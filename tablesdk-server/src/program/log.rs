@@ -73,7 +73,7 @@ impl Log {
         self.changed.notify_all();
     }
 
-    /// Returns when all lines are written, or standard error has taken none for a while.
+    /// Returns when all lines are written, or after a second.
     pub(crate) fn finish(&self) {
         let is_busy = |state: &mut State| state.is_writing || !state.text.is_empty();
         let _ = self
