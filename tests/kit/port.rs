@@ -255,7 +255,14 @@ async fn what_is_wrong_with_a_request_is_named() {
     let kit = Kit::start().await;
     for (body, problem) in [
         ("{", "the body is not JSON: EOF while parsing"),
-        (r#"{"fault":{"kind":"quake"}}"#, "unknown variant `quake`"),
+        (
+            r#"{"fault":{"kind":"quake"}}"#,
+            "fault: kind: unknown variant `quake`, expected one of `chaos`",
+        ),
+        (
+            r#"{"fault":{"kind":7}}"#,
+            "fault: kind: invalid type: integer `7`",
+        ),
         (
             r#"{"fault":{"kind":"error","code":"Quake"}}"#,
             "unknown error code \"Quake\"",
@@ -347,6 +354,12 @@ async fn what_is_wrong_with_a_request_is_named() {
             "clock",
             r#"{"kind":"freeze","seconds":1}"#,
             "unknown field `seconds`",
+        ),
+        (
+            Method::POST,
+            "clock",
+            r#"{"kind":"stop"}"#,
+            "kind: unknown variant `stop`, expected one of `advance`",
         ),
         (
             Method::POST,

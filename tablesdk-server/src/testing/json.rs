@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::time::Duration;
 
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{MapAccess, Visitor};
+use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use tablesdk_protocol::filter::AccessClass;
 use tablesdk_protocol::{ErrorCode, Timestamp};
@@ -246,7 +246,15 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Object<T>, A::Error> {
-        T::deserialize(MapAccessDeserializer::new(map)).map(Object)
+        let read = T::deserialize(MapAccessDeserializer::new(map));
+        read.map(Object).map_err(|error| {
+            let message = error.to_string();
+            // Serde does not name the field that selects the variant of an enum.
+            if message.starts_with("unknown variant") || message.contains("variant identifier") {
+                return A::Error::custom(format_args!("kind: {message}"));
+            }
+            error
+        })
     }
 }
 
