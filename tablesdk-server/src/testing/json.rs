@@ -250,7 +250,10 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
         read.map(Object).map_err(|error| {
             let message = error.to_string();
             // Serde does not name the field that selects the variant of an enum.
-            if message.starts_with("unknown variant") || message.contains("variant identifier") {
+            let is_of_type = message.starts_with("invalid type");
+            if message.starts_with("unknown variant")
+                || is_of_type && message.contains("expected variant identifier")
+            {
                 return A::Error::custom(format_args!("kind: {message}"));
             }
             error
