@@ -10,16 +10,18 @@ pub mod faults;
 pub mod generated;
 pub mod outcome;
 pub mod process;
+pub mod proxy;
 pub mod raw;
 pub mod tcp;
 
 use fastrand::Rng;
 use tablesdk::transport::Transport;
 use tablesdk::{RetryPolicy, TableClient, TableServiceClient, TableServiceClientBuilder};
-use tablesdk_server::{InProcess, TableServer};
+use tablesdk_server::{InProcess, TableServer, testing};
 
 pub use crate::employee::Employee;
 use crate::faults::Faults;
+use crate::proxy::Proxy;
 
 /// A setting of a test from the environment, such as a seed or a number of rounds. `None` if it is not set.
 pub fn setting<T: std::str::FromStr>(name: &str) -> Option<T> {
@@ -145,6 +147,34 @@ impl Subject {
         };
         let table = subject.table().await;
         (subject, table, faults)
+    }
+
+    /// A server without a socket, a client with that policy, a table that exists, and the faults of the server.
+    pub async fn with_table(retry: RetryPolicy) -> (Self, TableClient, testing::Faults) {
+        let server = TableServer::in_process();
+        let faults = server.faults();
+        let service = client_with(&server, |builder| builder.retry(retry));
+        let subject = Self {
+            server: Some(server),
+            service,
+        };
+        let table = subject.table().await;
+        (subject, table, faults)
+    }
+
+    /// A server without a socket, a client with that policy and a proxy between the two, and a table that exists.
+    pub async fn behind_proxy(retry: RetryPolicy) -> (Self, TableClient, Proxy<InProcess>) {
+        let server = TableServer::in_process();
+        let proxy = Proxy::new(server.transport());
+        let service = client_with(&server, |builder| {
+            builder.transport(proxy.clone()).retry(retry)
+        });
+        let subject = Self {
+            server: Some(server),
+            service,
+        };
+        let table = subject.table().await;
+        (subject, table, proxy)
     }
 
     /// A client of a service that is not ours.

@@ -6,20 +6,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use harness::clock::TestClock;
-use harness::faults::{Fault, Faults, Op, batch_refusal, refusal};
 use harness::outcome::{Found, found};
-use harness::{Subject, client_with};
+use harness::proxy::{Reply, batch_refusal};
+use harness::{Subject, client, client_with};
 use http::{Request, Response};
 use tablesdk::transport::{Transport, TransportFuture};
-use tablesdk::{DynamicEntity, ErrorKind, RetryPolicy, TableClient, TableServiceClient};
-use tablesdk_server::{InProcess, TableServer};
+use tablesdk::{DynamicEntity, ErrorCode, ErrorKind, RetryPolicy, TableClient, TableServiceClient};
+use tablesdk_server::TableServer;
+use tablesdk_server::testing::{Fault, Faults, Op, VirtualClock};
 use tokio::time::sleep;
 
 use crate::{Employee, on_both_transports};
 
-async fn start() -> (Subject, TableClient, Faults<InProcess>) {
-    Subject::with_faults(RetryPolicy::exponential()).await
+const BATCH: Op = Op::EntityGroupTransaction;
+
+async fn start() -> (Subject, TableClient, Faults) {
+    Subject::with_table(RetryPolicy::exponential()).await
 }
 
 fn secs(seconds: u64) -> Duration {
@@ -60,7 +62,8 @@ async fn markers(subject: &Subject) -> usize {
 
 #[tokio::test(start_paused = true)]
 async fn every_verb_deletes_its_marker() {
-    let (subject, table, faults) = start().await;
+    let (subject, table, _) = start().await;
+    let journal = subject.server().journal();
     let insert = table.insert(&Employee::ada()).exactly_once();
     let mut ada = insert.await.unwrap();
     ada.age = 37;
@@ -81,7 +84,8 @@ async fn every_verb_deletes_its_marker() {
     assert!(!delete().await.unwrap());
     assert_eq!(markers(&subject).await, 0);
     // One more request each, except for the delete that changed nothing.
-    assert_eq!((faults.count(Op::Batch), faults.count(Op::Delete)), (8, 7));
+    let count = |op| journal.requests().op(op).count();
+    assert_eq!((count(BATCH), count(Op::DeleteEntity)), (8, 7));
 }
 
 on_both_transports! {
@@ -122,8 +126,12 @@ on_both_transports! {
 #[tokio::test(start_paused = true)]
 async fn a_lost_response_is_a_success_with_the_current_etag() {
     let (subject, table, faults) = start().await;
-    for fault in [Fault::LoseAnswer, Fault::Hang, Fault::Duplicate] {
-        let plan = |fault: &Fault| faults.plan(Op::Batch, [fault.clone()]);
+    for fault in [
+        Fault::lost_response(),
+        Fault::no_response().applied(),
+        Fault::duplicate(),
+    ] {
+        let plan = |fault: &Fault| faults.on(BATCH).times(1).inject(fault.clone());
         plan(&fault);
         let insert = table.insert(&Employee::ada()).exactly_once();
         let mut ada = insert.await.unwrap();
@@ -139,7 +147,7 @@ async fn a_lost_response_is_a_success_with_the_current_etag() {
         assert_eq!(done.etags(), [Some(other.etag().clone()), None]);
         table.delete_stored(&other).await.unwrap();
         assert!(Employee::find(&table).await.is_none());
-        plan(&Fault::LoseRequest);
+        plan(&Fault::reset());
         table.insert(&Employee::ada()).exactly_once().await.unwrap();
         plan(&fault);
         assert!(table.delete(("Sales", "1")).exactly_once().await.unwrap());
@@ -153,7 +161,7 @@ async fn a_merge_whose_response_was_lost_returns_an_old_etag() {
     let (_subject, table, faults) = start().await;
     let mut ada = table.insert(&Employee::ada()).await.unwrap();
     ada.age = 37;
-    faults.plan(Op::Batch, [Fault::LoseAnswer]);
+    faults.on(BATCH).times(1).inject(Fault::lost_response());
     table.merge(&mut ada).exactly_once().await.unwrap();
     assert_eq!(Employee::find(&table).await.unwrap().age, 37);
     // Another client may have written the properties that were not sent: the next write finds out, or is rejected.
@@ -171,13 +179,16 @@ async fn another_clients_equal_entity_does_not_count_as_success() {
         sleep(secs(1)).await;
         other.upsert_replace(&Employee::ada()).await.unwrap();
     };
-    faults.plan(Op::Insert, [Fault::Swallow]);
+    faults
+        .on(Op::InsertEntity)
+        .times(1)
+        .inject(Fault::no_response());
     let insert = table.insert(&Employee::ada()).into_future();
     let (ours, ()) = tokio::join!(insert, another_writes_the_same());
     assert_eq!(found(&ours.unwrap_err()), Found::Equal);
 
     table.delete(("Sales", "1")).await.unwrap();
-    faults.plan(Op::Batch, [Fault::Swallow]);
+    faults.on(BATCH).times(1).inject(Fault::no_response());
     let insert = table.insert(&Employee::ada()).exactly_once().into_future();
     let (ours, ()) = tokio::join!(insert, another_writes_the_same());
     let error = ours.unwrap_err();
@@ -194,13 +205,19 @@ async fn a_write_that_was_overwritten_since_counts_as_success() {
         *ours = Employee::grace();
         other.replace(&mut ours).await.unwrap();
     };
-    faults.plan(Op::Insert, [Fault::Hang]);
+    faults
+        .on(Op::InsertEntity)
+        .times(1)
+        .inject(Fault::no_response().applied());
     let insert = table.insert(&Employee::ada()).into_future();
     let (ours, ()) = tokio::join!(insert, another_overwrites());
     assert_eq!(found(&ours.unwrap_err()), Found::Different);
 
     table.delete(("Sales", "1")).await.unwrap();
-    faults.plan(Op::Batch, [Fault::Hang]);
+    faults
+        .on(BATCH)
+        .times(1)
+        .inject(Fault::no_response().applied());
     let insert = table.insert(&Employee::ada()).exactly_once().into_future();
     let (ours, ()) = tokio::join!(insert, another_overwrites());
     let mut ours = ours.unwrap();
@@ -215,7 +232,10 @@ async fn a_request_that_arrives_after_the_failure_changes_nothing() {
     let (subject, table, faults) = start().await;
     let other = subject.other().table("Tests");
     other.insert(&Employee::grace()).await.unwrap();
-    faults.plan(Op::Batch, [Fault::Straggle(secs(50))]);
+    faults
+        .on(BATCH)
+        .times(1)
+        .inject(Fault::reset().applied_after(secs(50)));
     let insert = table.insert(&Employee::ada()).exactly_once();
     let error = insert.await.unwrap_err();
     assert!(error.is_conflict(), "{error:?}");
@@ -229,9 +249,15 @@ async fn a_request_that_arrives_after_the_failure_changes_nothing() {
 async fn a_request_that_arrives_after_the_success_changes_nothing() {
     let (subject, table, faults) = start().await;
     let other = subject.other().table("Tests");
-    faults.plan(Op::Batch, [Fault::Straggle(secs(50))]);
+    faults
+        .on(BATCH)
+        .times(1)
+        .inject(Fault::reset().applied_after(secs(50)));
     table.insert(&Employee::ada()).exactly_once().await.unwrap();
-    faults.plan(Op::Batch, [Fault::Straggle(secs(50))]);
+    faults
+        .on(BATCH)
+        .times(1)
+        .inject(Fault::reset().applied_after(secs(50)));
     let batch = table.batch("Sales").upsert_replace(&alan());
     batch.exactly_once().await.unwrap();
     other.delete(("Sales", "1")).await.unwrap();
@@ -244,24 +270,29 @@ async fn a_request_that_arrives_after_the_success_changes_nothing() {
 async fn the_marker_resolves_a_write_whose_responses_are_all_lost() {
     let (_subject, table, faults) = start().await;
     let insert = || table.insert(&Employee::ada()).exactly_once();
-    faults.plan(Op::Batch, vec![Fault::LoseRequest; 5]);
+    faults.on(BATCH).times(5).inject(Fault::reset());
     // An error of this kind says that nothing was changed.
     let error = insert().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Transport, "{error:?}");
     assert!(Employee::find(&table).await.is_none());
 
-    let late = refusal(500, "OperationTimedOut");
-    faults.plan(Op::Batch, [Fault::CarryOutAndAnswer(late.clone())]);
-    faults.plan(Op::Batch, vec![Fault::Answer(late); 4]);
+    let timed_out = Fault::error(ErrorCode::OperationTimedOut);
+    faults
+        .on(BATCH)
+        .times(1)
+        .inject(timed_out.clone().applied());
+    faults.on(BATCH).times(4).inject(timed_out);
     insert().await.unwrap();
     assert!(Employee::find(&table).await.is_some());
 
     // The request that cancels is retried as well, and its own marker is distinguished from that of the operation.
-    for (first, succeeds) in [(Fault::LoseRequest, false), (Fault::LoseAnswer, true)] {
+    for (first, succeeds) in [(Fault::reset(), false), (Fault::lost_response(), true)] {
         table.delete(("Sales", "1")).await.unwrap();
-        faults.plan(Op::Batch, [first]);
-        faults.plan(Op::Batch, vec![Fault::LoseRequest; 4]);
-        faults.plan(Op::Insert, [Fault::LoseAnswer, Fault::LoseRequest]);
+        faults.on(BATCH).times(1).inject(first);
+        faults.on(BATCH).times(4).inject(Fault::reset());
+        faults
+            .on(Op::InsertEntity)
+            .inject_each([Fault::lost_response(), Fault::reset()]);
         let outcome = insert().await;
         assert_eq!(outcome.is_ok(), succeeds, "{outcome:?}");
         assert_eq!(Employee::find(&table).await.is_some(), succeeds);
@@ -271,8 +302,8 @@ async fn the_marker_resolves_a_write_whose_responses_are_all_lost() {
 #[tokio::test(start_paused = true)]
 async fn a_service_that_cannot_be_reached_leaves_the_outcome_ambiguous() {
     let (_subject, table, faults) = start().await;
-    faults.plan(Op::Batch, vec![Fault::LoseAnswer; 5]);
-    faults.plan(Op::Insert, vec![Fault::LoseRequest; 5]);
+    faults.on(BATCH).times(5).inject(Fault::lost_response());
+    faults.on(Op::InsertEntity).times(5).inject(Fault::reset());
     let insert = table.insert(&Employee::ada()).exactly_once();
     let error = insert.await.unwrap_err();
     assert!(error.is_outcome_unknown(), "{error:?}");
@@ -281,11 +312,11 @@ async fn a_service_that_cannot_be_reached_leaves_the_outcome_ambiguous() {
 
 #[tokio::test(start_paused = true)]
 async fn a_rejection_without_an_index_is_not_that_of_the_marker() {
-    let (_subject, table, faults) = start().await;
+    let (_subject, table, proxy) = Subject::behind_proxy(RetryPolicy::exponential()).await;
     let (head, body) = batch_refusal(0, 409, "EntityAlreadyExists").into_parts();
     let text = String::from_utf8(body.to_vec()).unwrap();
     let refused = Response::from_parts(head, text.replace("0:Made", "Made").into());
-    faults.plan(Op::Batch, [Fault::Answer(refused)]);
+    proxy.plan(BATCH, [Reply::Respond(refused)]);
     let insert = table.insert(&Employee::ada()).exactly_once();
     let error = insert.await.unwrap_err();
     assert!(error.is_conflict(), "{error:?}");
@@ -294,7 +325,8 @@ async fn a_rejection_without_an_index_is_not_that_of_the_marker() {
 
 #[tokio::test(start_paused = true)]
 async fn a_batch_has_99_changes_besides_the_marker() {
-    let (_subject, table, faults) = start().await;
+    let (subject, table, _) = start().await;
+    let journal = subject.server().journal();
     let batch = |count: usize| {
         let employees = (0..count).map(|id| Employee::new(&id.to_string(), "Ada", 36));
         let batch = table.batch("Sales").exactly_once();
@@ -303,14 +335,14 @@ async fn a_batch_has_99_changes_besides_the_marker() {
     let error = batch(100).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Input);
     assert!(format!("{error:?}").contains("99 are left"), "{error:?}");
-    assert_eq!(faults.count(Op::Batch), 0);
+    assert!(journal.requests().is_empty());
     assert_eq!(batch(99).await.unwrap().etags().len(), 99);
 }
 
 #[tokio::test(start_paused = true)]
 async fn no_query_returns_a_marker() {
     let (subject, table, faults) = start().await;
-    faults.plan(Op::Batch, [Fault::LoseAnswer]);
+    faults.on(BATCH).times(1).inject(Fault::lost_response());
     table.insert(&Employee::ada()).exactly_once().await.unwrap();
     assert_eq!(markers(&subject).await, 1);
     let query = || table.query::<Employee>();
@@ -344,8 +376,13 @@ async fn clients_with_equal_random_numbers_have_different_markers() {
 #[tokio::test(start_paused = true)]
 async fn a_late_duplicate_is_executed_again_without_a_kept_marker() {
     let (subject, table, faults) = start().await;
-    let other = subject.other().table("Tests");
-    let late = || faults.plan(Op::Batch, [Fault::DuplicateLater(secs(50))]);
+    let (other, journal) = (subject.other().table("Tests"), subject.server().journal());
+    let late = || {
+        faults
+            .on(BATCH)
+            .times(1)
+            .inject(Fault::late_duplicate(secs(50)))
+    };
     late();
     table.insert(&Employee::ada()).exactly_once().await.unwrap();
     other.delete(("Sales", "1")).await.unwrap();
@@ -365,7 +402,11 @@ async fn a_late_duplicate_is_executed_again_without_a_kept_marker() {
     assert_eq!(table.query::<Employee>().count().await.unwrap(), 0);
     // The first late duplicate stored its marker again.
     assert_eq!(markers(&subject).await, 1 + 2);
-    assert_eq!(faults.count(Op::Delete), 1, "only of the first marker");
+    let sweeps = journal.requests().op(Op::DeleteEntity).filter(|delete| {
+        let key = &delete.entities[0].key;
+        key.row_key().as_str().starts_with('~')
+    });
+    assert_eq!(sweeps.count(), 1, "only of the first marker");
 }
 
 #[tokio::test(start_paused = true)]
@@ -390,26 +431,18 @@ async fn every_verb_can_keep_its_marker() {
 }
 
 /// A server and a client whose time the test advances.
-async fn with_clock() -> (
-    TableServer,
-    TestClock,
-    TableServiceClient,
-    Faults<InProcess>,
-) {
-    let clock = TestClock::at("2030-01-01");
-    let server = TableServer::builder().clock(clock.clone()).in_process();
-    let server = server.unwrap();
-    let faults = Faults::new(server.transport());
-    let service = client_with(&server, |builder| {
-        builder.transport(faults.clone()).clock(clock.clone())
-    });
+async fn with_clock() -> (TableServer, VirtualClock, TableServiceClient) {
+    let server = TableServer::in_process();
+    let clock = server.clock();
+    clock.freeze();
+    let service = client(&server);
     service.table("Tests").create_table().await.unwrap();
-    (server, clock, service, faults)
+    (server, clock, service)
 }
 
 #[tokio::test(start_paused = true)]
 async fn kept_markers_are_cleaned_up_after_their_time() {
-    let (_server, clock, service, _faults) = with_clock().await;
+    let (_server, clock, service) = with_clock().await;
     let table = service.table("Tests");
     for (id, hours) in [("1", 3), ("2", 2)] {
         let insert = table.insert(&Employee::new(id, "Ada", 36));
@@ -433,10 +466,10 @@ async fn kept_markers_are_cleaned_up_after_their_time() {
 
 #[tokio::test(start_paused = true)]
 async fn old_markers_are_cleaned_up() {
-    let (_server, clock, service, faults) = with_clock().await;
-    let table = service.table("Tests");
+    let (server, clock, service) = with_clock().await;
+    let (table, faults) = (service.table("Tests"), server.faults());
     let lose = |department: &str, id: &str| {
-        faults.plan(Op::Batch, [Fault::LoseAnswer]);
+        faults.on(BATCH).times(1).inject(Fault::lost_response());
         let mut employee = Employee::new(id, "Ada", 36);
         department.clone_into(&mut employee.department);
         table.insert(&employee).exactly_once()

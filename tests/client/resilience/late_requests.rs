@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use harness::Subject;
-use harness::faults::{Fault, Faults, Op};
 use tablesdk::{RetryPolicy, TableClient};
-use tablesdk_server::InProcess;
+use tablesdk_server::testing::{Fault, Faults, Op};
 use tokio::time::sleep;
 
 use crate::Employee;
@@ -13,8 +12,8 @@ use crate::Employee;
 const LATE: Duration = Duration::from_secs(50);
 const LATER: Duration = Duration::from_secs(60);
 
-async fn start() -> (Subject, TableClient, Faults<InProcess>) {
-    Subject::with_faults(RetryPolicy::exponential()).await
+async fn start() -> (Subject, TableClient, Faults) {
+    Subject::with_table(RetryPolicy::exponential()).await
 }
 
 async fn assert_stored(table: &TableClient, name: Option<&str>) {
@@ -26,7 +25,10 @@ async fn assert_stored(table: &TableClient, name: Option<&str>) {
 async fn a_late_unconditional_write_overwrites_a_newer_one() {
     for is_merge in [false, true] {
         let (_subject, table, faults) = start().await;
-        faults.plan(Op::Update, [Fault::Straggle(LATE)]);
+        faults
+            .on_writes()
+            .times(1)
+            .inject(Fault::reset().applied_after(LATE));
         if is_merge {
             table.upsert_merge(&Employee::ada()).await.unwrap();
         } else {
@@ -43,7 +45,10 @@ async fn a_late_unconditional_write_overwrites_a_newer_one() {
 async fn a_late_delete_deletes_a_newer_entity() {
     let (_subject, table, faults) = start().await;
     table.insert(&Employee::ada()).await.unwrap();
-    faults.plan(Op::Delete, [Fault::Straggle(LATE)]);
+    faults
+        .on(Op::DeleteEntity)
+        .times(1)
+        .inject(Fault::reset().applied_after(LATE));
     assert!(table.delete(("Sales", "1")).await.unwrap());
     table.insert(&Employee::grace()).await.unwrap();
     sleep(LATER).await;
@@ -55,14 +60,20 @@ async fn a_late_conditional_write_is_rejected() {
     let (_subject, table, faults) = start().await;
     let mut stored = table.insert(&Employee::ada()).await.unwrap();
     stored.age = 37;
-    faults.plan(Op::Update, [Fault::Straggle(LATE)]);
+    faults
+        .on(Op::UpdateEntity)
+        .times(1)
+        .inject(Fault::reset().applied_after(LATE));
     table.replace(&mut stored).await.unwrap();
     *stored = Employee::grace();
     table.replace(&mut stored).await.unwrap();
     sleep(LATER).await;
     assert_stored(&table, Some("Grace")).await;
 
-    faults.plan(Op::Delete, [Fault::Straggle(LATE)]);
+    faults
+        .on(Op::DeleteEntity)
+        .times(1)
+        .inject(Fault::reset().applied_after(LATE));
     assert!(table.delete_stored(&stored).await.unwrap());
     table.insert(&Employee::ada()).await.unwrap();
     sleep(LATER).await;
@@ -72,22 +83,22 @@ async fn a_late_conditional_write_is_rejected() {
 #[tokio::test(start_paused = true)]
 async fn a_duplicated_request_is_reported_as_a_failure() {
     let (_subject, table, faults) = start().await;
-    let twice = |op| faults.plan(op, [Fault::Duplicate]);
-    twice(Op::Insert);
+    let twice = |op| faults.on(op).times(1).inject(Fault::duplicate());
+    twice(Op::InsertEntity);
     let error = table.insert(&Employee::ada()).await.unwrap_err();
     assert!(error.is_conflict(), "{error:?}");
     let mut stored = Employee::find(&table).await.unwrap();
     *stored = Employee::grace();
-    twice(Op::Update);
+    twice(Op::UpdateEntity);
     let error = table.replace(&mut stored).await.unwrap_err();
     assert!(error.is_precondition_failed(), "{error:?}");
     assert_stored(&table, Some("Grace")).await;
 
-    twice(Op::Delete);
+    twice(Op::DeleteEntity);
     assert!(!table.delete(("Sales", "1")).await.unwrap());
     assert_stored(&table, None).await;
 
-    twice(Op::Batch);
+    twice(Op::EntityGroupTransaction);
     let batch = table.batch("Sales").insert(&Employee::ada());
     assert!(batch.await.unwrap_err().is_conflict());
     assert_stored(&table, Some("Ada")).await;
@@ -98,9 +109,15 @@ async fn a_duplicated_write_makes_modify_change_twice() {
     let (_subject, table, faults) = start().await;
     table.insert(&Employee::ada()).await.unwrap();
     let modify = || table.modify(("Sales", "1"), Employee::grow_older);
-    faults.plan(Op::Update, [Fault::Duplicate]);
+    faults
+        .on(Op::UpdateEntity)
+        .times(1)
+        .inject(Fault::duplicate());
     assert_eq!(modify().await.unwrap().age, 38);
 
-    faults.plan(Op::Batch, [Fault::Duplicate]);
+    faults
+        .on(Op::EntityGroupTransaction)
+        .times(1)
+        .inject(Fault::duplicate());
     assert_eq!(modify().exactly_once().await.unwrap().age, 39);
 }

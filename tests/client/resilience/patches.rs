@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use harness::Subject;
-use harness::faults::{Fault, Op, foreign, refusal};
 use harness::outcome::{Found, found};
-use tablesdk::{DynamicEntity, ETag, Error, ErrorKind, RetryPolicy, TableClient, TableEntity};
+use harness::proxy::{Reply, foreign};
+use tablesdk::{
+    DynamicEntity, ETag, Error, ErrorCode, ErrorKind, RetryPolicy, TableClient, TableEntity,
+};
+use tablesdk_server::testing::{Fault, Op};
 use tokio::time::sleep;
 
 use crate::Employee;
@@ -41,26 +44,28 @@ async fn stored(table: &TableClient) -> Desk {
 
 #[tokio::test(start_paused = true)]
 async fn a_patch_reads_first_only_if_the_type_is_stored() {
-    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
+    let (subject, table, _) = Subject::with_table(RetryPolicy::exponential()).await;
     table.insert(&desk(1)).await.unwrap();
     table.insert(&Employee::ada()).await.unwrap();
-    let before = (faults.count(Op::Get), faults.count(Op::Update));
+    let journal = subject.server().journal();
     let key = Employee::key("Sales", "1");
     table.patch(key).set(|e| e.age, 37).await.unwrap();
-    let after = (faults.count(Op::Get), faults.count(Op::Update));
-    assert_eq!(after, (before.0, before.1 + 1));
     patch(&table).await.unwrap();
-    let after = (faults.count(Op::Get), faults.count(Op::Update));
-    assert_eq!(after, (before.0 + 1, before.1 + 2));
+    let requests = journal.requests().into_iter();
+    let ops: Vec<_> = requests.map(|request| request.op.unwrap()).collect();
+    assert_eq!(ops, [Op::MergeEntity, Op::QueryEntity, Op::MergeEntity]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_patch_starts_over_if_the_entity_changed_after_the_check() {
-    let (subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
+    let (subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
     table.insert(&desk(1)).await.unwrap();
     let other = subject.other().table("Tests");
     let color = Some("red".to_owned());
-    faults.plan(Op::Update, [Fault::Delay(Duration::from_secs(1))]);
+    faults
+        .on(Op::MergeEntity)
+        .times(1)
+        .inject(Fault::delay(Duration::from_secs(1)));
     let between = async {
         sleep(Duration::from_millis(500)).await;
         let color = color.clone();
@@ -72,7 +77,10 @@ async fn a_patch_starts_over_if_the_entity_changed_after_the_check() {
     assert_eq!(stored(&other).await, Desk { color, ..desk(2) });
 
     // Into an entity of another type: the second check finds it.
-    faults.plan(Op::Update, [Fault::Delay(Duration::from_secs(1))]);
+    faults
+        .on(Op::MergeEntity)
+        .times(1)
+        .inject(Fault::delay(Duration::from_secs(1)));
     let between = async {
         sleep(Duration::from_millis(500)).await;
         other.upsert_replace(&DynamicEntity::new("A", "1")).await
@@ -84,15 +92,17 @@ async fn a_patch_starts_over_if_the_entity_changed_after_the_check() {
 
 #[tokio::test(start_paused = true)]
 async fn a_checked_patch_whose_response_was_lost_succeeds() {
-    for fault in [
-        Fault::LoseAnswer,
-        Fault::LoseRequest,
-        Fault::CarryOutAndAnswer(foreign(503)),
-        Fault::CarryOutAndAnswer(foreign(200)),
-    ] {
-        let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
+    for fault in [Fault::lost_response(), Fault::reset()] {
+        let (_subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
         table.insert(&desk(1)).await.unwrap();
-        faults.plan(Op::Update, [fault]);
+        faults.on(Op::MergeEntity).times(1).inject(fault);
+        patch(&table).await.unwrap();
+        assert_eq!(stored(&table).await, desk(2));
+    }
+    for status in [503, 200] {
+        let (_subject, table, proxy) = Subject::behind_proxy(RetryPolicy::exponential()).await;
+        table.insert(&desk(1)).await.unwrap();
+        proxy.plan(Op::MergeEntity, [Reply::Replace(foreign(status))]);
         patch(&table).await.unwrap();
         assert_eq!(stored(&table).await, desk(2));
     }
@@ -100,7 +110,7 @@ async fn a_checked_patch_whose_response_was_lost_succeeds() {
 
 #[tokio::test(start_paused = true)]
 async fn a_patch_with_an_etag_whose_response_was_lost_is_ambiguous() {
-    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
+    let (_subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
     let read = table.insert(&desk(1)).await.unwrap();
     let patch = || {
         let patch = table.patch(Desk::key("A", "1")).set(|e| e.floor, 2);
@@ -110,12 +120,18 @@ async fn a_patch_with_an_etag_whose_response_was_lost_is_ambiguous() {
     let unsendable = unsendable.if_match(ETag::from_opaque("a\nb")).await;
     let error = unsendable.unwrap_err();
     assert_eq!((error.kind(), error.attempts()), (ErrorKind::Input, 0));
-    faults.plan(Op::Batch, [Fault::LoseRequest]);
+    faults
+        .on(Op::EntityGroupTransaction)
+        .times(1)
+        .inject(Fault::reset());
     patch().exactly_once().await.unwrap();
     assert_eq!(stored(&table).await, desk(2));
 
     let read = table.upsert_replace(&desk(1)).await.unwrap();
-    faults.plan(Op::Update, [Fault::LoseAnswer]);
+    faults
+        .on(Op::MergeEntity)
+        .times(1)
+        .inject(Fault::lost_response());
     let patch = table.patch(Desk::key("A", "1")).set(|e| e.floor, 2);
     let error = patch.if_match(read).await.unwrap_err();
     assert_eq!(found(&error), Found::Equal);
@@ -124,14 +140,16 @@ async fn a_patch_with_an_etag_whose_response_was_lost_is_ambiguous() {
 /// The first round may have been carried out, whatever the rounds after it find.
 #[tokio::test(start_paused = true)]
 async fn a_patch_that_cannot_start_over_after_a_lost_response_is_ambiguous() {
-    let (subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
+    let (subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
     table.insert(&desk(1)).await.unwrap();
     let other = subject.other().table("Tests");
-    faults.plan(Op::Update, [Fault::LoseAnswer]);
-    // The check, the state after the write, and the check of the second round.
-    let slow = Fault::Delay(Duration::from_secs(5));
-    let ordinary = || Fault::Delay(Duration::ZERO);
-    faults.plan(Op::Get, [ordinary(), ordinary(), slow]);
+    faults
+        .on(Op::MergeEntity)
+        .times(1)
+        .inject(Fault::lost_response());
+    // After the check and the read after the write: the check of the second round.
+    let slow = Fault::delay(Duration::from_secs(5));
+    faults.on(Op::QueryEntity).nth(3).inject(slow);
     let between = async {
         sleep(Duration::from_secs(4)).await;
         other.delete(Desk::key("A", "1")).await
@@ -142,8 +160,8 @@ async fn a_patch_that_cannot_start_over_after_a_lost_response_is_ambiguous() {
 
     // A round that is known to have failed is no such round.
     other.insert(&desk(1)).await.unwrap();
-    let changed = || Fault::Answer(refusal(412, "UpdateConditionNotSatisfied"));
-    faults.plan(Op::Update, (0..16).map(|_| changed()));
+    let changed = Fault::error(ErrorCode::UpdateConditionNotSatisfied);
+    faults.on(Op::MergeEntity).times(16).inject(changed);
     let error = patch(&table).await.unwrap_err();
     assert!(error.is_precondition_failed(), "{error:?}");
     assert_eq!(stored(&other).await, desk(1));
@@ -151,14 +169,17 @@ async fn a_patch_that_cannot_start_over_after_a_lost_response_is_ambiguous() {
 
 #[tokio::test(start_paused = true)]
 async fn a_patch_in_a_batch_is_conditional_on_the_version_that_was_checked() {
-    let (subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
+    let (subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
     table.insert(&desk(1)).await.unwrap();
     let other = subject.other().table("Tests");
     let batch = || {
         let batch = table.batch("A");
         batch.patch(Desk::key("A", "1"), |patch| patch.set(|e| e.floor, 2))
     };
-    faults.plan(Op::Batch, [Fault::Delay(Duration::from_secs(1))]);
+    faults
+        .on(Op::EntityGroupTransaction)
+        .times(1)
+        .inject(Fault::delay(Duration::from_secs(1)));
     let between = async {
         sleep(Duration::from_millis(500)).await;
         other.upsert_replace(&desk(9)).await
@@ -170,6 +191,9 @@ async fn a_patch_in_a_batch_is_conditional_on_the_version_that_was_checked() {
     assert_eq!(error.batch_index(), Some(0));
     assert_eq!(stored(&other).await, desk(9));
 
-    faults.plan(Op::Batch, [Fault::LoseAnswer]);
+    faults
+        .on(Op::EntityGroupTransaction)
+        .times(1)
+        .inject(Fault::lost_response());
     assert_eq!(found(&batch().await.unwrap_err()), Found::Equal);
 }

@@ -5,20 +5,23 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use harness::faults::{Fault, Faults, Op, foreign, refusal};
 use harness::outcome::{Found, found};
+use harness::proxy::{Reply, foreign, refusal};
 use harness::{Subject, client_with};
 use http::Response;
 use tablesdk::action::CurrentState;
 use tablesdk::transport::{Clock, ReqwestTransport};
-use tablesdk::{Error, ErrorKind, RetryPolicy, Stored, TableClient, TableServiceClient, Timestamp};
-use tablesdk_server::{InProcess, TableServer};
+use tablesdk::{
+    Error, ErrorCode, ErrorKind, RetryPolicy, Stored, TableClient, TableServiceClient, Timestamp,
+};
+use tablesdk_server::TableServer;
+use tablesdk_server::testing::{Fault, Faults, Op};
 use tokio::time::Instant;
 
 use crate::Employee;
 
-async fn start() -> (Subject, TableClient, Faults<InProcess>) {
-    Subject::with_faults(RetryPolicy::exponential()).await
+async fn start() -> (Subject, TableClient, Faults) {
+    Subject::with_table(RetryPolicy::exponential()).await
 }
 
 async fn name_of(table: &TableClient) -> Option<String> {
@@ -62,16 +65,20 @@ async fn a_server_that_is_gone_leaves_no_ambiguity() {
 
 #[tokio::test(start_paused = true)]
 async fn a_request_that_was_not_executed_is_retried_without_ambiguity() {
-    let (_subject, table, faults) = start().await;
-    faults.plan(Op::Insert, [Fault::Refuse, Fault::Refuse]);
+    let (subject, table, proxy) = Subject::behind_proxy(RetryPolicy::exponential()).await;
+    proxy.plan(Op::InsertEntity, [Reply::Refuse, Reply::Refuse]);
     table.insert(&Employee::ada()).await.unwrap();
-    assert_eq!(faults.count(Op::Insert), 3);
-    for fault in [
-        Fault::Refuse,
-        Fault::Answer(refusal(503, "ServerBusy")),
-        Fault::Answer(refusal(429, "TooManyRequests")),
+    assert_eq!(proxy.count(Op::InsertEntity), 3);
+    for code in [
+        None,
+        Some(ErrorCode::ServerBusy),
+        Some(ErrorCode::TooManyRequests),
     ] {
-        faults.plan(Op::Insert, [fault]);
+        let faults = subject.server().faults();
+        match code.map(Fault::error) {
+            None => proxy.plan(Op::InsertEntity, [Reply::Refuse]),
+            Some(fault) => drop(faults.on(Op::InsertEntity).times(1).inject(fault)),
+        }
         let error = table.insert(&Employee::ada()).await.unwrap_err();
         assert!(error.is_conflict(), "{error:?}");
         assert_eq!(error.attempts(), 2);
@@ -80,78 +87,114 @@ async fn a_request_that_was_not_executed_is_retried_without_ambiguity() {
 
 #[tokio::test(start_paused = true)]
 async fn an_insert_whose_request_was_lost_is_retried() {
-    let (_subject, table, faults) = start().await;
-    faults.plan(Op::Insert, [Fault::LoseRequest]);
+    let (subject, table, faults) = start().await;
+    let journal = subject.server().journal();
+    faults.on(Op::InsertEntity).times(1).inject(Fault::reset());
     table.insert(&Employee::ada()).await.unwrap();
-    assert_eq!(faults.count(Op::Insert), 2);
+    assert_eq!(journal.requests().count(), 2);
     // Another client's entity has the key.
-    faults.plan(Op::Insert, [Fault::LoseRequest]);
+    faults.on(Op::InsertEntity).times(1).inject(Fault::reset());
     let error = table.insert(&Employee::grace()).await.unwrap_err();
     assert_eq!(found(&error), Found::Different);
     assert_eq!(current(&error).name, "Ada");
 }
 
+/// Asserts that the client inserts twice, and reads what is stored.
+async fn assert_ambiguous(subject: &Subject, table: &TableClient) {
+    let journal = subject.server().journal();
+    let error = table.insert(&Employee::ada()).await.unwrap_err();
+    assert_eq!(found(&error), Found::Equal);
+    assert_eq!(*current(&error), Employee::ada());
+    assert_eq!(error.attempts(), 3, "{error:?}");
+    let ops = journal
+        .requests()
+        .into_iter()
+        .map(|request| request.op.unwrap());
+    assert!(ops.eq([Op::InsertEntity, Op::InsertEntity, Op::QueryEntity]));
+    let text = error.to_string();
+    let words = "may have been carried out or not (what is there now equals what was sent): 409";
+    assert!(text.contains(words), "{text}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_insert_whose_response_was_lost_is_ambiguous() {
     for fault in [
-        Fault::LoseAnswer,
-        Fault::Hang,
-        Fault::CarryOutAndAnswer(refusal(500, "OperationTimedOut")),
-        Fault::CarryOutAndAnswer(refusal(500, "InternalError")),
-        Fault::CarryOutAndAnswer(foreign(502)),
-        Fault::CarryOutAndAnswer(foreign(503)),
+        Fault::lost_response(),
+        Fault::no_response().applied(),
+        Fault::error(ErrorCode::OperationTimedOut).applied(),
+        Fault::error(ErrorCode::InternalError).applied(),
     ] {
-        let (_subject, table, faults) = start().await;
-        faults.plan(Op::Insert, [fault.clone()]);
-        let error = table.insert(&Employee::ada()).await.unwrap_err();
-        assert_eq!(found(&error), Found::Equal, "{fault:?}");
-        assert_eq!(*current(&error), Employee::ada());
-        assert_eq!(error.attempts(), 3, "{error:?}");
-        assert_eq!((faults.count(Op::Insert), faults.count(Op::Get)), (2, 1));
-        let text = error.to_string();
-        let words =
-            "may have been carried out or not (what is there now equals what was sent): 409";
-        assert!(text.contains(words), "{text}");
+        let (subject, table, faults) = start().await;
+        faults.on(Op::InsertEntity).times(1).inject(fault);
+        assert_ambiguous(&subject, &table).await;
+    }
+    for status in [502, 503] {
+        let (subject, table, proxy) = Subject::behind_proxy(RetryPolicy::exponential()).await;
+        proxy.plan(Op::InsertEntity, [Reply::Replace(foreign(status))]);
+        assert_ambiguous(&subject, &table).await;
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn upserts_and_unconditional_writes_are_retried() {
-    let (_subject, table, faults) = start().await;
-    faults.plan(Op::Update, [Fault::LoseAnswer, Fault::LoseRequest]);
+    let (subject, table, faults) = start().await;
+    let journal = subject.server().journal();
+    faults
+        .on_writes()
+        .inject_each([Fault::lost_response(), Fault::reset()]);
     let etag = table.upsert_replace(&Employee::ada()).await.unwrap();
     assert_eq!(*Employee::find(&table).await.unwrap().etag(), etag);
-    faults.plan(Op::Update, [Fault::LoseAnswer]);
+    faults
+        .on(Op::UpdateEntity)
+        .times(1)
+        .inject(Fault::lost_response());
     let other = Employee::new("1", "A", 1);
     table.replace_unconditional(&other).await.unwrap();
-    faults.plan(Op::Update, [Fault::LoseAnswer]);
+    faults
+        .on(Op::MergeEntity)
+        .times(1)
+        .inject(Fault::lost_response());
     table.merge_unconditional(&Employee::ada()).await.unwrap();
-    assert_eq!(faults.count(Op::Update), 7);
+    let writes = journal
+        .requests()
+        .filter(|request| request.op.is_some_and(Op::is_write));
+    assert_eq!(writes.count(), 7);
     assert_eq!(name_of(&table).await.as_deref(), Some("Ada"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_upsert_succeeds_if_the_stored_entity_equals_it() {
-    let (_subject, table, faults) = start().await;
-    let busy = Fault::Answer(refusal(503, "ServerBusy"));
-    let mut plan = [&[Fault::LoseAnswer][..], &vec![busy; 4]].concat();
-    faults.plan(Op::Update, plan.clone());
+    let (subject, table, faults) = start().await;
+    let journal = subject.server().journal();
+    let inject = |first| {
+        faults.on_writes().times(1).inject(first);
+        let busy = Fault::error(ErrorCode::ServerBusy);
+        faults.on_writes().times(4).inject(busy);
+    };
+    inject(Fault::lost_response());
     table.upsert_merge(&Employee::ada()).await.unwrap();
-    assert_eq!((faults.count(Op::Update), faults.count(Op::Get)), (5, 1));
+    let count = |op| journal.requests().op(op).count();
+    assert_eq!(
+        (count(Op::InsertOrMergeEntity), count(Op::QueryEntity)),
+        (5, 1)
+    );
 
-    plan[0] = Fault::LoseRequest;
-    faults.plan(Op::Update, plan);
+    inject(Fault::reset());
     let error = table.upsert_merge(&Employee::grace()).await.unwrap_err();
     assert_eq!(found(&error), Found::Different);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_conditional_write_that_was_retried_may_be_ambiguous() {
-    let (_subject, table, faults) = start().await;
+    let (subject, table, faults) = start().await;
+    let journal = subject.server().journal();
     let mut ada = table.insert(&Employee::ada()).await.unwrap();
     let before = ada.etag().clone();
     ada.age = 37;
-    faults.plan(Op::Update, [Fault::LoseAnswer]);
+    faults
+        .on(Op::UpdateEntity)
+        .times(1)
+        .inject(Fault::lost_response());
     let error = table.replace(&mut ada).await.unwrap_err();
     assert_eq!(found(&error), Found::Equal);
     assert_eq!(*ada.etag(), before, "the caller keeps the old ETag");
@@ -160,25 +203,32 @@ async fn a_conditional_write_that_was_retried_may_be_ambiguous() {
     let mut now = current(&error);
     assert_eq!(now.age, 37);
     now.age = 38;
-    faults.plan(Op::Update, [Fault::LoseRequest]);
+    faults.on(Op::MergeEntity).times(1).inject(Fault::reset());
     table.merge(&mut now).await.unwrap();
     let error = table.replace(&mut ada).await.unwrap_err();
     assert!(error.is_precondition_failed(), "{error:?}");
     assert_eq!(error.attempts(), 1);
 
-    faults.plan(Op::Delete, [Fault::LoseAnswer]);
+    faults
+        .on(Op::DeleteEntity)
+        .times(1)
+        .inject(Fault::lost_response());
     let error = table.delete_stored(&now).await.unwrap_err();
     assert_eq!(found(&error), Found::Missing);
-    assert_eq!(faults.count(Op::Delete), 2);
+    assert_eq!(journal.requests().op(Op::DeleteEntity).count(), 2);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_delete_by_key_is_true_once_the_entity_is_missing() {
-    let (_subject, table, faults) = start().await;
+    let (subject, table, faults) = start().await;
+    let journal = subject.server().journal();
     table.insert(&Employee::ada()).await.unwrap();
-    faults.plan(Op::Delete, [Fault::LoseAnswer]);
+    faults
+        .on(Op::DeleteEntity)
+        .times(1)
+        .inject(Fault::lost_response());
     assert!(table.delete(("Sales", "1")).await.unwrap());
-    assert_eq!(faults.count(Op::Delete), 2);
+    assert_eq!(journal.requests().op(Op::DeleteEntity).count(), 2);
     assert!(!table.delete(("Sales", "1")).await.unwrap());
 }
 
@@ -186,10 +236,16 @@ async fn a_delete_by_key_is_true_once_the_entity_is_missing() {
 async fn tables_are_created_and_deleted_despite_lost_responses() {
     let (subject, table, faults) = start().await;
     let more = subject.service.table("More");
-    faults.plan(Op::CreateTable, [Fault::LoseAnswer]);
+    faults
+        .on(Op::CreateTable)
+        .times(1)
+        .inject(Fault::lost_response());
     more.create_table().await.unwrap();
     assert!(more.create_table().await.unwrap_err().is_conflict());
-    faults.plan(Op::DeleteTable, [Fault::LoseAnswer]);
+    faults
+        .on(Op::DeleteTable)
+        .times(1)
+        .inject(Fault::lost_response());
     assert!(table.delete_table().await.unwrap());
     assert!(!table.delete_table().await.unwrap());
     let names = subject.service.tables().collect().await.unwrap();
@@ -198,34 +254,49 @@ async fn tables_are_created_and_deleted_despite_lost_responses() {
 
 #[tokio::test(start_paused = true)]
 async fn a_write_whose_responses_are_all_lost_is_ambiguous() {
-    let (_subject, table, faults) = start().await;
-    faults.plan(Op::Insert, vec![Fault::LoseAnswer; 5]);
+    let (subject, table, faults) = start().await;
+    let journal = subject.server().journal();
+    faults
+        .on(Op::InsertEntity)
+        .times(5)
+        .inject(Fault::lost_response());
     let error = table.insert(&Employee::ada()).await.unwrap_err();
     assert_eq!(found(&error), Found::Unread);
-    assert_eq!((error.attempts(), faults.count(Op::Insert)), (5, 5));
+    assert_eq!((error.attempts(), journal.requests().count()), (5, 5));
     assert_eq!(name_of(&table).await.as_deref(), Some("Ada"));
 
     // Without retries, one lost response is enough. A lost response to a read is not ambiguous.
-    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
-    faults.plan(Op::Update, [Fault::LoseRequest]);
+    let (subject, table, faults) = Subject::with_table(RetryPolicy::none()).await;
+    let journal = subject.server().journal();
+    faults
+        .on(Op::InsertOrMergeEntity)
+        .times(1)
+        .inject(Fault::reset());
     let error = table.upsert_merge(&Employee::ada()).await.unwrap_err();
     assert!(error.is_outcome_unknown(), "{error:?}");
-    faults.plan(Op::Get, [Fault::LoseAnswer]);
+    faults
+        .on(Op::QueryEntity)
+        .times(1)
+        .inject(Fault::lost_response());
     let error = table.get::<Employee>(("Sales", "1")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Transport);
-    assert_eq!(faults.count(Op::Update) + faults.count(Op::Get), 2);
+    assert_eq!(journal.requests().count(), 2);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_rejection_of_the_request_itself_is_definitive() {
     let (_subject, table, faults) = start().await;
-    let invalid = Fault::Answer(refusal(400, "InvalidInput"));
-    faults.plan(Op::Insert, [Fault::LoseRequest, invalid]);
+    let invalid = Fault::error(ErrorCode::InvalidInput);
+    faults
+        .on(Op::InsertEntity)
+        .inject_each([Fault::reset(), invalid]);
     let error = table.insert(&Employee::ada()).await.unwrap_err();
     assert_eq!((error.kind(), error.attempts()), (ErrorKind::Service, 2));
     // A rejection of the credential is not.
-    let denied = Fault::Answer(refusal(403, "AuthenticationFailed"));
-    faults.plan(Op::Insert, [Fault::LoseAnswer, denied]);
+    let denied = Fault::error(ErrorCode::AuthenticationFailed);
+    faults
+        .on(Op::InsertEntity)
+        .inject_each([Fault::lost_response(), denied]);
     let error = table.insert(&Employee::ada()).await.unwrap_err();
     assert_eq!(found(&error), Found::Equal);
     assert!(!error.is_denied());
@@ -233,27 +304,27 @@ async fn a_rejection_of_the_request_itself_is_definitive() {
 
 #[tokio::test(start_paused = true)]
 async fn a_rejection_that_would_come_again_is_not_retried() {
-    let (_subject, table, faults) = start().await;
+    let (_subject, table, proxy) = Subject::behind_proxy(RetryPolicy::exponential()).await;
     let statuses = [400, 401, 403, 404, 405, 409, 412, 413, 501, 505];
     for status in statuses {
-        faults.plan(Op::Query, [Fault::Answer(refusal(status, "Made"))]);
+        proxy.plan(Op::QueryEntities, [Reply::Respond(refusal(status, "Made"))]);
         let error = table.query::<Employee>().collect().await.unwrap_err();
         let shown = error.status().unwrap().as_u16();
         assert_eq!((shown, error.attempts()), (status, 1));
     }
-    assert_eq!(faults.count(Op::Query), statuses.len());
+    assert_eq!(proxy.count(Op::QueryEntities), statuses.len());
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_client_waits_as_long_as_the_service_asks() {
     let policy = RetryPolicy::exponential().delay(Duration::ZERO);
-    let (_subject, table, faults) = Subject::with_faults(policy).await;
+    let (_subject, table, proxy) = Subject::behind_proxy(policy).await;
     for (name, value, expected) in [
         ("retry-after", "7", Duration::from_secs(7)),
         ("retry-after-ms", "1300", Duration::from_millis(1300)),
         ("x-ms-retry-after-ms", "90", Duration::from_millis(90)),
     ] {
-        faults.plan(Op::Query, [Fault::Answer(busy(429, name, value))]);
+        proxy.plan(Op::QueryEntities, [Reply::Respond(busy(429, name, value))]);
         let start = Instant::now();
         table.query::<Employee>().collect().await.unwrap();
         // Timers of tokio have a resolution of a millisecond.
@@ -267,11 +338,11 @@ async fn the_client_waits_as_long_as_the_service_asks() {
 
 #[tokio::test(start_paused = true)]
 async fn a_pause_beyond_the_deadline_ends_the_operation_at_once() {
-    let (_subject, table, faults) = start().await;
+    let (_subject, table, proxy) = Subject::behind_proxy(RetryPolicy::exponential()).await;
     let mut busy = busy(503, "retry-after", "61");
     busy.headers_mut()
         .insert("x-ms-request-id", "id-1".parse().unwrap());
-    faults.plan(Op::Insert, [Fault::Answer(busy)]);
+    proxy.plan(Op::InsertEntity, [Reply::Respond(busy)]);
     let start = Instant::now();
     let error = table.insert(&Employee::ada()).await.unwrap_err();
     assert!(error.is_throttled() && error.attempts() == 1, "{error:?}");
@@ -286,10 +357,16 @@ async fn attempts_and_operations_are_limited_in_time() {
         .delay(Duration::ZERO)
         .try_timeout(Duration::from_secs(4))
         .deadline(Duration::from_secs(10));
-    let (_subject, table, faults) = Subject::with_faults(policy).await;
-    faults.plan(Op::Query, [Fault::Delay(Duration::from_secs(3))]);
+    let (_subject, table, faults) = Subject::with_table(policy).await;
+    faults
+        .on(Op::QueryEntities)
+        .times(1)
+        .inject(Fault::delay(Duration::from_secs(3)));
     table.query::<Employee>().collect().await.unwrap();
-    faults.plan(Op::Query, vec![Fault::Hang; 5]);
+    faults
+        .on(Op::QueryEntities)
+        .times(5)
+        .inject(Fault::no_response().applied());
     let error = table.query::<Employee>().collect().await.unwrap_err();
     assert!(error.is_timeout(), "{error:?}");
     assert_eq!((error.kind(), error.attempts()), (ErrorKind::Transport, 3));
@@ -310,20 +387,21 @@ impl Clock for Ticking {
 
 #[tokio::test(start_paused = true)]
 async fn every_attempt_has_the_same_id_and_a_new_date() {
-    let (subject, _, faults) = start().await;
+    let (subject, _, proxy) = Subject::behind_proxy(RetryPolicy::exponential()).await;
     let service = client_with(subject.server(), |builder| {
-        builder.transport(faults.clone()).clock(Ticking::default())
+        builder.transport(proxy.clone()).clock(Ticking::default())
     });
-    let lost = [Fault::LoseRequest, Fault::LoseRequest];
-    faults.plan(Op::Insert, lost);
+    // A server would refuse the date before it chooses a fault.
+    let lost = Reply::Respond(refusal(500, "InternalError"));
+    proxy.plan(Op::InsertEntity, [lost.clone(), lost]);
     // The clock is decades behind: the server rejects the signature of the third attempt, and of the read after it.
     let insert = service.table("Tests").insert(&Employee::ada()).await;
     let error = insert.unwrap_err();
     assert_eq!(error.attempts(), 4, "{error:?}");
-    let mut seen = faults.seen();
-    seen.retain(|seen| seen.op == Op::Insert);
+    let mut sent = proxy.sent();
+    sent.retain(|sent| sent.op == Op::InsertEntity);
     let different = |name: &str| {
-        let mut values: Vec<_> = seen.iter().map(|seen| &seen.headers[name]).collect();
+        let mut values: Vec<_> = sent.iter().map(|sent| &sent.headers[name]).collect();
         values.dedup();
         values.len()
     };
@@ -335,9 +413,9 @@ async fn every_attempt_has_the_same_id_and_a_new_date() {
 #[tokio::test(start_paused = true)]
 async fn the_operations_of_a_client_share_a_retry_budget() {
     let policy = RetryPolicy::exponential().budget(3);
-    let (_subject, table, faults) = Subject::with_faults(policy).await;
-    let busy = Fault::Answer(refusal(503, "ServerBusy"));
-    faults.plan(Op::Query, vec![busy; 6]);
+    let (_subject, table, faults) = Subject::with_table(policy).await;
+    let busy = Fault::error(ErrorCode::ServerBusy);
+    faults.on(Op::QueryEntities).times(6).inject(busy);
     for attempts in [1 + 3, 1] {
         let error = table.query::<Employee>().collect().await.unwrap_err();
         assert_eq!(error.attempts(), attempts);
@@ -349,17 +427,21 @@ async fn requests_in_flight_are_limited() {
     let (subject, _, faults) = start().await;
     let none = TableServiceClient::builder(subject.server().endpoint()).max_in_flight(0);
     assert_eq!(none.build().unwrap_err().kind(), ErrorKind::Configuration);
-    let service = client_with(subject.server(), |builder| {
-        builder.transport(faults.clone()).max_in_flight(2)
-    });
+    let service = client_with(subject.server(), |builder| builder.max_in_flight(2));
     let table = service.table("Tests");
-    faults.plan(Op::Query, vec![Fault::Delay(Duration::from_secs(1)); 6]);
+    faults
+        .on(Op::QueryEntities)
+        .times(6)
+        .inject(Fault::delay(Duration::from_secs(1)));
     let start = Instant::now();
     let queries = (0..6).map(|_| table.query::<Employee>().collect());
     futures::future::try_join_all(queries).await.unwrap();
     assert_eq!(start.elapsed().as_secs(), 3, "two at a time");
 
-    faults.plan(Op::Query, vec![Fault::Hang; 20]);
+    faults
+        .on(Op::QueryEntities)
+        .times(20)
+        .inject(Fault::no_response().applied());
     let queries = (0..3).map(|_| table.query::<Employee>().collect());
     for outcome in futures::future::join_all(queries).await {
         assert!(outcome.unwrap_err().is_timeout());
@@ -370,14 +452,12 @@ async fn requests_in_flight_are_limited() {
 async fn a_dropped_operation_returns_its_permit() {
     let (subject, direct, faults) = start().await;
     let mut ada = direct.insert(&Employee::ada()).await.unwrap();
-    let service = client_with(subject.server(), |builder| {
-        builder.transport(faults.clone()).max_in_flight(1)
-    });
+    let service = client_with(subject.server(), |builder| builder.max_in_flight(1));
     let table = service.table("Tests");
     let before = ada.etag().clone();
-    for fault in [Fault::Hang, Fault::Swallow] {
+    for fault in [Fault::no_response().applied(), Fault::no_response()] {
         ada.age += 1;
-        faults.plan(Op::Update, [fault]);
+        faults.on(Op::UpdateEntity).times(1).inject(fault);
         let write = table.replace(&mut ada).into_future();
         let dropped = tokio::time::timeout(Duration::from_secs(1), write).await;
         assert!(dropped.is_err(), "no response comes");
