@@ -28,10 +28,14 @@ over_http_and_in_process! {
     }
 
     async fn an_error_may_hide_that_the_request_was_carried_out(subject: Subject) {
+        let journal = subject.server.journal();
         let timed_out = Fault::error(ErrorCode::OperationTimedOut).applied();
         let (error, is_stored) = insert_with(&subject, timed_out).await;
         assert!(error.unwrap().is_outcome_unknown());
         assert!(is_stored);
+        let inserts = journal.requests().op(Op::InsertEntity);
+        let statuses: Vec<_> = inserts.iter().map(|request| request.status).collect();
+        assert_eq!(statuses, [Some(204), Some(500)]);
     }
 
     async fn a_reset_connection_may_have_lost_the_request(subject: Subject) {
@@ -111,11 +115,15 @@ over_http_and_in_process! {
     async fn a_client_without_a_response_gives_up_at_its_limit(subject: Subject) {
         let limit = RetryPolicy::none().try_timeout(Duration::from_millis(100));
         let table = subject.table(limit).await;
-        let faults = subject.server.faults();
+        let (faults, journal) = (subject.server.faults(), subject.server.journal());
         faults.on(Op::InsertEntity).inject(Fault::no_response().applied());
         let error = table.insert(&Employee::ada()).await.unwrap_err();
         assert!(error.is_outcome_unknown(), "{error:?}");
         assert!(subject.has_ada().await);
+        // Recorded when the server learns that the client has gone.
+        while journal.requests().op(Op::InsertEntity).status(204).count() == 0 {
+            tokio::task::yield_now().await;
+        }
     }
 
     async fn clearing_the_rules_ends_their_waits(subject: Subject) {

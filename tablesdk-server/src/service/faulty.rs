@@ -6,7 +6,9 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::Response;
+use tablesdk_protocol::ServiceError;
 use tablesdk_protocol::operation::Operation;
 use tokio::time::Instant;
 
@@ -27,17 +29,25 @@ pub(super) async fn carry_out(
     observed: &mut Observed,
 ) -> Handled {
     let Some((application, reaction, cleared)) = observed.fault() else {
-        return once(service, context, principal, operation).await;
+        return Ok(once(service, context, principal, operation).await?);
     };
     let mut waiting = Waiting(cleared, observed.in_flight());
     let handled = match application {
         Application::Never => None,
-        Application::Once => Some(once(service, context, principal, operation).await),
+        Application::Once => {
+            let result = once(service, context, principal, operation).await;
+            if matches!(reaction, Reaction::Error { .. }) {
+                observed
+                    .detached()
+                    .carried_out(&result, service.clock.now());
+            } else {
+                observed.carried_out(&result);
+            }
+            Some(result)
+        }
         Application::Twice => {
             let first = once(service, context, principal, operation).await;
-            let first = first.map_err(|error| error.report(context));
-            let now = service.clock.now();
-            observed.detached().carried_out(first, now);
+            observed.detached().carried_out(&first, service.clock.now());
             Some(once(service, context, principal, operation).await)
         }
         Application::Again(delay) => {
@@ -68,10 +78,13 @@ pub(super) async fn carry_out(
         Reaction::Silence => waiting.until_ended().await,
         Reaction::Corrupted | Reaction::Reset | Reaction::Truncated(_) => {}
     }
-    handled.unwrap_or_else(|| {
-        observed.has_no_response();
-        Ok(Response::default())
-    })
+    match handled {
+        Some(result) => Ok(result?),
+        None => {
+            observed.has_no_response();
+            Ok(Response::default())
+        }
+    }
 }
 
 async fn once(
@@ -79,9 +92,10 @@ async fn once(
     context: &Context,
     principal: &Principal,
     operation: &Operation,
-) -> Handled {
+) -> Result<Response<Bytes>, ServiceError> {
     let handled = pin!(handle(&service.engine, context, principal, operation));
-    within(context.timeout, service.timer, Instant::now(), handled).await
+    let handled = within(context.timeout, service.timer, Instant::now(), handled).await;
+    handled.map_err(|error| error.report(context))
 }
 
 /// Carries out an operation after its client has got a response or none, unless the server is reset before.
@@ -102,7 +116,7 @@ fn later(
         }
         let handled = handle(&engine, &context, &principal, &operation).await;
         let handled = handled.map_err(|error| error.report(&context));
-        detached.carried_out(handled, clock.now());
+        detached.carried_out(&handled, clock.now());
     });
 }
 

@@ -8,15 +8,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use http::Response;
 use tablesdk_protocol::filter::AccessClass;
-use tablesdk_protocol::{ErrorCode, Timestamp};
+use tablesdk_protocol::{ErrorCode, ServiceError, Timestamp};
 
 use super::request::RequestInfo;
 use super::{Op, RequestedEntity, RequestedQuery};
 use crate::request::context::Context;
 
 /// Records the requests that a server receives, from [`TableServer::journal`](crate::TableServer::journal) until it and its clones are
-/// dropped. It keeps the last 100,000 requests. A request that a fault carries out later or twice is recorded each time that it is
-/// carried out, as if the client had sent it again.
+/// dropped. It keeps the last 100,000 requests. A request that a fault carries out later, twice, or in spite of an error is recorded
+/// each time that it is carried out, as if the client had sent it again.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -182,6 +182,17 @@ impl RecordedRequest {
         }
         self.status = Some(response.status().as_u16());
         self.bytes_out = response.body().len();
+    }
+
+    /// Takes the facts of the result of an operation.
+    pub(super) fn take_result(&mut self, result: &Result<Response<Bytes>, ServiceError>) {
+        match result {
+            Ok(response) => self.take_response(response),
+            Err(error) => {
+                self.status = Some(error.status().as_u16());
+                self.error_code = Some(error.code().clone());
+            }
+        }
     }
 
     /// How the server found the entities of a read.

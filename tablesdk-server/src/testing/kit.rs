@@ -147,6 +147,13 @@ impl Observed {
         self.in_flight.clone()
     }
 
+    /// Notes the result of the operation, in case that the client gives up before it gets a response.
+    pub(crate) fn carried_out(&mut self, result: &Result<Response<Bytes>, ServiceError>) {
+        if let Some(recorded) = &mut self.recorded {
+            recorded.take_result(result);
+        }
+    }
+
     /// Notes that there is no response.
     pub(crate) const fn has_no_response(&mut self) {
         self.has_response = false;
@@ -192,7 +199,7 @@ impl InFlight {
     }
 }
 
-/// An observed request that is carried out late or once more, while its client does not wait for it.
+/// An observed request that is carried out without a response to its client: late, once more, or in spite of an injected error.
 #[derive(Debug)]
 pub(crate) struct Detached {
     kit: Arc<TestKit>,
@@ -207,16 +214,14 @@ impl Detached {
     }
 
     /// Records the result.
-    pub(crate) fn carried_out(self, result: Result<Response<Bytes>, ServiceError>, now: Timestamp) {
+    pub(crate) fn carried_out(
+        self,
+        result: &Result<Response<Bytes>, ServiceError>,
+        now: Timestamp,
+    ) {
         if let Some(mut recorded) = self.recorded {
             recorded.time = now;
-            match result {
-                Ok(response) => recorded.take_response(&response),
-                Err(error) => {
-                    recorded.status = Some(error.status().as_u16());
-                    recorded.error_code = Some(error.code().clone());
-                }
-            }
+            recorded.take_result(result);
             self.kit.record(&recorded);
         }
     }

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::time::Duration;
-use std::vec;
 
 use tablesdk_protocol::ErrorCode;
 use tokio::sync::watch;
@@ -136,7 +135,7 @@ impl FaultRule {
     }
 
     /// Injects these faults, one after the other, each into one of the selected requests. After the last one, the rule does nothing
-    /// any more.
+    /// any more. The iterator may be endless, and must not call the server: it is advanced while the rules are locked.
     ///
     /// ```
     /// # use tablesdk_server::testing::{Fault, Op};
@@ -145,9 +144,11 @@ impl FaultRule {
     /// let busy = Fault::error(ErrorCode::ServerBusy);
     /// server.faults().on(Op::InsertEntity).inject_each([Fault::lost_response(), busy]);
     /// ```
-    pub fn inject_each(self, faults: impl IntoIterator<Item = Fault>) -> InjectedFault {
-        let faults = faults.into_iter().collect::<Vec<_>>();
-        self.add(Choice::Each(faults.into_iter()))
+    pub fn inject_each<I>(self, faults: I) -> InjectedFault
+    where
+        I: IntoIterator<Item = Fault, IntoIter: Send + 'static>,
+    {
+        self.add(Choice::Each(Box::new(faults.into_iter())))
     }
 
     /// Injects a different fault each time: errors of the service with and without an effect, resets, lost responses, short delays, and
@@ -170,15 +171,13 @@ impl FaultRule {
     }
 }
 
-#[derive(Debug)]
 enum Choice {
     One(Fault),
-    Each(vec::IntoIter<Fault>),
+    Each(Box<dyn Iterator<Item = Fault> + Send>),
     Any,
 }
 
 /// A rule with what it has seen.
-#[derive(Debug)]
 pub(super) struct Rule {
     condition: Condition,
     selection: Selection,
