@@ -3,13 +3,14 @@
 use std::time::{Duration, SystemTime};
 
 use harness::Subject;
-use harness::faults::{Fault, Faults, Op};
+use harness::proxy::{Proxy, Reply};
 use tablesdk::sas::{Permissions, StoredAccessPolicy};
 use tablesdk::service_properties::{
     CorsRule, GeoReplicationStatus, Logging, Metrics, ServiceProperties,
 };
 use tablesdk::{ErrorCode, ErrorKind, TableServiceClient, Timestamp};
 use tablesdk_server::TableServer;
+use tablesdk_server::testing::Op;
 
 use crate::on_both_transports;
 
@@ -98,8 +99,8 @@ on_both_transports! {
 
 #[tokio::test]
 async fn invalid_policies_and_properties_are_not_sent() {
-    let (subject, table, faults) = Subject::with_faults(tablesdk::RetryPolicy::none()).await;
-    let before = faults.seen().len();
+    let (subject, table, _) = Subject::with_table(tablesdk::RetryPolicy::none()).await;
+    let journal = subject.server().journal();
     let six = (0..6).map(|id| StoredAccessPolicy::new(id.to_string()));
     let policy = StoredAccessPolicy::new;
     let far = SystemTime::UNIX_EPOCH + Duration::from_secs(400_000_000_000);
@@ -137,7 +138,7 @@ async fn invalid_policies_and_properties_are_not_sent() {
         let error = error.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Input, "{error:?}");
     }
-    assert_eq!(faults.seen().len(), before);
+    assert!(journal.requests().is_empty());
 }
 
 #[tokio::test]
@@ -187,20 +188,20 @@ async fn statistics_need_a_known_secondary() {
 #[tokio::test]
 async fn reads_use_the_configured_secondary() {
     let server = TableServer::in_process();
-    let faults = Faults::new(server.transport());
+    let proxy = Proxy::new(server.transport());
     let secondary = "https://devstoreaccount1-secondary.table.core.windows.net";
     let service = TableServiceClient::builder("https://tables.contoso.example/devstoreaccount1")
         .secondary_endpoint(secondary)
         .secondary_reads()
         .credential(server.credential())
-        .transport(faults.clone())
+        .transport(proxy.clone())
         .build()
         .unwrap();
     let table = service.table("Tests");
     table.create_table().await.unwrap();
-    faults.plan(Op::Query, [Fault::Refuse]);
+    proxy.plan(Op::QueryTables, [Reply::Refuse]);
     assert!(table.table_exists().await.unwrap());
-    assert_eq!(faults.count(Op::Query), 2);
+    assert_eq!(proxy.count(Op::QueryTables), 2);
     // Statistics come from the secondary, and settings from the primary.
     let stats = service.stats().await.unwrap();
     assert_eq!(stats.status, GeoReplicationStatus::Live);

@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use futures::{StreamExt as _, TryStreamExt as _};
-use harness::faults::{Fault, Op, refusal};
 use tablesdk::action::{OperationReport, QueryEntities};
 use tablesdk::query::EntityStream;
-use tablesdk::{DynamicEntity, Error, ErrorKind, RetryPolicy, Stored, TableClient};
+use tablesdk::{DynamicEntity, Error, ErrorCode, ErrorKind, RetryPolicy, Stored, TableClient};
+use tablesdk_server::testing::{Fault, Op};
 
 use crate::{Employee, on_both_transports};
 
@@ -191,15 +191,15 @@ on_both_transports! {
 /// The requests of a table of five employees fail on demand, and the client reports to a hook.
 #[tokio::test(start_paused = true)]
 async fn other_errors_end_a_stream() {
-    let (_subject, table, faults) = harness::Subject::with_faults(RetryPolicy::none()).await;
+    let (_subject, table, faults) = harness::Subject::with_table(RetryPolicy::none()).await;
     fill(&table, &["Sales"]).await;
     let query = || table.query::<Employee>().partition("Sales").page_size(2);
     for fault in [
-        Fault::Refuse,
-        Fault::Answer(refusal(403, "AuthorizationFailure")),
+        Fault::reset(),
+        Fault::error(ErrorCode::AuthorizationFailure),
     ] {
         for parallel in [false, true] {
-            faults.plan(Op::Query, [Fault::Pass, fault.clone(), Fault::Pass]);
+            faults.on(Op::QueryEntities).nth(2).inject(fault.clone());
             let mut stream = if parallel {
                 query().partitions(["Sales"]).stream()
             } else {

@@ -3,10 +3,11 @@
 
 use bytes::Bytes;
 use harness::Subject;
-use harness::faults::{Fault, Op, refusal};
 use harness::outcome::{Found, found};
+use harness::proxy::{Reply, refusal};
 use http::Response;
 use tablesdk::{DynamicEntity, ErrorKind, RetryPolicy, TableEntity};
+use tablesdk_server::testing::{Fault, Op};
 
 use crate::{Employee, on_both_transports};
 
@@ -105,10 +106,10 @@ on_both_transports! {
 
 #[tokio::test]
 async fn an_etag_that_cannot_be_sent_is_rejected() {
-    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
+    let (_subject, table, proxy) = Subject::behind_proxy(RetryPolicy::none()).await;
     let body = r#"{"odata.etag":"a\nb","PartitionKey":"Sales","RowKey":"1","Name":"Ada","Age":36}"#;
     let answer = Response::new(Bytes::from_static(body.as_bytes()));
-    faults.plan(Op::Get, [Fault::Answer(answer)]);
+    proxy.plan(Op::QueryEntity, [Reply::Respond(answer)]);
     let mut row = Employee::find(&table).await.unwrap();
     let batch = || table.batch("Sales");
     for error in [
@@ -119,7 +120,7 @@ async fn an_etag_that_cannot_be_sent_is_rejected() {
         assert_eq!(error.batch_index(), Some(0));
         assert!(error.key().is_some());
     }
-    assert_eq!(faults.count(Op::Batch), 0);
+    assert_eq!(proxy.count(Op::EntityGroupTransaction), 0);
 }
 
 #[derive(TableEntity)]
@@ -134,7 +135,7 @@ struct Blob {
 
 #[tokio::test]
 async fn invalid_batches_are_not_sent() {
-    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
+    let (subject, table, _) = Subject::with_table(RetryPolicy::none()).await;
     let one = Employee::ada();
     let elsewhere = Employee {
         department: "Lab".into(),
@@ -142,6 +143,7 @@ async fn invalid_batches_are_not_sent() {
     };
     let moved = table.insert(&Employee::new("2", "Grace", 50)).await;
     let mut moved = moved.unwrap();
+    let journal = subject.server().journal();
     moved.id = "3".into();
     let hundred = (0..100).fold(table.batch("Sales"), |batch, id| {
         batch.upsert_merge(&Employee::new(&id.to_string(), "Ada", id))
@@ -171,12 +173,13 @@ async fn invalid_batches_are_not_sent() {
         assert_eq!(error.batch_index(), index, "{error:?}");
         assert!(format!("{error:?}").contains(words), "{error:?}: {words}");
     }
-    assert_eq!(faults.count(Op::Batch), 0);
+    assert!(journal.requests().is_empty());
 }
 
 #[tokio::test]
 async fn a_batch_is_limited_to_four_mebibytes() {
-    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
+    let (subject, table, _) = Subject::with_table(RetryPolicy::none()).await;
+    let journal = subject.server().journal();
     let sized = |length: usize| {
         let blob = |id: usize, text| Blob {
             partition: "p".into(),
@@ -204,31 +207,35 @@ async fn a_batch_is_limited_to_four_mebibytes() {
         bytes(sized(length + 1).await.unwrap_err()),
         4 * 1024 * 1024 + 1
     );
-    assert_eq!(faults.count(Op::Batch), 0);
+    assert!(journal.requests().is_empty());
     sized(length).await.unwrap();
-    assert_eq!(faults.count(Op::Batch), 1);
+    assert_eq!(journal.requests().count(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_batch_that_guarantees_a_state_is_retried() {
-    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
-    faults.plan(Op::Batch, [Fault::LoseAnswer, Fault::LoseRequest]);
+    let (subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
+    let journal = subject.server().journal();
+    faults
+        .on(Op::EntityGroupTransaction)
+        .inject_each([Fault::lost_response(), Fault::reset()]);
     let (one, two) = (Employee::ada(), Employee::new("2", "Grace", 50));
     let batch = table.batch("Sales").upsert_merge(&one);
     let done = batch.upsert_replace(&two).await.unwrap();
-    assert_eq!(faults.count(Op::Batch), 3);
+    assert_eq!(journal.requests().count(), 3);
     let stored = table.get(Employee::key("Sales", "2")).await.unwrap();
     assert_eq!(done.etags()[1].as_ref(), Some(stored.unwrap().etag()));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_conditional_batch_that_was_retried_is_ambiguous() {
-    for first in [Fault::LoseAnswer, Fault::Hang] {
-        let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
+    for first in [Fault::lost_response(), Fault::no_response().applied()] {
+        let (subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
         let mut row = table.insert(&Employee::ada()).await.unwrap();
         let before = row.etag().clone();
         row.age = 37;
-        faults.plan(Op::Batch, [first]);
+        faults.on(Op::EntityGroupTransaction).times(1).inject(first);
+        let journal = subject.server().journal();
         let batch = table
             .batch("Sales")
             .upsert_merge(&Employee::new("2", "Grace", 50));
@@ -236,30 +243,37 @@ async fn a_conditional_batch_that_was_retried_is_ambiguous() {
         assert_eq!(found(&error), Found::Equal);
         assert_eq!((error.batch_index(), error.attempts()), (Some(1), 3));
         assert_eq!(*row.etag(), before);
-        assert_eq!((faults.count(Op::Batch), faults.count(Op::Get)), (2, 1));
+        let count = |op| journal.requests().op(op).count();
+        assert_eq!(
+            (count(Op::EntityGroupTransaction), count(Op::QueryEntity)),
+            (2, 1)
+        );
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_rejection_inside_a_batch_is_that_of_the_batch() {
-    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
+    let (_subject, table, proxy) = Subject::behind_proxy(RetryPolicy::exponential()).await;
     let busy = part("HTTP/1.1 503 Busy", "ServerBusy", "0:Busy.");
     let outside = refusal(503, "ServerBusy");
-    faults.plan(Op::Batch, [busy, outside].map(Fault::Answer));
+    proxy.plan(
+        Op::EntityGroupTransaction,
+        [busy, outside].map(Reply::Respond),
+    );
     let ada = Employee::ada();
     table.batch("Sales").insert(&ada).await.unwrap();
-    assert_eq!(faults.count(Op::Batch), 3);
+    assert_eq!(proxy.count(Op::EntityGroupTransaction), 3);
     let error = table.batch("Sales").insert(&ada).await.unwrap_err();
     assert!(error.is_conflict() && error.attempts() == 1, "{error:?}");
 }
 
 #[tokio::test]
 async fn batch_responses_with_other_line_ends_are_read() {
-    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
+    let (_subject, table, proxy) = Subject::behind_proxy(RetryPolicy::none()).await;
     let ada = Employee::ada();
     for (message, index) in [("0:Exists.", 0), ("Exists.", 0), ("7:Exists.", 7)] {
         let answer = part("HTTP/1.1 409 Conflict", "EntityAlreadyExists", message);
-        faults.plan(Op::Batch, [Fault::Answer(answer)]);
+        proxy.plan(Op::EntityGroupTransaction, [Reply::Respond(answer)]);
         let error = table.batch("Sales").insert(&ada).await.unwrap_err();
         assert!(error.is_conflict(), "{error:?}");
         assert_eq!(error.batch_index(), Some(index));
@@ -268,7 +282,7 @@ async fn batch_responses_with_other_line_ends_are_read() {
     // A response that does not fit the changes leaves the outcome ambiguous.
     for body in ["", "<html>Welcome</html>", "--b\r\n\r\n--b--"] {
         let response = accepted(body.to_owned());
-        faults.plan(Op::Batch, [Fault::CarryOutAndAnswer(response)]);
+        proxy.plan(Op::EntityGroupTransaction, [Reply::Replace(response)]);
         let error = table.batch("Sales").upsert_merge(&ada).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error:?}");
         let text = error.to_string();

@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::{StreamExt as _, stream};
-use harness::faults::{Fault, Op, refusal};
+use harness::proxy::Reply;
 use harness::{Subject, seeded};
 use tablesdk::action::{BulkError, BulkFailure, BulkProgress, BulkReport};
 use tablesdk::key::EntityKey;
-use tablesdk::{DynamicEntity, ErrorKind, RetryPolicy, TableClient, TableEntity, Value};
+use tablesdk::{DynamicEntity, ErrorCode, ErrorKind, RetryPolicy, TableClient, TableEntity, Value};
+use tablesdk_server::testing::{Fault, Op};
 
 use crate::{Employee, on_both_transports};
 
@@ -155,7 +156,7 @@ on_both_transports! {
 
 #[tokio::test]
 async fn concurrent_changes_do_not_fail_delete_all() {
-    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
+    let (_subject, table, faults) = Subject::with_table(RetryPolicy::none()).await;
     let rows = (0..100).map(|id| row("a", &format!("{id:03}"), 1));
     insert_all(&table, rows).await;
     for conditional in [false, true] {
@@ -169,8 +170,8 @@ async fn concurrent_changes_do_not_fail_delete_all() {
             direct.upsert_replace(&changed).await.unwrap();
         };
         let page = table.query::<DynamicEntity>().page(None).await.unwrap();
-        let before = faults.count(Op::Query);
-        faults.plan(Op::Batch, [Fault::Delay(Duration::from_millis(50))]);
+        let slow = Fault::delay(Duration::from_millis(50));
+        let mut delayed = faults.on(Op::EntityGroupTransaction).times(1).inject(slow);
         let delete = table.query::<DynamicEntity>().delete_all();
         let delete = if conditional {
             delete.if_unchanged()
@@ -179,12 +180,7 @@ async fn concurrent_changes_do_not_fail_delete_all() {
         };
         let meddle = async {
             // The query ends before a batch is sent, and the batch waits.
-            while faults.count(Op::Batch) < 2 && faults.count(Op::Query) == before {
-                tokio::task::yield_now().await;
-            }
-            while faults.seen().last().unwrap().op != Op::Batch {
-                tokio::task::yield_now().await;
-            }
+            delayed.wait_for_hits(1).await;
             meddle.await;
         };
         let (report, ()) = futures::join!(delete.into_future(), meddle);
@@ -208,16 +204,15 @@ async fn concurrent_changes_do_not_fail_delete_all() {
 
 #[tokio::test(start_paused = true)]
 async fn a_lost_response_is_reported_for_each_entity() {
-    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
-    faults.plan(
-        Op::Batch,
-        [
-            Fault::Pass,
-            Fault::LoseAnswer,
-            Fault::Refuse,
-            Fault::Answer(refusal(503, "ServerBusy")),
-        ],
-    );
+    let (subject, table, proxy) = Subject::behind_proxy(RetryPolicy::none()).await;
+    let batch = Op::EntityGroupTransaction;
+    proxy.plan(batch, [Reply::Forward, Reply::Forward, Reply::Refuse]);
+    let busy = Fault::error(ErrorCode::ServerBusy);
+    let faults = subject.server().faults();
+    faults
+        .on(batch)
+        .skip(1)
+        .inject_each([Fault::lost_response(), busy]);
     let rows = || (0..500).map(|id| row("a", &id.to_string(), 1));
     let mut resume_at = 0;
     let run = table
@@ -257,10 +252,13 @@ async fn a_lost_response_is_reported_for_each_entity() {
 
 #[tokio::test(start_paused = true)]
 async fn bulk_delete_succeeds_despite_a_lost_response() {
-    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
+    let (_subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
     let rows = (0..50).map(|id| row("a", &id.to_string(), 1));
     insert_all(&table, rows).await;
-    faults.plan(Op::Batch, [Fault::LoseAnswer]);
+    faults
+        .on(Op::EntityGroupTransaction)
+        .times(1)
+        .inject(Fault::lost_response());
     let keys = (0..50).map(|id| ("a", id.to_string()));
     let report = table.bulk().delete(stream::iter(keys)).await.unwrap();
     assert!(report.is_success(), "{report:?}");
@@ -269,13 +267,19 @@ async fn bulk_delete_succeeds_despite_a_lost_response() {
     assert_eq!(table.query::<DynamicEntity>().count().await.unwrap(), 0);
 }
 
-/// Four entities whose deletion was carried out, and whose single deletes after that get these responses.
-async fn delete_after_a_lost_batch(singles: Vec<Fault>) -> Result<BulkReport, BulkError> {
-    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
+/// Four entities whose deletion was carried out, and whose single deletes after that, except for some, have these faults.
+async fn delete_after_a_lost_batch(
+    skip: u64,
+    singles: Vec<Fault>,
+) -> Result<BulkReport, BulkError> {
+    let (_subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
     let rows = (0..4).map(|id| row("a", &id.to_string(), 1));
     insert_all(&table, rows).await;
-    faults.plan(Op::Batch, [Fault::LoseAnswer]);
-    faults.plan(Op::Delete, singles);
+    faults
+        .on(Op::EntityGroupTransaction)
+        .times(1)
+        .inject(Fault::lost_response());
+    faults.on(Op::DeleteEntity).skip(skip).inject_each(singles);
     let keys = (0..4).map(|id| ("a", id.to_string()));
     let report = table.bulk().delete(stream::iter(keys)).await;
     assert_eq!(table.query::<DynamicEntity>().count().await.unwrap(), 0);
@@ -284,8 +288,8 @@ async fn delete_after_a_lost_batch(singles: Vec<Fault>) -> Result<BulkReport, Bu
 
 #[tokio::test(start_paused = true)]
 async fn a_lost_delete_batch_is_ambiguous_if_a_delete_fails() {
-    let busy = Fault::Answer(refusal(503, "ServerBusy"));
-    let report = delete_after_a_lost_batch(vec![busy; 5]).await.unwrap();
+    let busy = Fault::error(ErrorCode::ServerBusy);
+    let report = delete_after_a_lost_batch(0, vec![busy; 5]).await.unwrap();
     assert_eq!(report.failures().len(), 4, "{report:?}");
     for failure in report.failures() {
         assert!(failure.is_outcome_unknown(), "{failure}");
@@ -295,8 +299,8 @@ async fn a_lost_delete_batch_is_ambiguous_if_a_delete_fails() {
 
 #[tokio::test(start_paused = true)]
 async fn a_lost_delete_batch_is_ambiguous_if_one_is_rejected() {
-    let refused = Fault::Answer(refusal(403, "AuthorizationFailure"));
-    let report = delete_after_a_lost_batch(vec![Fault::Pass, refused]).await;
+    let refused = Fault::error(ErrorCode::AuthorizationFailure);
+    let report = delete_after_a_lost_batch(1, vec![refused]).await;
     let report = report.unwrap();
     let [failure] = report.failures() else {
         panic!("{report:?}");
@@ -308,8 +312,10 @@ async fn a_lost_delete_batch_is_ambiguous_if_one_is_rejected() {
 
 #[tokio::test(start_paused = true)]
 async fn a_lost_delete_batch_is_ambiguous_without_credential() {
-    let denied = Fault::Answer(refusal(403, "AuthenticationFailed"));
-    let error = delete_after_a_lost_batch(vec![denied]).await.unwrap_err();
+    let denied = Fault::error(ErrorCode::AuthenticationFailed);
+    let error = delete_after_a_lost_batch(0, vec![denied])
+        .await
+        .unwrap_err();
     assert!(error.error().unwrap().is_denied(), "{error:?}");
     let failures = error.report().failures();
     assert_eq!(failures.len(), 4, "{error:?}");
@@ -318,7 +324,7 @@ async fn a_lost_delete_batch_is_ambiguous_without_credential() {
 
 #[tokio::test(start_paused = true)]
 async fn entities_of_a_lost_delete_batch_count_as_missing() {
-    let report = delete_after_a_lost_batch(Vec::new()).await.unwrap();
+    let report = delete_after_a_lost_batch(0, Vec::new()).await.unwrap();
     assert!(report.is_success(), "{report:?}");
     assert_eq!(
         (report.progress().written, report.progress().missing),
@@ -385,7 +391,7 @@ async fn a_dropped_run_can_be_resumed() {
 
 #[tokio::test]
 async fn a_failed_input_ends_the_run() {
-    let (_subject, table, _) = Subject::with_faults(RetryPolicy::none()).await;
+    let (_subject, table, _) = Subject::with_table(RetryPolicy::none()).await;
     let rows = (0..10).map(|id| match id {
         7 => Err("the disk is gone"),
         _ => Ok(row("a", &id.to_string(), 1)),
@@ -423,7 +429,8 @@ async fn a_failed_input_ends_the_run() {
 
 #[tokio::test]
 async fn failures_are_limited_and_bad_settings_rejected() {
-    let (subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
+    let (subject, table, _) = Subject::with_table(RetryPolicy::none()).await;
+    let journal = subject.server().journal();
     let endless = (0..).map(|id: u64| row("a/b", &id.to_string(), 1));
     let error = table
         .bulk()
@@ -469,7 +476,7 @@ async fn failures_are_limited_and_bad_settings_rejected() {
     ] {
         assert_eq!(error.error().unwrap().kind(), ErrorKind::Input, "{error:?}");
     }
-    assert_eq!(faults.count(Op::Batch), 0);
+    assert_eq!(journal.requests().op(Op::EntityGroupTransaction).count(), 0);
     let none = table
         .bulk()
         .delete(stream::iter(Vec::<EntityKey>::new()))
@@ -480,7 +487,8 @@ async fn failures_are_limited_and_bad_settings_rejected() {
 
 #[tokio::test]
 async fn a_batch_size_of_1_sends_no_batches() {
-    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
+    let (subject, table, _) = Subject::with_table(RetryPolicy::none()).await;
+    let journal = subject.server().journal();
     let rows = || stream::iter((0..10).map(|id| row("a", &id.to_string(), id)));
     let run = || table.bulk().batch_size(1);
     assert!(run().insert(rows()).await.unwrap().is_success());
@@ -494,7 +502,7 @@ async fn a_batch_size_of_1_sends_no_batches() {
     let keys = table.query::<DynamicEntity>().stream();
     let keys = keys.map(|found| found.map(|found| found.key().clone()));
     assert_eq!(run().delete(keys).await.unwrap().progress().written, 10);
-    assert_eq!(faults.count(Op::Batch), 0);
+    assert_eq!(journal.requests().op(Op::EntityGroupTransaction).count(), 0);
 }
 
 /// However many partitions the input has, what is read and not written is bounded.
@@ -558,7 +566,8 @@ struct Blob {
 /// Large entities with awkward keys are cut at 4 MiB, and never above.
 #[tokio::test]
 async fn batches_of_large_entities_are_full() {
-    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
+    let (subject, table, _) = Subject::with_table(RetryPolicy::none()).await;
+    let journal = subject.server().journal();
     let blobs = (0..300).map(|id| Blob {
         partition: "O'Hare 'ü".to_owned(),
         id: format!("'{id}'"),
@@ -572,7 +581,7 @@ async fn batches_of_large_entities_are_full() {
     assert!(report.is_success(), "{report:?}");
     // 48 KB each in JSON: 86 or 87 fit.
     assert_eq!(
-        (report.progress().requests, faults.count(Op::Batch)),
+        (report.progress().requests, journal.requests().count()),
         (4, 4)
     );
 }

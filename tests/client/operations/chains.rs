@@ -2,9 +2,10 @@
 
 use futures::stream;
 use harness::client_with;
-use harness::faults::{Faults, Op};
+use harness::proxy::Proxy;
 use tablesdk::query::PageToken;
 use tablesdk::{RetryPolicy, TableClient, TableEntity};
+use tablesdk_server::testing::Op;
 use tablesdk_server::{InProcess, TableServer};
 
 #[derive(Clone, Debug, PartialEq, TableEntity)]
@@ -23,10 +24,10 @@ enum Row {
 }
 
 /// A table with reviews of three departments, and a transport that keeps its requests.
-async fn reviews() -> (TableServer, TableClient, Faults<InProcess>) {
+async fn reviews() -> (TableServer, TableClient, Proxy<InProcess>) {
     let server = TableServer::in_process();
-    let faults = Faults::new(server.transport());
-    let service = client_with(&server, |builder| builder.transport(faults.clone()));
+    let proxy = Proxy::new(server.transport());
+    let service = client_with(&server, |builder| builder.transport(proxy.clone()));
     let table = service.table("Reviews");
     table.create_table().await.unwrap();
     let departments = ["Legal", "Marketing", "Sales"];
@@ -37,13 +38,15 @@ async fn reviews() -> (TableServer, TableClient, Faults<InProcess>) {
     });
     let report = table.bulk().insert(stream::iter(reviews)).await.unwrap();
     assert!(report.is_success());
-    (server, table, faults)
+    (server, table, proxy)
 }
 
 /// The requests of all queries since a number of requests, in any order: parts are read at the same time.
-fn queries(faults: &Faults<InProcess>, since: usize) -> Vec<String> {
-    let seen = faults.seen().split_off(since);
-    let queries = seen.into_iter().filter(|request| request.op == Op::Query);
+fn queries(proxy: &Proxy<InProcess>, since: usize) -> Vec<String> {
+    let sent = proxy.sent().split_off(since);
+    let queries = sent
+        .into_iter()
+        .filter(|request| request.op == Op::QueryEntities);
     let mut urls: Vec<_> = queries.map(|request| request.url).collect();
     urls.sort();
     urls
@@ -51,60 +54,60 @@ fn queries(faults: &Faults<InProcess>, since: usize) -> Vec<String> {
 
 /// Reads a query, and returns its items and its requests.
 macro_rules! read {
-    ($faults:ident, $query:expr) => {{
-        let since = $faults.seen().len();
+    ($proxy:ident, $query:expr) => {{
+        let since = $proxy.sent().len();
         let items = $query.collect().await.unwrap();
-        (format!("{items:?}"), queries(&$faults, since))
+        (format!("{items:?}"), queries(&$proxy, since))
     }};
 }
 
 /// Asserts that two options do the same in both orders, before and after the query is divided, and in between.
 macro_rules! pair {
-    ($faults:ident, $query:ident, {$($one:tt)*}, {$($other:tt)*}) => {{
+    ($proxy:ident, $query:ident, {$($one:tt)*}, {$($other:tt)*}) => {{
         let names = concat!(stringify!($($one)*), stringify!($($other)*));
-        let expected = read!($faults, $query()$($one)*$($other)*);
+        let expected = read!($proxy, $query()$($one)*$($other)*);
         assert!(!expected.1.is_empty(), "{names}");
-        assert_eq!(read!($faults, $query()$($other)*$($one)*), expected, "{names}");
+        assert_eq!(read!($proxy, $query()$($other)*$($one)*), expected, "{names}");
 
-        let expected = read!($faults, $query()$($one)*$($other)*.partitions(["Sales", "Legal"]).parallel(1).in_order());
+        let expected = read!($proxy, $query()$($one)*$($other)*.partitions(["Sales", "Legal"]).parallel(1).in_order());
         assert!(expected.1.len() >= 2 || names.contains("take"), "{names}: {expected:?}");
         let query = $query()$($other)*.partitions(["Sales", "Legal"])$($one)*.in_order().parallel(1);
-        assert_eq!(read!($faults, query), expected, "{names}");
+        assert_eq!(read!($proxy, query), expected, "{names}");
         let query = $query().partitions(["Sales", "Legal"])$($one)*.parallel(1).in_order()$($other)*;
-        assert_eq!(read!($faults, query), expected, "{names}");
+        assert_eq!(read!($proxy, query), expected, "{names}");
         let query = $query().partitions(["Sales", "Legal"]).in_order()$($other)*$($one)*.parallel(1);
-        assert_eq!(read!($faults, query), expected, "{names}");
+        assert_eq!(read!($proxy, query), expected, "{names}");
 
-        let expected = read!($faults, $query()$($one)*$($other)*.partition_ranges(["M"]).parallel(1).in_order());
+        let expected = read!($proxy, $query()$($one)*$($other)*.partition_ranges(["M"]).parallel(1).in_order());
         let query = $query().partition_ranges(["M"]).parallel(1).in_order()$($other)*$($one)*;
-        assert_eq!(read!($faults, query), expected, "{names}");
-        let expected = read!($faults, $query()$($one)*$($other)*.row_ranges(["015"]).parallel(1).in_order());
+        assert_eq!(read!($proxy, query), expected, "{names}");
+        let expected = read!($proxy, $query()$($one)*$($other)*.row_ranges(["015"]).parallel(1).in_order());
         let query = $query().row_ranges(["015"])$($other)*$($one)*.parallel(1).in_order();
-        assert_eq!(read!($faults, query), expected, "{names}");
+        assert_eq!(read!($proxy, query), expected, "{names}");
     }};
 }
 
 /// Asserts it for each pair of options.
 macro_rules! pairs {
-    ($faults:ident, $query:ident, $first:tt $($rest:tt)*) => {
-        $(pair!($faults, $query, $first, $rest);)*
-        pairs!($faults, $query, $($rest)*);
+    ($proxy:ident, $query:ident, $first:tt $($rest:tt)*) => {
+        $(pair!($proxy, $query, $first, $rest);)*
+        pairs!($proxy, $query, $($rest)*);
     };
-    ($faults:ident, $query:ident,) => {};
+    ($proxy:ident, $query:ident,) => {};
 }
 
 /// One that decides what the query yields, with each of the others.
 macro_rules! with_each {
-    ($faults:ident, $query:ident, $first:tt, $($rest:tt)*) => {
-        $(pair!($faults, $query, $first, $rest);)*
+    ($proxy:ident, $query:ident, $first:tt, $($rest:tt)*) => {
+        $(pair!($proxy, $query, $first, $rest);)*
     };
 }
 
 #[tokio::test]
 async fn the_order_of_the_options_changes_no_request() {
-    let (_server, table, faults) = reviews().await;
+    let (_server, table, proxy) = reviews().await;
     let query = || table.query::<Review>();
-    pairs!(faults, query,
+    pairs!(proxy, query,
         {.filter(|e| e.stars.ge(2))} {.odata("stars ne 3")} {.partition("Sales")} {.rows(Review::rows().employee(5..))}
         {.take(7)} {.page_size(3)} {.prefetch()} {.known_types()} {.skip_unreadable(|_| ())}
         {.deadline(std::time::Duration::from_secs(60))} {.retry(RetryPolicy::none())}
@@ -113,18 +116,18 @@ async fn the_order_of_the_options_changes_no_request() {
 
 #[tokio::test]
 async fn the_order_of_what_a_query_yields_changes_no_request() {
-    let (_server, table, faults) = reviews().await;
+    let (_server, table, proxy) = reviews().await;
     let query = || table.query::<Row>();
-    with_each!(faults, query, {.select(|e| e.review.stars)},
+    with_each!(proxy, query, {.select(|e| e.review.stars)},
         {.filter(|e| e.review.stars.ge(2))} {.odata("stars ne 3")} {.partition("Sales")} {.take(7)} {.page_size(3)}
         {.prefetch()} {.known_types()} {.skip_unreadable(|_| ())}
     );
-    with_each!(faults, query, {.values()},
+    with_each!(proxy, query, {.values()},
         {.filter(|e| e.review.stars.ge(2))} {.odata("stars ne 3")} {.partition("Sales")} {.take(7)} {.page_size(3)}
         {.prefetch()} {.known_types()} {.skip_unreadable(|_| ())}
     );
     let query = || table.query::<Review>();
-    with_each!(faults, query, {.resolve(|entity| Ok(entity.row_key().to_owned()))},
+    with_each!(proxy, query, {.resolve(|entity| Ok(entity.row_key().to_owned()))},
         {.filter(|e| e.stars.ge(2))} {.odata("stars ne 3")} {.rows(Review::rows().employee(5..))} {.take(7)}
         {.page_size(3)} {.skip_unreadable(|_| ())}
     );
@@ -132,7 +135,7 @@ async fn the_order_of_what_a_query_yields_changes_no_request() {
 
 #[tokio::test]
 async fn options_behind_partitions_have_their_effect() {
-    let (_server, table, faults) = reviews().await;
+    let (_server, table, proxy) = reviews().await;
     let query = || {
         let query = table.query::<Review>().partitions(["Sales", "Legal"]);
         query
@@ -142,7 +145,7 @@ async fn options_behind_partitions_have_their_effect() {
     let read = query().take(3).in_order().collect().await.unwrap();
     assert_eq!(read, [(14, 4), (29, 4), (9, 4)]);
     assert_eq!(query().count().await.unwrap(), 4);
-    let urls = queries(&faults, 0);
+    let urls = queries(&proxy, 0);
     assert!(
         urls.iter().all(|url| url.contains("stars%20ge%204")),
         "{urls:?}"

@@ -2,10 +2,11 @@
 
 use bytes::Bytes;
 use harness::Subject;
-use harness::faults::{Fault, Faults, Op, service_response};
+use harness::proxy::{Proxy, Reply, service_response};
 use http::Response;
 use tablesdk::{DynamicEntity, Error, ErrorKind, RetryPolicy};
 use tablesdk_server::InProcess;
+use tablesdk_server::testing::Op;
 
 /// More requests than any of these scans needs.
 const REQUESTS_MAX: usize = 200;
@@ -21,15 +22,15 @@ fn page(item: &str, token: &str) -> Response<Bytes> {
 }
 
 /// Gives these tokens again and again, each with an empty page or one of that item.
-fn go_round(faults: &Faults<InProcess>, tokens: &'static [&'static str], item: &'static str) {
+fn go_round(proxy: &Proxy<InProcess>, tokens: &'static [&'static str], item: &'static str) {
     let mut requests = 0;
-    faults.choose(move |op| {
-        if op != Op::Query {
-            return Fault::Pass;
+    proxy.choose(move |op| {
+        if !matches!(op, Op::QueryEntities | Op::QueryTables) {
+            return Reply::Forward;
         }
         assert!(requests < REQUESTS_MAX, "it goes on for ever");
         requests += 1;
-        Fault::Answer(page(item, tokens[(requests - 1) % tokens.len()]))
+        Reply::Respond(page(item, tokens[(requests - 1) % tokens.len()]))
     });
 }
 
@@ -42,10 +43,10 @@ fn assert_stuck<T: std::fmt::Debug>(name: &str, outcome: Result<T, Error>) {
 
 #[tokio::test(start_paused = true)]
 async fn a_token_that_does_not_advance_ends_every_scan() {
-    let (subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
+    let (subject, table, proxy) = Subject::behind_proxy(RetryPolicy::exponential()).await;
     let query = || table.query::<DynamicEntity>();
     for tokens in [&["a"][..], &["a", "b"], &["a", "b", "c", "d", "e"]] {
-        go_round(&faults, tokens, "");
+        go_round(&proxy, tokens, "");
         assert_stuck("collect", query().collect().await);
         assert_stuck("prefetch", query().prefetch().collect().await);
         assert_stuck("take", query().take(5).collect().await);
@@ -63,32 +64,32 @@ async fn a_token_that_does_not_advance_ends_every_scan() {
         );
         assert_stuck("tables", subject.service.tables().collect().await);
         assert_stuck("sweep_markers", table.sweep_markers("Sales").await);
-        faults.clear();
+        proxy.clear();
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_repeated_token_with_items_ends_the_scan() {
-    let (subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
+    let (subject, table, proxy) = Subject::behind_proxy(RetryPolicy::exponential()).await;
     let entity = r#"{"PartitionKey":"a","RowKey":"1","odata.etag":"W/\"1\""}"#;
     for tokens in [&["a"][..], &["a", "b", "c"]] {
-        go_round(&faults, tokens, entity);
+        go_round(&proxy, tokens, entity);
         let entities = table.query::<DynamicEntity>();
         assert_stuck("collect", entities.collect().await);
-        go_round(&faults, tokens, r#"{"TableName":"People"}"#);
+        go_round(&proxy, tokens, r#"{"TableName":"People"}"#);
         assert_stuck("tables", subject.service.tables().collect().await);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_page_that_returns_its_own_token_is_an_error() {
-    let (subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
+    let (subject, table, proxy) = Subject::behind_proxy(RetryPolicy::exponential()).await;
     let entity = r#"{"PartitionKey":"a","RowKey":"1","odata.etag":"W/\"1\""}"#;
-    go_round(&faults, &["a"], entity);
+    go_round(&proxy, &["a"], entity);
     let query = || table.query::<DynamicEntity>();
     let token = query().page(None).await.unwrap().next;
     assert_stuck("page", query().page(token).await);
-    go_round(&faults, &["a"], r#"{"TableName":"People"}"#);
+    go_round(&proxy, &["a"], r#"{"TableName":"People"}"#);
     let tables = || subject.service.tables();
     let token = tables().page(None).await.unwrap().next;
     assert_stuck("tables", tables().page(token).await);
@@ -96,11 +97,11 @@ async fn a_page_that_returns_its_own_token_is_an_error() {
 
 #[tokio::test(start_paused = true)]
 async fn many_empty_pages_are_followed() {
-    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
-    let pages = (0..500).map(|number| Fault::Answer(page("", &number.to_string())));
-    faults.plan(Op::Query, pages);
+    let (_subject, table, proxy) = Subject::behind_proxy(RetryPolicy::exponential()).await;
+    let pages = (0..500).map(|number| Reply::Respond(page("", &number.to_string())));
+    proxy.plan(Op::QueryEntities, pages);
     let last = service_response(200).body(r#"{"value":[]}"#.into());
-    faults.plan(Op::Query, [Fault::Answer(last.unwrap())]);
+    proxy.plan(Op::QueryEntities, [Reply::Respond(last.unwrap())]);
     assert_eq!(table.query::<DynamicEntity>().count().await.unwrap(), 0);
-    assert_eq!(faults.count(Op::Query), 501);
+    assert_eq!(proxy.count(Op::QueryEntities), 501);
 }

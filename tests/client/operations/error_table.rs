@@ -6,15 +6,15 @@ use std::fmt::Display;
 use std::path::Path;
 use std::time::Duration;
 
-use harness::clock::TestClock;
-use harness::faults::{Fault, Faults, Op, refusal};
 use harness::generated::assert_generated;
 use tablesdk::action::ClosureError;
 use tablesdk::transport::ReqwestTransport;
 use tablesdk::{
-    DynamicEntity, Error, ErrorKind, RetryPolicy, SharedKey, TableClient, TableServiceClient,
+    DynamicEntity, Error, ErrorCode, ErrorKind, RetryPolicy, SharedKey, TableClient,
+    TableServiceClient,
 };
 use tablesdk_server::TableServer;
+use tablesdk_server::testing::{Fault, Op};
 
 use crate::Employee;
 
@@ -39,12 +39,12 @@ async fn the_guide_shows_what_errors_say() {
 /// Every failure of the table, as it happens.
 async fn failures() -> Vec<(&'static str, Error)> {
     let server = TableServer::in_process();
-    let faults = Faults::new(server.transport());
+    let faults = server.faults();
     let retry = RetryPolicy::exponential().attempts(3).delay(Duration::ZERO);
     let builder = || {
         TableServiceClient::builder(ENDPOINT)
             .credential(server.credential())
-            .transport(faults.clone())
+            .transport(server.transport())
             .retry(retry.clone())
     };
     let service = builder().build().unwrap();
@@ -90,14 +90,16 @@ async fn failures() -> Vec<(&'static str, Error)> {
                 .unwrap_err(),
         ),
         ("the signature has expired", {
-            let past = builder().clock(TestClock::at("2024-03-15")).build();
+            let clock = TableServer::in_process().clock();
+            clock.set("2024-03-15".parse().unwrap());
+            let past = builder().clock(clock).build();
             let sas = past.unwrap().table("Company").sas();
             let url = sas
                 .allow(tablesdk::sas::Permissions::READ)
                 .expires_in(Duration::from_secs(60))
                 .sign()
                 .unwrap();
-            expired(&url.expose(), &faults).await
+            expired(&url.expose(), &server).await
         }),
         (
             "the table does not exist",
@@ -155,26 +157,33 @@ async fn failures() -> Vec<(&'static str, Error)> {
         "a property is stored with another type",
         wrong_type.unwrap_err(),
     ));
-    let busy = || Fault::Answer(refusal(503, "ServerBusy"));
-    faults.plan(Op::Query, [busy(), busy(), busy()]);
+    let busy = Fault::error(ErrorCode::ServerBusy);
+    faults.on(Op::QueryEntities).inject(busy);
     let throttled = table.query::<Employee>().partition("Sales").collect().await;
     rows.push(("the service throttles", throttled.unwrap_err()));
-    faults.plan(Op::Get, [Fault::Hang]);
+    faults
+        .on(Op::QueryEntity)
+        .times(1)
+        .inject(Fault::no_response().applied());
     let slow = table.get(key()).deadline(Duration::from_millis(20)).await;
     rows.push(("no response in time", slow.unwrap_err()));
-    faults.plan(Op::Insert, [Fault::LoseAnswer]);
+    faults
+        .on(Op::InsertEntity)
+        .times(1)
+        .inject(Fault::lost_response());
     let lost = table.insert(&Employee::new("4", "Barbara", 60)).await;
     rows.push(("a response to a write was lost", lost.unwrap_err()));
     rows
 }
 
 /// A read with a signature that no longer holds.
-async fn expired(
-    url: &str,
-    faults: &Faults<impl tablesdk::transport::Transport + 'static>,
-) -> Error {
+async fn expired(url: &str, server: &TableServer) -> Error {
     let guest: tablesdk::sas::SasUrl = url.parse().unwrap();
-    let guest = guest.builder().transport(faults.clone()).build().unwrap();
+    let guest = guest
+        .builder()
+        .transport(server.transport())
+        .build()
+        .unwrap();
     let error = guest
         .table("Company")
         .get(Employee::key("Sales", "1"))

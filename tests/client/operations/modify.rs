@@ -6,8 +6,8 @@ use std::num::ParseIntError;
 use std::time::Duration;
 
 use harness::Subject;
-use harness::faults::{Fault, Op, refusal};
-use tablesdk::{DynamicEntity, ErrorKind, RetryPolicy, Stored};
+use tablesdk::{DynamicEntity, ErrorCode, ErrorKind, RetryPolicy, Stored};
+use tablesdk_server::testing::{Fault, Op};
 
 use crate::{Employee, on_both_transports};
 
@@ -108,11 +108,11 @@ on_both_transports! {
 
 #[tokio::test(start_paused = true)]
 async fn the_closure_of_modify_runs_once_per_round() {
-    let (subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
+    let (subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
     table.insert(&Employee::ada()).await.unwrap();
-    let changed = Fault::Answer(refusal(412, "UpdateConditionNotSatisfied"));
-    let slow = Fault::Delay(Duration::from_secs(1));
-    faults.plan(Op::Update, [changed, slow]);
+    let changed = Fault::error(ErrorCode::UpdateConditionNotSatisfied);
+    let slow = Fault::delay(Duration::from_secs(1));
+    faults.on(Op::UpdateEntity).inject_each([changed, slow]);
     let other = subject.other().table("Tests");
     let mut seen = Vec::new();
     let modify = table.modify(key(), |e| {

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::process::Stdio;
 
 use futures::{TryStreamExt as _, stream};
-use harness::faults::{Faults, Op};
 use harness::{Subject, client, client_with, seeded};
 use tablesdk::query::{AccessClass, PageToken};
-use tablesdk::{DynamicEntity, ErrorKind, Stored, TableClient, TableServiceClient};
+use tablesdk::{
+    DynamicEntity, ErrorKind, Stored, TableClient, TableServiceClient, TableServiceClientBuilder,
+};
 use tablesdk_server::TableServer;
 
 use crate::{Employee, on_both_transports};
@@ -210,28 +211,25 @@ async fn partitions_are_read_in_parallel() {
 
 #[tokio::test]
 async fn prefetch_reads_the_next_page_early() {
-    let server = TableServer::in_process();
-    let faults = Faults::new(server.transport());
-    let subject = Subject::with_transport(server, faults.clone());
+    let subject = Subject::in_process();
     let table = subject.table().await;
     for id in 0..9 {
         let employee = Employee::new(&id.to_string(), "Ada", id);
         table.insert(&employee).await.unwrap();
     }
     let requests = |prefetch: bool| {
-        let (table, faults) = (table.clone(), faults.clone());
+        let (table, journal) = (table.clone(), subject.server().journal());
         async move {
-            let before = faults.count(Op::Query);
             let query = table.query::<Employee>().page_size(3);
             let mut items = if prefetch { query.prefetch() } else { query }.stream();
             items.try_next().await.unwrap();
             for _ in 0..100 {
                 tokio::task::yield_now().await;
             }
-            let early = faults.count(Op::Query) - before;
+            let early = journal.requests().count();
             let rest: Vec<_> = items.try_collect().await.unwrap();
             assert_eq!(rest.len(), 8);
-            (early, faults.count(Op::Query) - before)
+            (early, journal.requests().count())
         }
     };
     assert_eq!(requests(false).await, (1, 3));
@@ -263,11 +261,8 @@ on_both_transports! {
 #[tokio::test]
 async fn explain_and_deny_scans_know_the_access() {
     let server = TableServer::in_process();
-    let faults = Faults::new(server.transport());
-    let build = |transport: Faults<_>| {
-        client_with(&server, |builder| builder.transport(transport).deny_scans())
-    };
-    let table = build(faults.clone()).table("Tests");
+    let journal = server.journal();
+    let table = client_with(&server, TableServiceClientBuilder::deny_scans).table("Tests");
     table.create_table().await.unwrap();
     let query = || table.query::<Employee>();
     let sales = || query().partition("Sales");
@@ -302,9 +297,9 @@ async fn explain_and_deny_scans_know_the_access() {
             shown.starts_with(&format!("access: {access}\nfilter: ")),
             "{shown}"
         );
-        let before = faults.seen().len();
+        journal.clear();
         let result = query.collect().await;
-        let sent = faults.seen().len() - before;
+        let sent = journal.requests().count();
         let is_scan = access == AccessClass::Scan;
         assert_eq!((sent, result.is_err()), (usize::from(!is_scan), is_scan));
         if let Err(error) = result {
@@ -313,7 +308,7 @@ async fn explain_and_deny_scans_know_the_access() {
             assert!(text.contains("reads the whole table (a scan)"), "{text}");
         }
     }
-    let before = faults.seen().len();
+    journal.clear();
     for error in [
         query().count().await.unwrap_err(),
         query().first().await.unwrap_err(),
@@ -329,7 +324,7 @@ async fn explain_and_deny_scans_know_the_access() {
     }
     assert!(query().delete_all().await.is_err());
     assert!(query().delete_all().dry_run().await.is_err());
-    assert_eq!(faults.seen().len(), before);
+    assert!(journal.requests().is_empty());
     let sales = query().partitions(["Sales"]).collect().await;
     assert!(sales.unwrap().is_empty());
 }

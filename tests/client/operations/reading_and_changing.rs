@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use harness::Subject;
-use harness::faults::{Fault, Op};
 use harness::outcome::{Found, found};
 use tablesdk::query::PageToken;
 use tablesdk::{ErrorKind, RetryPolicy, Stored, TableEntity};
+use tablesdk_server::testing::{Fault, Op};
 use tokio::time::Instant;
 
 use crate::{Employee, on_both_transports};
@@ -164,12 +164,12 @@ on_both_transports! {
 
 #[tokio::test(start_paused = true)]
 async fn get_many_keeps_the_order_and_the_concurrency() {
-    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
+    let (subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
     for id in ["1", "3", "5"] {
         table.insert(&Employee::new(id, id, 1)).await.unwrap();
     }
-    let delays = (1..=6).rev().map(|_| Fault::Delay(Duration::from_secs(1)));
-    faults.plan(Op::Get, delays);
+    let slow = Fault::delay(Duration::from_secs(1));
+    faults.on(Op::QueryEntity).inject(slow);
     let start = Instant::now();
     let keys = (1..=6).map(|id| Employee::key("Sales", id.to_string()));
     let found = table.get_many(keys).concurrency(3).await.unwrap();
@@ -181,21 +181,24 @@ async fn get_many_keeps_the_order_and_the_concurrency() {
 
     let none = Vec::<tablesdk::key::Key<Employee>>::new();
     assert!(table.get_many(none).await.unwrap().is_empty());
-    let before = faults.count(Op::Get);
+    let journal = subject.server().journal();
     for refused in [
         table.get_many([Employee::key("Sales", "1"), Employee::key("a/b", "1")]),
         table.get_many([Employee::key("Sales", "1")]).concurrency(0),
     ] {
         assert_eq!(refused.await.unwrap_err().kind(), ErrorKind::Input);
     }
-    assert_eq!(faults.count(Op::Get), before);
+    assert!(journal.requests().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
 async fn modify_whose_response_was_lost_is_ambiguous() {
-    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
+    let (_subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
     table.insert(&Employee::new("1", "Ada", 0)).await.unwrap();
-    faults.plan(Op::Update, [Fault::LoseAnswer]);
+    faults
+        .on(Op::UpdateEntity)
+        .times(1)
+        .inject(Fault::lost_response());
     let modify = table.modify(key(), Employee::grow_older);
     assert_eq!(found(&modify.await.unwrap_err()), Found::Equal);
     assert_eq!(Employee::find(&table).await.unwrap().age, 1);

@@ -4,7 +4,6 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, SystemTime};
 
 use harness::Subject;
-use harness::clock::TestClock;
 use serde_json::Value;
 use tablesdk::credential::{AccessToken, TokenRequest};
 use tablesdk::sas::{
@@ -26,9 +25,11 @@ fn of_the_vectors() -> (Value, TableServiceClient) {
     let vectors: Value = serde_json::from_str(VECTORS).unwrap();
     let account = vectors["account"].as_str().unwrap().to_owned();
     let key = SharedKey::new(&*account, vectors["key_base64"].as_str().unwrap()).unwrap();
+    let clock = TableServer::in_process().clock();
+    clock.set("2019-06-01".parse().unwrap());
     let service = TableServiceClient::builder(format!("https://{account}.table.core.windows.net"))
         .credential(key)
-        .clock(TestClock::at("2019-06-01"))
+        .clock(clock)
         .build()
         .unwrap();
     (vectors, service)
@@ -376,11 +377,9 @@ async fn a_sas_is_limited_to_its_addresses() {
 
 #[tokio::test]
 async fn a_sas_is_limited_in_time_and_to_its_protocol() {
-    let clock = TestClock::at("2030-01-01T12:00:00Z");
-    let server = TableServer::builder()
-        .clock(clock.clone())
-        .in_process()
-        .unwrap();
+    let server = TableServer::in_process();
+    let clock = server.clock();
+    clock.set("2030-01-01T12:00:00Z".parse().unwrap());
     let client = |endpoint: &str, credential: Credential| {
         TableServiceClient::builder(endpoint)
             .credential(credential)

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use harness::faults::{Fault, Faults, Op, foreign, refusal};
+use harness::proxy::{Reply, foreign};
 use harness::{Subject, client_with};
 use tablesdk::query::PageToken;
 use tablesdk::{ErrorCode, ErrorKind, RetryPolicy};
 use tablesdk_server::TableServer;
+use tablesdk_server::testing::{Fault, Op};
 
 use crate::{Employee, on_both_transports};
 
@@ -94,8 +95,8 @@ on_both_transports! {
 
 #[tokio::test]
 async fn a_table_does_not_exist_because_a_proxy_responds_with_success() {
-    let (subject, _, faults) = Subject::with_faults(RetryPolicy::none()).await;
-    faults.plan(Op::Query, [Fault::Answer(foreign(200))]);
+    let (subject, _, proxy) = Subject::behind_proxy(RetryPolicy::none()).await;
+    proxy.plan(Op::QueryTables, [Reply::Respond(foreign(200))]);
     let nowhere = subject.service.table("Nowhere");
     let error = nowhere.table_exists().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Response);
@@ -113,32 +114,14 @@ async fn more_tables_than_a_page_are_all_listed() {
     assert_eq!(service.tables().collect().await.unwrap().len(), 1001);
 }
 
-/// The clock of tokio, whose time a test may pause.
-#[derive(Debug)]
-struct TokioClock(tokio::time::Instant);
-
-impl tablesdk::transport::Clock for TokioClock {
-    fn now(&self) -> tablesdk::Timestamp {
-        let start: tablesdk::Timestamp = "2030-01-01".parse().unwrap();
-        start.saturating_add(self.0.elapsed())
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn create_table_waits_for_a_deletion() {
     let begin = tokio::time::Instant::now();
     let server = TableServer::builder()
-        .clock(TokioClock(begin))
         .deleted_table_name_hold(Duration::from_secs(40))
         .in_process()
         .unwrap();
-    let faults = Faults::new(server.transport());
-    let service = client_with(&server, |builder| {
-        builder
-            .transport(faults.clone())
-            .clock(TokioClock(begin))
-            .retry(RetryPolicy::none())
-    });
+    let service = client_with(&server, |builder| builder.retry(RetryPolicy::none()));
     let table = service.table("Tests");
     table.create_table().await.unwrap();
     table.delete_table().await.unwrap();
@@ -168,16 +151,16 @@ async fn create_table_waits_for_a_deletion() {
     assert!(!create().await.unwrap());
 
     // Any other error ends the wait.
-    let denied = Fault::Answer(refusal(403, "AuthorizationFailure"));
-    faults.plan(Op::CreateTable, [denied]);
+    let denied = Fault::error(ErrorCode::AuthorizationFailure);
+    server.faults().on(Op::CreateTable).inject(denied);
     let error = table.create_table().wait(Duration::MAX).await.unwrap_err();
     assert!(error.is_denied());
 }
 
 #[tokio::test]
 async fn a_404_of_a_proxy_is_not_a_missing_table() {
-    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
-    faults.plan(Op::Query, [Fault::Answer(foreign(404))]);
+    let (_subject, table, proxy) = Subject::behind_proxy(RetryPolicy::none()).await;
+    proxy.plan(Op::QueryTables, [Reply::Respond(foreign(404))]);
     let error = table.table_exists().await.unwrap_err();
     assert_eq!(error.status().unwrap(), 404);
     assert!(table.table_exists().await.unwrap());

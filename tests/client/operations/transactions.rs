@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use harness::faults::Op;
 use harness::{Subject, client_with};
 use tablesdk::action::{ClosureError, OperationReport, RunTransaction, Transaction};
 use tablesdk::{DynamicEntity, ErrorKind, RetryPolicy, Stored, TableClient, TableEntity};
 use tablesdk_server::TableServer;
+use tablesdk_server::testing::Op;
 
 use crate::{Employee, on_both_transports};
 
@@ -388,7 +388,8 @@ on_both_transports! {
 
 #[tokio::test]
 async fn a_transaction_has_100_changes_and_checks() {
-    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
+    let (subject, table, _) = Subject::with_table(RetryPolicy::none()).await;
+    let journal = subject.server().journal();
     for id in 0..3 {
         let read = Employee::new(&format!("read{id}"), "Ada", id);
         table.insert(&read).await.unwrap();
@@ -412,10 +413,10 @@ async fn a_transaction_has_100_changes_and_checks() {
         assert_eq!(error.kind(), ErrorKind::Input, "{error:?}");
         assert!(text(&error).contains("3 checks"), "{error:?}");
     }
-    assert_eq!(faults.count(Op::Batch), 0);
+    assert_eq!(journal.requests().op(Op::EntityGroupTransaction).count(), 0);
     transaction(97).await.unwrap();
     transaction(96).exactly_once().await.unwrap();
-    assert_eq!(faults.count(Op::Batch), 2);
+    assert_eq!(journal.requests().op(Op::EntityGroupTransaction).count(), 2);
     // Without a read as well.
     let error = table.transaction("Sales", async |tx| {
         for id in 0..101 {
@@ -425,12 +426,13 @@ async fn a_transaction_has_100_changes_and_checks() {
     });
     let error = error.await.unwrap_err();
     assert!(text(&error).contains("101"), "{error:?}");
-    assert_eq!(faults.count(Op::Batch), 2);
+    assert_eq!(journal.requests().op(Op::EntityGroupTransaction).count(), 2);
 }
 
 #[tokio::test]
 async fn a_transaction_has_four_mebibytes() {
-    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
+    let (subject, table, _) = Subject::with_table(RetryPolicy::none()).await;
+    let journal = subject.server().journal();
     let error = table.transaction("Sales", async |tx| {
         for id in 0..70 {
             tx.insert(&Employee {
@@ -443,13 +445,14 @@ async fn a_transaction_has_four_mebibytes() {
     let error = error.await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Input, "{error:?}");
     assert!(text(&error).contains("is larger than 4194304"), "{error:?}");
-    assert_eq!(faults.count(Op::Batch), 0);
+    assert_eq!(journal.requests().op(Op::EntityGroupTransaction).count(), 0);
 }
 
 #[tokio::test]
 async fn changes_that_contradict_a_read_are_refused() {
     type Write = fn(&Transaction, &Stored<Employee>);
-    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
+    let (subject, table, _) = Subject::with_table(RetryPolicy::none()).await;
+    let journal = subject.server().journal();
     let ada = table.insert(&Employee::ada()).await.unwrap();
     let cases: [(&str, Write, &str); 5] = [
         (
@@ -507,14 +510,14 @@ async fn changes_that_contradict_a_read_are_refused() {
             assert!(error.batch_index().is_some(), "{error:?}");
         }
     }
-    assert_eq!(faults.count(Op::Batch), 0);
+    assert_eq!(journal.requests().op(Op::EntityGroupTransaction).count(), 0);
 }
 
 #[tokio::test]
 async fn a_transaction_without_changes_sends_no_batch() {
-    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
+    let (subject, table, _) = Subject::with_table(RetryPolicy::none()).await;
     insert_department(&table).await;
-    let sent = faults.seen().len();
+    let journal = subject.server().journal();
     let headcount = table.transaction("Sales", async |tx| {
         let d = tx
             .get(Department::key("Sales"))
@@ -523,17 +526,18 @@ async fn a_transaction_without_changes_sends_no_batch() {
         Ok(d.headcount)
     });
     assert_eq!(headcount.exactly_once().await.unwrap(), 0);
-    assert_eq!(faults.seen().len(), sent + 1);
+    assert_eq!(journal.requests().count(), 1);
     assert_eq!(
         table.transaction("Sales", async |_| Ok(1)).await.unwrap(),
         1
     );
-    assert_eq!(faults.seen().len(), sent + 1);
+    assert_eq!(journal.requests().count(), 1);
 }
 
 #[tokio::test]
 async fn joined_reads_send_one_request_for_each_entity() {
-    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
+    let (subject, table, _) = Subject::with_table(RetryPolicy::none()).await;
+    let journal = subject.server().journal();
     insert_department(&table).await;
     table.insert(&Employee::ada()).await.unwrap();
     let read = table.transaction("Sales", async |tx| {
@@ -547,17 +551,18 @@ async fn joined_reads_send_one_request_for_each_entity() {
         Ok(one.is_some() && ada.is_some())
     });
     assert!(read.await.unwrap());
-    assert_eq!(faults.count(Op::Get), 2);
+    assert_eq!(journal.requests().op(Op::QueryEntity).count(), 2);
 }
 
 #[tokio::test]
 async fn a_handle_that_outlives_its_closure_is_of_no_use() {
-    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
+    let (subject, table, _) = Subject::with_table(RetryPolicy::none()).await;
+    let journal = subject.server().journal();
     let tx = table.transaction("Sales", async |tx| Ok(tx)).await.unwrap();
     let error = tx.get(Employee::key("Sales", "1")).await.unwrap_err();
     assert!(text(&error).contains("has returned"), "{error:?}");
     tx.insert(&Employee::ada());
-    assert_eq!(faults.seen().len(), 1, "the creation of the table");
+    assert!(journal.requests().is_empty());
 }
 
 /// A web handler: its future is `Send`, borrows what it is given, and passes its own errors on.
