@@ -1,14 +1,15 @@
-//! 64 tasks each increment the same counter 15 times, over a transport that injects 412 and 503, loses requests and responses, and
-//! delivers lost requests later. In process, on virtual time, on one thread: a seed reproduces a run.
+//! 64 tasks each increment the same counter 15 times, while requests and responses are lost, late, duplicated, or rejected
+//! with 412 and 503. In process, on virtual time, on one thread: a seed reproduces a run.
 //!
 //! A failure prints its seed; `TABLESDK_CONCURRENCY_SEED` runs that seed.
 
 use std::time::Duration;
 
 use futures::future::join_all;
-use harness::faults::{Fault, Op, batch_refusal, refusal};
+use harness::proxy::{Reply, batch_refusal, refusal};
 use harness::{Subject, setting};
 use tablesdk::{RetryPolicy, TableEntity};
+use tablesdk_server::testing::Op;
 use tokio::time::sleep;
 
 use crate::random_faults::{Counts, assert_injected, inject};
@@ -41,7 +42,8 @@ async fn run(seed: u64, exactly_once: bool) -> Outcome {
         .attempts(10)
         .budget(u32::MAX)
         .deadline(Duration::from_secs(3600));
-    let (_subject, table, faults) = Subject::with_faults(policy).await;
+    let (subject, table, proxy) = Subject::behind_proxy(policy).await;
+    let faults = subject.server().faults();
     let counter = Counter {
         class: "A".to_owned(),
         id: "1".to_owned(),
@@ -50,14 +52,13 @@ async fn run(seed: u64, exactly_once: bool) -> Outcome {
     table.insert(&counter).await.unwrap();
 
     // An ordinary write cannot detect that a rejection is that of a duplicate.
-    let injected = inject(&faults, seed, exactly_once, |roll, op| {
+    let injected = inject(&faults, &proxy, seed, exactly_once, |op| {
         let changed = "UpdateConditionNotSatisfied";
-        let answer = match op {
-            Op::Update => refusal(412, changed),
-            Op::Batch => batch_refusal(1, 412, changed),
+        Some(Reply::Respond(match op {
+            Op::UpdateEntity => refusal(412, changed),
+            Op::EntityGroupTransaction => batch_refusal(1, 412, changed),
             _ => return None,
-        };
-        (roll < 20).then_some(("412", Fault::Answer(answer)))
+        }))
     });
 
     let tasks = (0..TASKS).map(|_| {
@@ -92,6 +93,7 @@ async fn run(seed: u64, exactly_once: bool) -> Outcome {
         refused += r;
     }
     faults.clear();
+    proxy.clear();
     // Until the last late request has arrived.
     sleep(Duration::from_secs(60)).await;
     let sum = table.get::<Counter>(("A", "1")).await.unwrap().unwrap().sum;
@@ -115,7 +117,7 @@ fn seed() -> u64 {
 async fn exactly_once_additions_add_up() {
     let outcome = run(seed(), true).await;
     println!("{outcome:?}");
-    assert_injected(&outcome.injected, &["412"]);
+    assert_injected(&outcome.injected, &["rejection"]);
     let additions = i64::try_from(TASKS * ADDITIONS).unwrap();
     assert_eq!((outcome.unknown, outcome.refused), (0, 0), "{outcome:?}");
     assert_eq!((outcome.acknowledged, outcome.sum), (additions, additions));
@@ -125,7 +127,7 @@ async fn exactly_once_additions_add_up() {
 async fn acknowledged_additions_are_applied() {
     let outcome = run(seed(), false).await;
     println!("{outcome:?}");
-    assert_injected(&outcome.injected, &["412"]);
+    assert_injected(&outcome.injected, &["rejection"]);
     let Outcome {
         acknowledged,
         unknown,

@@ -1,45 +1,59 @@
 //! Random faults for tests with many tasks. The seed determines them.
 
 use std::collections::BTreeMap;
+use std::iter::repeat_with;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fastrand::Rng;
-use harness::faults::{Fault, Faults, Op, foreign, refusal};
-use tablesdk::transport::Transport;
+use harness::proxy::{Proxy, Reply, foreign};
+use tablesdk::ErrorCode;
+use tablesdk_server::testing::{Fault, Faults, Op};
 
 /// How often each fault was injected, by name.
 pub type Counts = BTreeMap<&'static str, u32>;
 
-/// Injects faults into about a sixth of the requests. Without `duplicates`, no request is carried out twice at once. `others` may
-/// inject one where a roll of 0 to 99 is 16 or more; other requests are delayed a little. Returns what was injected so far.
-pub fn inject<T: Transport + 'static>(
-    faults: &Faults<T>,
+/// Injects faults into about a sixth of the requests, and delays the others a little. Without `duplicates`, no request is carried
+/// out twice at once. `refuse` may make the proxy respond with a rejection. Returns what was injected so far.
+pub fn inject<T>(
+    faults: &Faults,
+    proxy: &Proxy<T>,
     seed: u64,
     duplicates: bool,
-    others: fn(u32, Op) -> Option<(&'static str, Fault)>,
+    refuse: fn(Op) -> Option<Reply>,
 ) -> Arc<Mutex<Counts>> {
     let injected = Arc::new(Mutex::new(Counts::new()));
-    let count = Arc::clone(&injected);
     let mut rng = Rng::with_seed(seed);
-    faults.choose(move |op| {
+    let count = Arc::clone(&injected);
+    let faults_of_all = repeat_with(move || {
         let (name, fault) = match rng.u32(..100) {
-            0..4 => ("lost answer", Fault::LoseAnswer),
-            4..6 => ("lost request", Fault::LoseRequest),
+            0..4 => ("lost response", Fault::lost_response()),
+            4..6 => ("lost request", Fault::reset()),
             6..8 => {
                 let late = Duration::from_millis(rng.u64(1..20_000));
-                ("straggler", Fault::Straggle(late))
+                ("late request", Fault::reset().applied_after(late))
             }
-            8..10 if duplicates => ("twice", Fault::Duplicate),
-            10..13 => ("503", Fault::Answer(refusal(503, "ServerBusy"))),
-            13..16 => ("503 of a proxy", Fault::CarryOutAndAnswer(foreign(503))),
-            roll => others(roll, op).unwrap_or_else(|| {
+            8..10 if duplicates => ("duplicate", Fault::duplicate()),
+            10..13 => ("503", Fault::error(ErrorCode::ServerBusy)),
+            _ => {
                 let late = Duration::from_millis(rng.u64(1..15));
-                ("delay", Fault::Delay(late))
-            }),
+                ("delay", Fault::delay(late))
+            }
         };
         *count.lock().unwrap().entry(name).or_default() += 1;
         fault
+    });
+    faults.on_any().inject_each(faults_of_all);
+    let count = Arc::clone(&injected);
+    let mut rng = Rng::with_seed(!seed);
+    proxy.choose(move |op| {
+        let (name, reply) = match (rng.u32(..100), refuse(op)) {
+            (0..3, _) => ("503 of a proxy", Reply::Replace(foreign(503))),
+            (3..7, Some(refusal)) => ("rejection", refusal),
+            _ => return Reply::Forward,
+        };
+        *count.lock().unwrap().entry(name).or_default() += 1;
+        reply
     });
     injected
 }
@@ -47,9 +61,9 @@ pub fn inject<T: Transport + 'static>(
 /// Asserts that the faults of every run of [`inject`], and the named others, were injected often.
 pub fn assert_injected(counts: &Counts, others: &[&str]) {
     let always = [
-        "lost answer",
+        "lost response",
         "lost request",
-        "straggler",
+        "late request",
         "503",
         "503 of a proxy",
     ];

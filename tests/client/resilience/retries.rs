@@ -106,11 +106,7 @@ async fn assert_ambiguous(subject: &Subject, table: &TableClient) {
     assert_eq!(found(&error), Found::Equal);
     assert_eq!(*current(&error), Employee::ada());
     assert_eq!(error.attempts(), 3, "{error:?}");
-    let ops = journal
-        .requests()
-        .into_iter()
-        .map(|request| request.op.unwrap());
-    assert!(ops.eq([Op::InsertEntity, Op::InsertEntity, Op::QueryEntity]));
+    assert_eq!(journal.requests().op(Op::QueryEntity).count(), 1);
     let text = error.to_string();
     let words = "may have been carried out or not (what is there now equals what was sent): 409";
     assert!(text.contains(words), "{text}");

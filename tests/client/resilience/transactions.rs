@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use futures::future::join_all;
-use harness::faults::{Fault, Faults, Op, batch_refusal, foreign, refusal};
 use harness::outcome::{Found, found};
+use harness::proxy::{Reply, batch_refusal, foreign};
 use harness::{Subject, client_with, seed};
 use tablesdk::action::OperationReport;
-use tablesdk::{ErrorKind, RetryPolicy, Stored, TableClient, TableEntity};
-use tablesdk_server::InProcess;
+use tablesdk::{ErrorCode, ErrorKind, RetryPolicy, Stored, TableClient, TableEntity};
+use tablesdk_server::testing::{Fault, Faults, Op};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::Employee;
@@ -21,6 +21,7 @@ use crate::random_faults::{Counts, assert_injected, inject};
 
 const TASKS: u64 = 64;
 const TRANSFERS: u64 = 20;
+const BATCH: Op = Op::EntityGroupTransaction;
 
 #[derive(Debug, Clone, PartialEq, TableEntity)]
 struct Account {
@@ -67,12 +68,13 @@ async fn run(seed: u64, exactly_once: bool) -> Outcome {
         .attempts(10)
         .budget(u32::MAX)
         .deadline(Duration::from_secs(36_000));
-    let (_subject, table, faults) = Subject::with_faults(policy).await;
+    let (subject, table, proxy) = Subject::behind_proxy(policy).await;
+    let faults = subject.server().faults();
     for id in ["1", "2"] {
         Account::insert(&table, id).await;
     }
     // An ordinary transaction cannot detect that a rejection is that of a duplicate.
-    let injected = inject(&faults, seed, exactly_once, |_, _| None);
+    let injected = inject(&faults, &proxy, seed, exactly_once, |_| None);
 
     let tasks = (0..TASKS).map(|task| {
         let table = table.clone();
@@ -118,6 +120,7 @@ async fn run(seed: u64, exactly_once: bool) -> Outcome {
         sum.moved += outcome.moved;
     }
     faults.clear();
+    proxy.clear();
     // Until the last late request has arrived.
     sleep(Duration::from_secs(60)).await;
     for id in ["1", "2"] {
@@ -159,8 +162,8 @@ async fn acknowledged_transfers_are_carried_out_under_contention() {
     );
 }
 
-async fn start() -> (Subject, TableClient, Faults<InProcess>) {
-    Subject::with_faults(RetryPolicy::exponential()).await
+async fn start() -> (Subject, TableClient, Faults) {
+    Subject::with_table(RetryPolicy::exponential()).await
 }
 
 fn secs(seconds: u64) -> Duration {
@@ -192,23 +195,24 @@ async fn grow_older(
 
 #[tokio::test(start_paused = true)]
 async fn a_transaction_whose_response_was_lost_is_ambiguous_and_does_not_start_over() {
-    for fault in [Fault::LoseAnswer, Fault::Hang] {
-        let (_subject, table, faults) = start().await;
+    for fault in [Fault::lost_response(), Fault::no_response().applied()] {
+        let (subject, table, faults) = start().await;
         table.insert(&Employee::ada()).await.unwrap();
-        faults.plan(Op::Batch, [fault]);
+        let journal = subject.server().journal();
+        faults.on(BATCH).times(1).inject(fault);
         let rounds = AtomicU32::new(0);
         let error = grow_older(&table, &rounds, false).await.unwrap_err();
         assert_eq!(found(&error), Found::Equal, "{error:?}");
         assert_eq!(error.batch_index(), Some(0));
         assert_eq!(error.key().unwrap().row_key().as_str(), "1");
         assert_eq!(rounds.into_inner(), 1);
-        assert_eq!(faults.count(Op::Batch), 2);
+        assert_eq!(journal.requests().op(BATCH).count(), 2);
         assert_eq!(Employee::find(&table).await.unwrap().age, 37);
     }
     // A lost request is sent again.
     let (_subject, table, faults) = start().await;
     table.insert(&Employee::ada()).await.unwrap();
-    faults.plan(Op::Batch, [Fault::LoseRequest]);
+    faults.on(BATCH).times(1).inject(Fault::reset());
     let rounds = AtomicU32::new(0);
     assert_eq!(grow_older(&table, &rounds, false).await.unwrap(), 37);
     assert_eq!(rounds.into_inner(), 1);
@@ -218,7 +222,7 @@ async fn a_transaction_whose_response_was_lost_is_ambiguous_and_does_not_start_o
 async fn an_ambiguous_check_shows_the_entity_of_the_first_change() {
     let (_subject, table, faults) = start().await;
     table.insert(&Employee::ada()).await.unwrap();
-    faults.plan(Op::Batch, [Fault::LoseAnswer]);
+    faults.on(BATCH).times(1).inject(Fault::lost_response());
     let rounds = AtomicU32::new(0);
     let error = table.transaction("Sales", async |tx| {
         rounds.fetch_add(1, Ordering::Relaxed);
@@ -232,22 +236,28 @@ async fn an_ambiguous_check_shows_the_entity_of_the_first_change() {
     assert_eq!((error.batch_index(), rounds.into_inner()), (None, 1));
 }
 
+async fn assert_one_round(table: &TableClient) {
+    table.insert(&Employee::ada()).await.unwrap();
+    let rounds = AtomicU32::new(0);
+    assert_eq!(grow_older(table, &rounds, true).await.unwrap(), 37);
+    assert_eq!(rounds.into_inner(), 1);
+    assert_eq!(Employee::find(table).await.unwrap().age, 37);
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_exactly_once_transaction_survives_lost_responses() {
     for fault in [
-        Fault::LoseAnswer,
-        Fault::Hang,
-        Fault::Duplicate,
-        Fault::CarryOutAndAnswer(foreign(502)),
+        Fault::lost_response(),
+        Fault::no_response().applied(),
+        Fault::duplicate(),
     ] {
         let (_subject, table, faults) = start().await;
-        table.insert(&Employee::ada()).await.unwrap();
-        faults.plan(Op::Batch, [fault]);
-        let rounds = AtomicU32::new(0);
-        assert_eq!(grow_older(&table, &rounds, true).await.unwrap(), 37);
-        assert_eq!(rounds.into_inner(), 1);
-        assert_eq!(Employee::find(&table).await.unwrap().age, 37);
+        faults.on(BATCH).times(1).inject(fault);
+        assert_one_round(&table).await;
     }
+    let (_subject, table, proxy) = Subject::behind_proxy(RetryPolicy::exponential()).await;
+    proxy.plan(BATCH, [Reply::Replace(foreign(502))]);
+    assert_one_round(&table).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -256,7 +266,7 @@ async fn an_exactly_once_transaction_starts_over_after_its_outcome_is_known() {
     table.insert(&Employee::ada()).await.unwrap();
     let other = subject.other().table("Tests");
     // The request is lost, and another client writes before the retry.
-    faults.plan(Op::Batch, [Fault::Swallow]);
+    faults.on(BATCH).times(1).inject(Fault::no_response());
     let rounds = AtomicU32::new(0);
     let (age, ()) = tokio::join!(grow_older(&table, &rounds, true), async {
         sleep(secs(1)).await;
@@ -271,7 +281,8 @@ async fn an_exactly_once_transaction_starts_over_after_its_outcome_is_known() {
 
 #[tokio::test(start_paused = true)]
 async fn a_transaction_can_keep_its_marker() {
-    let (_subject, table, faults) = start().await;
+    let (subject, table, _) = start().await;
+    let journal = subject.server().journal();
     let hire = || {
         table.transaction("Sales", async |tx| {
             tx.upsert_merge(&Employee::ada());
@@ -279,16 +290,16 @@ async fn a_transaction_can_keep_its_marker() {
         })
     };
     hire().exactly_once().await.unwrap();
-    assert_eq!(faults.count(Op::Delete), 1);
+    assert_eq!(journal.requests().op(Op::DeleteEntity).count(), 1);
     hire().keep_marker(secs(600)).exactly_once().await.unwrap();
-    assert_eq!(faults.count(Op::Delete), 1);
+    assert_eq!(journal.requests().op(Op::DeleteEntity).count(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_duplicated_transaction_is_carried_out_twice_without_a_marker() {
     let (_subject, table, faults) = start().await;
     table.insert(&Employee::ada()).await.unwrap();
-    faults.plan(Op::Batch, [Fault::Duplicate]);
+    faults.on(BATCH).times(1).inject(Fault::duplicate());
     let rounds = AtomicU32::new(0);
     // As the guide says.
     assert_eq!(grow_older(&table, &rounds, false).await.unwrap(), 38);
@@ -297,14 +308,14 @@ async fn a_duplicated_transaction_is_carried_out_twice_without_a_marker() {
 
 #[tokio::test(start_paused = true)]
 async fn a_rejection_that_names_no_change_is_a_conflict_if_only_a_read_can_cause_it() {
-    let (_subject, table, faults) = start().await;
+    let (_subject, table, proxy) = Subject::behind_proxy(RetryPolicy::exponential()).await;
     table.insert(&Employee::ada()).await.unwrap();
     let changed = "UpdateConditionNotSatisfied";
     let exists = "EntityAlreadyExists";
     for (status, code, starts_over) in [(412, changed, true), (409, exists, false)] {
         // The index is that of an insert that was not read.
         let refused = batch_refusal(0, status, code);
-        faults.plan(Op::Batch, [Fault::Answer(refused)]);
+        proxy.plan(BATCH, [Reply::Respond(refused)]);
         let rounds = AtomicU32::new(0);
         let hired = table.transaction("Sales", async |tx| {
             rounds.fetch_add(1, Ordering::Relaxed);
@@ -320,9 +331,9 @@ async fn a_rejection_that_names_no_change_is_a_conflict_if_only_a_read_can_cause
 
 #[tokio::test(start_paused = true)]
 async fn all_rounds_and_the_closure_have_one_deadline() {
-    let (subject, table, faults) = start().await;
+    let (subject, table, _) = start().await;
     table.insert(&Employee::ada()).await.unwrap();
-    let other = subject.other().table("Tests");
+    let (other, journal) = (subject.other().table("Tests"), subject.server().journal());
     let age = AtomicI64::new(0);
     let rounds = AtomicU32::new(0);
     let started = Instant::now();
@@ -342,7 +353,7 @@ async fn all_rounds_and_the_closure_have_one_deadline() {
     assert_eq!(started.elapsed().as_secs(), 25);
     assert_eq!(error.elapsed().as_secs(), 25);
     assert_eq!((rounds.into_inner(), error.attempts()), (3, 5));
-    assert_eq!(faults.count(Op::Batch), 2);
+    assert_eq!(journal.requests().op(BATCH).count(), 2);
 
     let never = table.transaction("Sales", async |_| {
         std::future::pending::<()>().await;
@@ -356,7 +367,10 @@ async fn all_rounds_and_the_closure_have_one_deadline() {
 #[tokio::test(start_paused = true)]
 async fn a_read_without_a_response_is_named_at_the_deadline() {
     let (_subject, table, faults) = start().await;
-    faults.plan(Op::Get, [Fault::Delay(secs(60))]);
+    faults
+        .on(Op::QueryEntity)
+        .times(1)
+        .inject(Fault::delay(secs(60)));
     let read = table.transaction("Sales", async |tx| {
         Ok(tx.get(Employee::key("Sales", "1")).await?.is_some())
     });
@@ -369,8 +383,9 @@ async fn a_read_without_a_response_is_named_at_the_deadline() {
 #[tokio::test(start_paused = true)]
 async fn a_closure_that_ignores_a_failed_read_cannot_write() {
     let (subject, table, faults) = start().await;
-    let denied = || Fault::Answer(refusal(403, "AuthorizationFailure"));
-    faults.plan(Op::Get, [denied()]);
+    let journal = subject.server().journal();
+    let denied = Fault::error(ErrorCode::AuthorizationFailure);
+    faults.on(Op::QueryEntity).times(1).inject(denied);
     let write = table.transaction("Sales", async |tx| {
         let _ = tx.get(Employee::key("Sales", "1")).await;
         tx.upsert_replace(&Employee::ada());
@@ -378,10 +393,9 @@ async fn a_closure_that_ignores_a_failed_read_cannot_write() {
     });
     let error = write.await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Input, "{error:?}");
-    assert_eq!(faults.count(Op::Batch), 0);
+    assert_eq!(journal.requests().op(BATCH).count(), 0);
 
-    let slow = [Fault::Delay(secs(10))];
-    faults.plan(Op::Get, slow);
+    faults.on(Op::QueryEntity).inject(Fault::delay(secs(10)));
     let impatient = table.transaction("Sales", async |tx| {
         let read = timeout(secs(1), tx.get(Employee::key("Sales", "1")));
         assert!(read.await.is_err());
@@ -395,13 +409,13 @@ async fn a_closure_that_ignores_a_failed_read_cannot_write() {
 
 #[tokio::test(start_paused = true)]
 async fn an_error_of_a_read_counts_the_attempts_of_all_rounds() {
-    let (_subject, table, faults) = start().await;
+    let (subject, table, proxy) = Subject::behind_proxy(RetryPolicy::exponential()).await;
     table.insert(&Employee::ada()).await.unwrap();
     let changed = batch_refusal(0, 412, "UpdateConditionNotSatisfied");
-    faults.plan(Op::Get, [Fault::Pass]);
-    faults.plan(Op::Batch, [Fault::Answer(changed)]);
-    let denied = refusal(403, "AuthorizationFailure");
-    faults.plan(Op::Get, [Fault::LoseRequest, Fault::Answer(denied)]);
+    proxy.plan(BATCH, [Reply::Respond(changed)]);
+    let denied = Fault::error(ErrorCode::AuthorizationFailure);
+    let reads = subject.server().faults().on(Op::QueryEntity);
+    reads.skip(1).inject_each([Fault::reset(), denied]);
     let rounds = AtomicU32::new(0);
     let error = grow_older(&table, &rounds, false).await.unwrap_err();
     assert!(error.is_denied(), "{error:?}");
@@ -416,20 +430,19 @@ async fn a_transaction_that_is_dropped_has_written_all_changes_or_none() {
     let reports = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&reports);
     let service = client_with(subject.server(), |builder| {
-        let transport = builder.transport(faults.clone());
-        transport.on_operation(move |report: &OperationReport| {
+        builder.on_operation(move |report: &OperationReport| {
             seen.lock().unwrap().push(report.clone());
         })
     });
     let table = service.table("Tests");
     table.insert(&Employee::ada()).await.unwrap();
     for (op, fault, age) in [
-        (Op::Get, Fault::Hang, 36),
-        (Op::Batch, Fault::Swallow, 36),
-        (Op::Batch, Fault::Hang, 37),
+        (Op::QueryEntity, Fault::no_response().applied(), 36),
+        (BATCH, Fault::no_response(), 36),
+        (BATCH, Fault::no_response().applied(), 37),
     ] {
         reports.lock().unwrap().clear();
-        faults.plan(op, [fault]);
+        faults.on(op).times(1).inject(fault);
         let rounds = AtomicU32::new(0);
         let dropped = timeout(secs(1), grow_older(&table, &rounds, false)).await;
         assert!(dropped.is_err());

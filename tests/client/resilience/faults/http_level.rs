@@ -1,65 +1,89 @@
-//! Faults of a transport inside the program: requests and responses that are lost, late or delivered twice, and responses that
-//! are not the service's. In process, on virtual time.
+//! Faults of requests and of whole responses: they are lost, late or delivered twice, and some responses are not the service's. In
+//! process, on virtual time.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use harness::client_with;
-use harness::faults::{Fault, Faults, Op, batch_refusal, foreign, refusal};
+use harness::proxy::{Proxy, Reply, batch_refusal, foreign, refusal};
 use http::Response;
-use tablesdk::RetryPolicy;
-use tablesdk_server::TableServer;
+use tablesdk::{ErrorCode, RetryPolicy, TableClient};
+use tablesdk_server::testing::{Fault, Journal, Op};
+use tablesdk_server::{InProcess, TableServer};
 use tokio::time::sleep;
 
 use super::verb::{Class, Verb};
-use super::{Ledger, Scene, Trace, direct};
-use crate::Employee;
+use super::{Scene, Trace, applied, direct, prepare};
+
+/// What causes a fault.
+#[derive(Clone, Debug)]
+enum Cause {
+    Server(Fault),
+    Proxy(Reply),
+}
+
+impl From<Fault> for Cause {
+    fn from(fault: Fault) -> Self {
+        Self::Server(fault)
+    }
+}
+
+impl From<Reply> for Cause {
+    fn from(reply: Reply) -> Self {
+        Self::Proxy(reply)
+    }
+}
 
 /// A name, a fault, its effect on the request, and whether the client retries.
-type Case = (String, Fault, Trace, bool);
+type Case = (String, Cause, Trace, bool);
 
-fn case(name: impl Into<String>, fault: Fault, trace: Trace, is_retried: bool) -> Case {
-    (name.into(), fault, trace, is_retried)
+fn case(name: impl Into<String>, cause: impl Into<Cause>, trace: Trace, is_retried: bool) -> Case {
+    (name.into(), cause.into(), trace, is_retried)
 }
 
 fn cases() -> Vec<Case> {
     use Trace::{Ambiguous, NotExecuted};
     let (late, very_late) = (Duration::from_secs(29), Duration::from_secs(70));
+    let silent = Fault::no_response();
+    let late_request = Fault::reset().applied_after(very_late);
+    let busy = Fault::error(ErrorCode::ServerBusy).retry_after(Duration::from_secs(3));
     let mut cases = vec![
-        case("refused", Fault::Refuse, NotExecuted, true),
-        case("request lost", Fault::LoseRequest, Ambiguous, true),
-        case("answer lost", Fault::LoseAnswer, Ambiguous, true),
-        case("no answer", Fault::Hang, Ambiguous, true),
-        case("swallowed", Fault::Swallow, Ambiguous, true),
-        case("late", Fault::Delay(late), NotExecuted, false),
-        case("straggler", Fault::Straggle(very_late), Ambiguous, true),
-        case("bare 429", Fault::Answer(bare(429)), NotExecuted, true),
+        case("refused", Reply::Refuse, NotExecuted, true),
+        case("request lost", Fault::reset(), Ambiguous, true),
+        case("response lost", Fault::lost_response(), Ambiguous, true),
+        case("no response", silent.clone().applied(), Ambiguous, true),
+        case("swallowed", silent, Ambiguous, true),
+        case("late", Fault::delay(late), NotExecuted, false),
+        case("arrives late", late_request, Ambiguous, true),
+        case("busy for a while", busy, NotExecuted, true),
+        case("bare 429", Reply::Respond(bare(429)), NotExecuted, true),
     ];
     for (name, value) in [
-        ("retry-after", "3"),
         ("retry-after", "Thu, 01 Jan 2026 00:00:00 GMT"),
         ("x-ms-retry-after-ms", "1500"),
     ] {
         let mut busy = refusal(503, "ServerBusy");
         busy.headers_mut().insert(name, value.parse().unwrap());
         let name = format!("503 and {name}: {value}");
-        cases.push(case(name, Fault::Answer(busy), NotExecuted, true));
+        cases.push(case(name, Reply::Respond(busy), NotExecuted, true));
+    }
+    for code in [ErrorCode::InternalError, ErrorCode::OperationTimedOut] {
+        let (name, fault) = (code.as_str().to_owned(), Fault::error(code));
+        cases.push(case(name.clone(), fault.clone(), Ambiguous, true));
+        cases.push(case(name, fault.applied(), Ambiguous, true));
     }
     let answers = |name: &str, answer: &Response<Bytes>, is_retried| {
         let (lost, done) = (format!("{name}, not executed"), format!("{name}, executed"));
-        let carried_out = Fault::CarryOutAndAnswer(answer.clone());
+        let (respond, replace) = (
+            Reply::Respond(answer.clone()),
+            Reply::Replace(answer.clone()),
+        );
         [
-            case(lost, Fault::Answer(answer.clone()), Ambiguous, is_retried),
-            case(done, carried_out, Ambiguous, is_retried),
+            case(lost, respond, Ambiguous, is_retried),
+            case(done, replace, Ambiguous, is_retried),
         ]
     };
-    for (status, code) in [
-        (500, "InternalError"),
-        (500, "OperationTimedOut"),
-        (408, "Made"),
-    ] {
-        cases.extend(answers(code, &refusal(status, code), true));
-    }
+    cases.extend(answers("408 Made", &refusal(408, "Made"), true));
     let retried = [408, 500, 502, 503, 504];
     let not_retried = [
         200, 201, 202, 204, 302, 400, 401, 403, 404, 409, 412, 413, 501,
@@ -76,18 +100,18 @@ fn cases() -> Vec<Case> {
         .body(Bytes::from_static(b"--b\r\n\r\n"))
         .unwrap();
     cases.extend(answers("half a batch", &multipart, false));
-    for (status, code) in [
-        (400, "InvalidInput"),
-        (400, "TooManyProperties"),
-        (403, "AuthenticationFailed"),
-        (404, "TableNotFound"),
-        (413, "RequestBodyTooLarge"),
-        (429, "TooManyRequests"),
-        (501, "NotImplemented"),
-        (503, "ServerBusy"),
+    for (code, is_retried) in [
+        (ErrorCode::InvalidInput, false),
+        (ErrorCode::TooManyProperties, false),
+        (ErrorCode::AuthenticationFailed, false),
+        (ErrorCode::TableNotFound, false),
+        (ErrorCode::RequestBodyTooLarge, false),
+        (ErrorCode::TooManyRequests, true),
+        (ErrorCode::NotImplemented, false),
+        (ErrorCode::ServerBusy, true),
     ] {
-        let fault = Fault::Answer(refusal(status, code));
-        cases.push(case(code, fault, NotExecuted, matches!(status, 429 | 503)));
+        let (name, fault) = (code.as_str().to_owned(), Fault::error(code));
+        cases.push(case(name, fault, NotExecuted, is_retried));
     }
     cases
 }
@@ -101,63 +125,61 @@ fn bare(status: u16) -> Response<Bytes> {
 }
 
 /// The service responds to a delete with a bare 204, so a client cannot detect a forged one.
-fn is_beyond_doubt(fault: &Fault, verb: Verb) -> bool {
-    let is_forged = matches!(fault, Fault::Answer(answer) if answer.status() == 204);
-    is_forged && verb.op() == Op::Delete
+fn is_beyond_doubt(cause: &Cause, verb: Verb) -> bool {
+    let is_forged = matches!(cause, Cause::Proxy(Reply::Respond(answer)) if answer.status() == 204);
+    is_forged && verb.op() == Op::DeleteEntity
 }
 
 struct Stage {
     server: TableServer,
-    faults: Faults<Ledger<tablesdk_server::InProcess>>,
-    ledger: Ledger<tablesdk_server::InProcess>,
-    table: tablesdk::TableClient,
+    journal: Journal,
+    proxy: Proxy<InProcess>,
+    table: TableClient,
 }
 
 impl Stage {
     async fn new() -> Self {
         let server = TableServer::in_process();
-        let ledger = Ledger::new(server.transport());
-        let faults = Faults::new(ledger.clone());
+        let proxy = Proxy::new(server.transport());
         let service = client_with(&server, |builder| {
             builder
-                .transport(faults.clone())
+                .transport(proxy.clone())
                 .retry(RetryPolicy::exponential().budget(u32::MAX))
         });
         direct(&server).create_table().await.unwrap();
         let table = service.table("Tests");
         Self {
+            journal: server.journal(),
             server,
-            faults,
-            ledger,
+            proxy,
             table,
         }
     }
 
-    async fn set(&self, verb: Verb) {
-        let other = direct(&self.server);
-        other.delete(("Sales", "1")).await.unwrap();
-        if verb.before().is_some() {
-            other.insert(&Employee::ada()).await.unwrap();
-        }
-        self.ledger.reset();
-    }
-
-    /// How many requests of each verb's own kind it took, and how many in all.
+    /// How many requests of each verb's own operation it took, and how many in all.
     async fn play(
         &self,
         name: &str,
         verb: Verb,
-        faults: Vec<Fault>,
+        (cause, times): (Cause, usize),
         trace: Trace,
     ) -> (usize, usize) {
-        self.set(verb).await;
-        let before = (self.faults.count(verb.op()), self.faults.seen().len());
-        self.faults.plan(verb.op(), faults);
+        let (faults, proxy) = (self.server.faults(), &self.proxy);
         let other = direct(&self.server);
-        let outcome = verb.run(&self.table, &other).await;
-        self.faults.clear();
-        let after = (self.faults.count(verb.op()), self.faults.seen().len());
-        let (own, all) = (after.0 - before.0, after.1 - before.1);
+        let row = prepare(&other, verb).await;
+        self.journal.clear();
+        let sent = || (proxy.count(verb.op()), proxy.sent().len());
+        let before = sent();
+        match cause {
+            Cause::Proxy(reply) => proxy.plan(verb.op(), vec![reply; times]),
+            Cause::Server(fault) => {
+                faults.on(verb.op()).inject_each(vec![fault; times]);
+            }
+        }
+        let outcome = verb.run(&self.table, row).await;
+        faults.clear();
+        proxy.clear();
+        let (own, all) = (sent().0 - before.0, sent().1 - before.1);
         if let Err(error) = &outcome {
             assert_eq!(
                 error.attempts() as usize,
@@ -167,7 +189,7 @@ impl Stage {
         }
         // Until every late request has arrived.
         sleep(Duration::from_secs(100)).await;
-        let applied = self.ledger.applied();
+        let applied = applied(&self.journal);
         Scene {
             name,
             verb,
@@ -183,14 +205,14 @@ impl Stage {
 
 #[tokio::test(start_paused = true)]
 async fn every_verb_survives_one_fault() {
-    for (name, fault, trace, is_retried) in cases() {
+    for (name, cause, trace, is_retried) in cases() {
         // A server for each case: markers that stay would add up.
         let stage = Stage::new().await;
         for verb in Verb::ALL {
-            if is_beyond_doubt(&fault, verb) {
+            if is_beyond_doubt(&cause, verb) {
                 continue;
             }
-            let (own, all) = stage.play(&name, verb, vec![fault.clone()], trace).await;
+            let (own, all) = stage.play(&name, verb, (cause.clone(), 1), trace).await;
             let expected = if is_retried { 2 } else { 1 };
             assert_eq!(own, expected, "{name}, {verb:?}");
             // In addition to retries: the read of `modify`; a read of the entity; the marker, which is inserted, deleted or read.
@@ -206,17 +228,18 @@ async fn every_verb_survives_one_fault() {
 
 #[tokio::test(start_paused = true)]
 async fn every_verb_ends_if_each_attempt_fails() {
-    for (name, fault, trace, is_retried) in cases() {
+    let silent = [Fault::no_response(), Fault::no_response().applied()];
+    for (name, cause, trace, is_retried) in cases() {
         // A server for each case: markers that stay would add up.
         let stage = Stage::new().await;
         for verb in Verb::ALL {
-            if is_beyond_doubt(&fault, verb) {
+            if is_beyond_doubt(&cause, verb) {
                 continue;
             }
             // Its delays fill the time of all attempts.
-            let (own, _) = stage.play(&name, verb, vec![fault.clone(); 5], trace).await;
-            let attempts = match fault {
-                Fault::Hang | Fault::Swallow => 2..=2,
+            let (own, _) = stage.play(&name, verb, (cause.clone(), 5), trace).await;
+            let attempts = match &cause {
+                Cause::Server(fault) if silent.contains(fault) => 2..=2,
                 _ if is_retried => 5..=5,
                 _ => 1..=1,
             };
@@ -230,8 +253,8 @@ async fn a_duplicated_request_is_executed_once() {
     let stage = Stage::new().await;
     for verb in Verb::ALL {
         if verb.is_exactly_once() || verb.class() != Class::Once {
-            let faults = vec![Fault::Duplicate];
-            stage.play("twice", verb, faults, Trace::Ambiguous).await;
+            let twice = (Fault::duplicate().into(), 1);
+            stage.play("twice", verb, twice, Trace::Ambiguous).await;
         }
     }
 }
@@ -240,7 +263,7 @@ async fn a_duplicated_request_is_executed_once() {
 async fn a_rejected_change_rejects_the_batch() {
     let stage = Stage::new().await;
     for verb in Verb::ALL {
-        if verb.op() != Op::Batch {
+        if verb.op() != Op::EntityGroupTransaction {
             continue;
         }
         let index = usize::from(verb.is_exactly_once());
@@ -249,24 +272,19 @@ async fn a_rejected_change_rejects_the_batch() {
             (403, "AuthorizationFailure"),
             (404, "TableNotFound"),
         ] {
-            let refused = Fault::Answer(batch_refusal(index, status, code));
-            stage
-                .play(code, verb, vec![refused], Trace::NotExecuted)
-                .await;
+            let refused = Reply::Respond(batch_refusal(index, status, code));
+            let cause = (refused.into(), 1);
+            stage.play(code, verb, cause, Trace::NotExecuted).await;
         }
-        let busy = Fault::Answer(batch_refusal(index, 503, "ServerBusy"));
-        let (own, _) = stage
-            .play("busy", verb, vec![busy], Trace::NotExecuted)
-            .await;
+        let busy = Reply::Respond(batch_refusal(index, 503, "ServerBusy"));
+        let busy = (busy.into(), 1);
+        let (own, _) = stage.play("busy", verb, busy, Trace::NotExecuted).await;
         assert_eq!(own, 2);
         let failed = batch_refusal(index, 500, "InternalError");
-        for fault in [
-            Fault::Answer(failed.clone()),
-            Fault::CarryOutAndAnswer(failed),
-        ] {
-            stage
-                .play("failed inside", verb, vec![fault], Trace::Ambiguous)
-                .await;
+        for reply in [Reply::Respond(failed.clone()), Reply::Replace(failed)] {
+            let cause = (reply.into(), 1);
+            let name = "failed inside";
+            stage.play(name, verb, cause, Trace::Ambiguous).await;
         }
     }
 }

@@ -7,15 +7,10 @@ mod tcp_level;
 mod verb;
 mod wire_level;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use bytes::Bytes;
-use http::{Method, Request};
 use tablesdk::action::CurrentState;
-use tablesdk::transport::{Transport, TransportFuture};
-use tablesdk::{Error, ErrorKind, TableClient, TableServiceClient};
+use tablesdk::{Error, ErrorKind, Stored, TableClient};
 use tablesdk_server::TableServer;
+use tablesdk_server::testing::{Journal, Op, RecordedRequest};
 
 use self::verb::{Class, Verb};
 use crate::Employee;
@@ -29,47 +24,18 @@ enum Trace {
     NotExecuted,
 }
 
-/// Counts the writes that the server carried out. Markers are not counted.
-#[derive(Clone, Debug)]
-struct Ledger<T> {
-    inner: T,
-    applied: Arc<AtomicUsize>,
-}
-
-impl<T> Ledger<T> {
-    fn new(inner: T) -> Self {
-        Self {
-            inner,
-            applied: Arc::default(),
-        }
-    }
-
-    fn applied(&self) -> usize {
-        self.applied.load(Ordering::Relaxed)
-    }
-
-    fn reset(&self) {
-        self.applied.store(0, Ordering::Relaxed);
-    }
-}
-
-impl<T: Transport> Transport for Ledger<T> {
-    fn send(&self, request: Request<Bytes>) -> TransportFuture<'_> {
-        let text = |bytes: &Bytes| String::from_utf8_lossy(bytes).into_owned();
-        let is_batch = request.uri().path().ends_with("/$batch");
-        let is_of_marker = request.uri().path().contains("tablesdk.once")
-            || !is_batch && text(request.body()).contains("~tablesdk.once.");
-        let is_write = *request.method() != Method::GET;
-        Box::pin(async move {
-            let answer = self.inner.send(request).await?;
-            let is_done =
-                answer.status().is_success() && !text(answer.body()).contains("odata.error");
-            if is_write && is_done && !is_of_marker {
-                self.applied.fetch_add(1, Ordering::Relaxed);
-            }
-            Ok(answer)
-        })
-    }
+/// The number of writes that the server carried out. Those of markers alone are not counted.
+fn applied(journal: &Journal) -> usize {
+    let is_of_marker = |request: &RecordedRequest| {
+        let mut keys = request.entities.iter().map(|entity| &entity.key);
+        keys.all(|key| key.row_key().as_str().starts_with("~tablesdk.once."))
+    };
+    let writes = journal.requests().filter(|request| {
+        let is_done = request.status.is_some_and(|status| status < 300);
+        let is_write = request.op.is_some_and(Op::is_write);
+        is_write && is_done && request.error_code.is_none() && !is_of_marker(request)
+    });
+    writes.count()
 }
 
 /// The facts that a result is judged by.
@@ -149,5 +115,12 @@ async fn state(table: &TableClient) -> State {
 }
 
 fn direct(server: &TableServer) -> TableClient {
-    TableServiceClient::in_process(server).table("Tests")
+    harness::client(server).table("Tests")
+}
+
+/// Stores the entity that the verb expects, or none.
+async fn prepare(table: &TableClient, verb: Verb) -> Option<Stored<Employee>> {
+    table.delete(("Sales", "1")).await.unwrap();
+    verb.before()?;
+    Some(table.insert(&Employee::ada()).await.unwrap())
 }

@@ -11,7 +11,7 @@ use tablesdk::{RetryPolicy, TableClient, TableServiceClient};
 use tablesdk_server::TableServer;
 
 use super::verb::Verb;
-use super::{Ledger, Scene, Trace, direct};
+use super::{Scene, Trace, applied, direct, prepare};
 use crate::Employee;
 
 /// The number of requests that the client sends because of the tear.
@@ -75,8 +75,8 @@ fn through(torn: &TornServer, server: &TableServer, policy: RetryPolicy) -> Tabl
 async fn every_verb_survives_one_lost_connection() {
     let run = |(tear, sent): (Tear, Sent)| async move {
         let server = TableServer::in_process();
-        let ledger = Ledger::new(server.transport());
-        let torn = TornServer::start(ledger.clone()).await.unwrap();
+        let journal = server.journal();
+        let torn = TornServer::start(server.transport()).await.unwrap();
         let attempt = match sent {
             Sent::Often => Duration::from_millis(300),
             _ => Duration::from_secs(30),
@@ -86,16 +86,13 @@ async fn every_verb_survives_one_lost_connection() {
         let other = direct(&server);
         other.create_table().await.unwrap();
         for verb in Verb::ALL {
-            other.delete(("Sales", "1")).await.unwrap();
-            if verb.before().is_some() {
-                other.insert(&Employee::ada()).await.unwrap();
-            }
-            ledger.reset();
+            let row = prepare(&other, verb).await;
+            journal.clear();
             let before = torn.connections();
             // What `modify` reads goes well.
             let modifies = matches!(verb, Verb::Modify | Verb::ModifyOnce);
             torn.plan(std::iter::repeat_n(Tear::Pass, usize::from(modifies)).chain([tear.clone()]));
-            let outcome = verb.run(&table, &other).await;
+            let outcome = verb.run(&table, row).await;
             let connections = torn.connections() - before;
             let name = format!("{tear:?}");
             let shown = format!("{name}, {verb:?}: {outcome:?}, {connections} connections");
@@ -112,7 +109,7 @@ async fn every_verb_survives_one_lost_connection() {
                 Sent::Often => (2, 10),
             };
             assert!((least..=most + more).contains(&connections), "{shown}");
-            let (trace, applied) = (Trace::Ambiguous, ledger.applied());
+            let (trace, applied) = (Trace::Ambiguous, applied(&journal));
             let other = other.clone();
             Scene {
                 name: &name,

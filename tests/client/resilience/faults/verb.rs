@@ -1,7 +1,7 @@
 //! The verbs, each on the same entity: its state before, its expected state after, and how often the verb may write it.
 
-use harness::faults::Op;
-use tablesdk::{Error, TableClient};
+use tablesdk::{Error, Stored, TableClient};
+use tablesdk_server::testing::Op;
 
 use super::State;
 use crate::Employee;
@@ -111,16 +111,21 @@ impl Verb {
         )
     }
 
-    /// The kind of the request that gets the fault.
+    /// The operation that gets the fault.
     pub(super) fn op(self) -> Op {
         match self {
-            Self::Get => Op::Get,
-            Self::Query => Op::Query,
-            Self::Insert => Op::Insert,
-            Self::Delete | Self::DeleteIf | Self::DeleteStored => Op::Delete,
-            Self::Batch => Op::Batch,
-            _ if self.is_exactly_once() => Op::Batch,
-            _ => Op::Update,
+            Self::Get => Op::QueryEntity,
+            Self::Query => Op::QueryEntities,
+            Self::Insert => Op::InsertEntity,
+            Self::Delete | Self::DeleteIf | Self::DeleteStored => Op::DeleteEntity,
+            Self::Batch => Op::EntityGroupTransaction,
+            _ if self.is_exactly_once() => Op::EntityGroupTransaction,
+            Self::UpsertMerge => Op::InsertOrMergeEntity,
+            Self::UpsertReplace => Op::InsertOrReplaceEntity,
+            Self::Modify | Self::Replace | Self::ReplaceIf | Self::ReplaceUnconditional => {
+                Op::UpdateEntity
+            }
+            _ => Op::MergeEntity,
         }
     }
 
@@ -143,11 +148,14 @@ impl Verb {
         }
     }
 
-    /// Carries out the verb on `table`, which injects the faults. Returns whether the verb changed or found anything.
-    pub(super) async fn run(self, table: &TableClient, other: &TableClient) -> Result<bool, Error> {
+    /// Carries out the verb on the stored entity. Returns whether the verb changed or found anything.
+    pub(super) async fn run(
+        self,
+        table: &TableClient,
+        row: Option<Stored<Employee>>,
+    ) -> Result<bool, Error> {
         let new = Employee::new("1", "Ada", 37);
         let key = || Employee::key("Sales", "1");
-        let row = other.get(key()).await.unwrap();
         let mut row = match row {
             Some(row) => row,
             None if matches!(self, Self::Insert) => return table.insert(&new).await.map(|_| true),

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use harness::Subject;
-use harness::faults::{Fault, Op, foreign, refusal, service_response};
-use tablesdk::{ErrorKind, RetryPolicy, Sas, TableServiceClient};
+use harness::proxy::{Reply, foreign, refusal, service_response};
+use tablesdk::{ErrorCode, ErrorKind, RetryPolicy, Sas, TableServiceClient};
+use tablesdk_server::testing::{Fault, Op};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::Layer;
@@ -100,17 +101,17 @@ fn retries() -> RetryPolicy {
 /// What an operator gets who logs warnings only: no span is enabled.
 #[tokio::test(start_paused = true)]
 async fn a_warning_has_all_facts_of_a_retry_without_spans() {
-    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
+    let (_subject, table, proxy) = Subject::behind_proxy(RetryPolicy::exponential()).await;
     let (events, _guard) = Events::start(LevelFilter::WARN);
     let mut busy = refusal(503, "ServerBusy");
     busy.headers_mut().insert("retry-after", 3.into());
     let id = "3e315e3a-0002-0066-6584-aee2bb000000".parse().unwrap();
     busy.headers_mut().insert("x-ms-request-id", id);
-    faults.plan(Op::Insert, [Fault::Answer(busy)]);
+    proxy.plan(Op::InsertEntity, [Reply::Respond(busy)]);
     table.insert(&Employee::ada()).await.unwrap();
     let [(level, fields)] = events.take().try_into().unwrap();
     assert_eq!(level, Level::WARN);
-    let sent = &faults.seen()[1].headers["x-ms-client-request-id"];
+    let sent = &proxy.sent()[1].headers["x-ms-client-request-id"];
     let expected = [
         ("account", "devstoreaccount1"),
         ("attempt", "1"),
@@ -133,17 +134,13 @@ async fn a_warning_has_all_facts_of_a_retry_without_spans() {
 
 #[tokio::test(start_paused = true)]
 async fn a_retry_names_what_failed_in_place_of_the_service() {
-    let (_subject, table, faults) = Subject::with_faults(retries().attempts(9)).await;
+    let (subject, table, proxy) = Subject::behind_proxy(retries().attempts(9)).await;
     let (events, _guard) = Events::start(LevelFilter::WARN);
-    faults.plan(
-        Op::Get,
-        [
-            Fault::Refuse,
-            Fault::LoseAnswer,
-            Fault::Swallow,
-            Fault::Answer(foreign(502)),
-        ],
-    );
+    let page = Reply::Respond(foreign(502));
+    let replies = [Reply::Refuse, Reply::Forward, Reply::Forward, page];
+    proxy.plan(Op::QueryEntity, replies);
+    let faults = [Fault::lost_response(), Fault::no_response()];
+    subject.server().faults().on_reads().inject_each(faults);
     assert!(Employee::find(&table).await.is_none());
     let of = |attempt, reason: &str, status| {
         format!(
@@ -195,12 +192,11 @@ async fn the_reason_of_the_http_library_has_no_url() {
 
 #[tokio::test(start_paused = true)]
 async fn each_request_is_an_event_at_debug() {
-    let (_subject, table, faults) = Subject::with_faults(retries()).await;
+    let (subject, table, faults) = Subject::with_table(retries()).await;
+    let journal = subject.server().journal();
     let (events, _guard) = Events::start(LevelFilter::TRACE);
-    let body = {
-        table.insert(&Employee::ada()).await.unwrap();
-        faults.seen()[1].body.len()
-    };
+    table.insert(&Employee::ada()).await.unwrap();
+    let body = journal.requests()[0].bytes_in;
     assert_eq!(
         events.only(),
         format!(
@@ -216,10 +212,10 @@ async fn each_request_is_an_event_at_debug() {
              code=EntityAlreadyExists elapsed=0ns operation=insert entity request_id status=409 table=Tests"
         )
     );
-    faults.plan(
-        Op::Get,
-        [Fault::Delay(Duration::from_micros(12_345)), Fault::Swallow],
-    );
+    let slow = Fault::delay(Duration::from_micros(12_345));
+    faults
+        .on(Op::QueryEntity)
+        .inject_each([slow, Fault::no_response()]);
     Employee::find(&table).await.unwrap();
     let found = events.only();
     assert!(
@@ -269,16 +265,13 @@ async fn the_limit_that_ended_the_retries_is_logged() {
         (RetryPolicy::none(), 0, None),
     ];
     for (policy, count, limit) in policies {
-        let (_subject, table, faults) = Subject::with_faults(policy).await;
+        let (_subject, table, faults) = Subject::with_table(policy).await;
         let (events, _guard) = Events::start(LevelFilter::WARN);
-        let busy = || {
-            let mut busy = refusal(503, "ServerBusy");
-            if limit == Some("deadline") {
-                busy.headers_mut().insert("retry-after", 3.into());
-            }
-            Fault::Answer(busy)
-        };
-        faults.plan(Op::Query, (0..3).map(|_| busy()));
+        let mut busy = Fault::error(ErrorCode::ServerBusy);
+        if limit == Some("deadline") {
+            busy = busy.retry_after(Duration::from_secs(3));
+        }
+        faults.on(Op::QueryEntities).inject(busy);
         let query = table.query::<Employee>().collect();
         query.await.unwrap_err();
         let mut logged = lines(&events);
@@ -286,7 +279,7 @@ async fn the_limit_that_ended_the_retries_is_logged() {
         let expected = limit.map(|limit| {
             format!(
                 "WARN request failed, and is not retried any more account=devstoreaccount1 attempt={} client_request_id \
-                 code=ServerBusy limit={limit} operation=query entities status=503 table=Tests",
+                 code=ServerBusy limit={limit} operation=query entities request_id status=503 table=Tests",
                 count + 1
             )
         });
@@ -301,9 +294,13 @@ async fn the_limit_that_ended_the_retries_is_logged() {
 
 #[tokio::test(start_paused = true)]
 async fn an_unknown_outcome_is_logged_with_the_id_of_its_write() {
-    let (_subject, table, faults) = Subject::with_faults(retries().attempts(2)).await;
+    let (subject, table, proxy) = Subject::behind_proxy(retries().attempts(2)).await;
+    let faults = subject.server().faults();
     let (events, _guard) = Events::start(LevelFilter::WARN);
-    faults.plan(Op::Insert, [Fault::LoseAnswer]);
+    faults
+        .on(Op::InsertEntity)
+        .times(1)
+        .inject(Fault::lost_response());
     let error = table.insert(&Employee::ada()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::OutcomeUnknown);
     let [retry, unknown] = events.take().try_into().unwrap();
@@ -315,7 +312,7 @@ async fn an_unknown_outcome_is_logged_with_the_id_of_its_write() {
     );
     // A success that is not a response of the service.
     let status = service_response(299).body(bytes::Bytes::new()).unwrap();
-    faults.plan(Op::DeleteTable, [Fault::Answer(status)]);
+    proxy.plan(Op::DeleteTable, [Reply::Respond(status)]);
     let error = table.delete_table().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::OutcomeUnknown);
     let unknown = events.only();
@@ -327,20 +324,23 @@ async fn an_unknown_outcome_is_logged_with_the_id_of_its_write() {
     super::assert_contains(&unknown, &words);
     assert!(unknown.contains(" client_request_id "), "{unknown}");
     // It is gone: the outcome is known, and nothing is logged except the retry.
-    faults.plan(Op::DeleteTable, [Fault::LoseAnswer]);
+    faults
+        .on(Op::DeleteTable)
+        .times(1)
+        .inject(Fault::lost_response());
     assert!(table.delete_table().await.unwrap());
     assert!(events.only().contains(" is retried "));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_lost_race_is_an_event_at_debug() {
-    let (_subject, table, faults) = Subject::with_faults(retries()).await;
+    let (_subject, table, faults) = Subject::with_table(retries()).await;
     table.insert(&Employee::ada()).await.unwrap();
     let (events, _guard) = Events::start(LevelFilter::DEBUG);
-    faults.plan(
-        Op::Update,
-        [Fault::Answer(refusal(412, "UpdateConditionNotSatisfied"))],
-    );
+    faults
+        .on(Op::UpdateEntity)
+        .times(1)
+        .inject(Fault::error(ErrorCode::UpdateConditionNotSatisfied));
     table
         .modify(("Sales", "1"), Employee::grow_older)
         .await

@@ -8,9 +8,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use harness::Subject;
-use harness::faults::{Fault, Op, SERVICE_HEADERS, refusal};
 use harness::generated::assert_generated;
-use tablesdk::RetryPolicy;
+use tablesdk::{ErrorCode, RetryPolicy};
+use tablesdk_server::testing::{Fault, Op};
 use tokio::time::Instant;
 use tracing::Level;
 use tracing_subscriber::filter::filter_fn;
@@ -41,7 +41,7 @@ async fn incident() -> (String, String) {
     fastrand::seed(3);
     keep_another_subscriber();
     let retry = RetryPolicy::exponential().attempts(3);
-    let (subject, _, faults) = Subject::with_faults(retry).await;
+    let (subject, _, faults) = Subject::with_table(retry).await;
     let table = subject.service.table("Employees");
     table.create_table().await.unwrap();
     let (client, server) = (Log::default(), Log::default());
@@ -63,22 +63,21 @@ async fn incident() -> (String, String) {
         .with(layer!(server, "tablesdk_server::request", Level::INFO));
     let _guard = subscriber.set_default();
 
-    let busy = || {
-        let mut busy = refusal(503, "ServerBusy");
-        let (name, id) = SERVICE_HEADERS[0];
-        busy.headers_mut().insert(name, id.parse().unwrap());
-        busy.headers_mut().insert("retry-after", 1.into());
-        Fault::Answer(busy)
-    };
-    faults.choose(|_| Fault::Delay(Duration::from_millis(4)));
-    faults.plan(Op::Get, [busy()]);
+    let busy = Fault::error(ErrorCode::ServerBusy).retry_after(Duration::from_secs(1));
+    faults.on(Op::QueryEntity).times(1).inject(busy.clone());
+    faults.on(Op::QueryEntities).times(3).inject(busy);
+    faults.on_writes().times(1).inject(Fault::lost_response());
+    faults
+        .on(Op::InsertEntity)
+        .times(1)
+        .inject(Fault::lost_response());
+    faults
+        .on_any()
+        .inject(Fault::delay(Duration::from_millis(4)));
     assert!(Employee::find(&table).await.is_none());
-    faults.plan(Op::Update, [Fault::LoseAnswer]);
     table.upsert_replace(&Employee::ada()).await.unwrap();
-    faults.plan(Op::Insert, [Fault::LoseAnswer]);
     let grace = Employee::new("2", "Grace", 50);
     assert!(table.insert(&grace).await.unwrap_err().is_outcome_unknown());
-    faults.plan(Op::Query, [busy(), busy(), busy()]);
     let query = table.query::<Employee>().partition("Sales").collect();
     assert!(query.await.unwrap_err().is_throttled());
 

@@ -12,10 +12,10 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use futures::stream;
 use harness::client_with;
-use harness::faults::Faults;
 use tablesdk::action::OperationReport;
 use tablesdk::{RetryPolicy, TableClient, TableServiceClient};
-use tablesdk_server::{InProcess, TableServer};
+use tablesdk_server::TableServer;
+use tablesdk_server::testing::Faults;
 use tracing::Dispatch;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::format::FmtSpan;
@@ -88,18 +88,18 @@ struct Observed {
     _server: TableServer,
     service: TableServiceClient,
     table: TableClient,
-    faults: Faults<InProcess>,
+    faults: Faults,
     reports: Arc<Mutex<Vec<OperationReport>>>,
 }
 
 impl Observed {
     async fn start(retry: RetryPolicy) -> Self {
         let server = TableServer::in_process();
-        let faults = Faults::new(server.transport());
+        let faults = server.faults();
         let reports = Arc::new(Mutex::new(Vec::<OperationReport>::new()));
         let hook = Arc::clone(&reports);
         let service = client_with(&server, |builder| {
-            let builder = builder.transport(faults.clone()).retry(retry);
+            let builder = builder.retry(retry);
             builder.on_operation(move |report| hook.lock().unwrap().push(report.clone()))
         });
         let table = service.table("Tests");

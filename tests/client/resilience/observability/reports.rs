@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use futures::TryStreamExt as _;
-use harness::faults::{Fault, Op, refusal};
 use tablesdk::query::AccessClass;
-use tablesdk::{RetryPolicy, TableEntity};
+use tablesdk::{ErrorCode, RetryPolicy, TableEntity};
+use tablesdk_server::testing::{Fault, Op};
 use tokio::time::{sleep, timeout};
 
 use super::Observed;
@@ -26,8 +26,8 @@ async fn a_report_counts_entities_bytes_and_time() {
         assert!(report.bytes_sent > 1_000, "{report:?}");
     }
 
-    let busy = Fault::Answer(refusal(503, "ServerBusy"));
-    observed.faults.plan(Op::Query, [busy, Fault::Pass]);
+    let busy = Fault::error(ErrorCode::ServerBusy);
+    observed.faults.on(Op::QueryEntities).times(1).inject(busy);
     let query = table.query::<Employee>().partition("Sales").page_size(100);
     query.collect().await.unwrap();
     let query = observed.only();
@@ -86,10 +86,13 @@ async fn a_report_agrees_with_the_result_of_the_caller() {
     // Exactly once, with and without the request that deletes the marker.
     let mut stored = table.insert(&ada).exactly_once().await.unwrap();
     reports("insert entity", 1, 2, None);
-    faults.plan(Op::Delete, [Fault::Refuse]);
+    faults.on(Op::DeleteEntity).times(1).inject(Fault::reset());
     table.replace(&mut stored).exactly_once().await.unwrap();
     reports("replace entity", 1, 2, None);
-    faults.plan(Op::Batch, [Fault::LoseAnswer]);
+    faults
+        .on(Op::EntityGroupTransaction)
+        .times(1)
+        .inject(Fault::lost_response());
     table.replace(&mut stored).exactly_once().await.unwrap();
     reports("replace entity", 1, 4, None);
     let key = || ("Sales", "1");
@@ -102,14 +105,18 @@ async fn a_report_agrees_with_the_result_of_the_caller() {
     reports("delete entity", 0, 1, Some("ResourceNotFound"));
 
     // Ambiguous outcomes: two that are resolved, and one that is not.
-    let lost = || (0..5).map(|_| Fault::CarryOutAndAnswer(refusal(500, "InternalError")));
-    faults.plan(Op::Update, lost());
+    let lost = Fault::error(ErrorCode::InternalError).applied();
+    let upsert = Op::InsertOrReplaceEntity;
+    faults.on(upsert).times(5).inject(lost.clone());
     table.upsert_replace(&ada).await.unwrap();
     reports("upsert_replace entity", 1, 6, None);
-    faults.plan(Op::Delete, lost());
+    faults.on(Op::DeleteEntity).times(5).inject(lost);
     assert!(table.delete(key()).await.unwrap());
     reports("delete entity", 1, 6, None);
-    faults.plan(Op::Insert, [Fault::LoseAnswer]);
+    faults
+        .on(Op::InsertEntity)
+        .times(1)
+        .inject(Fault::lost_response());
     let error = table.insert(&ada).await.unwrap_err();
     assert!(error.is_outcome_unknown(), "{error:?}");
     reports("insert entity", 0, 3, Some("EntityAlreadyExists"));
@@ -123,7 +130,10 @@ async fn a_report_agrees_with_the_result_of_the_caller() {
     let fails = |_: &mut Employee| Err::<(), _>("no".into());
     table.modify(key(), fails).await.unwrap_err();
     reports("modify entity", 1, 1, Some("called_off"));
-    faults.plan(Op::Get, [Fault::Hang]);
+    faults
+        .on(Op::QueryEntity)
+        .times(1)
+        .inject(Fault::no_response().applied());
     let get = table.get::<Employee>(key()).into_future();
     timeout(SECOND, get).await.unwrap_err();
     reports("get entity", 0, 1, Some("cancelled"));
@@ -187,11 +197,11 @@ async fn every_way_to_read_a_query_is_one_operation() {
     reports(0, 0, 1, Some("ResourceNotFound"));
 
     // The error of a page is that of the query. The report counts what was read before.
-    let refused = || Fault::Answer(refusal(403, "AuthorizationFailure"));
-    faults.plan(Op::Query, [Fault::Pass, Fault::Pass, refused()]);
+    let refused = Fault::error(ErrorCode::AuthorizationFailure);
+    faults.on(Op::QueryEntities).nth(3).inject(refused);
     query().collect().await.unwrap_err();
     reports(20, 2, 3, Some("AuthorizationFailure"));
-    faults.plan(Op::Query, [Fault::Pass, Fault::Refuse, Fault::Pass]);
+    faults.on(Op::QueryEntities).nth(2).inject(Fault::reset());
     query().collect().await.unwrap();
     reports(30, 3, 4, None);
 
@@ -243,7 +253,11 @@ async fn a_stream_is_reported_without_the_time_of_its_consumer() {
         );
         if id == 10 {
             sleep(HOUR).await;
-            observed.faults.plan(Op::Query, [Fault::Refuse]);
+            observed
+                .faults
+                .on(Op::QueryEntities)
+                .times(1)
+                .inject(Fault::reset());
         }
         stream.try_next().await.unwrap().unwrap();
     }
@@ -269,7 +283,11 @@ async fn a_stream_is_reported_without_the_time_of_its_consumer() {
 
     // Dropped while a page is in flight: cancelled.
     for is_ahead in [false, true] {
-        observed.faults.plan(Op::Query, [Fault::Pass, Fault::Hang]);
+        observed
+            .faults
+            .on(Op::QueryEntities)
+            .nth(2)
+            .inject(Fault::no_response().applied());
         let query = if is_ahead {
             query().prefetch()
         } else {

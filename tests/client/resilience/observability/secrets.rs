@@ -5,29 +5,36 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::stream;
-use harness::faults::{Fault, Faults, Op, refusal};
+use harness::proxy::Proxy;
 use tablesdk::credential::{AccessToken, TokenRequest};
 use tablesdk::sas::{AccountPermissions, ResourceTypes};
 use tablesdk::transport::{ReqwestTransport, Transport};
 use tablesdk::{
-    Credential, DynamicEntity, EntraId, RetryPolicy, Sas, TableClient, TableServiceClient,
-    Timestamp,
+    Credential, DynamicEntity, EntraId, ErrorCode, RetryPolicy, Sas, TableClient,
+    TableServiceClient, Timestamp,
 };
+use tablesdk_server::testing::{Fault, Faults, Op};
 use tablesdk_server::{TableServer, TokenGrant, TokenRefusal};
 
 use super::Log;
 use crate::Employee;
 
 /// Runs operations of every kind, many of which fail.
-async fn suite<T: Transport + 'static>(service: &TableServiceClient, faults: &Faults<T>) {
+async fn suite(service: &TableServiceClient, faults: &Faults) {
     let table = &service.table("Tests");
     let key = || Employee::key("Sales", "1");
     let _ = table.create_table().if_missing().await;
     let ada = Employee::ada();
-    faults.plan(Op::Insert, [Fault::LoseAnswer]);
+    faults
+        .on(Op::InsertEntity)
+        .times(1)
+        .inject(Fault::lost_response());
     let _ = table.insert(&ada).await;
     let _ = table.insert(&ada).await;
-    faults.plan(Op::Get, [Fault::Answer(refusal(503, "ServerBusy"))]);
+    faults
+        .on(Op::QueryEntity)
+        .times(1)
+        .inject(Fault::error(ErrorCode::ServerBusy));
     let _ = table.get(key()).await;
     let _ = table.upsert_replace(&ada).await;
     let _ = table.upsert_merge(&ada).await;
@@ -40,7 +47,10 @@ async fn suite<T: Transport + 'static>(service: &TableServiceClient, faults: &Fa
         let _ = table.replace(&mut stored.clone()).await;
         let _ = table.delete_stored(&stored).await;
     }
-    faults.plan(Op::Batch, [Fault::LoseAnswer]);
+    faults
+        .on(Op::EntityGroupTransaction)
+        .times(1)
+        .inject(Fault::lost_response());
     let _ = table.insert(&ada).exactly_once().await;
     let _ = table.modify(key(), Employee::grow_older).await;
     let _ = table.sweep_markers("Sales").await;
@@ -57,7 +67,7 @@ async fn suite<T: Transport + 'static>(service: &TableServiceClient, faults: &Fa
     }
     let batch = table.batch("Sales").insert(&ada);
     let _ = batch.delete(("Sales", "none")).await;
-    faults.plan(Op::Delete, [Fault::Refuse, Fault::LoseRequest]);
+    faults.on(Op::DeleteEntity).times(2).inject(Fault::reset());
     let _ = table.delete(("Sales", "1")).await;
     let _ = table.query::<DynamicEntity>().delete_all().await;
     let _ = table.table_exists().await;
@@ -103,14 +113,14 @@ const OPERATIONS: [&str; 23] = [
 ];
 
 /// The signatures and tokens of all requests.
-fn secrets_of<T: Transport + 'static>(faults: &Faults<T>) -> Vec<String> {
+fn secrets_of<T>(proxy: &Proxy<T>) -> Vec<String> {
     let mut secrets = Vec::new();
-    for seen in faults.seen() {
-        if let Some(value) = seen.headers.get("authorization") {
+    for sent in proxy.sent() {
+        if let Some(value) = sent.headers.get("authorization") {
             let (_, secret) = value.to_str().unwrap().rsplit_once([':', ' ']).unwrap();
             secrets.push(secret.to_owned());
         }
-        if let Some((_, signature)) = seen.url.split_once("sig=") {
+        if let Some((_, signature)) = sent.url.split_once("sig=") {
             secrets.push(signature.split('&').next().unwrap().to_owned());
         }
     }
@@ -143,10 +153,10 @@ async fn with_every_credential<T: Transport + Clone + 'static>(
     let operations = Arc::new(Mutex::new(BTreeSet::new()));
     let mut secrets = Vec::new();
     for credential in credentials {
-        let faults = Faults::new(transport.clone());
+        let proxy = Proxy::new(transport.clone());
         let hook = Arc::clone(&operations);
         let service = TableServiceClient::builder(endpoint)
-            .transport(faults.clone())
+            .transport(proxy.clone())
             .credential(credential)
             .retry(RetryPolicy::exponential().delay(Duration::ZERO))
             .on_operation(move |report| {
@@ -154,8 +164,8 @@ async fn with_every_credential<T: Transport + Clone + 'static>(
             })
             .build()
             .unwrap();
-        suite(&service, &faults).await;
-        secrets.extend(secrets_of(&faults));
+        suite(&service, &server.faults()).await;
+        secrets.extend(secrets_of(&proxy));
     }
     let operations: Vec<_> = operations.lock().unwrap().iter().copied().collect();
     assert_eq!(operations, OPERATIONS);

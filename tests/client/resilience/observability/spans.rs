@@ -2,8 +2,8 @@
 
 use futures::{StreamExt as _, TryStreamExt as _};
 use harness::Subject;
-use harness::faults::{Fault, Op, refusal};
-use tablesdk::RetryPolicy;
+use tablesdk::{ErrorCode, RetryPolicy};
+use tablesdk_server::testing::{Fault, Op};
 use tracing::{Instrument as _, info_span};
 
 use super::{Log, Observed, assert_contains};
@@ -13,9 +13,12 @@ use crate::Employee;
 #[tokio::test(start_paused = true)]
 async fn the_second_request_of_modify_is_not_a_retry() {
     let (log, _guard) = Log::start();
-    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
+    let (_subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
     table.insert(&Employee::ada()).await.unwrap();
-    faults.plan(Op::Update, [Fault::Answer(refusal(503, "ServerBusy"))]);
+    faults
+        .on(Op::UpdateEntity)
+        .times(1)
+        .inject(Fault::error(ErrorCode::ServerBusy));
     let modify = table.modify(("Sales", "1"), Employee::grow_older);
     modify.await.unwrap();
     let (attempts, _) = log.closed("modify entity");
@@ -27,13 +30,17 @@ async fn the_second_request_of_modify_is_not_a_retry() {
 #[tokio::test(start_paused = true)]
 async fn spans_have_the_names_of_opentelemetry() {
     let (log, _guard) = Log::start();
-    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
+    let (subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
+    let journal = subject.server().journal();
     table.insert(&Employee::ada()).await.unwrap();
-    faults.plan(Op::Get, [Fault::Answer(refusal(503, "ServerBusy"))]);
+    faults
+        .on(Op::QueryEntity)
+        .times(1)
+        .inject(Fault::error(ErrorCode::ServerBusy));
     assert!(Employee::find(&table).await.is_some());
     let missing = table.get(Employee::key("Sales", "2")).await;
     assert!(missing.unwrap().is_none());
-    faults.plan(Op::Query, (0..5).map(|_| Fault::Refuse));
+    faults.on(Op::QueryEntities).times(5).inject(Fault::reset());
     let query = || table.query::<Employee>().partition("Sales").collect();
     query().await.unwrap_err();
     query().await.unwrap();
@@ -87,8 +94,8 @@ async fn spans_have_the_names_of_opentelemetry() {
         id(second),
         "a retry has the id of the first attempt"
     );
-    let sent = faults.seen().into_iter().filter(|seen| seen.op == Op::Get);
-    let sent = sent.map(|seen| seen.headers["x-ms-client-request-id"].clone());
+    let sent = journal.requests().op(Op::QueryEntity).into_iter();
+    let sent = sent.map(|request| request.client_request_id.unwrap());
     assert!(sent.eq(attempts.iter().map(id)));
 }
 
