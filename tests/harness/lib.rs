@@ -2,11 +2,9 @@
 //! another endpoint, tests that need only a client also run there: [`elsewhere`].
 
 pub mod azurite;
-pub mod clock;
 pub mod directory;
 pub mod elsewhere;
 mod employee;
-pub mod faults;
 pub mod generated;
 pub mod outcome;
 pub mod process;
@@ -20,7 +18,6 @@ use tablesdk::{RetryPolicy, TableClient, TableServiceClient, TableServiceClientB
 use tablesdk_server::{InProcess, TableServer, testing};
 
 pub use crate::employee::Employee;
-use crate::faults::Faults;
 use crate::proxy::Proxy;
 
 /// A setting of a test from the environment, such as a seed or a number of rounds. `None` if it is not set.
@@ -132,21 +129,6 @@ impl Subject {
             server: Some(server),
             service,
         }
-    }
-
-    /// A server without a socket, a client whose requests fail on demand, and a table that exists.
-    pub async fn with_faults(retry: RetryPolicy) -> (Self, TableClient, Faults<InProcess>) {
-        let server = TableServer::in_process();
-        let faults = Faults::new(server.transport());
-        let service = client_with(&server, |builder| {
-            builder.transport(faults.clone()).retry(retry)
-        });
-        let subject = Self {
-            server: Some(server),
-            service,
-        };
-        let table = subject.table().await;
-        (subject, table, faults)
     }
 
     /// A server without a socket, a client with that policy, a table that exists, and the faults of the server.

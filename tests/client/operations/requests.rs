@@ -1,7 +1,7 @@
 //! The client's requests, byte for byte, as a mock server receives them.
 
 use harness::client_with;
-use harness::faults::SERVICE_HEADERS;
+use harness::proxy::SERVICE_HEADERS;
 use tablesdk::transport::Backend;
 use tablesdk::{ErrorKind, Guid, RetryPolicy, SharedKey, TableClient, TableServiceClient};
 use tablesdk_server::TableServer;

@@ -4,31 +4,35 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use harness::faults::{Fault, Faults, Op, SERVICE_HEADERS, foreign, refusal, service_response};
 use harness::outcome::{Found, found};
+use harness::proxy::{Proxy, Reply, SERVICE_HEADERS, foreign, service_response};
 use harness::{Subject, client_with};
 use http::Response;
 use tablesdk::entity::ValueError;
 use tablesdk::service_properties::ServiceProperties;
 use tablesdk::transport::{Backend, Transport, TransportFuture};
 use tablesdk::{
-    ErrorKind, RetryPolicy, SharedKey, TableClient, TableEntity, TableServiceClient, Timestamp,
+    ErrorCode, ErrorKind, RetryPolicy, SharedKey, TableClient, TableEntity, TableServiceClient,
+    Timestamp,
 };
 use tablesdk_server::InProcess;
+use tablesdk_server::testing::{Fault, Op};
 use tokio::time::Instant;
 
 use crate::Employee;
 
-async fn start() -> (Subject, TableClient, Faults<InProcess>) {
-    Subject::with_faults(RetryPolicy::exponential()).await
+async fn start() -> (Subject, TableClient, Proxy<InProcess>) {
+    Subject::behind_proxy(RetryPolicy::exponential()).await
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_400_of_a_proxy_after_a_lost_response_is_ambiguous() {
-    let (_subject, table, faults) = start().await;
+    let (subject, table, proxy) = start().await;
+    let inserts = || subject.server().faults().on(Op::InsertEntity);
     for status in [400, 405, 411, 413, 414, 415, 501] {
-        let page = Fault::Answer(foreign(status));
-        faults.plan(Op::Insert, [Fault::LoseAnswer, page]);
+        inserts().times(1).inject(Fault::lost_response());
+        let page = Reply::Respond(foreign(status));
+        proxy.plan(Op::InsertEntity, [Reply::Forward, page]);
         let error = table.insert(&Employee::ada()).await.unwrap_err();
         assert_eq!(found(&error), Found::Equal, "{status}");
         assert_eq!(
@@ -41,14 +45,16 @@ async fn a_400_of_a_proxy_after_a_lost_response_is_ambiguous() {
 
 #[tokio::test(start_paused = true)]
 async fn a_full_entity_after_a_lost_merge_is_ambiguous() {
-    for code in ["TooManyProperties", "EntityTooLarge"] {
-        let (_subject, table, faults) = start().await;
+    for code in [ErrorCode::TooManyProperties, ErrorCode::EntityTooLarge] {
+        let (_subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
         let mut ada = table.insert(&Employee::ada()).await.unwrap();
         ada.age = 37;
-        let full = Fault::Answer(refusal(400, code));
-        faults.plan(Op::Update, [Fault::LoseAnswer, full]);
+        let full = Fault::error(code);
+        faults
+            .on(Op::MergeEntity)
+            .inject_each([Fault::lost_response(), full]);
         let error = table.merge(&mut ada).await.unwrap_err();
-        assert_eq!(found(&error), Found::Equal, "{code}");
+        assert_eq!(found(&error), Found::Equal, "{error:?}");
     }
 }
 
@@ -94,7 +100,8 @@ struct OneWay {
 
 #[tokio::test(start_paused = true)]
 async fn an_insert_that_cannot_be_read_back_is_not_sent() {
-    let (_subject, table, faults) = start().await;
+    let (subject, table, _) = start().await;
+    let journal = subject.server().journal();
     let (class, id) = ("A".to_owned(), "1".to_owned());
     let scores = Scores {
         class: class.clone(),
@@ -110,7 +117,7 @@ async fn an_insert_that_cannot_be_read_back_is_not_sent() {
         assert_eq!(error.kind(), ErrorKind::Input, "{error:?}");
         assert_eq!(error.key().unwrap().row_key().as_str(), "1");
     }
-    assert_eq!(faults.count(Op::Insert), 0);
+    assert!(journal.requests().is_empty());
 }
 
 fn no_content(etag: Option<&str>) -> Response<Bytes> {
@@ -134,7 +141,7 @@ struct Timed {
 
 #[tokio::test(start_paused = true)]
 async fn an_etag_without_a_time_makes_the_insert_read_the_time() {
-    let (_subject, table, faults) = start().await;
+    let (_subject, table, proxy) = start().await;
     let timed = Timed {
         class: "A".to_owned(),
         id: "1".to_owned(),
@@ -142,11 +149,14 @@ async fn an_etag_without_a_time_makes_the_insert_read_the_time() {
     };
     let plan = || {
         let timeless = no_content(Some("W/\"7\""));
-        faults.plan(Op::Insert, [Fault::CarryOutAndAnswer(timeless)]);
+        proxy.plan(Op::InsertEntity, [Reply::Replace(timeless)]);
     };
     plan();
     let entity = r#"{"odata.etag":"W/\"7\"","PartitionKey":"A","RowKey":"1","Timestamp":"2024-03-15T10:20:30Z"}"#;
-    faults.plan(Op::Get, [Fault::Answer(Response::new(entity.into()))]);
+    proxy.plan(
+        Op::QueryEntity,
+        [Reply::Respond(Response::new(entity.into()))],
+    );
     let stored = table.insert(&timed).await.unwrap();
     assert_eq!(stored.written.to_string(), "2024-03-15T10:20:30Z");
     assert_eq!(stored.etag().as_str(), "W/\"7\"");
@@ -168,34 +178,35 @@ async fn a_success_without_an_etag_is_ambiguous_for_every_write() {
         .header("content-type", "text/html")
         .body(Bytes::from_static(b"<html>Welcome</html>"));
     for odd in [no_content(None), page.unwrap()] {
-        let (_subject, table, faults) = start().await;
-        let carried_out = || [Fault::CarryOutAndAnswer(odd.clone())];
-        faults.plan(Op::Insert, carried_out());
+        let (_subject, table, proxy) = start().await;
+        let replace = |op| proxy.plan(op, [Reply::Replace(odd.clone())]);
+        let respond = |op| proxy.plan(op, [Reply::Respond(odd.clone())]);
+        replace(Op::InsertEntity);
         let error = table.insert(&Employee::ada()).await.unwrap_err();
         assert_eq!(found(&error), Found::Equal);
         let mut ada = Employee::find(&table).await.unwrap();
         ada.age = 37;
-        faults.plan(Op::Update, carried_out());
+        replace(Op::UpdateEntity);
         let error = table.replace(&mut ada).await.unwrap_err();
         assert_eq!(found(&error), Found::Equal);
-        faults.plan(Op::Batch, carried_out());
+        replace(Op::EntityGroupTransaction);
         let batch = table.batch("Sales").upsert_merge(&Employee::ada());
         let error = batch.await.unwrap_err();
         assert_eq!(found(&error), Found::Unread);
         // A write that guarantees a state reads the entity.
-        faults.plan(Op::Update, carried_out());
+        replace(Op::InsertOrReplaceEntity);
         let etag = table.upsert_replace(&Employee::ada()).await.unwrap();
         assert_eq!(etag, *Employee::find(&table).await.unwrap().etag());
-        faults.plan(Op::Update, [Fault::Answer(odd.clone())]);
+        respond(Op::InsertOrReplaceEntity);
         let error = table.upsert_replace(&Employee::grace()).await;
         assert_eq!(found(&error.unwrap_err()), Found::Different);
         if odd.status() == 200 {
-            faults.plan(Op::Delete, [Fault::Answer(odd.clone())]);
+            respond(Op::DeleteEntity);
             let error = table.delete(("Sales", "1")).await.unwrap_err();
             assert_eq!(found(&error), Found::Different);
-            faults.plan(Op::CreateTable, [Fault::Answer(odd.clone())]);
+            respond(Op::CreateTable);
             assert!(table.create_table().await.unwrap_err().is_outcome_unknown());
-            faults.plan(Op::DeleteTable, [Fault::Answer(odd.clone())]);
+            respond(Op::DeleteTable);
             assert!(table.delete_table().await.unwrap_err().is_outcome_unknown());
         }
     }
@@ -217,10 +228,11 @@ fn of_a_proxy(status: u16) -> [Response<Bytes>; 3] {
 #[tokio::test(start_paused = true)]
 async fn a_success_of_a_proxy_does_not_confirm_a_cancel_marker() {
     for response in [of_a_proxy(201), of_a_proxy(204)].concat() {
-        let (_subject, table, faults) = start().await;
-        faults.plan(Op::Batch, [Fault::LoseAnswer]);
-        faults.plan(Op::Batch, vec![Fault::LoseRequest; 4]);
-        faults.plan(Op::Insert, [Fault::Answer(response)]);
+        let (subject, table, proxy) = start().await;
+        let batches = || subject.server().faults().on(Op::EntityGroupTransaction);
+        batches().times(1).inject(Fault::lost_response());
+        batches().times(4).inject(Fault::reset());
+        proxy.plan(Op::InsertEntity, [Reply::Respond(response)]);
         let insert = table.insert(&Employee::ada()).exactly_once();
         let error = insert.await.unwrap_err();
         assert!(error.is_outcome_unknown(), "{error:?}");
@@ -231,24 +243,24 @@ async fn a_success_of_a_proxy_does_not_confirm_a_cancel_marker() {
 #[tokio::test(start_paused = true)]
 async fn a_success_of_a_proxy_does_not_confirm_a_write() {
     for response in of_a_proxy(204) {
-        let (subject, table, faults) = start().await;
-        let answer = |op| faults.plan(op, [Fault::Answer(response.clone())]);
+        let (subject, table, proxy) = start().await;
+        let answer = |op| proxy.plan(op, [Reply::Respond(response.clone())]);
         let alan = Employee::new("2", "Alan", 41);
         let mut alan = table.insert(&alan).await.unwrap();
-        answer(Op::Insert);
+        answer(Op::InsertEntity);
         let error = table.insert(&Employee::ada()).await.unwrap_err();
         assert_eq!(found(&error), Found::Missing);
-        answer(Op::Update);
+        answer(Op::InsertOrReplaceEntity);
         let error = table.upsert_replace(&Employee::ada()).await.unwrap_err();
         assert_eq!(found(&error), Found::Missing);
         alan.age = 42;
-        answer(Op::Update);
+        answer(Op::UpdateEntity);
         let error = table.replace(&mut alan).await.unwrap_err();
         assert_eq!(found(&error), Found::Different);
-        answer(Op::Delete);
+        answer(Op::DeleteEntity);
         let error = table.delete_stored(&alan).await.unwrap_err();
         assert_eq!(found(&error), Found::Different);
-        answer(Op::Delete);
+        answer(Op::DeleteEntity);
         let error = table.delete(("Sales", "2")).await.unwrap_err();
         assert_eq!(found(&error), Found::Different);
 
@@ -259,13 +271,13 @@ async fn a_success_of_a_proxy_does_not_confirm_a_write() {
         let others = subject.service.table("Others");
         let error = others.create_table().await.unwrap_err();
         assert_eq!(found(&error), Found::Unread);
-        answer(Op::Update);
+        answer(Op::SetTableAcl);
         let error = table.set_access_policy([]).await.unwrap_err();
         assert_eq!(found(&error), Found::Unread);
     }
     for response in of_a_proxy(202) {
-        let (subject, _table, faults) = start().await;
-        faults.plan(Op::Update, [Fault::Answer(response)]);
+        let (subject, _table, proxy) = start().await;
+        proxy.plan(Op::SetTableServiceProperties, [Reply::Respond(response)]);
         let properties = ServiceProperties::default();
         let set = subject.service.set_properties(properties);
         assert!(set.await.unwrap_err().is_outcome_unknown());
@@ -306,31 +318,34 @@ async fn only_cosmos_db_may_omit_the_version_of_a_success() {
 
 #[tokio::test(start_paused = true)]
 async fn a_retried_delete_may_report_another_clients_delete() {
-    let (_subject, table, faults) = start().await;
-    faults.plan(Op::Delete, [Fault::LoseRequest]);
+    let (_subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
+    faults.on(Op::DeleteEntity).times(1).inject(Fault::reset());
     // The entity never existed; the documentation says that this happens.
     assert!(table.delete(("Sales", "1")).await.unwrap());
-    faults.plan(Op::Batch, [Fault::LoseRequest]);
+    faults
+        .on(Op::EntityGroupTransaction)
+        .times(1)
+        .inject(Fault::reset());
     let delete = table.delete(("Sales", "1")).exactly_once();
     assert!(!delete.await.unwrap());
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_error_page_of_a_proxy_is_not_about_entities() {
-    let (_subject, table, faults) = start().await;
-    faults.plan(Op::Get, [Fault::Answer(foreign(404))]);
+    let (_subject, table, proxy) = start().await;
+    proxy.plan(Op::QueryEntity, [Reply::Respond(foreign(404))]);
     let error = table.get::<Employee>(("Sales", "1")).await.unwrap_err();
     assert_eq!(error.status().unwrap().as_u16(), 404);
     assert!(!error.is_not_found(), "{error:?}");
-    faults.plan(Op::Delete, [Fault::Answer(foreign(404))]);
-    faults.plan(Op::Get, [Fault::Answer(foreign(404))]);
+    proxy.plan(Op::DeleteEntity, [Reply::Respond(foreign(404))]);
+    proxy.plan(Op::QueryEntity, [Reply::Respond(foreign(404))]);
     let error = table.delete(("Sales", "1")).await.unwrap_err();
     assert_eq!(found(&error), Found::Unread);
-    faults.plan(Op::DeleteTable, [Fault::Answer(foreign(404))]);
+    proxy.plan(Op::DeleteTable, [Reply::Respond(foreign(404))]);
     let error = table.delete_table().await.unwrap_err();
     assert!(error.is_outcome_unknown(), "{error:?}");
     for status in [409, 412] {
-        faults.plan(Op::Insert, [Fault::Answer(foreign(status))]);
+        proxy.plan(Op::InsertEntity, [Reply::Respond(foreign(status))]);
         let error = table.insert(&Employee::ada()).await.unwrap_err();
         assert!(error.is_outcome_unknown(), "{error:?}");
     }
@@ -338,10 +353,11 @@ async fn an_error_page_of_a_proxy_is_not_about_entities() {
 
 #[tokio::test(start_paused = true)]
 async fn modify_ends_with_its_deadline_or_its_rounds() {
-    let (_subject, table, faults) = start().await;
+    let (subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
     table.insert(&Employee::ada()).await.unwrap();
-    let changed = || Fault::Answer(refusal(412, "UpdateConditionNotSatisfied"));
-    faults.plan(Op::Update, std::iter::repeat_with(changed).take(10_000));
+    let changed = Fault::error(ErrorCode::UpdateConditionNotSatisfied);
+    faults.on(Op::UpdateEntity).inject(changed);
+    let journal = subject.server().journal();
     let start = Instant::now();
     let modify = || table.modify(("Sales", "1"), Employee::grow_older);
     let error = modify().rounds(u32::MAX).await.unwrap_err();
@@ -349,24 +365,29 @@ async fn modify_ends_with_its_deadline_or_its_rounds() {
     let passed = start.elapsed().as_secs();
     assert!((50..60).contains(&passed), "{passed}");
     // Attempts and time are those of all rounds.
-    let sent = faults.count(Op::Get) + faults.count(Op::Update);
+    let sent = journal.requests().count();
     assert_eq!(error.attempts() as usize, sent);
     assert!(
         error.elapsed() == start.elapsed() && sent > 100,
         "{error:?}"
     );
 
-    let before = faults.count(Op::Update);
+    journal.clear();
     let error = modify().await.unwrap_err();
     assert!(error.is_precondition_failed(), "{error:?}");
-    assert_eq!(faults.count(Op::Update) - before, 16, "by default");
+    let writes = journal.requests().op(Op::UpdateEntity);
+    assert_eq!(writes.count(), 16, "by default");
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_entity_without_an_etag_is_not_the_current_state() {
-    let (_subject, table, faults) = start().await;
-    faults.plan(Op::Insert, [Fault::LoseAnswer]);
-    faults.plan(Op::Get, [Fault::Answer(Response::new("{}".into()))]);
+    let (subject, table, proxy) = start().await;
+    let inserts = subject.server().faults().on(Op::InsertEntity);
+    inserts.times(1).inject(Fault::lost_response());
+    proxy.plan(
+        Op::QueryEntity,
+        [Reply::Respond(Response::new("{}".into()))],
+    );
     let error = table.insert(&Employee::ada()).await.unwrap_err();
     assert_eq!(found(&error), Found::Unread);
 }

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use harness::Subject;
-use harness::faults::{Fault, Op};
+use harness::proxy::Reply;
 use tablesdk::service_properties::ServiceProperties;
 use tablesdk::{Error, ErrorKind, RetryPolicy, Stored, TableClient, TableServiceClient};
+use tablesdk_server::testing::{Fault, Op};
 use tokio::time::Instant;
 
 use crate::Employee;
@@ -69,9 +70,9 @@ macro_rules! each_error {
 
 #[tokio::test(start_paused = true)]
 async fn retry_replaces_the_attempts_of_the_client_in_every_call() {
-    let (subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
+    let (subject, table, proxy) = Subject::behind_proxy(RetryPolicy::exponential()).await;
     let stored = stored(&table).await;
-    faults.choose(|_| Fault::Refuse);
+    proxy.choose(|_| Reply::Refuse);
     for (what, error) in each_error!(
         &table,
         &subject.service,
@@ -98,9 +99,9 @@ async fn retry_replaces_the_attempts_of_the_client_in_every_call() {
 
 #[tokio::test(start_paused = true)]
 async fn deadline_replaces_that_of_the_client_in_every_call() {
-    let (subject, table, faults) = Subject::with_faults(RetryPolicy::exponential()).await;
+    let (subject, table, faults) = Subject::with_table(RetryPolicy::exponential()).await;
     let stored = stored(&table).await;
-    faults.choose(|_| Fault::Swallow);
+    faults.on_any().inject(Fault::no_response());
     for (what, error) in each_error!(&table, &subject.service, &stored, deadline(SECOND)) {
         assert!(error.is_timeout(), "{what}: {error:?}");
         let elapsed = error.elapsed();
@@ -128,27 +129,23 @@ async fn deadline_replaces_that_of_the_client_in_every_call() {
 
 #[tokio::test(start_paused = true)]
 async fn each_page_has_the_deadline_and_the_attempts_of_the_call() {
-    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
+    let (_subject, table, faults) = Subject::with_table(RetryPolicy::none()).await;
     for id in ["1", "2", "3"] {
         table.insert(&Employee::new(id, "Ada", 36)).await.unwrap();
     }
     let query = || table.query::<Employee>().partition("Sales").page_size(1);
-    faults.choose(|_| Fault::Delay(SECOND * 2));
+    faults.on_any().inject(Fault::delay(SECOND * 2));
     let start = Instant::now();
     assert_eq!(query().deadline(SECOND * 3).count().await.unwrap(), 3);
     assert_eq!(start.elapsed(), SECOND * 6);
     let error = query().deadline(SECOND).count().await.unwrap_err();
     assert!(error.is_timeout(), "{error:?}");
 
-    let mut is_second = false;
-    faults.choose(move |_| {
-        is_second = !is_second;
-        if is_second {
-            Fault::Refuse
-        } else {
-            Fault::Pass
-        }
-    });
+    faults.clear();
+    let every_second = [Fault::reset(), Fault::delay(Duration::ZERO)];
+    faults
+        .on_any()
+        .inject_each(every_second.into_iter().cycle());
     let policy = RetryPolicy::exponential().attempts(2);
     assert_eq!(query().retry(policy).count().await.unwrap(), 3);
     assert_eq!(query().count().await.unwrap_err().attempts(), 1);
@@ -156,9 +153,9 @@ async fn each_page_has_the_deadline_and_the_attempts_of_the_call() {
 
 #[tokio::test(start_paused = true)]
 async fn the_rounds_of_modify_share_the_deadline_of_the_call() {
-    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
+    let (_subject, table, faults) = Subject::with_table(RetryPolicy::none()).await;
     stored(&table).await;
-    faults.choose(|_| Fault::Delay(SECOND * 2));
+    faults.on_any().inject(Fault::delay(SECOND * 2));
     let error = table
         .modify(key(), Employee::grow_older)
         .deadline(SECOND * 3)
@@ -176,7 +173,7 @@ async fn the_rounds_of_modify_share_the_deadline_of_the_call() {
 
 #[tokio::test]
 async fn markers_are_kept_by_the_deadline_of_the_client() {
-    let (_subject, table, _) = Subject::with_faults(RetryPolicy::exponential()).await;
+    let (_subject, table, _) = Subject::with_table(RetryPolicy::exponential()).await;
     let sweep = table.sweep_markers("Sales").older_than(SECOND * 90);
     let error = sweep.deadline(SECOND).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Input, "{error:?}");
@@ -184,15 +181,14 @@ async fn markers_are_kept_by_the_deadline_of_the_client() {
 
 #[tokio::test]
 async fn the_application_id_is_the_first_word_of_the_user_agent() {
-    let (subject, _, faults) = Subject::with_faults(RetryPolicy::none()).await;
+    let (subject, _, proxy) = Subject::behind_proxy(RetryPolicy::none()).await;
     let builder = || {
         let builder = TableServiceClient::builder(subject.server().endpoint());
         let builder = builder.credential(subject.server().credential());
-        builder.transport(faults.clone())
+        builder.transport(proxy.clone())
     };
     let agent = || {
-        let seen = faults.seen();
-        let last = seen.iter().rfind(|seen| seen.op == Op::Query).unwrap();
+        let last = proxy.sent().pop().unwrap();
         last.headers["user-agent"].to_str().unwrap().to_owned()
     };
     let service = builder().build().unwrap();
@@ -217,20 +213,14 @@ async fn the_application_id_is_the_first_word_of_the_user_agent() {
 
 #[tokio::test(start_paused = true)]
 async fn each_page_and_each_batch_of_a_bulk_run_has_the_options_of_the_call() {
-    let (_subject, table, faults) = Subject::with_faults(RetryPolicy::none()).await;
+    let (_subject, table, faults) = Subject::with_table(RetryPolicy::none()).await;
     let employees =
         || futures::stream::iter((0..3).map(|id| Employee::new(&id.to_string(), "Ada", 36)));
     let once = || {
-        let mut has_failed = [Op::Batch, Op::Query].map(|op| (op, false));
-        faults.choose(
-            move |op| match has_failed.iter_mut().find(|(known, _)| *known == op) {
-                Some((_, failed)) if !*failed => {
-                    *failed = true;
-                    Fault::Refuse
-                }
-                _ => Fault::Pass,
-            },
-        );
+        faults.clear();
+        for op in [Op::EntityGroupTransaction, Op::QueryEntities] {
+            faults.on(op).times(1).inject(Fault::reset());
+        }
     };
     once();
     let report = table.bulk().upsert_replace(employees()).await.unwrap();

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use harness::client_with;
-use harness::clock::TestClock;
-use harness::faults::{Fault, Faults, Op};
+use harness::client;
+use harness::proxy::{Proxy, Reply};
 use tablesdk::sas::Permissions;
 use tablesdk::transport::Transport;
 use tablesdk::{RetryPolicy, SharedKey, TableServiceClient};
 use tablesdk_server::TableServer;
+use tablesdk_server::testing::Op;
 
 use crate::Employee;
 
@@ -126,50 +126,44 @@ async fn a_request_signed_with_the_old_key_is_signed_again() {
         .account(key("dHdv"))
         .in_process()
         .unwrap();
-    let faults = Faults::new(server.transport());
+    let proxy = Proxy::new(server.transport());
     let service = TableServiceClient::builder(server.endpoint())
         .credential(key("b25l"))
-        .transport(faults.clone())
+        .transport(proxy.clone())
         .retry(RetryPolicy::none())
         .build()
         .unwrap();
     // Without another credential, the request is not sent again.
     let error = service.table("People").create_table().await.unwrap_err();
     assert!(error.is_denied());
-    assert_eq!(faults.count(Op::CreateTable), 1);
+    assert_eq!(proxy.count(Op::CreateTable), 1);
 
-    faults.plan(Op::CreateTable, [Fault::Delay(Duration::from_millis(1))]);
-    let table = service.table("People");
-    let creating = tokio::spawn(async move { table.create_table().await });
-    while faults.count(Op::CreateTable) < 2 {
-        tokio::task::yield_now().await;
-    }
-    service.update_credential(key("dHdv")).unwrap();
-    creating.await.unwrap().unwrap();
-    assert_eq!(faults.count(Op::CreateTable), 3);
+    // The credential changes while the request is in flight.
+    let change_to = |secret: &'static str| {
+        let service = service.clone();
+        proxy.choose(move |_| {
+            service.update_credential(key(secret)).unwrap();
+            Reply::Forward
+        });
+    };
+    change_to("dHdv");
+    service.table("People").create_table().await.unwrap();
+    assert_eq!(proxy.count(Op::CreateTable), 3);
 
     // A second invalid credential ends the operation.
-    faults.plan(Op::CreateTable, [Fault::Delay(Duration::from_millis(1))]);
     service.update_credential(key("dGhyZWU=")).unwrap();
-    let table = service.table("Places");
-    let creating = tokio::spawn(async move { table.create_table().await });
-    while faults.count(Op::CreateTable) < 4 {
-        tokio::task::yield_now().await;
-    }
-    service.update_credential(key("Zm91cg==")).unwrap();
-    let error = creating.await.unwrap().unwrap_err();
+    change_to("Zm91cg==");
+    let error = service.table("Places").create_table().await.unwrap_err();
     assert!(error.is_denied());
-    assert_eq!((error.attempts(), faults.count(Op::CreateTable)), (2, 5));
+    assert_eq!((error.attempts(), proxy.count(Op::CreateTable)), (2, 5));
 }
 
 #[tokio::test]
 async fn an_expired_sas_can_be_replaced() {
-    let clock = TestClock::at("2030-01-01");
-    let server = TableServer::builder()
-        .clock(clock.clone())
-        .in_process()
-        .unwrap();
-    let owner = client_with(&server, |builder| builder.clock(clock.clone()));
+    let server = TableServer::in_process();
+    let clock = server.clock();
+    clock.freeze();
+    let owner = client(&server);
     let table = owner.table("Tests");
     table.create_table().await.unwrap();
     let sign = || {

@@ -3,76 +3,78 @@
 
 use std::time::Duration;
 
-use harness::faults::{Fault, Faults, Op, refusal};
+use harness::proxy::{Proxy, Reply};
 use harness::{Subject, client_with};
 use tablesdk::transport::Backend;
-use tablesdk::{ErrorKind, RetryPolicy, TableClient, TableServiceClient};
+use tablesdk::{ErrorCode, ErrorKind, RetryPolicy, TableClient, TableServiceClient};
+use tablesdk_server::testing::{Fault, Faults, Op};
 use tablesdk_server::{InProcess, TableServer};
 use tokio::time::Instant;
 
 use crate::Employee;
 
-async fn start() -> (TableServer, TableClient, Faults<InProcess>) {
+async fn start() -> (Faults, TableClient, Proxy<InProcess>) {
     let server = TableServer::in_process();
-    let faults = Faults::new(server.transport());
+    let proxy = Proxy::new(server.transport());
     let service = client_with(&server, |builder| {
         builder
-            .transport(faults.clone())
+            .transport(proxy.clone())
             .retry(RetryPolicy::exponential().delay(Duration::ZERO))
             .secondary_reads()
     });
     let table = service.table("Tests");
     table.create_table().await.unwrap();
     table.insert(&Employee::ada()).await.unwrap();
-    (server, table, faults)
+    (server.faults(), table, proxy)
 }
 
-/// For each request of that kind, whether it went to the secondary.
-fn places(faults: &Faults<InProcess>, op: Op) -> Vec<bool> {
-    let seen = faults.seen();
-    let seen = seen.iter().filter(|seen| seen.op == op);
-    seen.map(|seen| seen.url.contains("-secondary/")).collect()
+/// For each request of that operation, whether it went to the secondary.
+fn places(proxy: &Proxy<InProcess>, op: Op) -> Vec<bool> {
+    let sent = proxy.sent();
+    let sent = sent.iter().filter(|sent| sent.op == op);
+    sent.map(|sent| sent.url.contains("-secondary/")).collect()
 }
 
 fn failing() -> Fault {
-    Fault::Answer(refusal(500, "InternalError"))
+    Fault::error(ErrorCode::InternalError)
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_read_goes_to_the_secondary_when_the_primary_fails() {
-    let (_server, table, faults) = start().await;
-    for fault in [failing(), Fault::LoseAnswer, Fault::Hang, Fault::Refuse] {
-        faults.plan(Op::Get, [fault]);
+    let (faults, table, proxy) = start().await;
+    let silent = Fault::no_response().applied();
+    for fault in [failing(), Fault::lost_response(), silent] {
+        faults.on(Op::QueryEntity).times(1).inject(fault);
         let row = Employee::find(&table).await;
         assert_eq!(row.unwrap().name, "Ada");
     }
-    assert_eq!(places(&faults, Op::Get), [false, true].repeat(4));
-    faults.plan(Op::Query, [failing()]);
+    proxy.plan(Op::QueryEntity, [Reply::Refuse]);
+    assert!(Employee::find(&table).await.is_some());
+    assert_eq!(places(&proxy, Op::QueryEntity), [false, true].repeat(4));
+    faults.on(Op::QueryEntities).times(1).inject(failing());
     let query = table
         .query::<Employee>()
         .filter(|e| e.name.eq("Ada & Söhne"));
     assert_eq!(query.collect().await.unwrap().len(), 0);
-    assert_eq!(places(&faults, Op::Query), [false, true]);
+    assert_eq!(places(&proxy, Op::QueryEntities), [false, true]);
 
     // Either of the two may recover first.
-    faults.plan(Op::Get, vec![failing(); 4]);
+    faults.on(Op::QueryEntity).times(4).inject(failing());
     Employee::find(&table).await.unwrap();
     assert_eq!(
-        places(&faults, Op::Get)[8..],
+        places(&proxy, Op::QueryEntity)[8..],
         [false, true, false, true, false]
     );
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_secondary_is_read_while_the_primary_is_busy() {
-    let (_server, table, faults) = start().await;
-    let mut busy = refusal(503, "ServerBusy");
-    busy.headers_mut()
-        .insert("retry-after", "20".parse().unwrap());
-    faults.plan(Op::Get, [Fault::Answer(busy), failing()]);
+    let (faults, table, proxy) = start().await;
+    let busy = Fault::error(ErrorCode::ServerBusy).retry_after(Duration::from_secs(20));
+    faults.on(Op::QueryEntity).inject_each([busy, failing()]);
     let start = Instant::now();
     Employee::find(&table).await.unwrap();
-    assert_eq!(places(&faults, Op::Get), [false, true, false]);
+    assert_eq!(places(&proxy, Op::QueryEntity), [false, true, false]);
     assert_eq!(
         start.elapsed().as_secs(),
         20,
@@ -82,46 +84,56 @@ async fn the_secondary_is_read_while_the_primary_is_busy() {
 
 #[tokio::test(start_paused = true)]
 async fn a_404_of_the_secondary_is_not_trusted() {
-    let (_server, table, faults) = start().await;
-    let missing = || Fault::Answer(refusal(404, "ResourceNotFound"));
-    faults.plan(Op::Get, [failing(), missing()]);
+    let (faults, table, _) = start().await;
+    let missing = || Fault::error(ErrorCode::ResourceNotFound);
+    faults
+        .on(Op::QueryEntity)
+        .inject_each([failing(), missing()]);
     assert!(Employee::find(&table).await.is_some());
-    let denied = Fault::Answer(refusal(403, "AuthorizationFailure"));
-    let gone = Fault::Answer(refusal(404, "TableNotFound"));
-    faults.plan(Op::Get, [failing(), denied, failing(), gone, failing()]);
+    let denied = Fault::error(ErrorCode::AuthorizationFailure);
+    let gone = Fault::error(ErrorCode::TableNotFound);
+    faults
+        .on(Op::QueryEntity)
+        .inject_each([failing(), denied, failing(), gone, failing()]);
     let error = table.get::<Employee>(("Sales", "1")).await.unwrap_err();
     // The error is that of the primary.
     assert_eq!(error.code().unwrap().as_str(), "InternalError");
     assert_eq!(error.attempts(), 5);
     // A 404 of the primary is definitive.
-    faults.plan(Op::Get, [missing()]);
+    faults.on(Op::QueryEntity).times(1).inject(missing());
     assert!(Employee::find(&table).await.is_none());
 }
 
 #[tokio::test(start_paused = true)]
 async fn writes_and_their_reads_use_the_primary() {
-    let (_server, table, faults) = start().await;
-    faults.plan(Op::Get, [failing(), failing()]);
-    faults.plan(Op::Update, [failing(), failing()]);
+    let (faults, table, proxy) = start().await;
+    faults
+        .on(Op::QueryEntity)
+        .inject_each([failing(), failing()]);
+    faults
+        .on(Op::UpdateEntity)
+        .inject_each([failing(), failing()]);
     let row = table
         .modify(("Sales", "1"), Employee::grow_older)
         .await
         .unwrap();
     assert_eq!(row.age, 37);
-    faults.plan(Op::Insert, [Fault::LoseAnswer]);
-    faults.plan(Op::Get, [failing()]);
+    faults
+        .on(Op::InsertEntity)
+        .times(1)
+        .inject(Fault::lost_response());
+    faults.on(Op::QueryEntity).times(1).inject(failing());
     let error = table.insert(&Employee::new("2", "Alan", 41)).await;
     assert!(error.unwrap_err().current().is_some());
-    faults.plan(Op::Batch, [Fault::LoseAnswer]);
-    faults.plan(Op::Get, [failing()]);
+    faults
+        .on(Op::EntityGroupTransaction)
+        .times(1)
+        .inject(Fault::lost_response());
+    faults.on(Op::QueryEntity).times(1).inject(failing());
     let alan = Employee::new("3", "Alan", 41);
     table.insert(&alan).exactly_once().await.unwrap();
-    assert!(
-        faults
-            .seen()
-            .iter()
-            .all(|seen| !seen.url.contains("-secondary"))
-    );
+    let sent = proxy.sent();
+    assert!(sent.iter().all(|sent| !sent.url.contains("-secondary")));
 }
 
 #[tokio::test]

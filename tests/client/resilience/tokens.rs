@@ -10,12 +10,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::future::{join_all, try_join_all};
 use harness::client_with;
-use harness::clock::TestClock;
-use harness::faults::{Fault, Faults, Op, refusal};
+use harness::proxy::{Proxy, Reply, refusal};
 use http::Response;
 use tablesdk::credential::{AccessToken, TokenCredential, TokenFuture, TokenRequest};
-use tablesdk::transport::{Backend, Transport};
+use tablesdk::transport::{Backend, Clock as _, Transport};
 use tablesdk::{EntraId, ErrorKind, RetryPolicy, TableServiceClient};
+use tablesdk_server::testing::{Op, VirtualClock};
 use tablesdk_server::{InProcess, TableServer, TokenGrant, TokenRefusal};
 use tokio::sync::Semaphore;
 
@@ -23,7 +23,7 @@ const HTTPS: &str = "https://devstoreaccount1.table.core.windows.net";
 
 /// Gives out `token-1`, `token-2` and so on, each good for an hour, once there is leave to.
 struct Issuer {
-    clock: TestClock,
+    clock: VirtualClock,
     asked: Mutex<Vec<TokenRequest>>,
     given: AtomicUsize,
     leave: Semaphore,
@@ -31,7 +31,7 @@ struct Issuer {
 }
 
 impl Issuer {
-    fn new(clock: &TestClock) -> Arc<Self> {
+    fn new(clock: &VirtualClock) -> Arc<Self> {
         Arc::new(Self {
             clock: clock.clone(),
             asked: Mutex::default(),
@@ -63,14 +63,14 @@ impl TokenCredential for Shared {
                 return Err("the issuer is not there".into());
             }
             let number = self.0.given.fetch_add(1, Ordering::SeqCst) + 1;
-            let expires_at = self.0.clock.now_after(Duration::from_secs(3600));
+            let expires_at = self.0.clock.now().saturating_add(Duration::from_secs(3600));
             AccessToken::new(format!("token-{number}"), expires_at)
         })
     }
 }
 
-/// A server that accepts these tokens. Its clock is that of the test.
-fn accepting(clock: &TestClock, tokens: &Arc<Mutex<Vec<String>>>) -> TableServer {
+/// A server that accepts these tokens. Its clock is frozen.
+fn accepting(tokens: &Arc<Mutex<Vec<String>>>) -> TableServer {
     let tokens = Arc::clone(tokens);
     let verify = move |_: &str, token: &str| {
         if tokens
@@ -84,13 +84,14 @@ fn accepting(clock: &TestClock, tokens: &Arc<Mutex<Vec<String>>>) -> TableServer
             Err(TokenRefusal::Invalid)
         }
     };
-    let builder = TableServer::builder().clock(clock.clone());
-    builder.token_verifier(verify).in_process().unwrap()
+    let server = TableServer::builder().token_verifier(verify).in_process();
+    let server = server.unwrap();
+    server.clock().set("2030-01-01".parse().unwrap());
+    server
 }
 
 fn client(
     server: &TableServer,
-    clock: &TestClock,
     entra_id: EntraId,
     transport: impl Transport + 'static,
 ) -> TableServiceClient {
@@ -98,34 +99,34 @@ fn client(
         TableServiceClient::builder(HTTPS)
             .credential(entra_id)
             .transport(transport)
-            .clock(clock.clone())
+            .clock(server.clock())
             .retry(RetryPolicy::none())
     })
 }
 
 /// A server that accepts the listed tokens, and a client with tokens of the issuer.
 struct Setup {
-    clock: TestClock,
+    clock: VirtualClock,
     issuer: Arc<Issuer>,
     good: Arc<Mutex<Vec<String>>>,
-    faults: Faults<InProcess>,
+    proxy: Proxy<InProcess>,
     service: TableServiceClient,
     _server: TableServer,
 }
 
 fn setup(entra_id: impl FnOnce(EntraId) -> EntraId) -> Setup {
-    let clock = TestClock::at("2030-01-01");
-    let issuer = Issuer::new(&clock);
     let good = Arc::new(Mutex::new(vec!["token-1".to_owned()]));
-    let server = accepting(&clock, &good);
-    let faults = Faults::new(server.transport());
+    let server = accepting(&good);
+    let clock = server.clock();
+    let issuer = Issuer::new(&clock);
+    let proxy = Proxy::new(server.transport());
     let entra_id = entra_id(EntraId::new(Shared(Arc::clone(&issuer))));
-    let service = client(&server, &clock, entra_id, faults.clone());
+    let service = client(&server, entra_id, proxy.clone());
     Setup {
         clock,
         issuer,
         good,
-        faults,
+        proxy,
         service,
         _server: server,
     }
@@ -150,7 +151,7 @@ async fn concurrent_requests_share_one_token_request() {
     let creating = names.map(|table| async move { table.create_table().await });
     let creating = tokio::spawn(try_join_all(creating.collect::<Vec<_>>()));
     settle().await;
-    assert_eq!((setup.issuer.asked(), setup.faults.seen().len()), (1, 0));
+    assert_eq!((setup.issuer.asked(), setup.proxy.sent().len()), (1, 0));
     setup.issuer.leave.add_permits(1);
     creating.await.unwrap().unwrap();
     assert_eq!(setup.service.tables().collect().await.unwrap().len(), 64);
@@ -257,14 +258,8 @@ async fn a_credential_that_panics_is_an_error() {
             AccessToken::new(text, "2100-01-01".parse::<tablesdk::Timestamp>()?)
         }
     };
-    let clock = TestClock::at("2030-01-01");
-    let server = accepting(&clock, &Arc::new(Mutex::new(vec!["good".to_owned()])));
-    let service = client(
-        &server,
-        &clock,
-        EntraId::new(credential),
-        server.transport(),
-    );
+    let server = accepting(&Arc::new(Mutex::new(vec!["good".to_owned()])));
+    let service = client(&server, EntraId::new(credential), server.transport());
     for _ in 0..3 {
         let error = service.tables().collect().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Credential);
@@ -283,7 +278,7 @@ async fn a_silent_credential_ends_with_the_deadline() {
     assert!(error.is_timeout());
     // Known not to have been created: no unknown outcome.
     assert_eq!(error.kind(), ErrorKind::Transport);
-    assert!(setup.faults.seen().is_empty());
+    assert!(setup.proxy.sent().is_empty());
     // The minute of the credential is up after a while, and the next one is asked.
     tokio::time::advance(Duration::from_secs(60)).await;
     settle().await;
@@ -308,14 +303,14 @@ async fn the_tenant_of_the_service_is_used() {
     let tenant = "72f988bf-86f1-41af-91ab-2d7cd011db47";
     let login = format!("https://login.microsoftonline.com/{tenant}/oauth2/authorize");
     let answer = challenge(&login, "https://storage.azure.com");
-    setup.faults.plan(Op::CreateTable, [Fault::Answer(answer)]);
+    setup.proxy.plan(Op::CreateTable, [Reply::Respond(answer)]);
     setup.service.table("People").create_table().await.unwrap();
-    assert_eq!(setup.faults.count(Op::CreateTable), 2);
+    assert_eq!(setup.proxy.count(Op::CreateTable), 2);
     assert_eq!(setup.issuer.asked(), 2);
     assert_eq!(setup.issuer.last_request().tenant(), Some(tenant));
     // From now on without asking.
     setup.service.table("Places").create_table().await.unwrap();
-    assert_eq!(setup.faults.count(Op::CreateTable), 3);
+    assert_eq!(setup.proxy.count(Op::CreateTable), 3);
 }
 
 #[tokio::test]
@@ -331,11 +326,11 @@ async fn a_challenge_of_another_host_gets_no_token() {
     ] {
         let setup = plain();
         let answer = challenge(login, resource);
-        setup.faults.plan(Op::CreateTable, [Fault::Answer(answer)]);
+        setup.proxy.plan(Op::CreateTable, [Reply::Respond(answer)]);
         let create = setup.service.table("People").create_table();
         let error = create.await.unwrap_err();
         assert_eq!(error.status().unwrap(), 401, "{login} {resource}");
-        assert_eq!((setup.issuer.asked(), setup.faults.seen().len()), (1, 1));
+        assert_eq!((setup.issuer.asked(), setup.proxy.sent().len()), (1, 1));
     }
 }
 
@@ -349,7 +344,7 @@ async fn the_tenant_of_the_caller_is_kept() {
     let login = "https://login.microsoftonline.com/other/oauth2/authorize";
     let answer = challenge(login, "https://storage.azure.com");
     setup.good.lock().unwrap().push("token-2".to_owned());
-    setup.faults.plan(Op::CreateTable, [Fault::Answer(answer)]);
+    setup.proxy.plan(Op::CreateTable, [Reply::Respond(answer)]);
     setup.service.table("People").create_table().await.unwrap();
     let request = setup.issuer.last_request();
     assert_eq!(request.tenant(), Some("mine"));
@@ -364,7 +359,7 @@ async fn a_rejected_token_is_replaced_once() {
     *setup.good.lock().unwrap() = vec!["token-2".to_owned()];
     setup.service.tables().collect().await.unwrap();
     assert_eq!(
-        (setup.issuer.asked(), setup.faults.count(Op::Query)),
+        (setup.issuer.asked(), setup.proxy.count(Op::QueryTables)),
         (2, 3)
     );
 
@@ -379,8 +374,8 @@ async fn a_rejected_token_is_replaced_once() {
 
 #[tokio::test]
 async fn a_token_is_not_sent_over_http() {
-    let (clock, server) = (TestClock::at("2030-01-01"), TableServer::in_process());
-    let issuer = Issuer::new(&clock);
+    let server = TableServer::in_process();
+    let issuer = Issuer::new(&server.clock());
     let entra_id = || EntraId::new(Shared(Arc::clone(&issuer)));
     let build = |endpoint: &str, transport: Arc<dyn Transport>| {
         TableServiceClient::builder(endpoint).transport(transport)
@@ -389,8 +384,8 @@ async fn a_token_is_not_sent_over_http() {
         "http://devstoreaccount1.table.core.windows.net",
         "http://127.0.0.1:10002/devstoreaccount1",
     ] {
-        let faults = Faults::new(server.transport());
-        let transport: Arc<dyn Transport> = Arc::new(faults.clone());
+        let proxy = Proxy::new(server.transport());
+        let transport: Arc<dyn Transport> = Arc::new(proxy.clone());
         let builder = build(endpoint, Arc::clone(&transport)).credential(entra_id());
         let error = builder.build().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Configuration);
@@ -402,8 +397,8 @@ async fn a_token_is_not_sent_over_http() {
         assert!(service.update_credential(entra_id()).is_err());
         let _ = service.tables().collect().await;
         assert_eq!(issuer.asked(), 0);
-        for seen in faults.seen() {
-            let value = seen.headers["authorization"].to_str().unwrap();
+        for sent in proxy.sent() {
+            let value = sent.headers["authorization"].to_str().unwrap();
             assert!(value.starts_with("SharedKey "), "{value}");
         }
     }
@@ -442,9 +437,8 @@ async fn the_audience_depends_on_cloud_and_backend() {
             "cosmos.azure.com",
         ),
     ] {
-        let clock = TestClock::at("2030-01-01");
-        let issuer = Issuer::new(&clock);
         let server = TableServer::in_process();
+        let issuer = Issuer::new(&server.clock());
         let mut builder = TableServiceClient::builder(endpoint)
             .credential(EntraId::new(Shared(Arc::clone(&issuer))))
             .transport(server.transport());
@@ -473,7 +467,7 @@ async fn no_output_contains_a_token() {
     let service = &setup.service;
     let shown = format!(
         "{service:?} {error:?} {error} {token:?} {entra_id:?} {:?}",
-        setup.faults.seen()
+        setup.proxy.sent()
     );
     assert!(!shown.contains("token-"), "{shown}");
 }
@@ -504,9 +498,8 @@ impl azure_core::credentials::TokenCredential for Official {
 
 #[tokio::test]
 async fn credentials_of_azure_identity_work() {
-    let clock = TestClock::at("2030-01-01");
-    let server = accepting(&clock, &Arc::new(Mutex::new(vec!["token-1".to_owned()])));
-    let client = |entra_id| client(&server, &clock, entra_id, server.transport());
+    let server = accepting(&Arc::new(Mutex::new(vec!["token-1".to_owned()])));
+    let client = |entra_id| client(&server, entra_id, server.transport());
     let official = || EntraId::from_azure(Arc::new(Official));
     client(official()).tables().collect().await.unwrap();
 
