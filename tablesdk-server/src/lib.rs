@@ -54,7 +54,8 @@
 //! [`testing`] has faults, a journal of the requests, and a clock that a test moves. [`TableServer::snapshot`] keeps all tables,
 //! [`TableServer::dump`] shows them. [`TableServerBuilder`] reproduces behavior that otherwise occurs only in production: small and empty [pages](TableServerBuilder::empty_pages),
 //! queries that run out of [time](TableServerBuilder::max_query_time), names of deleted tables that stay
-//! [reserved](TableServerBuilder::deleted_table_name_hold). The
+//! [reserved](TableServerBuilder::deleted_table_name_hold). With a [flavor](TableServerBuilder::flavor), the server behaves like another
+//! service. The
 //! [guide to testing](https://docs.rs/tablesdk/latest/tablesdk/guide/testing/) of `tablesdk` shows how to use it.
 //!
 //! # Features
@@ -75,6 +76,7 @@
 #[cfg(feature = "durable")]
 mod data_directory;
 mod engine;
+mod flavor;
 mod http;
 mod request;
 mod server;

@@ -18,10 +18,10 @@ use tablesdk_protocol::filter::Filter;
 use tablesdk_protocol::limits::{FILTER_BYTES_MAX, PROPERTIES_MAX};
 use tablesdk_protocol::operation::batch::{self, Received};
 use tablesdk_protocol::operation::{
-    EntityBody, EntityInput, Operation, QueryOptions, ReceivedRequest,
+    EntityBody, EntityInput, Operation, QueryOptions, ReceivedRequest, RequestRules,
 };
 use tablesdk_protocol::wire::json::{
-    EntityFormat, EntityHead, EntityMembers, EntityWriter, JsonError, MetadataLevel,
+    EntityFormat, EntityHead, EntityMembers, EntityStyle, EntityWriter, JsonError, MetadataLevel,
     StoredProperty, read_entity, read_page, read_page_by, read_table_name, read_tables,
     write_stored_property,
 };
@@ -74,6 +74,7 @@ fn received(method: Method, resource: ResourcePath, options: QueryOptions) -> Re
         options,
         headers: HeaderMap::new(),
         body: Bytes::new(),
+        rules: RequestRules::default(),
     }
 }
 
@@ -340,6 +341,7 @@ fn written_properties_read_back(properties: &[(String, Value)]) {
             account: "acct",
             table: "people",
             select: None,
+            style: EntityStyle::default(),
         };
         let head = EntityHead {
             partition_key: "p'",

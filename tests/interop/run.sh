@@ -166,6 +166,8 @@ azurite="$azurite;TableEndpoint=http://$host:$port/$account"
 # First: they need an account without tables.
 echo "--- the tests of our client against Azurite, but for what is listed in tests/harness/azurite.rs"
 TABLESDK_TEST_ENDPOINT=$azurite cargo test -q -p tablesdk-tests --no-fail-fast --test entities --test operations --test resilience elsewhere -- --ignored || exit 1
+echo "--- the flavor of our server like Azurite"
+cargo test -q -p tablesdk-tests --test kit azurite_is_as_its_flavor -- --ignored || exit 1
 clients "$azurite" --azurite
 echo "--- our client against Azurite"
 cargo run -q -p tablesdk-examples --example quickstart -- "$azurite"

@@ -2,6 +2,7 @@
 
 mod clock;
 mod faults;
+mod flavors;
 mod journal;
 mod lints;
 mod port;

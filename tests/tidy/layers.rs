@@ -168,20 +168,21 @@ fn modules_of_the_client_use_only_modules_below_them() {
 #[test]
 fn modules_of_the_server_use_only_modules_below_them() {
     let table: &[Layer] = &[
+        ("flavor", &[]),
         ("time", &[]),
         ("storage", &[]),
-        ("engine", &["storage", "time"]),
-        ("request", &["time"]),
-        ("testing", &["request"]),
+        ("engine", &["flavor", "storage", "time"]),
+        ("request", &["flavor", "time"]),
+        ("testing", &["flavor", "request"]),
         (
             "service",
-            &["engine", "request", "storage", "testing", "time"],
+            &["engine", "flavor", "request", "storage", "testing", "time"],
         ),
         ("http", &["request"]),
         (
             "server",
             &[
-                "engine", "http", "request", "service", "storage", "testing", "time",
+                "engine", "flavor", "http", "request", "service", "storage", "testing", "time",
             ],
         ),
         ("data_directory", &["engine", "storage", "time"]),

@@ -114,6 +114,16 @@ impl<'a> EntityInput<'a> {
         }
     }
 
+    /// Refuses a key in the body that is not a string. A key may be missing.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput`.
+    pub fn require_readable_key(&self) -> Result<(), ServiceError> {
+        let key = self.partition_key.as_ref().and(self.row_key.as_ref());
+        key.map(|_| ()).map_err(Clone::clone)
+    }
+
     /// The properties, names and values checked against the limits that hold for each alone.
     ///
     /// # Errors

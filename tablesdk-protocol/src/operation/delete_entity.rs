@@ -43,8 +43,8 @@ impl Request {
         request: &RequestParts<'_>,
     ) -> Result<Self, ServiceError> {
         // SERVICE: a delete without a condition is documented as an error; its code is assumed.
-        let if_match = if_match(request.headers)?
-            .ok_or_else(|| ServiceError::from(ErrorCode::InvalidInput))?;
+        let if_match =
+            if_match(request)?.ok_or_else(|| ServiceError::from(ErrorCode::InvalidInput))?;
         Ok(Self {
             table,
             key,

@@ -29,6 +29,30 @@ pub struct ReceivedRequest {
     pub headers: HeaderMap,
     /// The whole body.
     pub body: Bytes,
+    /// What the server accepts.
+    pub rules: RequestRules,
+}
+
+/// What a server accepts in the requests that it decodes, where the kinds of servers differ. The default is Azure Table storage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a server sets each rule")]
+pub struct RequestRules {
+    /// `PATCH`, alone and in a batch. Without it, a merge is a `POST` with `X-HTTP-Method`.
+    pub accepts_patch: bool,
+    /// A `$top` above 1,000 is refused. Otherwise it counts as 1,000.
+    pub refuses_large_top: bool,
+    /// The condition of a write is a string. Otherwise it is a time, with or without zeros at the end of its fraction.
+    pub compares_etags_as_strings: bool,
+}
+
+impl Default for RequestRules {
+    fn default() -> Self {
+        Self {
+            accepts_patch: true,
+            refuses_large_top: true,
+            compares_etags_as_strings: true,
+        }
+    }
 }
 
 /// What an operation reads of a request, whether that came alone or as a part of a batch.
@@ -37,9 +61,19 @@ pub(super) struct RequestParts<'r> {
     pub(super) options: &'r QueryOptions,
     pub(super) headers: RequestHeaders<'r>,
     pub(super) body: Bytes,
+    pub(super) rules: RequestRules,
 }
 
 impl RequestParts<'_> {
+    /// `$top`, from 0 to 1,000.
+    pub(super) fn top(&self) -> Result<Option<usize>, ServiceError> {
+        if self.rules.refuses_large_top {
+            self.options.top()
+        } else {
+            self.options.capped_top()
+        }
+    }
+
     /// The level of metadata that `$format`, or else `Accept`, asks for, in a version that has JSON.
     pub(super) fn metadata_level(&self) -> Result<MetadataLevel, ServiceError> {
         let level = self.accepted_level()?;

@@ -28,7 +28,7 @@ use http::{Method, header};
 
 pub use crate::path::QueryOptions;
 pub use body::{EntityBody, EntityInput};
-pub use message::{MalformedResponse, Prefer, ReceivedRequest};
+pub use message::{MalformedResponse, Prefer, ReceivedRequest, RequestRules};
 
 use headers::RequestHeaders;
 use message::RequestParts;
@@ -36,7 +36,7 @@ use message::RequestParts;
 use crate::path::ResourcePath;
 use crate::path::wrong_number_of_keys;
 use crate::types::header::{X_HTTP_METHOD, text};
-use crate::types::{ErrorCode, IfMatch, ServiceError, TableName};
+use crate::types::{ETag, ErrorCode, IfMatch, ServiceError, TableName};
 
 /// A request of any operation, decoded.
 #[derive(Clone, Debug, PartialEq)]
@@ -92,6 +92,7 @@ impl Operation {
             options: &request.options,
             headers: RequestHeaders::Alone(&request.headers),
             body: request.body,
+            rules: request.rules,
         };
         Self::of(&request.method, request.resource, parts)
     }
@@ -104,6 +105,9 @@ impl Operation {
         let method = tunnelled_method(method, request.headers)?;
         if !VERBS.contains(&method.as_str()) {
             return Err(ErrorCode::UnsupportedHttpVerb.into());
+        }
+        if method == Method::PATCH && !request.rules.accepts_patch {
+            return Err(ErrorCode::MethodNotAllowed.into());
         }
         checksum::check(request.headers, &request.body)?;
         let merge = method == Method::PATCH || method.as_str() == "MERGE";
@@ -254,7 +258,8 @@ fn refuse_conditions(headers: RequestHeaders<'_>) -> Result<(), ServiceError> {
 }
 
 /// The condition of a write. `If-None-Match` has no meaning on any of them.
-fn if_match(headers: RequestHeaders<'_>) -> Result<Option<IfMatch>, ServiceError> {
+fn if_match(request: &RequestParts<'_>) -> Result<Option<IfMatch>, ServiceError> {
+    let headers = request.headers;
     if headers.contains(header::IF_NONE_MATCH) {
         return Err(ErrorCode::InvalidInput.into());
     }
@@ -266,7 +271,7 @@ fn if_match(headers: RequestHeaders<'_>) -> Result<Option<IfMatch>, ServiceError
     if text == "*" && values.next().is_none() {
         return Ok(Some(IfMatch::Any));
     }
-    let etag = crate::types::ETag::of(text);
+    let etag = ETag::of(text);
     if values.next().is_some() || !etag.is_well_formed() {
         return Err(ServiceError::new(
             ErrorCode::InvalidInput,
@@ -275,7 +280,9 @@ fn if_match(headers: RequestHeaders<'_>) -> Result<Option<IfMatch>, ServiceError
             ),
         ));
     }
-    Ok(Some(IfMatch::ETag(etag)))
+    let time = etag.timestamp();
+    let time = time.filter(|_| !request.rules.compares_etags_as_strings);
+    Ok(Some(IfMatch::ETag(time.map_or(etag, ETag::from_timestamp))))
 }
 
 /// The verbs that some resource has, and those that it could.

@@ -88,7 +88,7 @@ impl Request {
             table,
             filter: parse_filter(options)?,
             select: request.select()?,
-            top: options.top()?,
+            top: request.top()?,
             continuation,
             level: request.metadata_level()?,
         })

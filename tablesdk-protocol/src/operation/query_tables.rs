@@ -60,7 +60,7 @@ impl Request {
         request.options.refuse_unsupported()?;
         Ok(Self {
             filter: parse_filter(request.options)?,
-            top: request.options.top()?,
+            top: request.top()?,
             next_table_name: request.options.get("NextTableName").map(str::to_owned),
             level: request.metadata_level()?,
         })

@@ -70,7 +70,7 @@ impl Request {
         if !request.body.is_empty() {
             request.require_json()?;
         }
-        let if_match = if_match(request.headers)?;
+        let if_match = if_match(&request)?;
         Ok(Self {
             table,
             key,

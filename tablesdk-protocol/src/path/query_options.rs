@@ -92,6 +92,18 @@ impl QueryOptions {
         }
     }
 
+    /// `$top`, where more than 1,000 counts as 1,000.
+    pub(crate) fn capped_top(&self) -> Result<Option<usize>, ServiceError> {
+        match self.get("$top") {
+            Some(text) if is_digits(text) => {
+                // More than a number can hold is more than 1,000, too.
+                let top = whole_number(text).unwrap_or(PAGE_ITEMS_MAX);
+                Ok(Some(top.min(PAGE_ITEMS_MAX)))
+            }
+            _ => self.top(),
+        }
+    }
+
     /// `timeout`: how long the operation may take, from 1 to 30 seconds. More counts as 30, and so does an absent value.
     ///
     /// # Errors

@@ -10,14 +10,42 @@ use super::xml::{self, plain};
 use crate::types::header::X_MS_ERROR_CODE;
 use crate::types::{ErrorCode, ServiceError, Timestamp};
 
+/// How a server writes the message of an error.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "there are these two forms")]
+pub enum ErrorForm {
+    /// The request's id and the time follow, each in a line.
+    #[default]
+    Storage,
+    /// A line with the request's id in another spelling follows, and the language is `en-us`.
+    Cosmos,
+}
+
+impl ErrorForm {
+    const fn language(self) -> &'static str {
+        match self {
+            Self::Storage => "en-US",
+            Self::Cosmos => "en-us",
+        }
+    }
+
+    fn message(self, error: &ServiceError, request_id: &str, now: &str) -> String {
+        let message = error.message();
+        match self {
+            Self::Storage => format!("{message}{ID_LINE}{request_id}\nTime:{now}"),
+            Self::Cosmos => format!("{message}{COSMOS_ID_LINE}{request_id}\n"),
+        }
+    }
+}
+
 /// Prints the error as OData JSON on one line, with the request's id and time at the end of the message.
-pub fn write(error: &ServiceError, request_id: &str, now: Timestamp) -> Vec<u8> {
-    let message = full_message(error, request_id, &now.to_string());
+pub fn write(error: &ServiceError, form: ErrorForm, request_id: &str, now: Timestamp) -> Vec<u8> {
+    let message = form.message(error, request_id, &now.to_string());
     let body = Body {
         error: Inner {
             code: error.code().as_str(),
             message: Message {
-                lang: "en-US",
+                lang: form.language(),
                 value: &message,
             },
         },
@@ -26,21 +54,23 @@ pub fn write(error: &ServiceError, request_id: &str, now: Timestamp) -> Vec<u8> 
 }
 
 /// Prints the error as XML, for operations whose bodies are XML.
-pub fn write_xml(error: &ServiceError, request_id: &str, now: Timestamp) -> Vec<u8> {
+pub fn write_xml(
+    error: &ServiceError,
+    form: ErrorForm,
+    request_id: &str,
+    now: Timestamp,
+) -> Vec<u8> {
     // SERVICE: here the time has all seven digits.
-    let message = full_message(error, request_id, &now.to_padded_string());
+    let message = form.message(error, request_id, &now.to_padded_string());
     let document = format!(
         "{}<m:error xmlns:m=\"http://schemas.microsoft.com/ado/2007/08/dataservices/metadata\">\
-        <m:code>{}</m:code><m:message xml:lang=\"en-US\">{}</m:message></m:error>",
+        <m:code>{}</m:code><m:message xml:lang=\"{}\">{}</m:message></m:error>",
         xml::DECLARATION,
         partial_escape(error.code().as_str()),
+        form.language(),
         partial_escape(&message),
     );
     document.into_bytes()
-}
-
-fn full_message(error: &ServiceError, request_id: &str, now: &str) -> String {
-    format!("{}\nRequestId:{request_id}\nTime:{now}", error.message())
 }
 
 /// Reads the error of a response, as [`recognise`] does, or else from the status only.
@@ -61,8 +91,10 @@ pub fn recognise(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Option
         Err(_) => read_xml(body),
     };
     if let Some((code, message)) = in_body {
-        let message = message.split("\nRequestId:").next().unwrap_or_default();
-        let message = message.trim_end().to_owned();
+        let id_line = [ID_LINE, COSMOS_ID_LINE].into_iter();
+        let end = id_line.filter_map(|line| message.find(line)).min();
+        let message = message.get(..end.unwrap_or(message.len()));
+        let message = message.unwrap_or_default().trim_end().to_owned();
         return Some(ServiceError::new(ErrorCode::from_wire(&code), message).with_status(status));
     }
     let code = headers.get(X_MS_ERROR_CODE)?.to_str().ok()?;
@@ -82,6 +114,10 @@ fn read_xml(body: &[u8]) -> Option<(String, String)> {
         )
     })
 }
+
+/// What follows the text of an error.
+const ID_LINE: &str = "\nRequestId:";
+const COSMOS_ID_LINE: &str = "\nRequestID:";
 
 #[derive(Deserialize)]
 struct XmlBody {
@@ -134,7 +170,8 @@ mod tests {
     fn prints_the_body_of_the_service_and_reads_it_back() {
         let error = ServiceError::from(ErrorCode::ResourceNotFound);
         let now = "2021-09-21T00:50:21.0781298Z".parse().unwrap();
-        let body = write(&error, "f60fc35a-b002-003e-4e82-ae3ae4000000", now);
+        let id = "f60fc35a-b002-003e-4e82-ae3ae4000000";
+        let body = write(&error, ErrorForm::Storage, id, now);
         assert_eq!(
             String::from_utf8(body.clone()).unwrap(),
             r#"{"odata.error":{"code":"ResourceNotFound","message":{"lang":"en-US","value":"The specified resource does not exist.\nRequestId:f60fc35a-b002-003e-4e82-ae3ae4000000\nTime:2021-09-21T00:50:21.0781298Z"}}}"#
@@ -143,10 +180,24 @@ mod tests {
     }
 
     #[test]
+    fn prints_the_body_of_cosmos_and_reads_it_back() {
+        let error = ServiceError::from(ErrorCode::ResourceNotFound);
+        let body = write(&error, ErrorForm::Cosmos, "x", Timestamp::UNIX_EPOCH);
+        assert_eq!(
+            String::from_utf8(body.clone()).unwrap(),
+            r#"{"odata.error":{"code":"ResourceNotFound","message":{"lang":"en-us","value":"The specified resource does not exist.\nRequestID:x\n"}}}"#
+        );
+        assert_eq!(read(StatusCode::NOT_FOUND, &HeaderMap::new(), &body), error);
+        let body = write_xml(&error, ErrorForm::Cosmos, "x", Timestamp::UNIX_EPOCH);
+        assert_eq!(read(StatusCode::NOT_FOUND, &HeaderMap::new(), &body), error);
+    }
+
+    #[test]
     fn prints_xml_and_reads_both_shapes_of_it() {
         let error = ServiceError::from(ErrorCode::InvalidXmlDocument);
         let now = "2021-09-21T00:50:22.4180690Z".parse().unwrap();
-        let body = write_xml(&error, "f60fc3ae-b002-003e-1a82-ae3ae4000000", now);
+        let id = "f60fc3ae-b002-003e-1a82-ae3ae4000000";
+        let body = write_xml(&error, ErrorForm::Storage, id, now);
         assert_eq!(
             String::from_utf8(body.clone()).unwrap(),
             "<?xml version=\"1.0\" encoding=\"utf-8\"?><m:error xmlns:m=\"http://schemas.microsoft.com/ado/2007/08/dataservices/metadata\"><m:code>InvalidXmlDocument</m:code><m:message xml:lang=\"en-US\">XML specified is not syntactically valid.\nRequestId:f60fc3ae-b002-003e-1a82-ae3ae4000000\nTime:2021-09-21T00:50:22.4180690Z</m:message></m:error>"

@@ -10,11 +10,13 @@ use tablesdk_protocol::{TableName, Timestamp};
 use super::change::decide_change;
 use super::view::View;
 use super::{Change, Failure, Rejection};
+use crate::flavor::Flavor;
 use crate::storage::WriteBatch;
 
 /// Adds the writes of all changes, in order. A failure names the first change that cannot be applied.
 pub(super) fn decide_batch(
     view: &View,
+    flavor: Flavor,
     account: &str,
     table: &TableName,
     changes: &[Change<'_>],
@@ -28,12 +30,13 @@ pub(super) fn decide_batch(
     let table = table.map_err(|failure| failure.of_change(0))?;
     let mut keys = HashSet::new();
     for (index, change) in changes.iter().enumerate() {
-        let decided = if change.key.partition_key() != first.key.partition_key() {
+        let is_in_partition = change.key.partition_key() == first.key.partition_key();
+        let decided = if !is_in_partition && !flavor.batches_partitions() {
             Err(Rejection::DifferentPartitions.into())
         } else if !keys.insert(change.key) {
             Err(Rejection::DuplicateRow.into())
         } else {
-            decide_change(view, table, change, now, batch)
+            decide_change(view, flavor, table, change, now, batch)
         };
         decided.map_err(|failure| failure.of_change(index))?;
     }
@@ -80,7 +83,7 @@ mod tests {
 
         fn run(&mut self, command: &Command<'_>) -> Result<(), Failure> {
             self.now = self.now.next();
-            let batch = decide(&self.view(), "acct", command, self.now)?;
+            let batch = decide(&self.view(), Flavor::Storage, "acct", command, self.now)?;
             drop(self.storage.commit(batch).unwrap());
             Ok(())
         }

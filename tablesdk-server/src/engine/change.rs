@@ -2,7 +2,7 @@
 //!
 //! This module knows only the ids of tables. See <https://learn.microsoft.com/rest/api/storageservices/update-entity2>.
 
-use tablesdk_protocol::limits::{ENTITY_BYTES_MAX, KEY_UNITS_MAX};
+use tablesdk_protocol::limits::KEY_UNITS_MAX;
 use tablesdk_protocol::operation::update_entity::Mode;
 use tablesdk_protocol::{EntityKey, IfMatch, Timestamp};
 
@@ -12,11 +12,13 @@ use super::merge::merged;
 use super::size::entity_bytes;
 use super::view::{Entity, StoredEntity, View};
 use super::{Action, Change, Failure, Rejection};
+use crate::flavor::Flavor;
 use crate::storage::WriteBatch;
 
 /// Adds the writes of a change.
 pub(super) fn decide_change(
     view: &View,
+    flavor: Flavor,
     table: TableId,
     change: &Change<'_>,
     now: Timestamp,
@@ -35,7 +37,7 @@ pub(super) fn decide_change(
             if stored.is_some() {
                 return Err(Rejection::EntityAlreadyExists.into());
             }
-            record(key, now, properties)?
+            record(flavor, key, now, properties)?
         }
         Action::Update {
             mode,
@@ -47,9 +49,10 @@ pub(super) fn decide_change(
             }
             match (mode, stored) {
                 (Mode::Merge, Some(stored)) => {
-                    record(key, now, &merged(stored.record(), properties)?)?
+                    let merged = merged(stored.record(), properties)?;
+                    record(flavor, key, now, &merged)?
                 }
-                (Mode::Replace, _) | (Mode::Merge, None) => record(key, now, properties)?,
+                (Mode::Replace, _) | (Mode::Merge, None) => record(flavor, key, now, properties)?,
             }
         }
     };
@@ -69,11 +72,17 @@ fn require_match(stored: Option<&Entity<'_>>, if_match: &IfMatch) -> Result<(), 
 }
 
 /// The record of an entity that is written now.
-fn record(key: &EntityKey, now: Timestamp, properties: &Properties) -> Result<Vec<u8>, Failure> {
+fn record(
+    flavor: Flavor,
+    key: &EntityKey,
+    now: Timestamp,
+    properties: &Properties,
+) -> Result<Vec<u8>, Failure> {
     let entity = properties.at(now);
     // Counted only where it may be too large, which is seldom.
     let bytes_max = KEYS_BYTES_MAX + BYTES_PER_JSON_BYTE_MAX * entity.json().len();
-    if bytes_max > ENTITY_BYTES_MAX && entity_bytes(key, entity.values())? > ENTITY_BYTES_MAX {
+    let allowed = flavor.entity_bytes_max();
+    if bytes_max > allowed && entity_bytes(key, entity.values())? > allowed {
         return Err(Rejection::EntityTooLarge.into());
     }
     Ok(properties.record(now))

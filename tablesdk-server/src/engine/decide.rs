@@ -14,11 +14,13 @@ use super::key_codec::{self, Table};
 use super::settings;
 use super::view::View;
 use super::{Command, Failure, Rejection};
+use crate::flavor::Flavor;
 use crate::storage::WriteBatch;
 
 /// The writes of a command.
 pub(super) fn decide(
     view: &View,
+    flavor: Flavor,
     account: &str,
     command: &Command<'_>,
     now: Timestamp,
@@ -30,11 +32,11 @@ pub(super) fn decide(
     };
     match command {
         Command::Batch(table, changes) => {
-            decide_batch(view, account, table, changes, now, &mut batch)?;
+            decide_batch(view, flavor, account, table, changes, now, &mut batch)?;
         }
         Command::Change(table, change) => {
             let table = view.require_table(account, table)?;
-            decide_change(view, table, change, now, &mut batch)?;
+            decide_change(view, flavor, table, change, now, &mut batch)?;
         }
         Command::CreateTable(name) => create_table(view, account, name, now, &mut batch)?,
         Command::DeleteTable(name, hold) => {
@@ -180,7 +182,7 @@ mod tests {
 
         fn run(&mut self, command: &Command<'_>) -> Result<Timestamp, Failure> {
             self.now = self.now.next();
-            let batch = decide(&self.view(), "acct", command, self.now)?;
+            let batch = decide(&self.view(), Flavor::Storage, "acct", command, self.now)?;
             drop(self.storage.commit(batch).unwrap());
             Ok(self.now)
         }
@@ -397,11 +399,13 @@ mod tests {
         assert_eq!(state.run(&create), rejected(Rejection::TableBeingDeleted));
         let again = state.run(&Command::DeleteTable(&people, window));
         assert_eq!(again, rejected(Rejection::ResourceNotFound));
-        let other = decide(&state.view(), "other", &create, state.now);
+        let other = decide(&state.view(), Flavor::Storage, "other", &create, state.now);
         assert!(other.is_ok());
         state.run(&Command::CreateTable(&cities)).unwrap();
         // A moment before, and then.
-        let at = |state: &State, now| decide(&state.view(), "acct", &create, now).map(|_| ());
+        let at = |state: &State, now| {
+            decide(&state.view(), Flavor::Storage, "acct", &create, now).map(|_| ())
+        };
         let before = Timestamp::from_unix_ticks(free_at.unix_ticks() - 1).unwrap();
         assert_eq!(at(&state, before), rejected(Rejection::TableBeingDeleted));
         assert_eq!(at(&state, free_at), Ok(()));

@@ -41,9 +41,10 @@ use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 #[cfg(feature = "durable")]
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use crate::flavor::Flavor;
 #[cfg(feature = "durable")]
 use crate::storage;
-use crate::storage::{Checkpoint, Closed, Commit, Storage, StorageError};
+use crate::storage::{Checkpoint, Closed, Commit, Storage, StorageError, WriteBatch};
 use crate::time::monotonic_clock::MonotonicClock;
 
 use catalog::Catalog;
@@ -66,6 +67,7 @@ pub(crate) struct Engine {
     paging: Paging,
     /// Held from the decision to the commit: there is one writer at a time.
     writer: Mutex<MonotonicClock>,
+    flavor: Flavor,
     /// How long the name of a deleted table is reserved.
     name_hold: Duration,
     /// Held by the one clean-up that runs at a time.
@@ -98,6 +100,7 @@ impl Engine {
             restores: RwLock::default(),
             #[cfg(feature = "durable")]
             disk_permits: Semaphore::new(disk_permits_max()),
+            flavor: Flavor::default(),
             name_hold: Duration::ZERO,
         })
     }
@@ -106,6 +109,12 @@ impl Engine {
     #[must_use]
     pub(crate) fn with_name_hold(self, name_hold: Duration) -> Self {
         Self { name_hold, ..self }
+    }
+
+    /// The same engine, with the limits of a flavor.
+    #[must_use]
+    pub(crate) fn with_flavor(self, flavor: Flavor) -> Self {
+        Self { flavor, ..self }
     }
 
     /// The command that deletes a table.
@@ -207,7 +216,7 @@ impl Engine {
         command: &Command<'_>,
         now: Timestamp,
     ) -> Result<(), Failure> {
-        let decided = decide::decide(&self.uncommitted(), account, command, now);
+        let decided = self.decide(account, command, now);
         self.storage.wait_durable().await?;
         decided.map(drop)
     }
@@ -225,12 +234,22 @@ impl Engine {
             return Ok(None);
         }
         let timestamp = clock.next();
-        let mut batch = decide::decide(&self.uncommitted(), account, command, timestamp)?;
+        let mut batch = self.decide(account, command, timestamp)?;
         if self.storage.is_persistent() {
             batch.put(key_codec::LAST_WRITE, key_codec::time_record(timestamp));
         }
         let commit = self.storage.commit(batch)?;
         Ok(Some((Outcome { timestamp }, commit)))
+    }
+
+    /// The writes of a command. The view of the stored records is dropped: a commit would have to copy what a view still sees.
+    fn decide(
+        &self,
+        account: &str,
+        command: &Command<'_>,
+        now: Timestamp,
+    ) -> Result<WriteBatch, Failure> {
+        decide::decide(&self.uncommitted(), self.flavor, account, command, now)
     }
 
     /// Reads all durable records and reports those that cannot be read. Periodically calls `progress` with the number of records.

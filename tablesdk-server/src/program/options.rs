@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Args, Parser, Subcommand, ValueEnum, value_parser};
 use tablesdk_server::Durability;
+use tablesdk_server::testing::Flavor;
 use tracing_subscriber::filter::Targets;
 
 #[derive(Parser)]
@@ -47,6 +48,10 @@ pub(crate) struct ServeOptions {
     /// program, even if it is killed
     #[arg(long)]
     pub(crate) exit_with_stdin: bool,
+    /// The service whose behavior clients see, with the tables in memory: storage is Azure Table storage, cosmos-db is Azure Cosmos DB
+    /// for Table, azurite is the emulator of the Azure tools
+    #[arg(long, value_name = "FLAVOR", conflicts_with = "data", default_value = "storage", value_parser = flavor())]
+    pub(crate) flavor: Flavor,
     /// Write the port to this file when the server accepts connections, and remove the file when the server stops
     #[arg(long, value_name = "FILE")]
     pub(crate) port_file: Option<PathBuf>,
@@ -155,6 +160,16 @@ fn durability() -> impl clap::builder::TypedValueParser<Value = Durability> {
     })
 }
 
+fn flavor() -> impl clap::builder::TypedValueParser<Value = Flavor> {
+    PossibleValuesParser::new(["azurite", "cosmos-db", "storage"]).map(|flavor| {
+        match flavor.as_str() {
+            "azurite" => Flavor::Azurite,
+            "cosmos-db" => Flavor::CosmosDb,
+            _ => Flavor::Storage,
+        }
+    })
+}
+
 const ABOUT: &str = "\
 An Azure Table storage server for development and tests, for clients in any language.
 
@@ -252,6 +267,7 @@ mod tests {
             (&["--log-format", "xml"], "--log-format"),
             (&["--shutdown-grace", "3601"], "--shutdown-grace"),
             (&["--durability", "full"], "--durability"),
+            (&["--flavor", "cosmos"], "--flavor"),
         ] {
             let error = parse(wrong).err().unwrap();
             assert_eq!(error.exit_code(), 2);
@@ -276,6 +292,20 @@ mod tests {
         assert!(logs(&["--test", "--log", "info"], Level::INFO));
         let by_part = ["--log", "error,tablesdk_server::request=info"];
         assert!(logs(&by_part, Level::INFO));
+    }
+
+    #[test]
+    fn a_flavor_has_no_data_directory() {
+        let flavor = |words: &[&str]| parse(words).map(|options| options.flavor);
+        assert_eq!(flavor(&[]).unwrap(), Flavor::Storage);
+        assert_eq!(flavor(&["--data", "x"]).unwrap(), Flavor::Storage);
+        let cosmos_db = ["--flavor", "cosmos-db"];
+        assert_eq!(flavor(&cosmos_db).unwrap(), Flavor::CosmosDb);
+        assert_eq!(
+            flavor(&["--flavor", "azurite", "--test"]).unwrap(),
+            Flavor::Azurite
+        );
+        assert!(flavor(&["--flavor", "azurite", "--data", "x"]).is_err());
     }
 
     #[test]

@@ -52,6 +52,7 @@ async fn serve(
     // Before the server announces itself: from then on it may get a signal to stop.
     let stop = signals::listen(options.exit_with_stdin)?;
     let mut builder = TableServer::builder()
+        .flavor(options.flavor)
         .host(options.host)
         .port(options.port)
         .max_connections(options.max_connections)

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Response, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, header};
 use tablesdk_protocol::auth::sas::SignedSas;
 use tablesdk_protocol::header::{
     X_MS_CLIENT_REQUEST_ID, X_MS_ERROR_CODE, X_MS_REQUEST_ID, X_MS_VERSION,
@@ -22,6 +22,7 @@ use tablesdk_protocol::wire::error_body;
 use tablesdk_protocol::wire::json::MetadataLevel;
 use tablesdk_protocol::{Endpoint, ErrorCode, Guid, ServiceError, Timestamp};
 
+use crate::flavor::Flavor;
 use crate::request::address::{Address, Location};
 use crate::request::connection::Connection;
 use crate::request::cors::Cors;
@@ -38,6 +39,8 @@ pub(crate) struct Context {
     pub(crate) cors: Cors,
     /// Counts the entities that the request reads, for the journal of a test.
     pub(crate) entity_counts: Option<Arc<EntityCounts>>,
+    /// The service that the server behaves like.
+    pub(crate) flavor: Flavor,
     /// The form of an error's body.
     error_format: ErrorFormat,
     /// Whether the log contains the keys of entities.
@@ -78,6 +81,7 @@ impl Context {
                 .cloned(),
             cors: Cors::default(),
             entity_counts: None,
+            flavor: Flavor::default(),
             error_format: ErrorFormat::of(options, headers),
             logs_entity_keys: true,
             memory: connection.memory.clone(),
@@ -164,9 +168,10 @@ impl Context {
         self.version.as_ref()?.to_str().ok()
     }
 
-    /// Refuses a version that is not a date. All dates are treated the same.
+    /// Refuses a version that is not a date, or that the flavor does not know. All others are treated the same.
     pub(crate) fn check_version(&self, headers: &HeaderMap) -> Result<(), ServiceError> {
-        if self.version.is_none() && headers.contains_key(X_MS_VERSION) {
+        let is_known = |version| self.flavor.knows_version(version);
+        if headers.contains_key(X_MS_VERSION) && !self.version().is_some_and(is_known) {
             return Err(ErrorCode::InvalidHeaderValue.into());
         }
         Ok(())
@@ -178,16 +183,17 @@ impl Context {
         // SERVICE: operations whose bodies are XML have neither.
         if self.error_format != ErrorFormat::Xml {
             let no_cache = const { HeaderValue::from_static("no-cache") };
-            headers.insert(header::CACHE_CONTROL, no_cache);
+            self.add_common(headers, header::CACHE_CONTROL, no_cache);
             let no_sniff = const { HeaderValue::from_static("nosniff") };
-            headers.insert(header::X_CONTENT_TYPE_OPTIONS, no_sniff);
+            self.add_common(headers, header::X_CONTENT_TYPE_OPTIONS, no_sniff);
         }
         self.name_server(headers);
-        if let Some(version) = &self.version {
-            headers.insert(X_MS_VERSION, version.clone());
+        let own_version = self.flavor.own_version().map(HeaderValue::from_static);
+        if let Some(version) = own_version.or_else(|| self.version.clone()) {
+            self.add_common(headers, X_MS_VERSION, version);
         }
         if let Some(id) = &self.client_request_id {
-            headers.insert(X_MS_CLIENT_REQUEST_ID, id.clone());
+            self.add_common(headers, X_MS_CLIENT_REQUEST_ID, id.clone());
         }
         self.cors.apply(headers);
         response
@@ -196,7 +202,11 @@ impl Context {
     /// The response to a request that an operation refused.
     // SERVICE: such a response has its code only in the body, unless it is XML.
     pub(crate) fn refusal(&self, error: &ServiceError) -> Response<Bytes> {
-        self.finish(self.part_refusal(error))
+        let mut response = self.part_refusal(error);
+        if self.flavor.repeats_error_codes() {
+            self.name_code(&mut response, error);
+        }
+        self.finish(response)
     }
 
     /// The response to a refused operation of a batch, without the headers of the whole response.
@@ -207,7 +217,7 @@ impl Context {
         };
         let mut response = self.error_response(error, content_type);
         if self.error_format == ErrorFormat::Xml {
-            name_code(&mut response, error);
+            self.name_code(&mut response, error);
         }
         response
     }
@@ -220,7 +230,7 @@ impl Context {
             ErrorFormat::Xml => XML,
         };
         let mut response = self.error_response(error, content_type);
-        name_code(&mut response, error);
+        self.name_code(&mut response, error);
         let headers = response.headers_mut();
         self.name_server(headers);
         if error.status() == http::StatusCode::UNAUTHORIZED {
@@ -234,10 +244,10 @@ impl Context {
     }
 
     fn error_response(&self, error: &ServiceError, content_type: &'static str) -> Response<Bytes> {
-        let request_id = self.request_id.to_string();
+        let (form, request_id) = (self.flavor.error_form(), self.request_id.to_string());
         let body = match self.error_format {
-            ErrorFormat::Json(_) => error_body::write(error, &request_id, self.now),
-            ErrorFormat::Xml => error_body::write_xml(error, &request_id, self.now),
+            ErrorFormat::Json(_) => error_body::write(error, form, &request_id, self.now),
+            ErrorFormat::Xml => error_body::write_xml(error, form, &request_id, self.now),
         };
         let mut response = Response::new(Bytes::from(body));
         *response.status_mut() = error.status();
@@ -249,9 +259,22 @@ impl Context {
 
     fn name_server(&self, headers: &mut HeaderMap) {
         let server = const { HeaderValue::from_static(SERVER) };
-        headers.insert(header::SERVER, server);
+        self.add_common(headers, header::SERVER, server);
         if let Ok(id) = HeaderValue::from_bytes(&self.request_id.to_ascii()) {
             headers.insert(X_MS_REQUEST_ID, id);
+        }
+    }
+
+    fn name_code(&self, response: &mut Response<Bytes>, error: &ServiceError) {
+        if let Ok(code) = HeaderValue::from_str(error.code().as_str()) {
+            self.add_common(response.headers_mut(), X_MS_ERROR_CODE, code);
+        }
+    }
+
+    /// Adds a header that a client does not need, unless the flavor has none of them.
+    fn add_common(&self, headers: &mut HeaderMap, name: HeaderName, value: HeaderValue) {
+        if self.flavor.has_common_headers() {
+            headers.insert(name, value);
         }
     }
 }
@@ -280,12 +303,6 @@ impl ErrorFormat {
             return Self::Xml;
         }
         Self::Json(MetadataLevel::from_accept(accept).unwrap_or_default())
-    }
-}
-
-fn name_code(response: &mut Response<Bytes>, error: &ServiceError) {
-    if let Ok(code) = HeaderValue::from_str(error.code().as_str()) {
-        response.headers_mut().insert(X_MS_ERROR_CODE, code);
     }
 }
 

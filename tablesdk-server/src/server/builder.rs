@@ -17,6 +17,7 @@ use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 
 use super::TableServer;
 use crate::engine::Paging;
+use crate::flavor::Flavor;
 #[cfg(feature = "tls")]
 use crate::http::tls_identity::TlsIdentity;
 use crate::request::auth::{TokenVerifier, Tokens};
@@ -77,6 +78,7 @@ impl TableServerBuilder {
                 accounts: Vec::new(),
                 clock: Arc::new(SystemClock),
                 client_clock: None,
+                flavor: Flavor::default(),
                 logs_entity_keys: true,
                 paging: Paging::default(),
                 storage: StorageOptions::default(),
@@ -220,6 +222,12 @@ impl TableServerBuilder {
         if self.sockets.admin_port.is_none() {
             self.sockets.admin_port = Some(0);
         }
+        self
+    }
+
+    /// The service that the server behaves like, where a client can see a difference. Default: [`Flavor::Storage`].
+    pub const fn flavor(mut self, flavor: Flavor) -> Self {
+        self.options.flavor = flavor;
         self
     }
 

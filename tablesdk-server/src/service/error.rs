@@ -21,7 +21,7 @@ impl OperationError {
         if let Some(cause) = self.cause {
             log::storage_failed(context.request_id, &cause);
         }
-        self.response
+        context.flavor.operation_error(self.response)
     }
 }
 

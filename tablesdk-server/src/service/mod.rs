@@ -10,6 +10,7 @@ mod error;
 mod faulty;
 mod handler;
 mod query_budget;
+mod table_case;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -28,6 +29,7 @@ use tracing::Instrument as _;
 
 use self::error::OperationError;
 use crate::engine::{Engine, Failure, Paging};
+use crate::flavor::Flavor;
 use crate::request::address::Address;
 use crate::request::auth::{self, Principal, Tokens};
 use crate::request::connection::Connection;
@@ -49,6 +51,7 @@ pub(crate) struct Options {
     pub(crate) clock: Arc<dyn Clock>,
     /// The clock of clients, if it may differ from that of the server: the date of a request may be of either.
     pub(crate) client_clock: Option<Arc<dyn Clock>>,
+    pub(crate) flavor: Flavor,
     /// Whether the log contains the keys of entities.
     pub(crate) logs_entity_keys: bool,
     pub(crate) paging: Paging,
@@ -65,6 +68,7 @@ pub(crate) struct Service {
     clock: Arc<dyn Clock>,
     client_clock: Option<Arc<dyn Clock>>,
     engine: Arc<Engine>,
+    flavor: Flavor,
     kit: Arc<TestKit>,
     logs_entity_keys: bool,
     metrics: Metrics,
@@ -97,12 +101,14 @@ impl Service {
         }
         let engine = Engine::new(storage, Arc::clone(&options.clock), options.paging);
         let engine = engine.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-        let engine = Arc::new(engine.with_name_hold(options.table_name_hold));
+        let engine = engine.with_name_hold(options.table_name_hold);
+        let engine = Arc::new(engine.with_flavor(options.flavor));
         Ok(Self {
             accounts: accounts.into_iter().collect(),
             clock: options.clock,
             client_clock: options.client_clock,
             engine,
+            flavor: options.flavor,
             kit: Arc::default(),
             logs_entity_keys: options.logs_entity_keys,
             metrics: Metrics::default(),
@@ -341,7 +347,7 @@ impl Service {
         };
         let options = options.as_ref().ok();
         auth::authenticate(keys, &self.tokens, context, head, options, policies)
-            .map_err(Refusal::Unauthenticated)
+            .map_err(|error| Refusal::Unauthenticated(self.flavor.authentication_error(error)))
     }
 
     /// The keys of the account that the URL names.
@@ -400,6 +406,7 @@ impl Service {
             self.clock.now(),
         );
         context.client_time = self.client_clock.as_deref().map(Clock::now);
+        context.flavor = self.flavor;
         context.timer = self.timer;
         context.logs_entity_keys = self.logs_entity_keys;
         (context, options)
@@ -418,17 +425,43 @@ fn decode(
     options: Result<QueryOptions, ServiceError>,
     body: Bytes,
 ) -> Result<Operation, ServiceError> {
+    let (resource, options) = (ResourcePath::parse(context.resource())?, options?);
+    check_flavor(context.flavor, &resource, &options, body.len())?;
     let request = ReceivedRequest {
         account: Arc::clone(context.shared_account()),
-        resource: ResourcePath::parse(context.resource())?,
-        options: options?,
+        resource,
+        options,
         method: head.method,
         headers: head.headers,
         body,
+        rules: context.flavor.request_rules(),
     };
     // The context has the value already; a malformed one is refused here.
     request.options.timeout()?;
     Operation::decode(request)
+}
+
+/// Refuses what a flavor does not have.
+fn check_flavor(
+    flavor: Flavor,
+    resource: &ResourcePath,
+    options: &QueryOptions,
+    body_bytes: usize,
+) -> Result<(), ServiceError> {
+    let is_setting = || matches!(options.get("comp"), Some("acl" | "properties" | "stats"));
+    if !flavor.has_settings() && is_setting() {
+        return Err(ErrorCode::NotImplemented.into());
+    }
+    match resource {
+        ResourcePath::Batch if body_bytes > flavor.batch_bytes_max() => {
+            Err(ErrorCode::RequestBodyTooLarge.into())
+        }
+        ResourcePath::Misplaced(..) if !flavor.routes_misplaced() => {
+            let message = "Request url is invalid.";
+            Err(ServiceError::new(ErrorCode::InvalidInput, message))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Refuses a large body that the credential does not permit, before it is read. A small body is read in any case, so that the
@@ -448,7 +481,7 @@ fn authorize_head(
     }
     let resource = ResourcePath::parse(context.resource())?;
     let options = options.as_ref().map_err(Clone::clone)?;
-    principal.authorize_head(head, &resource, options)
+    principal.authorize_head(context.flavor, head, &resource, options)
 }
 
 /// The name of an operation in the log and the metrics.

@@ -5,7 +5,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderValue, Response, header};
 use tablesdk_protocol::ErrorCode;
+use tablesdk_protocol::header::X_MS_RETRY_AFTER_MS;
 
+use crate::flavor::Flavor;
 use crate::request::connection::Broken;
 
 /// What happens to a request: whether and when it is carried out, and what comes back.
@@ -199,14 +201,19 @@ impl Fault {
     }
 
     /// Makes of a response what the client gets. What no response can show is an extension of it, for the connection.
-    pub(super) fn damage(&self, response: &mut Response<Bytes>) {
+    pub(super) fn damage(&self, flavor: Flavor, response: &mut Response<Bytes>) {
         match &self.reaction {
             Reaction::Response(_) => {}
-            Reaction::Error { retry_after, .. } => {
+            Reaction::Error { code, retry_after } => {
                 if let Some(after) = retry_after {
                     let seconds = after.as_secs() + u64::from(after.subsec_nanos() > 0);
                     let headers = response.headers_mut();
                     headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+                    if flavor.has_retry_after_ms(code) {
+                        let milliseconds = after.as_nanos().div_ceil(1_000_000);
+                        let milliseconds = u64::try_from(milliseconds).unwrap_or(u64::MAX);
+                        headers.insert(X_MS_RETRY_AFTER_MS, HeaderValue::from(milliseconds));
+                    }
                 }
             }
             Reaction::Corrupted => {

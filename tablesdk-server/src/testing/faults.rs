@@ -11,6 +11,7 @@ use super::request::RequestInfo;
 use super::rule::{FaultRule, Rule};
 use super::throttle::{Throttle, Throttling};
 use super::{Fault, Op};
+use crate::flavor::Flavor;
 
 /// Injects faults into the requests of a server: over HTTP and without a socket alike. Clones share everything.
 ///
@@ -82,7 +83,8 @@ impl Faults {
         self.on_any().probability(0.1).seed(seed).chaos()
     }
 
-    /// Throttles as the service does: requests beyond the rate are refused with 503 `ServerBusy`. Replaces an earlier throttle.
+    /// Throttles as the service does: requests beyond the rate are refused with 503 `ServerBusy`; with the flavor
+    /// [`CosmosDb`](Flavor::CosmosDb) it is 429 `TooManyRequests` and the time after which to retry. Replaces an earlier throttle.
     ///
     /// The time is that of [`TableServer::clock`](crate::TableServer::clock).
     pub fn throttle(&self, throttle: Throttle) {
@@ -129,13 +131,21 @@ impl Faults {
     }
 
     /// The fault for a request.
-    pub(super) fn fault(&self, request: &RequestInfo, now: Timestamp) -> Option<(Fault, Cleared)> {
+    pub(super) fn fault(
+        &self,
+        request: &RequestInfo,
+        flavor: Flavor,
+        now: Timestamp,
+    ) -> Option<(Fault, Cleared)> {
         let mut state = self.lock();
         let mut rules = state.rules.iter_mut();
         let fault = rules.find_map(|(_, rule)| rule.fault(request));
         let fault = match fault {
             Some(fault) => fault,
-            None => state.throttling.as_mut()?.admit(request, now).err()?.into(),
+            None => {
+                let admitted = state.throttling.as_mut()?.admit(request, now);
+                admitted.err()?.fault(flavor)
+            }
         };
         Some((fault, Cleared(state.in_force.subscribe())))
     }

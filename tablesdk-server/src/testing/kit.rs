@@ -14,6 +14,7 @@ use super::faults::Cleared;
 use super::journal::Recording;
 use super::request::RequestInfo;
 use super::{Fault, Faults, Journal, RecordedRequest};
+use crate::flavor::Flavor;
 use crate::request::context::Context;
 use crate::request::entity_counts::EntityCounts;
 
@@ -57,13 +58,14 @@ impl TestKit {
         let info = RequestInfo::new(context.account(), operation);
         let mut recorded = RecordedRequest::new(&info, context);
         recorded.bytes_in = bytes_in;
-        let fault = self.faults.fault(&info, context.now);
+        let fault = self.faults.fault(&info, context.flavor, context.now);
         recorded.is_faulty = fault.is_some();
         // In memory of its own: the future of a request is copied, with or without it.
         Some(Box::new(Observed {
             kit: Arc::clone(self),
             info,
             fault,
+            flavor: context.flavor,
             counts,
             in_flight: InFlight(in_flight),
             has_response: true,
@@ -118,6 +120,7 @@ pub(crate) struct Observed {
     info: RequestInfo,
     /// The fault to inject, and the end of its waits.
     fault: Option<(Fault, Cleared)>,
+    flavor: Flavor,
     counts: Arc<EntityCounts>,
     in_flight: InFlight,
     /// Whether the operation was carried out, or has an injected error, before the connection ends.
@@ -182,7 +185,7 @@ impl Observed {
             self.kit.record(&recorded);
         }
         if let Some((fault, _)) = &self.fault {
-            fault.damage(response);
+            fault.damage(self.flavor, response);
         }
     }
 }

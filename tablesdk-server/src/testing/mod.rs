@@ -31,5 +31,6 @@ pub use request::{RequestedEntity, RequestedQuery};
 pub use rule::FaultRule;
 pub use throttle::Throttle;
 
+pub use crate::flavor::Flavor;
 /// How a query finds its entities.
 pub use tablesdk_protocol::filter::AccessClass;

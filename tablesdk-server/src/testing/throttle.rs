@@ -3,11 +3,13 @@
 //! See <https://learn.microsoft.com/azure/storage/tables/scalability-targets>.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use tablesdk_protocol::{ErrorCode, Timestamp};
 
 use super::Fault;
 use super::request::RequestInfo;
+use crate::flavor::Flavor;
 
 /// The number of entities per second that the server reads and writes before it refuses requests.
 ///
@@ -58,11 +60,19 @@ impl Throttle {
 
 /// A request exceeds a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Throttled;
+pub(super) struct Throttled {
+    /// When the rate admits a request again.
+    after: Duration,
+}
 
-impl From<Throttled> for Fault {
-    fn from(_: Throttled) -> Self {
-        Self::error(ErrorCode::ServerBusy)
+impl Throttled {
+    /// The refusal of the request.
+    pub(super) fn fault(self, flavor: Flavor) -> Fault {
+        match flavor.throttling_error() {
+            // SERVICE: only the error of Cosmos DB says when to retry.
+            code @ ErrorCode::TooManyRequests => Fault::error(code).retry_after(self.after),
+            code => Fault::error(code),
+        }
     }
 }
 
@@ -104,8 +114,12 @@ impl Throttling {
             self.buckets.retain(|_, bucket| bucket.left < 1.0);
         }
         for (scope, rate) in &scopes {
-            if self.bucket(scope, *rate, now).left < 1.0 {
-                return Err(Throttled);
+            let left = self.bucket(scope, *rate, now).left;
+            if left < 1.0 {
+                // A rate of zero never admits it.
+                let seconds = ((1.0 - left) / rate).min(RETRY_SECONDS_MAX);
+                let after = Duration::from_secs_f64(seconds);
+                return Err(Throttled { after });
             }
         }
         for (scope, rate) in &scopes {
@@ -155,13 +169,14 @@ impl Throttling {
     }
 }
 
+/// The most that a client is asked to wait.
+const RETRY_SECONDS_MAX: f64 = 3600.0;
+
 /// How many partitions are remembered before those that are at rest are forgotten.
 const BUCKETS_MAX: usize = 10_000;
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use tablesdk_protocol::EntityKey;
 
     use super::super::Op;
@@ -194,19 +209,28 @@ mod tests {
         for _ in 0..10 {
             assert_eq!(throttling.admit(&insert("a", 1), at(0)), Ok(()));
         }
-        assert_eq!(throttling.admit(&insert("a", 1), at(0)), Err(Throttled));
+        assert!(throttling.admit(&insert("a", 1), at(0)).is_err());
         assert_eq!(throttling.admit(&insert("b", 1), at(0)), Ok(()));
-        assert_eq!(throttling.admit(&insert("a", 1), at(99)), Err(Throttled));
+        assert!(throttling.admit(&insert("a", 1), at(99)).is_err());
         assert_eq!(throttling.admit(&insert("a", 1), at(100)), Ok(()));
-        assert_eq!(throttling.admit(&insert("a", 1), at(100)), Err(Throttled));
+        assert!(throttling.admit(&insert("a", 1), at(100)).is_err());
         // Unused rate is kept for one second.
         for _ in 0..10 {
             assert_eq!(throttling.admit(&insert("a", 1), at(60_000)), Ok(()));
         }
-        assert_eq!(
-            throttling.admit(&insert("a", 1), at(60_000)),
-            Err(Throttled)
-        );
+        assert!(throttling.admit(&insert("a", 1), at(60_000)).is_err());
+    }
+
+    #[test]
+    fn a_refusal_says_when_to_retry() {
+        let after = |rate| {
+            let mut throttling = Throttling::new(Throttle::none().per_partition(rate));
+            let _ = throttling.admit(&insert("a", 1), at(0));
+            let refused = throttling.admit(&insert("a", 1), at(0));
+            refused.unwrap_err().after
+        };
+        assert_eq!(after(1), Duration::from_secs(1));
+        assert_eq!(after(0), Duration::from_secs(3600));
     }
 
     #[test]
@@ -215,14 +239,14 @@ mod tests {
         let mut throttling = Throttling::new(throttle);
         assert_eq!(throttling.admit(&insert("a", 10), at(0)), Ok(()));
         assert_eq!(throttling.admit(&insert("b", 5), at(0)), Ok(()));
-        assert_eq!(throttling.admit(&insert("c", 1), at(0)), Err(Throttled));
+        assert!(throttling.admit(&insert("c", 1), at(0)).is_err());
     }
 
     #[test]
     fn a_large_batch_uses_rate_of_the_future() {
         let mut throttling = Throttling::new(Throttle::none().per_partition(10));
         assert_eq!(throttling.admit(&insert("a", 100), at(0)), Ok(()));
-        assert_eq!(throttling.admit(&insert("a", 1), at(9_000)), Err(Throttled));
+        assert!(throttling.admit(&insert("a", 1), at(9_000)).is_err());
         assert_eq!(throttling.admit(&insert("a", 1), at(9_100)), Ok(()));
     }
 
@@ -233,7 +257,7 @@ mod tests {
             let partition = (number % 10).to_string();
             assert_eq!(throttling.admit(&insert(&partition, 100), at(0)), Ok(()));
         }
-        assert_eq!(throttling.admit(&insert("0", 1), at(0)), Err(Throttled));
-        assert_eq!(throttling.admit(&insert("new", 1), at(0)), Err(Throttled));
+        assert!(throttling.admit(&insert("0", 1), at(0)).is_err());
+        assert!(throttling.admit(&insert("new", 1), at(0)).is_err());
     }
 }

@@ -11,4 +11,6 @@ mod response_writer;
 pub use received::Received;
 pub use request::{Change, Query, Request, encode_changes};
 pub use response::{Refusal, Response};
-pub use response_writer::{ChangeResponses, query_response, refusal_response};
+pub use response_writer::{
+    ChangeResponses, query_response, refusal_response, with_mixed_line_ends,
+};

@@ -11,7 +11,7 @@ use http::header;
 use super::{Change, Query, Refusal};
 use crate::operation::headers::RequestHeaders;
 use crate::operation::message::RequestParts;
-use crate::operation::{EntityBody, Operation, QueryOptions, insert_entity};
+use crate::operation::{EntityBody, Operation, QueryOptions, RequestRules, insert_entity};
 use crate::path::ResourcePath;
 use crate::types::header::CONTENT_MD5;
 use crate::types::limits::BATCH_CHANGES_MAX;
@@ -133,6 +133,7 @@ struct Decoder<'r> {
     account: &'r Arc<str>,
     /// The whole batch, whose memory the bodies of the operations share.
     body: &'r Bytes,
+    rules: RequestRules,
     /// The headers of the operation that was read last.
     headers: Vec<HeaderLine<'r>>,
     /// What the target before addressed, if that was the set of entities of a table: inserts have the same target.
@@ -146,6 +147,7 @@ impl<'r> Decoder<'r> {
         Self {
             account: request.account,
             body: &request.body,
+            rules: request.rules,
             headers: Vec::new(),
             last_set: None,
             last_insert: None,
@@ -192,6 +194,7 @@ impl<'r> Decoder<'r> {
             options: &options,
             headers: RequestHeaders::Part(&self.headers),
             body: self.body.slice_ref(text.body),
+            rules: self.rules,
         };
         Operation::of(&text.method, resource, request)
     }
@@ -287,6 +290,7 @@ pub(super) mod tests {
             options: &QueryOptions::default(),
             headers: RequestHeaders::Alone(&headers),
             body: body.into(),
+            rules: RequestRules::default(),
         })
     }
 

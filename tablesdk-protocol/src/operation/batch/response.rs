@@ -143,6 +143,7 @@ mod tests {
     use crate::operation::Prefer;
     use crate::operation::batch::{ChangeResponses, query_response, refusal_response};
     use crate::types::{EntityKey, ErrorCode, Guid, TableName};
+    use crate::wire::error_body::ErrorForm;
     use crate::wire::json::MetadataLevel;
 
     fn id() -> Guid {
@@ -222,7 +223,7 @@ mod tests {
         let error = ServiceError::from(ErrorCode::UpdateConditionNotSatisfied);
         let refusal = Refusal { index: 3, error };
         let now = "2024-03-15T10:20:30Z".parse().unwrap();
-        let body = error_body::write(&refusal.to_error(), "id", now);
+        let body = error_body::write(&refusal.to_error(), ErrorForm::Storage, "id", now);
         let mut answer = HttpResponse::new(body.into());
         *answer.status_mut() = StatusCode::PRECONDITION_FAILED;
         assert_eq!(Refusal::read(&answer), refusal);

@@ -25,7 +25,7 @@ pub use stored::{StoredProperty, write_stored_property};
 pub use table::{
     TableJsonError, read_table_name, read_tables, write_table, write_table_name, write_tables,
 };
-pub use writer::{EntityFormat, EntityHead, EntityWriter};
+pub use writer::{EntityFormat, EntityHead, EntityStyle, EntityWriter};
 
 /// The properties that every entity has and no user property may be named after.
 pub const SYSTEM_PROPERTIES: [&str; 3] = ["PartitionKey", "RowKey", "Timestamp"];

@@ -23,6 +23,9 @@ impl EntityFormat<'_> {
             out,
             selection: Selection::new(self.select),
             format: self,
+            is_usual: self.level == MetadataLevel::Minimal
+                && self.select.is_none()
+                && !self.style.has_seven_digits,
             printed: PrintedTimestamp::default(),
         }
     }
@@ -33,6 +36,8 @@ impl EntityFormat<'_> {
 pub struct PageWriter<'a> {
     format: &'a EntityFormat<'a>,
     selection: Selection<'a>,
+    /// Whether each entity has minimal metadata and all of its properties as they are stored.
+    is_usual: bool,
     out: Vec<u8>,
     /// Where the first entity starts.
     start: usize,
@@ -57,7 +62,7 @@ impl PageWriter<'_> {
             self.out.push(b',');
         }
         self.printed.set(head.timestamp);
-        if self.format.level == MetadataLevel::Minimal && self.selection.names.is_none() {
+        if self.is_usual {
             write_usual(&mut self.out, head, &self.printed, stored);
             return Ok(());
         }
@@ -139,7 +144,7 @@ mod tests {
 
     use super::*;
     use crate::types::{Timestamp, ValueRef};
-    use crate::wire::json::write_stored_property;
+    use crate::wire::json::{EntityStyle, write_stored_property};
 
     proptest! {
         #[test]
@@ -158,6 +163,7 @@ mod tests {
                 account: "acct",
                 table: "people",
                 select: None,
+                style: EntityStyle::default(),
             };
             let none = std::iter::empty::<Result<_, ()>>;
             let mut page = format.page();

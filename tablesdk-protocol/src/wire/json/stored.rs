@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use memchr::memchr2;
 
 use super::value::{infer_number, parse_text, write_plain, write_value};
-use crate::types::{EdmType, ValueRef};
+use crate::types::{EdmType, Timestamp, ValueRef};
 
 /// Writes a property in the form that a server keeps and copies into its responses. The caller sees to it that the name is valid.
 pub fn write_stored_property(out: &mut Vec<u8>, name: &str, value: &ValueRef<'_>) {
@@ -140,6 +140,19 @@ impl<'a> StoredProperty<'a> {
         Some(ValueRef::String(string))
     }
 
+    /// The value, if it is a date and time.
+    pub(super) fn date_time(&self) -> Option<Timestamp> {
+        match self.value() {
+            Some(ValueRef::DateTime(time)) => Some(time),
+            _ => None,
+        }
+    }
+
+    /// The value as it is in JSON.
+    pub(super) const fn value_json(&self) -> &'a [u8] {
+        self.value
+    }
+
     /// The members of a response for this property, separated by a comma.
     pub(super) fn members(&self, has_metadata: bool) -> &'a [u8] {
         let skipped = match self.annotation {
@@ -177,7 +190,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::types::{Guid, Timestamp, Value};
+    use crate::types::{Guid, Value};
 
     fn value() -> impl Strategy<Value = Value> {
         let ticks = Timestamp::MIN.unix_ticks()..=Timestamp::MAX.unix_ticks();

@@ -63,8 +63,20 @@ pub struct EntityFormat<'a> {
     pub account: &'a str,
     /// The table, in the spelling of the request.
     pub table: &'a str,
-    /// The names to write, each once, in this order; all when `None`. A name that an entity lacks is written as null.
+    /// The names to write, each once, in this order; all when `None`.
     pub select: Option<&'a [String]>,
+    /// How the server writes its entities.
+    pub style: EntityStyle,
+}
+
+/// How a server writes entities, where the kinds of servers differ. The default is Azure Table storage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "a server sets each part")]
+pub struct EntityStyle {
+    /// Dates and times have seven digits of a fraction. Otherwise zeros at the end are left out.
+    pub has_seven_digits: bool,
+    /// A selected property that an entity lacks is left out. Otherwise it is null.
+    pub omits_missing: bool,
 }
 
 /// What the service knows of an entity in addition to its properties.
@@ -140,12 +152,12 @@ impl EntityFormat<'_> {
         self.entity_metadata(object, head, printed);
         let Some(names) = selection.names else {
             self.keys(object, head, printed);
-            if has_metadata {
+            if has_metadata && !self.style.has_seven_digits {
                 object.out.extend_from_slice(stored);
                 return Ok(());
             }
             return properties.try_for_each(|property| {
-                object.members(property?.members(has_metadata));
+                self.property(object, &property?);
                 Ok(())
             });
         };
@@ -163,14 +175,29 @@ impl EntityFormat<'_> {
             match name.as_str() {
                 "PartitionKey" => object.text(name, head.partition_key),
                 "RowKey" => object.text(name, head.row_key),
-                "Timestamp" => self.timestamp(object, printed),
+                "Timestamp" => self.timestamp(object, head, printed),
                 _ => match property {
-                    Some(property) => object.members(property.members(has_metadata)),
+                    Some(property) => self.property(object, property),
+                    None if self.style.omits_missing => {}
                     None => object.null(name),
                 },
             }
         }
         Ok(())
+    }
+
+    fn property(&self, object: &mut ObjectWriter, property: &StoredProperty<'_>) {
+        let has_metadata = self.level != MetadataLevel::None;
+        let members = property.members(has_metadata);
+        let time = property.date_time().filter(|_| self.style.has_seven_digits);
+        // The value is at the end of the members.
+        match time.zip(members.strip_suffix(property.value_json())) {
+            Some((time, start)) => {
+                object.members(start);
+                write_string(&mut object.out, &time.to_padded_string());
+            }
+            None => object.members(members),
+        }
     }
 
     fn entity_metadata(
@@ -193,13 +220,22 @@ impl EntityFormat<'_> {
     fn keys(&self, object: &mut ObjectWriter, head: EntityHead<'_>, printed: &PrintedTimestamp) {
         object.text("PartitionKey", head.partition_key);
         object.text("RowKey", head.row_key);
-        self.timestamp(object, printed);
+        self.timestamp(object, head, printed);
     }
 
     /// The timestamp's type is written only with full metadata: clients know it.
-    fn timestamp(&self, object: &mut ObjectWriter, printed: &PrintedTimestamp) {
+    fn timestamp(
+        &self,
+        object: &mut ObjectWriter,
+        head: EntityHead<'_>,
+        printed: &PrintedTimestamp,
+    ) {
         if self.level == MetadataLevel::Full {
             object.annotation("Timestamp", EdmType::DateTime);
+        }
+        if self.style.has_seven_digits {
+            object.text("Timestamp", &head.timestamp.to_padded_string());
+            return;
         }
         object.name("Timestamp");
         object.out.push(b'"');
@@ -358,6 +394,10 @@ mod tests {
     }
 
     fn written(level: MetadataLevel, select: Option<&[String]>) -> String {
+        written_in(EntityStyle::default(), level, select)
+    }
+
+    fn written_in(style: EntityStyle, level: MetadataLevel, select: Option<&[String]>) -> String {
         let endpoint = "https://acct.table.core.windows.net".parse().unwrap();
         let format = EntityFormat {
             level,
@@ -365,6 +405,7 @@ mod tests {
             account: "acct",
             table: "people",
             select,
+            style,
         };
         let timestamp = "2021-09-21T01:04:37.9678478Z".parse().unwrap();
         let head = EntityHead {
@@ -387,7 +428,7 @@ mod tests {
         page.entity(head, &stored, properties()).unwrap();
         let length = page.len();
         let damaged = std::iter::once(Err(()));
-        if level == MetadataLevel::None || select.is_some() {
+        if level == MetadataLevel::None || select.is_some() || style.has_seven_digits {
             assert_eq!(page.entity(head, &stored, damaged), Err(()));
             assert_eq!(page.len(), length);
         }
@@ -422,6 +463,37 @@ mod tests {
         assert_eq!(
             written(MetadataLevel::None, None),
             r#"{"PartitionKey":"p'k","RowKey":"r k","Timestamp":"2021-09-21T01:04:37.9678478Z","age":39,"sex":"male","married":true,"ratio":3.1,"evenratio":3.0,"birthday":"1970-10-04T00:00:00Z","binary":"YmluYXJ5","clsid":"c9da6455-213d-42c9-9a79-3e9149a57833","big":"255","nan":"NaN"}"#
+        );
+    }
+
+    #[test]
+    fn a_style_has_seven_digits() {
+        let style = EntityStyle {
+            has_seven_digits: true,
+            ..EntityStyle::default()
+        };
+        for level in [
+            MetadataLevel::None,
+            MetadataLevel::Minimal,
+            MetadataLevel::Full,
+        ] {
+            let usual = written(level, None);
+            assert!(usual.contains("1970-10-04T00:00:00Z"));
+            let expected = usual.replace("1970-10-04T00:00:00Z", "1970-10-04T00:00:00.0000000Z");
+            assert_eq!(written_in(style, level, None), expected);
+        }
+    }
+
+    #[test]
+    fn a_style_omits_what_is_missing() {
+        let style = EntityStyle {
+            omits_missing: true,
+            ..EntityStyle::default()
+        };
+        let select = ["nope".to_owned(), "age".to_owned(), "none".to_owned()];
+        assert_eq!(
+            written_in(style, MetadataLevel::None, Some(&select)),
+            r#"{"age":39}"#
         );
     }
 

@@ -11,6 +11,7 @@ use tablesdk_protocol::operation::{Operation, QueryOptions, batch, get_entity, u
 use tablesdk_protocol::{EntityKey, ErrorCode, ResourcePath, ServiceError, TableName};
 
 use super::{Principal, TokenAction};
+use crate::flavor::Flavor;
 
 /// What an operation requires of each kind of credential.
 #[derive(Debug)]
@@ -34,7 +35,8 @@ const CREATE_TABLE: Requirements = Requirements {
 const DELETE_TABLE: Requirements = Requirements {
     types: ResourceTypes::CONTAINER,
     account: &[AccountPermissions::DELETE],
-    table: Permissions::empty(),
+    // Only in a flavor in which a table SAS permits it at all.
+    table: Permissions::DELETE,
     token: &[TokenAction::DeleteTables],
 };
 // SERVICE: older documents want the service for this.
@@ -114,24 +116,38 @@ impl<'a> Write<'a> {
         }
     }
 
-    const fn update(table: &'a TableName, key: &'a EntityKey, is_conditional: bool) -> Self {
+    const fn update(
+        flavor: Flavor,
+        table: &'a TableName,
+        key: &'a EntityKey,
+        is_conditional: bool,
+    ) -> Self {
         Self {
             table,
             key: Some(key),
-            requirements: if is_conditional { &UPDATE } else { &UPSERT },
+            requirements: if is_conditional || !flavor.upserts_add() {
+                &UPDATE
+            } else {
+                &UPSERT
+            },
         }
     }
 
-    const fn of_update(request: &'a update_entity::Request) -> Self {
-        Self::update(&request.table, &request.key, request.if_match.is_some())
+    const fn of_update(flavor: Flavor, request: &'a update_entity::Request) -> Self {
+        let is_conditional = request.if_match.is_some();
+        Self::update(flavor, &request.table, &request.key, is_conditional)
     }
 
     /// A change of a batch. `key` is its key, if that is known.
-    pub(crate) const fn of_change(change: &'a batch::Change, key: Option<&'a EntityKey>) -> Self {
+    pub(crate) const fn of_change(
+        flavor: Flavor,
+        change: &'a batch::Change,
+        key: Option<&'a EntityKey>,
+    ) -> Self {
         match change {
             batch::Change::Delete(request) => Self::delete(&request.table, &request.key),
             batch::Change::Insert(request) => Self::insert(&request.table, key),
-            batch::Change::Update(request) => Self::of_update(request),
+            batch::Change::Update(request) => Self::of_update(flavor, request),
         }
     }
 }
@@ -159,7 +175,11 @@ impl Principal {
     /// # Errors
     ///
     /// As for a write; `ResourceNotFound` for an entity that a signature does not cover.
-    pub(crate) fn authorize_operation(&self, operation: &Operation) -> Result<(), ServiceError> {
+    pub(crate) fn authorize_operation(
+        &self,
+        flavor: Flavor,
+        operation: &Operation,
+    ) -> Result<(), ServiceError> {
         match operation {
             // Each of its operations is authorized where it is carried out.
             Operation::Batch(_) => Ok(()),
@@ -167,7 +187,10 @@ impl Principal {
             Operation::DeleteEntity(request) => {
                 self.authorize(&Write::delete(&request.table, &request.key))
             }
-            Operation::DeleteTable(_) => self.require(&DELETE_TABLE, None),
+            Operation::DeleteTable(request) => {
+                let table = flavor.table_sas_deletes_table().then_some(&request.name);
+                self.require(&DELETE_TABLE, table)
+            }
             Operation::GetEntity(request) => self.authorize_get(request),
             Operation::GetMetadata(_)
             | Operation::GetServiceProperties(_)
@@ -179,7 +202,7 @@ impl Principal {
             Operation::Misplaced(table, _) => self.authorize_read(table),
             Operation::QueryEntities(request) => self.authorize_read(&request.table),
             Operation::SetServiceProperties(_) => self.require(&WRITE_SERVICE, None),
-            Operation::UpdateEntity(request) => self.authorize(&Write::of_update(request)),
+            Operation::UpdateEntity(request) => self.authorize(&Write::of_update(flavor, request)),
             // Among them are stored access policies: a signature must not change those that limit it, and the authentication of
             // tokens refuses them.
             _ if *self == Self::Account => Ok(()),
@@ -195,6 +218,7 @@ impl Principal {
     /// As for an operation.
     pub(crate) fn authorize_head(
         &self,
+        flavor: Flavor,
         head: &Parts,
         resource: &ResourcePath,
         options: &QueryOptions,
@@ -218,7 +242,7 @@ impl Principal {
             }
             (ResourcePath::Entity(table, key), None, b"PUT" | b"MERGE" | b"PATCH") => {
                 let is_conditional = head.headers.contains_key(header::IF_MATCH);
-                self.authorize(&Write::update(table, key, is_conditional))
+                self.authorize(&Write::update(flavor, table, key, is_conditional))
             }
             _ => Ok(()),
         }

@@ -6,7 +6,9 @@
 use std::sync::Arc;
 
 use tablesdk_protocol::auth::SharedKey;
-use tablesdk_protocol::auth::sas::{Sas, SasAddresses, SasProtocol, SasTime, Services, SignedSas};
+use tablesdk_protocol::auth::sas::{
+    Sas, SasAddresses, SasKeyRange, SasProtocol, SasTime, Services, SignedSas,
+};
 use tablesdk_protocol::{ErrorCode, ServiceError, SignedIdentifier, TableName, Timestamp};
 
 use super::{Principal, TableGrant, policy};
@@ -45,7 +47,11 @@ pub(super) fn authenticate(
             Ok(Principal::TableSas(Box::new(TableGrant {
                 table: sas.table,
                 permissions: terms.permissions,
-                keys: sas.keys,
+                keys: if context.flavor.checks_sas_keys() {
+                    sas.keys
+                } else {
+                    SasKeyRange::default()
+                },
             })))
         }
     }
@@ -61,6 +67,7 @@ fn check(
     // The clock of the client is given no tolerance, unlike for the date of a signed request.
     let is_valid_now = start.is_none_or(|start| start <= context.now) && context.now < expiry;
     // A request without a socket has no address, so it never has an allowed one.
+    let addresses = addresses.filter(|_| context.flavor.checks_sas_addresses());
     let is_allowed_address =
         addresses.is_none_or(|allowed| context.peer.is_some_and(|peer| allowed.contains(peer)));
     let is_allowed_protocol = protocol != Some(SasProtocol::Https) || context.endpoint().is_https();

@@ -18,10 +18,25 @@ use crate::engine::{self, Action, Command, Engine, Failure, Outcome, Properties}
 use crate::request::auth::{Principal, Write};
 use crate::request::context::Context;
 use crate::request::log;
+use crate::service::table_case;
 use crate::storage::StorageError;
 use crate::testing::RejectedChange;
 
 pub(super) async fn handle(
+    engine: &Engine,
+    context: &Context,
+    principal: &Principal,
+    request: &Received,
+) -> Handled {
+    let response = respond(engine, context, principal, request).await?;
+    Ok(if context.flavor.has_mixed_line_ends() {
+        batch::with_mixed_line_ends(response)
+    } else {
+        response
+    })
+}
+
+async fn respond(
     engine: &Engine,
     context: &Context,
     principal: &Principal,
@@ -68,19 +83,26 @@ async fn carry_out_query(
     query: &Result<Query, ServiceError>,
 ) -> HttpResponse<Bytes> {
     let handled = match query {
-        Ok(Query::Entities(request)) => {
-            query_entities::handle(engine, context, principal, request).await
-        }
-        Ok(Query::Entity(request)) => match principal.authorize_get(request) {
-            Ok(()) => get_entity::handle(engine, context, request).await,
-            Err(error) => Err(error.into()),
-        },
+        Ok(query) => read(engine, context, principal, query).await,
         Err(error) => Err(error.clone().into()),
     };
     handled.unwrap_or_else(|error| {
         let error = error.report(context);
         part_refusal(context, &Refusal { index: 0, error }.to_error())
     })
+}
+
+async fn read(engine: &Engine, context: &Context, principal: &Principal, query: &Query) -> Handled {
+    table_case::require_table(engine, context, query.table())?;
+    match query {
+        Query::Entities(request) => {
+            query_entities::handle(engine, context, principal, request).await
+        }
+        Query::Entity(request) => {
+            principal.authorize_get(request)?;
+            get_entity::handle(engine, context, request).await
+        }
+    }
 }
 
 fn refused_change(context: &Context, changes: &[Change], refusal: &Refusal) -> HttpResponse<Bytes> {
@@ -109,7 +131,11 @@ async fn carry_out(
     };
     // SERVICE: as for a query.
     for change in changes {
-        principal.authorize(&Write::of_change(change, None))?;
+        principal.authorize(&Write::of_change(context.flavor, change, None))?;
+    }
+    if let Err(error) = table_case::require_table(engine, context, table) {
+        let error = error.report(context);
+        return Ok(Err(Refusal { index: 0, error }));
     }
     let mut ready = Vec::with_capacity(changes.len());
     let mut read_bytes = 0;
@@ -129,7 +155,8 @@ async fn carry_out(
         match read {
             Ok(change) => {
                 // The key of an insert is known only now.
-                principal.authorize(&Write::of_change(change.change, Some(&change.key)))?;
+                let write = Write::of_change(context.flavor, change.change, Some(&change.key));
+                principal.authorize(&write)?;
                 ready.push(change);
             }
             Err(error) => {
@@ -164,7 +191,7 @@ async fn carry_out(
     match failure {
         Failure::RejectedChange(index, rejection) => Ok(Err(Refusal {
             index,
-            error: rejection.into(),
+            error: OperationError::from(rejection).report(context),
         })),
         failure => Err(failure.into()),
     }

@@ -2,8 +2,8 @@
 //!
 //! See <https://learn.microsoft.com/rest/api/storageservices/query-tables>.
 
+use tablesdk_protocol::ServiceError;
 use tablesdk_protocol::operation::get_table::{Request, Response};
-use tablesdk_protocol::{ErrorCode, ServiceError};
 
 use super::Handled;
 use crate::engine::Engine;
@@ -12,7 +12,7 @@ use crate::request::context::Context;
 pub(super) fn handle(engine: &Engine, context: &Context, request: &Request) -> Handled {
     let table = engine.read().table(context.account(), &request.name)?;
     // SERVICE: not `TableNotFound`: here the table is the resource.
-    let table = table.ok_or_else(|| ServiceError::from(ErrorCode::ResourceNotFound))?;
+    let table = table.ok_or_else(|| ServiceError::from(context.flavor.missing_table()))?;
     let response = Response { name: table.name };
     Ok(response.encode(request.level, context.endpoint(), context.account()))
 }

@@ -28,7 +28,7 @@ use tablesdk_protocol::wire::json::{EntityFormat, MetadataLevel};
 use tablesdk_protocol::{ErrorCode, ServiceError, TableName};
 
 use super::error::OperationError;
-use super::query_budget;
+use super::{query_budget, table_case};
 use crate::engine::{Command, Engine, Failure, Outcome, Properties};
 use crate::request::address::Location;
 use crate::request::auth::Principal;
@@ -49,7 +49,8 @@ pub(crate) async fn handle(
         let code = ErrorCode::InsufficientAccountPermissions;
         return Err(ServiceError::new(code, message).into());
     }
-    principal.authorize_operation(operation)?;
+    principal.authorize_operation(context.flavor, operation)?;
+    table_case::require(engine, context, operation)?;
     match operation {
         Operation::DeleteEntity(request) => delete_entity::handle(engine, context, request).await,
         Operation::GetEntity(request) => get_entity::handle(engine, context, request).await,
@@ -116,6 +117,7 @@ fn entity_format<'a>(
         account: context.account(),
         table: table.as_str(),
         select,
+        style: context.flavor.entity_style(),
     }
 }
 
@@ -130,6 +132,28 @@ pub(super) fn stored(
         stored.push(name, value);
     }
     Ok(stored)
+}
+
+/// The response with a list, in the order of its members that the flavor has.
+fn list(context: &Context, response: Response<Bytes>) -> Response<Bytes> {
+    if context.flavor.has_metadata_last() {
+        response.map(|body| with_metadata_last(&body).unwrap_or(body))
+    } else {
+        response
+    }
+}
+
+/// A list whose metadata follows its items; `None` if it has no metadata.
+fn with_metadata_last(list: &[u8]) -> Option<Bytes> {
+    let members = list.strip_prefix(b"{")?.strip_suffix(b"}")?;
+    let start = b",\"value\":[";
+    // The metadata is a URL, in which quotes are encoded.
+    let end = members
+        .windows(start.len())
+        .position(|part| part == start)?;
+    let (metadata, value) = members.split_at_checked(end)?;
+    let value = value.strip_prefix(b",")?;
+    Some([b"{", value, b",", metadata, b"}"].concat().into())
 }
 
 /// Whether an operation changes nothing, so that a secondary carries it out.

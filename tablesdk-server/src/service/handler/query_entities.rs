@@ -12,7 +12,7 @@ use tablesdk_protocol::operation::query_entities::{Request, Response};
 use tablesdk_protocol::wire::json::{EntityFormat, PageWriter};
 use tablesdk_protocol::{ErrorCode, ServiceError};
 
-use super::{Handled, entity_format};
+use super::{Handled, entity_format, list};
 use crate::engine::{Engine, Entity, KeyBounds, LastKey, Paging, Position, Query, Scan, SliceEnd};
 use crate::request::auth::Principal;
 use crate::request::context::Context;
@@ -87,7 +87,8 @@ pub(super) async fn handle(
     if let Some(counts) = &context.entity_counts {
         counts.returned(page.items);
     }
-    Ok(page.into_response().encode(request.level))
+    let response = page.into_response().encode(request.level);
+    Ok(list(context, response))
 }
 
 /// The entities of a response, as far as they fit.

@@ -10,7 +10,7 @@ use tablesdk_protocol::limits::PAGE_ITEMS_MAX;
 use tablesdk_protocol::operation::query_tables::{Request, Response};
 use tablesdk_protocol::{ErrorCode, ServiceError};
 
-use super::Handled;
+use super::{Handled, list};
 use crate::engine::{Engine, SliceEnd, TableScan};
 use crate::request::context::Context;
 use crate::service::query_budget::QueryBudget;
@@ -50,7 +50,8 @@ pub(super) async fn handle(engine: &Engine, context: &Context, request: &Request
             }
         }
     }
-    Ok(response.encode(request.level, context.endpoint(), context.account()))
+    let response = response.encode(request.level, context.endpoint(), context.account());
+    Ok(list(context, response))
 }
 
 /// The size of a table in a page with full metadata, without the account's URL: three times its encoded name, and the JSON around.

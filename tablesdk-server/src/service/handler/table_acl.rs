@@ -4,6 +4,8 @@
 //! signatures.
 // SERVICE: a change there takes up to 30 seconds to take effect; here it takes effect at once.
 
+use http::{Response, StatusCode};
+use tablesdk_protocol::AccessPolicy;
 use tablesdk_protocol::operation::table_acl::{GetRequest, GetResponse, SetRequest, SetResponse};
 
 use super::{Handled, commit};
@@ -18,7 +20,19 @@ pub(super) fn get(engine: &Engine, context: &Context, request: &GetRequest) -> H
 }
 
 pub(super) async fn set(engine: &Engine, context: &Context, request: &SetRequest) -> Handled {
+    let mut policies = request.identifiers.iter().map(|stored| &stored.policy);
+    if !context.flavor.has_partial_policies() && policies.any(is_partial) {
+        // Azurite responds without an error.
+        let mut response = Response::default();
+        *response.status_mut() = StatusCode::BAD_REQUEST;
+        return Ok(response);
+    }
     let command = Command::SetTableAcl(&request.table, &request.identifiers);
     commit(engine, context, &command).await?;
     Ok(SetResponse.encode())
+}
+
+/// Whether a policy leaves out one of its fields.
+const fn is_partial(policy: &AccessPolicy) -> bool {
+    policy.start.is_none() || policy.expiry.is_none() || policy.permissions.is_none()
 }

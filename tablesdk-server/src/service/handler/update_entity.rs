@@ -35,6 +35,9 @@ pub(super) fn read(
 ) -> Result<Properties, OperationError> {
     // The same order as for an insert.
     let input = request.entity.read()?;
+    if !context.flavor.ignores_keys_of_updates() {
+        input.require_readable_key()?;
+    }
     engine.require_table(context.account(), &request.table)?;
     Ok(stored(input, &request.entity)?)
 }

@@ -22,6 +22,7 @@ use tablesdk_protocol::auth::{Scheme, SharedKey, string_to_sign};
 use tablesdk_protocol::{Clock, Timestamp};
 
 use crate::engine::Paging;
+use crate::flavor::Flavor;
 use crate::request::auth::Tokens;
 use crate::service::{Options, Service};
 use crate::storage::{MemoryStorage, Storage, StorageOptions};
@@ -55,6 +56,7 @@ impl Client {
             ],
             clock: Arc::clone(&clock) as Arc<dyn Clock>,
             client_clock: None,
+            flavor: Flavor::default(),
             logs_entity_keys: true,
             paging: Paging::default(),
             storage: StorageOptions::Memory,

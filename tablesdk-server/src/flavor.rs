@@ -1,0 +1,276 @@
+//! [`Flavor`]: which service the server behaves like, one predicate for each difference.
+//!
+//! Each predicate is used in one place, where the difference shows. The table in the guide `testing` lists the same differences with
+//! their sources.
+
+use tablesdk_protocol::limits::{ENTITY_BYTES_MAX, REQUEST_BODY_BYTES_MAX};
+use tablesdk_protocol::operation::RequestRules;
+use tablesdk_protocol::wire::error_body::ErrorForm;
+use tablesdk_protocol::wire::json::EntityStyle;
+use tablesdk_protocol::{ErrorCode, ServiceError};
+
+/// The service that a server behaves like, as far as a client can see a difference.
+///
+/// A program that may run on another service than Azure Table storage is tested with the flavor of that service. The
+/// [guide to testing](https://docs.rs/tablesdk/latest/tablesdk/guide/testing/#flavors) lists all differences, and those that are not
+/// reproduced.
+///
+/// ```
+/// use tablesdk_server::TableServer;
+/// use tablesdk_server::testing::Flavor;
+///
+/// let server = TableServer::builder().flavor(Flavor::CosmosDb).in_process()?;
+/// # drop(server);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Flavor {
+    /// Azure Table storage.
+    #[default]
+    Storage,
+    /// Azure Cosmos DB for Table: no `PATCH`, 429 instead of 503, no settings of the service and of tables, larger entities, few
+    /// headers. A client of `tablesdk` needs `Backend::Cosmos`.
+    CosmosDb,
+    /// Azurite, the emulator of the Azure tools: less is checked, such as the keys and addresses of shared access signatures.
+    Azurite,
+}
+
+impl Flavor {
+    /// What the decoding of requests depends on.
+    pub(crate) const fn request_rules(self) -> RequestRules {
+        RequestRules {
+            accepts_patch: !self.is_cosmos_db(),
+            refuses_large_top: !self.is_azurite(),
+            // The timestamps from which clients derive ETags have seven digits.
+            compares_etags_as_strings: !self.is_cosmos_db(),
+        }
+    }
+
+    /// How entities are written.
+    pub(crate) const fn entity_style(self) -> EntityStyle {
+        EntityStyle {
+            has_seven_digits: self.is_cosmos_db(),
+            omits_missing: self.is_azurite(),
+        }
+    }
+
+    /// How the messages of errors are written.
+    pub(crate) const fn error_form(self) -> ErrorForm {
+        if self.is_cosmos_db() {
+            ErrorForm::Cosmos
+        } else {
+            ErrorForm::Storage
+        }
+    }
+
+    /// The error of an operation, which has another code for a missing table.
+    pub(crate) fn operation_error(self, error: ServiceError) -> ServiceError {
+        if self.is_cosmos_db() && *error.code() == ErrorCode::TableNotFound {
+            return ErrorCode::ResourceNotFound.into();
+        }
+        error
+    }
+
+    /// The error of a request that could not be authenticated.
+    pub(crate) fn authentication_error(self, error: ServiceError) -> ServiceError {
+        let is_general = matches!(
+            error.code(),
+            ErrorCode::AuthenticationFailed
+                | ErrorCode::InvalidAuthenticationInfo
+                | ErrorCode::NoAuthenticationInformation
+        );
+        if self.is_azurite() && is_general {
+            return ErrorCode::AuthorizationFailure.into();
+        }
+        error
+    }
+
+    /// The error for a table that is read by its name, and is missing.
+    pub(crate) const fn missing_table(self) -> ErrorCode {
+        if self.is_azurite() {
+            ErrorCode::TableNotFound
+        } else {
+            ErrorCode::ResourceNotFound
+        }
+    }
+
+    /// Whether a table is found only by its name in the case in which it was created.
+    pub(crate) const fn has_case_sensitive_tables(self) -> bool {
+        !matches!(self, Self::Storage)
+    }
+
+    /// Whether a table is deleted, and its policies are accessed, by its name in any case.
+    pub(crate) const fn manages_tables_in_any_case(self) -> bool {
+        !self.is_cosmos_db()
+    }
+
+    /// The error for a request that exceeds a rate.
+    pub(crate) const fn throttling_error(self) -> ErrorCode {
+        if self.is_cosmos_db() {
+            ErrorCode::TooManyRequests
+        } else {
+            ErrorCode::ServerBusy
+        }
+    }
+
+    /// Whether a response says in milliseconds, too, when to retry.
+    pub(crate) fn has_retry_after_ms(self, code: &ErrorCode) -> bool {
+        self.is_cosmos_db() && *code == ErrorCode::TooManyRequests
+    }
+
+    /// Whether there are service properties, statistics, and access policies of tables.
+    pub(crate) const fn has_settings(self) -> bool {
+        !self.is_cosmos_db()
+    }
+
+    /// Whether responses have headers that no operation needs, such as `Server`.
+    pub(crate) const fn has_common_headers(self) -> bool {
+        !self.is_cosmos_db()
+    }
+
+    /// Whether every error has its code in a header, too.
+    pub(crate) const fn repeats_error_codes(self) -> bool {
+        self.is_azurite()
+    }
+
+    /// The protocol version of each response, if it is not that of the request.
+    pub(crate) const fn own_version(self) -> Option<&'static str> {
+        if self.is_azurite() {
+            Some(AZURITE_VERSIONS[0])
+        } else {
+            None
+        }
+    }
+
+    /// Whether a request may have this protocol version, which is well-formed.
+    pub(crate) fn knows_version(self, version: &str) -> bool {
+        !self.is_azurite() || AZURITE_VERSIONS.contains(&version)
+    }
+
+    /// Whether a request for a resource of the account may have the name of a table before it, and is refused for another reason.
+    pub(crate) const fn routes_misplaced(self) -> bool {
+        !self.is_cosmos_db()
+    }
+
+    /// Whether a key in the body of an update is ignored, whatever its type.
+    pub(crate) const fn ignores_keys_of_updates(self) -> bool {
+        !self.is_cosmos_db()
+    }
+
+    /// The size of the largest entity, as the service counts.
+    pub(crate) const fn entity_bytes_max(self) -> usize {
+        match self {
+            Self::Storage => ENTITY_BYTES_MAX,
+            Self::CosmosDb => 2 * ENTITY_BYTES_MAX,
+            // It is limited by the size of the request.
+            Self::Azurite => usize::MAX,
+        }
+    }
+
+    /// The size of the largest batch.
+    pub(crate) const fn batch_bytes_max(self) -> usize {
+        if self.is_cosmos_db() {
+            2 * 1024 * 1024
+        } else {
+            REQUEST_BODY_BYTES_MAX
+        }
+    }
+
+    /// Whether a batch may have changes of several partitions. They are applied together all the same.
+    pub(crate) const fn batches_partitions(self) -> bool {
+        self.is_azurite()
+    }
+
+    /// Whether the lines of a batch's response end with LF and with CR LF.
+    pub(crate) const fn has_mixed_line_ends(self) -> bool {
+        self.is_cosmos_db()
+    }
+
+    /// Whether the metadata of a list follows its items.
+    pub(crate) const fn has_metadata_last(self) -> bool {
+        self.is_cosmos_db()
+    }
+
+    /// Whether a shared access signature is limited to its range of keys.
+    pub(crate) const fn checks_sas_keys(self) -> bool {
+        !self.is_azurite()
+    }
+
+    /// Whether a shared access signature is limited to its addresses.
+    pub(crate) const fn checks_sas_addresses(self) -> bool {
+        !self.is_azurite()
+    }
+
+    /// Whether a signature needs the permission to add for an upsert.
+    pub(crate) const fn upserts_add(self) -> bool {
+        !self.is_azurite()
+    }
+
+    /// Whether a signature that may delete the entities of a table may delete the table.
+    pub(crate) const fn table_sas_deletes_table(self) -> bool {
+        self.is_azurite()
+    }
+
+    /// Whether a stored access policy may leave out some of its fields.
+    pub(crate) const fn has_partial_policies(self) -> bool {
+        !self.is_azurite()
+    }
+
+    const fn is_azurite(self) -> bool {
+        matches!(self, Self::Azurite)
+    }
+
+    const fn is_cosmos_db(self) -> bool {
+        matches!(self, Self::CosmosDb)
+    }
+}
+
+/// The protocol versions that Azurite 3.35.0 knows, its own first.
+const AZURITE_VERSIONS: [&str; 45] = [
+    "2025-11-05",
+    "2025-07-05",
+    "2025-05-05",
+    "2025-01-05",
+    "2024-11-04",
+    "2024-08-04",
+    "2024-05-04",
+    "2024-02-04",
+    "2023-11-03",
+    "2023-08-03",
+    "2023-01-03",
+    "2022-11-02",
+    "2021-12-02",
+    "2021-10-04",
+    "2021-08-06",
+    "2021-06-08",
+    "2021-04-10",
+    "2021-02-12",
+    "2020-12-06",
+    "2020-10-02",
+    "2020-08-04",
+    "2020-06-12",
+    "2020-04-08",
+    "2020-02-10",
+    "2019-12-12",
+    "2019-10-10",
+    "2019-07-07",
+    "2019-02-02",
+    "2018-11-09",
+    "2018-03-28",
+    "2017-11-09",
+    "2017-07-29",
+    "2017-04-17",
+    "2016-05-31",
+    "2015-12-11",
+    "2015-07-08",
+    "2015-04-05",
+    "2015-02-21",
+    "2014-02-14",
+    "2013-08-15",
+    "2012-02-12",
+    "2011-08-18",
+    "2009-09-19",
+    "2009-07-17",
+    "2009-04-14",
+];

@@ -1,0 +1,63 @@
+//! The case of table names, in a flavor in which it matters: a table is found only by the name with which it was created.
+//!
+//! The engine compares names without regard to case, so two tables still cannot have names that differ only in case.
+
+use tablesdk_protocol::operation::Operation;
+use tablesdk_protocol::{ErrorCode, TableName};
+
+use super::error::OperationError;
+use crate::engine::Engine;
+use crate::request::context::Context;
+
+/// Refuses an operation that names its table in another case. The operations of a batch are refused where they are carried out.
+pub(super) fn require(
+    engine: &Engine,
+    context: &Context,
+    operation: &Operation,
+) -> Result<(), OperationError> {
+    match operation {
+        Operation::DeleteEntity(request) => require_table(engine, context, &request.table),
+        Operation::GetEntity(request) => require_table(engine, context, &request.table),
+        Operation::InsertEntity(request) => require_table(engine, context, &request.table),
+        Operation::QueryEntities(request) => require_table(engine, context, &request.table),
+        Operation::UpdateEntity(request) => require_table(engine, context, &request.table),
+        Operation::GetTable(request) => require_name(
+            engine,
+            context,
+            &request.name,
+            context.flavor.missing_table(),
+        ),
+        _ if context.flavor.manages_tables_in_any_case() => Ok(()),
+        Operation::GetTableAcl(request) => require_table(engine, context, &request.table),
+        Operation::SetTableAcl(request) => require_table(engine, context, &request.table),
+        Operation::DeleteTable(request) => {
+            require_name(engine, context, &request.name, ErrorCode::ResourceNotFound)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a name in another case for an operation on entities.
+pub(super) fn require_table(
+    engine: &Engine,
+    context: &Context,
+    name: &TableName,
+) -> Result<(), OperationError> {
+    require_name(engine, context, name, ErrorCode::TableNotFound)
+}
+
+fn require_name(
+    engine: &Engine,
+    context: &Context,
+    name: &TableName,
+    missing: ErrorCode,
+) -> Result<(), OperationError> {
+    if !context.flavor.has_case_sensitive_tables() {
+        return Ok(());
+    }
+    let stored = engine.read().table(context.account(), name)?;
+    if stored.is_some_and(|table| table.name != name.as_str()) {
+        return Err(missing.into());
+    }
+    Ok(())
+}

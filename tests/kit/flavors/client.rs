@@ -1,0 +1,174 @@
+//! The client works with each flavor: merges, batches, throttling and errors.
+
+use std::time::Duration;
+
+use harness::{Employee, client_with};
+use tablesdk::transport::Backend;
+use tablesdk::{ErrorCode, ErrorKind, RetryPolicy, TableClient};
+use tablesdk_server::TableServer;
+use tablesdk_server::testing::{Flavor, Op, Throttle};
+use tokio::time::Instant;
+
+/// A server, and a client of a new table there.
+async fn of(flavor: Flavor) -> (TableServer, TableClient) {
+    let server = TableServer::builder().flavor(flavor);
+    let server = server.in_process().unwrap();
+    let backend = match flavor {
+        Flavor::CosmosDb => Backend::Cosmos,
+        _ => Backend::Storage,
+    };
+    let service = client_with(&server, |builder| builder.backend(backend));
+    let table = service.table("People");
+    table.create_table().await.unwrap();
+    (server, table)
+}
+
+/// The verbs that most programs use.
+async fn assert_verbs_work(table: &TableClient) {
+    let ada = Employee::ada();
+    let mut inserted = table.insert(&ada).await.unwrap();
+    let found = Employee::find(table).await.unwrap();
+    assert_eq!(found.etag(), inserted.etag());
+    assert_eq!(found.timestamp(), inserted.timestamp());
+
+    let grace = Employee::grace();
+    table.upsert_merge(&grace).await.unwrap();
+    table.merge_unconditional(&grace).await.unwrap();
+    table.upsert_replace(&ada).await.unwrap();
+    let conflict = table.replace(&mut inserted).await.unwrap_err();
+    assert_eq!(
+        conflict.code(),
+        Some(&ErrorCode::UpdateConditionNotSatisfied)
+    );
+    let mut found = Employee::find(table).await.unwrap();
+    table.replace(&mut found).await.unwrap();
+    table
+        .modify(Employee::key("Sales", "1"), Employee::grow_older)
+        .await
+        .unwrap();
+
+    let mut batch = table.batch("Sales");
+    batch = batch.insert(&Employee::new("2", "Barbara", 40));
+    batch = batch.merge_unconditional(&grace);
+    batch = batch.upsert_merge(&Employee::new("3", "Jean", 60));
+    batch.await.unwrap();
+    let repeated = table
+        .batch("Sales")
+        .delete(Employee::key("Sales", "2"))
+        .insert(&ada)
+        .await;
+    let repeated = repeated.unwrap_err();
+    assert_eq!(repeated.code(), Some(&ErrorCode::EntityAlreadyExists));
+
+    let all = table
+        .query::<Employee>()
+        .partition("Sales")
+        .collect()
+        .await
+        .unwrap();
+    assert_eq!(all.len(), 3);
+    assert_eq!(table.query::<Employee>().count().await.unwrap(), 3);
+    table.delete(Employee::key("Sales", "3")).await.unwrap();
+    assert!(table.table_exists().await.unwrap());
+    table.delete_table().await.unwrap();
+    assert!(!table.table_exists().await.unwrap());
+}
+
+#[tokio::test]
+async fn verbs_work_on_each_flavor() {
+    for flavor in [Flavor::Storage, Flavor::CosmosDb, Flavor::Azurite] {
+        let (_server, table) = of(flavor).await;
+        assert_verbs_work(&table).await;
+    }
+}
+
+#[tokio::test]
+async fn a_client_of_storage_cannot_merge_on_cosmos_db() {
+    let (server, table) = of(Flavor::CosmosDb).await;
+    table.insert(&Employee::ada()).await.unwrap();
+    let table = harness::client(&server).table("People");
+    let error = table
+        .merge_unconditional(&Employee::ada())
+        .await
+        .unwrap_err();
+    assert_eq!(
+        error.status().map(|status| status.as_u16()),
+        Some(405),
+        "{error:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_waits_as_long_as_cosmos_db_asks() {
+    let (server, table) = of(Flavor::CosmosDb).await;
+    table.insert(&Employee::ada()).await.unwrap();
+    let journal = server.journal();
+    server.faults().throttle(Throttle::none().per_partition(1));
+    let began = Instant::now();
+    for _ in 0..4 {
+        assert!(Employee::find(&table).await.is_some());
+    }
+    // One at once, and one each second.
+    let refused = journal
+        .requests()
+        .op(Op::QueryEntity)
+        .error_code(&ErrorCode::TooManyRequests);
+    assert_eq!(refused.count(), 3);
+    assert!(
+        began.elapsed() >= Duration::from_secs(3),
+        "{:?}",
+        began.elapsed()
+    );
+}
+
+#[tokio::test]
+async fn errors_of_cosmos_db_have_codes_and_messages() {
+    let (server, table) = of(Flavor::CosmosDb).await;
+    let service = client_with(&server, |builder| {
+        builder.backend(Backend::Cosmos).retry(RetryPolicy::none())
+    });
+    let missing = service
+        .table("Missing")
+        .insert(&Employee::ada())
+        .await
+        .unwrap_err();
+    assert_eq!(missing.code(), Some(&ErrorCode::ResourceNotFound));
+    assert!(
+        missing
+            .to_string()
+            .contains("The specified resource does not exist."),
+        "{missing}"
+    );
+    assert!(!missing.to_string().contains("RequestID"), "{missing}");
+
+    table.insert(&Employee::ada()).await.unwrap();
+    let repeated = table.insert(&Employee::ada()).await.unwrap_err();
+    assert_eq!(repeated.code(), Some(&ErrorCode::EntityAlreadyExists));
+
+    server.faults().throttle(Throttle::none().per_account(0));
+    let throttled = service
+        .table("People")
+        .get::<Employee>(("Sales", "1"))
+        .await
+        .unwrap_err();
+    assert!(throttled.is_throttled(), "{throttled}");
+    assert_eq!(throttled.kind(), ErrorKind::Service);
+    server.faults().clear();
+
+    let properties = service.properties().await.unwrap_err();
+    assert_eq!(properties.code(), Some(&ErrorCode::NotImplemented));
+}
+
+/// The ETag that a client derives from a `Timestamp` of seven digits is that of the entity.
+#[tokio::test]
+async fn an_etag_may_have_the_digits_of_the_timestamp() {
+    let (server, table) = of(Flavor::CosmosDb).await;
+    server.clock().freeze();
+    server.clock().set("2099-03-15T10:20:30Z".parse().unwrap());
+    let inserted = table.insert(&Employee::ada()).await.unwrap();
+    let etag = inserted.etag().as_str();
+    assert_eq!(etag, "W/\"datetime'2099-03-15T10%3A20%3A30Z'\"");
+    let etag = etag.replace("30Z", "30.0000000Z").parse().unwrap();
+    let mut ada = tablesdk::Stored::from_parts(Employee::ada(), etag).unwrap();
+    table.replace(&mut ada).await.unwrap();
+}

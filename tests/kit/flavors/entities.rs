@@ -1,0 +1,130 @@
+//! Differences of single operations.
+
+use tablesdk_server::testing::Throttle;
+
+use super::{Subject, differences, outcome, present};
+
+const ENTITY: &str = "/People(PartitionKey='p',RowKey='r')";
+
+/// Inserts an entity of so many times half a mebibyte, as the service counts.
+async fn insert_large(subject: &Subject, halves: usize) -> String {
+    // Each character counts as two bytes.
+    let part = "x".repeat(32 * 1024);
+    let parts = (0..8 * halves).map(|index| format!(r#""P{index}":"{part}""#));
+    let parts = parts.collect::<Vec<_>>().join(",");
+    let body = format!(r#"{{"PartitionKey":"p","RowKey":"large",{parts}}}"#);
+    outcome(&subject.send("POST /People", &[], &body).await)
+}
+
+differences! {
+    "`PATCH`, a merge":
+    async fn a_patch(subject: &Subject) -> ["204", "405 MethodNotAllowed", "204"] {
+        let merged = subject.send(&format!("PATCH {ENTITY}"), &[], "{}").await;
+        let by_post = format!("POST {ENTITY}");
+        let by_post = subject.send(&by_post, &["X-HTTP-Method: MERGE"], "{}").await;
+        assert_eq!(by_post.status, 204, "{by_post:?}");
+        outcome(&merged)
+    }
+
+    "An operation on entities of a missing table":
+    async fn a_missing_table(subject: &Subject) -> ["404 TableNotFound", "404 ResourceNotFound", "404 TableNotFound"] {
+        let insert = subject.send("POST /Missing", &[], r#"{"PartitionKey":"p","RowKey":"r"}"#).await;
+        let get = subject.send("GET /Missing(PartitionKey='p',RowKey='r')", &[], "").await;
+        assert_eq!(outcome(&insert), outcome(&get));
+        outcome(&get)
+    }
+
+    "The case of table names":
+    async fn the_case_of_table_names(subject: &Subject) -> ["does not matter", "matters", "matters"] {
+        let is_found = async |line, body| {
+            let response = subject.send(line, &[], body).await;
+            response.status != 404
+        };
+        assert!(is_found("GET /People()", "").await);
+        let is_queried = is_found("GET /people()", "").await;
+        for (line, body) in [
+            ("GET /PEOPLE(PartitionKey='p',RowKey='r')", ""),
+            ("GET /Tables('people')", ""),
+            ("POST /people", r#"{"PartitionKey":"p","RowKey":"2"}"#),
+        ] {
+            assert_eq!(is_found(line, body).await, is_queried, "{line}");
+        }
+        if is_queried { "does not matter" } else { "matters" }.to_owned()
+    }
+
+    "The case of a table's name, to delete the table":
+    async fn the_case_to_delete(subject: &Subject) -> ["204", "404 ResourceNotFound", "204"] {
+        outcome(&subject.send("DELETE /Tables('people')", &[], "").await)
+    }
+
+    "A missing table that is read by its name":
+    async fn a_missing_table_by_name(subject: &Subject) -> ["404 ResourceNotFound", "404 ResourceNotFound", "404 TableNotFound"] {
+        outcome(&subject.send("GET /Tables('Missing')", &[], "").await)
+    }
+
+    "The name of a table before another resource":
+    async fn a_misplaced_resource(subject: &Subject) -> ["400 PropertiesNeedValue", "400 InvalidInput", "400 PropertiesNeedValue"] {
+        outcome(&subject.send("POST /People/Tables", &[], r#"{"TableName":"Others"}"#).await)
+    }
+
+    "A key in the body of an update that is not a string":
+    async fn a_key_of_another_type(subject: &Subject) -> ["204", "400 InvalidInput", "204"] {
+        let body = r#"{"PartitionKey@odata.type":"Edm.DateTime","PartitionKey":"2020-01-01T00:00:00Z"}"#;
+        let update = format!("PUT {ENTITY}");
+        let without = subject.send(&update, &[], "{}").await;
+        assert_eq!(without.status, 204, "{without:?}");
+        outcome(&subject.send(&update, &[], body).await)
+    }
+
+    "An insert of 1.5 MiB":
+    async fn an_insert_of_one_and_a_half_mebibytes(subject: &Subject) -> ["400 EntityTooLarge", "201", "201"] {
+        insert_large(subject, 3).await
+    }
+
+    "An insert of 2.5 MiB":
+    async fn an_insert_of_two_and_a_half_mebibytes(subject: &Subject) -> ["400 EntityTooLarge", "400 EntityTooLarge", "201"] {
+        insert_large(subject, 5).await
+    }
+
+    "`$select` of a property that the entity lacks":
+    async fn a_selected_property_is_missing(subject: &Subject) -> ["null", "null", "omitted"] {
+        let response = subject.send(&format!("GET {ENTITY}?$select=A,Nope"), &[], "").await;
+        assert!(response.body.contains(r#""A":1"#), "{response:?}");
+        let has_null = response.body.contains(r#""Nope":null"#);
+        if has_null { "null" } else { "omitted" }.to_owned()
+    }
+
+    "`$top` above 1,000":
+    async fn a_large_top(subject: &Subject) -> ["400 InvalidInput", "400 InvalidInput", "200"] {
+        outcome(&subject.send("GET /People()?$top=1001", &[], "").await)
+    }
+
+    "Service properties, statistics and stored access policies":
+    async fn settings(subject: &Subject) -> ["200", "501 NotImplemented", "200"] {
+        let xml = ["Accept: application/xml"];
+        let properties = subject.send("GET /?restype=service&comp=properties", &xml, "").await;
+        let policies = subject.send("GET /People?comp=acl", &xml, "").await;
+        assert_eq!(outcome(&properties), outcome(&policies));
+        outcome(&properties)
+    }
+
+    "A stored access policy without some of its fields":
+    async fn a_partial_policy(subject: &Subject) -> ["204", "501 NotImplemented", "400"] {
+        let body = "<SignedIdentifiers><SignedIdentifier><Id>a</Id><AccessPolicy><Permission>r</Permission></AccessPolicy></SignedIdentifier></SignedIdentifiers>";
+        let xml = ["Accept: application/xml", "Content-Type: application/xml"];
+        outcome(&subject.send("PUT /People?comp=acl", &xml, body).await)
+    }
+
+    "Throttling":
+    async fn throttling(subject: &Subject) -> ["503 ServerBusy", "429 TooManyRequests x-ms-retry-after-ms, Retry-After", "503 ServerBusy"] {
+        let server = subject.server.as_ref().unwrap();
+        server.faults().throttle(Throttle::none().per_account(1));
+        let mut response = subject.send("GET /Tables", &[], "").await;
+        while response.status == 200 {
+            response = subject.send("GET /Tables", &[], "").await;
+        }
+        let names = ["x-ms-retry-after-ms", "Retry-After"];
+        let names = present(&response, &names).replace("none", "");
+        format!("{} {names}", outcome(&response)).trim_end().to_owned()
+    }
+}
